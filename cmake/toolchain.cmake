@@ -1,0 +1,46 @@
+# How everything is compiled. Read once, by the top CMakeLists.txt.
+include_guard(GLOBAL)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+  get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+  if(NOT multi_config AND NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+  endif()
+  # Release: line tables for readable backtraces. Kernels that gain from -O3 ask for it themselves.
+  if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG")
+    set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG" CACHE STRING "Flags of a Release build" FORCE)
+  endif()
+
+  if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    find_program(CORNU_CCACHE ccache)
+    if(CORNU_CCACHE)
+      set(CMAKE_CXX_COMPILER_LAUNCHER "${CORNU_CCACHE}")
+    endif()
+  endif()
+endif()
+
+if(CORNU_SANITIZE)
+  list(JOIN CORNU_SANITIZE "," sanitizers)
+  add_compile_options(-fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${sanitizers})
+endif()
+
+# Warnings, for our own code only.
+function(cornu_warnings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC 12 sees overlaps in "literal" + std::string (GCC bug 105329) and uninitialized members in
+    # moved std::variants that are not there. Clang and the sanitizers watch over the real ones.
+    target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
+  endif()
+  if(CORNU_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// cond and while: kernels that run whole programs.
+#include <cstring>
+
+#include "cornu/backends/cpu/program.h"
+
+namespace cornu::cpu {
+namespace {
+
+std::unique_ptr<Program> make_program(const Attributes& attributes, std::string_view name) {
+  return std::make_unique<Program>(optimize(attributes.get_graph(name), std::string(name)));
+}
+
+class CondKernel : public Kernel {
+ public:
+  explicit CondKernel(const KernelSpec& spec)
+      : then_(make_program(spec.attributes, "then")),
+        else_(make_program(spec.attributes, "else")),
+        operands_(spec.inputs.size() - 1),
+        outputs_(spec.outputs.size()) {}
+
+  void run(const KernelArgs& args) override {
+    const bool chosen = *static_cast<const bool*>(args.in[0]);
+    (chosen ? then_ : else_)
+        ->run({.inputs = {args.in + 1, operands_},
+               .states = {},
+               .outputs = {args.out, outputs_},
+               .group = args.group,
+               .replica = args.replica});
+  }
+
+ private:
+  std::unique_ptr<Program> then_;
+  std::unique_ptr<Program> else_;
+  size_t operands_;
+  size_t outputs_;
+};
+
+class WhileKernel : public Kernel {
+ public:
+  explicit WhileKernel(const KernelSpec& spec)
+      : condition_(make_program(spec.attributes, "condition")),
+        body_(make_program(spec.attributes, "body")) {
+    for (const TensorType& type : spec.inputs) {
+      bytes_.push_back(type.bytes());
+      for (auto& side : sides_) {
+        buffers_.push_back(Tensor::empty(type.shape, type.dtype));
+        side.push_back(buffers_.back().mutable_raw());
+      }
+    }
+  }
+
+  void run(const KernelArgs& args) override {
+    const size_t count = bytes_.size();
+    std::span<const void* const> current(args.in, count);
+    size_t next = 0;
+    bool go_on = false;
+    void* condition_out[] = {&go_on};
+    for (;;) {
+      condition_->run({.inputs = current, .states = {}, .outputs = condition_out,
+                       .group = args.group, .replica = args.replica});
+      if (!go_on) break;
+      body_->run({.inputs = current, .states = {}, .outputs = sides_[next], .group = args.group,
+                  .replica = args.replica});
+      current = {sides_[next].data(), count};
+      next = 1 - next;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (bytes_[i] > 0) std::memcpy(args.out[i], current[i], bytes_[i]);
+    }
+  }
+
+ private:
+  std::unique_ptr<Program> condition_;
+  std::unique_ptr<Program> body_;
+  std::vector<size_t> bytes_;
+  std::vector<Tensor> buffers_;
+  std::vector<void*> sides_[2];
+};
+
+}  // namespace
+
+void register_control_kernels(KernelTable& table) {
+  table.add("cond", [](const KernelSpec& spec) { return std::make_unique<CondKernel>(spec); });
+  table.add("while", [](const KernelSpec& spec) { return std::make_unique<WhileKernel>(spec); });
+}
+
+}  // namespace cornu::cpu

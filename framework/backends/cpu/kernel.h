@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a CPU kernel is, and the table that holds them.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "cornu/graph/communicator.h"
+#include "cornu/graph/op.h"
+
+namespace cornu::cpu {
+
+// What one run of a kernel is given. Every array is plain: row-major, contiguous.
+struct KernelArgs {
+  const void* const* in = nullptr;
+  void* const* out = nullptr;
+  void* scratch = nullptr;           // Kernel::scratch_bytes() bytes, aligned to 64
+  CollectiveGroup* group = nullptr;  // null: a group of one
+  int replica = 0;
+};
+
+// A prepared kernel: everything that depends on shapes, dtypes and attributes alone was done when it
+// was made. `run` may be called often, on the thread whose compute threads it shall use, never
+// concurrently with itself. It allocates nothing. It may throw from that thread (not from within
+// parallel_for).
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual void run(const KernelArgs& args) = 0;
+  virtual size_t scratch_bytes() const { return 0; }
+};
+
+// What a kernel is made for.
+struct KernelSpec {
+  const OpDef& op;
+  const Attributes& attributes;
+  std::span<const TensorType> inputs;
+  std::span<const TensorType> outputs;
+};
+
+// Makes a kernel, or returns null when it doesn't serve this spec (then the next one is asked).
+using KernelFactory = std::function<std::unique_ptr<Kernel>(const KernelSpec&)>;
+
+// Indices (input, output) that may share memory: the kernel reads an element of that input before it
+// writes the same element of that output, and needs it no more.
+using AliasFunction = std::function<std::vector<std::pair<int, int>>(const KernelSpec&)>;
+
+struct KernelEntry {
+  KernelFactory make;
+  AliasFunction may_alias;  // empty: none may
+};
+
+// Kernels by op. For one op, entries are asked in the order they were added.
+class KernelTable {
+ public:
+  void add(std::string_view op, KernelFactory make, AliasFunction may_alias = {});
+  // Unimplemented, naming op and dtypes, when no entry serves the spec.
+  std::unique_ptr<Kernel> make(const KernelSpec& spec) const;
+  // Null when none does.
+  std::unique_ptr<Kernel> try_make(const KernelSpec& spec) const;
+  // What may share memory in the kernel that make() gives.
+  std::vector<std::pair<int, int>> aliases(const KernelSpec& spec) const;
+
+ private:
+  std::unordered_map<std::string, std::vector<KernelEntry>> entries_;
+};
+
+// The table of this build: filled on first use by the register_* functions below.
+const KernelTable& kernel_table();
+
+// One for each file of kernels/.
+void register_elementwise_kernels(KernelTable& table);  // elementwise ops, cast, select, "fused"
+void register_reduction_kernels(KernelTable& table);    // sum, max, …, argmax, argmin
+void register_softmax_kernels(KernelTable& table);      // softmax, log_softmax, cross-entropies
+void register_matmul_kernels(KernelTable& table);
+void register_conv_kernels(KernelTable& table);
+void register_pooling_kernels(KernelTable& table);
+void register_shape_kernels(KernelTable& table);    // reshape, transpose, concat, slice, pad, …
+void register_index_kernels(KernelTable& table);    // gather, scatter_add, one_hot, iota
+void register_random_kernels(KernelTable& table);
+void register_collective_kernels(KernelTable& table);
+void register_control_kernels(KernelTable& table);  // cond, while
+
+// A kernel from a callable, for those without state worth a class.
+template <class F>
+std::unique_ptr<Kernel> make_kernel(F run, size_t scratch_bytes = 0) {
+  class Wrapped : public Kernel {
+   public:
+    Wrapped(F run, size_t bytes) : run_(std::move(run)), bytes_(bytes) {}
+    void run(const KernelArgs& args) override { run_(args); }
+    size_t scratch_bytes() const override { return bytes_; }
+
+   private:
+    F run_;
+    size_t bytes_;
+  };
+  return std::make_unique<Wrapped>(std::move(run), scratch_bytes);
+}
+
+}  // namespace cornu::cpu

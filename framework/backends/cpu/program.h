@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph made into a list of prepared kernels over one planned block of memory.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cornu/backends/cpu/kernel.h"
+#include "cornu/graph/graph.h"
+
+namespace cornu::cpu {
+
+// Passes that make a graph fit for the CPU, in order; dumps each where $CORNU_DUMP_GRAPH is set.
+Graph optimize(Graph graph, const std::string& name);
+
+// Runs a graph again and again without allocating. Not thread-safe; replicas have one each.
+class Program {
+ public:
+  explicit Program(Graph graph);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  struct Bindings {
+    std::span<const void* const> inputs;  // by graph input
+    std::span<void* const> states;        // by graph state; updated in place
+    std::span<void* const> outputs;       // by graph output
+    CollectiveGroup* group = nullptr;
+    int replica = 0;
+  };
+  // If a kernel throws, `states_touched()` tells whether state had been written by then.
+  void run(const Bindings& bindings);
+  bool states_touched() const { return states_touched_; }
+
+  const Graph& graph() const { return graph_; }  // as given; nodes that are views included
+  size_t workspace_bytes() const { return workspace_bytes_; }
+
+ private:
+  friend class ProgramBuilder;
+
+  enum class Place : uint8_t { None, Workspace, Input, State, Output, Constant };
+  struct Location {
+    Place place = Place::None;
+    int64_t at = 0;  // an offset or index
+  };
+  struct Instruction {
+    std::unique_ptr<Kernel> kernel;
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    void* scratch = nullptr;
+    bool writes_state = false;
+  };
+  // A pointer of an instruction that changes from run to run.
+  struct Patch {
+    uint32_t instruction;
+    uint32_t slot;  // inputs first, then outputs
+    Location location;
+  };
+  struct Copy {
+    Location from;
+    Location to;
+    size_t bytes;
+  };
+  void* address(const Location& location, const Bindings& bindings) const;
+
+  Graph graph_;
+  std::vector<Instruction> instructions_;
+  std::vector<Patch> patches_;
+  std::vector<Copy> copies_;  // after the last instruction
+  std::vector<Tensor> constants_;
+  std::shared_ptr<Buffer> workspace_;
+  size_t workspace_bytes_ = 0;
+  bool states_touched_ = false;
+};
+
+}  // namespace cornu::cpu

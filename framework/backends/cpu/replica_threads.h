@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Persistent threads that run local replicas side by side.
+#pragma once
+
+#include "cornu/core/threads.h"
+
+namespace cornu::cpu {
+
+// Calls `body(replica)` for each replica in [0, count), each on a thread of its own that lives on
+// and has an equal share of the caller's compute threads; returns when all have returned. `body`
+// must not throw. Callers take turns.
+void run_replicas(int count, FunctionRef<void(int)> body);
+
+}  // namespace cornu::cpu

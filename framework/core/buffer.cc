@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/buffer.h"
+
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "cornu/core/error.h"
+
+namespace cornu {
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kCachedBytes = size_t{64} << 20;  // the most that is kept for reuse
+constexpr size_t kLargestCached = size_t{16} << 20;
+
+// Eight size classes to a power of two: at most an eighth of a block is wasted.
+size_t size_class(size_t bytes) {
+  bytes = bytes < kAlignment ? kAlignment : bytes;
+  const size_t step = std::max(kAlignment, std::bit_floor(bytes) / 8);
+  return (bytes + step - 1) / step * step;
+}
+
+class HostCache {
+ public:
+  std::byte* take(size_t bytes) {
+    {
+      std::lock_guard lock(mutex_);
+      if (auto it = free_.find(bytes); it != free_.end() && !it->second.empty()) {
+        std::byte* block = it->second.back();
+        it->second.pop_back();
+        cached_ -= bytes;
+        return block;
+      }
+    }
+    return static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes));
+  }
+
+  void give(std::byte* block, size_t bytes) {
+    if (bytes <= kLargestCached) {
+      std::lock_guard lock(mutex_);
+      if (cached_ + bytes <= kCachedBytes) {
+        free_[bytes].push_back(block);
+        cached_ += bytes;
+        return;
+      }
+    }
+    std::free(block);
+  }
+
+  void clear() {
+    std::lock_guard lock(mutex_);
+    for (auto& [bytes, blocks] : free_) {
+      for (std::byte* block : blocks) std::free(block);
+    }
+    free_.clear();
+    cached_ = 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<size_t, std::vector<std::byte*>> free_;
+  size_t cached_ = 0;
+};
+
+// Never destroyed: buffers in static objects may outlive any order of destruction.
+HostCache& host_cache() {
+  static HostCache* cache = new HostCache;
+  return *cache;
+}
+
+class HostBuffer : public Buffer {
+ public:
+  HostBuffer(std::byte* data, size_t bytes, size_t capacity)
+      : Buffer(data, bytes, Device{}), capacity_(capacity) {}
+  ~HostBuffer() override { host_cache().give(data(), capacity_); }
+
+ private:
+  size_t capacity_;
+};
+
+class WrappedBuffer : public Buffer {
+ public:
+  WrappedBuffer(void* data, size_t bytes, std::shared_ptr<const void> owner)
+      : Buffer(static_cast<std::byte*>(data), bytes, Device{}), owner_(std::move(owner)) {}
+
+ private:
+  std::shared_ptr<const void> owner_;
+};
+
+}  // namespace
+
+std::shared_ptr<Buffer> allocate_host(size_t bytes) {
+  constexpr size_t kMost = size_t{1} << 62;
+  std::byte* data = nullptr;
+  size_t capacity = 0;
+  if (bytes < kMost) {
+    capacity = size_class(bytes);
+    data = host_cache().take(capacity);
+  }
+  check<ResourceExhausted>(data != nullptr, "Out of memory: {} bytes of host memory were asked for.",
+                           bytes);
+  return std::make_shared<HostBuffer>(data, bytes, capacity);
+}
+
+std::shared_ptr<Buffer> wrap_host(void* data, size_t bytes, std::shared_ptr<const void> owner) {
+  return std::make_shared<WrappedBuffer>(data, bytes, std::move(owner));
+}
+
+void release_cached_host_memory() { host_cache().clear(); }
+
+}  // namespace cornu

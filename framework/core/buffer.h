@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that tensors share.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "cornu/core/device.h"
+
+namespace cornu {
+
+// A block of memory on a device, freed with its last owner. Host memory is aligned to 64 bytes.
+// Thread-safe to share; the bytes themselves are not guarded.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  const Device& device() const { return device_; }
+
+ protected:
+  Buffer(std::byte* data, size_t bytes, Device device)
+      : data_(data), bytes_(bytes), device_(device) {}
+
+ private:
+  std::byte* data_;
+  size_t bytes_;
+  Device device_;
+};
+
+// Uninitialized host memory from a caching allocator: freed blocks are kept for the next request of
+// their size class. ResourceExhausted, with the size asked for, when the system has none.
+std::shared_ptr<Buffer> allocate_host(size_t bytes);
+
+// Memory of the caller's, kept alive by `owner`; nothing is copied or freed.
+std::shared_ptr<Buffer> wrap_host(void* data, size_t bytes, std::shared_ptr<const void> owner);
+
+// Gives cached free host blocks back to the system.
+void release_cached_host_memory();
+
+}  // namespace cornu

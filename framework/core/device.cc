@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/device.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "cornu/core/error.h"
+
+namespace cornu {
+
+Device Device::parse(std::string_view text) {
+  std::string name(text.substr(0, text.find(':')));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return std::toupper(c); });
+  Device device;
+  bool known = true;
+  if (name == "GPU" || name == "CUDA") {
+    device.type = DeviceType::Gpu;
+  } else if (name == "TPU") {
+    device.type = DeviceType::Tpu;
+  } else {
+    known = name == "CPU";
+  }
+  if (const size_t colon = text.find(':'); colon != std::string_view::npos) {
+    const char* end = text.data() + text.size();
+    const auto result = std::from_chars(text.data() + colon + 1, end, device.index);
+    known = known && result.ec == std::errc() && result.ptr == end && device.index >= 0;
+  }
+  check<InvalidArgument>(
+      known, "Device '{}': expected CPU, GPU or TPU with an index, for example 'GPU:0'.", text);
+  return device;
+}
+
+std::string Device::to_string() const {
+  const char* name = type == DeviceType::Cpu ? "CPU" : type == DeviceType::Gpu ? "GPU" : "TPU";
+  return fmt::format("{}:{}", name, index);
+}
+
+}  // namespace cornu

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cornu {
+
+enum class DType : uint8_t {
+  Bool,
+  UInt8,
+  Int8,
+  Int32,
+  Int64,
+  UInt32,
+  UInt64,
+  Float16,
+  BFloat16,
+  Float32,
+  Float64,
+};
+
+inline constexpr int kNumDTypes = 11;
+
+// Storage formats of 16-bit floating-point numbers; arithmetic is done in float.
+struct float16 {
+  uint16_t bits = 0;
+  float16() = default;
+  explicit float16(float value);
+  operator float() const;
+};
+struct bfloat16 {
+  uint16_t bits = 0;
+  bfloat16() = default;
+  explicit bfloat16(float value);
+  operator float() const;
+};
+
+// Keras's names: "float32", "bool", …
+const char* to_string(DType dtype);
+// Throws InvalidArgument with the nearest known name.
+DType dtype_from_string(std::string_view name);
+
+size_t size_of(DType dtype);  // bytes of one element
+bool is_floating(DType dtype);
+bool is_integer(DType dtype);  // signed or unsigned; not Bool
+bool is_signed(DType dtype);
+
+// The dtype of a binary operation's result, as Keras promotes (JAX's lattice): float beats integer,
+// wider beats narrower, float16 with bfloat16 gives float32.
+DType promote(DType a, DType b);
+
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::Bool;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::UInt8;
+};
+template <>
+struct DTypeOf<int8_t> {
+  static constexpr DType value = DType::Int8;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::Int32;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::Int64;
+};
+template <>
+struct DTypeOf<uint32_t> {
+  static constexpr DType value = DType::UInt32;
+};
+template <>
+struct DTypeOf<uint64_t> {
+  static constexpr DType value = DType::UInt64;
+};
+template <>
+struct DTypeOf<float16> {
+  static constexpr DType value = DType::Float16;
+};
+template <>
+struct DTypeOf<bfloat16> {
+  static constexpr DType value = DType::BFloat16;
+};
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::Float32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::Float64;
+};
+template <class T>
+inline constexpr DType dtype_of = DTypeOf<T>::value;
+
+// Calls `f(T{})` with the C++ type of `dtype`, and returns what it returns.
+template <class F>
+decltype(auto) dispatch_dtype(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::Bool: return f(bool{});
+    case DType::UInt8: return f(uint8_t{});
+    case DType::Int8: return f(int8_t{});
+    case DType::Int32: return f(int32_t{});
+    case DType::Int64: return f(int64_t{});
+    case DType::UInt32: return f(uint32_t{});
+    case DType::UInt64: return f(uint64_t{});
+    case DType::Float16: return f(float16{});
+    case DType::BFloat16: return f(bfloat16{});
+    case DType::Float32: return f(float{});
+    case DType::Float64: return f(double{});
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace cornu
+
+template <>
+struct fmt::formatter<cornu::DType> : fmt::formatter<std::string_view> {
+  auto format(cornu::DType dtype, format_context& context) const {
+    return fmt::formatter<std::string_view>::format(cornu::to_string(dtype), context);
+  }
+};

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared libraries that are loaded when they are first needed, so that programs which never need
+// them start without them.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+namespace cornu {
+
+// A loaded library; it stays loaded until the process ends.
+class DynamicLibrary {
+ public:
+  // Loads the first of `names` that the system has. Unavailable, naming them, `purpose` and the
+  // Debian `package` to install, when it has none.
+  DynamicLibrary(std::initializer_list<const char*> names, const std::string& purpose,
+                 const std::string& package);
+
+  // The library's function `name`, of type F*. Unavailable when it has none of that name.
+  template <class F>
+  F* function(const char* name) const {
+    return reinterpret_cast<F*>(symbol(name));
+  }
+
+ private:
+  void* symbol(const char* name) const;
+
+  void* handle_ = nullptr;
+  std::string name_;
+};
+
+}  // namespace cornu

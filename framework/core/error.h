@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed errors. Every message says where, what was expected, what came, and the mend.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace cornu {
+
+// The standard status codes (as in absl and gRPC), in their numbering.
+enum class StatusCode {
+  InvalidArgument = 3,
+  DeadlineExceeded = 4,
+  NotFound = 5,
+  AlreadyExists = 6,
+  ResourceExhausted = 8,
+  FailedPrecondition = 9,
+  OutOfRange = 11,
+  Unimplemented = 12,
+  Internal = 13,
+  Unavailable = 14,
+  DataLoss = 15,
+};
+
+const char* to_string(StatusCode code);
+
+// Base of all errors Cornu throws. `what()` is the message alone; `code()` its kind.
+class Error : public std::exception {
+ public:
+  Error(StatusCode code, std::string message);
+  const char* what() const noexcept override { return message_.c_str(); }
+  StatusCode code() const noexcept { return code_; }
+
+  // Puts "where: " before the message, unless an inner place has already been named.
+  // For layers and ops that name themselves while an error passes through them.
+  void add_place(const std::string& where);
+
+ private:
+  StatusCode code_;
+  std::string message_;
+  bool placed_ = false;
+};
+
+template <StatusCode kCode>
+class ErrorOf : public Error {
+ public:
+  explicit ErrorOf(std::string message) : Error(kCode, std::move(message)) {}
+};
+
+using InvalidArgument = ErrorOf<StatusCode::InvalidArgument>;
+using DeadlineExceeded = ErrorOf<StatusCode::DeadlineExceeded>;
+using NotFound = ErrorOf<StatusCode::NotFound>;
+using AlreadyExists = ErrorOf<StatusCode::AlreadyExists>;
+using ResourceExhausted = ErrorOf<StatusCode::ResourceExhausted>;
+using FailedPrecondition = ErrorOf<StatusCode::FailedPrecondition>;
+using OutOfRange = ErrorOf<StatusCode::OutOfRange>;
+using Unimplemented = ErrorOf<StatusCode::Unimplemented>;
+using Internal = ErrorOf<StatusCode::Internal>;
+using Unavailable = ErrorOf<StatusCode::Unavailable>;
+using DataLoss = ErrorOf<StatusCode::DataLoss>;
+
+// A peer of a distributed job that no longer answers. `rank` is its rank, `step` the global step at
+// which it was missed.
+class PeerLost : public Unavailable {
+ public:
+  PeerLost(int rank, std::string address, int64_t step);
+  int rank() const { return rank_; }
+  const std::string& address() const { return address_; }
+  int64_t step() const { return step_; }
+
+ private:
+  int rank_;
+  std::string address_;
+  int64_t step_;
+};
+
+// Throws `Kind` with the formatted message.
+template <class Kind, class... Args>
+[[noreturn]] void raise(fmt::format_string<Args...> format, Args&&... args) {
+  throw Kind(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Throws `Kind` with the formatted message unless `ok`. For mistakes a user can make.
+template <class Kind, class... Args>
+void check(bool ok, fmt::format_string<Args...> format, Args&&... args) {
+  if (!ok) [[unlikely]] raise<Kind>(format, std::forward<Args>(args)...);
+}
+
+namespace internal {
+[[noreturn]] void assertion_failed(const char* expression, const std::string& left,
+                                   const std::string& right, const char* file, int line);
+}  // namespace internal
+
+}  // namespace cornu
+
+// An invariant of Cornu's own. A violation is a bug in Cornu: Internal, with both operands.
+#define CORNU_ASSERT(left, op, right)                                                            \
+  do {                                                                                           \
+    const auto& cornu_left = (left);                                                             \
+    const auto& cornu_right = (right);                                                           \
+    if (!(cornu_left op cornu_right)) [[unlikely]]                                               \
+      ::cornu::internal::assertion_failed(#left " " #op " " #right, fmt::format("{}", cornu_left), \
+                                          fmt::format("{}", cornu_right), __FILE__, __LINE__);   \
+  } while (false)

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A JSON value: the form of every get_config(). Objects keep their keys' order.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cornu/core/shape.h"
+
+namespace cornu {
+
+class Json {
+ public:
+  using Array = std::vector<Json>;
+  using Member = std::pair<std::string, Json>;
+  using Object = std::vector<Member>;
+
+  Json() = default;  // null
+  Json(std::nullptr_t) {}                                        // NOLINT: implicit on purpose
+  Json(bool value) : value_(value) {}                            // NOLINT
+  Json(int value) : value_(static_cast<int64_t>(value)) {}       // NOLINT
+  Json(int64_t value) : value_(value) {}                         // NOLINT
+  Json(double value) : value_(value) {}                          // NOLINT
+  Json(const char* value) : value_(std::string(value)) {}        // NOLINT
+  Json(std::string value) : value_(std::move(value)) {}          // NOLINT
+  Json(Array value) : value_(std::move(value)) {}                // NOLINT
+  Json(const Shape& shape);  // NOLINT: an array, null for unknown axes
+  Json(const std::vector<int64_t>& values);  // NOLINT
+
+  static Json object(std::initializer_list<Member> members = {});
+  static Json array(std::initializer_list<Json> elements = {}) { return Json(Array(elements)); }
+
+  // DataLoss, with the byte offset, when `text` isn't JSON. Python's NaN and Infinity are read.
+  static Json parse(std::string_view text);
+  // Compact with indent < 0. Numbers are written so that they read back equal.
+  std::string dump(int indent = -1) const;
+
+  bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
+  bool is_bool() const { return std::holds_alternative<bool>(value_); }
+  bool is_int() const { return std::holds_alternative<int64_t>(value_); }
+  bool is_number() const { return is_int() || std::holds_alternative<double>(value_); }
+  bool is_string() const { return std::holds_alternative<std::string>(value_); }
+  bool is_array() const { return std::holds_alternative<Array>(value_); }
+  bool is_object() const { return std::holds_alternative<Object>(value_); }
+
+  // InvalidArgument, saying what came, when the value is of another kind.
+  bool as_bool() const;
+  int64_t as_int() const;    // a float of integral value counts
+  double as_double() const;  // an integer counts
+  const std::string& as_string() const;
+  const Array& as_array() const;
+  const Object& as_object() const;
+  Shape as_shape() const;  // an array of integers and nulls
+  std::vector<int64_t> as_ints() const;
+
+  // Members of an object. `at` throws NotFound that names the key; `find` gives null when missing.
+  const Json& at(std::string_view key) const;
+  const Json* find(std::string_view key) const;
+  bool contains(std::string_view key) const { return find(key) != nullptr; }
+  void set(std::string_view key, Json value);  // replaces or appends
+  void merge(const Json& other);               // sets every member of `other`
+
+  // Elements of an array.
+  const Json& operator[](size_t index) const;
+  void push_back(Json value);
+  size_t size() const;  // elements or members; 0 otherwise
+
+  friend bool operator==(const Json&, const Json&) = default;
+
+ private:
+  std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object> value_;
+};
+
+}  // namespace cornu

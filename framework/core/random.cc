@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/random.h"
+
+#include <random>
+
+namespace cornu {
+namespace {
+
+SeedSequence from_system() {
+  std::random_device device;
+  return {uint64_t{device()} << 32 | device(), 0};
+}
+
+thread_local SeedSequence sequence = from_system();
+
+}  // namespace
+
+uint64_t PhiloxEngine::below(uint64_t bound) {
+  for (;;) {
+    const uint64_t word = uint64_t{(*this)()} << 32 | (*this)();
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = Wide{word} * bound;
+    const auto low = static_cast<uint64_t>(product);
+    if (low >= bound || low >= -bound % bound) return static_cast<uint64_t>(product >> 64);
+  }
+}
+
+void set_random_seed(uint64_t seed) { sequence = {seed, 0}; }
+
+uint64_t next_seed() {
+  const auto words = philox(sequence.seed, sequence.drawn++, /*stream=*/0x5eed);
+  // Keras's seeds are below 2^31; staying there keeps them exact in JSON and int32.
+  return words[0] >> 1;
+}
+
+SeedSequence seed_sequence() { return sequence; }
+void restore_seed_sequence(const SeedSequence& saved) { sequence = saved; }
+
+}  // namespace cornu

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/shape.h"
+
+#include <algorithm>
+
+#include "cornu/core/error.h"
+
+namespace cornu {
+
+bool Shape::is_static() const {
+  return std::none_of(dims_.begin(), dims_.end(), [](int64_t dim) { return dim < 0; });
+}
+
+int64_t Shape::num_elements() const {
+  int64_t product = 1;
+  for (int64_t dim : dims_) {
+    CORNU_ASSERT(dim, >=, 0);
+    product *= dim;
+  }
+  return product;
+}
+
+int64_t Shape::normalize_axis(int64_t axis, std::string_view who) const {
+  check<OutOfRange>(axis >= -rank() && axis < rank(),
+                    "{}: expected an axis in [{}, {}) for shape {}, got {}.", who, -rank(), rank(),
+                    *this, axis);
+  return axis < 0 ? axis + rank() : axis;
+}
+
+Shape Shape::slice(int64_t begin, int64_t end) const {
+  return Shape(std::vector<int64_t>(dims_.begin() + begin, dims_.begin() + end));
+}
+
+Shape Shape::concat(const Shape& tail) const {
+  std::vector<int64_t> dims = dims_;
+  dims.insert(dims.end(), tail.begin(), tail.end());
+  return Shape(std::move(dims));
+}
+
+std::string Shape::to_string() const {
+  std::string text = "(";
+  for (size_t i = 0; i < dims_.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += dims_[i] == kUnknown ? "None" : std::to_string(dims_[i]);
+  }
+  return text + (dims_.size() == 1 ? ",)" : ")");
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b, std::string_view who) {
+  const Shape& longer = a.rank() >= b.rank() ? a : b;
+  const Shape& shorter = a.rank() >= b.rank() ? b : a;
+  Shape result = longer;
+  const int64_t offset = longer.rank() - shorter.rank();
+  for (int64_t i = 0; i < shorter.rank(); ++i) {
+    const int64_t x = longer[offset + i];
+    const int64_t y = shorter[i];
+    check<InvalidArgument>(x == y || x == 1 || y == 1 || x == kUnknown || y == kUnknown,
+                           "{}: expected shapes that can be broadcast together, got {} and {}. "
+                           "Axes must be equal or 1, counted from the last.",
+                           who, a, b);
+    result[offset + i] = x == 1 ? y : (y == 1 || y == kUnknown ? x : (x == kUnknown ? y : x));
+  }
+  return result;
+}
+
+}  // namespace cornu

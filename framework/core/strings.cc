@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/strings.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace cornu {
+namespace {
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) ==
+                        std::tolower(static_cast<unsigned char>(b[j - 1]));
+      const size_t replaced = diagonal + (same ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
+bool is_lower_or_digit(char c) {
+  return std::islower(static_cast<unsigned char>(c)) || std::isdigit(static_cast<unsigned char>(c));
+}
+
+}  // namespace
+
+std::string nearest(std::string_view name, std::span<const std::string> known) {
+  const std::string* best = nullptr;
+  size_t best_distance = std::max<size_t>(1, name.size() / 2) + 1;
+  for (const std::string& candidate : known) {
+    const size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = &candidate;
+    }
+  }
+  return best ? *best : std::string();
+}
+
+std::string did_you_mean(std::string_view name, std::span<const std::string> known) {
+  constexpr size_t kListed = 12;
+  std::string text;
+  if (const std::string best = nearest(name, known); !best.empty()) {
+    text += " Did you mean '" + best + "'?";
+  }
+  if (known.empty()) return text;
+  text += " Known: " + join(known.first(std::min(kListed, known.size())), ", ");
+  return text + (known.size() > kListed ? ", …" : ".");
+}
+
+std::string to_snake_case(std::string_view name) {
+  std::string result;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool starts_word =
+        i > 0 && is_upper(name[i]) &&
+        (is_lower_or_digit(name[i - 1]) ||
+         (i + 1 < name.size() && std::islower(static_cast<unsigned char>(name[i + 1]))));
+    // Keras: a digit followed by "D" stays with it ("conv2d").
+    const bool dimension = i > 0 && name[i] == 'D' &&
+                           std::isdigit(static_cast<unsigned char>(name[i - 1])) &&
+                           (i + 1 == name.size() || is_upper(name[i + 1]));
+    if (starts_word && !dimension && result.back() != '_') result += '_';
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+  }
+  return result;
+}
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  std::string result;
+  for (const std::string& part : parts) {
+    if (&part != &parts.front()) result += separator;
+    result += part;
+  }
+  return result;
+}
+
+}  // namespace cornu

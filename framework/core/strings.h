@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small text helpers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cornu {
+
+// The member of `known` nearest to `name` by edit distance, or "" when none is near (more than half
+// of its characters differ).
+std::string nearest(std::string_view name, std::span<const std::string> known);
+
+// " Did you mean 'x'? Known: a, b, c." — the tail of an error about an unknown name; begins with a
+// space. At most a dozen known names are listed.
+std::string did_you_mean(std::string_view name, std::span<const std::string> known);
+
+// "MaxPooling2D" -> "max_pooling2d", as Keras names layers after their class.
+std::string to_snake_case(std::string_view name);
+
+std::string join(std::span<const std::string> parts, std::string_view separator);
+
+}  // namespace cornu

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/tensors.h"
+
+#include "cornu/core/strings.h"
+
+namespace cornu {
+
+Tensors::Tensors(const Tensor& tensor) {
+  if (tensor.defined()) tensors_.push_back(tensor);
+}
+
+Tensors::Tensors(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
+Tensors::Tensors(std::initializer_list<Tensor> tensors) : tensors_(tensors) {}
+
+Tensors::Tensors(std::initializer_list<Named> tensors)
+    : Tensors(named(std::vector<Named>(tensors))) {}
+
+Tensors Tensors::named(std::vector<Named> tensors) {
+  Tensors result;
+  for (auto& [name, tensor] : tensors) {
+    result.names_.push_back(std::move(name));
+    result.tensors_.push_back(std::move(tensor));
+  }
+  return result;
+}
+
+const Tensor& Tensors::at(std::string_view name) const {
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (names_[i] == name) return tensors_[i];
+  }
+  raise<NotFound>("There is no tensor named '{}'.{}", name, did_you_mean(name, names_));
+}
+
+const Tensor& Tensors::single() const {
+  check<InvalidArgument>(tensors_.size() == 1,
+                         "Expected a single tensor, got {} of them. Choose one with at(name) or "
+                         "[index].",
+                         tensors_.size());
+  return tensors_.front();
+}
+
+Tensors Tensors::with(std::vector<Tensor> tensors) const {
+  CORNU_ASSERT(tensors.size(), ==, tensors_.size());
+  Tensors result;
+  result.tensors_ = std::move(tensors);
+  result.names_ = names_;
+  return result;
+}
+
+}  // namespace cornu

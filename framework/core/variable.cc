@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/variable.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace cornu {
+namespace {
+
+thread_local VariableHooks* current_hooks = nullptr;
+thread_local std::vector<VariableReadObserver*> read_observers;
+
+}  // namespace
+
+Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
+    : impl_(std::make_shared<Impl>()) {
+  check<InvalidArgument>(initial_value.defined() && !initial_value.is_symbolic(),
+                         "Variable '{}': expected an initial value, got {}. Create variables "
+                         "outside of traced code, or from an initializer.",
+                         options.name, initial_value.to_string());
+  impl_->name = options.name;
+  impl_->shape = initial_value.shape();
+  impl_->dtype = initial_value.dtype();
+  impl_->trainable = options.trainable;
+  impl_->synchronization = options.synchronization;
+  impl_->aggregation = options.aggregation;
+  impl_->value = initial_value.strong();
+}
+
+Tensor Variable::value() const {
+  impl();
+  const Tensor value = current_hooks ? current_hooks->read(*this) : stored();
+  for (VariableReadObserver* observer : read_observers) observer->on_read(*this, value);
+  return value;
+}
+
+void Variable::assign(const Tensor& value) const {
+  check<InvalidArgument>(value.shape() == shape() && (value.dtype() == dtype() || value.is_weak()),
+                         "Variable '{}': expected a value of shape {} and dtype {}, got shape {} "
+                         "and dtype {}.",
+                         path(), shape(), dtype(), value.shape(), value.dtype());
+  Tensor typed = value;
+  if (value.is_weak() && value.dtype() != dtype()) {
+    typed = Tensor::empty(Shape{}, dtype());
+    dispatch_dtype(dtype(), [&](auto t) {
+      const auto converted = static_cast<decltype(t)>(value.weak_value());
+      std::memcpy(typed.mutable_raw(), &converted, sizeof(converted));
+    });
+  }
+  if (current_hooks) {
+    current_hooks->assign(*this, typed.strong());
+  } else {
+    store(typed);
+  }
+}
+
+const Tensor& Variable::stored() const {
+  check<FailedPrecondition>(impl().poisoned.empty(),
+                            "Variable '{}': its value was lost when a step failed ({}). Load the "
+                            "weights or a checkpoint before going on.",
+                            path(), impl().poisoned);
+  return impl().value;
+}
+
+void Variable::store(const Tensor& value) const {
+  CORNU_ASSERT(value.shape(), ==, shape());
+  CORNU_ASSERT(value.dtype(), ==, dtype());
+  check<FailedPrecondition>(!value.is_symbolic(),
+                            "Variable '{}': {} was assigned outside of the trace it belongs to.",
+                            path(), value.to_string());
+  impl().value = value.strong();
+  impl().poisoned.clear();
+  ++impl().version;
+}
+
+std::byte* Variable::writable() const {
+  Impl& state = impl();
+  if (!state.value.is_unique()) {
+    Tensor copy = Tensor::empty(state.shape, state.dtype);
+    std::memcpy(copy.mutable_raw(), state.value.raw(), state.value.bytes());
+    state.value = copy;
+  }
+  ++state.version;
+  return state.value.mutable_raw();
+}
+
+void Variable::poison(const std::string& why) const {
+  impl().poisoned = why;
+  ++impl().version;
+}
+
+VariableHooksScope::VariableHooksScope(VariableHooks* hooks) : previous_(current_hooks) {
+  current_hooks = hooks;
+}
+
+VariableHooksScope::~VariableHooksScope() { current_hooks = previous_; }
+
+VariableHooks* current_variable_hooks() { return current_hooks; }
+
+void add_read_observer(VariableReadObserver* observer) { read_observers.push_back(observer); }
+
+void remove_read_observer(VariableReadObserver* observer) {
+  std::erase(read_observers, observer);
+}
+
+}  // namespace cornu

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variables: state that lives between calls.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cornu/core/tensor.h"
+
+namespace cornu {
+
+// How a variable that is kept once per replica is read and updated (tf.VariableSynchronization).
+enum class VariableSynchronization { Auto, None, OnWrite, OnRead };
+// How updates from several replicas become one (tf.VariableAggregation).
+enum class VariableAggregation { None, Sum, Mean, OnlyFirstReplica };
+
+struct VariableOptions {
+  std::string name = "variable";
+  bool trainable = true;
+  VariableSynchronization synchronization = VariableSynchronization::Auto;
+  VariableAggregation aggregation = VariableAggregation::None;
+};
+
+class Variable;
+
+// Sees every read and assignment of variables on this thread while it is installed: a trace turns
+// them into state of its graph.
+class VariableHooks {
+ public:
+  virtual ~VariableHooks() = default;
+  virtual Tensor read(const Variable& variable) = 0;
+  virtual void assign(const Variable& variable, const Tensor& value) = 0;
+};
+
+// Sees every read of variables on this thread (after the hooks): what a gradient tape listens to.
+class VariableReadObserver {
+ public:
+  virtual ~VariableReadObserver() = default;
+  virtual void on_read(const Variable& variable, const Tensor& value) = 0;
+};
+
+// A cheap handle on a named, shaped piece of state. Reading it (it converts to Tensor) gives the
+// value of that moment. Shape and dtype never change. Not thread-safe against concurrent writes.
+class Variable {
+ public:
+  Variable() = default;  // undefined, until built
+  explicit Variable(const Tensor& initial_value, const VariableOptions& options = {});
+
+  bool defined() const { return impl_ != nullptr; }
+  Tensor value() const;
+  operator Tensor() const { return value(); }  // NOLINT: implicit on purpose
+
+  // InvalidArgument, naming the variable, when shape or dtype differ (a weakly typed scalar is
+  // converted).
+  void assign(const Tensor& value) const;
+
+  const std::string& name() const { return impl().name; }
+  // Keras's path: layer names and variable name joined by '/'.
+  const std::string& path() const { return impl().path.empty() ? impl().name : impl().path; }
+  void set_path(std::string path) const { impl().path = std::move(path); }
+  const Shape& shape() const { return impl().shape; }
+  DType dtype() const { return impl().dtype; }
+  int64_t num_elements() const { return shape().num_elements(); }
+  bool trainable() const { return impl().trainable; }
+  void set_trainable(bool trainable) const { impl().trainable = trainable; }
+  VariableSynchronization synchronization() const { return impl().synchronization; }
+  VariableAggregation aggregation() const { return impl().aggregation; }
+
+  // Projects a new value onto the allowed set after each optimizer update; may be empty.
+  const std::function<Tensor(const Tensor&)>& constraint() const { return impl().constraint; }
+  void set_constraint(std::function<Tensor(const Tensor&)> f) const {
+    impl().constraint = std::move(f);
+  }
+
+  // ---- for backends, traces and checkpoints ----
+
+  // The stored value, past hooks and observers. FailedPrecondition when poisoned.
+  const Tensor& stored() const;
+  // Replaces the stored value, past the hooks; unpoisons.
+  void store(const Tensor& value) const;
+  // The stored value's memory, to be written in place: copied first when somebody else holds it.
+  std::byte* writable() const;
+  // Counts writes; equal versions mean equal values.
+  uint64_t version() const { return impl().version; }
+  // Marks the value as half-written by a step that failed: reads throw until it is stored anew.
+  void poison(const std::string& why) const;
+  const void* id() const { return impl_.get(); }
+
+ private:
+  struct Impl {
+    std::string name;
+    std::string path;
+    Shape shape;
+    DType dtype = DType::Float32;
+    bool trainable = true;
+    VariableSynchronization synchronization = VariableSynchronization::Auto;
+    VariableAggregation aggregation = VariableAggregation::None;
+    std::function<Tensor(const Tensor&)> constraint;
+    Tensor value;
+    uint64_t version = 0;
+    std::string poisoned;
+  };
+  Impl& impl() const {
+    check<FailedPrecondition>(impl_ != nullptr,
+                              "Variable: expected a variable, got an undefined one. Was its layer "
+                              "built?");
+    return *impl_;
+  }
+  std::shared_ptr<Impl> impl_;
+};
+
+// Installs hooks for this thread until the guard ends. Guards nest.
+class [[nodiscard]] VariableHooksScope {
+ public:
+  explicit VariableHooksScope(VariableHooks* hooks);
+  ~VariableHooksScope();
+  VariableHooksScope(const VariableHooksScope&) = delete;
+  VariableHooksScope& operator=(const VariableHooksScope&) = delete;
+
+ private:
+  VariableHooks* previous_;
+};
+
+// The hooks installed on this thread, or null.
+VariableHooks* current_variable_hooks();
+
+// Observers of this thread, called in order of their registration.
+void add_read_observer(VariableReadObserver* observer);
+void remove_read_observer(VariableReadObserver* observer);
+
+}  // namespace cornu

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a backend is: memory, eager kernels, and a compiler from graphs to executables.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cornu/graph/communicator.h"
+#include "cornu/graph/graph.h"
+
+namespace cornu {
+
+// What one local replica brings to a run.
+struct ReplicaArgs {
+  Device device;
+  std::span<const Tensor> inputs;       // one for each graph input
+  std::span<const Variable> variables;  // one for each graph state; updated in place
+  std::vector<Tensor> outputs;          // filled by the run
+  CollectiveGroup* group = nullptr;     // for collectives; null: a group of one
+};
+
+// A compiled graph. Runs of one executable don't overlap.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  // Runs all local replicas. An error of one replica aborts the others' collectives and is thrown
+  // after all have stopped; variables that the graph writes are then poisoned.
+  virtual void run(std::span<ReplicaArgs> replicas) = 0;
+  // The graph after all passes, as text.
+  virtual std::string describe() const = 0;
+  // Bytes of memory that a replica's intermediate values take.
+  virtual size_t workspace_bytes() const = 0;
+};
+
+struct ExecutableOptions {
+  std::string name = "function";
+  bool optimize = true;  // false: no passes, one kernel a node (for debugging and tests)
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string name() const = 0;
+  // Unimplemented, naming op and dtype, for what the backend has no kernel for.
+  virtual std::unique_ptr<Executable> compile(Graph graph, const ExecutableOptions& options) = 0;
+  // Runs one op now.
+  virtual std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
+                                      const Attributes& attributes,
+                                      std::span<const TensorType> output_types) = 0;
+  virtual Tensor to_device(const Tensor& tensor, const Device& device) = 0;
+  virtual Tensor to_host(const Tensor& tensor) = 0;
+  virtual int device_count() const = 0;  // logical devices
+  // Does it have a kernel for this op on these types?
+  virtual bool supports(const OpDef& op, std::span<const TensorType> inputs,
+                        const Attributes& attributes,
+                        std::span<const TensorType> outputs) const = 0;
+};
+
+// Chosen at link time: each is defined by its backend's folder.
+Backend& cpu_backend();
+
+// The backend of a device. Unimplemented, saying how to build it, where it isn't linked.
+Backend& backend_for(const Device& device);
+
+}  // namespace cornu

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a collective kernel needs of a communicator; strategies implement it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cornu/core/dtype.h"
+
+namespace cornu {
+
+enum class ReduceOp { Sum, Mean, Min, Max };
+
+// One rank's end of a group. Every rank makes the same calls in the same order; each call returns
+// when this rank's part is done. Reductions go by rank, so that all ranks get the same bits.
+// Throws PeerLost, DeadlineExceeded, or Unavailable after abort().
+class CollectiveGroup {
+ public:
+  virtual ~CollectiveGroup() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual void all_reduce(const void* in, void* out, int64_t count, DType dtype, ReduceOp op) = 0;
+  virtual void reduce_scatter(const void* in, void* out, int64_t count_per_rank, DType dtype,
+                              ReduceOp op) = 0;
+  virtual void all_gather(const void* in, void* out, size_t bytes_per_rank) = 0;
+  virtual void broadcast(void* data, size_t bytes, int root) = 0;
+  virtual void barrier() = 0;
+  // Wakes every rank that waits, with Unavailable; later calls fail likewise.
+  virtual void abort(const char* why) = 0;
+};
+
+}  // namespace cornu

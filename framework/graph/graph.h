@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph: a traced computation in static single assignment form.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cornu/core/variable.h"
+#include "cornu/graph/op.h"
+
+namespace cornu {
+
+using ValueId = int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+// One application of an op. Constants are nodes of the op "constant" (attribute "value").
+struct Node {
+  const OpDef* op = nullptr;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  Attributes attributes;
+  std::string scope;  // the layer that made it, for messages and profiles; may be empty
+
+  bool is(std::string_view name) const { return op->name == name; }
+};
+
+// A variable as a graph sees it: the value it has at the start, and the one it shall have at the
+// end (the same id where the graph only reads it).
+struct StateBinding {
+  Variable variable;  // undefined in graphs that were read from text
+  std::string name;
+  ValueId in = kNoValue;
+  ValueId out = kNoValue;
+};
+
+// Nodes stand in topological order. Every value is a graph input, a state's start value or a node's
+// output. Ids index `types`; passes may leave ids unused.
+class Graph {
+ public:
+  std::vector<TensorType> types;  // by ValueId
+  std::vector<ValueId> inputs;
+  std::vector<StateBinding> states;
+  std::vector<Node> nodes;
+  std::vector<ValueId> outputs;
+
+  ValueId add_value(TensorType type);
+  // Appends a node, with types from `op.infer` unless they are given.
+  std::vector<ValueId> add_node(const OpDef& op, std::vector<ValueId> node_inputs,
+                                Attributes attributes = {});
+  const TensorType& type(ValueId id) const { return types[static_cast<size_t>(id)]; }
+
+  // By value: the index of the node that makes it, or -1.
+  std::vector<int32_t> producers() const;
+  // By value: how many node inputs, graph outputs and state ends read it.
+  std::vector<int32_t> use_counts() const;
+
+  // Internal, naming the node, when ids dangle, an order is wrong, or a type isn't what infer says.
+  void validate() const;
+
+  // The text form (see parse_graph); reads back to an equal graph.
+  std::string to_string() const;
+};
+
+// Reads the text form:
+//   graph(%0: float32[2,3]) state(%1 "w": float32[3] -> %3) {
+//     %2 = multiply(%0, %1) : float32[2,3]
+//     %3 = sum(%2) {axes=[0], keepdims=false} : float32[3]
+//     return %2
+//   }
+// InvalidArgument with the line number when it can't be read. Large constants are written as hex.
+Graph parse_graph(std::string_view text);
+
+}  // namespace cornu

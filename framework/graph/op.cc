@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/graph/op.h"
+
+#include "cornu/core/registry.h"
+
+namespace cornu {
+
+struct OpRegistry::Impl {
+  Registry<std::unique_ptr<OpDef>> ops{"op"};
+};
+
+OpRegistry::OpRegistry() : impl_(new Impl) {
+  // The one op that graphs themselves need: a tensor as a node.
+  add({.name = "constant",
+       .infer =
+           [](std::span<const TensorType>, const Attributes& attributes) {
+             return std::vector<TensorType>{type_of(attributes.get_tensor("value"))};
+           },
+       .vjp = {},
+       .traits = {.differentiable = false}});
+}
+
+OpRegistry& OpRegistry::global() {
+  static OpRegistry* registry = new OpRegistry;
+  return *registry;
+}
+
+const OpDef& OpRegistry::add(OpDef op) {
+  const std::string name = op.name;
+  impl_->ops.add(name, std::make_unique<OpDef>(std::move(op)));
+  return *impl_->ops.at(name);
+}
+
+const OpDef& OpRegistry::at(std::string_view name) const { return *impl_->ops.at(name); }
+
+const OpDef* OpRegistry::find(std::string_view name) const {
+  const auto* found = impl_->ops.find(name);
+  return found ? found->get() : nullptr;
+}
+
+std::vector<std::string> OpRegistry::names() const { return impl_->ops.names(); }
+
+void OpRegistry::set_vjp(std::string_view name, VjpFunction vjp) {
+  impl_->ops.at(name)->vjp = std::move(vjp);
+}
+
+}  // namespace cornu

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/graph/passes/pass.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+namespace cornu::passes {
+
+Graph eliminate_dead_nodes(const Graph& graph) {
+  std::vector<bool> live(graph.types.size(), false);
+  auto mark = [&](ValueId id) { live[static_cast<size_t>(id)] = true; };
+  for (ValueId id : graph.outputs) mark(id);
+  for (const StateBinding& state : graph.states) mark(state.out);
+  std::vector<bool> kept(graph.nodes.size(), false);
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    kept[i] = node.op->traits.collective || node.op->traits.has_effect;
+    for (ValueId id : node.outputs) kept[i] = kept[i] || live[static_cast<size_t>(id)];
+    if (!kept[i]) continue;
+    for (ValueId id : node.inputs) mark(id);
+  }
+  Graph result = graph;
+  result.nodes.clear();
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (kept[i]) result.nodes.push_back(graph.nodes[i]);
+  }
+  return result;
+}
+
+void replace_uses(Graph& graph, const std::vector<ValueId>& replacement) {
+  auto final_id = [&](ValueId id) {
+    while (replacement[static_cast<size_t>(id)] != id) id = replacement[static_cast<size_t>(id)];
+    return id;
+  };
+  for (Node& node : graph.nodes) {
+    for (ValueId& id : node.inputs) id = final_id(id);
+  }
+  for (ValueId& id : graph.outputs) id = final_id(id);
+  for (StateBinding& state : graph.states) state.out = final_id(state.out);
+}
+
+void sort_topologically(Graph& graph) {
+  const std::vector<int32_t> producers = graph.producers();
+  std::vector<int32_t> waiting(graph.nodes.size(), 0);
+  std::vector<std::vector<int32_t>> readers(graph.nodes.size());
+  std::set<int32_t> ready;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId id : graph.nodes[i].inputs) {
+      const int32_t producer = producers[static_cast<size_t>(id)];
+      if (producer < 0) continue;
+      ++waiting[i];
+      readers[static_cast<size_t>(producer)].push_back(static_cast<int32_t>(i));
+    }
+    if (waiting[i] == 0) ready.insert(static_cast<int32_t>(i));
+  }
+  std::vector<Node> sorted;
+  while (!ready.empty()) {
+    const auto next = static_cast<size_t>(*ready.begin());
+    ready.erase(ready.begin());
+    sorted.push_back(graph.nodes[next]);
+    for (int32_t reader : readers[next]) {
+      if (--waiting[static_cast<size_t>(reader)] == 0) ready.insert(reader);
+    }
+  }
+  CORNU_ASSERT(sorted.size(), ==, graph.nodes.size());
+  graph.nodes = std::move(sorted);
+}
+
+std::vector<std::string> collective_order(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes) {
+    if (!node.op->traits.collective) continue;
+    std::string name = node.op->name;
+    for (ValueId id : node.inputs) {
+      name += fmt::format(" {}{}", graph.type(id).dtype, graph.type(id).shape);
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+void dump_graph(const Graph& graph, const std::string& name, const std::string& pass, int number) {
+  const char* directory = std::getenv("CORNU_DUMP_GRAPH");
+  if (!directory || !*directory) return;
+  std::ofstream file(fmt::format("{}/{}.{}.{}.txt", directory, name, number, pass));
+  file << graph.to_string() << '\n';
+}
+
+}  // namespace cornu::passes

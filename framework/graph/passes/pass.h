@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph passes: pure functions Graph -> Graph, each in a file of its own.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cornu/graph/graph.h"
+
+namespace cornu::passes {
+
+// Runs an op on constants: what simplify folds with. Empty: no folding.
+using Evaluator = std::function<std::vector<Tensor>(const OpDef&, std::span<const Tensor>,
+                                                    const Attributes&, std::span<const TensorType>)>;
+
+// Removes what isn't needed and does what needn't wait: dead nodes, equal nodes (common
+// subexpressions), constants folded, identities of algebra (x + 0, x * 1, reshape of reshape,
+// cast to the same dtype, …). Values are unchanged to the bit except where a sum with zero turns
+// -0 into 0.
+Graph simplify(const Graph& graph, const Evaluator& evaluate = {});
+
+// Rewrites what the CPU has better kernels for (internal_ops.h): bias and activation into matmul
+// and conv, relu and max-pooling into one, a single-channel conv with its pooling into one, and
+// their gradients.
+Graph fuse_kernels(const Graph& graph);
+
+// Gathers connected elementwise nodes of one shape into "fused" nodes.
+Graph fuse_elementwise(const Graph& graph);
+
+// Puts collectives into the one order that every rank must follow: as they stand, chained, so that
+// no later pass can reorder them; returns their names in that order for the ranks to compare.
+std::vector<std::string> collective_order(const Graph& graph);
+
+// Where every value of a graph lives in one block of memory.
+struct MemoryPlan {
+  static constexpr int64_t kNone = -1;  // inputs, states, constants: memory of their own
+  std::vector<int64_t> offsets;         // by value
+  std::vector<int64_t> scratch;         // by node; kNone without
+  size_t bytes = 0;
+};
+
+struct MemoryRequest {
+  std::vector<size_t> scratch_bytes;  // by node
+  // By node: (input, output) pairs that may share memory.
+  std::vector<std::vector<std::pair<int, int>>> may_alias;
+  std::vector<bool> needs_memory;  // by value
+};
+
+// First-fit by size over lifetimes; offsets are multiples of 64.
+MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request);
+
+// Writes the graph's text to $CORNU_DUMP_GRAPH/<name>.<number>.<pass>.txt where that is set.
+void dump_graph(const Graph& graph, const std::string& name, const std::string& pass, int number);
+
+// Nodes that something depends on, in order; the rest is dropped (effects and collectives stay).
+Graph eliminate_dead_nodes(const Graph& graph);
+
+// Replaces uses of values: `replacement[id]` is the id to read instead (itself where unchanged).
+void replace_uses(Graph& graph, const std::vector<ValueId>& replacement);
+
+// Sorts nodes topologically, keeping their order where it is free. For passes that append nodes.
+void sort_topologically(Graph& graph);
+
+}  // namespace cornu::passes

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "cornu/graph/passes/pass.h"
+
+namespace cornu::passes {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// A stretch of memory that lives from node `first` to node `last`, both included.
+struct Block {
+  size_t bytes = 0;
+  int first = 0;
+  int last = 0;
+  int64_t offset = MemoryPlan::kNone;
+};
+
+struct Lifetimes {
+  std::vector<int> last_use;  // by value
+};
+
+Lifetimes lifetimes(const Graph& graph) {
+  Lifetimes result;
+  result.last_use.assign(graph.types.size(), -1);
+  const int end = static_cast<int>(graph.nodes.size());
+  for (int i = 0; i < end; ++i) {
+    const Node& node = graph.nodes[static_cast<size_t>(i)];
+    for (ValueId id : node.inputs) result.last_use[static_cast<size_t>(id)] = i;
+    for (ValueId id : node.outputs) result.last_use[static_cast<size_t>(id)] = i;
+  }
+  for (ValueId id : graph.outputs) result.last_use[static_cast<size_t>(id)] = end;
+  for (const StateBinding& state : graph.states) {
+    result.last_use[static_cast<size_t>(state.out)] = end;
+  }
+  return result;
+}
+
+// Largest blocks first, each at the lowest offset free during its whole life.
+size_t place(std::vector<Block>& blocks) {
+  std::vector<size_t> order(blocks.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
+  std::vector<size_t> placed;
+  size_t total = 0;
+  for (size_t index : order) {
+    Block& block = blocks[index];
+    std::vector<std::pair<size_t, size_t>> taken;  // [begin, end) of blocks alive at the same time
+    for (size_t other : placed) {
+      const Block& b = blocks[other];
+      if (b.first <= block.last && block.first <= b.last) {
+        taken.emplace_back(static_cast<size_t>(b.offset), static_cast<size_t>(b.offset) + b.bytes);
+      }
+    }
+    std::sort(taken.begin(), taken.end());
+    size_t offset = 0;
+    for (const auto& [begin, end] : taken) {
+      if (offset + block.bytes <= begin) break;
+      offset = std::max(offset, end);
+    }
+    block.offset = static_cast<int64_t>(offset);
+    total = std::max(total, offset + block.bytes);
+    placed.push_back(index);
+  }
+  return total;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request) {
+  const Lifetimes lives = lifetimes(graph);
+  std::vector<Block> blocks;
+  std::vector<int> block_of(graph.types.size(), -1);
+  std::vector<int> scratch_block(graph.nodes.size(), -1);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const int now = static_cast<int>(i);
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      const auto out = static_cast<size_t>(node.outputs[k]);
+      if (!request.needs_memory[out]) continue;
+      // In place over an input that nobody reads later.
+      for (const auto& [from, to] : request.may_alias[i]) {
+        if (to != static_cast<int>(k)) continue;
+        const auto in = static_cast<size_t>(node.inputs[static_cast<size_t>(from)]);
+        const int block = block_of[in];
+        if (block < 0 || lives.last_use[in] != now || blocks[static_cast<size_t>(block)].last != now ||
+            graph.types[in].bytes() != graph.types[out].bytes()) {
+          continue;
+        }
+        block_of[out] = block;
+        blocks[static_cast<size_t>(block)].last = lives.last_use[out];
+        break;
+      }
+      if (block_of[out] >= 0) continue;
+      block_of[out] = static_cast<int>(blocks.size());
+      blocks.push_back({aligned(graph.types[out].bytes()), now, lives.last_use[out]});
+    }
+    if (request.scratch_bytes[i] > 0) {
+      scratch_block[i] = static_cast<int>(blocks.size());
+      blocks.push_back({aligned(request.scratch_bytes[i]), now, now});
+    }
+  }
+  MemoryPlan plan;
+  plan.bytes = place(blocks);
+  auto offset = [&](int block) {
+    return block < 0 ? MemoryPlan::kNone : blocks[static_cast<size_t>(block)].offset;
+  };
+  for (int block : block_of) plan.offsets.push_back(offset(block));
+  for (int block : scratch_block) plan.scratch.push_back(offset(block));
+  return plan;
+}
+
+}  // namespace cornu::passes

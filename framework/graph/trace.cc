@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/graph/trace.h"
+
+#include <algorithm>
+
+namespace cornu {
+namespace {
+
+class Trace : public Tracer, public VariableHooks, public std::enable_shared_from_this<Trace> {
+ public:
+  explicit Trace(const TraceOptions& options) : options_(options) {}
+
+  Tensor add_input(const TensorType& type) {
+    const ValueId id = graph_.add_value(type);
+    graph_.inputs.push_back(id);
+    return symbol(id);
+  }
+
+  std::string describe(int64_t id) const override {
+    return fmt::format("value %{} of '{}' while it is traced", id, options_.name);
+  }
+
+  std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
+                            const Attributes& attributes) override {
+    check_open(op.name);
+    std::vector<ValueId> ids;
+    ids.reserve(inputs.size());
+    for (const Tensor& input : inputs) ids.push_back(value_of(input));
+    const auto outputs = graph_.add_node(op, std::move(ids), attributes);
+    graph_.nodes.back().scope = NameScope::current();
+    std::vector<Tensor> result;
+    for (ValueId id : outputs) result.push_back(symbol(id));
+    return result;
+  }
+
+  Tensor read(const Variable& variable) override {
+    if (!options_.allow_state) return outer_hooks_ ? outer_hooks_->read(variable) : variable.stored();
+    return symbols_of_states_[state_index(variable)];
+  }
+
+  void assign(const Variable& variable, const Tensor& value) override {
+    const size_t index = state_index(variable);
+    const ValueId id = value_of(value);
+    graph_.states[index].out = id;
+    symbols_of_states_[index] = symbol(id);
+  }
+
+  TracedGraph finish(const std::vector<Tensor>& outputs) {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      check<InvalidArgument>(outputs[i].defined(),
+                             "Function '{}': expected a tensor as output {}, got an undefined one.",
+                             options_.name, i);
+      graph_.outputs.push_back(value_of(outputs[i]));
+    }
+    closed_ = true;
+    return {std::move(graph_), std::move(captures_)};
+  }
+
+ private:
+  void check_open(std::string_view who) const {
+    check<FailedPrecondition>(!closed_,
+                              "{}: got a value of '{}', whose trace has ended. Return it from the "
+                              "traced function instead of keeping it.",
+                              who, options_.name);
+  }
+
+  Tensor symbol(ValueId id) {
+    const TensorType& type = graph_.type(id);
+    return Tensor::symbol(shared_from_this(), id, type.shape, type.dtype);
+  }
+
+  ValueId value_of(const Tensor& tensor) {
+    if (tensor.is_symbolic()) {
+      if (tensor.symbol_owner().get() == this) return static_cast<ValueId>(tensor.symbol_id());
+      return capture(tensor);
+    }
+    return constant(tensor);
+  }
+
+  ValueId capture(const Tensor& outer) {
+    const auto key = std::pair(static_cast<const void*>(outer.symbol_owner().get()),
+                               outer.symbol_id());
+    if (const auto it = captured_.find(key); it != captured_.end()) return it->second;
+    const ValueId id = graph_.add_value(type_of(outer));
+    graph_.inputs.push_back(id);
+    captures_.push_back(outer);
+    return captured_[key] = id;
+  }
+
+  ValueId constant(const Tensor& value) {
+    if (const auto it = constants_.find(value.id()); it != constants_.end()) return it->second;
+    static const OpDef& op = OpRegistry::global().at("constant");
+    const ValueId id = graph_.add_node(op, {}, {{"value", value.strong()}}).front();
+    kept_.push_back(value);  // so that its identity isn't used again
+    return constants_[value.id()] = id;
+  }
+
+  size_t state_index(const Variable& variable) {
+    check_open(variable.path());
+    check<FailedPrecondition>(options_.allow_state,
+                              "Variable '{}': it can't be assigned within '{}'. Return the new "
+                              "value from there and assign it outside.",
+                              variable.path(), options_.name);
+    if (const auto it = states_.find(variable.id()); it != states_.end()) return it->second;
+    const ValueId id = graph_.add_value({variable.dtype(), variable.shape()});
+    graph_.states.push_back({variable, variable.path(), id, id});
+    symbols_of_states_.push_back(symbol(id));
+    return states_[variable.id()] = graph_.states.size() - 1;
+  }
+
+  TraceOptions options_;
+  VariableHooks* outer_hooks_ = current_variable_hooks();
+  Graph graph_;
+  std::vector<Tensor> captures_;
+  std::map<std::pair<const void*, int64_t>, ValueId> captured_;
+  std::unordered_map<const void*, ValueId> constants_;
+  std::vector<Tensor> kept_;
+  std::unordered_map<const void*, size_t> states_;
+  std::vector<Tensor> symbols_of_states_;
+  bool closed_ = false;
+};
+
+// Two sizes for an unknown axis that no model has by itself.
+constexpr int64_t kSubstitutes[2] = {83, 89};
+
+std::vector<TensorType> substitute(const std::vector<TensorType>& types, int64_t size) {
+  std::vector<TensorType> result = types;
+  for (TensorType& type : result) {
+    for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
+      if (type.shape[axis] == kUnknown) type.shape[axis] = size;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+TracedGraph trace(const std::vector<TensorType>& inputs,
+                  const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,
+                  const TraceOptions& options) {
+  auto tracer = std::make_shared<Trace>(options);
+  std::vector<Tensor> symbols;
+  for (const TensorType& type : inputs) symbols.push_back(tracer->add_input(type));
+  TracerScope tracer_scope(tracer.get());
+  VariableHooksScope hooks_scope(tracer.get());
+  return tracer->finish(body(symbols));
+}
+
+std::vector<Tensor> replay(const Graph& graph, const std::vector<Tensor>& inputs) {
+  CORNU_ASSERT(inputs.size(), ==, graph.inputs.size());
+  std::vector<Tensor> values(graph.types.size());
+  auto at = [&](ValueId id) -> Tensor& { return values[static_cast<size_t>(id)]; };
+  for (size_t i = 0; i < inputs.size(); ++i) at(graph.inputs[i]) = inputs[i];
+  for (const StateBinding& state : graph.states) at(state.in) = state.variable.value();
+  for (const Node& node : graph.nodes) {
+    std::vector<Tensor> arguments;
+    for (ValueId id : node.inputs) arguments.push_back(at(id));
+    std::vector<Tensor> results =
+        node.is("constant") ? std::vector<Tensor>{node.attributes.get_tensor("value")}
+                            : apply(*node.op, arguments, node.attributes);
+    for (size_t i = 0; i < results.size(); ++i) at(node.outputs[i]) = std::move(results[i]);
+  }
+  for (const StateBinding& state : graph.states) {
+    if (state.out != state.in) state.variable.assign(at(state.out));
+  }
+  std::vector<Tensor> outputs;
+  for (ValueId id : graph.outputs) outputs.push_back(at(id));
+  return outputs;
+}
+
+std::vector<TensorType> infer_types(
+    const std::vector<TensorType>& inputs,
+    const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body) {
+  const TraceOptions options{.name = "shape inference"};
+  StopRecordingScope quiet;
+  auto output_types = [&](int64_t size) {
+    const TracedGraph traced = trace(substitute(inputs, size), body, options);
+    std::vector<TensorType> types;
+    for (ValueId id : traced.graph.outputs) types.push_back(traced.graph.type(id));
+    return types;
+  };
+  const bool known = std::all_of(inputs.begin(), inputs.end(),
+                                 [](const TensorType& type) { return type.shape.is_static(); });
+  std::vector<TensorType> types = output_types(kSubstitutes[0]);
+  if (known) return types;
+  const std::vector<TensorType> others = output_types(kSubstitutes[1]);
+  for (size_t i = 0; i < types.size(); ++i) {
+    for (int64_t axis = 0; axis < types[i].shape.rank(); ++axis) {
+      if (types[i].shape[axis] != others[i].shape[axis]) types[i].shape[axis] = kUnknown;
+    }
+  }
+  return types;
+}
+
+}  // namespace cornu

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tracing: running code on symbols to record what it does as a graph.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "cornu/graph/dispatch.h"
+#include "cornu/graph/graph.h"
+
+namespace cornu {
+
+struct TraceOptions {
+  std::string name = "function";
+  // Whether variables become state of the graph. Otherwise (branches of a cond, map functions) their
+  // values are taken from outside, as captures or constants, and assigning one is an error.
+  bool allow_state = true;
+};
+
+// A graph with the outer symbols it uses. `captures` are inputs of the graph that come after the
+// function's own, in order: symbols of an enclosing trace.
+struct TracedGraph {
+  Graph graph;
+  std::vector<Tensor> captures;
+};
+
+// Runs `body` on symbols of the given types and records its ops. Tensors with values that it uses
+// become constants; variables it reads or assigns become states; symbols of an enclosing trace
+// become captures. An undefined output is an error.
+TracedGraph trace(const std::vector<TensorType>& inputs,
+                  const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,
+                  const TraceOptions& options = {});
+
+// Applies a graph's nodes anew to `inputs` through apply(), so that tapes and traces see them; its
+// states are read and assigned as variables. Returns the graph's outputs.
+std::vector<Tensor> replay(const Graph& graph, const std::vector<Tensor>& inputs);
+
+// Output types of `body` for inputs that may have unknown axes, by tracing it with two
+// substitutes for each unknown axis: output axes that differ are unknown.
+std::vector<TensorType> infer_types(
+    const std::vector<TensorType>& inputs,
+    const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body);
+
+}  // namespace cornu

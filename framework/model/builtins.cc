@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/model/builtins.h"
+
+#include <mutex>
+
+namespace cornu {
+
+void ensure_builtins() {
+  static std::once_flag once;
+  std::call_once(once, register_builtins);
+}
+
+namespace internal {
+
+Registry<LayerFactory>& raw_layer_registry() {
+  static auto* registry = new Registry<LayerFactory>("layer");
+  return *registry;
+}
+
+}  // namespace internal
+
+Registry<LayerFactory>& layer_registry() {
+  ensure_builtins();
+  return internal::raw_layer_registry();
+}
+
+Json serialize_layer(const Layer& layer) {
+  const Json module = layer.module();
+  Json json = Json::object(
+      {{"module", module},
+       {"class_name", layer.class_name()},
+       {"config", layer.get_config()},
+       {"registered_name", module.is_null() ? Json(layer.class_name()) : Json(nullptr)}});
+  const auto& shapes = layer.built_shapes();
+  if (shapes.size() == 1) {
+    json.set("build_config", Json::object({{"input_shape", shapes[0]}}));
+  } else if (shapes.size() > 1) {
+    Json::Array list(shapes.begin(), shapes.end());
+    json.set("build_config", Json::object({{"input_shape", std::move(list)}}));
+  }
+  return json;
+}
+
+LayerHandle layer_from_json(const Json& json) {
+  const Json* registered = json.find("registered_name");
+  const bool custom = registered && registered->is_string() &&
+                      layer_registry().find(registered->as_string()) != nullptr;
+  const std::string& name =
+      custom ? registered->as_string() : json.at("class_name").as_string();
+  return layer_registry().at(name)(json.at("config"));
+}
+
+}  // namespace cornu

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/model/functional.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "cornu/core/strings.h"
+#include "cornu/model/input.h"
+#include "cornu/ops/ops.h"
+
+namespace cornu {
+
+Tensors KerasNode::record(std::shared_ptr<Layer> layer, const Tensors& inputs, const CallArgs& args,
+                          const std::vector<std::pair<DType, Shape>>& outputs,
+                          const std::vector<std::string>& output_names) {
+  auto node = std::make_shared<KerasNode>();
+  node->layer_ = std::move(layer);
+  node->inputs_ = inputs;
+  node->args_ = args;
+  node->outputs_ = outputs;
+  std::vector<Tensor> placeholders;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    placeholders.push_back(
+        Tensor::symbol(node, static_cast<int64_t>(i), outputs[i].second, outputs[i].first));
+  }
+  if (output_names.empty()) return Tensors(std::move(placeholders));
+  std::vector<Tensors::Named> named;
+  for (size_t i = 0; i < placeholders.size(); ++i) {
+    named.emplace_back(output_names[i], placeholders[i]);
+  }
+  return Tensors::named(std::move(named));
+}
+
+std::string KerasNode::describe(int64_t) const {
+  return fmt::format("a placeholder (the output of {} '{}')", layer_->class_name(), layer_->name());
+}
+
+std::vector<Tensor> KerasNode::apply(const OpDef& op, const std::vector<Tensor>& inputs,
+                                     const Attributes& attributes) {
+  std::vector<Tensor> placeholders;
+  std::vector<Tensor> constants;
+  for (const Tensor& input : inputs) {
+    const bool symbolic = is_placeholder(input);
+    if (symbolic) placeholders.push_back(input);
+    constants.push_back(symbolic ? Tensor() : input);
+  }
+  auto layer = std::make_shared<OpLayer>(op, attributes, std::move(constants));
+  return (*layer)(Tensors(std::move(placeholders))).list();
+}
+
+std::shared_ptr<KerasNode> keras_node(const Tensor& placeholder) {
+  auto node = placeholder.is_symbolic()
+                  ? std::dynamic_pointer_cast<KerasNode>(placeholder.symbol_owner())
+                  : nullptr;
+  check<InvalidArgument>(node != nullptr,
+                         "Model: expected placeholders made by Input and by layers called on them, "
+                         "got {}.",
+                         placeholder.to_string());
+  return node;
+}
+
+InputLayer::InputLayer(Shape batch_shape, DType dtype, const std::string& name)
+    : Layer({.name = name}), batch_shape_(std::move(batch_shape)), dtype_(dtype) {
+  set_built();
+}
+
+Json InputLayer::get_config() const {
+  return Json::object({{"batch_shape", batch_shape_},
+                       {"dtype", to_string(dtype_)},
+                       {"sparse", false},
+                       {"ragged", false},
+                       {"name", name()}});
+}
+
+OpLayer::OpLayer(const OpDef& op, Attributes attributes, std::vector<Tensor> constants)
+    : op_(op), attributes_(std::move(attributes)), constants_(std::move(constants)) {}
+
+std::string OpLayer::class_name() const {
+  if (op_.name == "divide") return "TrueDivide";
+  std::string name;
+  bool upper = true;
+  for (char c : op_.name) {
+    if (c == '_') {
+      upper = true;
+    } else {
+      name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+      upper = false;
+    }
+  }
+  return name;
+}
+
+Tensors OpLayer::call_list(const Tensors& inputs, const CallArgs&) {
+  std::vector<Tensor> operands = constants_;
+  size_t next = 0;
+  for (Tensor& operand : operands) {
+    if (!operand.defined()) operand = inputs[next++];
+  }
+  return Tensors(cornu::apply(op_, operands, attributes_));
+}
+
+namespace {
+
+// Keras's order of a graph: nodes and layers by their distance from the outputs, farthest first.
+class DepthOrder {
+ public:
+  explicit DepthOrder(const Tensors& outputs) {
+    for (const Tensor& output : outputs) visit(keras_node(output));
+    for (auto it = finished_.rbegin(); it != finished_.rend(); ++it) {
+      const auto& node = *it;
+      int& layer_depth = layer_depth_[node->layer().get()];
+      int& depth = node_depth_[node.get()];
+      depth = std::max(depth, layer_depth);
+      layer_depth = depth;
+      for (const Tensor& input : node->inputs()) {
+        int& before = node_depth_[keras_node(input).get()];
+        before = std::max(before, depth + 1);
+      }
+    }
+  }
+
+  std::vector<std::shared_ptr<KerasNode>> nodes() const {
+    std::vector<std::shared_ptr<KerasNode>> result(finished_.rbegin(), finished_.rend());
+    std::stable_sort(result.begin(), result.end(), [&](const auto& a, const auto& b) {
+      return node_depth_.at(a.get()) > node_depth_.at(b.get());
+    });
+    return result;
+  }
+
+  std::vector<std::shared_ptr<Layer>> layers() const {
+    std::vector<std::shared_ptr<Layer>> result = seen_layers_;
+    std::stable_sort(result.begin(), result.end(), [&](const auto& a, const auto& b) {
+      return layer_depth_.at(a.get()) > layer_depth_.at(b.get());
+    });
+    return result;
+  }
+
+ private:
+  void visit(const std::shared_ptr<KerasNode>& node) {
+    if (!seen_.insert(node.get()).second) return;
+    if (layer_depth_.emplace(node->layer().get(), 0).second) seen_layers_.push_back(node->layer());
+    for (const Tensor& input : node->inputs()) visit(keras_node(input));
+    finished_.push_back(node);
+  }
+
+  std::set<const KerasNode*> seen_;
+  std::vector<std::shared_ptr<KerasNode>> finished_;  // inputs before readers
+  std::vector<std::shared_ptr<Layer>> seen_layers_;
+  std::unordered_map<const KerasNode*, int> node_depth_;
+  std::unordered_map<const Layer*, int> layer_depth_;
+};
+
+// Keras lets a last axis of size 1 be there or not.
+Tensor adapt_rank(const Tensor& value, int64_t rank) {
+  const Shape& shape = value.shape();
+  if (shape.rank() == rank + 1 && shape.back() == 1) return ops::reshape(value, shape.slice(0, rank));
+  if (shape.rank() == rank - 1) return ops::reshape(value, shape.concat({1}));
+  return value;
+}
+
+}  // namespace
+
+FunctionalGraph::FunctionalGraph(const Tensors& inputs, const Tensors& outputs)
+    : inputs_(inputs), outputs_(outputs) {
+  check<InvalidArgument>(!inputs.empty() && !outputs.empty(),
+                         "Model: expected at least one input and one output, got {} and {}.",
+                         inputs.size(), outputs.size());
+  std::set<const KerasNode*> given;
+  for (const Tensor& input : inputs) {
+    const auto node = keras_node(input);
+    check<InvalidArgument>(node->inputs().empty(),
+                           "Model: its input is the output of {} '{}'; expected one made by Input.",
+                           node->layer()->class_name(), node->layer()->name());
+    given.insert(node.get());
+  }
+  const DepthOrder order(outputs);
+  nodes_ = order.nodes();
+  layers_ = order.layers();
+  for (const auto& node : nodes_) {
+    check<InvalidArgument>(!node->inputs().empty() || given.count(node.get()),
+                           "Model: its outputs depend on the Input '{}', which isn't among its "
+                           "inputs. Add it to them.",
+                           node->layer()->name());
+  }
+  std::set<std::string> names;
+  for (const auto& layer : layers_) {
+    check<InvalidArgument>(names.insert(layer->name()).second,
+                           "Model: two of its layers are named '{}'. Give one another name.",
+                           layer->name());
+  }
+}
+
+std::vector<std::string> FunctionalGraph::input_names() const {
+  std::vector<std::string> names;
+  for (const Tensor& input : inputs_) names.push_back(keras_node(input)->layer()->name());
+  return names;
+}
+
+std::vector<std::string> FunctionalGraph::output_names() const {
+  if (outputs_.has_names()) return outputs_.names();
+  std::vector<std::string> names;
+  for (const Tensor& output : outputs_) names.push_back(keras_node(output)->layer()->name());
+  return names;
+}
+
+// The given tensors in the order of the model's inputs, fitted to their dtypes and ranks.
+std::vector<Tensor> FunctionalGraph::arrange(const Tensors& given) const {
+  const std::vector<std::string> names = input_names();
+  check<InvalidArgument>(given.size() == names.size(), "expected {} inputs ({}), got {}.",
+                         names.size(), join(names, ", "), given.size());
+  std::vector<Tensor> result;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& key = inputs_.has_names() ? inputs_.names()[i] : names[i];
+    Tensor value = given.has_names() ? given.at(key) : given[i];
+    const Shape& expected = inputs_[i].shape();
+    value = adapt_rank(value, expected.rank());
+    bool fits = value.rank() == expected.rank();
+    for (int64_t axis = 0; fits && axis < expected.rank(); ++axis) {
+      fits = expected[axis] == kUnknown || expected[axis] == value.shape()[axis];
+    }
+    check<InvalidArgument>(fits, "input '{}' expected shape {}, got {}.", key, expected,
+                           value.shape());
+    const DType dtype = inputs_[i].dtype();
+    result.push_back(value.dtype() == dtype ? value : ops::cast(value, dtype));
+  }
+  return result;
+}
+
+Tensors FunctionalGraph::call(const Tensors& inputs, const CallArgs& args) const {
+  std::unordered_map<const KerasNode*, std::vector<Tensor>> values;
+  const std::vector<Tensor> arranged = arrange(inputs);
+  for (size_t i = 0; i < arranged.size(); ++i) {
+    values[keras_node(inputs_[i]).get()] = {arranged[i]};
+  }
+  auto value_of = [&](const Tensor& placeholder) {
+    return values.at(keras_node(placeholder).get())[static_cast<size_t>(placeholder.symbol_id())];
+  };
+  for (const auto& node : nodes_) {
+    if (node->inputs().empty()) continue;
+    std::vector<Tensor> operands;
+    for (const Tensor& input : node->inputs()) operands.push_back(value_of(input));
+    CallArgs node_args = node->args();
+    if (!node_args.training) node_args.training = args.training;
+    values[node.get()] = (*node->layer())(node->inputs().with(std::move(operands)), node_args).list();
+  }
+  if (outputs_.size() == 1 && !outputs_.has_names()) return value_of(outputs_[0]);
+  const std::vector<std::string> names = output_names();
+  std::vector<Tensors::Named> named;
+  for (size_t i = 0; i < outputs_.size(); ++i) named.emplace_back(names[i], value_of(outputs_[i]));
+  return Tensors::named(std::move(named));
+}
+
+}  // namespace cornu

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph of a functional model.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cornu/graph/dispatch.h"
+#include "cornu/model/layer.h"
+
+namespace cornu {
+
+// One call of a layer on placeholders. It owns the layer and, through their handles, the nodes
+// before it. An op applied to its placeholders directly is recorded as an OpLayer.
+class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> {
+ public:
+  // `outputs`: types of the placeholders the node makes.
+  static Tensors record(std::shared_ptr<Layer> layer, const Tensors& inputs, const CallArgs& args,
+                        const std::vector<std::pair<DType, Shape>>& outputs,
+                        const std::vector<std::string>& output_names = {});
+
+  std::string describe(int64_t id) const override;
+  std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
+                            const Attributes& attributes) override;
+
+  const std::shared_ptr<Layer>& layer() const { return layer_; }
+  const Tensors& inputs() const { return inputs_; }
+  const CallArgs& args() const { return args_; }
+  const std::vector<std::pair<DType, Shape>>& output_types() const { return outputs_; }
+
+ private:
+  std::shared_ptr<Layer> layer_;
+  Tensors inputs_;
+  CallArgs args_;
+  std::vector<std::pair<DType, Shape>> outputs_;
+};
+
+// The node a placeholder comes from. InvalidArgument for anything else.
+std::shared_ptr<KerasNode> keras_node(const Tensor& placeholder);
+
+// The layer behind an Input.
+class InputLayer : public Layer {
+ public:
+  InputLayer(Shape batch_shape, DType dtype, const std::string& name);
+  const Shape& batch_shape() const { return batch_shape_; }
+  DType dtype() const { return dtype_; }
+  std::string class_name() const override { return "InputLayer"; }
+  Json get_config() const override;
+
+ private:
+  Shape batch_shape_;
+  DType dtype_;
+};
+
+// An op that was applied to placeholders without a layer around it (`x + y`).
+class OpLayer : public Layer {
+ public:
+  OpLayer(const OpDef& op, Attributes attributes, std::vector<Tensor> constants);
+  // Constant operands stand at their places; undefined tensors are where inputs go.
+  Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
+  void build_list(const std::vector<Shape>&) override {}
+  std::string class_name() const override;
+  const OpDef& op() const { return op_; }
+  const Attributes& attributes() const { return attributes_; }
+  const std::vector<Tensor>& constants() const { return constants_; }
+
+ private:
+  const OpDef& op_;
+  Attributes attributes_;
+  std::vector<Tensor> constants_;
+};
+
+// What lies between inputs and outputs, in the order Keras walks it (deepest first).
+class FunctionalGraph {
+ public:
+  // InvalidArgument when an output depends on a placeholder that isn't among the inputs (naming
+  // it), when an input isn't one of Input, or when two layers have one name.
+  FunctionalGraph(const Tensors& inputs, const Tensors& outputs);
+
+  // Runs the layers on values, traced or placeholders. Named inputs go by the names of their Input
+  // layers. Outputs carry the names of the layers they come from where there are several.
+  Tensors call(const Tensors& inputs, const CallArgs& args) const;
+
+  const Tensors& inputs() const { return inputs_; }
+  const Tensors& outputs() const { return outputs_; }
+  const std::vector<std::shared_ptr<Layer>>& layers() const { return layers_; }
+  const std::vector<std::shared_ptr<KerasNode>>& nodes() const { return nodes_; }  // in call order
+  std::vector<std::string> input_names() const;
+  std::vector<std::string> output_names() const;
+
+ private:
+  std::vector<Tensor> arrange(const Tensors& inputs) const;
+
+  Tensors inputs_;
+  Tensors outputs_;
+  std::vector<std::shared_ptr<KerasNode>> nodes_;
+  std::vector<std::shared_ptr<Layer>> layers_;
+};
+
+}  // namespace cornu

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/model/input.h"
+
+#include "cornu/model/functional.h"
+
+namespace cornu {
+
+Tensor Input(const InputOptions& options) {
+  check<InvalidArgument>(options.shape.has_value() != options.batch_shape.has_value(),
+                         "Input '{}': expected either a shape or a batch_shape, got {}.",
+                         options.name, options.shape ? "both" : "neither");
+  Shape shape = options.batch_shape
+                    ? *options.batch_shape
+                    : Shape{options.batch_size.value_or(kUnknown)}.concat(*options.shape);
+  for (int64_t dim : shape) {
+    check<InvalidArgument>(dim >= kUnknown, "Input '{}': expected axes >= 0 or kUnknown, got {}.",
+                           options.name, shape);
+  }
+  auto layer = std::make_shared<InputLayer>(shape, options.dtype, options.name);
+  layer->name();
+  return KerasNode::record(layer, {}, {}, {{options.dtype, shape}}).single();
+}
+
+bool is_placeholder(const Tensor& tensor) {
+  return tensor.is_symbolic() && dynamic_cast<KerasNode*>(tensor.symbol_owner().get()) != nullptr;
+}
+
+}  // namespace cornu

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interfaces of what an option like `.kernel_initializer = "he_normal"` names. The classes are
+// in initializers.h, regularizers.h, constraints.h and activations.h.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cornu/core/json.h"
+#include "cornu/core/tensor.h"
+
+namespace cornu {
+
+// A shared, immutable object with a Keras class name and config; null stands for None.
+class Configurable {
+ public:
+  virtual ~Configurable() = default;
+  virtual std::string class_name() const = 0;  // "GlorotUniform"
+  virtual Json get_config() const { return Json::object(); }
+};
+
+// Makes a variable's first value. Runs eagerly, never under a trace.
+class InitializerImpl : public Configurable {
+ public:
+  virtual Tensor operator()(const Shape& shape, DType dtype) const = 0;
+};
+
+// A penalty on a weight or an activity: a scalar of the tensor's dtype. Written in ops.
+class RegularizerImpl : public Configurable {
+ public:
+  virtual Tensor operator()(const Tensor& x) const = 0;
+};
+
+// Projects a weight onto an allowed set after each update. Written in ops.
+class ConstraintImpl : public Configurable {
+ public:
+  virtual Tensor operator()(const Tensor& weight) const = 0;
+};
+
+// An elementwise (or softmax-like) function. A user's own callable has no name and can't be saved.
+class ActivationImpl {
+ public:
+  std::string name;  // Keras's, "relu"
+  std::function<Tensor(const Tensor&)> function;
+};
+
+// The value of an option: built from a name (resolved at once, InvalidArgument with the nearest
+// known one), from an object, or None ({} or nullptr).
+class Initializer {
+ public:
+  Initializer() = default;
+  Initializer(std::nullptr_t) {}                 // NOLINT: implicit on purpose
+  Initializer(const char* name);                 // NOLINT
+  Initializer(const std::string& name);          // NOLINT
+  template <class T>
+    requires std::is_base_of_v<InitializerImpl, T>
+  Initializer(T object) : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
+  explicit Initializer(std::shared_ptr<const InitializerImpl> impl) : impl_(std::move(impl)) {}
+  explicit operator bool() const { return impl_ != nullptr; }
+  const InitializerImpl& operator*() const { return *impl_; }
+  const InitializerImpl* operator->() const { return impl_.get(); }
+
+ private:
+  std::shared_ptr<const InitializerImpl> impl_;
+};
+
+class Regularizer {
+ public:
+  Regularizer() = default;
+  Regularizer(std::nullptr_t) {}         // NOLINT: implicit on purpose
+  Regularizer(const char* name);         // NOLINT
+  Regularizer(const std::string& name);  // NOLINT
+  template <class T>
+    requires std::is_base_of_v<RegularizerImpl, T>
+  Regularizer(T object) : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
+  explicit Regularizer(std::shared_ptr<const RegularizerImpl> impl) : impl_(std::move(impl)) {}
+  explicit operator bool() const { return impl_ != nullptr; }
+  const RegularizerImpl& operator*() const { return *impl_; }
+  const RegularizerImpl* operator->() const { return impl_.get(); }
+
+ private:
+  std::shared_ptr<const RegularizerImpl> impl_;
+};
+
+class Constraint {
+ public:
+  Constraint() = default;
+  Constraint(std::nullptr_t) {}         // NOLINT: implicit on purpose
+  Constraint(const char* name);         // NOLINT
+  Constraint(const std::string& name);  // NOLINT
+  template <class T>
+    requires std::is_base_of_v<ConstraintImpl, T>
+  Constraint(T object) : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
+  explicit Constraint(std::shared_ptr<const ConstraintImpl> impl) : impl_(std::move(impl)) {}
+  explicit operator bool() const { return impl_ != nullptr; }
+  const ConstraintImpl& operator*() const { return *impl_; }
+  const ConstraintImpl* operator->() const { return impl_.get(); }
+
+ private:
+  std::shared_ptr<const ConstraintImpl> impl_;
+};
+
+class Activation {
+ public:
+  Activation() = default;  // None: linear
+  Activation(std::nullptr_t) {}         // NOLINT: implicit on purpose
+  Activation(const char* name);         // NOLINT
+  Activation(const std::string& name);  // NOLINT
+  template <class F>
+    requires(std::is_invocable_r_v<Tensor, F, const Tensor&> && !std::is_same_v<F, Activation>)
+  Activation(F function)  // NOLINT
+      : impl_(std::make_shared<const ActivationImpl>(ActivationImpl{"", std::move(function)})) {}
+  explicit Activation(std::shared_ptr<const ActivationImpl> impl) : impl_(std::move(impl)) {}
+
+  // Applies the function; None gives x itself.
+  Tensor operator()(const Tensor& x) const { return impl_ ? impl_->function(x) : x; }
+  explicit operator bool() const { return impl_ != nullptr; }
+  // "linear" for None, as Keras serializes it; "" for a callable without a name.
+  std::string name() const { return impl_ ? impl_->name : "linear"; }
+
+ private:
+  std::shared_ptr<const ActivationImpl> impl_;
+};
+
+// Keras's serialized form of such objects: {"module", "class_name", "config", "registered_name"};
+// null for None; an activation is its name. And back (names alone are understood too).
+Json serialize(const Initializer& initializer);
+Json serialize(const Regularizer& regularizer);
+Json serialize(const Constraint& constraint);
+Json serialize(const Activation& activation);
+Initializer initializer_from_json(const Json& json);
+Regularizer regularizer_from_json(const Json& json);
+Constraint constraint_from_json(const Json& json);
+Activation activation_from_json(const Json& json);
+
+}  // namespace cornu

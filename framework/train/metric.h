@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interface of metrics.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cornu/core/json.h"
+#include "cornu/core/registry.h"
+#include "cornu/core/tensors.h"
+#include "cornu/core/variable.h"
+
+namespace cornu {
+
+// A running figure: variables that update_state adds to, and a result computed from them. All in
+// ops, so that updates are part of the compiled training step.
+class MetricImpl {
+ public:
+  explicit MetricImpl(std::string name) : name_(std::move(name)) {}
+  virtual ~MetricImpl() = default;
+  virtual void update_state(const Tensor& y_true, const Tensor& y_pred,
+                            const Tensor& sample_weight) = 0;
+  virtual Tensor result() const = 0;  // a scalar float32
+  virtual void reset_state();         // zeros, unless overridden
+  virtual std::string class_name() const = 0;
+  virtual Json get_config() const;  // name, and what subclasses add
+  const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+  const std::vector<Variable>& variables() const { return variables_; }
+
+ protected:
+  // Created at construction or in the first update (eagerly); summed over replicas.
+  Variable add_variable(const Shape& shape, const std::string& name, double initial = 0);
+
+ private:
+  std::string name_;
+  std::vector<Variable> variables_;
+};
+
+// A cheap handle on a metric; the classes of metrics.h convert to it, and so does a name
+// ("accuracy", "mae", …).
+class Metric {
+ public:
+  Metric() = default;
+  Metric(const char* name);         // NOLINT: implicit on purpose
+  Metric(const std::string& name);  // NOLINT
+  explicit Metric(std::shared_ptr<MetricImpl> impl) : impl_(std::move(impl)) {}
+
+  explicit operator bool() const { return impl_ != nullptr; }
+  MetricImpl& impl() const { return *impl_; }
+  const std::string& name() const;
+  // "accuracy" and "crossentropy" aren't metrics yet: they become one of a family when the shapes
+  // of labels and predictions, and the loss, are known (Keras's rule). resolve() does that; it
+  // returns the handle itself for all others.
+  bool needs_resolving() const { return impl_ == nullptr && !generic_.empty(); }
+  Metric resolve(const Shape& y_true, const Shape& y_pred) const;
+
+  void update_state(const Tensor& y_true, const Tensor& y_pred,
+                    const Tensor& sample_weight = {}) const;
+  void update_state(const Tensor& values) const;  // Mean, Sum
+  Tensor result() const { return impl().result(); }
+  void reset_state() const { impl().reset_state(); }
+  std::vector<Variable> variables() const { return impl_ ? impl_->variables() : std::vector<Variable>(); }
+
+ private:
+  std::shared_ptr<MetricImpl> impl_;
+  std::string generic_;
+};
+
+using MetricFactory = std::function<Metric(const Json& config)>;
+Registry<MetricFactory>& metric_registry();  // by class name
+
+Json serialize(const Metric& metric);
+Metric metric_from_json(const Json& json);
+
+}  // namespace cornu
