@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where training gets its batches from: what `fit` consumes, and strategies shard.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cornu/core/json.h"
+#include "cornu/core/tensors.h"
+
+namespace cornu {
+
+// What one training step works on: axis 0 of every tensor counts the examples. `y` and
+// `sample_weight` are empty (undefined) where there are none. A batch of zero examples is allowed.
+struct Batch {
+  Tensors x;
+  Tensors y;
+  Tensor sample_weight;
+};
+
+// The cardinality of a source that never ends (tf.data.INFINITE_CARDINALITY).
+inline constexpr int64_t kInfiniteCardinality = -1;
+
+// One pass over a source. Owned and used by one thread at a time; its source outlives it by itself.
+// It may work ahead on threads of its own, which never enter OpenMP and end with it.
+class BatchIterator {
+ public:
+  virtual ~BatchIterator() = default;
+
+  // Fills `batch` and returns true, or returns false at the end. Errors of the source (and of its
+  // threads) are thrown here; after one, the iterator is good for save() only.
+  virtual bool next(Batch& batch) = 0;
+
+  // The exact position: behind the batch that next() gave last, however far threads have worked
+  // ahead. It tells passes apart, so that a restored run shuffles its later passes as the first run
+  // would have. Small: it holds no elements.
+  virtual Json save() const = 0;
+  // Moves an iterator that has just been made to a saved position, also to one at the end.
+  // FailedPrecondition when the position belongs to another source.
+  virtual void restore(const Json& position) = 0;
+};
+
+// An immutable description of batches; cheap to hold and thread-safe. Each iterate() is a new pass,
+// which may come in another order than the last.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+
+  virtual std::unique_ptr<BatchIterator> iterate() const = 0;
+
+  // Batches in a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
+  virtual std::optional<int64_t> cardinality() const = 0;
+
+  // Part `index` of `count` of this source, as its auto-shard policy says; by default every
+  // `count`-th batch from batch `index` on. InvalidArgument unless 0 <= index < count.
+  virtual std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const = 0;
+
+  // The same examples in batches of `batch_size`. Each batch becomes equally many parts, as many as
+  // the largest one needs (the last parts may be empty), so that `rebatch(global / n)->shard(n, i)`
+  // gives n replicas the parts of one global batch in the same step.
+  virtual std::shared_ptr<BatchSource> rebatch(int64_t batch_size) const = 0;
+
+  // Bytes that another process can build the same source from.
+  virtual std::string serialize() const {
+    raise<Unimplemented>("BatchSource: this source of batches can't be serialized.");
+  }
+};
+
+}  // namespace cornu

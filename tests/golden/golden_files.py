@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model files written by real Keras, each with an input and the output expected of it."""
+
+import contextlib
+import datetime
+import io
+import time
+import types
+import zipfile
+from unittest import mock
+
+import common
+import h5py
+import keras
+import numpy as np
+from keras import layers
+from keras.src.saving import saving_lib, serialization_lib
+
+FILES = common.DATA / "files"
+DATE = datetime.datetime(2026, 1, 1)
+
+
+@contextlib.contextmanager
+def reproducible():
+    """Fixes what differs from run to run: the time of writing, and ids of shared objects."""
+    known = []
+
+    def number(obj):
+        known.extend([obj] if all(obj is not other for other in known) else [])
+        return 1 + next(i for i, other in enumerate(known) if other is obj)
+
+    fake = types.SimpleNamespace(datetime=types.SimpleNamespace(now=lambda: DATE))
+    with (
+        mock.patch.object(time, "localtime", lambda *_: DATE.timetuple()),
+        mock.patch.object(saving_lib, "datetime", fake),
+        mock.patch.object(serialization_lib, "id", number, create=True),
+    ):
+        yield
+
+
+def randomize(rng, model):
+    for weight in model.weights:
+        if "variance" in weight.name:
+            weight.assign(common.uniform(rng, weight.shape, 0.5, 1.5))
+        else:
+            weight.assign(common.normal(rng, weight.shape, 0.5))
+
+
+def sequential(rng):
+    """Compiled and trained for a step: optimizer variables, and the seeds of Dropout."""
+    model = keras.Sequential(
+        [
+            keras.Input((4,)),
+            layers.Dense(5, activation="relu", kernel_regularizer="l2"),
+            layers.Dropout(0.25, seed=7),
+            layers.Dense(3, activation="softmax"),
+            layers.Dropout(0.0),
+        ]
+    )
+    randomize(rng, model)
+    model.compile(
+        keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy", metrics=["accuracy"]
+    )
+    model.fit(common.normal(rng, (4, 4)), np.array([0, 1, 2, 1]), verbose=0)
+    return model, [common.normal(rng, (3, 4))]
+
+
+def functional(rng):
+    """Two inputs, a shared layer, operators."""
+    left, right = keras.Input((3,), name="left"), keras.Input((3,), name="right")
+    shared = layers.Dense(4, activation="tanh", name="shared")
+    x, y = shared(left), shared(right)
+    merged = layers.Concatenate()([x + y, x * 2.0 - y / 4.0, keras.ops.relu(1.0 - x)])
+    model = keras.Model([left, right], layers.Dense(2)(merged), name="two_inputs")
+    randomize(rng, model)
+    return model, [common.normal(rng, (3, 3)) for _ in range(2)]
+
+
+def bn_cnn(rng):
+    model = keras.Sequential(
+        [
+            keras.Input((8, 8, 2)),
+            layers.Conv2D(4, 3, padding="same", use_bias=False),
+            layers.BatchNormalization(),
+            layers.Activation("relu"),
+            layers.MaxPooling2D(),
+            layers.DepthwiseConv2D(3, padding="same"),
+            layers.BatchNormalization(),
+            layers.ReLU(6.0),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(3, activation="softmax"),
+        ],
+        name="bn_cnn",
+    )
+    randomize(rng, model)
+    return model, [common.normal(rng, (2, 8, 8, 2))]
+
+
+def nested(rng):
+    """A model in a model, two outputs, a multi-input layer, a frozen layer."""
+    encoder = keras.Sequential(
+        [keras.Input((4,)), layers.Dense(3, activation="relu"), layers.LayerNormalization()],
+        name="encoder",
+    )
+    first, second = keras.Input((4,), name="first"), keras.Input((4,), name="second")
+    merged = layers.Add()([encoder(first), encoder(second)])
+    frozen = layers.Dense(2, trainable=False, name="frozen")(merged)
+    model = keras.Model([first, second], [frozen, merged], name="nested")
+    randomize(rng, model)
+    model.compile(keras.optimizers.SGD(0.1, momentum=0.9), ["mse", "mae"], loss_weights=[1.0, 0.5])
+    x = [common.normal(rng, (4, 4)) for _ in range(2)]
+    model.fit(x, [common.normal(rng, (4, 2)), common.normal(rng, (4, 3))], verbose=0)
+    return model, x
+
+
+def dense(rng):
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(5, "relu"), layers.Dense(3)])
+    randomize(rng, model)
+    return model, [common.normal(rng, (3, 4))]
+
+
+def dense_compiled(rng):
+    model, x = dense(rng)
+    model.compile("adam", "mse")
+    model.fit(x[0], common.normal(rng, (3, 3)), verbose=0)
+    return model, x
+
+
+CASES = {
+    "sequential.keras": sequential,
+    "functional.keras": functional,
+    "bn_cnn.keras": bn_cnn,
+    "nested.keras": nested,
+    "dense.weights.h5": dense,
+    "dense_compiled.weights.h5": dense_compiled,
+}
+
+
+def attributes(item):
+    return {key: value.tolist() if hasattr(value, "tolist") else value
+            for key, value in item.attrs.items()}
+
+
+def h5_listing(file):
+    """All groups and datasets, sorted by name."""
+    result = [{"path": "/", "attributes": attributes(file)}]
+
+    def visit(path, item):
+        entry = {"path": "/" + path, "attributes": attributes(item)}
+        if isinstance(item, h5py.Dataset):
+            entry |= common.tensor(item[()])
+        result.append(entry)
+
+    file.visititems(visit)
+    return result
+
+
+def archive(path):
+    with zipfile.ZipFile(path) as file:
+        entries = [
+            {"name": i.filename, "size": i.file_size, "compression": i.compress_type}
+            for i in file.infolist()
+        ]
+        weights = file.read("model.weights.h5")
+        texts = {name: file.read(f"{name}.json").decode() for name in ("config", "metadata")}
+    return {"entries": entries} | texts, weights
+
+
+def run(name, make_model):
+    rng = common.start(name)
+    model, x = make_model(rng)
+    path = FILES / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    result = {"name": name, "json": model.to_json()}
+    with reproducible():
+        model.save(path) if name.endswith(".keras") else model.save_weights(path)
+    if name.endswith(".keras"):
+        contents, weights = archive(path)
+        result |= contents
+    else:
+        weights = path.read_bytes()
+    with h5py.File(io.BytesIO(weights)) as file:
+        result["h5"] = h5_listing(file)
+    outputs = model.predict(x if len(x) > 1 else x[0], verbose=0)
+    outputs = outputs if isinstance(outputs, list) else [outputs]
+    result |= {
+        "variables": [common.variable(v) for v in model.variables],
+        "inputs": [common.tensor(t) for t in x],
+        "outputs": [common.tensor(t) for t in outputs],
+    }
+    if model.compiled:
+        result["optimizer_variables"] = [common.variable(v) for v in model.optimizer.variables]
+    if name.endswith(".keras"):
+        reloaded = keras.models.load_model(path)
+        again = reloaded.predict(x if len(x) > 1 else x[0], verbose=0)
+        again = again if isinstance(again, list) else [again]
+        assert all(np.array_equal(a, b) for a, b in zip(again, outputs))
+    assert path.stat().st_size < 60 * 1024
+    common.write_group(name, [result], FILES / f"{name}.json")
+    return {"name": name, "file": f"files/{name}", "description": f"files/{name}.json"}
+
+
+def make():
+    return [run(name, make_model) for name, make_model in CASES.items()]

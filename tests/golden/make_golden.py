@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the golden values of tests/golden/data with real Keras.
+
+Usage: python tests/golden/make_golden.py [group...]
+
+Without arguments all groups are made. README.md says what each one holds.
+"""
+
+import importlib
+import sys
+
+import common
+
+GROUPS = {
+    "layers": "golden_layers",
+    "losses": "golden_losses",
+    "metrics": "golden_metrics",
+    "optimizers": "golden_optimizers",
+    "schedules": "golden_schedules",
+    "regularizers_constraints_initializers": "golden_misc",
+    "activations": "golden_activations",
+    "models": "golden_models",
+    "progbar": "golden_progbar",
+    "keras_files": "golden_files",
+}
+
+
+def main():
+    groups = sys.argv[1:] or list(GROUPS)
+    unknown = [group for group in groups if group not in GROUPS]
+    if unknown:
+        sys.exit(f"Unknown groups {unknown}. Known groups: {', '.join(GROUPS)}")
+    for group in groups:
+        cases = importlib.import_module(GROUPS[group]).make()
+        path = common.write_group(group, cases)
+        print(f"{group}: {len(cases)} cases, {path.stat().st_size / 1024:.1f} KiB")
+
+
+if __name__ == "__main__":
+    main()

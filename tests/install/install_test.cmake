@@ -1,0 +1,41 @@
+# Run by ctest: see CMakeLists.txt for the variables.
+
+function(step what)
+  message(STATUS "${what}")
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${WORK}" COMMAND_ECHO NONE
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${what}: failed (${result}):\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+file(MAKE_DIRECTORY "${WORK}/consumer")
+configure_file("${CONSUMER}" "${WORK}/consumer/CMakeLists.txt" COPYONLY)
+string(REPLACE ";" "," sanitizers "${SANITIZE}")
+if(sanitizers)
+  set(flags "-fsanitize=${sanitizers}")
+endif()
+
+step("install" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix")
+string(REPLACE ";" "\\;" programs "${PROGRAMS}")
+step("configure" "${CMAKE_COMMAND}" -S consumer -B build -G "${GENERATOR}"
+  "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_CXX_COMPILER=${COMPILER}"
+  "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}" "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror ${flags}"
+  -DCMAKE_BUILD_TYPE=Release "-DPROGRAMS=${programs}")
+step("build" "${CMAKE_COMMAND}" --build build)
+
+foreach(program IN LISTS PROGRAMS)
+  string(REGEX REPLACE "=.*" "" name "${program}")
+  # oneDNN brings libgomp; a second OpenMP runtime beside it would fight it for the cores.
+  step("${name}: libraries" ldd "build/${name}")
+  if(output MATCHES "libi?omp[^\n]*")
+    message(FATAL_ERROR "${name} loads a second OpenMP runtime: ${CMAKE_MATCH_0}")
+  endif()
+  if(NOT name STREQUAL "main" AND NOT IS_DIRECTORY "$ENV{CORNU_DATASETS}")
+    message(STATUS "${name}: built, not run: CORNU_DATASETS names no folder of datasets")
+    continue()
+  endif()
+  step("${name}: run" "build/${name}")
+endforeach()

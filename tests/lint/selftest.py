@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each check finds what it is for in a made-up bad tree, and nothing in a good one."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import layering
+import size
+import text
+
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+
+
+def header(*includes: str) -> str:
+    return SPDX + "#pragma once\n" + "".join(f'#include "{name}"\n' for name in includes)
+
+
+def body(lines: int) -> str:
+    return "{\n" + "  f();\n" * (lines - 2) + "}\n"
+
+
+class LintTest(unittest.TestCase):
+    def findings(self, check, tree: dict[str, str]) -> list[str]:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name, content in tree.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(content)
+            return [str(f) for f in check(root)]
+
+    def expect(self, check, tree: dict[str, str], *parts: str) -> None:
+        """The findings are as many as `parts`, and each contains its part."""
+        found = self.findings(check, tree)
+        self.assertEqual(len(found), len(parts), found)
+        for finding, part in zip(found, parts):
+            self.assertIn(part, finding)
+
+
+class Layering(LintTest):
+    def include(self, source: str, target: str, *parts: str) -> None:
+        self.expect(layering.check, {source: header(target)}, *parts)
+
+    def test_allowed(self):
+        for source, target in [
+                ("framework/train/a.h", "cornu/core/a.h"), ("framework/saving/a.h", "cornu/ops/a.h"),
+                ("framework/backends/cpu/a.h", "cornu/graph/passes/a.h"),
+                ("framework/backends/cpu/a.h", "cornu/backends/cpu/b.h"),
+                ("layers/conv/a.h", "cornu/layers/core/a.h"), ("data/a.h", "cornu/strategy/a.h"),
+                ("applications/a.h", "cornu/layers/a.h"), ("framework/setup.cc", "cornu/data/a.h"),
+                ("framework/setup.cc", "cornu/backends/cpu/a.h"), ("apps/m/a.cc", "cornu/cornu.h"),
+                ("tests/core/a.cc", "cornu/backends/cpu/a.h"), ("tests/core/a.cc", "tests/support/a.h")]:
+            with self.subTest(source=source, target=target):
+                self.include(source, target)
+
+    def test_forbidden(self):
+        chain = ["train", "saving", "model", "strategy", "autodiff", "ops", "graph", "core"]
+        pairs = [(f"framework/{low}/a.h", f"cornu/{high}/a.h")
+                 for i, high in enumerate(chain) for low in chain[i + 1:]]
+        pairs += [(f"{a}/a.h", f"cornu/{b}/a.h")
+                  for a in layering.LIBRARY for b in [*layering.LIBRARY, "backends"] if a != b]
+        pairs += [("framework/backends/cpu/a.h", "cornu/ops/a.h"),
+                  ("framework/backends/cpu/a.h", "cornu/backends/cuda/a.h"),
+                  ("framework/train/a.h", "cornu/backends/cpu/a.h"),
+                  ("framework/train/a.h", "cornu/layers/a.h"), ("layers/a.h", "cornu/cornu.h"),
+                  ("applications/a.h", "cornu/data/a.h"), ("layers/a.h", "cornu/applications/a.h"),
+                  ("tests/a.cc", "cornu/nowhere/a.h")]
+        for source, target in pairs:
+            with self.subTest(source=source, target=target):
+                self.include(source, target, f"{source}:3: includes {target}")
+
+    def test_spelling(self):
+        for source, target in [("layers/a.cc", "a.h"), ("tests/a.cc", "layers/a.h"),
+                               ("framework/core/a.cc", "framework/core/a.h"),
+                               ("framework/core/a.cc", "../core/a.h")]:
+            with self.subTest(source=source, target=target):
+                self.include(source, target, 'included as "cornu/..."')
+
+    def test_heavy_header_in_public_header(self):
+        tree = {"framework/cornu.h": header("cornu/core/a.h"),
+                "framework/core/a.h": header("cornu/core/b.h"),
+                "framework/core/b.h": SPDX + "#pragma once\n#include <dnnl.hpp>\n",
+                "framework/core/c.h": SPDX + "#pragma once\n#include <dnnl.hpp>\n"}
+        self.expect(layering.check, tree, "framework/core/b.h:3: includes dnnl.hpp")
+
+
+class Size(LintTest):
+    def test_file(self):
+        self.expect(size.check, {"layers/a.cc": "\n" * 600, "apps/x/a.py": "\n" * 600,
+                                 "tests/golden/data/a.h": "\n" * 900})
+        self.expect(size.check, {"layers/a.cc": "\n" * 601}, "layers/a.cc:1: 601 lines")
+
+    def test_function(self):
+        heads = ["int f(int a = 1, std::vector<int> b = {})", "void A::b() const noexcept",
+                 "template <class T>\nauto f(T t) -> decltype(t)", "A::A() : a_(1), b_{2}, c_{{3}}",
+                 "A::A(int a)\n    : B(a),\n      a_{[] { return 1; }()}", "TEST_CASE(\"a { b\")",
+                 "A& operator=(const A& a)", "int f(struct stat s)", "bool operator()(int a) const",
+                 "template <typename T, typename = std::enable_if_t<(sizeof(T) > 1)>> void f()",
+                 "static void f(void (*g)(int), std::span<const int> s) requires(kOne)"]
+        for head in heads:
+            for wrap in ["{}", "namespace a {{\n{}}}\n", "class A : public B<C(int)> {{\n public:\n  "
+                         "int a = f();\n{} int z_{{1}};\n}};\n"]:
+                with self.subTest(head=head, wrap=wrap):
+                    good = wrap.format(f"{head} {body(80)}")
+                    bad = wrap.format(f"int x[] = {{1, 2}};\n{head} {body(81)}int y;\n")
+                    self.expect(size.check, {"layers/a.cc": good})
+                    self.expect(size.check, {"layers/a.cc": bad}, "81 lines")
+
+    def test_name_and_line(self):
+        code = f"namespace a {{\nint b = 1'000;  // }} {{\nint A::c(int d)\n{body(90)}}}\n"
+        self.expect(size.check, {"layers/a.cc": code}, "layers/a.cc:4: A::c has 90 lines")
+
+    def test_what_is_no_function(self):
+        numbers = "{\n" + "  {1, f(2)},\n" * 100 + "}"
+        for code in [f"const Row kTable[] = {numbers};\n", f"std::vector<Row> t = make{numbers};\n",
+                     f"struct A {numbers};\n", f"enum class A {{\n{'  kB,' * 9}\n}};\n",
+                     "namespace a {\n" + "int f();\n" * 100 + "}\n",
+                     "extern \"C\" {\n" + "int f();\n" * 100 + "}\n",
+                     f"class alignas(64) A final {{\n{'int f();' + chr(10):.9}{'  int g();' * 3}\n}};\n"]:
+            with self.subTest(code=code[:40]):
+                self.expect(size.check, {"layers/a.cc": code})
+
+
+class Text(LintTest):
+    def test_good(self):
+        self.expect(text.check, {"layers/a.h": header() + "// TODO: needs oneDNN 3 for int8\n",
+                                 "layers/a.cc": SPDX, "tests/a.py": "x = 1\n",
+                                 "tests/golden/data/a.cc": "\t"})
+
+    def test_bad(self):
+        for name, content, part in [
+                ("layers/a.cc", "int a;\n", "SPDX"), ("layers/a.cc", "\n" + SPDX, "SPDX"),
+                ("layers/a.h", SPDX, "#pragma once"), ("layers/a.cc", SPDX + "\tint a;\n", ":2: tab"),
+                ("layers/a.cc", SPDX + "int a; \n", "whitespace"), ("run", "a \n", "whitespace"),
+                ("layers/a.cc", SPDX + "int a;", "no newline"),
+                ("layers/a.cc", SPDX + "int a;  // TODO\n", "TODO"),
+                ("layers/a.cc", SPDX + "int a;  // TODO: fix\n", "TODO"),
+                ("docs/a.py", "# TODO(me)\n", "TODO")]:
+            with self.subTest(content=content):
+                self.expect(text.check, {name: content}, part)
+
+
+if __name__ == "__main__":
+    unittest.main()
