@@ -2,7 +2,7 @@
 // Logical devices.
 #pragma once
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <string>
 #include <string_view>

@@ -25,10 +25,9 @@ constexpr long kRangeNotSatisfiable = 416;
 constexpr int kAttempts = 5;
 
 struct Curl {
-  DynamicLibrary library{
-      {"libcurl.so.4", "libcurl-gnutls.so.4"}, "Downloading a file", "libcurl4"};
-  decltype(&curl_global_init) global_init = library.function<decltype(curl_global_init)>(
-      "curl_global_init");
+  DynamicLibrary library{{"libcurl.so.4", "libcurl-gnutls.so.4"}, "Downloading a file", "libcurl4"};
+  decltype(&curl_global_init) global_init =
+      library.function<decltype(curl_global_init)>("curl_global_init");
   decltype(&curl_easy_init) init = library.function<decltype(curl_easy_init)>("curl_easy_init");
   decltype(&curl_easy_cleanup) cleanup =
       library.function<decltype(curl_easy_cleanup)>("curl_easy_cleanup");
@@ -65,8 +64,8 @@ class Progress {
     drawn_ = tenths;
     std::string bar(static_cast<size_t>(filled), '=');
     if (filled < kWidth) bar += '>';
-    fmt::print(stderr, "\r[{:<{}}] {:.1f} of {:.1f} MB", bar, kWidth, static_cast<double>(done) / 1e6,
-               static_cast<double>(total) / 1e6);
+    fmt::print(stderr, "\r[{:<{}}] {:.1f} of {:.1f} MB", bar, kWidth,
+               static_cast<double>(done) / 1e6, static_cast<double>(total) / 1e6);
     std::fflush(stderr);
   }
 

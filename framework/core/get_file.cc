@@ -118,7 +118,7 @@ void publish(const fs::path& finished, const fs::path& target) {
 void fetch(const std::string& url, const fs::path& target, const GetFileOptions& options,
            const std::optional<Expected>& expected) {
   const fs::path part =
-      beside(target, fmt::format(".{:08x}.part", std::hash<std::string>{}(url) & 0xffffffffu));
+      beside(target, fmt::format(".{:08x}.part", std::hash<std::string>{}(url)&0xffffffffu));
   for (;;) {
     std::error_code ignored;
     const bool continues = fs::file_size(part, ignored) > 0 && !ignored;

@@ -48,8 +48,9 @@ GzipReader::~GzipReader() = default;
 size_t GzipReader::unpacked_bytes() const { return state_->produced; }
 
 void GzipReader::damaged(const char* what) const {
-  raise<DataLoss>("{}: {} at byte {} of the compressed file ({} bytes unpacked). Get the file anew.",
-                  state_->name, what, state_->consumed, state_->produced);
+  raise<DataLoss>(
+      "{}: {} at byte {} of the compressed file ({} bytes unpacked). Get the file anew.",
+      state_->name, what, state_->consumed, state_->produced);
 }
 
 void GzipReader::start_next_member() {
@@ -68,8 +69,7 @@ size_t GzipReader::read(std::span<std::byte> out) {
   while (filled < out.size() && !state.finished) {
     const uInt input = clamp(state.rest().size());
     const uInt room = clamp(out.size() - filled);
-    state.stream.next_in =
-        reinterpret_cast<Bytef*>(const_cast<std::byte*>(state.rest().data()));
+    state.stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(state.rest().data()));
     state.stream.avail_in = input;
     state.stream.next_out = reinterpret_cast<Bytef*>(out.data() + filled);
     state.stream.avail_out = room;

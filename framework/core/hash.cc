@@ -14,16 +14,16 @@ namespace {
 
 // The part of libcrypto's EVP interface that is used (stable in OpenSSL 1.1 and 3).
 struct Crypto {
-  DynamicLibrary library{{"libcrypto.so.3", "libcrypto.so.1.1"}, "Checking a file's hash",
-                         "libssl3"};
+  DynamicLibrary library{
+      {"libcrypto.so.3", "libcrypto.so.1.1"}, "Checking a file's hash", "libssl3"};
   void* (*make)() = library.function<void*()>("EVP_MD_CTX_new");
   void (*destroy)(void*) = library.function<void(void*)>("EVP_MD_CTX_free");
   const void* (*md5)() = library.function<const void*()>("EVP_md5");
   const void* (*sha256)() = library.function<const void*()>("EVP_sha256");
-  int (*begin)(void*, const void*, void*) =
-      library.function<int(void*, const void*, void*)>("EVP_DigestInit_ex");
-  int (*update)(void*, const void*, size_t) =
-      library.function<int(void*, const void*, size_t)>("EVP_DigestUpdate");
+  int (*begin)(void*, const void*,
+               void*) = library.function<int(void*, const void*, void*)>("EVP_DigestInit_ex");
+  int (*update)(void*, const void*,
+                size_t) = library.function<int(void*, const void*, size_t)>("EVP_DigestUpdate");
   int (*end)(void*, unsigned char*, unsigned*) =
       library.function<int(void*, unsigned char*, unsigned*)>("EVP_DigestFinal_ex");
 };

@@ -151,7 +151,7 @@ namespace {
 
 template <class T>
 const T& expect(const T* value, const char* what, const Json& json) {
-  check<InvalidArgument>(value != nullptr, "JSON: expected {}, got {}.", what, json.dump());
+  if (!value) raise<InvalidArgument>("JSON: expected {}, got {}.", what, json.dump());
   return *value;
 }
 
@@ -199,7 +199,7 @@ std::vector<int64_t> Json::as_ints() const {
 
 const Json& Json::at(std::string_view key) const {
   const Json* found = find(key);
-  check<NotFound>(found != nullptr, "JSON: expected a member '{}' in {}.", key, dump());
+  if (!found) raise<NotFound>("JSON: expected a member '{}' in {}.", key, dump());
   return *found;
 }
 

@@ -2,6 +2,8 @@
 // Names to things: what makes a class from its name in a file or a string option.
 #pragma once
 
+#include <algorithm>
+#include <cctype>
 #include <map>
 #include <string>
 #include <string_view>
@@ -19,20 +21,44 @@ template <class T>
 class Registry {
  public:
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
+  const std::string& kind() const { return kind_; }
 
   // AlreadyExists when the name is taken.
   void add(const std::string& name, T value) {
     check<AlreadyExists>(entries_.emplace(name, std::move(value)).second,
                          "The {} '{}' is registered already. Choose another name.", kind_, name);
   }
+  // A second name ("mse") of one that is registered. AlreadyExists when the alias is taken.
+  void add_alias(const std::string& alias, const std::string& name) {
+    check<AlreadyExists>(find(alias) == nullptr,
+                         "The {} '{}' is registered already. Choose another name.", kind_, alias);
+    at(name);
+    aliases_.emplace(alias, name);
+  }
   const T* find(std::string_view name) const {
-    const auto it = entries_.find(name);
+    const auto alias = aliases_.find(name);
+    const auto it = entries_.find(alias == aliases_.end() ? name : alias->second);
     return it == entries_.end() ? nullptr : &it->second;
   }
   // InvalidArgument with the nearest known name.
   const T& at(std::string_view name) const {
     if (const T* found = find(name)) return *found;
     raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, name, did_you_mean(name, names()));
+  }
+  // The name that `text` stands for: itself, what it is an alias of, or the one whose snake_case it
+  // is ("he_normal" for "HeNormal"). InvalidArgument with the nearest known name, spelled alike.
+  const std::string& resolve(std::string_view text) const {
+    if (const auto alias = aliases_.find(text); alias != aliases_.end()) return alias->second;
+    if (const auto it = entries_.find(text); it != entries_.end()) return it->first;
+    const bool lower = std::none_of(text.begin(), text.end(), [](char c) {
+      return std::isupper(static_cast<unsigned char>(c)) != 0;
+    });
+    std::vector<std::string> known;
+    for (const auto& [name, value] : entries_) {
+      known.push_back(lower ? to_snake_case(name) : name);
+      if (known.back() == text) return name;
+    }
+    raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, text, did_you_mean(text, known));
   }
   std::vector<std::string> names() const {
     std::vector<std::string> result;
@@ -43,6 +69,7 @@ class Registry {
  private:
   std::string kind_;
   std::map<std::string, T, std::less<>> entries_;
+  std::map<std::string, std::string, std::less<>> aliases_;
 };
 
 }  // namespace cornu

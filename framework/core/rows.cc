@@ -39,10 +39,17 @@ Tensor gather_rows(const Tensor& table, std::span<const int64_t> rows) {
   const std::byte* from = table.raw();
   std::byte* to = result.mutable_raw();
   switch (bytes) {
-    case 1: copy_rows<1>(from, to, rows, bytes); break;
-    case 4: copy_rows<4>(from, to, rows, bytes); break;
-    case 8: copy_rows<8>(from, to, rows, bytes); break;
-    default: copy_rows<0>(from, to, rows, bytes);
+    case 1:
+      copy_rows<1>(from, to, rows, bytes);
+      break;
+    case 4:
+      copy_rows<4>(from, to, rows, bytes);
+      break;
+    case 8:
+      copy_rows<8>(from, to, rows, bytes);
+      break;
+    default:
+      copy_rows<0>(from, to, rows, bytes);
   }
   return result;
 }

@@ -2,13 +2,15 @@
 // Shapes: the sizes of a tensor's axes.
 #pragma once
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cornu {
@@ -53,6 +55,15 @@ class Shape {
 
  private:
   std::vector<int64_t> dims_;
+};
+
+// A shape or None, for options: `.shape = {28, 28, 1}` reads as in Keras.
+class OptionalShape : public std::optional<Shape> {
+ public:
+  using std::optional<Shape>::optional;
+  OptionalShape() = default;
+  OptionalShape(std::optional<Shape> shape) : std::optional<Shape>(std::move(shape)) {}  // NOLINT
+  OptionalShape(std::initializer_list<int64_t> dims) : std::optional<Shape>(Shape(dims)) {}
 };
 
 // The shape two operands are broadcast to, by NumPy's rules (kUnknown broadcasts with anything).

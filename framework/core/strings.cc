@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <numeric>
 
 namespace cornu {
@@ -25,9 +26,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
-bool is_lower_or_digit(char c) {
-  return std::islower(static_cast<unsigned char>(c)) || std::isdigit(static_cast<unsigned char>(c));
-}
+bool is_lower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0; }
 
 }  // namespace
 
@@ -55,19 +54,18 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> kno
   return text + (known.size() > kListed ? ", …" : ".");
 }
 
+// Keras's: a capital begins a word if a small letter stands before or behind it ("conv2d").
 std::string to_snake_case(std::string_view name) {
+  std::string letters;
+  std::copy_if(name.begin(), name.end(), std::back_inserter(letters),
+               [](unsigned char c) { return std::isalnum(c) || c == '_' || c >= 0x80; });
   std::string result;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const bool starts_word =
-        i > 0 && is_upper(name[i]) &&
-        (is_lower_or_digit(name[i - 1]) ||
-         (i + 1 < name.size() && std::islower(static_cast<unsigned char>(name[i + 1]))));
-    // Keras: a digit followed by "D" stays with it ("conv2d").
-    const bool dimension = i > 0 && name[i] == 'D' &&
-                           std::isdigit(static_cast<unsigned char>(name[i - 1])) &&
-                           (i + 1 == name.size() || is_upper(name[i + 1]));
-    if (starts_word && !dimension && result.back() != '_') result += '_';
-    result += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+  for (size_t i = 0; i < letters.size(); ++i) {
+    if (i > 0 && is_upper(letters[i]) &&
+        (is_lower(letters[i - 1]) || (i + 1 < letters.size() && is_lower(letters[i + 1])))) {
+      result += '_';
+    }
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(letters[i])));
   }
   return result;
 }

@@ -112,6 +112,7 @@ class Strategy {
   }
 
   StrategyImpl& impl() const { return *impl_; }
+  const std::shared_ptr<StrategyImpl>& shared() const { return impl_; }
 
  private:
   std::shared_ptr<StrategyImpl> impl_;

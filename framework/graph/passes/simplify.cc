@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "cornu/graph/passes/pass.h"
 
@@ -29,6 +30,7 @@ class Simplifier {
           !is_constant(node.inputs[1])) {
         std::swap(node.inputs[0], node.inputs[1]);
       }
+      skip_broadcasts(node);
       if (const auto same = existing_value(node)) {
         replacement_[static_cast<size_t>(node.outputs[0])] = *same;
       } else if (!fold(node)) {
@@ -77,9 +79,24 @@ class Simplifier {
     return std::nullopt;
   }
 
+  // Elementwise ops broadcast by themselves: they read what was broadcast, where the other operands
+  // still give the result its shape.
+  void skip_broadcasts(Node& node) const {
+    if (!node.op->traits.elementwise || node.inputs.size() < 2) return;
+    for (ValueId& id : node.inputs) {
+      const Node* source = maker(id);
+      if (!source || !source->is("broadcast_to")) continue;
+      const ValueId before = std::exchange(id, source->inputs[0]);
+      std::vector<TensorType> types;
+      for (ValueId input : node.inputs) types.push_back(result_.type(input));
+      if (node.op->infer(types, node.attributes)[0] != result_.type(node.outputs[0])) id = before;
+    }
+  }
+
   bool fold(const Node& node) {
     const bool pure = !node.op->traits.collective && !node.op->traits.has_effect;
     if (!evaluate_ || !pure || node.is("constant") || node.inputs.empty()) return false;
+    if (node.is("broadcast_to")) return false;  // kernels broadcast for nothing; memory doesn't
     size_t bytes = 0;
     for (ValueId id : node.outputs) bytes += result_.type(id).bytes();
     if (bytes > kFoldedBytes) return false;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Automatic differentiation: records ops, plays their gradients backwards (tf.GradientTape).
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "cornu/core/tensors.h"
+#include "cornu/core/variable.h"
+
+namespace cornu {
+
+enum class UnconnectedGradients { None, Zero };
+
+struct GradientTapeOptions {
+  bool persistent = false;  // gradient() may be called more than once
+  bool watch_accessed_variables = true;
+};
+
+struct GradientOptions {
+  Tensors output_gradients = {};  // of the targets, by target; none: ones
+  // What a source that no target depends on gets: an undefined tensor or zeros.
+  UnconnectedGradients unconnected_gradients = UnconnectedGradients::None;
+};
+
+// Records the ops of this thread from its construction to its end that depend on something watched:
+// every trainable variable that is read, and what watch() was called on. Works on values and under
+// a trace; what a compiled function does within is not seen. Tapes nest: an outer tape sees the
+// gradient computation of an inner one, which gives gradients of higher order.
+//
+//   GradientTape tape;
+//   Tensor loss = loss_fn(y, model(x, {.training = true}));
+//   auto gradients = tape.gradient(loss, model.trainable_variables());
+//
+// Use it on the thread that made it.
+class GradientTape {
+ public:
+  explicit GradientTape(const GradientTapeOptions& options = {});
+  ~GradientTape();
+  GradientTape(const GradientTape&) = delete;
+  GradientTape& operator=(const GradientTape&) = delete;
+
+  // Records what depends on this tensor, or on this variable's later reads, too. InvalidArgument
+  // when its dtype is no floating-point one.
+  void watch(const Tensor& tensor);
+  void watch(const Variable& variable);
+
+  // The gradient of the sum of all elements of `target` (several: of all of them) with respect to
+  // each source, of its shape and dtype. A target or source may be anything that was recorded.
+  //
+  // Unless the tape is persistent it stops recording first and is used up: FailedPrecondition when
+  // called again. A persistent tape that still records sees this computation as well; end it or
+  // stop_recording() where that isn't wanted. Unimplemented, naming the op, when one on the way has
+  // no gradient defined; ops that aren't differentiable (comparisons, argmax, …) stop gradients.
+  std::vector<Tensor> gradient(const Tensors& target, const std::vector<Variable>& sources,
+                               const GradientOptions& options = {});
+  std::vector<Tensor> gradient(const Tensors& target, const std::vector<Tensor>& sources,
+                               const GradientOptions& options = {});
+  std::vector<Tensor> gradient(const Tensors& target, std::initializer_list<Variable> sources,
+                               const GradientOptions& options = {});
+  std::vector<Tensor> gradient(const Tensors& target, std::initializer_list<Tensor> sources,
+                               const GradientOptions& options = {});
+  Tensor gradient(const Tensors& target, const Variable& source,
+                  const GradientOptions& options = {});
+  Tensor gradient(const Tensors& target, const Tensor& source, const GradientOptions& options = {});
+
+  // This tape sees nothing until the guard ends.
+  class [[nodiscard]] StopRecording {
+   public:
+    explicit StopRecording(GradientTape& tape);
+    ~StopRecording();
+    StopRecording(const StopRecording&) = delete;
+    StopRecording& operator=(const StopRecording&) = delete;
+
+   private:
+    GradientTape& tape_;
+  };
+  StopRecording stop_recording() { return StopRecording(*this); }
+
+  // Forgets what was recorded, and records anew.
+  void reset();
+
+  // The variables watched so far, in the order of their first reads.
+  std::vector<Variable> watched_variables() const;
+
+ private:
+  class Recorder;
+  std::unique_ptr<Recorder> recorder_;
+};
+
+}  // namespace cornu

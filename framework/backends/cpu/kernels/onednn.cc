@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/backends/cpu/kernels/onednn.h"
+
+namespace cornu::cpu::onednn {
+namespace {
+
+// One per thread: a stream isn't to be shared. Never destroyed, as threads may end after oneDNN.
+dnnl_stream_t stream() {
+  static thread_local auto* stream = new dnnl::stream(engine());
+  return stream->get();
+}
+
+class PrimitiveKernel : public Kernel {
+ public:
+  PrimitiveKernel(const dnnl::primitive& primitive, const Desc& scratchpad,
+                  std::span<const Operand> operands)
+      : main_(primitive) {
+    for (const Operand& operand : operands) {
+      Slot slot{operand.is_output, operand.index, 0, std::nullopt};
+      main_.add(operand.argument, operand.inside);
+      if (operand.inside != operand.outside) {
+        slot.offset = allocate(operand.inside.get_size());
+        slot.reorder = make_reorder(operand);
+      }
+      slots_.push_back(std::move(slot));
+    }
+    if (scratchpad.get_size() > 0) {
+      main_.add(DNNL_ARG_SCRATCHPAD, scratchpad);
+      has_scratchpad_ = true;
+      scratchpad_offset_ = allocate(scratchpad.get_size());
+    }
+  }
+
+  size_t scratch_bytes() const override { return bytes_; }
+
+  void run(const KernelArgs& args) override {
+    auto* scratch = static_cast<std::byte*>(args.scratch);
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      Slot& slot = slots_[i];
+      void* tensor = slot.is_output ? args.out[slot.index] : const_cast<void*>(args.in[slot.index]);
+      if (!slot.reorder) {
+        main_.bind(i, tensor);
+        continue;
+      }
+      void* inside = scratch + slot.offset;
+      main_.bind(i, inside);
+      slot.reorder->bind(0, slot.is_output ? inside : tensor);
+      slot.reorder->bind(1, slot.is_output ? tensor : inside);
+      if (!slot.is_output) slot.reorder->run();
+    }
+    if (has_scratchpad_) main_.bind(slots_.size(), scratch + scratchpad_offset_);
+    main_.run();
+    for (Slot& slot : slots_) {
+      if (slot.is_output && slot.reorder) slot.reorder->run();
+    }
+  }
+
+ private:
+  struct Slot {
+    bool is_output;
+    size_t index;
+    size_t offset;                // in scratch memory, of the inner layout
+    std::optional<Step> reorder;  // where the layouts differ
+  };
+
+  static Step make_reorder(const Operand& operand) {
+    const Desc& from = operand.is_output ? operand.inside : operand.outside;
+    const Desc& to = operand.is_output ? operand.outside : operand.inside;
+    const dnnl::reorder::primitive_desc desc(engine(), from, engine(), to, attributes());
+    check<Internal>(desc.scratchpad_desc().get_size() == 0,
+                    "oneDNN: expected a reorder without scratch memory, got {} which wants {} bytes.",
+                    desc.impl_info_str(), desc.scratchpad_desc().get_size());
+    Step step{dnnl::reorder(desc)};
+    step.add(DNNL_ARG_FROM, from);
+    step.add(DNNL_ARG_TO, to);
+    return step;
+  }
+
+  size_t allocate(size_t bytes) {
+    const size_t offset = bytes_;
+    bytes_ += aligned(bytes);
+    return offset;
+  }
+
+  Step main_;
+  std::vector<Slot> slots_;
+  bool has_scratchpad_ = false;
+  size_t scratchpad_offset_ = 0;
+  size_t bytes_ = 0;
+};
+
+}  // namespace
+
+size_t aligned(size_t bytes) {
+  constexpr size_t kAlignment = 64;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+void Step::add(int argument, const Desc& desc) {
+  memories_.emplace_back(desc, engine(), nullptr);
+  data_.push_back(nullptr);
+  arguments_.push_back({argument, memories_.back().get()});
+}
+
+void Step::bind(size_t index, const void* data) {
+  if (data_[index] == data) return;
+  memories_[index].set_data_handle(const_cast<void*>(data));
+  data_[index] = data;
+}
+
+bool Step::try_run() {
+  return dnnl_primitive_execute(primitive_.get(), stream(), static_cast<int>(arguments_.size()),
+                                arguments_.data()) == dnnl_success;
+}
+
+void Step::run() { check<Internal>(try_run(), "oneDNN: a primitive failed."); }
+
+const dnnl::engine& engine() {
+  static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+std::optional<Type> compute_type(DType dtype) {
+  if (dtype == DType::Float32) return Type::f32;
+  constexpr int kBf16 = dnnl_cpu_isa_avx512_core_bf16;
+  if (dtype == DType::BFloat16 && (dnnl_get_effective_cpu_isa() & kBf16) == kBf16) {
+    return Type::bf16;
+  }
+  return std::nullopt;
+}
+
+dnnl::primitive_attr attributes(bool relu) {
+  dnnl::primitive_attr result;
+  result.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (relu) {
+    dnnl::post_ops post;
+    post.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+    result.set_post_ops(post);
+  }
+  return result;
+}
+
+std::unique_ptr<Kernel> make_kernel(const dnnl::primitive& primitive, const Desc& scratchpad,
+                                    std::span<const Operand> operands) {
+  return std::make_unique<PrimitiveKernel>(primitive, scratchpad, operands);
+}
+
+}  // namespace cornu::cpu::onednn

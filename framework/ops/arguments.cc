@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/arguments.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cornu/core/random.h"
+#include "cornu/core/strings.h"
+
+namespace cornu {
+
+std::vector<int64_t> Axes::normalized(const Shape& shape, std::string_view who) const {
+  std::vector<int64_t> result;
+  if (!axes_) {
+    for (int64_t axis = 0; axis < shape.rank(); ++axis) result.push_back(axis);
+    return result;
+  }
+  for (int64_t axis : *axes_) result.push_back(shape.normalize_axis(axis, who));
+  std::sort(result.begin(), result.end());
+  const auto twice = std::adjacent_find(result.begin(), result.end());
+  check<InvalidArgument>(twice == result.end(),
+                         "{}: expected different axes, got axis {} of shape {} twice.", who,
+                         twice == result.end() ? 0 : *twice, shape);
+  return result;
+}
+
+std::vector<int64_t> Sizes::spread(int64_t count, std::string_view who,
+                                   std::string_view what) const {
+  std::vector<int64_t> result = sizes_;
+  if (for_all_) result.assign(static_cast<size_t>(count), sizes_.front());
+  check<InvalidArgument>(static_cast<int64_t>(result.size()) == count,
+                         "{}: expected {} of {} numbers, one for each spatial axis, got {}.", who,
+                         what, count, Shape(sizes_));
+  check<InvalidArgument>(std::all_of(result.begin(), result.end(), [](int64_t n) { return n > 0; }),
+                         "{}: expected {} of at least 1, got {}.", who, what, Shape(result));
+  return result;
+}
+
+Padding::Padding(const char* name) : Padding(std::string(name)) {}
+
+Padding::Padding(const std::string& name) : kind_(name == "same" ? Kind::Same : Kind::Valid) {
+  const std::array<std::string, 2> known = {"valid", "same"};
+  check<InvalidArgument>(std::count(known.begin(), known.end(), name) > 0,
+                         "Unknown padding '{}'.{}", name, did_you_mean(name, known));
+}
+
+Padding::Padding(Pairs pairs) : kind_(Kind::Explicit), pairs_(std::move(pairs)) {
+  for (const auto& [before, after] : pairs_) {
+    check<InvalidArgument>(before >= 0 && after >= 0,
+                           "Padding: expected pairs of numbers from 0, got ({}, {}).", before,
+                           after);
+  }
+}
+
+std::vector<int64_t> Padding::resolve(const std::vector<int64_t>& sizes,
+                                      const std::vector<int64_t>& window,
+                                      const std::vector<int64_t>& strides,
+                                      const std::vector<int64_t>& dilation,
+                                      std::string_view who) const {
+  std::vector<int64_t> result(2 * sizes.size(), 0);
+  if (kind_ == Kind::Explicit) {
+    check<InvalidArgument>(pairs_.size() == sizes.size(),
+                           "{}: expected a padding of {} pairs, one for each spatial axis, got {}.",
+                           who, sizes.size(), pairs_.size());
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      result[2 * i] = pairs_[i].first;
+      result[2 * i + 1] = pairs_[i].second;
+    }
+  }
+  if (kind_ != Kind::Same) return result;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    check<InvalidArgument>(sizes[i] != kUnknown || strides[i] == 1,
+                           "{}: padding \"same\" with stride {} needs the size of spatial axis {}, "
+                           "which isn't known of this placeholder. Give Input its size.",
+                           who, strides[i], i);
+    const int64_t extent = (window[i] - 1) * dilation[i] + 1;
+    const int64_t last = (sizes[i] + strides[i] - 1) % strides[i] + 1;  // elements of its stride
+    const int64_t total = std::max<int64_t>(extent - last, 0);
+    result[2 * i] = total / 2;
+    result[2 * i + 1] = total - total / 2;
+  }
+  return result;
+}
+
+Tensor Seed::key() const {
+  if (key_.defined()) {
+    check<InvalidArgument>(key_.dtype() == DType::UInt32 && key_.shape() == Shape{2},
+                           "random: expected a key of dtype uint32 and shape (2,), got {} {}.",
+                           key_.dtype(), key_.shape());
+    return key_;
+  }
+  const uint64_t seed = seed_or_next(value_);
+  return Tensor::from(
+      std::vector<uint32_t>{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+}
+
+}  // namespace cornu

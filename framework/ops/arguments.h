@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types of arguments that ops and layers share: axes, spatial sizes, padding, seeds.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cornu/core/tensor.h"
+
+namespace cornu {
+
+// The axes an op works on: none given means all (Keras's None); negative ones count from the back.
+class Axes {
+ public:
+  Axes() = default;
+  Axes(std::nullopt_t) {}  // NOLINT: implicit on purpose
+  template <std::integral T>
+  Axes(T axis) : axes_(std::vector<int64_t>{static_cast<int64_t>(axis)}) {}         // NOLINT
+  Axes(std::initializer_list<int64_t> axes) : axes_(std::vector<int64_t>(axes)) {}  // NOLINT
+  Axes(std::vector<int64_t> axes) : axes_(std::move(axes)) {}                       // NOLINT
+
+  bool all() const { return !axes_; }
+  // As they were written; none for all.
+  std::vector<int64_t> values() const { return axes_.value_or(std::vector<int64_t>()); }
+  size_t count() const { return axes_ ? axes_->size() : 0; }  // of axes given
+  // Sorted and counted from the front, for a tensor of `shape`. OutOfRange, naming `who`, for an
+  // axis it doesn't have; InvalidArgument when one is given twice.
+  std::vector<int64_t> normalized(const Shape& shape, std::string_view who) const;
+
+ private:
+  std::optional<std::vector<int64_t>> axes_;
+};
+
+// Sizes of spatial axes (strides, windows, …): one for all or one for each. May be None.
+class Sizes {
+ public:
+  Sizes() = default;
+  Sizes(std::nullopt_t) {}  // NOLINT: implicit on purpose
+  template <std::integral T>
+  Sizes(T size) : sizes_{static_cast<int64_t>(size)}, for_all_(true) {}  // NOLINT
+  Sizes(std::initializer_list<int64_t> sizes) : sizes_(sizes) {}         // NOLINT
+  Sizes(std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {}        // NOLINT
+
+  bool given() const { return !sizes_.empty(); }
+  // One size (>= 1) for each of `count` axes. InvalidArgument, naming `who` and `what`, otherwise.
+  std::vector<int64_t> spread(int64_t count, std::string_view who, std::string_view what) const;
+  // As they were written: one number for all axes has size 1.
+  const std::vector<int64_t>& values() const { return sizes_; }
+  bool is_single() const { return for_all_; }
+
+ private:
+  std::vector<int64_t> sizes_;
+  bool for_all_ = false;
+};
+
+// How many zeros are put around spatial axes: "valid" (none), "same" (output size = input size /
+// stride, rounded up; an odd one goes after), or pairs (before, after), one for each axis.
+class Padding {
+ public:
+  using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+
+  Padding() = default;               // "valid"
+  Padding(const char* name);         // NOLINT: implicit on purpose
+  Padding(const std::string& name);  // NOLINT: InvalidArgument for other names
+  Padding(Pairs pairs);              // NOLINT
+
+  // Before and after of axis 0, before and after of axis 1, …, for spatial axes of these sizes.
+  // InvalidArgument, naming `who`, when "same" meets an axis of unknown size.
+  std::vector<int64_t> resolve(const std::vector<int64_t>& sizes,
+                               const std::vector<int64_t>& window,
+                               const std::vector<int64_t>& strides,
+                               const std::vector<int64_t>& dilation, std::string_view who) const;
+  bool is_same() const { return kind_ == Kind::Same; }
+  bool is_valid() const { return kind_ == Kind::Valid; }
+
+ private:
+  enum class Kind { Valid, Same, Explicit };
+  Kind kind_ = Kind::Valid;
+  Pairs pairs_;
+};
+
+// Where a random op gets its key: a number, a uint32[2] tensor (a seed generator's draw), or
+// nothing, which takes the next seed of the thread's sequence (set_random_seed).
+class Seed {
+ public:
+  Seed() = default;
+  Seed(std::nullopt_t) {}  // NOLINT: implicit on purpose
+  template <std::integral T>
+  Seed(T value) : value_(static_cast<int64_t>(value)) {}  // NOLINT
+  Seed(std::optional<int64_t> value) : value_(value) {}   // NOLINT
+  Seed(Tensor key) : key_(std::move(key)) {}              // NOLINT
+
+  bool given() const { return value_ || key_.defined(); }
+  // The key, uint32[2]. In traced code a number or nothing becomes a constant: every run of the
+  // compiled function draws the same.
+  Tensor key() const;
+
+ private:
+  std::optional<int64_t> value_;
+  Tensor key_;
+};
+
+}  // namespace cornu

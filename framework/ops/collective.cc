@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/collective.h"
+
+#include "cornu/ops/families.h"
+#include "cornu/ops/op_support.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+namespace {
+
+Gradients all_reduce_vjp(const VjpContext& c) {
+  const std::string& reduce = c.attributes.get_string("reduce");
+  check<Unimplemented>(reduce == "sum" || reduce == "mean",
+                       "all_reduce: there is no gradient of '{}'.", reduce);
+  std::vector<Tensor> gradients = c.output_gradients;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].defined()) gradients[i] = zeros_like(c.out(i));
+  }
+  return all_reduce(gradients, reduce);
+}
+
+}  // namespace
+
+void register_collective(OpRegistry& registry) {
+  registry.add({.name = "all_reduce",
+                .infer = [](TypeSpan in, const Attributes&) { return Types(in.begin(), in.end()); },
+                .vjp = all_reduce_vjp,
+                .traits = {.collective = true}});
+}
+
+std::vector<Tensor> all_reduce(const std::vector<Tensor>& xs, std::string_view reduce) {
+  static const OpDef& def = op("all_reduce");
+  check<InvalidArgument>(reduce == "sum" || reduce == "mean" || reduce == "min" || reduce == "max",
+                         "all_reduce: expected sum, mean, min or max, got '{}'.", reduce);
+  if (xs.empty()) return {};
+  return cornu::apply(def, xs, {{"reduce", std::string(reduce)}});
+}
+
+Tensor all_reduce(const Tensor& x, std::string_view reduce) {
+  return all_reduce(std::vector<Tensor>{x}, reduce).front();
+}
+
+}  // namespace cornu::ops

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations over all replicas. Every replica must run the same ones in the same order.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "cornu/core/tensor.h"
+
+namespace cornu::ops {
+
+// The sum, mean, minimum or maximum ("sum", "mean", "min", "max") over all replicas of each tensor,
+// in one transfer. With one replica, the values themselves.
+std::vector<Tensor> all_reduce(const std::vector<Tensor>& xs, std::string_view reduce = "sum");
+Tensor all_reduce(const Tensor& x, std::string_view reduce = "sum");
+
+}  // namespace cornu::ops

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/control.h"
+
+#include "cornu/graph/trace.h"
+#include "cornu/ops/collective.h"
+#include "cornu/ops/families.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/op_support.h"
+
+namespace cornu::ops {
+namespace {
+
+Types output_types(const Graph& graph) {
+  Types types;
+  for (ValueId id : graph.outputs) types.push_back(graph.type(id));
+  return types;
+}
+
+void require_operands(const Graph& graph, TypeSpan operands, std::string_view who) {
+  check<InvalidArgument>(graph.inputs.size() == operands.size(),
+                         "{}: expected {} operands, got {}.", who, graph.inputs.size(),
+                         operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    check<InvalidArgument>(graph.type(graph.inputs[i]) == operands[i],
+                           "{}: operand {} has another type than its graph takes.", who, i);
+  }
+}
+
+Types infer_cond(TypeSpan inputs, const Attributes& attributes) {
+  check<InvalidArgument>(!inputs.empty() && inputs[0] == TensorType{DType::Bool, {}},
+                         "cond: expected a bool scalar as predicate.");
+  const Graph& then = attributes.get_graph("then");
+  const Graph& otherwise = attributes.get_graph("else");
+  require_operands(then, inputs.subspan(1), "cond");
+  require_operands(otherwise, inputs.subspan(1), "cond");
+  const Types types = output_types(then);
+  const Types others = output_types(otherwise);
+  check<InvalidArgument>(types.size() == others.size(),
+                         "cond: expected as many outputs of both branches, got {} and {}.",
+                         types.size(), others.size());
+  for (size_t i = 0; i < types.size(); ++i) {
+    check<InvalidArgument>(
+        types[i] == others[i],
+        "cond: expected the same type from both branches as output {}, got {} {} "
+        "and {} {}.",
+        i, types[i].dtype, types[i].shape, others[i].dtype, others[i].shape);
+  }
+  return types;
+}
+
+Types infer_while(TypeSpan inputs, const Attributes& attributes) {
+  const Graph& condition = attributes.get_graph("condition");
+  const Graph& body = attributes.get_graph("body");
+  require_operands(condition, inputs, "while_loop");
+  require_operands(body, inputs, "while_loop");
+  check<InvalidArgument>(output_types(condition) == Types{{DType::Bool, {}}},
+                         "while_loop: expected a condition that gives a bool scalar.");
+  const Types types(inputs.begin(), inputs.end());
+  check<InvalidArgument>(output_types(body) == types,
+                         "while_loop: expected a body that gives the types it takes.");
+  return types;
+}
+
+// A sub-graph whose inputs are `own` tensors, then the captures of all branches in one order.
+class Branches {
+ public:
+  explicit Branches(std::vector<TensorType> own) : own_(std::move(own)) {}
+
+  void trace_branch(const char* name, const LoopBody& body) {
+    TracedGraph traced = cornu::trace(own_, body, {.name = name, .allow_state = false});
+    branches_.push_back(std::move(traced));
+    for (const Tensor& capture : branches_.back().captures) {
+      if (position(capture) == captures_.size()) captures_.push_back(capture);
+    }
+  }
+
+  // The graphs, each taking all captures; `passes_captures`: and returning them (a loop's body).
+  std::shared_ptr<const Graph> graph(size_t branch, bool passes_captures) {
+    TracedGraph& traced = branches_[branch];
+    Graph graph = traced.graph;
+    std::vector<ValueId> inputs(graph.inputs.begin(),
+                                graph.inputs.begin() + static_cast<int64_t>(own_.size()));
+    for (const Tensor& capture : captures_) {
+      ValueId id = kNoValue;
+      for (size_t i = 0; i < traced.captures.size(); ++i) {
+        if (same(traced.captures[i], capture)) id = graph.inputs[own_.size() + i];
+      }
+      inputs.push_back(id != kNoValue ? id : graph.add_value(type_of(capture)));
+      if (passes_captures) graph.outputs.push_back(inputs.back());
+    }
+    graph.inputs = inputs;
+    return std::make_shared<const Graph>(std::move(graph));
+  }
+
+  const std::vector<Tensor>& captures() const { return captures_; }
+
+ private:
+  static bool same(const Tensor& a, const Tensor& b) {
+    return a.symbol_owner() == b.symbol_owner() && a.symbol_id() == b.symbol_id();
+  }
+  size_t position(const Tensor& capture) const {
+    size_t i = 0;
+    while (i < captures_.size() && !same(captures_[i], capture)) ++i;
+    return i;
+  }
+
+  std::vector<TensorType> own_;
+  std::vector<TracedGraph> branches_;
+  std::vector<Tensor> captures_;
+};
+
+}  // namespace
+
+void register_control(OpRegistry& registry) {
+  registry.add({.name = "cond", .infer = infer_cond, .vjp = {}, .traits = {}});
+  registry.add({.name = "while", .infer = infer_while, .vjp = {}, .traits = {}});
+}
+
+Tensor stop_gradient(const Tensor& x) {
+  static const OpDef& def = op("stop_gradient");
+  return apply1(def, {x});
+}
+
+std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vector<Tensor>()>& then,
+                         const std::function<std::vector<Tensor>()>& otherwise) {
+  static const OpDef& def = op("cond");
+  const Tensor chosen = cast(predicate, DType::Bool);
+  if (!chosen.is_symbolic()) return chosen.item<int>() ? then() : otherwise();
+  Branches branches({});
+  branches.trace_branch("cond", [&](const std::vector<Tensor>&) { return then(); });
+  branches.trace_branch("cond", [&](const std::vector<Tensor>&) { return otherwise(); });
+  std::vector<Tensor> inputs = {chosen};
+  inputs.insert(inputs.end(), branches.captures().begin(), branches.captures().end());
+  return cornu::apply(def, inputs,
+                      {{"then", branches.graph(0, false)}, {"else", branches.graph(1, false)}});
+}
+
+Tensor cond(const Tensor& predicate, const std::function<Tensor()>& then,
+            const std::function<Tensor()>& otherwise) {
+  const std::function<std::vector<Tensor>()> one = [&] { return std::vector<Tensor>{then()}; };
+  const std::function<std::vector<Tensor>()> two = [&] { return std::vector<Tensor>{otherwise()}; };
+  return cond(predicate, one, two).front();
+}
+
+namespace {
+
+std::vector<Tensor> checked_body(const LoopBody& body, const std::vector<Tensor>& values) {
+  std::vector<Tensor> next = body(values);
+  check<InvalidArgument>(next.size() == values.size(),
+                         "while_loop: expected a body that gives {} values, got {}.", values.size(),
+                         next.size());
+  return next;
+}
+
+std::vector<Tensor> traced_loop(const LoopCondition& condition, const LoopBody& body,
+                                std::vector<Tensor> values) {
+  static const OpDef& def = op("while");
+  std::vector<TensorType> types;
+  for (const Tensor& value : values) types.push_back(type_of(value));
+  Branches branches(types);
+  branches.trace_branch("while_loop", [&](const std::vector<Tensor>& inputs) {
+    return std::vector<Tensor>{cast(condition(inputs), DType::Bool)};
+  });
+  branches.trace_branch(
+      "while_loop", [&](const std::vector<Tensor>& inputs) { return checked_body(body, inputs); });
+  const size_t count = values.size();
+  values.insert(values.end(), branches.captures().begin(), branches.captures().end());
+  std::vector<Tensor> outputs = cornu::apply(
+      def, values, {{"condition", branches.graph(0, false)}, {"body", branches.graph(1, true)}});
+  outputs.resize(count);
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<Tensor> while_loop(const LoopCondition& condition, const LoopBody& body,
+                               const std::vector<Tensor>& loop_vars,
+                               std::optional<int64_t> maximum_iterations) {
+  std::vector<Tensor> values;
+  for (const Tensor& value : loop_vars) values.push_back(value.strong());
+  if (maximum_iterations) {  // counted by one more loop variable
+    values.push_back(Tensor::scalar(int64_t{0}));
+    const Tensor most = Tensor::scalar(*maximum_iterations);
+    auto own = [](const std::vector<Tensor>& all) {
+      return std::vector<Tensor>(all.begin(), all.end() - 1);
+    };
+    std::vector<Tensor> counted = while_loop(
+        [&](const std::vector<Tensor>& all) {
+          return logical_and(all.back() < most, condition(own(all)));
+        },
+        [&](const std::vector<Tensor>& all) {
+          std::vector<Tensor> next = body(own(all));
+          next.push_back(all.back() + 1);
+          return next;
+        },
+        values);
+    counted.pop_back();
+    return counted;
+  }
+  if (current_tracer()) return traced_loop(condition, body, std::move(values));
+  while (cast(condition(values), DType::Bool).item<int>()) values = checked_body(body, values);
+  return values;
+}
+
+}  // namespace cornu::ops

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control flow. On values the branches and bodies run as plain C++; under a trace whose predicate
+// is symbolic they become sub-graphs: then they may read variables, but not assign them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "cornu/core/tensor.h"
+
+namespace cornu::ops {
+
+// x, through which no gradient flows.
+Tensor stop_gradient(const Tensor& x);
+
+// true_fn() where `pred` (a bool scalar) holds, else false_fn(). InvalidArgument when they return
+// different numbers, shapes or dtypes.
+std::vector<Tensor> cond(const Tensor& pred, const std::function<std::vector<Tensor>()>& true_fn,
+                         const std::function<std::vector<Tensor>()>& false_fn);
+// The same for one tensor.
+Tensor cond(const Tensor& pred, const std::function<Tensor()>& true_fn,
+            const std::function<Tensor()>& false_fn);
+
+using LoopCondition = std::function<Tensor(const std::vector<Tensor>&)>;
+using LoopBody = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+// loop_vars = body(loop_vars) while cond(loop_vars) (a bool scalar) holds; their shapes and dtypes
+// stay. At most `maximum_iterations` times. Under a trace there is no gradient through it.
+std::vector<Tensor> while_loop(const LoopCondition& cond, const LoopBody& body,
+                               const std::vector<Tensor>& loop_vars,
+                               std::optional<int64_t> maximum_iterations = {});
+
+}  // namespace cornu::ops

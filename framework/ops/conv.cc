@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/conv.h"
+
+#include <algorithm>
+
+#include "cornu/ops/families.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/op_support.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+namespace {
+
+struct ConvAttributes {
+  explicit ConvAttributes(const Attributes& a)
+      : strides(a.get_ints("strides")),
+        padding(a.get_ints("padding")),
+        dilation(a.get_ints("dilation")),
+        groups(a.get_int("groups")) {}
+  const std::vector<int64_t>& strides;
+  const std::vector<int64_t>& padding;
+  const std::vector<int64_t>& dilation;
+  int64_t groups;
+};
+
+// Throws InvalidArgument unless the attributes fit `spatial` axes.
+void check_attributes(const ConvAttributes& a, size_t spatial, std::string_view who) {
+  auto all_positive = [](const std::vector<int64_t>& values) {
+    return std::all_of(values.begin(), values.end(), [](int64_t v) { return v > 0; });
+  };
+  check<InvalidArgument>(a.strides.size() == spatial && a.dilation.size() == spatial &&
+                             a.padding.size() == 2 * spatial && all_positive(a.strides) &&
+                             all_positive(a.dilation) && a.groups > 0,
+                         "{}: expected positive strides and dilations for {} spatial axes.", who,
+                         spatial);
+}
+
+Shape conv_shape(const Shape& x, const Shape& filter, const ConvAttributes& a) {
+  const int64_t rank = x.rank();
+  check<InvalidArgument>(rank >= 3 && rank <= 5 && filter.rank() == rank,
+                         "conv: expected an input (batch, spatial…, channels) and a kernel "
+                         "(spatial…, channels, filters) of 1 to 3 spatial axes, got {} and {}.",
+                         x, filter);
+  check_attributes(a, static_cast<size_t>(rank) - 2, "conv");
+  const int64_t channels = x.back();
+  check<InvalidArgument>(channels == filter[rank - 2] * a.groups && filter.back() % a.groups == 0,
+                         "conv: expected a kernel for {} channels in {} groups, got kernel {}.",
+                         channels, a.groups, filter);
+  Shape out = {x[0]};
+  for (int64_t i = 0; i < rank - 2; ++i) {
+    const auto s = static_cast<size_t>(i);
+    const int64_t window = (filter[i] - 1) * a.dilation[s] + 1;
+    const int64_t padded = x[i + 1] + a.padding[2 * s] + a.padding[2 * s + 1];
+    check<InvalidArgument>(padded >= window,
+                           "conv: expected an input at least as large as the kernel's window, got "
+                           "{} for kernel {}. Use padding \"same\" or a larger input.",
+                           x, filter);
+    out.push_back((padded - window) / a.strides[s] + 1);
+  }
+  out.push_back(filter.back());
+  return out;
+}
+
+Types infer_conv(TypeSpan inputs, const Attributes& attributes) {
+  require_inputs(inputs, 2, "conv");
+  check<InvalidArgument>(inputs[0].dtype == inputs[1].dtype,
+                         "conv: expected input and kernel of one dtype, got {} and {}.",
+                         inputs[0].dtype, inputs[1].dtype);
+  return {
+      {inputs[0].dtype, conv_shape(inputs[0].shape, inputs[1].shape, ConvAttributes(attributes))}};
+}
+
+// A gradient's op must get the gradient of the very output that conv would give.
+Types infer_gradient(std::string_view who, const Shape& x, const Shape& filter,
+                     const TensorType& dy, const Attributes& attributes, const Shape& result) {
+  const Shape expected = conv_shape(x, filter, ConvAttributes(attributes));
+  check<InvalidArgument>(dy.shape == expected, "{}: expected a gradient of shape {}, got {}.", who,
+                         expected, dy.shape);
+  return {{dy.dtype, result}};
+}
+
+Types infer_input_grad(TypeSpan inputs, const Attributes& attributes) {
+  require_inputs(inputs, 2, "conv_input_grad");
+  const Shape x = attributes.get_shape("input_shape");
+  return infer_gradient("conv_input_grad", x, inputs[1].shape, inputs[0], attributes, x);
+}
+
+Types infer_filter_grad(TypeSpan inputs, const Attributes& attributes) {
+  require_inputs(inputs, 2, "conv_filter_grad");
+  const Shape filter = attributes.get_shape("filter_shape");
+  return infer_gradient("conv_filter_grad", inputs[0].shape, filter, inputs[1], attributes, filter);
+}
+
+Attributes plain(const Attributes& attributes) {
+  Attributes result;
+  for (const char* name : {"strides", "padding", "dilation", "groups"}) {
+    result.set(name, *attributes.find(name));
+  }
+  return result;
+}
+
+Tensor conv_op(const Tensor& x, const Tensor& filter, const Attributes& attributes) {
+  static const OpDef& def = op("conv");
+  return apply1(def, {x, filter}, plain(attributes));
+}
+
+Tensor input_grad(const Tensor& dy, const Tensor& filter, const Attributes& attributes,
+                  const Shape& x) {
+  static const OpDef& def = op("conv_input_grad");
+  Attributes with_shape = plain(attributes);
+  with_shape.set("input_shape", x.dims());
+  return apply1(def, {dy, filter}, with_shape);
+}
+
+Tensor filter_grad(const Tensor& x, const Tensor& dy, const Attributes& attributes,
+                   const Shape& filter) {
+  static const OpDef& def = op("conv_filter_grad");
+  Attributes with_shape = plain(attributes);
+  with_shape.set("filter_shape", filter.dims());
+  return apply1(def, {x, dy}, with_shape);
+}
+
+// conv is bilinear in (x, filter): the three ops are each other's gradients.
+Gradients conv_vjp(const VjpContext& c) {
+  Gradients result(2);
+  if (c.needed[0]) result[0] = input_grad(c.gradient(), c.in(1), c.attributes, c.in(0).shape());
+  if (c.needed[1]) result[1] = filter_grad(c.in(0), c.gradient(), c.attributes, c.in(1).shape());
+  return result;
+}
+
+Gradients input_grad_vjp(const VjpContext& c) {
+  Gradients result(2);
+  if (c.needed[0]) result[0] = conv_op(c.gradient(), c.in(1), c.attributes);
+  if (c.needed[1]) result[1] = filter_grad(c.gradient(), c.in(0), c.attributes, c.in(1).shape());
+  return result;
+}
+
+Gradients filter_grad_vjp(const VjpContext& c) {
+  Gradients result(2);
+  if (c.needed[0]) result[0] = input_grad(c.in(1), c.gradient(), c.attributes, c.in(0).shape());
+  if (c.needed[1]) result[1] = conv_op(c.in(0), c.gradient(), c.attributes);
+  return result;
+}
+
+}  // namespace
+
+void register_conv(OpRegistry& registry) {
+  registry.add({.name = "conv", .infer = infer_conv, .vjp = conv_vjp, .traits = {}});
+  registry.add(
+      {.name = "conv_input_grad", .infer = infer_input_grad, .vjp = input_grad_vjp, .traits = {}});
+  registry.add({.name = "conv_filter_grad",
+                .infer = infer_filter_grad,
+                .vjp = filter_grad_vjp,
+                .traits = {}});
+}
+
+Tensor conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& options) {
+  const DType dtype = promote(inputs.dtype(), kernel.dtype());
+  const Tensor x = cast(inputs, dtype);
+  const Tensor filter = cast(kernel, dtype);
+  check<InvalidArgument>(x.rank() >= 3 && x.rank() <= 5 && filter.rank() == x.rank(),
+                         "conv: expected an input (batch, spatial…, channels) and a kernel "
+                         "(spatial…, channels, filters) of 1 to 3 spatial axes, got {} and {}.",
+                         x.shape(), filter.shape());
+  const int64_t axes = x.rank() - 2;
+  const int64_t channels = x.shape().back();
+  const int64_t of_kernel = filter.shape()[axes];
+  check<InvalidArgument>(of_kernel > 0 && channels % of_kernel == 0,
+                         "conv: expected a kernel for {} channels (or an equal part of them for "
+                         "each group), got kernel {}.",
+                         channels, filter.shape());
+  const auto strides = options.strides.spread(axes, "conv", "strides");
+  const auto dilation = options.dilation_rate.spread(axes, "conv", "dilation_rate");
+  const auto padding =
+      options.padding.resolve(x.shape().slice(1, axes + 1).dims(),
+                              filter.shape().slice(0, axes).dims(), strides, dilation, "conv");
+  return conv_op(x, filter,
+                 {{"strides", strides},
+                  {"padding", padding},
+                  {"dilation", dilation},
+                  {"groups", channels / of_kernel}});
+}
+
+Tensor depthwise_conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& options) {
+  const Shape& shape = kernel.shape();
+  check<InvalidArgument>(shape.rank() >= 3 && shape[shape.rank() - 2] == inputs.shape().back(),
+                         "depthwise_conv: expected a kernel (spatial…, {} channels, multiplier), "
+                         "got {}.",
+                         inputs.shape().back(), shape);
+  const int64_t channels = shape[shape.rank() - 2];
+  const Shape grouped = shape.slice(0, shape.rank() - 2).concat({1, channels * shape.back()});
+  return conv(inputs, reshape(kernel, grouped), options);
+}
+
+Tensor separable_conv(const Tensor& inputs, const Tensor& depthwise_kernel,
+                      const Tensor& pointwise_kernel, const ConvOptions& options) {
+  return conv(depthwise_conv(inputs, depthwise_kernel, options), pointwise_kernel);
+}
+
+// The gradient of a convolution with respect to its input, taken as a function of its own.
+Tensor conv_transpose(const Tensor& inputs, const Tensor& kernel,
+                      const ConvTransposeOptions& options) {
+  require_static(inputs, "conv_transpose");
+  const DType dtype = promote(inputs.dtype(), kernel.dtype());
+  const int64_t axes = inputs.rank() - 2;
+  const auto strides = options.strides.spread(axes, "conv_transpose", "strides");
+  const auto dilation = options.dilation_rate.spread(axes, "conv_transpose", "dilation_rate");
+  const std::vector<int64_t> output_padding =
+      options.output_padding.given() ? options.output_padding.values()
+                                     : std::vector<int64_t>(static_cast<size_t>(axes), 0);
+  Shape out = {inputs.shape()[0]};
+  std::vector<int64_t> padding;
+  for (int64_t i = 0; i < axes; ++i) {
+    const auto s = static_cast<size_t>(i);
+    const int64_t extent = (kernel.shape()[i] - 1) * dilation[s] + 1;
+    const int64_t size = inputs.shape()[i + 1];
+    int64_t total = 0;
+    int64_t length = 0;
+    if (options.output_padding.given()) {
+      total = options.padding.is_same() ? extent - 1 : 0;
+      length = (size - 1) * strides[s] + extent - total + output_padding[s];
+    } else {
+      length = options.padding.is_same()
+                   ? size * strides[s]
+                   : size * strides[s] + std::max<int64_t>(0, extent - strides[s]);
+      total = std::max<int64_t>(0, (size - 1) * strides[s] + extent - length);
+    }
+    padding.push_back(total / 2);
+    padding.push_back(total - total / 2);
+    out.push_back(length);
+  }
+  out.push_back(kernel.shape()[axes]);
+  return input_grad(
+      cast(inputs, dtype), cast(kernel, dtype),
+      {{"strides", strides}, {"padding", padding}, {"dilation", dilation}, {"groups", int64_t{1}}},
+      out);
+}
+
+}  // namespace cornu::ops

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions over 1, 2 or 3 spatial axes, channels-last.
+#pragma once
+
+#include "cornu/core/tensor.h"
+#include "cornu/ops/arguments.h"
+
+namespace cornu::ops {
+
+struct ConvOptions {
+  Sizes strides = 1;
+  Padding padding = "valid";
+  Sizes dilation_rate = 1;
+};
+
+struct ConvTransposeOptions {
+  Sizes strides = 1;
+  Padding padding = "valid";  // "valid" or "same"
+  Sizes output_padding = {};  // None: what gives input size * stride for "same"
+  Sizes dilation_rate = 1;
+};
+
+// inputs (batch, spatial..., channels), kernel (spatial..., channels / groups, filters) ->
+// (batch, new spatial..., filters). The number of groups follows from the kernel: channels divided
+// by kernel.shape[-2].
+Tensor conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& options = {});
+
+// kernel (spatial..., channels, depth_multiplier) -> (batch, new spatial...,
+// channels * depth_multiplier).
+Tensor depthwise_conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& options = {});
+
+// depthwise_conv by depthwise_kernel, then a 1x1 convolution by pointwise_kernel
+// (1..., channels * depth_multiplier, filters).
+Tensor separable_conv(const Tensor& inputs, const Tensor& depthwise_kernel,
+                      const Tensor& pointwise_kernel, const ConvOptions& options = {});
+
+// The transpose ("deconvolution"): kernel (spatial..., filters, channels). All axes of `inputs`
+// must be known.
+Tensor conv_transpose(const Tensor& inputs, const Tensor& kernel,
+                      const ConvTransposeOptions& options = {});
+
+}  // namespace cornu::ops

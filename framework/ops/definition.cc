@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/definition.h"
+
+#include <cmath>
+#include <limits>
+
+#include "cornu/ops/math.h"
+#include "cornu/ops/register.h"
+
+namespace cornu::ops::internal {
+namespace {
+
+template <class T>
+bool holds(int64_t value) {
+  if constexpr (std::is_same_v<T, uint64_t>) {
+    return value >= 0;
+  } else {
+    return value >= static_cast<int64_t>(std::numeric_limits<T>::lowest()) &&
+           value <= static_cast<int64_t>(std::numeric_limits<T>::max());
+  }
+}
+
+// The dtype that a weak scalar takes beside a tensor of `other`.
+DType dtype_beside(const Tensor& weak, DType other) {
+  if (is_floating(other)) return other;
+  if (is_floating(weak.dtype())) return DType::Float32;
+  return other == DType::Bool ? weak.dtype() : other;
+}
+
+}  // namespace
+
+const OpDef& find_op(std::string_view name) {
+  ensure_registered();
+  return OpRegistry::global().at(name);
+}
+
+Tensor typed_scalar(const Tensor& weak, DType dtype, std::string_view who) {
+  if (weak.dtype() == dtype) return weak.strong();
+  return dispatch_dtype(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      const auto value = weak.item<int64_t>();
+      check<InvalidArgument>(holds<T>(value),
+                             "{}: the number {} doesn't fit the tensor's dtype {}. Cast the tensor "
+                             "first, for example with ops::cast(x, DType::Int64).",
+                             who, value, dtype);
+      return Tensor::scalar(static_cast<T>(value));
+    } else {
+      return constant(weak.weak_value(), dtype);
+    }
+  });
+}
+
+Tensor constant(double value, DType dtype) {
+  return dispatch_dtype(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_class_v<T>) {
+      return Tensor::scalar(T(static_cast<float>(value)));
+    } else {
+      return Tensor::scalar(static_cast<T>(value));
+    }
+  });
+}
+
+std::pair<Tensor, Tensor> unify(const Tensor& x1, const Tensor& x2, std::string_view who) {
+  if (x1.is_weak() && !x2.is_weak()) {
+    const DType dtype = dtype_beside(x1, x2.dtype());
+    return {typed_scalar(x1, dtype, who), cast(x2, dtype)};
+  }
+  if (x2.is_weak() && !x1.is_weak()) {
+    const DType dtype = dtype_beside(x2, x1.dtype());
+    return {cast(x1, dtype), typed_scalar(x2, dtype, who)};
+  }
+  const DType dtype = promote(x1.dtype(), x2.dtype());
+  if (x1.is_weak()) return {typed_scalar(x1, dtype, who), typed_scalar(x2, dtype, who)};
+  return {cast(x1, dtype), cast(x2, dtype)};
+}
+
+Tensor to_floating(const Tensor& x) {
+  return is_floating(x.dtype()) ? x.strong() : cast(x, DType::Float32);
+}
+
+Tensor to_accumulator(const Tensor& x) {
+  return cast(x, promote(is_floating(x.dtype()) ? x.dtype() : DType::Float32, DType::Float32));
+}
+
+void require_static(const Tensor& x, std::string_view who) {
+  check<InvalidArgument>(x.shape().is_static(),
+                         "{}: expected a tensor whose sizes are all known, got a placeholder of "
+                         "shape {}. Call it within a layer (in its call method), where they are.",
+                         who, x.shape());
+}
+
+void require_inputs(TypeSpan inputs, size_t count, std::string_view op) {
+  check<InvalidArgument>(inputs.size() == count, "{}: expected {} inputs, got {}.", op, count,
+                         inputs.size());
+}
+
+void require_floating(const TensorType& type, std::string_view op) {
+  check<InvalidArgument>(is_floating(type.dtype),
+                         "{}: expected a floating-point tensor, got {} of shape {}. Cast it first, "
+                         "for example with ops::cast(x, DType::Float32).",
+                         op, type.dtype, type.shape);
+}
+
+void require_index(const TensorType& type, std::string_view op) {
+  check<InvalidArgument>(is_integer(type.dtype),
+                         "{}: expected indices of an integer dtype, got {} of shape {}. Cast them "
+                         "first, for example with ops::cast(x, DType::Int32).",
+                         op, type.dtype, type.shape);
+}
+
+void require_same_dtype(TypeSpan inputs, std::string_view op) {
+  for (const TensorType& type : inputs) {
+    check<InvalidArgument>(
+        type.dtype == inputs[0].dtype,
+        "{}: expected inputs of the same dtype, got {} and {}. Cast one of them.", op,
+        inputs[0].dtype, type.dtype);
+  }
+}
+
+void require_shape(const TensorType& type, const Shape& shape, std::string_view op,
+                   std::string_view what) {
+  check<InvalidArgument>(type.shape == shape, "{}: expected {} of shape {}, got {}.", op, what,
+                         shape, type.shape);
+}
+
+void require_rank(const TensorType& type, int64_t least, std::string_view op) {
+  check<InvalidArgument>(type.shape.rank() >= least,
+                         "{}: expected a tensor of at least {} axes, got shape {}.", op, least,
+                         type.shape);
+}
+
+int64_t checked_axis(const Attributes& attributes, const Shape& shape, std::string_view op) {
+  const int64_t axis = attributes.get_int("axis");
+  check<InvalidArgument>(axis >= 0 && axis < shape.rank(),
+                         "{}: expected an axis in [0, {}) for shape {}, got {}.", op, shape.rank(),
+                         shape, axis);
+  return axis;
+}
+
+void require_sizes(const Shape& shape, std::string_view op) {
+  check<InvalidArgument>(shape.is_static(), "{}: expected a shape of known sizes, got {}.", op,
+                         shape);
+}
+
+VjpFunction single(UnaryVjp vjp) {
+  return [vjp](const VjpContext& context) { return std::vector<Tensor>{vjp(context)}; };
+}
+
+}  // namespace cornu::ops::internal

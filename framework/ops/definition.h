@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the families share to define and call ops. Internal to framework/ops.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cornu/core/tensor.h"
+#include "cornu/graph/dispatch.h"
+#include "cornu/graph/op.h"
+
+namespace cornu::ops::internal {
+
+// ---- calling ops ----
+
+template <size_t kSize>
+struct OpName {
+  char text[kSize];
+  consteval OpName(const char (&name)[kSize]) {  // NOLINT: implicit on purpose
+    std::copy(name, name + kSize, text);
+  }
+};
+
+// The definition, after ensure_registered().
+const OpDef& find_op(std::string_view name);
+
+template <OpName kName>
+const OpDef& op() {
+  static const OpDef& definition = find_op(kName.text);
+  return definition;
+}
+
+// Applies an op; the one output.
+template <OpName kName>
+Tensor call(const std::vector<Tensor>& inputs, const Attributes& attributes = {}) {
+  return apply(op<kName>(), inputs, attributes).front();
+}
+
+// ---- dtypes of operands ----
+
+// A weak scalar as a strongly typed one of `dtype`; an integer that doesn't fit is InvalidArgument.
+Tensor typed_scalar(const Tensor& weak, DType dtype, std::string_view who);
+// A scalar of `dtype`, for constants in definitions.
+Tensor constant(double value, DType dtype);
+
+// Both operands in their common dtype.
+std::pair<Tensor, Tensor> unify(const Tensor& x1, const Tensor& x2, std::string_view who);
+// Floating-point operands as they are, others as float32.
+Tensor to_floating(const Tensor& x);
+// float16 and bfloat16 as float32, others as to_floating gives them.
+Tensor to_accumulator(const Tensor& x);
+
+// ---- shapes that may not be known ----
+
+// InvalidArgument, with the way out, when an axis of a placeholder isn't known.
+void require_static(const Tensor& x, std::string_view who);
+
+// ---- inference ----
+
+using Types = std::vector<TensorType>;
+using TypeSpan = std::span<const TensorType>;
+
+void require_inputs(TypeSpan inputs, size_t count, std::string_view op);
+void require_floating(const TensorType& type, std::string_view op);
+void require_index(const TensorType& type, std::string_view op);  // an integer dtype
+void require_same_dtype(TypeSpan inputs, std::string_view op);
+void require_shape(const TensorType& type, const Shape& shape, std::string_view op,
+                   std::string_view what);
+void require_rank(const TensorType& type, int64_t least, std::string_view op);
+// An axis attribute that comes from a file may be anything.
+int64_t checked_axis(const Attributes& attributes, const Shape& shape, std::string_view op);
+void require_sizes(const Shape& shape, std::string_view op);  // none is negative
+
+// ---- vjps ----
+
+// A vjp of an op with one input and one output.
+using UnaryVjp = Tensor (*)(const VjpContext&);
+VjpFunction single(UnaryVjp vjp);
+
+}  // namespace cornu::ops::internal

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations by index. Indices are integers; one that is negative or too large is OutOfRange when
+// the op runs, naming it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "cornu/core/tensor.h"
+
+namespace cornu::ops {
+
+// Slices of x along `axis`: shape x.shape[:axis] + indices.shape + x.shape[axis+1:]. Without an
+// axis, elements of the flattened x.
+Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis = {});
+
+// out[..., i, ...] = x[..., indices[..., i, ...], ...]; ranks are equal, sizes too except at
+// `axis`.
+Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis = -1);
+
+// A new axis of num_classes with 1 at the index, 0 elsewhere (everywhere for others).
+Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis = -1,
+               DType dtype = DType::Float32);
+
+// Sums of the slices data[i] with segment_ids[i] = s, for s in [0, num_segments).
+Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_segments);
+
+// predictions (batch, classes), targets (batch) -> bool (batch): is the target's prediction among
+// the k largest? Ties count as in; a prediction that isn't finite doesn't.
+Tensor in_top_k(const Tensor& targets, const Tensor& predictions, int64_t k);
+
+}  // namespace cornu::ops

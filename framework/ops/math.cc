@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/math.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "cornu/ops/definition.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+namespace {
+
+using internal::call;
+using internal::OpName;
+
+// A function of real numbers.
+template <OpName kName>
+Tensor real(const Tensor& x) {
+  return call<kName>({internal::to_floating(x)});
+}
+
+// A function of any numbers; bools count as 0 and 1.
+template <OpName kName>
+Tensor numeric(const Tensor& x) {
+  return call<kName>({x.dtype() == DType::Bool ? cast(x, DType::Int32) : x});
+}
+
+// Of two operands in their common dtype.
+template <OpName kName>
+Tensor comparison(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = internal::unify(x1, x2, kName.text);
+  return call<kName>({a, b});
+}
+
+template <OpName kName>
+Tensor arithmetic(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = internal::unify(x1, x2, kName.text);
+  if (a.dtype() == DType::Bool) return call<kName>({cast(a, DType::Int32), cast(b, DType::Int32)});
+  return call<kName>({a, b});
+}
+
+template <OpName kName>
+Tensor real_arithmetic(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = internal::unify(x1, x2, kName.text);
+  return call<kName>({internal::to_floating(a), internal::to_floating(b)});
+}
+
+template <OpName kName>
+Tensor logical(const Tensor& x1, const Tensor& x2) {
+  return call<kName>({cast(x1, DType::Bool), cast(x2, DType::Bool)});
+}
+
+}  // namespace
+
+Tensor cast(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x.strong();
+  if (x.is_weak() && is_floating(dtype)) return internal::constant(x.weak_value(), dtype);
+  return call<"cast">({x}, {{"dtype", dtype}});
+}
+
+Tensor negative(const Tensor& x) { return numeric<"negate">(x); }
+Tensor abs(const Tensor& x) { return numeric<"abs">(x); }
+Tensor absolute(const Tensor& x) { return abs(x); }
+Tensor sign(const Tensor& x) { return numeric<"sign">(x); }
+Tensor square(const Tensor& x) { return numeric<"square">(x); }
+Tensor round(const Tensor& x) { return is_floating(x.dtype()) ? call<"round">({x}) : x.strong(); }
+Tensor reciprocal(const Tensor& x) { return real<"reciprocal">(x); }
+Tensor exp(const Tensor& x) { return real<"exp">(x); }
+Tensor expm1(const Tensor& x) { return real<"expm1">(x); }
+Tensor log(const Tensor& x) { return real<"log">(x); }
+Tensor log1p(const Tensor& x) { return real<"log1p">(x); }
+Tensor log2(const Tensor& x) { return log(x) / std::numbers::ln2; }
+Tensor log10(const Tensor& x) { return log(x) / std::numbers::ln10; }
+Tensor sqrt(const Tensor& x) { return real<"sqrt">(x); }
+Tensor rsqrt(const Tensor& x) { return real<"rsqrt">(x); }
+Tensor sin(const Tensor& x) { return real<"sin">(x); }
+Tensor cos(const Tensor& x) { return real<"cos">(x); }
+Tensor tan(const Tensor& x) { return real<"tan">(x); }
+Tensor arcsin(const Tensor& x) { return real<"asin">(x); }
+Tensor arccos(const Tensor& x) { return real<"acos">(x); }
+Tensor arctan(const Tensor& x) { return real<"atan">(x); }
+Tensor sinh(const Tensor& x) { return real<"sinh">(x); }
+Tensor cosh(const Tensor& x) { return real<"cosh">(x); }
+Tensor tanh(const Tensor& x) { return real<"tanh">(x); }
+Tensor erf(const Tensor& x) { return real<"erf">(x); }
+Tensor erfinv(const Tensor& x) { return real<"erf_inv">(x); }
+Tensor floor(const Tensor& x) { return real<"floor">(x); }
+Tensor ceil(const Tensor& x) { return real<"ceil">(x); }
+Tensor isnan(const Tensor& x) { return real<"is_nan">(x); }
+Tensor isinf(const Tensor& x) { return real<"is_inf">(x); }
+Tensor isfinite(const Tensor& x) { return real<"is_finite">(x); }
+Tensor logical_not(const Tensor& x) { return call<"logical_not">({cast(x, DType::Bool)}); }
+
+Tensor add(const Tensor& x1, const Tensor& x2) { return arithmetic<"add">(x1, x2); }
+Tensor subtract(const Tensor& x1, const Tensor& x2) { return arithmetic<"subtract">(x1, x2); }
+Tensor multiply(const Tensor& x1, const Tensor& x2) { return arithmetic<"multiply">(x1, x2); }
+Tensor divide(const Tensor& x1, const Tensor& x2) { return real_arithmetic<"divide">(x1, x2); }
+Tensor true_divide(const Tensor& x1, const Tensor& x2) { return divide(x1, x2); }
+Tensor floor_divide(const Tensor& x1, const Tensor& x2) {
+  return arithmetic<"floor_divide">(x1, x2);
+}
+Tensor mod(const Tensor& x1, const Tensor& x2) { return arithmetic<"mod">(x1, x2); }
+Tensor power(const Tensor& x1, const Tensor& x2) { return arithmetic<"power">(x1, x2); }
+Tensor arctan2(const Tensor& x1, const Tensor& x2) { return real_arithmetic<"atan2">(x1, x2); }
+Tensor maximum(const Tensor& x1, const Tensor& x2) { return arithmetic<"maximum">(x1, x2); }
+Tensor minimum(const Tensor& x1, const Tensor& x2) { return arithmetic<"minimum">(x1, x2); }
+
+Tensor divide_no_nan(const Tensor& x1, const Tensor& x2) {
+  // The divisor is made safe first, so that the gradient has no NaN either.
+  const Tensor divisor = internal::to_floating(x2);
+  const Tensor zero = equal(divisor, 0);
+  return where(zero, 0, divide(x1, where(zero, 1, divisor)));
+}
+
+Tensor squared_difference(const Tensor& x1, const Tensor& x2) { return square(subtract(x1, x2)); }
+
+Tensor logaddexp(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] =
+      internal::unify(internal::to_floating(x1), internal::to_floating(x2), "logaddexp");
+  // The larger one is a constant to the gradient, which is then exact to any order; where it is
+  // infinite, so is the result.
+  const Tensor larger = call<"stop_gradient">({maximum(a, b)});
+  const Tensor shift = where(isfinite(larger), larger, 0);
+  return shift + log(exp(a - shift) + exp(b - shift));
+}
+
+Tensor equal(const Tensor& x1, const Tensor& x2) { return comparison<"equal">(x1, x2); }
+Tensor not_equal(const Tensor& x1, const Tensor& x2) { return comparison<"not_equal">(x1, x2); }
+Tensor less(const Tensor& x1, const Tensor& x2) { return comparison<"less">(x1, x2); }
+Tensor less_equal(const Tensor& x1, const Tensor& x2) { return comparison<"less_equal">(x1, x2); }
+Tensor greater(const Tensor& x1, const Tensor& x2) { return comparison<"greater">(x1, x2); }
+Tensor greater_equal(const Tensor& x1, const Tensor& x2) {
+  return comparison<"greater_equal">(x1, x2);
+}
+Tensor logical_and(const Tensor& x1, const Tensor& x2) { return logical<"logical_and">(x1, x2); }
+Tensor logical_or(const Tensor& x1, const Tensor& x2) { return logical<"logical_or">(x1, x2); }
+Tensor logical_xor(const Tensor& x1, const Tensor& x2) { return logical<"logical_xor">(x1, x2); }
+
+Tensor where(const Tensor& condition, const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = internal::unify(x1, x2, "where");
+  return call<"select">({cast(condition, DType::Bool), a, b});
+}
+
+Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max) {
+  return minimum(maximum(x, x_min), x_max);
+}
+
+}  // namespace cornu::ops

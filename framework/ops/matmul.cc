@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/matmul.h"
+
+#include <algorithm>
+
+#include "cornu/ops/families.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/op_support.h"
+#include "cornu/ops/reduce.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+namespace {
+
+Types infer_matmul(TypeSpan inputs, const Attributes& attributes) {
+  require_inputs(inputs, 2, "matmul");
+  const Shape& a = inputs[0].shape;
+  const Shape& b = inputs[1].shape;
+  check<InvalidArgument>(a.rank() >= 2 && b.rank() >= 2 && inputs[0].dtype == inputs[1].dtype,
+                         "matmul: expected two matrices of one dtype, got {} {} and {} {}.",
+                         inputs[0].dtype, a, inputs[1].dtype, b);
+  const bool ta = attributes.get_bool("transpose_a");
+  const bool tb = attributes.get_bool("transpose_b");
+  const int64_t m = a[a.rank() - (ta ? 1 : 2)];
+  const int64_t k = a[a.rank() - (ta ? 2 : 1)];
+  const int64_t k2 = b[b.rank() - (tb ? 1 : 2)];
+  const int64_t n = b[b.rank() - (tb ? 2 : 1)];
+  check<InvalidArgument>(k == k2, "matmul: expected inner axes of equal size, got {}{} and {}{}.",
+                         a, ta ? " (transposed)" : "", b, tb ? " (transposed)" : "");
+  const Shape batch =
+      broadcast_shapes(a.slice(0, a.rank() - 2), b.slice(0, b.rank() - 2), "matmul");
+  return {{inputs[0].dtype, batch.concat({m, n})}};
+}
+
+Gradients matmul_vjp(const VjpContext& c) {
+  const bool ta = c.attributes.get_bool("transpose_a");
+  const bool tb = c.attributes.get_bool("transpose_b");
+  const Tensor& a = c.in(0);
+  const Tensor& b = c.in(1);
+  const Tensor& dy = c.gradient();
+  Gradients result(2);
+  if (c.needed[0]) {
+    const Tensor da = ta ? matmul(b, dy, {.transpose_x1 = tb, .transpose_x2 = true})
+                         : matmul(dy, b, {.transpose_x2 = !tb});
+    result[0] = sum_to_shape(da, a.shape());
+  }
+  if (c.needed[1]) {
+    const Tensor db = tb ? matmul(dy, a, {.transpose_x1 = true, .transpose_x2 = ta})
+                         : matmul(a, dy, {.transpose_x1 = !ta});
+    result[1] = sum_to_shape(db, b.shape());
+  }
+  return result;
+}
+
+}  // namespace
+
+void register_matmul(OpRegistry& registry) {
+  registry.add({.name = "matmul", .infer = infer_matmul, .vjp = matmul_vjp, .traits = {}});
+}
+
+Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& options) {
+  static const OpDef& def = op("matmul");
+  const DType dtype = promote(left.dtype(), right.dtype());
+  Tensor a = cast(left, dtype);
+  Tensor b = cast(right, dtype);
+  check<InvalidArgument>(a.rank() >= 1 && b.rank() >= 1,
+                         "matmul: expected tensors of at least 1 axis, got {} and {}.", a.shape(),
+                         b.shape());
+  const bool row = a.rank() == 1;
+  const bool column = b.rank() == 1;
+  if (row) a = expand_dims(a, 0);
+  if (column) b = expand_dims(b, 1);
+  const Shape& shape = a.shape();
+  const bool flatten = a.rank() > 2 && b.rank() == 2 && !options.transpose_x1 && shape.is_static();
+  Shape result;
+  if (flatten) {  // one large product instead of many small ones
+    result = shape.slice(0, shape.rank() - 1);
+    a = reshape(a, {result.num_elements(), shape.back()});
+  }
+  Tensor product = apply1(def, {a, b},
+                          {{"transpose_a", options.transpose_x1 && !row},
+                           {"transpose_b", options.transpose_x2 && !column}});
+  if (flatten) product = reshape(product, result.concat({product.shape().back()}));
+  if (row) product = squeeze(product, product.rank() - 2);
+  if (column) product = squeeze(product, product.rank() - 1);
+  return product;
+}
+
+Tensor dot(const Tensor& a, const Tensor& b) {
+  if (a.rank() == 0 || b.rank() == 0) return multiply(a, b);
+  if (b.rank() <= 2) return matmul(a, b);
+  require_static(b, "dot");
+  std::vector<int64_t> order = {b.rank() - 2};
+  for (int64_t axis = 0; axis < b.rank(); ++axis) {
+    if (axis != b.rank() - 2) order.push_back(axis);
+  }
+  const Tensor moved = transpose(b, order);
+  const Shape rest = moved.shape().slice(1);
+  const Tensor product = matmul(a, reshape(moved, {moved.shape()[0], rest.num_elements()}));
+  return reshape(product, a.shape().slice(0, a.rank() - 1).concat(rest));
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, int64_t axes) {
+  std::vector<int64_t> last;
+  std::vector<int64_t> first;
+  for (int64_t i = 0; i < axes; ++i) {
+    last.push_back(a.rank() - axes + i);
+    first.push_back(i);
+  }
+  return tensordot(a, b, last, first);
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& axes1,
+                 const std::vector<int64_t>& axes2) {
+  require_static(a, "tensordot");
+  require_static(b, "tensordot");
+  // The free axes, then the summed ones in the order given.
+  auto arrange = [](const Tensor& x, const std::vector<int64_t>& summed, bool summed_first) {
+    std::vector<int64_t> pairs;
+    for (int64_t axis : summed) pairs.push_back(x.shape().normalize_axis(axis, "tensordot"));
+    std::vector<int64_t> order;
+    Shape free;
+    for (int64_t axis = 0; axis < x.rank(); ++axis) {
+      if (std::find(pairs.begin(), pairs.end(), axis) != pairs.end()) continue;
+      order.push_back(axis);
+      free.push_back(x.shape()[axis]);
+    }
+    order.insert(summed_first ? order.begin() : order.end(), pairs.begin(), pairs.end());
+    const int64_t rows = free.num_elements();
+    const int64_t inner = rows == 0 ? 0 : x.num_elements() / rows;
+    const Tensor moved = transpose(x, order);
+    return std::pair(reshape(moved, summed_first ? Shape{inner, rows} : Shape{rows, inner}), free);
+  };
+  const auto [left, rows] = arrange(a, axes1, false);
+  const auto [right, columns] = arrange(b, axes2, true);
+  return reshape(matmul(left, right), rows.concat(columns));
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+  return multiply(expand_dims(ravel(a), 1), expand_dims(ravel(b), 0));
+}
+
+}  // namespace cornu::ops

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/nn.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "cornu/ops/families.h"
+#include "cornu/ops/index.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/op_support.h"
+#include "cornu/ops/reduce.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+namespace {
+
+constexpr double kEpsilon = 1e-7;  // keras.config.epsilon()
+constexpr int64_t kNoIgnoredClass = std::numeric_limits<int64_t>::min();
+
+Types infer_softmax(TypeSpan inputs, const Attributes& attributes, std::string_view who) {
+  require_inputs(inputs, 1, who);
+  const int64_t axis = attributes.get_int("axis");
+  check<InvalidArgument>(axis >= 0 && axis < inputs[0].shape.rank() && is_floating(inputs[0].dtype),
+                         "{}: expected floats with an axis {}, got {} {}.", who, axis,
+                         inputs[0].dtype, inputs[0].shape);
+  return {inputs[0]};
+}
+
+Gradients softmax_vjp(const VjpContext& c) {
+  const Tensor scaled = c.gradient() * c.out();
+  const Tensor total = sum(scaled, c.attributes.get_int("axis"), true);
+  return {scaled - c.out() * total};
+}
+
+Gradients log_softmax_vjp(const VjpContext& c) {
+  const Tensor total = sum(c.gradient(), c.attributes.get_int("axis"), true);
+  return {c.gradient() - exp(c.out()) * total};
+}
+
+Types infer_cross_entropy(TypeSpan inputs, const Attributes&) {
+  require_inputs(inputs, 2, "softmax_cross_entropy");
+  check<InvalidArgument>(inputs[0] == inputs[1] && inputs[0].shape.rank() >= 1,
+                         "softmax_cross_entropy: expected targets like the logits ({} {}), got {} "
+                         "{}.",
+                         inputs[0].dtype, inputs[0].shape, inputs[1].dtype, inputs[1].shape);
+  const Shape rows = inputs[0].shape.slice(0, inputs[0].shape.rank() - 1);
+  return {{inputs[0].dtype, rows}, inputs[0]};
+}
+
+Types infer_sparse_cross_entropy(TypeSpan inputs, const Attributes&) {
+  require_inputs(inputs, 2, "sparse_softmax_cross_entropy");
+  const Shape& logits = inputs[0].shape;
+  check<InvalidArgument>(
+      logits.rank() >= 1 && inputs[1].shape == logits.slice(0, logits.rank() - 1),
+      "sparse_softmax_cross_entropy: expected one label for each row of logits "
+      "{}, got shape {}.",
+      logits, inputs[1].shape);
+  check<InvalidArgument>(is_integer(inputs[1].dtype),
+                         "sparse_softmax_cross_entropy: expected integer labels, got {}. Use "
+                         "categorical_crossentropy for one-hot targets.",
+                         inputs[1].dtype);
+  return {{inputs[0].dtype, inputs[1].shape}, inputs[0]};
+}
+
+// What the gradient of the second output, the probabilities, adds.
+Tensor add_probability_gradient(const VjpContext& c, const Tensor& from_loss) {
+  const Tensor& dp = c.gradient(1);
+  if (!dp.defined()) return from_loss;
+  const Tensor& p = c.out(1);
+  const Tensor scaled = dp * p;
+  const Tensor from_probabilities = scaled - p * sum(scaled, -1, true);
+  return from_loss.defined() ? from_loss + from_probabilities : from_probabilities;
+}
+
+Gradients cross_entropy_vjp(const VjpContext& c) {
+  Gradients result(2);
+  const Tensor& dloss = c.gradient(0);
+  const Tensor& targets = c.in(1);
+  Tensor logits;
+  if (dloss.defined()) {
+    const Tensor total = sum(targets, -1, true);
+    logits = (c.out(1) * total - targets) * expand_dims(dloss, -1);
+    if (c.needed[1]) result[1] = -log_softmax(c.in(0)) * expand_dims(dloss, -1);
+  }
+  if (c.needed[0]) result[0] = add_probability_gradient(c, logits);
+  return result;
+}
+
+Gradients sparse_cross_entropy_vjp(const VjpContext& c) {
+  const Tensor& dloss = c.gradient(0);
+  const Tensor& labels = c.in(1);
+  Tensor logits;
+  if (dloss.defined()) {
+    const int64_t ignored = c.attributes.get_int("ignore_class");
+    Tensor scale = dloss;
+    if (ignored != kNoIgnoredClass) {
+      scale = where(equal(cast(labels, DType::Int64), Tensor::scalar(ignored)),
+                    constant_like(dloss, 0), dloss);
+    }
+    const Tensor target = one_hot(labels, c.out(1).shape().back(), -1, c.out(1).dtype());
+    logits = (c.out(1) - target) * expand_dims(scale, -1);
+  }
+  return {add_probability_gradient(c, logits), Tensor()};
+}
+
+Tensor as_float(const Tensor& x) {
+  return is_floating(x.dtype()) ? x.strong() : cast(x, DType::Float32);
+}
+
+Tensor clip_probability(const Tensor& p) { return clip(p, kEpsilon, 1 - kEpsilon); }
+
+}  // namespace
+
+void register_nn(OpRegistry& registry) {
+  registry.add(
+      {.name = "softmax",
+       .infer = [](TypeSpan in, const Attributes& a) { return infer_softmax(in, a, "softmax"); },
+       .vjp = softmax_vjp,
+       .traits = {}});
+  registry.add({.name = "log_softmax",
+                .infer = [](TypeSpan in,
+                            const Attributes& a) { return infer_softmax(in, a, "log_softmax"); },
+                .vjp = log_softmax_vjp,
+                .traits = {}});
+  registry.add({.name = "softmax_cross_entropy",
+                .infer = infer_cross_entropy,
+                .vjp = cross_entropy_vjp,
+                .traits = {}});
+  registry.add({.name = "sparse_softmax_cross_entropy",
+                .infer = infer_sparse_cross_entropy,
+                .vjp = sparse_cross_entropy_vjp,
+                .traits = {}});
+}
+
+Tensor softmax(const Tensor& x, int64_t axis) {
+  static const OpDef& def = op("softmax");
+  const Tensor value = as_float(x);
+  return apply1(def, {value}, {{"axis", value.shape().normalize_axis(axis, "softmax")}});
+}
+
+Tensor log_softmax(const Tensor& x, int64_t axis) {
+  static const OpDef& def = op("log_softmax");
+  const Tensor value = as_float(x);
+  return apply1(def, {value}, {{"axis", value.shape().normalize_axis(axis, "log_softmax")}});
+}
+
+Tensor relu(const Tensor& x) {
+  static const OpDef& def = op("relu");
+  return apply1(def, {x});
+}
+Tensor sigmoid(const Tensor& x) {
+  static const OpDef& def = op("sigmoid");
+  return apply1(def, {as_float(x)});
+}
+Tensor exponential(const Tensor& x) { return exp(x); }
+Tensor relu6(const Tensor& x) { return where(x >= 6, constant_like(x, 6), relu(x)); }
+Tensor leaky_relu(const Tensor& x, double negative_slope) {
+  return where(x > 0, x, x * negative_slope);
+}
+Tensor elu(const Tensor& x, double alpha) { return where(x > 0, x, expm1(minimum(x, 0)) * alpha); }
+Tensor selu(const Tensor& x) {
+  constexpr double kAlpha = 1.6732632423543772848170429916717;
+  constexpr double kScale = 1.0507009873554804934193349852946;
+  return elu(x, kAlpha) * kScale;
+}
+Tensor celu(const Tensor& x, double alpha) {
+  return maximum(x, 0) + expm1(minimum(x, 0) / alpha) * alpha;
+}
+Tensor gelu(const Tensor& x, bool approximate) {
+  if (approximate) {
+    const double factor = std::sqrt(2 / std::numbers::pi);
+    return x * 0.5 * (1 + tanh((x + x * x * x * 0.044715) * factor));
+  }
+  return x * 0.5 * (1 + erf(x * (1 / std::numbers::sqrt2)));
+}
+Tensor silu(const Tensor& x) { return x * sigmoid(x); }
+Tensor mish(const Tensor& x) { return x * tanh(softplus(x)); }
+// max(x, 0) + log(1 + exp(-|x|)): no overflow, and smooth to any order through sigmoid.
+Tensor softplus(const Tensor& x) { return relu(x) + log1p(exp(-abs(x))); }
+Tensor softsign(const Tensor& x) { return x / (abs(x) + 1); }
+Tensor log_sigmoid(const Tensor& x) { return -softplus(-x); }
+Tensor hard_sigmoid(const Tensor& x) { return relu6(x + 3) * (1.0 / 6); }
+Tensor hard_silu(const Tensor& x) { return x * hard_sigmoid(x); }
+Tensor hard_tanh(const Tensor& x) { return clip(x, -1, 1); }
+Tensor hard_shrink(const Tensor& x, double threshold) {
+  return where(abs(x) > threshold, x, constant_like(x, 0));
+}
+Tensor soft_shrink(const Tensor& x, double threshold) {
+  return where(x > threshold, x - threshold,
+               where(x < -threshold, x + threshold, constant_like(x, 0)));
+}
+Tensor tanh_shrink(const Tensor& x) { return x - tanh(x); }
+Tensor squareplus(const Tensor& x, double b) { return (x + sqrt(square(x) + b)) * 0.5; }
+Tensor sparse_plus(const Tensor& x) {
+  return where(x <= -1, constant_like(x, 0), where(x < 1, square(x + 1) * 0.25, x));
+}
+Tensor sparse_sigmoid(const Tensor& x) {
+  return where(x <= -1, constant_like(x, 0), where(x >= 1, constant_like(x, 1), (x + 1) * 0.5));
+}
+Tensor threshold(const Tensor& x, double threshold, double default_value) {
+  return where(x > threshold, x, constant_like(x, default_value));
+}
+Tensor glu(const Tensor& x, int64_t axis) {
+  const auto halves = split(x, 2, axis);
+  return halves[0] * sigmoid(halves[1]);
+}
+
+Tensor binary_crossentropy(const Tensor& target, const Tensor& output, bool from_logits) {
+  const Tensor t = cast(target, output.dtype());
+  // With logits x: max(x, 0) - x t + log(1 + exp(-|x|)).
+  if (from_logits) return relu(output) - output * t + log1p(exp(-abs(output)));
+  const Tensor p = clip_probability(output);
+  return -(t * log(p) + (1 - t) * log(1 - p));
+}
+
+Tensor categorical_crossentropy(const Tensor& target, const Tensor& output,
+                                const CategoricalCrossentropyOptions& options) {
+  check<InvalidArgument>(target.shape() == output.shape(),
+                         "categorical_crossentropy: expected one-hot targets of the predictions' "
+                         "shape {}, got {}. Use sparse_categorical_crossentropy for class indices.",
+                         output.shape(), target.shape());
+  const Tensor t = cast(target, output.dtype());
+  const int64_t axis = output.shape().normalize_axis(options.axis, "categorical_crossentropy");
+  const bool last = axis == output.rank() - 1;
+  if (options.from_logits && last) return softmax_cross_entropy(output, t).first;
+  if (options.from_logits) return -sum(t * log_softmax(output, axis), axis);
+  const Tensor p = output / sum(output, axis, true);
+  return -sum(t * log(clip_probability(p)), axis);
+}
+
+Tensor sparse_categorical_crossentropy(const Tensor& target, const Tensor& output,
+                                       const SparseCategoricalCrossentropyOptions& options) {
+  const int64_t axis =
+      output.shape().normalize_axis(options.axis, "sparse_categorical_crossentropy");
+  // Probabilities become logits, as Keras does on TensorFlow.
+  Tensor logits = options.from_logits ? output : log(clip_probability(output));
+  if (axis != output.rank() - 1) logits = moveaxis(logits, axis, -1);
+  Tensor labels = target;
+  if (labels.rank() == logits.rank() && labels.shape().back() == 1) labels = squeeze(labels, -1);
+  return sparse_softmax_cross_entropy(logits, labels, options.ignore_class).first;
+}
+
+Tensor sparsemax(const Tensor& x, int64_t axis) {
+  const int64_t at = x.shape().normalize_axis(axis, "sparsemax");
+  const Tensor z = moveaxis(as_float(x), at, -1);
+  const Tensor sorted = sort(z, -1, true);
+  const Tensor rank = cast(arange(1, z.shape().back() + 1), z.dtype());
+  const Tensor sums = cumsum(sorted, -1);
+  const Tensor inside = cast(sorted * rank + 1 > sums, z.dtype());
+  const Tensor count = sum(inside, -1, true);
+  const Tensor threshold = (sum(sorted * inside, -1, true) - 1) / count;
+  return moveaxis(relu(z - threshold), -1, at);
+}
+
+std::pair<Tensor, Tensor> softmax_cross_entropy(const Tensor& logits, const Tensor& targets) {
+  static const OpDef& def = op("softmax_cross_entropy");
+  const auto outputs = cornu::apply(def, {logits, cast(targets, logits.dtype())});
+  return {outputs[0], outputs[1]};
+}
+
+std::pair<Tensor, Tensor> sparse_softmax_cross_entropy(const Tensor& logits, const Tensor& labels,
+                                                       std::optional<int64_t> ignore_class) {
+  static const OpDef& def = op("sparse_softmax_cross_entropy");
+  const Tensor indices = is_integer(labels.dtype()) ? labels : cast(labels, DType::Int64);
+  const auto outputs = cornu::apply(def, {logits, indices},
+                                    {{"ignore_class", ignore_class.value_or(kNoIgnoredClass)}});
+  return {outputs[0], outputs[1]};
+}
+
+}  // namespace cornu::ops

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/norm.h"
+
+#include <cmath>
+
+#include "cornu/ops/math.h"
+#include "cornu/ops/op_support.h"
+#include "cornu/ops/reduce.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+namespace {
+
+// Runs `f` on x in float32 where x is a 16-bit float, and converts its result back.
+template <class F>
+Tensor in_float32(const Tensor& x, F f) {
+  const bool half = x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16;
+  return half ? cast(f(cast(x, DType::Float32)), x.dtype()) : f(x);
+}
+
+// A weight of the shape of `axes`, brought to where it broadcasts over x.
+Tensor over_axes(const Tensor& weight, const Tensor& x, const std::vector<int64_t>& axes) {
+  if (axes.size() == 1 && axes[0] == x.rank() - 1) return weight;
+  Shape shape(std::vector<int64_t>(static_cast<size_t>(x.rank()), 1));
+  for (int64_t axis : axes) shape[axis] = x.shape()[axis];
+  return reshape(weight, shape);
+}
+
+}  // namespace
+
+std::pair<Tensor, Tensor> moments(const Tensor& x, const Axes& axes, bool keepdims) {
+  const Tensor mean_kept = mean(x, axes, true);
+  const Tensor variance = mean(square(x - mean_kept), axes, keepdims);
+  return {keepdims ? mean_kept : reshape(mean_kept, variance.shape()), variance};
+}
+
+Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& variance,
+                           int64_t axis, const BatchNormalizationOptions& options) {
+  const int64_t at = x.shape().normalize_axis(axis, "batch_normalization");
+  auto aligned = [&](const Tensor& vector) {
+    check<InvalidArgument>(vector.rank() == 1 && vector.shape()[0] == x.shape()[at],
+                           "batch_normalization: expected vectors of {} elements, got shape {}.",
+                           x.shape()[at], vector.shape());
+    return over_axes(vector, x, {at});
+  };
+  Tensor factor = rsqrt(variance + options.epsilon);
+  if (options.scale.defined()) factor = factor * options.scale;
+  // Multiplied out to x * factor + shift, where factor and shift are small vectors.
+  Tensor shift = -mean * factor;
+  if (options.offset.defined()) shift = shift + options.offset;
+  return in_float32(x, [&](const Tensor& v) { return v * aligned(factor) + aligned(shift); });
+}
+
+Tensor layer_normalization(const Tensor& x, const LayerNormalizationOptions& options) {
+  const auto axes = options.axis.normalized(x.shape(), "layer_normalization");
+  return in_float32(x, [&](const Tensor& v) {
+    const auto [mean, variance] = moments(v, axes, true);
+    Tensor result = (v - mean) * rsqrt(variance + options.epsilon);
+    if (options.gamma.defined()) result = result * over_axes(options.gamma, v, axes);
+    if (options.beta.defined()) result = result + over_axes(options.beta, v, axes);
+    return result;
+  });
+}
+
+Tensor rms_normalization(const Tensor& x, const RmsNormalizationOptions& options) {
+  const auto axes = options.axis.normalized(x.shape(), "rms_normalization");
+  return in_float32(x, [&](const Tensor& v) {
+    const Tensor result = v * rsqrt(mean(square(v), axes, true) + options.epsilon);
+    return options.scale.defined() ? result * over_axes(options.scale, v, axes) : result;
+  });
+}
+
+Tensor normalize(const Tensor& x, const NormalizeOptions& options) {
+  const auto axes = options.axis.normalized(x.shape(), "normalize");
+  Tensor norm;
+  if (options.order == 2) {
+    return x * rsqrt(maximum(sum(square(x), axes, true), options.epsilon * options.epsilon));
+  } else if (std::isinf(options.order)) {
+    norm = max(abs(x), axes, true);
+  } else {
+    norm = power(sum(power(abs(x), options.order), axes, true), 1 / options.order);
+  }
+  return x / maximum(norm, options.epsilon);
+}
+
+}  // namespace cornu::ops

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling over 1, 2 or 3 spatial axes, channels-last.
+#pragma once
+
+#include "cornu/core/tensor.h"
+#include "cornu/ops/arguments.h"
+
+namespace cornu::ops {
+
+struct PoolOptions {
+  Sizes strides = {};  // None: pool_size
+  Padding padding = "valid";
+};
+
+// inputs (batch, spatial..., channels) -> (batch, new spatial..., channels). Padding never wins.
+// The gradient goes to the first maximum of each window.
+Tensor max_pool(const Tensor& inputs, const Sizes& pool_size, const PoolOptions& options = {});
+
+// The mean of each window; padding isn't counted in the divisor.
+Tensor average_pool(const Tensor& inputs, const Sizes& pool_size, const PoolOptions& options = {});
+
+}  // namespace cornu::ops

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/random.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "cornu/core/random.h"
+#include "cornu/ops/families.h"
+#include "cornu/ops/index.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/nn.h"
+#include "cornu/ops/op_support.h"
+#include "cornu/ops/reduce.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+namespace {
+
+void require_seed(TypeSpan inputs, std::string_view who) {
+  require_inputs(inputs, 1, who);
+  check<InvalidArgument>(inputs[0].dtype == DType::UInt32 && inputs[0].shape == Shape{2},
+                         "{}: expected a seed of two uint32 words, got {} {}.", who,
+                         inputs[0].dtype, inputs[0].shape);
+}
+
+void add_random(OpRegistry& registry, const std::string& name) {
+  registry.add({.name = name,
+                .infer =
+                    [name](TypeSpan in, const Attributes& a) {
+                      require_seed(in, name);
+                      const DType dtype = a.get_dtype("dtype");
+                      check<InvalidArgument>(is_floating(dtype),
+                                             "{}: expected a float dtype, got {}.", name, dtype);
+                      return Types{{dtype, a.get_shape("shape")}};
+                    },
+                .vjp = {},
+                .traits = {.differentiable = false}});
+}
+
+}  // namespace
+
+void register_random(OpRegistry& registry) {
+  add_random(registry, "random_uniform");
+  add_random(registry, "random_normal");
+  registry.add({.name = "random_bits",
+                .infer =
+                    [](TypeSpan in, const Attributes& a) {
+                      require_seed(in, "random_bits");
+                      return Types{{DType::UInt32, a.get_shape("shape")}};
+                    },
+                .vjp = {},
+                .traits = {.differentiable = false}});
+  registry.add({.name = "random_permutation",
+                .infer =
+                    [](TypeSpan in, const Attributes& a) {
+                      require_seed(in, "random_permutation");
+                      return Types{{DType::Int32, Shape{a.get_int("count")}}};
+                    },
+                .vjp = {},
+                .traits = {.differentiable = false}});
+}
+
+Tensor random_uniform(const Tensor& seed, const Shape& shape, DType dtype) {
+  static const OpDef& def = op("random_uniform");
+  return apply1(def, {seed}, {{"shape", shape.dims()}, {"dtype", dtype}});
+}
+
+Tensor random_normal(const Tensor& seed, const Shape& shape, DType dtype) {
+  static const OpDef& def = op("random_normal");
+  return apply1(def, {seed}, {{"shape", shape.dims()}, {"dtype", dtype}});
+}
+
+Tensor random_bits(const Tensor& seed, const Shape& shape) {
+  static const OpDef& def = op("random_bits");
+  return apply1(def, {seed}, {{"shape", shape.dims()}});
+}
+
+Tensor random_permutation(const Tensor& seed, int64_t count) {
+  static const OpDef& def = op("random_permutation");
+  check<InvalidArgument>(count >= 0 && count <= INT32_MAX,
+                         "permutation: expected a count in [0, 2^31), got {}.", count);
+  return apply1(def, {seed}, {{"count", count}});
+}
+
+}  // namespace cornu::ops
+
+namespace cornu::random {
+namespace {
+
+Tensor scaled(const Tensor& z, const NormalOptions& options) {
+  return options.stddev == 1 && options.mean == 0 ? z : z * options.stddev + options.mean;
+}
+
+}  // namespace
+
+Tensor normal(const Shape& shape, const NormalOptions& options) {
+  return scaled(ops::random_normal(options.seed.key(), shape, options.dtype), options);
+}
+
+// By inversion: the normal quantile of a uniform number between those of -2 and 2.
+Tensor truncated_normal(const Shape& shape, const NormalOptions& options) {
+  const double bound = std::erf(2 / std::numbers::sqrt2);
+  const Tensor u = ops::random_uniform(options.seed.key(), shape, options.dtype);
+  const Tensor z = ops::erfinv((u * 2 - 1) * bound) * std::numbers::sqrt2;
+  return scaled(ops::clip(z, -2, 2), options);
+}
+
+Tensor uniform(const Shape& shape, const UniformOptions& options) {
+  const Tensor u = ops::random_uniform(options.seed.key(), shape, options.dtype);
+  if (options.minval == 0 && options.maxval == 1) return u;
+  return u * (options.maxval - options.minval) + options.minval;
+}
+
+Tensor randint(const Shape& shape, int64_t minval, int64_t maxval, const RandintOptions& options) {
+  check<InvalidArgument>(minval < maxval && maxval - minval <= (int64_t{1} << 32),
+                         "randint: expected minval < maxval, at most 2^32 apart, got {} and {}.",
+                         minval, maxval);
+  // The high word of bits * range (Lemire's multiplication, without the rejection).
+  const Tensor bits = ops::cast(ops::random_bits(options.seed.key(), shape), DType::UInt64);
+  const Tensor range = Tensor::scalar(static_cast<uint64_t>(maxval - minval));
+  const Tensor high = ops::floor_divide(bits * range, Tensor::scalar(uint64_t{1} << 32));
+  return ops::cast(ops::cast(high, DType::Int64) + Tensor::scalar(minval), options.dtype);
+}
+
+Tensor permutation(int64_t count, const SeedOptions& options) {
+  return ops::random_permutation(options.seed.key(), count);
+}
+
+Tensor shuffle(const Tensor& x, const ShuffleOptions& options) {
+  const int64_t axis = x.shape().normalize_axis(options.axis, "shuffle");
+  return ops::take(x, permutation(x.dim(axis), {.seed = options.seed}), axis);
+}
+
+// By Gumbel's trick: the largest of logits plus Gumbel noise.
+Tensor categorical(const Tensor& logits, int64_t num_samples, const CategoricalOptions& options) {
+  check<InvalidArgument>(logits.rank() == 2,
+                         "categorical: expected logits (batch, classes), got shape {}.",
+                         logits.shape());
+  const Shape shape = {logits.dim(0), num_samples, logits.dim(1)};
+  const Tensor u = ops::random_uniform(options.seed.key(), shape);
+  const Tensor noise = -ops::log(-ops::log(ops::maximum(u, 1e-20)));
+  return ops::cast(ops::argmax(ops::expand_dims(logits, 1) + noise, -1), options.dtype);
+}
+
+Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options) {
+  check<InvalidArgument>(rate >= 0 && rate <= 1, "dropout: expected a rate in [0, 1], got {}.",
+                         rate);
+  if (rate == 0) return x;
+  const Shape shape = options.noise_shape.value_or(x.shape());
+  const Tensor u = ops::random_uniform(options.seed.key(), shape);
+  const double scale = rate < 1 ? 1 / (1 - rate) : 0;
+  return ops::where(u >= rate, x * scale, 0);
+}
+
+}  // namespace cornu::random

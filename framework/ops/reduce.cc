@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/reduce.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "cornu/ops/definition.h"
+#include "cornu/ops/index.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+namespace {
+
+using internal::call;
+using internal::OpName;
+
+template <OpName kName>
+Tensor reduce(const Tensor& x, const std::vector<int64_t>& axes, bool keepdims) {
+  if (axes.empty()) return x.strong();
+  return call<kName>({x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+
+// Keras's rule: small integers are accumulated in wider ones.
+Tensor widened(const Tensor& x) {
+  if (x.dtype() == DType::Bool || x.dtype() == DType::Int8) return cast(x, DType::Int32);
+  return x.dtype() == DType::UInt8 ? cast(x, DType::UInt32) : x;
+}
+
+// How many elements each result of a reduction has; of an unknown number when an axis is unknown.
+Tensor count_of(const Tensor& x, const std::vector<int64_t>& axes, bool keepdims) {
+  int64_t count = 1;
+  for (int64_t axis : axes) {
+    if (x.shape()[axis] == kUnknown) {
+      return reduce<"reduce_sum">(ones_like(x), axes, keepdims);
+    }
+    count *= x.shape()[axis];
+  }
+  return static_cast<double>(count);
+}
+
+template <OpName kName>
+Tensor arg_reduce(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
+  if (!axis) {
+    const Tensor place = call<kName>({ravel(x)}, {{"axis", int64_t{0}}});
+    if (!keepdims) return place;
+    return reshape(place, Shape(std::vector<int64_t>(static_cast<size_t>(x.rank()), 1)));
+  }
+  const int64_t normalized = x.shape().normalize_axis(*axis, kName.text);
+  const Tensor place = call<kName>({x}, {{"axis", normalized}});
+  return keepdims ? expand_dims(place, normalized) : place;
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& x, const Axes& axis, bool keepdims) {
+  return reduce<"reduce_sum">(widened(x), axis.normalized(x.shape(), "sum"), keepdims);
+}
+
+Tensor prod(const Tensor& x, const Axes& axis, bool keepdims) {
+  return reduce<"reduce_prod">(widened(x), axis.normalized(x.shape(), "prod"), keepdims);
+}
+
+Tensor max(const Tensor& x, const Axes& axis, bool keepdims) {
+  return reduce<"reduce_max">(x, axis.normalized(x.shape(), "max"), keepdims);
+}
+
+Tensor min(const Tensor& x, const Axes& axis, bool keepdims) {
+  return reduce<"reduce_min">(x, axis.normalized(x.shape(), "min"), keepdims);
+}
+
+Tensor any(const Tensor& x, const Axes& axis, bool keepdims) {
+  return reduce<"reduce_max">(cast(x, DType::Bool), axis.normalized(x.shape(), "any"), keepdims);
+}
+
+Tensor all(const Tensor& x, const Axes& axis, bool keepdims) {
+  return reduce<"reduce_min">(cast(x, DType::Bool), axis.normalized(x.shape(), "all"), keepdims);
+}
+
+Tensor mean(const Tensor& x, const Axes& axis, bool keepdims) {
+  const std::vector<int64_t> axes = axis.normalized(x.shape(), "mean");
+  const Tensor wide = internal::to_accumulator(x);
+  const DType dtype = is_floating(x.dtype()) ? x.dtype() : wide.dtype();
+  if (axes.empty()) return cast(wide, dtype);
+  return cast(reduce<"reduce_sum">(wide, axes, keepdims) / count_of(wide, axes, keepdims), dtype);
+}
+
+Tensor var(const Tensor& x, const Axes& axis, bool keepdims) {
+  const std::vector<int64_t> axes = axis.normalized(x.shape(), "var");
+  const Tensor wide = internal::to_accumulator(x);
+  const Tensor center = mean(wide, axes, true);
+  // For any constant c, var(x) = mean((x - c)^2) - (mean(x) - c)^2. With c the mean itself the last
+  // term is 0, but it gives the gradient its part that comes from the mean, to any order, without
+  // another pass over x.
+  const Tensor constant = call<"stop_gradient">({center});
+  const Tensor result = mean(square(wide - constant), axes, true) - square(center - constant);
+  const DType dtype = is_floating(x.dtype()) ? x.dtype() : wide.dtype();
+  return cast(keepdims ? result : squeeze(result, axes), dtype);
+}
+
+Tensor std(const Tensor& x, const Axes& axis, bool keepdims) {
+  return sqrt(var(x, axis, keepdims));
+}
+
+Tensor logsumexp(const Tensor& x, const Axes& axis, bool keepdims) {
+  const std::vector<int64_t> axes = axis.normalized(x.shape(), "logsumexp");
+  const Tensor real = internal::to_floating(x);
+  const Tensor largest = call<"stop_gradient">({reduce<"reduce_max">(real, axes, true)});
+  const Tensor shift = where(isfinite(largest), largest, 0);
+  const Tensor result = log(reduce<"reduce_sum">(exp(real - shift), axes, true)) + shift;
+  return keepdims ? result : squeeze(result, axes);
+}
+
+Tensor count_nonzero(const Tensor& x, const Axes& axis) {
+  return sum(cast(not_equal(x, 0), DType::Int32), axis);
+}
+
+Tensor argmax(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
+  return arg_reduce<"argmax">(x, axis, keepdims);
+}
+
+Tensor argmin(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
+  return arg_reduce<"argmin">(x, axis, keepdims);
+}
+
+Tensor cumsum(const Tensor& x, std::optional<int64_t> axis, const CumsumOptions& options) {
+  const Tensor numbers = x.dtype() == DType::Bool ? cast(x, DType::Int32) : x;
+  const Tensor along = axis ? numbers : ravel(numbers);
+  return call<"cumsum">({along},
+                        {{"axis", along.shape().normalize_axis(axis.value_or(0), "cumsum")},
+                         {"exclusive", options.exclusive},
+                         {"reverse", options.reverse}});
+}
+
+Tensor argsort(const Tensor& x, int64_t axis, bool descending) {
+  return call<"argsort">(
+      {x}, {{"axis", x.shape().normalize_axis(axis, "argsort")}, {"descending", descending}});
+}
+
+Tensor sort(const Tensor& x, int64_t axis, bool descending) {
+  return take_along_axis(x, argsort(x, axis, descending), axis);
+}
+
+std::pair<Tensor, Tensor> top_k(const Tensor& x, int64_t k) {
+  const int64_t last = x.shape().normalize_axis(-1, "top_k");
+  check<InvalidArgument>(k >= 0 && (x.shape()[last] == kUnknown || k <= x.shape()[last]),
+                         "top_k: expected k in [0, {}], the size of the last axis of shape {}, got "
+                         "{}.",
+                         x.shape()[last], x.shape(), k);
+  const Tensor places = slice_axis(argsort(x, -1, true), -1, 0, k);
+  return {take_along_axis(x, places, -1), places};
+}
+
+Tensor sum_to_shape(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  const int64_t added = x.rank() - shape.rank();
+  std::vector<int64_t> axes;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    if (axis < added || (shape[axis - added] == 1 && x.shape()[axis] != 1)) axes.push_back(axis);
+  }
+  const Tensor reduced = reduce<"reduce_sum">(x, axes, false);
+  return reduced.shape() == shape ? reduced : reshape(reduced, shape);
+}
+
+}  // namespace cornu::ops

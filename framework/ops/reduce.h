@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions and scans. `axis`: one, several, or none for all; `keepdims` leaves them with size 1.
+// Of no elements, sum is 0, prod 1, max the lowest and min the highest value of the dtype.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "cornu/core/tensor.h"
+#include "cornu/ops/arguments.h"
+
+namespace cornu::ops {
+
+// bool and int8 are summed as int32, uint8 as uint32 (Keras's rule); other dtypes stay.
+Tensor sum(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor prod(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor max(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor min(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+// Integers give float32; float16 and bfloat16 are computed in float32.
+Tensor mean(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor var(const Tensor& x, const Axes& axis = {}, bool keepdims = false);  // of the population
+Tensor std(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor any(const Tensor& x, const Axes& axis = {}, bool keepdims = false);  // bool
+Tensor all(const Tensor& x, const Axes& axis = {}, bool keepdims = false);  // bool
+// log(sum(exp(x))), without overflow.
+Tensor logsumexp(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+// How many elements are not 0, int32.
+Tensor count_nonzero(const Tensor& x, const Axes& axis = {});
+
+// The place of the first largest (smallest) element, int32; without an axis, in the flattened x.
+Tensor argmax(const Tensor& x, std::optional<int64_t> axis = {}, bool keepdims = false);
+Tensor argmin(const Tensor& x, std::optional<int64_t> axis = {}, bool keepdims = false);
+
+struct CumsumOptions {
+  bool exclusive = false;  // an element itself isn't counted
+  bool reverse = false;    // from the end
+};
+
+// Running sums along `axis`; without one, of the flattened x.
+Tensor cumsum(const Tensor& x, std::optional<int64_t> axis = {}, const CumsumOptions& options = {});
+
+// The order of the elements along `axis`, int32; stable.
+Tensor argsort(const Tensor& x, int64_t axis = -1, bool descending = false);
+Tensor sort(const Tensor& x, int64_t axis = -1, bool descending = false);
+// The k largest elements of the last axis, largest first, and their places (int32).
+std::pair<Tensor, Tensor> top_k(const Tensor& x, int64_t k);
+
+// Sums x over the axes that broadcasting `shape` to x's shape repeats: how gradients are
+// unbroadcast. x itself when its shape is `shape` already.
+Tensor sum_to_shape(const Tensor& x, const Shape& shape);
+
+}  // namespace cornu::ops

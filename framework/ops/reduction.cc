@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Definitions of the reductions and scans.
+#include <algorithm>
+#include <numeric>
+
+#include "cornu/ops/definition.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/reduce.h"
+#include "cornu/ops/register.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+namespace {
+
+using internal::call;
+using internal::Types;
+using internal::TypeSpan;
+using Context = VjpContext;
+
+bool contains(const std::vector<int64_t>& axes, int64_t axis) {
+  return std::binary_search(axes.begin(), axes.end(), axis);
+}
+
+Shape reduced_shape(const Shape& shape, const std::vector<int64_t>& axes, bool keepdims) {
+  Shape result;
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    if (!contains(axes, axis)) {
+      result.push_back(shape[axis]);
+    } else if (keepdims) {
+      result.push_back(1);
+    }
+  }
+  return result;
+}
+
+InferFunction infer_reduce(std::string op, bool takes_bool) {
+  return [=](TypeSpan inputs, const Attributes& attributes) -> Types {
+    internal::require_inputs(inputs, 1, op);
+    const auto& [dtype, shape] = inputs[0];
+    check<InvalidArgument>(takes_bool || dtype != DType::Bool,
+                           "{}: expected numbers, got bool of shape {}. Cast it first.", op, shape);
+    const auto& axes = attributes.get_ints("axes");
+    const bool valid =
+        !axes.empty() && axes.front() >= 0 && axes.back() < shape.rank() &&
+        std::adjacent_find(axes.begin(), axes.end(), std::greater_equal<>()) == axes.end();
+    check<InvalidArgument>(valid, "{}: expected different axes in [0, {}) for shape {}, got {}.",
+                           op, shape.rank(), shape, Shape(axes));
+    return {{dtype, reduced_shape(shape, axes, attributes.get_bool("keepdims"))}};
+  };
+}
+
+// A reduction's result (or its gradient) in a shape that broadcasts against the input.
+Tensor as_kept(const Tensor& reduced, const Context& context) {
+  if (context.attributes.get_bool("keepdims")) return reduced;
+  const auto& axes = context.attributes.get_ints("axes");
+  if (axes.back() == static_cast<int64_t>(axes.size()) - 1) return reduced;  // the leading axes
+  return reshape(reduced, reduced_shape(context.in(0).shape(), axes, true));
+}
+
+Tensor vjp_sum(const Context& context) {
+  return broadcast_to(as_kept(context.gradient(), context), context.in(0).shape());
+}
+
+// The gradient is shared evenly by equal extremes, as TensorFlow does.
+Tensor vjp_extreme(const Context& context) {
+  const Tensor& x = context.in(0);
+  const Tensor chosen = equal(x, as_kept(context.out(), context));
+  const Tensor count =
+      call<"reduce_sum">({cast(chosen, x.dtype())},
+                         {{"axes", context.attributes.get_ints("axes")}, {"keepdims", true}});
+  return where(chosen, as_kept(context.gradient(), context) / count, 0);
+}
+
+// Products of all elements before each one along the last axis, by doubling.
+Tensor exclusive_products(const Tensor& x) {
+  const int64_t last = x.rank() - 1;
+  const int64_t size = x.shape()[last];
+  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
+  auto shifted = [&](const Tensor& t, int64_t by) {
+    widths.back() = {std::min(by, size), 0};
+    return slice_axis(pad(t, widths, internal::constant(1, x.dtype())), last, 0, size);
+  };
+  Tensor products = shifted(x, 1);
+  for (int64_t by = 1; by < size; by *= 2) products = products * shifted(products, by);
+  return products;
+}
+
+// dy times the product of all other elements; no division, so that zeros are no special case.
+Tensor vjp_prod(const Context& context) {
+  const Tensor& x = context.in(0);
+  const auto& axes = context.attributes.get_ints("axes");
+  std::vector<int64_t> order;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    if (!contains(axes, axis)) order.push_back(axis);
+  }
+  const Shape kept = reduced_shape(x.shape(), axes, false);
+  order.insert(order.end(), axes.begin(), axes.end());
+  const Tensor moved = transpose(x, order);
+  int64_t count = 1;
+  for (int64_t axis : axes) count *= x.shape()[axis];
+  const Tensor flat = reshape(moved, kept.concat({count}));
+  const Tensor before = exclusive_products(flat);
+  const Tensor after = flip(exclusive_products(flip(flat, -1)), -1);
+  const Tensor others = reshape(before * after, moved.shape());
+  std::vector<int64_t> back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  }
+  return as_kept(context.gradient(), context) * transpose(others, back);
+}
+
+InferFunction infer_arg(std::string op) {
+  return [=](TypeSpan inputs, const Attributes& attributes) -> Types {
+    internal::require_inputs(inputs, 1, op);
+    const Shape& shape = inputs[0].shape;
+    const int64_t axis = internal::checked_axis(attributes, shape, op);
+    check<InvalidArgument>(shape[axis] > 0, "{}: expected elements along axis {}, got shape {}.",
+                           op, axis, shape);
+    return {{DType::Int32, reduced_shape(shape, {axis}, false)}};
+  };
+}
+
+Types infer_cumsum(TypeSpan inputs, const Attributes& attributes) {
+  internal::require_inputs(inputs, 1, "cumsum");
+  internal::checked_axis(attributes, inputs[0].shape, "cumsum");
+  attributes.get_bool("exclusive");
+  attributes.get_bool("reverse");
+  check<InvalidArgument>(inputs[0].dtype != DType::Bool,
+                         "cumsum: expected numbers, got bool of shape {}. Cast it first.",
+                         inputs[0].shape);
+  return {inputs[0]};
+}
+
+Tensor vjp_cumsum(const Context& context) {
+  return cumsum(context.gradient(), context.attributes.get_int("axis"),
+                {.exclusive = context.attributes.get_bool("exclusive"),
+                 .reverse = !context.attributes.get_bool("reverse")});
+}
+
+Types infer_argsort(TypeSpan inputs, const Attributes& attributes) {
+  internal::require_inputs(inputs, 1, "argsort");
+  internal::checked_axis(attributes, inputs[0].shape, "argsort");
+  attributes.get_bool("descending");
+  return {{DType::Int32, inputs[0].shape}};
+}
+
+}  // namespace
+
+void register_reduce(OpRegistry& registry) {
+  auto add = [&](const char* name, bool takes_bool, internal::UnaryVjp vjp) {
+    registry.add({.name = name,
+                  .infer = infer_reduce(name, takes_bool),
+                  .vjp = internal::single(vjp),
+                  .traits = {}});
+  };
+  add("reduce_sum", false, vjp_sum);
+  add("reduce_prod", false, vjp_prod);
+  add("reduce_max", true, vjp_extreme);
+  add("reduce_min", true, vjp_extreme);
+  for (const char* name : {"argmax", "argmin"}) {
+    registry.add(
+        {.name = name, .infer = infer_arg(name), .vjp = {}, .traits = {.differentiable = false}});
+  }
+  registry.add(
+      {.name = "cumsum", .infer = infer_cumsum, .vjp = internal::single(vjp_cumsum), .traits = {}});
+  registry.add(
+      {.name = "argsort", .infer = infer_argsort, .vjp = {}, .traits = {.differentiable = false}});
+}
+
+}  // namespace cornu::ops

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/register.h"
+
+#include <mutex>
+
+namespace cornu::ops {
+
+void register_all(OpRegistry& registry) {
+  register_elementwise(registry);
+  register_matmul(registry);
+  register_conv(registry);
+  register_pool(registry);
+  register_reduce(registry);
+  register_shape(registry);
+  register_index(registry);
+  register_nn(registry);
+  register_random(registry);
+  register_control(registry);
+  register_collective(registry);
+}
+
+void ensure_registered() {
+  static std::once_flag once;
+  std::call_once(once, [] { register_all(OpRegistry::global()); });
+}
+
+}  // namespace cornu::ops

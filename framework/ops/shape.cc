@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/shape.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "cornu/ops/definition.h"
+#include "cornu/ops/index.h"
+#include "cornu/ops/math.h"
+
+namespace cornu::ops {
+namespace {
+
+using internal::call;
+using internal::OpName;
+using Ints = std::vector<int64_t>;
+
+int64_t unknown_axes(const Shape& shape) {
+  return std::count(shape.begin(), shape.end(), kUnknown);
+}
+
+size_t to_index(int64_t axis) { return static_cast<size_t>(axis); }
+
+// Of a tensor's known axis, naming who needs it.
+int64_t known_size(const Tensor& x, int64_t axis, std::string_view who) {
+  check<InvalidArgument>(
+      x.shape()[axis] != kUnknown,
+      "{}: expected a known size of axis {}, got a placeholder of shape {}. Call "
+      "it within a layer (in its call method), where it is known.",
+      who, axis, x.shape());
+  return x.shape()[axis];
+}
+
+// Bool tensor of x's shape that is true everywhere, for shapes that aren't known yet.
+Tensor true_like(const Tensor& x) { return logical_or(equal(x, x), not_equal(x, x)); }
+
+}  // namespace
+
+Tensor reshape(const Tensor& x, const Shape& newshape) {
+  Shape target = newshape;
+  const int64_t open = unknown_axes(target);
+  check<InvalidArgument>(open <= 1,
+                         "reshape: expected at most one unknown axis (-1), got {} for a tensor of "
+                         "shape {}. Call it within a layer (in its call method), where sizes are "
+                         "known.",
+                         target, x.shape());
+  if (x.shape().is_static()) {
+    int64_t known = 1;
+    for (int64_t size : target) known *= size == kUnknown ? 1 : size;
+    const int64_t count = x.num_elements();
+    for (int64_t axis = 0; axis < target.rank(); ++axis) {
+      if (target[axis] == kUnknown && known > 0 && count % known == 0) target[axis] = count / known;
+    }
+    check<InvalidArgument>(target.is_static() && target.num_elements() == count,
+                           "reshape: expected a shape of {} elements, as {} has, got {}.", count,
+                           x.shape(), newshape);
+    if (target == x.shape()) return x.strong();
+  }
+  return call<"reshape">({x}, {{"shape", target.dims()}});
+}
+
+Tensor ravel(const Tensor& x) { return reshape(x, {kUnknown}); }
+
+Tensor transpose(const Tensor& x, const std::vector<int64_t>& axes) {
+  Ints permutation(to_index(x.rank()));
+  if (axes.empty()) {
+    std::iota(permutation.rbegin(), permutation.rend(), 0);
+  } else {
+    const Ints sorted = Axes(axes).normalized(x.shape(), "transpose");
+    check<InvalidArgument>(sorted.size() == permutation.size(),
+                           "transpose: expected a permutation of {} axes for shape {}, got {}.",
+                           x.rank(), x.shape(), Shape(axes));
+    for (size_t i = 0; i < axes.size(); ++i) {
+      permutation[i] = x.shape().normalize_axis(axes[i], "transpose");
+    }
+  }
+  if (std::is_sorted(permutation.begin(), permutation.end())) return x.strong();
+  return call<"transpose">({x}, {{"permutation", permutation}});
+}
+
+Tensor swapaxes(const Tensor& x, int64_t axis1, int64_t axis2) {
+  Ints permutation(to_index(x.rank()));
+  std::iota(permutation.begin(), permutation.end(), 0);
+  std::swap(permutation[to_index(x.shape().normalize_axis(axis1, "swapaxes"))],
+            permutation[to_index(x.shape().normalize_axis(axis2, "swapaxes"))]);
+  return transpose(x, permutation);
+}
+
+Tensor moveaxis(const Tensor& x, int64_t source, int64_t destination) {
+  Ints permutation(to_index(x.rank()));
+  std::iota(permutation.begin(), permutation.end(), 0);
+  const int64_t from = x.shape().normalize_axis(source, "moveaxis");
+  const int64_t to = x.shape().normalize_axis(destination, "moveaxis");
+  permutation.erase(permutation.begin() + from);
+  permutation.insert(permutation.begin() + to, from);
+  return transpose(x, permutation);
+}
+
+Tensor expand_dims(const Tensor& x, const Axes& axis) {
+  const Ints given = axis.values();
+  check<InvalidArgument>(!axis.all(), "expand_dims: expected an axis, got none.");
+  Shape shape(Ints(to_index(x.rank()) + given.size(), 0));
+  for (int64_t added : axis.normalized(shape, "expand_dims")) shape[added] = 1;
+  int64_t next = 0;
+  for (int64_t i = 0; i < shape.rank(); ++i) {
+    if (shape[i] == 0) shape[i] = x.shape()[next++];
+  }
+  return reshape(x, shape);
+}
+
+Tensor squeeze(const Tensor& x, const Axes& axis) {
+  Ints axes;
+  for (int64_t i : axis.normalized(x.shape(), "squeeze")) {
+    check<InvalidArgument>(axis.all() || x.shape()[i] == 1,
+                           "squeeze: expected axes of size 1, got axis {} of shape {}.", i,
+                           x.shape());
+    if (x.shape()[i] == 1) axes.push_back(i);
+  }
+  if (unknown_axes(x.shape()) > 1 && !axes.empty()) {
+    // Not to be said as a reshape; the largest of one element is that.
+    return call<"reduce_max">({x}, {{"axes", axes}, {"keepdims", false}});
+  }
+  Shape shape;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    if (!std::binary_search(axes.begin(), axes.end(), i)) shape.push_back(x.shape()[i]);
+  }
+  return reshape(x, shape);
+}
+
+Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape && shape.is_static()) return x.strong();
+  return call<"broadcast_to">({x}, {{"shape", shape.dims()}});
+}
+
+Tensor concatenate(const std::vector<Tensor>& xs, int64_t axis) {
+  check<InvalidArgument>(!xs.empty(), "concatenate: expected at least one tensor, got none.");
+  DType dtype = xs[0].dtype();
+  for (const Tensor& x : xs) dtype = promote(dtype, x.dtype());
+  std::vector<Tensor> parts;
+  for (const Tensor& x : xs) parts.push_back(cast(x, dtype));
+  const int64_t normalized = xs[0].shape().normalize_axis(axis, "concatenate");
+  if (parts.size() == 1) return parts[0];
+  return call<"concatenate">(parts, {{"axis", normalized}});
+}
+
+Tensor stack(const std::vector<Tensor>& xs, int64_t axis) {
+  check<InvalidArgument>(!xs.empty(), "stack: expected at least one tensor, got none.");
+  std::vector<Tensor> parts;
+  for (const Tensor& x : xs) {
+    check<InvalidArgument>(x.rank() == xs[0].rank(),
+                           "stack: expected tensors of one shape, got {} and {}.", xs[0].shape(),
+                           x.shape());
+    parts.push_back(expand_dims(x, axis));
+  }
+  return concatenate(parts, axis);
+}
+
+std::vector<Tensor> unstack(const Tensor& x, int64_t axis) {
+  const int64_t normalized = x.shape().normalize_axis(axis, "unstack");
+  const int64_t count = known_size(x, normalized, "unstack");
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < count; ++i) {
+    parts.push_back(squeeze(slice_axis(x, normalized, i, i + 1), normalized));
+  }
+  return parts;
+}
+
+std::vector<Tensor> split(const Tensor& x, int64_t sections, int64_t axis) {
+  const int64_t size = known_size(x, x.shape().normalize_axis(axis, "split"), "split");
+  check<InvalidArgument>(sections > 0 && size % sections == 0,
+                         "split: expected a number of equal parts of axis {} of shape {}, got {}. "
+                         "For unequal parts, give the places where they begin.",
+                         axis, x.shape(), sections);
+  Ints indices;
+  for (int64_t i = 1; i < sections; ++i) indices.push_back(i * (size / sections));
+  return split(x, indices, axis);
+}
+
+std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& indices, int64_t axis) {
+  std::vector<Tensor> parts;
+  int64_t begin = 0;
+  for (int64_t end : indices) {
+    parts.push_back(slice_axis(x, axis, begin, end));
+    begin = end;
+  }
+  parts.push_back(slice_axis(x, axis, begin));
+  return parts;
+}
+
+Tensor slice(const Tensor& x, const std::vector<int64_t>& start_indices,
+             const std::vector<int64_t>& shape, const std::vector<int64_t>& strides) {
+  Ints steps = strides;
+  if (steps.empty()) steps.assign(start_indices.size(), 1);
+  const auto rank = to_index(x.rank());
+  check<InvalidArgument>(
+      start_indices.size() == rank && shape.size() == rank && steps.size() == rank,
+      "slice: expected start_indices, shape and strides of {} numbers for shape "
+      "{}, got {}, {} and {}.",
+      rank, x.shape(), Shape(start_indices), Shape(shape), Shape(steps));
+  Ints sizes = shape;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t size = x.shape()[static_cast<int64_t>(i)];
+    if (sizes[i] == kUnknown && size != kUnknown && steps[i] > 0) {
+      sizes[i] = std::max<int64_t>((size - start_indices[i] + steps[i] - 1) / steps[i], 0);
+    }
+  }
+  return call<"slice">({x}, {{"begin", start_indices}, {"size", sizes}, {"strides", steps}});
+}
+
+Tensor slice_axis(const Tensor& x, int64_t axis, int64_t begin, std::optional<int64_t> end) {
+  const int64_t normalized = x.shape().normalize_axis(axis, "slice_axis");
+  auto place = [&](int64_t index) {
+    return index < 0 ? index + known_size(x, normalized, "slice_axis") : index;
+  };
+  Ints starts(to_index(x.rank()), 0);
+  Ints sizes(to_index(x.rank()), kUnknown);
+  starts[to_index(normalized)] = place(begin);
+  if (end) {
+    const int64_t size = place(*end) - place(begin);
+    check<InvalidArgument>(size >= 0,
+                           "slice_axis: expected begin <= end, got [{}, {}) of shape {}.", begin,
+                           *end, x.shape());
+    sizes[to_index(normalized)] = size;
+  }
+  if (x.shape().is_static() && place(begin) == 0 &&
+      (!end || place(*end) == x.shape()[normalized])) {
+    return x.strong();
+  }
+  return slice(x, starts, sizes);
+}
+
+Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& pad_width,
+           const Tensor& constant_values) {
+  check<InvalidArgument>(static_cast<int64_t>(pad_width.size()) == x.rank(),
+                         "pad: expected {} pairs for shape {}, got {}.", x.rank(), x.shape(),
+                         pad_width.size());
+  Ints low;
+  Ints high;
+  for (const auto& [before, after] : pad_width) {
+    low.push_back(before);
+    high.push_back(after);
+  }
+  return call<"pad">({x, cast(constant_values, x.dtype())},
+                     {{"low", low}, {"high", high}, {"interior", Ints(low.size(), 0)}});
+}
+
+Tensor flip(const Tensor& x, const Axes& axis) {
+  const Ints axes = axis.normalized(x.shape(), "flip");
+  return axes.empty() ? x.strong() : call<"reverse">({x}, {{"axes", axes}});
+}
+
+Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats) {
+  internal::require_static(x, "tile");
+  check<InvalidArgument>(
+      std::all_of(repeats.begin(), repeats.end(), [](int64_t n) { return n >= 0; }),
+      "tile: expected repeats from 0, got {}.", Shape(repeats));
+  const auto rank = std::max(repeats.size(), to_index(x.rank()));
+  Ints copies(rank - repeats.size(), 1);
+  copies.insert(copies.end(), repeats.begin(), repeats.end());
+  Ints sizes(rank - to_index(x.rank()), 1);
+  sizes.insert(sizes.end(), x.shape().begin(), x.shape().end());
+  Shape apart;
+  Shape repeated;
+  Shape joined;
+  for (size_t i = 0; i < rank; ++i) {
+    apart = apart.concat({1, sizes[i]});
+    repeated = repeated.concat({copies[i], sizes[i]});
+    joined.push_back(copies[i] * sizes[i]);
+  }
+  return reshape(broadcast_to(reshape(x, apart), repeated), joined);
+}
+
+Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis) {
+  check<InvalidArgument>(repeats >= 0, "repeat: expected repeats from 0, got {}.", repeats);
+  if (!axis) return repeat(ravel(x), repeats, 0);
+  internal::require_static(x, "repeat");
+  const int64_t normalized = x.shape().normalize_axis(*axis, "repeat");
+  const Shape before = x.shape().slice(0, normalized + 1);
+  const Shape after = x.shape().slice(normalized + 1);
+  Shape joined = x.shape();
+  joined[normalized] *= repeats;
+  const Tensor apart = reshape(x, before.concat({1}).concat(after));
+  return reshape(broadcast_to(apart, before.concat({repeats}).concat(after)), joined);
+}
+
+Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
+Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+
+Tensor full(const Shape& shape, const Tensor& fill_value, std::optional<DType> dtype) {
+  return broadcast_to(cast(fill_value, dtype.value_or(fill_value.dtype())), shape);
+}
+
+Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }
+Tensor ones_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 1, dtype); }
+
+Tensor full_like(const Tensor& x, const Tensor& fill_value, std::optional<DType> dtype) {
+  const Tensor value = cast(fill_value, dtype.value_or(x.dtype()));
+  return x.shape().is_static() ? broadcast_to(value, x.shape()) : where(true_like(x), value, value);
+}
+
+Tensor arange(int64_t stop, DType dtype) { return arange(0, stop, 1, dtype); }
+
+Tensor arange(int64_t start, int64_t stop, int64_t step, DType dtype) {
+  check<InvalidArgument>(step != 0, "arange: expected a step other than 0.");
+  const int64_t distance = step > 0 ? stop - start : start - stop;
+  const int64_t magnitude = step > 0 ? step : -step;
+  const int64_t count = std::max<int64_t>((distance + magnitude - 1) / magnitude, 0);
+  Tensor result =
+      call<"iota">({}, {{"shape", Ints{count}}, {"axis", int64_t{0}}, {"dtype", dtype}});
+  if (step != 1) result = result * step;
+  return start == 0 ? result : result + start;
+}
+
+Tensor eye(int64_t n, DType dtype) { return one_hot(arange(n), n, -1, dtype); }
+
+}  // namespace cornu::ops

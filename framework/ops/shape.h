@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that rearrange elements, and tensors made of a rule.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cornu/core/tensor.h"
+#include "cornu/ops/arguments.h"
+
+namespace cornu::ops {
+
+// One axis of `newshape` may be -1: what is left. On a placeholder with an unknown axis that one
+// must be -1.
+Tensor reshape(const Tensor& x, const Shape& newshape);
+// To one axis.
+Tensor ravel(const Tensor& x);
+// Axis i of the result is axis axes[i] of x; without axes, in reverse order.
+Tensor transpose(const Tensor& x, const std::vector<int64_t>& axes = {});
+Tensor swapaxes(const Tensor& x, int64_t axis1, int64_t axis2);
+Tensor moveaxis(const Tensor& x, int64_t source, int64_t destination);
+Tensor expand_dims(const Tensor& x, const Axes& axis);
+// Takes away axes of size 1; without `axis`, all of them.
+Tensor squeeze(const Tensor& x, const Axes& axis = {});
+Tensor broadcast_to(const Tensor& x, const Shape& shape);
+
+// Dtypes promote.
+Tensor concatenate(const std::vector<Tensor>& xs, int64_t axis = -1);
+Tensor stack(const std::vector<Tensor>& xs, int64_t axis = 0);
+// One tensor for each index of `axis`, without it.
+std::vector<Tensor> unstack(const Tensor& x, int64_t axis = 0);
+// Into `sections` equal parts.
+std::vector<Tensor> split(const Tensor& x, int64_t sections, int64_t axis = 0);
+// At these places: [0, indices[0]), [indices[0], indices[1]), …
+std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& indices, int64_t axis = 0);
+
+// The elements from start_indices on, `shape` of them by axis (-1: up to the end), every strides-th
+// (>= 1; none given: 1).
+Tensor slice(const Tensor& x, const std::vector<int64_t>& start_indices,
+             const std::vector<int64_t>& shape, const std::vector<int64_t>& strides = {});
+// x[begin:end] along one axis; negative places count from its end, None is up to the end.
+Tensor slice_axis(const Tensor& x, int64_t axis, int64_t begin, std::optional<int64_t> end = {});
+
+// Adds pad_width[i] = (before, after) elements of `constant_values` to axis i.
+Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& pad_width,
+           const Tensor& constant_values = 0);
+// In reverse order along `axis`; without one, all.
+Tensor flip(const Tensor& x, const Axes& axis = {});
+// `repeats` copies of the whole x along each axis (of the last ones where there are fewer).
+Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats);
+// Each element `repeats` times along `axis`; without one, of the flattened x.
+Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis = {});
+
+Tensor zeros(const Shape& shape, DType dtype = DType::Float32);
+Tensor ones(const Shape& shape, DType dtype = DType::Float32);
+// `dtype` None: fill_value's.
+Tensor full(const Shape& shape, const Tensor& fill_value, std::optional<DType> dtype = {});
+Tensor zeros_like(const Tensor& x, std::optional<DType> dtype = {});
+Tensor ones_like(const Tensor& x, std::optional<DType> dtype = {});
+Tensor full_like(const Tensor& x, const Tensor& fill_value, std::optional<DType> dtype = {});
+
+// 0, 1, …, stop - 1 (int32 unless told otherwise).
+Tensor arange(int64_t stop, DType dtype = DType::Int32);
+// start, start + step, … up to, without, stop.
+Tensor arange(int64_t start, int64_t stop, int64_t step = 1, DType dtype = DType::Int32);
+// The identity matrix of n rows.
+Tensor eye(int64_t n, DType dtype = DType::Float32);
+
+}  // namespace cornu::ops
