@@ -30,9 +30,9 @@ std::vector<Tensor> branch_gradients(const Graph& branch, const std::vector<Tens
     targets.push_back(outputs[i]);
     seeds.push_back(of_outputs[i]);
   }
-  return tape.gradient(Tensors(targets), sources,
-                       {.output_gradients = Tensors(seeds),
-                        .unconnected_gradients = UnconnectedGradients::Zero});
+  return tape.gradient(
+      Tensors(targets), sources,
+      {.output_gradients = Tensors(seeds), .unconnected_gradients = UnconnectedGradients::Zero});
 }
 
 std::vector<Tensor> cond_vjp(const VjpContext& c) {
@@ -56,7 +56,8 @@ std::vector<Tensor> cond_vjp(const VjpContext& c) {
 
 std::vector<Tensor> while_vjp(const VjpContext&) {
   raise<Unimplemented>(
-      "while_loop: a traced loop has no gradient, since its number of steps isn't known. Unroll it, "
+      "while_loop: a traced loop has no gradient, since its number of steps isn't known. Unroll "
+      "it, "
       "or take the gradient eagerly.");
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cornu/autodiff/control_vjps.h"
 #include "cornu/graph/dispatch.h"
@@ -31,6 +32,12 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
     remove_read_observer(this);
   }
 
+  void forget() {
+    records.clear();
+    watched.clear();
+    reads_of.clear();
+  }
+
   void on_apply(const OpDef& op, const std::vector<Tensor>& inputs, const Attributes& attributes,
                 const std::vector<Tensor>& outputs) override {
     if (!op.traits.differentiable) return;
@@ -45,33 +52,19 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
 
   void on_read(const Variable& variable, const Tensor& value) override {
     const bool wanted = options.watch_accessed_variables && variable.trainable();
-    const bool asked = std::any_of(explicitly.begin(), explicitly.end(), [&](const Variable& v) {
-      return v.id() == variable.id();
-    });
+    const bool asked = std::any_of(explicitly.begin(), explicitly.end(),
+                                   [&](const Variable& v) { return v.id() == variable.id(); });
     if ((!wanted && !asked) || !is_floating(value.dtype())) return;
     watch(value);
     std::vector<Tensor>& reads = reads_of[variable.id()];
     if (reads.empty()) variables.push_back(variable);
-    const bool known = std::any_of(reads.begin(), reads.end(), [&](const Tensor& read) {
-      return key(read) == key(value);
-    });
+    const bool known = std::any_of(reads.begin(), reads.end(),
+                                   [&](const Tensor& read) { return read.id() == value.id(); });
     if (!known) reads.push_back(value);
   }
 
-  // Symbols are the same when owner and number are; values when the handle's object is.
-  using Key = std::pair<const void*, int64_t>;
-  static Key key(const Tensor& tensor) {
-    if (tensor.is_symbolic()) return {tensor.symbol_owner().get(), tensor.symbol_id()};
-    return {tensor.id(), -1};
-  }
-  struct KeyHash {
-    size_t operator()(const Key& key) const {
-      return std::hash<const void*>()(key.first) * 31 + std::hash<int64_t>()(key.second);
-    }
-  };
-
-  bool is_watched(const Tensor& tensor) const { return watched.count(key(tensor)) > 0; }
-  void watch(const Tensor& tensor) { watched.emplace(key(tensor), tensor); }
+  bool is_watched(const Tensor& tensor) const { return watched.count(tensor.id()) > 0; }
+  void watch(const Tensor& tensor) { watched.emplace(tensor.id(), tensor); }
 
   struct Record {
     const OpDef* op;
@@ -79,16 +72,18 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
     Attributes attributes;
     std::vector<Tensor> outputs;
   };
-  using Gradients = std::unordered_map<Key, Tensor, KeyHash>;
+  using Ids = std::unordered_set<const void*>;
+  using Gradients = std::unordered_map<const void*, Tensor>;  // by Tensor::id()
 
-  // Gradients of everything that `targets` depend on.
-  Gradients backward(const Tensors& targets, const Tensors& output_gradients) const;
+  // The gradients of those sources that the targets depend on.
+  Gradients backward(const Tensors& targets, const Tensors& output_gradients,
+                     const std::vector<Tensor>& sources) const;
 
   GradientTapeOptions options;
   bool recording = false;
   bool used_up = false;
   std::vector<Record> records;
-  std::unordered_map<Key, Tensor, KeyHash> watched;
+  std::unordered_map<const void*, Tensor> watched;
   std::unordered_map<const void*, std::vector<Tensor>> reads_of;
   std::vector<Variable> variables;   // in order of first reads
   std::vector<Variable> explicitly;  // given to watch()
@@ -100,46 +95,67 @@ void accumulate(Tensor& into, const Tensor& gradient) {
   into = into.defined() ? into + gradient : gradient;
 }
 
+Tensor seed_of(const Tensor& target, const Tensor& given) {
+  check<InvalidArgument>(is_floating(target.dtype()),
+                         "GradientTape: expected a target of a floating-point dtype, got {}.",
+                         target.dtype());
+  if (!given.defined()) return ops::ones_like(target);
+  check<InvalidArgument>(given.shape() == target.shape(),
+                         "GradientTape: expected an output gradient of its target's shape {}, got "
+                         "{}.",
+                         target.shape(), given.shape());
+  return ops::cast(given, target.dtype());
+}
+
 }  // namespace
 
 GradientTape::Recorder::Gradients GradientTape::Recorder::backward(
-    const Tensors& targets, const Tensors& output_gradients) const {
+    const Tensors& targets, const Tensors& output_gradients,
+    const std::vector<Tensor>& sources) const {
+  check<InvalidArgument>(output_gradients.empty() || output_gradients.size() == targets.size(),
+                         "GradientTape: expected one output gradient for each of {} targets, got "
+                         "{}.",
+                         targets.size(), output_gradients.size());
+  // What depends on a source: gradients of anything else aren't computed.
+  Ids wanted;
+  for (const Tensor& source : sources) wanted.insert(source.id());
+  Ids dependent = wanted;
+  auto depends = [&](const Tensor& tensor) { return dependent.count(tensor.id()) > 0; };
+  const size_t count = records.size();  // a persistent tape may record more meanwhile
+  for (const Record& record : records) {
+    if (!std::any_of(record.inputs.begin(), record.inputs.end(), depends)) continue;
+    for (const Tensor& output : record.outputs) {
+      if (is_floating(output.dtype())) dependent.insert(output.id());
+    }
+  }
   Gradients gradients;
   for (size_t i = 0; i < targets.size(); ++i) {
-    const Tensor& target = targets[i];
-    check<InvalidArgument>(is_floating(target.dtype()),
-                           "GradientTape: expected a target of a floating-point dtype, got {}.",
-                           target.dtype());
-    const Tensor seed = i < output_gradients.size() && output_gradients[i].defined()
-                            ? output_gradients[i]
-                            : ops::ones_like(target);
-    check<InvalidArgument>(seed.shape() == target.shape(),
-                           "GradientTape: expected an output gradient of shape {}, got {}.",
-                           target.shape(), seed.shape());
-    accumulate(gradients[key(target)], seed);
+    const Tensor seed =
+        seed_of(targets[i], output_gradients.empty() ? Tensor() : output_gradients[i]);
+    if (depends(targets[i])) accumulate(gradients[targets[i].id()], seed);
   }
-  const size_t count = records.size();  // a persistent tape may record more meanwhile
   for (size_t r = count; r-- > 0;) {
-    const Record record = records[r];
+    const Record record = records[r];  // a copy: `records` may grow
     std::vector<Tensor> of_outputs;
     bool any = false;
     for (const Tensor& output : record.outputs) {
-      const auto it = gradients.find(key(output));
+      const auto it = gradients.find(output.id());
       of_outputs.push_back(it == gradients.end() ? Tensor() : it->second);
       any = any || of_outputs.back().defined();
+      if (it != gradients.end() && !wanted.count(output.id())) gradients.erase(it);
     }
-    if (!any) continue;
     std::vector<bool> needed;
-    for (const Tensor& input : record.inputs) needed.push_back(is_watched(input));
+    for (const Tensor& input : record.inputs) needed.push_back(depends(input));
+    if (!any || std::find(needed.begin(), needed.end(), true) == needed.end()) continue;
     check<Unimplemented>(static_cast<bool>(record.op->vjp),
                          "GradientTape: the op '{}' has no gradient. Keep it off the way from the "
                          "sources to the target, or put ops::stop_gradient around it.",
                          record.op->name);
-    const VjpContext context{record.inputs, record.outputs, of_outputs, record.attributes, needed};
-    const std::vector<Tensor> of_inputs = record.op->vjp(context);
+    const std::vector<Tensor> of_inputs =
+        record.op->vjp({record.inputs, record.outputs, of_outputs, record.attributes, needed});
     for (size_t i = 0; i < of_inputs.size(); ++i) {
       if (!needed[i] || !of_inputs[i].defined()) continue;
-      accumulate(gradients[key(record.inputs[i])], of_inputs[i]);
+      accumulate(gradients[record.inputs[i].id()], of_inputs[i]);
     }
   }
   return gradients;
@@ -174,22 +190,23 @@ std::vector<Tensor> GradientTape::gradient(const Tensors& target,
   check<FailedPrecondition>(!recorder.used_up,
                             "GradientTape: its gradient was taken already. Make it persistent to "
                             "take several.");
-  const bool was_recording = recorder.recording;
   if (!recorder.options.persistent) {
     recorder.used_up = true;
     recorder.stop();
   }
-  const Recorder::Gradients gradients = recorder.backward(target, options.output_gradients);
+  const Recorder::Gradients gradients =
+      recorder.backward(target, options.output_gradients, sources);
   std::vector<Tensor> result;
   for (const Tensor& source : sources) {
-    const auto it = source.defined() ? gradients.find(Recorder::key(source)) : gradients.end();
-    result.push_back(it == gradients.end() ? Tensor() : it->second);
-    if (!result.back().defined() && source.defined() &&
-        options.unconnected_gradients == UnconnectedGradients::Zero) {
-      result.back() = ops::zeros_like(source);
+    const auto it = gradients.find(source.id());
+    if (it != gradients.end()) {
+      result.push_back(it->second);
+    } else {
+      const bool zero = options.unconnected_gradients == UnconnectedGradients::Zero;
+      result.push_back(zero ? ops::zeros_like(source) : Tensor());
     }
   }
-  if (!recorder.options.persistent && was_recording) recorder.records.clear();
+  if (!recorder.options.persistent) recorder.forget();
   return result;
 }
 
@@ -243,21 +260,20 @@ Tensor GradientTape::gradient(const Tensors& target, const Tensor& source,
   return gradient(target, std::vector<Tensor>{source}, options).front();
 }
 
-GradientTape::StopRecording::StopRecording(GradientTape& tape) : tape_(tape) {
+GradientTape::StopRecording::StopRecording(GradientTape& tape)
+    : tape_(tape), was_recording_(tape.recorder_->recording) {
   tape_.recorder_->stop();
 }
 GradientTape::StopRecording::~StopRecording() {
-  if (!tape_.recorder_->used_up) tape_.recorder_->start();
+  if (was_recording_ && !tape_.recorder_->used_up) tape_.recorder_->start();
 }
 
 void GradientTape::reset() {
-  Recorder& recorder = *recorder_;
-  recorder.records.clear();
-  recorder.watched.clear();
-  recorder.reads_of.clear();
-  recorder.variables.clear();
-  recorder.used_up = false;
-  recorder.start();
+  recorder_->forget();
+  recorder_->variables.clear();
+  recorder_->explicitly.clear();
+  recorder_->used_up = false;
+  recorder_->start();
 }
 
 std::vector<Variable> GradientTape::watched_variables() const { return recorder_->variables; }

@@ -75,6 +75,7 @@ class GradientTape {
 
    private:
     GradientTape& tape_;
+    bool was_recording_;
   };
   StopRecording stop_recording() { return StopRecording(*this); }
 

@@ -117,15 +117,21 @@ Tensor Tensor::rows(int64_t begin, int64_t end) const {
                      dtype());
 }
 
+std::shared_ptr<Tensor::Impl> Tensor::variant() const {
+  auto copy = std::make_shared<Impl>(impl());
+  if (!copy->origin) copy->origin = impl_;
+  return copy;
+}
+
 Tensor Tensor::strong() const {
   if (!is_weak()) return *this;
-  auto impl = std::make_shared<Impl>(this->impl());
+  auto impl = variant();
   impl->weak = false;
   return Tensor(std::move(impl));
 }
 
 Tensor Tensor::with_mask(const Tensor& mask) const {
-  auto impl = std::make_shared<Impl>(this->impl());
+  auto impl = variant();
   impl->mask = mask.impl_;
   return Tensor(std::move(impl));
 }

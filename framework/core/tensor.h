@@ -126,8 +126,8 @@ class Tensor {
   Tensor with_mask(const Tensor& mask) const;
   Tensor mask() const;
 
-  // Identity: two handles on the same value or symbol.
-  const void* id() const { return impl_.get(); }
+  // Identity: two handles on the same value or symbol, with whatever masks.
+  const void* id() const { return impl_ && impl_->origin ? impl_->origin.get() : impl_.get(); }
 
   // "Tensor(shape=(2, 3), dtype=float32)", with the first elements of a value.
   std::string to_string() const;
@@ -143,6 +143,7 @@ class Tensor {
     std::shared_ptr<SymbolOwner> owner;
     int64_t symbol_id = 0;
     std::shared_ptr<const Impl> mask;
+    std::shared_ptr<const Impl> origin;  // what this differs from in mask or weakness alone
   };
 
   explicit Tensor(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -153,6 +154,7 @@ class Tensor {
   void require_dtype(DType wanted) const;
   double item_as_double() const;
   int64_t item_as_int() const;
+  std::shared_ptr<Impl> variant() const;
   static Tensor make_weak(const Tensor& value, double exact);
   static Tensor weak_scalar(bool value);
   static Tensor weak_scalar(double value);

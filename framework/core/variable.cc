@@ -25,7 +25,7 @@ Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
   impl_->trainable = options.trainable;
   impl_->synchronization = options.synchronization;
   impl_->aggregation = options.aggregation;
-  impl_->value = initial_value.strong();
+  impl_->value = initial_value.with_shape(impl_->shape);  // its own handle: tapes go by identity
 }
 
 Tensor Variable::value() const {
@@ -69,7 +69,7 @@ void Variable::store(const Tensor& value) const {
   check<FailedPrecondition>(!value.is_symbolic(),
                             "Variable '{}': {} was assigned outside of the trace it belongs to.",
                             path(), value.to_string());
-  impl().value = value.strong();
+  impl().value = value.with_shape(shape());
   impl().poisoned.clear();
   ++impl().version;
 }

@@ -52,8 +52,13 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                              options_.name, i);
       graph_.outputs.push_back(value_of(outputs[i]));
     }
-    closed_ = true;
     return {std::move(graph_), std::move(captures_)};
+  }
+
+  // Ends the trace, also one that failed. The symbols of states own the trace that owns them.
+  void close() {
+    closed_ = true;
+    symbols_of_states_.clear();
   }
 
  private:
@@ -139,6 +144,7 @@ TracedGraph trace(const std::vector<TensorType>& inputs,
                   const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,
                   const TraceOptions& options) {
   auto tracer = std::make_shared<Trace>(options);
+  const std::shared_ptr<void> closer(nullptr, [&](void*) { tracer->close(); });
   std::vector<Tensor> symbols;
   for (const TensorType& type : inputs) symbols.push_back(tracer->add_input(type));
   TracerScope tracer_scope(tracer.get());

@@ -17,6 +17,7 @@ Tensors KerasNode::record(std::shared_ptr<Layer> layer, const Tensors& inputs, c
                           const std::vector<std::string>& output_names) {
   auto node = std::make_shared<KerasNode>();
   node->layer_ = std::move(layer);
+  node->index_ = node->layer_->next_node_index();
   node->inputs_ = inputs;
   node->args_ = args;
   node->outputs_ = outputs;
@@ -71,7 +72,8 @@ Json InputLayer::get_config() const {
                        {"dtype", to_string(dtype_)},
                        {"sparse", false},
                        {"ragged", false},
-                       {"name", name()}});
+                       {"name", name()},
+                       {"optional", false}});
 }
 
 OpLayer::OpLayer(const OpDef& op, Attributes attributes, std::vector<Tensor> constants)
@@ -183,6 +185,12 @@ FunctionalGraph::FunctionalGraph(const Tensors& inputs, const Tensors& outputs)
                            "Model: its outputs depend on the Input '{}', which isn't among its "
                            "inputs. Add it to them.",
                            node->layer()->name());
+  }
+  for (const Tensor& input : inputs) {  // those that no output depends on
+    const auto node = keras_node(input);
+    if (std::find(nodes_.begin(), nodes_.end(), node) != nodes_.end()) continue;
+    nodes_.push_back(node);
+    layers_.push_back(node->layer());
   }
   std::set<std::string> names;
   for (const auto& layer : layers_) {

@@ -25,12 +25,15 @@ class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> 
                             const Attributes& attributes) override;
 
   const std::shared_ptr<Layer>& layer() const { return layer_; }
+  // Which of the layer's calls on placeholders this is, in order; all models count together.
+  int64_t index() const { return index_; }
   const Tensors& inputs() const { return inputs_; }
   const CallArgs& args() const { return args_; }
   const std::vector<std::pair<DType, Shape>>& output_types() const { return outputs_; }
 
  private:
   std::shared_ptr<Layer> layer_;
+  int64_t index_ = 0;
   Tensors inputs_;
   CallArgs args_;
   std::vector<std::pair<DType, Shape>> outputs_;
@@ -64,6 +67,7 @@ class OpLayer : public Layer {
   const OpDef& op() const { return op_; }
   const Attributes& attributes() const { return attributes_; }
   const std::vector<Tensor>& constants() const { return constants_; }
+  void rename(std::string name) { set_name(std::move(name)); }  // as a file has it
 
  private:
   const OpDef& op_;

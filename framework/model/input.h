@@ -11,10 +11,10 @@ namespace cornu {
 
 // Arguments of Input, in Keras's order.
 struct InputOptions {
-  std::optional<Shape> shape = {};        // of one example
+  OptionalShape shape = {};                // of one example
   std::optional<int64_t> batch_size = {};  // None: unknown
   DType dtype = DType::Float32;
-  std::optional<Shape> batch_shape = {};  // instead of the two above
+  OptionalShape batch_shape = {};  // instead of the two above
   std::string name = {};
 };
 

@@ -109,6 +109,7 @@ Json Layer::get_config() const {
                                     {"class_name", "DTypePolicy"},
                                     {"config", Json::object({{"name", policy_.name()}})},
                                     {"registered_name", nullptr}}));
+  if (activity_regularizer_) config.set("activity_regularizer", serialize(activity_regularizer_));
   return config;
 }
 
@@ -171,7 +172,8 @@ Tensors Layer::call_on_values(const Tensors& inputs, const CallArgs& args) {
   ensure_built(shapes);
   std::vector<Tensor> cast;
   for (const Tensor& input : inputs) {
-    const bool wrong = is_floating(input.dtype()) && input.dtype() != compute_dtype();
+    const bool wrong =
+        autocast() && is_floating(input.dtype()) && input.dtype() != compute_dtype();
     cast.push_back(wrong ? ops::cast(input, compute_dtype()).with_mask(input.mask())
                          : input.strong());
   }

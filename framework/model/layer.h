@@ -82,10 +82,13 @@ class Layer : public std::enable_shared_from_this<Layer> {
   virtual Tensors call_list(const Tensors& inputs, const CallArgs& args);
   // Keras's class name; for users' classes the C++ one.
   virtual std::string class_name() const;
-  // Keras's get_config(). Subclasses add to the base's: name, trainable, dtype.
+  // Keras's get_config(). Subclasses add to the base's: name, trainable, dtype, and the activity
+  // regularizer where there is one.
   virtual Json get_config() const;
   // The config's module in files: "keras.layers"; null for classes outside of Keras.
   virtual Json module() const;
+  // Whether floating inputs are cast to compute_dtype() before the call (default: true).
+  virtual bool autocast() const { return true; }
   // Whether a mask on the input is passed on to the output (default: false).
   virtual bool supports_masking() const { return false; }
   // The mask of the outputs; by default the input's where supports_masking(), else none.
@@ -93,6 +96,11 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // Sub-layers that aren't tracked by attribute, with the names their weights are saved under.
   using NamedLayers = std::vector<std::pair<std::string, std::shared_ptr<Layer>>>;
   virtual NamedLayers sublayers() const;
+  // The list that files keep under "layers": all layers of a model. None for other layers, whose
+  // sub-layers are kept by attribute alone.
+  virtual std::optional<std::vector<std::shared_ptr<Layer>>> saved_list() const { return {}; }
+  // Whether several inputs are several arguments of Keras's call (query, value) instead of a list.
+  virtual bool takes_separate_inputs() const { return false; }
 
   // ---- state ----
 
@@ -116,6 +124,8 @@ class Layer : public std::enable_shared_from_this<Layer> {
   std::vector<Variable> non_trainable_variables() const;
   const std::vector<Variable>& own_weights() const { return own_weights_; }
   const std::vector<Variable>& own_state() const { return own_state_; }  // seed generators
+  // Sub-layers by attribute, as track() named them.
+  const NamedLayers& tracked() const { return tracked_; }
 
   std::vector<Tensor> get_weights() const;  // copies
   // InvalidArgument, naming the weight, when counts or shapes differ.
@@ -134,6 +144,8 @@ class Layer : public std::enable_shared_from_this<Layer> {
   std::vector<std::pair<DType, Shape>> compute_output_types(
       const std::vector<std::pair<DType, Shape>>& inputs, const CallArgs& args = {});
   Shape compute_output_shape(const Shape& input_shape, DType dtype = DType::Float32);
+  // For functional graphs, which number a layer's calls on placeholders.
+  int64_t next_node_index() { return nodes_made_++; }
 
  protected:
   // Creates a weight, or a piece of state when not trainable. For use in build (or a constructor).
@@ -177,6 +189,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
   DTypePolicy policy_;
   Regularizer activity_regularizer_;
   bool built_ = false;
+  int64_t nodes_made_ = 0;
   std::vector<Shape> built_shapes_;
   std::vector<Variable> own_weights_;
   std::vector<Variable> own_state_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cornu/core/json.h"
+#include "cornu/core/registry.h"
 #include "cornu/core/tensor.h"
 
 namespace cornu {
@@ -51,12 +52,12 @@ class ActivationImpl {
 class Initializer {
  public:
   Initializer() = default;
-  Initializer(std::nullptr_t) {}                 // NOLINT: implicit on purpose
-  Initializer(const char* name);                 // NOLINT
-  Initializer(const std::string& name);          // NOLINT
+  Initializer(std::nullptr_t) {}         // NOLINT: implicit on purpose
+  Initializer(const char* name);         // NOLINT
+  Initializer(const std::string& name);  // NOLINT
   template <class T>
-    requires std::is_base_of_v<InitializerImpl, T>
-  Initializer(T object) : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
+  requires std::is_base_of_v<InitializerImpl, T> Initializer(T object)
+      : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
   explicit Initializer(std::shared_ptr<const InitializerImpl> impl) : impl_(std::move(impl)) {}
   explicit operator bool() const { return impl_ != nullptr; }
   const InitializerImpl& operator*() const { return *impl_; }
@@ -73,8 +74,8 @@ class Regularizer {
   Regularizer(const char* name);         // NOLINT
   Regularizer(const std::string& name);  // NOLINT
   template <class T>
-    requires std::is_base_of_v<RegularizerImpl, T>
-  Regularizer(T object) : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
+  requires std::is_base_of_v<RegularizerImpl, T> Regularizer(T object)
+      : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
   explicit Regularizer(std::shared_ptr<const RegularizerImpl> impl) : impl_(std::move(impl)) {}
   explicit operator bool() const { return impl_ != nullptr; }
   const RegularizerImpl& operator*() const { return *impl_; }
@@ -91,8 +92,8 @@ class Constraint {
   Constraint(const char* name);         // NOLINT
   Constraint(const std::string& name);  // NOLINT
   template <class T>
-    requires std::is_base_of_v<ConstraintImpl, T>
-  Constraint(T object) : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
+  requires std::is_base_of_v<ConstraintImpl, T> Constraint(T object)
+      : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
   explicit Constraint(std::shared_ptr<const ConstraintImpl> impl) : impl_(std::move(impl)) {}
   explicit operator bool() const { return impl_ != nullptr; }
   const ConstraintImpl& operator*() const { return *impl_; }
@@ -104,13 +105,13 @@ class Constraint {
 
 class Activation {
  public:
-  Activation() = default;  // None: linear
+  Activation() = default;               // None: linear
   Activation(std::nullptr_t) {}         // NOLINT: implicit on purpose
   Activation(const char* name);         // NOLINT
   Activation(const std::string& name);  // NOLINT
   template <class F>
-    requires(std::is_invocable_r_v<Tensor, F, const Tensor&> && !std::is_same_v<F, Activation>)
-  Activation(F function)  // NOLINT
+  requires(std::is_invocable_r_v<Tensor, F, const Tensor&> && !std::is_same_v<F, Activation>)
+      Activation(F function)  // NOLINT
       : impl_(std::make_shared<const ActivationImpl>(ActivationImpl{"", std::move(function)})) {}
   explicit Activation(std::shared_ptr<const ActivationImpl> impl) : impl_(std::move(impl)) {}
 
@@ -126,6 +127,7 @@ class Activation {
 
 // Keras's serialized form of such objects: {"module", "class_name", "config", "registered_name"};
 // null for None; an activation is its name. And back (names alone are understood too).
+// InvalidArgument for an activation without a name, and for names that aren't registered.
 Json serialize(const Initializer& initializer);
 Json serialize(const Regularizer& regularizer);
 Json serialize(const Constraint& constraint);
@@ -134,5 +136,16 @@ Initializer initializer_from_json(const Json& json);
 Regularizer regularizer_from_json(const Json& json);
 Constraint constraint_from_json(const Json& json);
 Activation activation_from_json(const Json& json);
+
+// What names resolve to: Keras's classes, and what users add under "package>Name". Factories make
+// an object from its get_config(); {} stands for all defaults.
+using InitializerFactory = std::function<Initializer(const Json& config)>;
+using RegularizerFactory = std::function<Regularizer(const Json& config)>;
+using ConstraintFactory = std::function<Constraint(const Json& config)>;
+using ActivationFunction = std::function<Tensor(const Tensor&)>;
+Registry<InitializerFactory>& initializer_registry();
+Registry<RegularizerFactory>& regularizer_registry();
+Registry<ConstraintFactory>& constraint_registry();
+Registry<ActivationFunction>& activation_registry();
 
 }  // namespace cornu

@@ -24,15 +24,16 @@ std::vector<int64_t> Axes::normalized(const Shape& shape, std::string_view who) 
   return result;
 }
 
-std::vector<int64_t> Sizes::spread(int64_t count, std::string_view who,
-                                   std::string_view what) const {
+std::vector<int64_t> Sizes::spread(int64_t count, std::string_view who, std::string_view what,
+                                   int64_t least) const {
   std::vector<int64_t> result = sizes_;
   if (for_all_) result.assign(static_cast<size_t>(count), sizes_.front());
   check<InvalidArgument>(static_cast<int64_t>(result.size()) == count,
                          "{}: expected {} of {} numbers, one for each spatial axis, got {}.", who,
                          what, count, Shape(sizes_));
-  check<InvalidArgument>(std::all_of(result.begin(), result.end(), [](int64_t n) { return n > 0; }),
-                         "{}: expected {} of at least 1, got {}.", who, what, Shape(result));
+  check<InvalidArgument>(
+      std::all_of(result.begin(), result.end(), [&](int64_t n) { return n >= least; }),
+      "{}: expected {} of at least {}, got {}.", who, what, least, Shape(result));
   return result;
 }
 

@@ -48,8 +48,10 @@ class Sizes {
   Sizes(std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {}        // NOLINT
 
   bool given() const { return !sizes_.empty(); }
-  // One size (>= 1) for each of `count` axes. InvalidArgument, naming `who` and `what`, otherwise.
-  std::vector<int64_t> spread(int64_t count, std::string_view who, std::string_view what) const;
+  // One size (>= least) for each of `count` axes. InvalidArgument, naming `who` and `what`,
+  // otherwise.
+  std::vector<int64_t> spread(int64_t count, std::string_view who, std::string_view what,
+                              int64_t least = 1) const;
   // As they were written: one number for all axes has size 1.
   const std::vector<int64_t>& values() const { return sizes_; }
   bool is_single() const { return for_all_; }

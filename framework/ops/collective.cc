@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/ops/collective.h"
 
-#include "cornu/ops/families.h"
-#include "cornu/ops/op_support.h"
+#include "cornu/ops/definition.h"
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
+
+void require_reduction(std::string_view reduce) {
+  check<InvalidArgument>(reduce == "sum" || reduce == "mean" || reduce == "min" || reduce == "max",
+                         "all_reduce: expected sum, mean, min or max, got '{}'.", reduce);
+}
+
+Types infer_all_reduce(TypeSpan inputs, const Attributes& attributes) {
+  require_reduction(attributes.get_string("reduce"));
+  for (const TensorType& type : inputs) {
+    check<InvalidArgument>(type.dtype != DType::Bool,
+                           "all_reduce: expected numbers, got bool of shape {}. Cast it first.",
+                           type.shape);
+  }
+  return {inputs.begin(), inputs.end()};
+}
 
 Gradients all_reduce_vjp(const VjpContext& c) {
   const std::string& reduce = c.attributes.get_string("reduce");
@@ -23,17 +40,15 @@ Gradients all_reduce_vjp(const VjpContext& c) {
 
 void register_collective(OpRegistry& registry) {
   registry.add({.name = "all_reduce",
-                .infer = [](TypeSpan in, const Attributes&) { return Types(in.begin(), in.end()); },
+                .infer = infer_all_reduce,
                 .vjp = all_reduce_vjp,
                 .traits = {.collective = true}});
 }
 
 std::vector<Tensor> all_reduce(const std::vector<Tensor>& xs, std::string_view reduce) {
-  static const OpDef& def = op("all_reduce");
-  check<InvalidArgument>(reduce == "sum" || reduce == "mean" || reduce == "min" || reduce == "max",
-                         "all_reduce: expected sum, mean, min or max, got '{}'.", reduce);
+  require_reduction(reduce);
   if (xs.empty()) return {};
-  return cornu::apply(def, xs, {{"reduce", std::string(reduce)}});
+  return cornu::apply(op<"all_reduce">(), xs, {{"reduce", std::string(reduce)}});
 }
 
 Tensor all_reduce(const Tensor& x, std::string_view reduce) {

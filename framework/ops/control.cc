@@ -3,11 +3,13 @@
 
 #include "cornu/graph/trace.h"
 #include "cornu/ops/collective.h"
-#include "cornu/ops/families.h"
+#include "cornu/ops/definition.h"
 #include "cornu/ops/math.h"
-#include "cornu/ops/op_support.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
 
 Types output_types(const Graph& graph) {
@@ -27,8 +29,9 @@ void require_operands(const Graph& graph, TypeSpan operands, std::string_view wh
 }
 
 Types infer_cond(TypeSpan inputs, const Attributes& attributes) {
-  check<InvalidArgument>(!inputs.empty() && inputs[0] == TensorType{DType::Bool, {}},
-                         "cond: expected a bool scalar as predicate.");
+  check<InvalidArgument>(
+      !inputs.empty() && inputs[0] == TensorType{DType::Bool, {}},
+      "cond: expected a bool scalar as predicate. Reduce it first, for example with ops::all.");
   const Graph& then = attributes.get_graph("then");
   const Graph& otherwise = attributes.get_graph("else");
   require_operands(then, inputs.subspan(1), "cond");
@@ -116,22 +119,22 @@ void register_control(OpRegistry& registry) {
   registry.add({.name = "while", .infer = infer_while, .vjp = {}, .traits = {}});
 }
 
-Tensor stop_gradient(const Tensor& x) {
-  static const OpDef& def = op("stop_gradient");
-  return apply1(def, {x});
-}
+Tensor stop_gradient(const Tensor& x) { return call<"stop_gradient">({x}); }
 
 std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vector<Tensor>()>& then,
                          const std::function<std::vector<Tensor>()>& otherwise) {
-  static const OpDef& def = op("cond");
   const Tensor chosen = cast(predicate, DType::Bool);
   if (!chosen.is_symbolic()) return chosen.item<int>() ? then() : otherwise();
+  check<InvalidArgument>(current_tracer() != nullptr,
+                         "cond: expected a predicate with a value, got a placeholder of shape {}. "
+                         "Call it within a layer (in its call method).",
+                         chosen.shape());
   Branches branches({});
   branches.trace_branch("cond", [&](const std::vector<Tensor>&) { return then(); });
   branches.trace_branch("cond", [&](const std::vector<Tensor>&) { return otherwise(); });
   std::vector<Tensor> inputs = {chosen};
   inputs.insert(inputs.end(), branches.captures().begin(), branches.captures().end());
-  return cornu::apply(def, inputs,
+  return cornu::apply(op<"cond">(), inputs,
                       {{"then", branches.graph(0, false)}, {"else", branches.graph(1, false)}});
 }
 
@@ -149,12 +152,18 @@ std::vector<Tensor> checked_body(const LoopBody& body, const std::vector<Tensor>
   check<InvalidArgument>(next.size() == values.size(),
                          "while_loop: expected a body that gives {} values, got {}.", values.size(),
                          next.size());
+  for (size_t i = 0; i < next.size(); ++i) {
+    check<InvalidArgument>(
+        type_of(next[i]) == type_of(values[i]),
+        "while_loop: expected a body that keeps types, but value {} was {} {} and "
+        "became {} {}.",
+        i, values[i].dtype(), values[i].shape(), next[i].dtype(), next[i].shape());
+  }
   return next;
 }
 
 std::vector<Tensor> traced_loop(const LoopCondition& condition, const LoopBody& body,
                                 std::vector<Tensor> values) {
-  static const OpDef& def = op("while");
   std::vector<TensorType> types;
   for (const Tensor& value : values) types.push_back(type_of(value));
   Branches branches(types);
@@ -165,8 +174,9 @@ std::vector<Tensor> traced_loop(const LoopCondition& condition, const LoopBody& 
       "while_loop", [&](const std::vector<Tensor>& inputs) { return checked_body(body, inputs); });
   const size_t count = values.size();
   values.insert(values.end(), branches.captures().begin(), branches.captures().end());
-  std::vector<Tensor> outputs = cornu::apply(
-      def, values, {{"condition", branches.graph(0, false)}, {"body", branches.graph(1, true)}});
+  std::vector<Tensor> outputs =
+      cornu::apply(op<"while">(), values,
+                   {{"condition", branches.graph(0, false)}, {"body", branches.graph(1, true)}});
   outputs.resize(count);
   return outputs;
 }

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
-#include "cornu/ops/families.h"
+#include "cornu/ops/definition.h"
 #include "cornu/ops/math.h"
-#include "cornu/ops/op_support.h"
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
 
 struct ConvAttributes {
@@ -28,11 +30,15 @@ void check_attributes(const ConvAttributes& a, size_t spatial, std::string_view 
   auto all_positive = [](const std::vector<int64_t>& values) {
     return std::all_of(values.begin(), values.end(), [](int64_t v) { return v > 0; });
   };
+  auto from_zero = [](const std::vector<int64_t>& values) {
+    return std::all_of(values.begin(), values.end(), [](int64_t v) { return v >= 0; });
+  };
   check<InvalidArgument>(a.strides.size() == spatial && a.dilation.size() == spatial &&
                              a.padding.size() == 2 * spatial && all_positive(a.strides) &&
-                             all_positive(a.dilation) && a.groups > 0,
-                         "{}: expected positive strides and dilations for {} spatial axes.", who,
-                         spatial);
+                             all_positive(a.dilation) && from_zero(a.padding) && a.groups > 0,
+                         "{}: expected strides and dilations from 1 and paddings from 0 for {} "
+                         "spatial axes, got {}, {} and {}.",
+                         who, spatial, Shape(a.strides), Shape(a.dilation), Shape(a.padding));
 }
 
 Shape conv_shape(const Shape& x, const Shape& filter, const ConvAttributes& a) {
@@ -43,9 +49,11 @@ Shape conv_shape(const Shape& x, const Shape& filter, const ConvAttributes& a) {
                          x, filter);
   check_attributes(a, static_cast<size_t>(rank) - 2, "conv");
   const int64_t channels = x.back();
-  check<InvalidArgument>(channels == filter[rank - 2] * a.groups && filter.back() % a.groups == 0,
-                         "conv: expected a kernel for {} channels in {} groups, got kernel {}.",
-                         channels, a.groups, filter);
+  check<InvalidArgument>(
+      channels == filter[rank - 2] * a.groups && filter.back() % a.groups == 0,
+      "conv: expected a kernel for {} channels in {} groups, with as many filters "
+      "a group, got kernel {}.",
+      channels, a.groups, filter);
   Shape out = {x[0]};
   for (int64_t i = 0; i < rank - 2; ++i) {
     const auto s = static_cast<size_t>(i);
@@ -100,24 +108,21 @@ Attributes plain(const Attributes& attributes) {
 }
 
 Tensor conv_op(const Tensor& x, const Tensor& filter, const Attributes& attributes) {
-  static const OpDef& def = op("conv");
-  return apply1(def, {x, filter}, plain(attributes));
+  return call<"conv">({x, filter}, plain(attributes));
 }
 
 Tensor input_grad(const Tensor& dy, const Tensor& filter, const Attributes& attributes,
                   const Shape& x) {
-  static const OpDef& def = op("conv_input_grad");
   Attributes with_shape = plain(attributes);
   with_shape.set("input_shape", x.dims());
-  return apply1(def, {dy, filter}, with_shape);
+  return call<"conv_input_grad">({dy, filter}, with_shape);
 }
 
 Tensor filter_grad(const Tensor& x, const Tensor& dy, const Attributes& attributes,
                    const Shape& filter) {
-  static const OpDef& def = op("conv_filter_grad");
   Attributes with_shape = plain(attributes);
   with_shape.set("filter_shape", filter.dims());
-  return apply1(def, {x, dy}, with_shape);
+  return call<"conv_filter_grad">({x, dy}, with_shape);
 }
 
 // conv is bilinear in (x, filter): the three ops are each other's gradients.
@@ -197,37 +202,60 @@ Tensor separable_conv(const Tensor& inputs, const Tensor& depthwise_kernel,
   return conv(depthwise_conv(inputs, depthwise_kernel, options), pointwise_kernel);
 }
 
+namespace {
+
+// What a transposed convolution gives along one axis, by Keras's rules.
+struct TransposedAxis {
+  int64_t size;
+  int64_t padding;  // of the convolution that it is the transpose of, before and after
+};
+
+TransposedAxis transposed_axis(int64_t size, int64_t extent, int64_t stride, bool same,
+                               std::optional<int64_t> output_padding) {
+  const int64_t full = (size - 1) * stride + extent;
+  if (!same) return {full + output_padding.value_or(std::max<int64_t>(stride - extent, 0)), 0};
+  const int64_t result =
+      output_padding ? (size - 1) * stride + extent % 2 + *output_padding : size * stride;
+  return {result, std::max<int64_t>(full - result, 0)};
+}
+
+}  // namespace
+
 // The gradient of a convolution with respect to its input, taken as a function of its own.
 Tensor conv_transpose(const Tensor& inputs, const Tensor& kernel,
                       const ConvTransposeOptions& options) {
   require_static(inputs, "conv_transpose");
   const DType dtype = promote(inputs.dtype(), kernel.dtype());
   const int64_t axes = inputs.rank() - 2;
+  check<InvalidArgument>(
+      axes >= 1 && axes <= 3 && kernel.rank() == inputs.rank() &&
+          kernel.shape().back() == inputs.shape().back(),
+      "conv_transpose: expected an input (batch, spatial…, channels) and a kernel "
+      "(spatial…, filters, channels) of 1 to 3 spatial axes, got {} and {}.",
+      inputs.shape(), kernel.shape());
+  check<InvalidArgument>(options.padding.is_same() || options.padding.is_valid(),
+                         "conv_transpose: expected padding \"valid\" or \"same\", got pairs.");
   const auto strides = options.strides.spread(axes, "conv_transpose", "strides");
   const auto dilation = options.dilation_rate.spread(axes, "conv_transpose", "dilation_rate");
-  const std::vector<int64_t> output_padding =
-      options.output_padding.given() ? options.output_padding.values()
-                                     : std::vector<int64_t>(static_cast<size_t>(axes), 0);
+  std::vector<int64_t> added;
+  if (options.output_padding.given()) {
+    added = options.output_padding.spread(axes, "conv_transpose", "output_padding", 0);
+  }
   Shape out = {inputs.shape()[0]};
   std::vector<int64_t> padding;
   for (int64_t i = 0; i < axes; ++i) {
     const auto s = static_cast<size_t>(i);
+    check<InvalidArgument>(added.empty() || added[s] < strides[s],
+                           "conv_transpose: expected output_padding smaller than strides {}, got "
+                           "{}.",
+                           Shape(strides), Shape(added));
     const int64_t extent = (kernel.shape()[i] - 1) * dilation[s] + 1;
-    const int64_t size = inputs.shape()[i + 1];
-    int64_t total = 0;
-    int64_t length = 0;
-    if (options.output_padding.given()) {
-      total = options.padding.is_same() ? extent - 1 : 0;
-      length = (size - 1) * strides[s] + extent - total + output_padding[s];
-    } else {
-      length = options.padding.is_same()
-                   ? size * strides[s]
-                   : size * strides[s] + std::max<int64_t>(0, extent - strides[s]);
-      total = std::max<int64_t>(0, (size - 1) * strides[s] + extent - length);
-    }
-    padding.push_back(total / 2);
-    padding.push_back(total - total / 2);
-    out.push_back(length);
+    const TransposedAxis axis =
+        transposed_axis(inputs.shape()[i + 1], extent, strides[s], options.padding.is_same(),
+                        added.empty() ? std::nullopt : std::optional<int64_t>(added[s]));
+    padding.push_back(axis.padding / 2);
+    padding.push_back(axis.padding - axis.padding / 2);
+    out.push_back(axis.size);
   }
   out.push_back(kernel.shape()[axes]);
   return input_grad(

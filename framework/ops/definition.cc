@@ -36,15 +36,25 @@ const OpDef& find_op(std::string_view name) {
 
 Tensor typed_scalar(const Tensor& weak, DType dtype, std::string_view who) {
   if (weak.dtype() == dtype) return weak.strong();
+  if (is_integer(dtype)) {
+    const bool fits = dispatch_dtype(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (std::is_integral_v<T>) return holds<T>(weak.item<int64_t>());
+      return true;
+    });
+    check<InvalidArgument>(fits,
+                           "{}: the number {} doesn't fit the tensor's dtype {}. Cast the tensor "
+                           "first, for example with ops::cast(x, DType::Int64).",
+                           who, weak.item<int64_t>(), dtype);
+  }
+  return converted_scalar(weak, dtype);
+}
+
+Tensor converted_scalar(const Tensor& weak, DType dtype) {
   return dispatch_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      const auto value = weak.item<int64_t>();
-      check<InvalidArgument>(holds<T>(value),
-                             "{}: the number {} doesn't fit the tensor's dtype {}. Cast the tensor "
-                             "first, for example with ops::cast(x, DType::Int64).",
-                             who, value, dtype);
-      return Tensor::scalar(static_cast<T>(value));
+      return Tensor::scalar(static_cast<T>(weak.item<int64_t>()));
     } else {
       return constant(weak.weak_value(), dtype);
     }
@@ -89,6 +99,18 @@ void require_static(const Tensor& x, std::string_view who) {
                          "{}: expected a tensor whose sizes are all known, got a placeholder of "
                          "shape {}. Call it within a layer (in its call method), where they are.",
                          who, x.shape());
+}
+
+Shape reduced_shape(const Shape& shape, std::span<const int64_t> axes, bool keepdims) {
+  Shape result;
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    if (!std::binary_search(axes.begin(), axes.end(), axis)) {
+      result.push_back(shape[axis]);
+    } else if (keepdims) {
+      result.push_back(1);
+    }
+  }
+  return result;
 }
 
 void require_inputs(TypeSpan inputs, size_t count, std::string_view op) {
@@ -140,8 +162,14 @@ int64_t checked_axis(const Attributes& attributes, const Shape& shape, std::stri
 }
 
 void require_sizes(const Shape& shape, std::string_view op) {
-  check<InvalidArgument>(shape.is_static(), "{}: expected a shape of known sizes, got {}.", op,
-                         shape);
+  constexpr int64_t kMost = int64_t{1} << 48;
+  int64_t count = 1;
+  bool valid = shape.is_static();
+  for (int64_t size : shape) {
+    valid = valid && (size == 0 || count <= kMost / size);
+    count = valid ? count * size : 1;
+  }
+  check<InvalidArgument>(valid, "{}: expected a shape of known sizes, got {}.", op, shape);
 }
 
 VjpFunction single(UnaryVjp vjp) {

@@ -45,8 +45,12 @@ Tensor call(const std::vector<Tensor>& inputs, const Attributes& attributes = {}
 
 // A weak scalar as a strongly typed one of `dtype`; an integer that doesn't fit is InvalidArgument.
 Tensor typed_scalar(const Tensor& weak, DType dtype, std::string_view who);
+// The same for casts: integers wrap around.
+Tensor converted_scalar(const Tensor& weak, DType dtype);
 // A scalar of `dtype`, for constants in definitions.
 Tensor constant(double value, DType dtype);
+// The same of another tensor's dtype.
+inline Tensor constant_like(const Tensor& x, double value) { return constant(value, x.dtype()); }
 
 // Both operands in their common dtype.
 std::pair<Tensor, Tensor> unify(const Tensor& x1, const Tensor& x2, std::string_view who);
@@ -60,10 +64,14 @@ Tensor to_accumulator(const Tensor& x);
 // InvalidArgument, with the way out, when an axis of a placeholder isn't known.
 void require_static(const Tensor& x, std::string_view who);
 
+// The shape without `axes` (sorted; with 1s in their place when `keepdims`).
+Shape reduced_shape(const Shape& shape, std::span<const int64_t> axes, bool keepdims);
+
 // ---- inference ----
 
 using Types = std::vector<TensorType>;
 using TypeSpan = std::span<const TensorType>;
+using Gradients = std::vector<Tensor>;  // what a vjp returns: one for each input
 
 void require_inputs(TypeSpan inputs, size_t count, std::string_view op);
 void require_floating(const TensorType& type, std::string_view op);
@@ -74,7 +82,8 @@ void require_shape(const TensorType& type, const Shape& shape, std::string_view 
 void require_rank(const TensorType& type, int64_t least, std::string_view op);
 // An axis attribute that comes from a file may be anything.
 int64_t checked_axis(const Attributes& attributes, const Shape& shape, std::string_view op);
-void require_sizes(const Shape& shape, std::string_view op);  // none is negative
+// Every size is known, and so is their product: below 2^48, lest sizes from a file overflow.
+void require_sizes(const Shape& shape, std::string_view op);
 
 // ---- vjps ----
 

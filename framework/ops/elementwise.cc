@@ -10,11 +10,10 @@
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
-namespace {
 
-using internal::constant;
-using internal::Types;
-using internal::TypeSpan;
+using namespace internal;
+
+namespace {
 
 enum class Domain { Any, Numbers, Reals, Bools };
 
@@ -23,7 +22,7 @@ void require_domain(const TensorType& type, Domain domain, std::string_view op) 
     case Domain::Any:
       return;
     case Domain::Reals:
-      return internal::require_floating(type, op);
+      return require_floating(type, op);
     case Domain::Numbers:
       return check<InvalidArgument>(
           type.dtype != DType::Bool,
@@ -40,7 +39,7 @@ void require_domain(const TensorType& type, Domain domain, std::string_view op) 
 
 InferFunction infer_unary(std::string op, Domain domain, bool to_bool) {
   return [=](TypeSpan inputs, const Attributes&) -> Types {
-    internal::require_inputs(inputs, 1, op);
+    require_inputs(inputs, 1, op);
     require_domain(inputs[0], domain, op);
     return {{to_bool ? DType::Bool : inputs[0].dtype, inputs[0].shape}};
   };
@@ -48,8 +47,8 @@ InferFunction infer_unary(std::string op, Domain domain, bool to_bool) {
 
 InferFunction infer_binary(std::string op, Domain domain, bool to_bool) {
   return [=](TypeSpan inputs, const Attributes&) -> Types {
-    internal::require_inputs(inputs, 2, op);
-    internal::require_same_dtype(inputs, op);
+    require_inputs(inputs, 2, op);
+    require_same_dtype(inputs, op);
     require_domain(inputs[0], domain, op);
     return {{to_bool ? DType::Bool : inputs[0].dtype,
              broadcast_shapes(inputs[0].shape, inputs[1].shape, op)}};
@@ -242,9 +241,9 @@ void register_predicates(OpRegistry& registry) {
 // ---- select and cast ----
 
 Types infer_select(TypeSpan inputs, const Attributes&) {
-  internal::require_inputs(inputs, 3, "select");
+  require_inputs(inputs, 3, "select");
   require_domain(inputs[0], Domain::Bools, "select");
-  internal::require_same_dtype(inputs.subspan(1), "select");
+  require_same_dtype(inputs.subspan(1), "select");
   const Shape branches = broadcast_shapes(inputs[1].shape, inputs[2].shape, "select");
   return {{inputs[1].dtype, broadcast_shapes(inputs[0].shape, branches, "select")}};
 }
@@ -263,7 +262,7 @@ std::vector<Tensor> vjp_select(const Context& context) {
 }
 
 Types infer_cast(TypeSpan inputs, const Attributes& attributes) {
-  internal::require_inputs(inputs, 1, "cast");
+  require_inputs(inputs, 1, "cast");
   return {{attributes.get_dtype("dtype"), inputs[0].shape}};
 }
 
@@ -284,7 +283,7 @@ void register_elementwise(OpRegistry& registry) {
                 .traits = {.elementwise = true}});
   registry.add({.name = "cast",
                 .infer = infer_cast,
-                .vjp = internal::single(vjp_cast),
+                .vjp = single(vjp_cast),
                 .traits = {.elementwise = true}});
 }
 

@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/ops/index.h"
 
-#include "cornu/ops/families.h"
+#include "cornu/ops/definition.h"
 #include "cornu/ops/math.h"
-#include "cornu/ops/op_support.h"
 #include "cornu/ops/reduce.h"
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
-
-void require_indices(const TensorType& indices, std::string_view who) {
-  check<InvalidArgument>(is_integer(indices.dtype),
-                         "{}: expected indices of an integer dtype, got {}. Cast them, for example "
-                         "to int32.",
-                         who, indices.dtype);
-}
-
-void require_axis(const Shape& shape, int64_t axis, std::string_view who) {
-  check<InvalidArgument>(axis >= 0 && axis < shape.rank(),
-                         "{}: expected an axis of shape {}, got {}.", who, shape, axis);
-}
 
 Shape gathered_shape(const Shape& x, const Shape& indices, int64_t axis) {
   return x.slice(0, axis).concat(indices).concat(x.slice(axis + 1));
@@ -28,18 +18,17 @@ Shape gathered_shape(const Shape& x, const Shape& indices, int64_t axis) {
 
 Types infer_gather(TypeSpan inputs, const Attributes& attributes) {
   require_inputs(inputs, 2, "take");
-  require_indices(inputs[1], "take");
-  const int64_t axis = attributes.get_int("axis");
-  require_axis(inputs[0].shape, axis, "take");
+  require_index(inputs[1], "take");
+  const int64_t axis = checked_axis(attributes, inputs[0].shape, "take");
   return {{inputs[0].dtype, gathered_shape(inputs[0].shape, inputs[1].shape, axis)}};
 }
 
 Types infer_scatter_add(TypeSpan inputs, const Attributes& attributes) {
   require_inputs(inputs, 2, "scatter_add");
-  require_indices(inputs[0], "scatter_add");
+  require_index(inputs[0], "scatter_add");
   const Shape shape = attributes.get_shape("shape");
-  const int64_t axis = attributes.get_int("axis");
-  require_axis(shape, axis, "scatter_add");
+  require_sizes(shape, "scatter_add");
+  const int64_t axis = checked_axis(attributes, shape, "scatter_add");
   const Shape expected = gathered_shape(shape, inputs[0].shape, axis);
   check<InvalidArgument>(inputs[1].shape == expected,
                          "scatter_add: expected updates of shape {}, got {}.", expected,
@@ -48,9 +37,8 @@ Types infer_scatter_add(TypeSpan inputs, const Attributes& attributes) {
 }
 
 Gradients gather_vjp(const VjpContext& c) {
-  static const OpDef& def = op("scatter_add");
-  return {apply1(def, {c.in(1), c.gradient()},
-                 {{"shape", c.in(0).shape().dims()}, {"axis", c.attributes.get_int("axis")}}),
+  return {call<"scatter_add">({c.in(1), c.gradient()}, {{"shape", c.in(0).shape().dims()},
+                                                        {"axis", c.attributes.get_int("axis")}}),
           Tensor()};
 }
 
@@ -58,8 +46,9 @@ Gradients scatter_add_vjp(const VjpContext& c) {
   return {Tensor(), take(c.gradient(), c.in(0), c.attributes.get_int("axis"))};
 }
 
-void require_along(const Shape& x, const Shape& indices, int64_t axis, std::string_view who) {
-  require_axis(x, axis, who);
+void require_along(const Shape& x, const Shape& indices, const Attributes& attributes,
+                   std::string_view who) {
+  const int64_t axis = checked_axis(attributes, x, who);
   Shape expected = x;
   bool fits = indices.rank() == x.rank();
   if (fits) {
@@ -72,16 +61,17 @@ void require_along(const Shape& x, const Shape& indices, int64_t axis, std::stri
 
 Types infer_take_along(TypeSpan inputs, const Attributes& attributes) {
   require_inputs(inputs, 2, "take_along_axis");
-  require_indices(inputs[1], "take_along_axis");
-  require_along(inputs[0].shape, inputs[1].shape, attributes.get_int("axis"), "take_along_axis");
+  require_index(inputs[1], "take_along_axis");
+  require_along(inputs[0].shape, inputs[1].shape, attributes, "take_along_axis");
   return {{inputs[0].dtype, inputs[1].shape}};
 }
 
 Types infer_put_along(TypeSpan inputs, const Attributes& attributes) {
   require_inputs(inputs, 2, "put_along_axis_add");
-  require_indices(inputs[0], "put_along_axis_add");
+  require_index(inputs[0], "put_along_axis_add");
   const Shape shape = attributes.get_shape("shape");
-  require_along(shape, inputs[0].shape, attributes.get_int("axis"), "put_along_axis_add");
+  require_sizes(shape, "put_along_axis_add");
+  require_along(shape, inputs[0].shape, attributes, "put_along_axis_add");
   check<InvalidArgument>(inputs[1].shape == inputs[0].shape,
                          "put_along_axis_add: expected updates of shape {}, got {}.",
                          inputs[0].shape, inputs[1].shape);
@@ -89,10 +79,10 @@ Types infer_put_along(TypeSpan inputs, const Attributes& attributes) {
 }
 
 Gradients take_along_vjp(const VjpContext& c) {
-  static const OpDef& def = op("put_along_axis_add");
-  return {apply1(def, {c.in(1), c.gradient()},
-                 {{"shape", c.in(0).shape().dims()}, {"axis", c.attributes.get_int("axis")}}),
-          Tensor()};
+  return {
+      call<"put_along_axis_add">({c.in(1), c.gradient()}, {{"shape", c.in(0).shape().dims()},
+                                                           {"axis", c.attributes.get_int("axis")}}),
+      Tensor()};
 }
 
 Gradients put_along_vjp(const VjpContext& c) {
@@ -101,7 +91,7 @@ Gradients put_along_vjp(const VjpContext& c) {
 
 Types infer_one_hot(TypeSpan inputs, const Attributes& attributes) {
   require_inputs(inputs, 1, "one_hot");
-  require_indices(inputs[0], "one_hot");
+  require_index(inputs[0], "one_hot");
   const int64_t depth = attributes.get_int("depth");
   check<InvalidArgument>(depth >= 0, "one_hot: expected num_classes >= 0, got {}.", depth);
   return {{attributes.get_dtype("dtype"), inputs[0].shape.concat({depth})}};
@@ -122,33 +112,40 @@ void register_index(OpRegistry& registry) {
 }
 
 Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis) {
-  static const OpDef& def = op("gather");
   if (!axis) return take(ravel(x), indices, 0);
-  return apply1(def, {x, indices}, {{"axis", x.shape().normalize_axis(*axis, "take")}});
+  return call<"gather">({x, indices}, {{"axis", x.shape().normalize_axis(*axis, "take")}});
 }
 
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis) {
-  static const OpDef& def = op("take_along_axis");
-  return apply1(def, {x, indices}, {{"axis", x.shape().normalize_axis(axis, "take_along_axis")}});
+  return call<"take_along_axis">({x, indices},
+                                 {{"axis", x.shape().normalize_axis(axis, "take_along_axis")}});
 }
 
 Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis, DType dtype) {
-  static const OpDef& def = op("one_hot");
-  const Tensor encoded = apply1(def, {x}, {{"depth", num_classes}, {"dtype", dtype}});
+  const Tensor encoded = call<"one_hot">({x}, {{"depth", num_classes}, {"dtype", dtype}});
   return axis == -1 || axis == x.rank() ? encoded : moveaxis(encoded, -1, axis);
 }
 
 Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_segments) {
-  static const OpDef& def = op("scatter_add");
   const Shape shape = Shape{num_segments}.concat(data.shape().slice(1));
-  return apply1(def, {segment_ids, data}, {{"shape", shape.dims()}, {"axis", int64_t{0}}});
+  return call<"scatter_add">({segment_ids, data}, {{"shape", shape.dims()}, {"axis", int64_t{0}}});
 }
 
 Tensor in_top_k(const Tensor& targets, const Tensor& predictions, int64_t k) {
-  const Tensor index = expand_dims(cast(targets, DType::Int32), -1);
-  const Tensor score = take_along_axis(predictions, index, -1);
-  const Tensor better = sum(cast(predictions > score, DType::Int32), -1);
-  return logical_and(better < k, isfinite(squeeze(score, -1)));
+  check<InvalidArgument>(targets.rank() == 1 && predictions.rank() == 2,
+                         "in_top_k: expected targets (batch) and predictions (batch, classes), got "
+                         "{} and {}.",
+                         targets.shape(), predictions.shape());
+  const int64_t classes = predictions.shape()[1];
+  check<InvalidArgument>(classes != kUnknown,
+                         "in_top_k: expected a known number of classes, got a placeholder of shape "
+                         "{}.",
+                         predictions.shape());
+  // By a mask rather than by index: a target that is no class is simply not found.
+  const Tensor mask = one_hot(targets, classes, -1, DType::Bool);
+  const Tensor score = sum(where(mask, predictions, 0), -1, true);
+  const Tensor better = count_nonzero(predictions > score, -1);
+  return logical_and(better < k, logical_and(any(mask, -1), all(isfinite(predictions), -1)));
 }
 
 }  // namespace cornu::ops

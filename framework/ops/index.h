@@ -26,7 +26,8 @@ Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis = -1,
 Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_segments);
 
 // predictions (batch, classes), targets (batch) -> bool (batch): is the target's prediction among
-// the k largest? Ties count as in; a prediction that isn't finite doesn't.
+// the k largest? Ties count as in. False for a target that is no class, and for a row with a
+// prediction that isn't finite.
 Tensor in_top_k(const Tensor& targets, const Tensor& predictions, int64_t k);
 
 }  // namespace cornu::ops

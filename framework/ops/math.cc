@@ -8,15 +8,15 @@
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
-namespace {
 
-using internal::call;
-using internal::OpName;
+using namespace internal;
+
+namespace {
 
 // A function of real numbers.
 template <OpName kName>
 Tensor real(const Tensor& x) {
-  return call<kName>({internal::to_floating(x)});
+  return call<kName>({to_floating(x)});
 }
 
 // A function of any numbers; bools count as 0 and 1.
@@ -28,21 +28,21 @@ Tensor numeric(const Tensor& x) {
 // Of two operands in their common dtype.
 template <OpName kName>
 Tensor comparison(const Tensor& x1, const Tensor& x2) {
-  const auto [a, b] = internal::unify(x1, x2, kName.text);
+  const auto [a, b] = unify(x1, x2, kName.text);
   return call<kName>({a, b});
 }
 
 template <OpName kName>
 Tensor arithmetic(const Tensor& x1, const Tensor& x2) {
-  const auto [a, b] = internal::unify(x1, x2, kName.text);
+  const auto [a, b] = unify(x1, x2, kName.text);
   if (a.dtype() == DType::Bool) return call<kName>({cast(a, DType::Int32), cast(b, DType::Int32)});
   return call<kName>({a, b});
 }
 
 template <OpName kName>
 Tensor real_arithmetic(const Tensor& x1, const Tensor& x2) {
-  const auto [a, b] = internal::unify(x1, x2, kName.text);
-  return call<kName>({internal::to_floating(a), internal::to_floating(b)});
+  const auto [a, b] = unify(x1, x2, kName.text);
+  return call<kName>({to_floating(a), to_floating(b)});
 }
 
 template <OpName kName>
@@ -54,7 +54,7 @@ Tensor logical(const Tensor& x1, const Tensor& x2) {
 
 Tensor cast(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x.strong();
-  if (x.is_weak() && is_floating(dtype)) return internal::constant(x.weak_value(), dtype);
+  if (x.is_weak()) return converted_scalar(x, dtype);
   return call<"cast">({x}, {{"dtype", dtype}});
 }
 
@@ -107,7 +107,7 @@ Tensor minimum(const Tensor& x1, const Tensor& x2) { return arithmetic<"minimum"
 
 Tensor divide_no_nan(const Tensor& x1, const Tensor& x2) {
   // The divisor is made safe first, so that the gradient has no NaN either.
-  const Tensor divisor = internal::to_floating(x2);
+  const Tensor divisor = to_floating(x2);
   const Tensor zero = equal(divisor, 0);
   return where(zero, 0, divide(x1, where(zero, 1, divisor)));
 }
@@ -115,8 +115,7 @@ Tensor divide_no_nan(const Tensor& x1, const Tensor& x2) {
 Tensor squared_difference(const Tensor& x1, const Tensor& x2) { return square(subtract(x1, x2)); }
 
 Tensor logaddexp(const Tensor& x1, const Tensor& x2) {
-  const auto [a, b] =
-      internal::unify(internal::to_floating(x1), internal::to_floating(x2), "logaddexp");
+  const auto [a, b] = unify(to_floating(x1), to_floating(x2), "logaddexp");
   // The larger one is a constant to the gradient, which is then exact to any order; where it is
   // infinite, so is the result.
   const Tensor larger = call<"stop_gradient">({maximum(a, b)});
@@ -137,7 +136,7 @@ Tensor logical_or(const Tensor& x1, const Tensor& x2) { return logical<"logical_
 Tensor logical_xor(const Tensor& x1, const Tensor& x2) { return logical<"logical_xor">(x1, x2); }
 
 Tensor where(const Tensor& condition, const Tensor& x1, const Tensor& x2) {
-  const auto [a, b] = internal::unify(x1, x2, "where");
+  const auto [a, b] = unify(x1, x2, "where");
   return call<"select">({cast(condition, DType::Bool), a, b});
 }
 

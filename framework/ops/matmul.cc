@@ -3,13 +3,15 @@
 
 #include <algorithm>
 
-#include "cornu/ops/families.h"
+#include "cornu/ops/definition.h"
 #include "cornu/ops/math.h"
-#include "cornu/ops/op_support.h"
 #include "cornu/ops/reduce.h"
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
 
 Types infer_matmul(TypeSpan inputs, const Attributes& attributes) {
@@ -25,11 +27,22 @@ Types infer_matmul(TypeSpan inputs, const Attributes& attributes) {
   const int64_t k = a[a.rank() - (ta ? 2 : 1)];
   const int64_t k2 = b[b.rank() - (tb ? 1 : 2)];
   const int64_t n = b[b.rank() - (tb ? 2 : 1)];
-  check<InvalidArgument>(k == k2, "matmul: expected inner axes of equal size, got {}{} and {}{}.",
-                         a, ta ? " (transposed)" : "", b, tb ? " (transposed)" : "");
+  check<InvalidArgument>(k == k2,
+                         "matmul: expected inner axes of equal size, got {}{} and {}{}: {} isn't "
+                         "{}. Is one of them to be transposed?",
+                         a, ta ? " (transposed)" : "", b, tb ? " (transposed)" : "", k, k2);
   const Shape batch =
       broadcast_shapes(a.slice(0, a.rank() - 2), b.slice(0, b.rank() - 2), "matmul");
   return {{inputs[0].dtype, batch.concat({m, n})}};
+}
+
+// The gradient of a matrix that every batch entry of `a` is multiplied by, as one product.
+Tensor shared_matrix_gradient(const Tensor& a, const Tensor& dy, bool transposed) {
+  const int64_t count = a.shape().slice(0, a.rank() - 1).num_elements();
+  const Tensor rows = reshape(a, {count, a.shape().back()});
+  const Tensor of_rows = reshape(dy, {count, dy.shape().back()});
+  return transposed ? matmul(of_rows, rows, {.transpose_x1 = true})
+                    : matmul(rows, of_rows, {.transpose_x1 = true});
 }
 
 Gradients matmul_vjp(const VjpContext& c) {
@@ -45,8 +58,10 @@ Gradients matmul_vjp(const VjpContext& c) {
     result[0] = sum_to_shape(da, a.shape());
   }
   if (c.needed[1]) {
-    const Tensor db = tb ? matmul(dy, a, {.transpose_x1 = true, .transpose_x2 = ta})
-                         : matmul(a, dy, {.transpose_x1 = !ta});
+    const bool shared = b.rank() == 2 && a.rank() > 2 && !ta;
+    const Tensor db = shared ? shared_matrix_gradient(a, dy, tb)
+                      : tb   ? matmul(dy, a, {.transpose_x1 = true, .transpose_x2 = ta})
+                             : matmul(a, dy, {.transpose_x1 = !ta});
     result[1] = sum_to_shape(db, b.shape());
   }
   return result;
@@ -59,7 +74,6 @@ void register_matmul(OpRegistry& registry) {
 }
 
 Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& options) {
-  static const OpDef& def = op("matmul");
   const DType dtype = promote(left.dtype(), right.dtype());
   Tensor a = cast(left, dtype);
   Tensor b = cast(right, dtype);
@@ -70,17 +84,8 @@ Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& opti
   const bool column = b.rank() == 1;
   if (row) a = expand_dims(a, 0);
   if (column) b = expand_dims(b, 1);
-  const Shape& shape = a.shape();
-  const bool flatten = a.rank() > 2 && b.rank() == 2 && !options.transpose_x1 && shape.is_static();
-  Shape result;
-  if (flatten) {  // one large product instead of many small ones
-    result = shape.slice(0, shape.rank() - 1);
-    a = reshape(a, {result.num_elements(), shape.back()});
-  }
-  Tensor product = apply1(def, {a, b},
-                          {{"transpose_a", options.transpose_x1 && !row},
-                           {"transpose_b", options.transpose_x2 && !column}});
-  if (flatten) product = reshape(product, result.concat({product.shape().back()}));
+  Tensor product = call<"matmul">({a, b}, {{"transpose_a", options.transpose_x1 && !row},
+                                           {"transpose_b", options.transpose_x2 && !column}});
   if (row) product = squeeze(product, product.rank() - 2);
   if (column) product = squeeze(product, product.rank() - 1);
   return product;

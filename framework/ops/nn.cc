@@ -5,14 +5,16 @@
 #include <limits>
 #include <numbers>
 
-#include "cornu/ops/families.h"
+#include "cornu/ops/definition.h"
 #include "cornu/ops/index.h"
 #include "cornu/ops/math.h"
-#include "cornu/ops/op_support.h"
 #include "cornu/ops/reduce.h"
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
 
 constexpr double kEpsilon = 1e-7;  // keras.config.epsilon()
@@ -40,6 +42,7 @@ Gradients log_softmax_vjp(const VjpContext& c) {
 
 Types infer_cross_entropy(TypeSpan inputs, const Attributes&) {
   require_inputs(inputs, 2, "softmax_cross_entropy");
+  require_floating(inputs[0], "softmax_cross_entropy");
   check<InvalidArgument>(inputs[0] == inputs[1] && inputs[0].shape.rank() >= 1,
                          "softmax_cross_entropy: expected targets like the logits ({} {}), got {} "
                          "{}.",
@@ -50,6 +53,7 @@ Types infer_cross_entropy(TypeSpan inputs, const Attributes&) {
 
 Types infer_sparse_cross_entropy(TypeSpan inputs, const Attributes&) {
   require_inputs(inputs, 2, "sparse_softmax_cross_entropy");
+  require_floating(inputs[0], "sparse_softmax_cross_entropy");
   const Shape& logits = inputs[0].shape;
   check<InvalidArgument>(
       logits.rank() >= 1 && inputs[1].shape == logits.slice(0, logits.rank() - 1),
@@ -104,8 +108,21 @@ Gradients sparse_cross_entropy_vjp(const VjpContext& c) {
   return {add_probability_gradient(c, logits), Tensor()};
 }
 
-Tensor as_float(const Tensor& x) {
-  return is_floating(x.dtype()) ? x.strong() : cast(x, DType::Float32);
+// log(1 + exp(-|x|)), written so that each side of 0 is smooth by itself: the gradient is exact at
+// 0 too, to any order, where that of an abs would be wrong.
+Tensor log1p_exp_minus_abs(const Tensor& x) { return log1p(exp(where(x > 0, -x, x))); }
+
+// Raises unless the shapes are equal (as far as they are known).
+void require_same_shape(const Tensor& target, const Tensor& output, std::string_view who,
+                        std::string_view mend) {
+  bool same = target.rank() == output.rank();
+  for (int64_t axis = 0; same && axis < target.rank(); ++axis) {
+    const int64_t a = target.shape()[axis];
+    const int64_t b = output.shape()[axis];
+    same = a == b || a == kUnknown || b == kUnknown;
+  }
+  check<InvalidArgument>(same, "{}: expected a target of the output's shape {}, got {}. {}", who,
+                         output.shape(), target.shape(), mend);
 }
 
 Tensor clip_probability(const Tensor& p) { return clip(p, kEpsilon, 1 - kEpsilon); }
@@ -134,26 +151,20 @@ void register_nn(OpRegistry& registry) {
 }
 
 Tensor softmax(const Tensor& x, int64_t axis) {
-  static const OpDef& def = op("softmax");
-  const Tensor value = as_float(x);
-  return apply1(def, {value}, {{"axis", value.shape().normalize_axis(axis, "softmax")}});
+  const Tensor value = to_floating(x);
+  return call<"softmax">({value}, {{"axis", value.shape().normalize_axis(axis, "softmax")}});
 }
 
 Tensor log_softmax(const Tensor& x, int64_t axis) {
-  static const OpDef& def = op("log_softmax");
-  const Tensor value = as_float(x);
-  return apply1(def, {value}, {{"axis", value.shape().normalize_axis(axis, "log_softmax")}});
+  const Tensor value = to_floating(x);
+  return call<"log_softmax">({value},
+                             {{"axis", value.shape().normalize_axis(axis, "log_softmax")}});
 }
 
-Tensor relu(const Tensor& x) {
-  static const OpDef& def = op("relu");
-  return apply1(def, {x});
-}
-Tensor sigmoid(const Tensor& x) {
-  static const OpDef& def = op("sigmoid");
-  return apply1(def, {as_float(x)});
-}
+Tensor relu(const Tensor& x) { return call<"relu">({x}); }
+Tensor sigmoid(const Tensor& x) { return call<"sigmoid">({to_floating(x)}); }
 Tensor exponential(const Tensor& x) { return exp(x); }
+// Beyond both bounds, and at them, the gradient is 0.
 Tensor relu6(const Tensor& x) { return where(x >= 6, constant_like(x, 6), relu(x)); }
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
   return where(x > 0, x, x * negative_slope);
@@ -162,7 +173,7 @@ Tensor elu(const Tensor& x, double alpha) { return where(x > 0, x, expm1(minimum
 Tensor selu(const Tensor& x) {
   constexpr double kAlpha = 1.6732632423543772848170429916717;
   constexpr double kScale = 1.0507009873554804934193349852946;
-  return elu(x, kAlpha) * kScale;
+  return where(x >= 0, x, expm1(minimum(x, 0)) * kAlpha) * kScale;
 }
 Tensor celu(const Tensor& x, double alpha) {
   return maximum(x, 0) + expm1(minimum(x, 0) / alpha) * alpha;
@@ -176,11 +187,10 @@ Tensor gelu(const Tensor& x, bool approximate) {
 }
 Tensor silu(const Tensor& x) { return x * sigmoid(x); }
 Tensor mish(const Tensor& x) { return x * tanh(softplus(x)); }
-// max(x, 0) + log(1 + exp(-|x|)): no overflow, and smooth to any order through sigmoid.
-Tensor softplus(const Tensor& x) { return relu(x) + log1p(exp(-abs(x))); }
+Tensor softplus(const Tensor& x) { return relu(x) + log1p_exp_minus_abs(x); }
 Tensor softsign(const Tensor& x) { return x / (abs(x) + 1); }
 Tensor log_sigmoid(const Tensor& x) { return -softplus(-x); }
-Tensor hard_sigmoid(const Tensor& x) { return relu6(x + 3) * (1.0 / 6); }
+Tensor hard_sigmoid(const Tensor& x) { return relu6(x + 3) / 6; }
 Tensor hard_silu(const Tensor& x) { return x * hard_sigmoid(x); }
 Tensor hard_tanh(const Tensor& x) { return clip(x, -1, 1); }
 Tensor hard_shrink(const Tensor& x, double threshold) {
@@ -207,43 +217,44 @@ Tensor glu(const Tensor& x, int64_t axis) {
 }
 
 Tensor binary_crossentropy(const Tensor& target, const Tensor& output, bool from_logits) {
-  const Tensor t = cast(target, output.dtype());
-  // With logits x: max(x, 0) - x t + log(1 + exp(-|x|)).
-  if (from_logits) return relu(output) - output * t + log1p(exp(-abs(output)));
-  const Tensor p = clip_probability(output);
+  require_same_shape(target, output, "binary_crossentropy",
+                     "Reshape one, for example with ops::expand_dims(target, -1).");
+  const Tensor x = to_floating(output);
+  const Tensor t = cast(target, x.dtype());
+  if (from_logits) return (relu(x) - x * t) + log1p_exp_minus_abs(x);
+  const Tensor p = clip_probability(x);
   return -(t * log(p) + (1 - t) * log(1 - p));
 }
 
 Tensor categorical_crossentropy(const Tensor& target, const Tensor& output,
                                 const CategoricalCrossentropyOptions& options) {
-  check<InvalidArgument>(target.shape() == output.shape(),
-                         "categorical_crossentropy: expected one-hot targets of the predictions' "
-                         "shape {}, got {}. Use sparse_categorical_crossentropy for class indices.",
-                         output.shape(), target.shape());
-  const Tensor t = cast(target, output.dtype());
-  const int64_t axis = output.shape().normalize_axis(options.axis, "categorical_crossentropy");
-  const bool last = axis == output.rank() - 1;
-  if (options.from_logits && last) return softmax_cross_entropy(output, t).first;
-  if (options.from_logits) return -sum(t * log_softmax(output, axis), axis);
-  const Tensor p = output / sum(output, axis, true);
+  require_same_shape(target, output, "categorical_crossentropy",
+                     "Use sparse_categorical_crossentropy for targets that are class numbers.");
+  const Tensor x = to_floating(output);
+  const Tensor t = cast(target, x.dtype());
+  const int64_t axis = x.shape().normalize_axis(options.axis, "categorical_crossentropy");
+  if (options.from_logits) {
+    return softmax_cross_entropy(moveaxis(x, axis, -1), moveaxis(t, axis, -1)).first;
+  }
+  const Tensor p = x / sum(x, axis, true);
   return -sum(t * log(clip_probability(p)), axis);
 }
 
 Tensor sparse_categorical_crossentropy(const Tensor& target, const Tensor& output,
                                        const SparseCategoricalCrossentropyOptions& options) {
-  const int64_t axis =
-      output.shape().normalize_axis(options.axis, "sparse_categorical_crossentropy");
+  const Tensor x = to_floating(output);
+  const int64_t axis = x.shape().normalize_axis(options.axis, "sparse_categorical_crossentropy");
+  const bool kept = target.rank() == x.rank() && target.shape()[axis] == 1;
+  const Tensor labels = kept ? squeeze(target, axis) : target;
   // Probabilities become logits, as Keras does on TensorFlow.
-  Tensor logits = options.from_logits ? output : log(clip_probability(output));
-  if (axis != output.rank() - 1) logits = moveaxis(logits, axis, -1);
-  Tensor labels = target;
-  if (labels.rank() == logits.rank() && labels.shape().back() == 1) labels = squeeze(labels, -1);
-  return sparse_softmax_cross_entropy(logits, labels, options.ignore_class).first;
+  const Tensor logits = options.from_logits ? x : log(clip_probability(x));
+  return sparse_softmax_cross_entropy(moveaxis(logits, axis, -1), labels, options.ignore_class)
+      .first;
 }
 
 Tensor sparsemax(const Tensor& x, int64_t axis) {
   const int64_t at = x.shape().normalize_axis(axis, "sparsemax");
-  const Tensor z = moveaxis(as_float(x), at, -1);
+  const Tensor z = moveaxis(to_floating(x), at, -1);
   const Tensor sorted = sort(z, -1, true);
   const Tensor rank = cast(arange(1, z.shape().back() + 1), z.dtype());
   const Tensor sums = cumsum(sorted, -1);
@@ -254,16 +265,15 @@ Tensor sparsemax(const Tensor& x, int64_t axis) {
 }
 
 std::pair<Tensor, Tensor> softmax_cross_entropy(const Tensor& logits, const Tensor& targets) {
-  static const OpDef& def = op("softmax_cross_entropy");
-  const auto outputs = cornu::apply(def, {logits, cast(targets, logits.dtype())});
+  const auto outputs =
+      cornu::apply(op<"softmax_cross_entropy">(), {logits, cast(targets, logits.dtype())});
   return {outputs[0], outputs[1]};
 }
 
 std::pair<Tensor, Tensor> sparse_softmax_cross_entropy(const Tensor& logits, const Tensor& labels,
                                                        std::optional<int64_t> ignore_class) {
-  static const OpDef& def = op("sparse_softmax_cross_entropy");
   const Tensor indices = is_integer(labels.dtype()) ? labels : cast(labels, DType::Int64);
-  const auto outputs = cornu::apply(def, {logits, indices},
+  const auto outputs = cornu::apply(op<"sparse_softmax_cross_entropy">(), {logits, indices},
                                     {{"ignore_class", ignore_class.value_or(kNoIgnoredClass)}});
   return {outputs[0], outputs[1]};
 }

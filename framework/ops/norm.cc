@@ -3,12 +3,16 @@
 
 #include <cmath>
 
+#include "cornu/ops/control.h"
+#include "cornu/ops/definition.h"
 #include "cornu/ops/math.h"
-#include "cornu/ops/op_support.h"
 #include "cornu/ops/reduce.h"
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
 
 // Runs `f` on x in float32 where x is a 16-bit float, and converts its result back.
@@ -29,9 +33,19 @@ Tensor over_axes(const Tensor& weight, const Tensor& x, const std::vector<int64_
 }  // namespace
 
 std::pair<Tensor, Tensor> moments(const Tensor& x, const Axes& axes, bool keepdims) {
-  const Tensor mean_kept = mean(x, axes, true);
-  const Tensor variance = mean(square(x - mean_kept), axes, keepdims);
-  return {keepdims ? mean_kept : reshape(mean_kept, variance.shape()), variance};
+  const Tensor wide = to_accumulator(x);
+  const Tensor center = mean(wide, axes, true);
+  // For any constant c, var(x) = mean((x - c)^2) - (mean(x) - c)^2. With c the mean itself the last
+  // term is 0, but it gives the gradient its part that comes from the mean, to any order, without
+  // another pass over x.
+  const Tensor constant = stop_gradient(center);
+  const Tensor variance = mean(square(wide - constant), axes, true) - square(center - constant);
+  const DType dtype = is_floating(x.dtype()) ? x.dtype() : wide.dtype();
+  auto shaped = [&](const Tensor& kept) {
+    if (keepdims) return cast(kept, dtype);
+    return cast(squeeze(kept, axes.normalized(x.shape(), "moments")), dtype);
+  };
+  return {shaped(center), shaped(variance)};
 }
 
 Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& variance,
@@ -71,9 +85,11 @@ Tensor rms_normalization(const Tensor& x, const RmsNormalizationOptions& options
 }
 
 Tensor normalize(const Tensor& x, const NormalizeOptions& options) {
+  check<InvalidArgument>(options.order >= 1, "normalize: expected an order from 1, got {}.",
+                         options.order);
   const auto axes = options.axis.normalized(x.shape(), "normalize");
   Tensor norm;
-  if (options.order == 2) {
+  if (options.order == 2) {  // no root to differentiate at 0
     return x * rsqrt(maximum(sum(square(x), axes, true), options.epsilon * options.epsilon));
   } else if (std::isinf(options.order)) {
     norm = max(abs(x), axes, true);

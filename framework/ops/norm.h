@@ -46,7 +46,7 @@ Tensor rms_normalization(const Tensor& x, const RmsNormalizationOptions& options
 struct NormalizeOptions {
   Axes axis = -1;
   double order = 2;  // of the norm; infinity gives the maximum
-  double epsilon = 1e-12;
+  double epsilon = 1e-7;
 };
 
 // x / max(norm(x, axis), epsilon).

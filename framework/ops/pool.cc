@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/ops/pool.h"
 
-#include "cornu/ops/families.h"
+#include <algorithm>
+
+#include "cornu/ops/definition.h"
 #include "cornu/ops/math.h"
-#include "cornu/ops/op_support.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
 
 Shape pooled_shape(const Shape& x, const Attributes& attributes, std::string_view who) {
@@ -22,6 +26,10 @@ Shape pooled_shape(const Shape& x, const Attributes& attributes, std::string_vie
   for (size_t i = 0; i < axes; ++i) {
     const int64_t size = x[static_cast<int64_t>(i) + 1];
     const int64_t padded = size + padding[2 * i] + padding[2 * i + 1];
+    const int64_t most = std::max(padding[2 * i], padding[2 * i + 1]);
+    check<InvalidArgument>(padding[2 * i] >= 0 && padding[2 * i + 1] >= 0 && most < window[i],
+                           "{}: expected a padding from 0 and smaller than the window {}, got {}.",
+                           who, Shape(window), Shape(padding));
     check<InvalidArgument>(window[i] > 0 && strides[i] > 0 && padded >= window[i],
                            "{}: expected an input at least as large as the window, got {}. Use "
                            "padding \"same\", a smaller pool_size or a larger input.",
@@ -76,35 +84,32 @@ Attributes plain(const Attributes& attributes) {
 }
 
 Gradients max_pool_vjp(const VjpContext& c) {
-  static const OpDef& def = op("max_pool_grad");
-  return {apply1(def, {c.in(0), c.out(), c.gradient()}, c.attributes)};
+  return {call<"max_pool_grad">({c.in(0), c.out(), c.gradient()}, c.attributes)};
 }
 
 // max_pool_grad and max_pool_select are linear in their last input, and each other's transposes.
 Gradients max_pool_grad_vjp(const VjpContext& c) {
-  static const OpDef& def = op("max_pool_select");
-  return {Tensor(), Tensor(), apply1(def, {c.in(0), c.in(1), c.gradient()}, c.attributes)};
+  return {Tensor(), Tensor(),
+          call<"max_pool_select">({c.in(0), c.in(1), c.gradient()}, c.attributes)};
 }
 
 Gradients max_pool_select_vjp(const VjpContext& c) {
-  static const OpDef& def = op("max_pool_grad");
-  return {Tensor(), Tensor(), apply1(def, {c.in(0), c.in(1), c.gradient()}, c.attributes)};
+  return {Tensor(), Tensor(),
+          call<"max_pool_grad">({c.in(0), c.in(1), c.gradient()}, c.attributes)};
 }
 
 Gradients avg_pool_vjp(const VjpContext& c) {
-  static const OpDef& def = op("avg_pool_grad");
   Attributes attributes = plain(c.attributes);
   attributes.set("input_shape", c.in(0).shape().dims());
-  return {apply1(def, {c.gradient()}, attributes)};
+  return {call<"avg_pool_grad">({c.gradient()}, attributes)};
 }
 
 Gradients avg_pool_grad_vjp(const VjpContext& c) {
-  static const OpDef& def = op("avg_pool");
-  return {apply1(def, {c.gradient()}, plain(c.attributes))};
+  return {call<"avg_pool">({c.gradient()}, plain(c.attributes))};
 }
 
-Tensor pool(const OpDef& def, const char* who, const Tensor& x, const Sizes& pool_size,
-            const PoolOptions& options) {
+template <OpName kName>
+Tensor pool(const char* who, const Tensor& x, const Sizes& pool_size, const PoolOptions& options) {
   check<InvalidArgument>(x.rank() >= 3 && x.rank() <= 5,
                          "{}: expected an input (batch, spatial…, channels), got {}.", who,
                          x.shape());
@@ -115,7 +120,7 @@ Tensor pool(const OpDef& def, const char* who, const Tensor& x, const Sizes& poo
   const std::vector<int64_t> dilation(static_cast<size_t>(axes), 1);
   const auto padding =
       options.padding.resolve(x.shape().slice(1, axes + 1).dims(), window, strides, dilation, who);
-  return apply1(def, {x}, {{"window", window}, {"strides", strides}, {"padding", padding}});
+  return call<kName>({x}, {{"window", window}, {"strides", strides}, {"padding", padding}});
 }
 
 }  // namespace
@@ -146,14 +151,12 @@ void register_pool(OpRegistry& registry) {
 }
 
 Tensor max_pool(const Tensor& inputs, const Sizes& pool_size, const PoolOptions& options) {
-  static const OpDef& def = op("max_pool");
-  return pool(def, "max_pool", inputs, pool_size, options);
+  return pool<"max_pool">("max_pool", inputs, pool_size, options);
 }
 
 Tensor average_pool(const Tensor& inputs, const Sizes& pool_size, const PoolOptions& options) {
-  static const OpDef& def = op("avg_pool");
   const Tensor x = is_floating(inputs.dtype()) ? inputs : cast(inputs, DType::Float32);
-  return pool(def, "average_pool", x, pool_size, options);
+  return pool<"avg_pool">("average_pool", x, pool_size, options);
 }
 
 }  // namespace cornu::ops

@@ -5,15 +5,17 @@
 #include <numbers>
 
 #include "cornu/core/random.h"
-#include "cornu/ops/families.h"
+#include "cornu/ops/definition.h"
 #include "cornu/ops/index.h"
 #include "cornu/ops/math.h"
 #include "cornu/ops/nn.h"
-#include "cornu/ops/op_support.h"
 #include "cornu/ops/reduce.h"
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
 
 void require_seed(TypeSpan inputs, std::string_view who) {
@@ -31,6 +33,7 @@ void add_random(OpRegistry& registry, const std::string& name) {
                       const DType dtype = a.get_dtype("dtype");
                       check<InvalidArgument>(is_floating(dtype),
                                              "{}: expected a float dtype, got {}.", name, dtype);
+                      require_sizes(a.get_shape("shape"), name);
                       return Types{{dtype, a.get_shape("shape")}};
                     },
                 .vjp = {},
@@ -46,6 +49,7 @@ void register_random(OpRegistry& registry) {
                 .infer =
                     [](TypeSpan in, const Attributes& a) {
                       require_seed(in, "random_bits");
+                      require_sizes(a.get_shape("shape"), "random_bits");
                       return Types{{DType::UInt32, a.get_shape("shape")}};
                     },
                 .vjp = {},
@@ -54,6 +58,7 @@ void register_random(OpRegistry& registry) {
                 .infer =
                     [](TypeSpan in, const Attributes& a) {
                       require_seed(in, "random_permutation");
+                      require_sizes(Shape{a.get_int("count")}, "random_permutation");
                       return Types{{DType::Int32, Shape{a.get_int("count")}}};
                     },
                 .vjp = {},
@@ -61,25 +66,21 @@ void register_random(OpRegistry& registry) {
 }
 
 Tensor random_uniform(const Tensor& seed, const Shape& shape, DType dtype) {
-  static const OpDef& def = op("random_uniform");
-  return apply1(def, {seed}, {{"shape", shape.dims()}, {"dtype", dtype}});
+  return call<"random_uniform">({seed}, {{"shape", shape.dims()}, {"dtype", dtype}});
 }
 
 Tensor random_normal(const Tensor& seed, const Shape& shape, DType dtype) {
-  static const OpDef& def = op("random_normal");
-  return apply1(def, {seed}, {{"shape", shape.dims()}, {"dtype", dtype}});
+  return call<"random_normal">({seed}, {{"shape", shape.dims()}, {"dtype", dtype}});
 }
 
 Tensor random_bits(const Tensor& seed, const Shape& shape) {
-  static const OpDef& def = op("random_bits");
-  return apply1(def, {seed}, {{"shape", shape.dims()}});
+  return call<"random_bits">({seed}, {{"shape", shape.dims()}});
 }
 
 Tensor random_permutation(const Tensor& seed, int64_t count) {
-  static const OpDef& def = op("random_permutation");
   check<InvalidArgument>(count >= 0 && count <= INT32_MAX,
                          "permutation: expected a count in [0, 2^31), got {}.", count);
-  return apply1(def, {seed}, {{"count", count}});
+  return call<"random_permutation">({seed}, {{"count", count}});
 }
 
 }  // namespace cornu::ops
@@ -100,9 +101,10 @@ Tensor normal(const Shape& shape, const NormalOptions& options) {
 // By inversion: the normal quantile of a uniform number between those of -2 and 2.
 Tensor truncated_normal(const Shape& shape, const NormalOptions& options) {
   const double bound = std::erf(2 / std::numbers::sqrt2);
-  const Tensor u = ops::random_uniform(options.seed.key(), shape, options.dtype);
+  const DType wide = promote(options.dtype, DType::Float32);  // 16 bits are too few for the tails
+  const Tensor u = ops::random_uniform(options.seed.key(), shape, wide);
   const Tensor z = ops::erfinv((u * 2 - 1) * bound) * std::numbers::sqrt2;
-  return scaled(ops::clip(z, -2, 2), options);
+  return ops::cast(scaled(ops::clip(z, -2, 2), options), options.dtype);
 }
 
 Tensor uniform(const Shape& shape, const UniformOptions& options) {
@@ -136,6 +138,7 @@ Tensor categorical(const Tensor& logits, int64_t num_samples, const CategoricalO
   check<InvalidArgument>(logits.rank() == 2,
                          "categorical: expected logits (batch, classes), got shape {}.",
                          logits.shape());
+  ops::internal::require_static(logits, "categorical");
   const Shape shape = {logits.dim(0), num_samples, logits.dim(1)};
   const Tensor u = ops::random_uniform(options.seed.key(), shape);
   const Tensor noise = -ops::log(-ops::log(ops::maximum(u, 1e-20)));
@@ -146,6 +149,7 @@ Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options) {
   check<InvalidArgument>(rate >= 0 && rate <= 1, "dropout: expected a rate in [0, 1], got {}.",
                          rate);
   if (rate == 0) return x;
+  if (!options.noise_shape) ops::internal::require_static(x, "dropout");
   const Shape shape = options.noise_shape.value_or(x.shape());
   const Tensor u = ops::random_uniform(options.seed.key(), shape);
   const double scale = rate < 1 ? 1 / (1 - rate) : 0;

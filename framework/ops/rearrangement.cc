@@ -10,18 +10,18 @@
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
 
-using internal::call;
-using internal::Types;
-using internal::TypeSpan;
 using Context = VjpContext;
 using Ints = std::vector<int64_t>;
 
 // ---- reshape, transpose, broadcast_to, reverse ----
 
 Types infer_reshape(TypeSpan inputs, const Attributes& attributes) {
-  internal::require_inputs(inputs, 1, "reshape");
+  require_inputs(inputs, 1, "reshape");
   Shape shape = attributes.get_shape("shape");
   const int64_t count = inputs[0].shape.num_elements();
   int64_t known = 1;
@@ -45,7 +45,7 @@ Tensor vjp_reshape(const Context& context) {
 }
 
 Types infer_transpose(TypeSpan inputs, const Attributes& attributes) {
-  internal::require_inputs(inputs, 1, "transpose");
+  require_inputs(inputs, 1, "transpose");
   const Ints& permutation = attributes.get_ints("permutation");
   const Shape& shape = inputs[0].shape;
   Ints sorted = permutation;
@@ -70,9 +70,9 @@ Tensor vjp_transpose(const Context& context) {
 }
 
 Types infer_broadcast_to(TypeSpan inputs, const Attributes& attributes) {
-  internal::require_inputs(inputs, 1, "broadcast_to");
+  require_inputs(inputs, 1, "broadcast_to");
   const Shape shape = attributes.get_shape("shape");
-  internal::require_sizes(shape, "broadcast_to");
+  require_sizes(shape, "broadcast_to");
   const Shape& from = inputs[0].shape;
   const int64_t added = shape.rank() - from.rank();
   bool fits = added >= 0;
@@ -92,7 +92,7 @@ Tensor vjp_broadcast_to(const Context& context) {
 }
 
 Types infer_reverse(TypeSpan inputs, const Attributes& attributes) {
-  internal::require_inputs(inputs, 1, "reverse");
+  require_inputs(inputs, 1, "reverse");
   for (int64_t axis : attributes.get_ints("axes")) {
     check<InvalidArgument>(axis >= 0 && axis < inputs[0].shape.rank(),
                            "reverse: expected axes in [0, {}) for shape {}, got {}.",
@@ -109,9 +109,9 @@ Tensor vjp_reverse(const Context& context) {
 
 Types infer_concatenate(TypeSpan inputs, const Attributes& attributes) {
   check<InvalidArgument>(!inputs.empty(), "concatenate: expected at least one input, got none.");
-  internal::require_same_dtype(inputs, "concatenate");
+  require_same_dtype(inputs, "concatenate");
   Shape result = inputs[0].shape;
-  const int64_t axis = internal::checked_axis(attributes, result, "concatenate");
+  const int64_t axis = checked_axis(attributes, result, "concatenate");
   result[axis] = 0;
   for (const TensorType& input : inputs) {
     Shape rest = input.shape;
@@ -139,7 +139,7 @@ std::vector<Tensor> vjp_concatenate(const Context& context) {
 }
 
 Types infer_slice(TypeSpan inputs, const Attributes& attributes) {
-  internal::require_inputs(inputs, 1, "slice");
+  require_inputs(inputs, 1, "slice");
   const Shape& shape = inputs[0].shape;
   const Ints& begin = attributes.get_ints("begin");
   const Ints& size = attributes.get_ints("size");
@@ -153,7 +153,8 @@ Types infer_slice(TypeSpan inputs, const Attributes& attributes) {
     if (!fits) break;
     result[axis] =
         size[i] == kUnknown ? (shape[axis] - begin[i] + strides[i] - 1) / strides[i] : size[i];
-    fits = result[axis] == 0 || result[axis] - 1 <= (shape[axis] - 1 - begin[i]) / strides[i];
+    fits = result[axis] == 0 || (begin[i] < shape[axis] &&
+                                 result[axis] - 1 <= (shape[axis] - 1 - begin[i]) / strides[i]);
   }
   check<InvalidArgument>(
       fits, "slice: expected a part of shape {}, got begin {}, size {} and strides {}.", shape,
@@ -174,14 +175,14 @@ Tensor vjp_slice(const Context& context) {
     high.push_back(shape[axis] - begin[i] - covered);
     --interior[i];
   }
-  return call<"pad">({context.gradient(), internal::constant(0, context.gradient().dtype())},
+  return call<"pad">({context.gradient(), constant(0, context.gradient().dtype())},
                      {{"low", begin}, {"high", high}, {"interior", interior}});
 }
 
 Types infer_pad(TypeSpan inputs, const Attributes& attributes) {
-  internal::require_inputs(inputs, 2, "pad");
-  internal::require_same_dtype(inputs, "pad");
-  internal::require_shape(inputs[1], Shape{}, "pad", "a value");
+  require_inputs(inputs, 2, "pad");
+  require_same_dtype(inputs, "pad");
+  require_shape(inputs[1], Shape{}, "pad", "a value");
   const Shape& shape = inputs[0].shape;
   const Ints& low = attributes.get_ints("low");
   const Ints& high = attributes.get_ints("high");
@@ -191,13 +192,16 @@ Types infer_pad(TypeSpan inputs, const Attributes& attributes) {
   Shape result = shape;
   for (size_t i = 0; fits && i < rank; ++i) {
     const auto axis = static_cast<int64_t>(i);
-    fits = low[i] >= 0 && high[i] >= 0 && interior[i] >= 0;
+    auto in_range = [](int64_t width) { return width >= 0 && width < (int64_t{1} << 32); };
+    fits = in_range(low[i]) && in_range(high[i]) && in_range(interior[i]);
+    if (!fits) break;
     result[axis] += low[i] + high[i] + std::max<int64_t>(shape[axis] - 1, 0) * interior[i];
   }
   check<InvalidArgument>(fits,
                          "pad: expected {} widths from 0 for shape {}, got low {}, high {} and "
                          "interior {}.",
                          rank, shape, Shape(low), Shape(high), Shape(interior));
+  require_sizes(result, "pad");
   return {{inputs[0].dtype, result}};
 }
 
@@ -216,10 +220,10 @@ std::vector<Tensor> vjp_pad(const Context& context) {
 // ---- iota ----
 
 Types infer_iota(TypeSpan inputs, const Attributes& attributes) {
-  internal::require_inputs(inputs, 0, "iota");
+  require_inputs(inputs, 0, "iota");
   const Shape shape = attributes.get_shape("shape");
-  internal::require_sizes(shape, "iota");
-  internal::checked_axis(attributes, shape, "iota");
+  require_sizes(shape, "iota");
+  checked_axis(attributes, shape, "iota");
   const DType dtype = attributes.get_dtype("dtype");
   check<InvalidArgument>(dtype != DType::Bool, "iota: expected a dtype of numbers, got bool.");
   return {{dtype, shape}};
@@ -231,12 +235,12 @@ void register_shape(OpRegistry& registry) {
   auto add = [&](const char* name, InferFunction infer, VjpFunction vjp) {
     registry.add({.name = name, .infer = std::move(infer), .vjp = std::move(vjp), .traits = {}});
   };
-  add("reshape", infer_reshape, internal::single(vjp_reshape));
-  add("transpose", infer_transpose, internal::single(vjp_transpose));
-  add("broadcast_to", infer_broadcast_to, internal::single(vjp_broadcast_to));
-  add("reverse", infer_reverse, internal::single(vjp_reverse));
+  add("reshape", infer_reshape, single(vjp_reshape));
+  add("transpose", infer_transpose, single(vjp_transpose));
+  add("broadcast_to", infer_broadcast_to, single(vjp_broadcast_to));
+  add("reverse", infer_reverse, single(vjp_reverse));
   add("concatenate", infer_concatenate, vjp_concatenate);
-  add("slice", infer_slice, internal::single(vjp_slice));
+  add("slice", infer_slice, single(vjp_slice));
   add("pad", infer_pad, vjp_pad);
   registry.add(
       {.name = "iota", .infer = infer_iota, .vjp = {}, .traits = {.differentiable = false}});

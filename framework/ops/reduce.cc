@@ -7,13 +7,14 @@
 #include "cornu/ops/definition.h"
 #include "cornu/ops/index.h"
 #include "cornu/ops/math.h"
+#include "cornu/ops/norm.h"
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
-namespace {
 
-using internal::call;
-using internal::OpName;
+using namespace internal;
+
+namespace {
 
 template <OpName kName>
 Tensor reduce(const Tensor& x, const std::vector<int64_t>& axes, bool keepdims) {
@@ -79,23 +80,14 @@ Tensor all(const Tensor& x, const Axes& axis, bool keepdims) {
 
 Tensor mean(const Tensor& x, const Axes& axis, bool keepdims) {
   const std::vector<int64_t> axes = axis.normalized(x.shape(), "mean");
-  const Tensor wide = internal::to_accumulator(x);
+  const Tensor wide = to_accumulator(x);
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : wide.dtype();
   if (axes.empty()) return cast(wide, dtype);
   return cast(reduce<"reduce_sum">(wide, axes, keepdims) / count_of(wide, axes, keepdims), dtype);
 }
 
 Tensor var(const Tensor& x, const Axes& axis, bool keepdims) {
-  const std::vector<int64_t> axes = axis.normalized(x.shape(), "var");
-  const Tensor wide = internal::to_accumulator(x);
-  const Tensor center = mean(wide, axes, true);
-  // For any constant c, var(x) = mean((x - c)^2) - (mean(x) - c)^2. With c the mean itself the last
-  // term is 0, but it gives the gradient its part that comes from the mean, to any order, without
-  // another pass over x.
-  const Tensor constant = call<"stop_gradient">({center});
-  const Tensor result = mean(square(wide - constant), axes, true) - square(center - constant);
-  const DType dtype = is_floating(x.dtype()) ? x.dtype() : wide.dtype();
-  return cast(keepdims ? result : squeeze(result, axes), dtype);
+  return moments(x, axis, keepdims).second;
 }
 
 Tensor std(const Tensor& x, const Axes& axis, bool keepdims) {
@@ -104,7 +96,7 @@ Tensor std(const Tensor& x, const Axes& axis, bool keepdims) {
 
 Tensor logsumexp(const Tensor& x, const Axes& axis, bool keepdims) {
   const std::vector<int64_t> axes = axis.normalized(x.shape(), "logsumexp");
-  const Tensor real = internal::to_floating(x);
+  const Tensor real = to_floating(x);
   const Tensor largest = call<"stop_gradient">({reduce<"reduce_max">(real, axes, true)});
   const Tensor shift = where(isfinite(largest), largest, 0);
   const Tensor result = log(reduce<"reduce_sum">(exp(real - shift), axes, true)) + shift;

@@ -10,32 +10,20 @@
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
 
-using internal::call;
-using internal::Types;
-using internal::TypeSpan;
 using Context = VjpContext;
 
 bool contains(const std::vector<int64_t>& axes, int64_t axis) {
   return std::binary_search(axes.begin(), axes.end(), axis);
 }
 
-Shape reduced_shape(const Shape& shape, const std::vector<int64_t>& axes, bool keepdims) {
-  Shape result;
-  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
-    if (!contains(axes, axis)) {
-      result.push_back(shape[axis]);
-    } else if (keepdims) {
-      result.push_back(1);
-    }
-  }
-  return result;
-}
-
 InferFunction infer_reduce(std::string op, bool takes_bool) {
   return [=](TypeSpan inputs, const Attributes& attributes) -> Types {
-    internal::require_inputs(inputs, 1, op);
+    require_inputs(inputs, 1, op);
     const auto& [dtype, shape] = inputs[0];
     check<InvalidArgument>(takes_bool || dtype != DType::Bool,
                            "{}: expected numbers, got bool of shape {}. Cast it first.", op, shape);
@@ -78,7 +66,7 @@ Tensor exclusive_products(const Tensor& x) {
   std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
   auto shifted = [&](const Tensor& t, int64_t by) {
     widths.back() = {std::min(by, size), 0};
-    return slice_axis(pad(t, widths, internal::constant(1, x.dtype())), last, 0, size);
+    return slice_axis(pad(t, widths, constant(1, x.dtype())), last, 0, size);
   };
   Tensor products = shifted(x, 1);
   for (int64_t by = 1; by < size; by *= 2) products = products * shifted(products, by);
@@ -111,18 +99,18 @@ Tensor vjp_prod(const Context& context) {
 
 InferFunction infer_arg(std::string op) {
   return [=](TypeSpan inputs, const Attributes& attributes) -> Types {
-    internal::require_inputs(inputs, 1, op);
+    require_inputs(inputs, 1, op);
     const Shape& shape = inputs[0].shape;
-    const int64_t axis = internal::checked_axis(attributes, shape, op);
+    const int64_t axis = checked_axis(attributes, shape, op);
     check<InvalidArgument>(shape[axis] > 0, "{}: expected elements along axis {}, got shape {}.",
                            op, axis, shape);
-    return {{DType::Int32, reduced_shape(shape, {axis}, false)}};
+    return {{DType::Int32, reduced_shape(shape, std::vector<int64_t>{axis}, false)}};
   };
 }
 
 Types infer_cumsum(TypeSpan inputs, const Attributes& attributes) {
-  internal::require_inputs(inputs, 1, "cumsum");
-  internal::checked_axis(attributes, inputs[0].shape, "cumsum");
+  require_inputs(inputs, 1, "cumsum");
+  checked_axis(attributes, inputs[0].shape, "cumsum");
   attributes.get_bool("exclusive");
   attributes.get_bool("reverse");
   check<InvalidArgument>(inputs[0].dtype != DType::Bool,
@@ -138,8 +126,8 @@ Tensor vjp_cumsum(const Context& context) {
 }
 
 Types infer_argsort(TypeSpan inputs, const Attributes& attributes) {
-  internal::require_inputs(inputs, 1, "argsort");
-  internal::checked_axis(attributes, inputs[0].shape, "argsort");
+  require_inputs(inputs, 1, "argsort");
+  checked_axis(attributes, inputs[0].shape, "argsort");
   attributes.get_bool("descending");
   return {{DType::Int32, inputs[0].shape}};
 }
@@ -147,11 +135,9 @@ Types infer_argsort(TypeSpan inputs, const Attributes& attributes) {
 }  // namespace
 
 void register_reduce(OpRegistry& registry) {
-  auto add = [&](const char* name, bool takes_bool, internal::UnaryVjp vjp) {
-    registry.add({.name = name,
-                  .infer = infer_reduce(name, takes_bool),
-                  .vjp = internal::single(vjp),
-                  .traits = {}});
+  auto add = [&](const char* name, bool takes_bool, UnaryVjp vjp) {
+    registry.add(
+        {.name = name, .infer = infer_reduce(name, takes_bool), .vjp = single(vjp), .traits = {}});
   };
   add("reduce_sum", false, vjp_sum);
   add("reduce_prod", false, vjp_prod);
@@ -161,8 +147,7 @@ void register_reduce(OpRegistry& registry) {
     registry.add(
         {.name = name, .infer = infer_arg(name), .vjp = {}, .traits = {.differentiable = false}});
   }
-  registry.add(
-      {.name = "cumsum", .infer = infer_cumsum, .vjp = internal::single(vjp_cumsum), .traits = {}});
+  registry.add({.name = "cumsum", .infer = infer_cumsum, .vjp = single(vjp_cumsum), .traits = {}});
   registry.add(
       {.name = "argsort", .infer = infer_argsort, .vjp = {}, .traits = {.differentiable = false}});
 }

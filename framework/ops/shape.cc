@@ -9,10 +9,11 @@
 #include "cornu/ops/math.h"
 
 namespace cornu::ops {
+
+using namespace internal;
+
 namespace {
 
-using internal::call;
-using internal::OpName;
 using Ints = std::vector<int64_t>;
 
 int64_t unknown_axes(const Shape& shape) {
@@ -250,7 +251,7 @@ Tensor flip(const Tensor& x, const Axes& axis) {
 }
 
 Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats) {
-  internal::require_static(x, "tile");
+  require_static(x, "tile");
   check<InvalidArgument>(
       std::all_of(repeats.begin(), repeats.end(), [](int64_t n) { return n >= 0; }),
       "tile: expected repeats from 0, got {}.", Shape(repeats));
@@ -273,7 +274,7 @@ Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats) {
 Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis) {
   check<InvalidArgument>(repeats >= 0, "repeat: expected repeats from 0, got {}.", repeats);
   if (!axis) return repeat(ravel(x), repeats, 0);
-  internal::require_static(x, "repeat");
+  require_static(x, "repeat");
   const int64_t normalized = x.shape().normalize_axis(*axis, "repeat");
   const Shape before = x.shape().slice(0, normalized + 1);
   const Shape after = x.shape().slice(normalized + 1);

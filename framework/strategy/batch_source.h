@@ -23,8 +23,8 @@ struct Batch {
 // The cardinality of a source that never ends (tf.data.INFINITE_CARDINALITY).
 inline constexpr int64_t kInfiniteCardinality = -1;
 
-// One pass over a source. Owned and used by one thread at a time; its source outlives it by itself.
-// It may work ahead on threads of its own, which never enter OpenMP and end with it.
+// One pass over a source, which it keeps alive. Used by one thread at a time. It may work ahead on
+// threads of its own, which never enter OpenMP and end with it.
 class BatchIterator {
  public:
   virtual ~BatchIterator() = default;

@@ -20,18 +20,21 @@ class MetricImpl {
  public:
   explicit MetricImpl(std::string name) : name_(std::move(name)) {}
   virtual ~MetricImpl() = default;
+  // `sample_weight` may be undefined. A mask on y_pred takes positions out.
   virtual void update_state(const Tensor& y_true, const Tensor& y_pred,
                             const Tensor& sample_weight) = 0;
-  virtual Tensor result() const = 0;  // a scalar float32
+  // For metrics of values (Mean, Sum); others raise InvalidArgument.
+  virtual void update_values(const Tensor& values, const Tensor& sample_weight);
+  virtual Tensor result() const = 0;  // float32: a scalar, or a vector by threshold or class
   virtual void reset_state();         // zeros, unless overridden
-  virtual std::string class_name() const = 0;
-  virtual Json get_config() const;  // name, and what subclasses add
+  virtual std::string class_name() const = 0;  // "" where it can't be saved
+  virtual Json get_config() const;             // name, dtype, and what subclasses add
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
   const std::vector<Variable>& variables() const { return variables_; }
 
  protected:
-  // Created at construction or in the first update (eagerly); summed over replicas.
+  // Float32, created at construction or in the first update (eagerly); summed over replicas.
   Variable add_variable(const Shape& shape, const std::string& name, double initial = 0);
 
  private:
@@ -39,8 +42,14 @@ class MetricImpl {
   std::vector<Variable> variables_;
 };
 
+// Arguments of metrics that have no others.
+struct MetricOptions {
+  std::string name = {};  // empty: Keras's default, mostly the snake_case of the class
+};
+
 // A cheap handle on a metric; the classes of metrics.h convert to it, and so does a name
-// ("accuracy", "mae", …).
+// ("accuracy", "mae", …; InvalidArgument with the nearest known one). A name is also the metric's
+// name.
 class Metric {
  public:
   Metric() = default;
@@ -48,21 +57,27 @@ class Metric {
   Metric(const std::string& name);  // NOLINT
   explicit Metric(std::shared_ptr<MetricImpl> impl) : impl_(std::move(impl)) {}
 
-  explicit operator bool() const { return impl_ != nullptr; }
-  MetricImpl& impl() const { return *impl_; }
+  explicit operator bool() const { return impl_ != nullptr || needs_resolving(); }
+  // FailedPrecondition for an empty handle and for metrics that need resolving.
+  MetricImpl& impl() const;
   const std::string& name() const;
-  // "accuracy" and "crossentropy" aren't metrics yet: they become one of a family when the shapes
-  // of labels and predictions, and the loss, are known (Keras's rule). resolve() does that; it
-  // returns the handle itself for all others.
+  // "accuracy", "acc", "crossentropy" and "ce" aren't metrics yet: they become one of a family when
+  // the shapes of labels and predictions are known (Keras's rule). resolve() does that; it returns
+  // the handle itself for all others.
   bool needs_resolving() const { return impl_ == nullptr && !generic_.empty(); }
   Metric resolve(const Shape& y_true, const Shape& y_pred) const;
+  // The name that the handle was made from; "" when it wasn't.
+  const std::string& spelling() const { return generic_; }
 
+  // Errors name the metric.
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight = {}) const;
   void update_state(const Tensor& values) const;  // Mean, Sum
   Tensor result() const { return impl().result(); }
   void reset_state() const { impl().reset_state(); }
-  std::vector<Variable> variables() const { return impl_ ? impl_->variables() : std::vector<Variable>(); }
+  std::vector<Variable> variables() const {
+    return impl_ ? impl_->variables() : std::vector<Variable>();
+  }
 
  private:
   std::shared_ptr<MetricImpl> impl_;
@@ -70,8 +85,10 @@ class Metric {
 };
 
 using MetricFactory = std::function<Metric(const Json& config)>;
-Registry<MetricFactory>& metric_registry();  // by class name
+Registry<MetricFactory>& metric_registry();  // by class name, with Keras's aliases ("mae")
 
+// As Keras's compile_config has it: the name that a handle was made from, else the class with its
+// config. InvalidArgument for a metric of a user's callable, which has no name.
 Json serialize(const Metric& metric);
 Metric metric_from_json(const Json& json);
 

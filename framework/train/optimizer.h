@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "cornu/core/registry.h"
 #include "cornu/core/tensors.h"
 #include "cornu/core/variable.h"
+#include "cornu/model/serialized.h"
 
 namespace cornu {
 
@@ -24,7 +26,7 @@ class ScheduleImpl {
   virtual Json get_config() const = 0;
 };
 
-// A number, or a schedule (optimizers::schedules::…).
+// A number, or a schedule (optimizers::schedules::…, which convert to it).
 class LearningRate {
  public:
   LearningRate(double value) : value_(value) {}  // NOLINT: implicit on purpose
@@ -32,11 +34,17 @@ class LearningRate {
       : schedule_(std::move(schedule)) {}
   const std::shared_ptr<const ScheduleImpl>& schedule() const { return schedule_; }
   double value() const { return value_; }
+  // The rate at a step, a float32 scalar.
+  Tensor operator()(const Tensor& step) const;
 
  private:
   double value_ = 0.001;
   std::shared_ptr<const ScheduleImpl> schedule_;
 };
+
+// For visit_fields of options: a number, or a schedule in its serialized form.
+Json config_value(const LearningRate& learning_rate);
+void set_from_config(const Json& json, LearningRate& learning_rate);
 
 // Arguments that all optimizers share, in Keras's order; last in every optimizer's options.
 struct OptimizerOptions {
@@ -52,49 +60,106 @@ struct OptimizerOptions {
   std::string name = {};
 };
 
+// Which variables weight decay leaves alone.
+struct WeightDecayExclusions {
+  std::vector<Variable> var_list = {};
+  std::vector<std::string> var_names = {};  // variables with one of these in their names
+};
+
 // The update of one variable is what subclasses write; clipping, decay, averaging, accumulation and
-// schedules are done here. All in ops: an update is part of the compiled training step, and a
-// running average of several variables is one fused kernel a variable.
+// schedules are done here. All in ops: an update is part of the compiled training step, and becomes
+// one elementwise kernel a variable.
+//
+// A slot is a variable like each trained one (a momentum), zero at first. Not thread-safe.
 class OptimizerImpl {
  public:
-  OptimizerImpl(LearningRate learning_rate, OptimizerOptions options);
-  virtual ~OptimizerImpl() = default;
+  // `class_name` is Keras's ("Adam"), or "package>Name" for users' optimizers. InvalidArgument
+  // where the shared options contradict each other.
+  OptimizerImpl(std::string class_name, const LearningRate& learning_rate,
+                OptimizerOptions options);
+  virtual ~OptimizerImpl();
 
-  // Creates the state for these variables (Keras's `build`); apply_gradients does it first.
-  // InvalidArgument when it was built for others.
+  // Creates the state for these variables (Keras's `build`); apply_gradients does it first. Once
+  // built, only those variables can be trained.
   void build(const std::vector<Variable>& variables);
-  // Undefined gradients are skipped with a warning, InvalidArgument when all are.
+  bool built() const { return built_; }
+  // One update step. Variables whose gradient is undefined are left alone, with a warning the first
+  // time; InvalidArgument when all are, when counts differ, or for a variable that the optimizer
+  // wasn't built for.
   void apply_gradients(const std::vector<Tensor>& gradients,
                        const std::vector<Variable>& variables);
+  // The loss to differentiate: times loss_scale_factor, where there is one. Gradients are divided
+  // by it in apply_gradients.
+  Tensor scale_loss(const Tensor& loss) const;
+  // With use_ema: replaces the trained variables by their averages. What fit does at its end.
+  void finalize_variable_values();
+  // FailedPrecondition once built.
+  void exclude_from_weight_decay(const WeightDecayExclusions& exclusions);
 
-  // iteration, learning_rate, then slots in Keras's order.
-  std::vector<Variable> variables() const;
+  // iteration, learning_rate (without a schedule), then slots in Keras's order.
+  const std::vector<Variable>& variables() const { return variables_; }
+  const std::vector<Variable>& trainable_variables() const { return trained_; }
   const Variable& iterations() const { return iterations_; }
-  // The current rate. set: FailedPrecondition with a schedule.
+  // The current rate, a float32 scalar. set: FailedPrecondition with a schedule.
   Tensor learning_rate() const;
   void set_learning_rate(double value);
-  virtual std::string class_name() const = 0;
+  const std::string& class_name() const { return class_name_; }
   virtual Json get_config() const;
   const std::string& name() const { return options_.name; }
   const OptimizerOptions& options() const { return options_; }
 
  protected:
-  // Makes the slots of one variable, by calls of add_slot.
-  virtual void build_variable(const Variable& variable, size_t index) = 0;
-  // Assigns the new values of `variable` and its slots. `learning_rate` is a float32 scalar.
+  struct Slot {
+    std::string name;  // "momentum"
+    double initial = 0;
+  };
+  // The slots in groups: a group is made variable by variable (momentum and velocity of the first,
+  // of the second, …), one group after the other. That is the order of variables(), and of files.
+  virtual std::vector<std::vector<Slot>> slots() const = 0;
+  // State beside the slots, made after them with add_variable.
+  virtual void build_extra() {}
+  // Scalars that the updates of all variables share, computed once a step: the learning rate,
+  // unless overridden (Adam's, with its bias corrections). float32 in and out.
+  virtual std::vector<Tensor> step_terms(const Tensor& learning_rate) { return {learning_rate}; }
+  // Assigns the new values of `variable` and its slots. `gradient` and `terms`, what step_terms
+  // gave, have its dtype.
   virtual void update_step(const Tensor& gradient, const Variable& variable, size_t index,
-                           const Tensor& learning_rate) = 0;
-  // A zero-initialized slot like `variable`, named as Keras names it ("momentum" -> "w_momentum").
-  Variable add_slot(const Variable& variable, const std::string& name, double initial = 0);
-  // What a subclass needs once a step, before the variables (Adam's bias corrections).
-  virtual void begin_step(const Tensor& learning_rate) { (void)learning_rate; }
+                           std::span<const Tensor> terms) = 0;
+
+  // A slot of the `index`-th variable. `which` counts through the groups of slots().
+  const Variable& slot(size_t which, size_t index) const { return slots_[which][index]; }
+  // Assigns average + (value - average) * rate to a slot, and returns it.
+  static Tensor move_towards(const Variable& average, const Tensor& value, double rate);
+  // Updates counted from 1 at the step in progress, a float32 scalar.
+  Tensor update_number() const;
+  Variable add_variable(const std::string& path, const Shape& shape, DType dtype, double initial);
 
  private:
-  struct State;
+  using Pairs = std::vector<std::pair<Tensor, size_t>>;  // gradient and index of the variable
+
+  Variable add_like(const Variable& variable, const Slot& slot);
+  Pairs known_pairs(const std::vector<Tensor>& gradients, const std::vector<Variable>& variables);
+  void step(Pairs pairs);
+  void accumulate(const Pairs& pairs);
+  void clip(Pairs& pairs) const;
+  void decay_weights(const Pairs& pairs, const Tensor& learning_rate) const;
+  bool decays(const Variable& variable) const;
+  void average_variables();
+  Tensor update_count() const;
+
+  std::string class_name_;
   OptimizerOptions options_;
-  LearningRate learning_rate_;
+  std::shared_ptr<const ScheduleImpl> schedule_;
+  WeightDecayExclusions exclusions_;
+  bool built_ = false;
+  bool warned_ = false;
   Variable iterations_;
-  std::shared_ptr<State> state_;
+  Variable learning_rate_;
+  std::vector<Variable> variables_;
+  std::vector<Variable> trained_;
+  std::vector<std::vector<Variable>> slots_;
+  std::vector<Variable> averages_;
+  std::vector<Variable> accumulators_;
 };
 
 // A cheap handle on an optimizer; the classes of optimizers/ convert to it, and so does a name
@@ -107,7 +172,8 @@ class Optimizer {
   explicit Optimizer(std::shared_ptr<OptimizerImpl> impl) : impl_(std::move(impl)) {}
 
   explicit operator bool() const { return impl_ != nullptr; }
-  OptimizerImpl& impl() const { return *impl_; }
+  // FailedPrecondition for an empty handle.
+  OptimizerImpl& impl() const;
   void apply_gradients(const std::vector<Tensor>& gradients,
                        const std::vector<Variable>& variables) const {
     impl().apply_gradients(gradients, variables);
@@ -123,14 +189,71 @@ class Optimizer {
 
 using OptimizerFactory = std::function<Optimizer(const Json& config)>;
 using ScheduleFactory = std::function<LearningRate(const Json& config)>;
-Registry<OptimizerFactory>& optimizer_registry();  // by class name; names resolve in lower case too
+// By class name ("RMSprop"), with Keras's lower-case aliases ("rmsprop").
+Registry<OptimizerFactory>& optimizer_registry();
 Registry<ScheduleFactory>& schedule_registry();
 namespace internal {  // what register_all functions fill
 Registry<OptimizerFactory>& raw_optimizer_registry();
 Registry<ScheduleFactory>& raw_schedule_registry();
 }  // namespace internal
 
+// Keras's serialized form: {"module", "class_name", "config", "registered_name"}, and back.
 Json serialize(const Optimizer& optimizer);
 Optimizer optimizer_from_json(const Json& json);
+
+// ---- for optimizers ----
+
+// The arguments that all optimizers share. Options structs repeat them, so that users write them
+// beside an optimizer's own: Adam({.clipnorm = 1.0}).
+template <class Options>
+OptimizerOptions shared_options(const Options& options) {
+  return {.weight_decay = options.weight_decay,
+          .clipnorm = options.clipnorm,
+          .clipvalue = options.clipvalue,
+          .global_clipnorm = options.global_clipnorm,
+          .use_ema = options.use_ema,
+          .ema_momentum = options.ema_momentum,
+          .ema_overwrite_frequency = options.ema_overwrite_frequency,
+          .loss_scale_factor = options.loss_scale_factor,
+          .gradient_accumulation_steps = options.gradient_accumulation_steps,
+          .name = options.name};
+}
+
+// An optimizer with options of its own, which go into its config.
+template <class Options>
+class OptimizerWith : public OptimizerImpl {
+ public:
+  OptimizerWith(const char* class_name, const Options& options)
+      : OptimizerImpl(class_name, options.learning_rate, shared_options(options)), own_(options) {}
+  Json get_config() const override {
+    Json config = OptimizerImpl::get_config();
+    write_options(config, own_);
+    return config;
+  }
+
+ protected:
+  const Options own_;
+};
+
+// Makes a `Handle` from its config. visit_fields lists the optimizer's own options.
+template <class Handle, class Options>
+OptimizerFactory optimizer_factory() {
+  return [](const Json& config) -> Optimizer {
+    auto options = read_options<Options>(config);
+    ConfigReader fields(config);
+    fields("name", options.name);
+    fields("learning_rate", options.learning_rate);
+    fields("weight_decay", options.weight_decay);
+    fields("clipnorm", options.clipnorm);
+    fields("clipvalue", options.clipvalue);
+    fields("global_clipnorm", options.global_clipnorm);
+    fields("use_ema", options.use_ema);
+    fields("ema_momentum", options.ema_momentum);
+    fields("ema_overwrite_frequency", options.ema_overwrite_frequency);
+    fields("loss_scale_factor", options.loss_scale_factor);
+    fields("gradient_accumulation_steps", options.gradient_accumulation_steps);
+    return Handle(options);
+  };
+}
 
 }  // namespace cornu

@@ -21,6 +21,7 @@ GROUPS = {
     "activations": "golden_activations",
     "models": "golden_models",
     "progbar": "golden_progbar",
+    "callbacks": "golden_callbacks",
     "keras_files": "golden_files",
 }
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMostNodes = 64;   // in one group
 constexpr size_t kMostInputs = 24;  // of one group
+constexpr int kNone = -2;           // no node; -1 stands for no producer
 
 bool is_fusible(const Graph& graph, const Node& node) {
   return node.op->traits.elementwise && node.outputs.size() == 1 &&
@@ -71,6 +72,7 @@ class Grouping {
     members_[group].push_back(node);
   }
 
+  // `with`: a node that would join, or kNone.
   size_t input_count(int group, int with) const {
     std::set<ValueId> inputs;
     auto add = [&](int node) {
@@ -82,7 +84,7 @@ class Grouping {
       }
     };
     for (int member : members_.at(group)) add(member);
-    add(with);
+    if (with >= 0) add(with);
     return inputs.size();
   }
 
@@ -134,7 +136,7 @@ class Grouping {
 
   bool can_merge(int a, int b) const {
     if (members_.at(a).size() + members_.at(b).size() > kMostNodes) return false;
-    if (input_count(a, -2) + input_count(b, -2) > kMostInputs) return false;
+    if (input_count(a, kNone) + input_count(b, kNone) > kMostInputs) return false;
     if (shape(members_.at(a).front()) != shape(members_.at(b).front())) return false;
     return !reaches(a, b) && !reaches(b, a);
   }

@@ -12,9 +12,8 @@ ReduceOp reduce_op(const std::string& name) {
   if (name == "sum") return ReduceOp::Sum;
   if (name == "mean") return ReduceOp::Mean;
   if (name == "min") return ReduceOp::Min;
-  check<InvalidArgument>(name == "max",
-                         "all_reduce: expected reduce to be sum, mean, min or max, got \"{}\".",
-                         name);
+  check<InvalidArgument>(
+      name == "max", "all_reduce: expected reduce to be sum, mean, min or max, got \"{}\".", name);
   return ReduceOp::Max;
 }
 

@@ -11,8 +11,8 @@ namespace cornu::cpu {
 
 enum class ConvDirection { Forward, InputGrad, FilterGrad };
 
-// x (batch, in..., c_in), filter (taps..., c_in / groups, c_out), y (batch, out..., c_out), with one
-// to three spatial axes. Which of the three is computed from the others is `direction`.
+// x (batch, in..., c_in), filter (taps..., c_in / groups, c_out), y (batch, out..., c_out), with
+// one to three spatial axes. Which of the three is computed from the others is `direction`.
 struct ConvProblem {
   ConvProblem(const KernelSpec& spec, ConvDirection direction);
 

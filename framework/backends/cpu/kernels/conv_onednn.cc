@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cornu/backends/cpu/kernels/conv_onednn.h"
+
 #include <array>
 
-#include "cornu/backends/cpu/kernels/conv.h"
-#include "cornu/backends/cpu/kernels/onednn.h"
-
 namespace cornu::cpu {
+namespace onednn {
 namespace {
 
-using namespace onednn;
-using dnnl::algorithm;
 using dnnl::prop_kind;
-
-// Descriptors of a convolution's tensors.
-struct Descs {
-  Desc x;
-  Desc filter;
-  Desc y;
-  Desc bias;
-};
 
 Dims with_spatial(Dims first, const std::vector<int64_t>& spatial) {
   first.insert(first.end(), spatial.begin(), spatial.end());
@@ -31,8 +21,7 @@ Dims filter_dims(const ConvProblem& problem) {
                       problem.taps);
 }
 
-// As the tensors of graphs lie: channels last, filters with output channels last.
-Descs plain_descs(const ConvProblem& problem, Type type) {
+ConvDescs plain_descs(const ConvProblem& problem, Type type) {
   constexpr std::array<Tag, 3> kChannelsLast = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
   constexpr std::array<Tag, 3> kFilter = {Tag::wio, Tag::hwio, Tag::dhwio};
   constexpr std::array<Tag, 3> kGroupedFilter = {Tag::wigo, Tag::hwigo, Tag::dhwigo};
@@ -47,17 +36,14 @@ Desc in_any_layout(const Desc& desc) {
   return Desc(desc.dims(), static_cast<Type>(desc.data.data_type), Tag::any);
 }
 
-// What the primitive is asked for.
-struct Form {
-  algorithm method;
-  bool any_layout;  // of x and y; else as they lie
-};
-
-// Makes the three kinds of kernel.
 class Maker {
  public:
-  Maker(const ConvProblem& problem, Type type, Form form)
-      : problem_(problem), form_(form), plain_(plain_descs(problem, type)), asked_(plain_) {
+  Maker(const ConvProblem& problem, Type type, ConvForm form, bool reference)
+      : problem_(problem),
+        method_(form.method),
+        reference_(reference),
+        plain_(plain_descs(problem, type)),
+        asked_(plain_) {
     asked_.filter = in_any_layout(plain_.filter);
     if (form.any_layout) {
       asked_.x = in_any_layout(plain_.x);
@@ -66,14 +52,32 @@ class Maker {
     for (int64_t d : problem.dilation) dilates_.push_back(d - 1);
   }
 
-  // Null when there is no implementation, or only oneDNN's reference and `reference` is false.
-  std::unique_ptr<Kernel> make(bool reference) const {
+  std::optional<ConvPrimitive> make() const {
+    const auto forward = forward_desc();
+    if (!forward) return {};
     switch (problem_.direction) {
-      case ConvDirection::Forward: return forward(reference);
-      case ConvDirection::InputGrad: return input_grad(reference);
-      case ConvDirection::FilterGrad: return filter_grad(reference);
+      case ConvDirection::Forward:
+        return finish<Forward>(forward, [](const auto& d) {
+          return ConvDescs{d.src_desc(), d.weights_desc(), d.dst_desc(), {}};
+        });
+      case ConvDirection::InputGrad: {
+        const BackwardData::desc desc(method_, asked_.x, asked_.filter, asked_.y, problem_.strides,
+                                      dilates_, problem_.low, problem_.high);
+        return finish<BackwardData>(
+            {desc, attributes(), engine(), forward, true}, [](const auto& d) {
+              return ConvDescs{d.diff_src_desc(), d.weights_desc(), d.diff_dst_desc(), {}};
+            });
+      }
+      case ConvDirection::FilterGrad: {
+        const BackwardWeights::desc desc(method_, asked_.x, asked_.filter, asked_.y,
+                                         problem_.strides, dilates_, problem_.low, problem_.high);
+        return finish<BackwardWeights>(
+            {desc, attributes(), engine(), forward, true}, [](const auto& d) {
+              return ConvDescs{d.src_desc(), d.diff_weights_desc(), d.diff_dst_desc(), {}};
+            });
+      }
     }
-    return nullptr;
+    return {};
   }
 
  private:
@@ -84,76 +88,77 @@ class Maker {
   Forward::primitive_desc forward_desc() const {
     const auto kind = prop_kind::forward_training;
     const auto& [x, filter, y, bias] = asked_;
-    const auto& [method, any] = form_;
-    const auto desc =
-        problem_.bias ? Forward::desc(kind, method, x, filter, bias, y, problem_.strides, dilates_,
-                                      problem_.low, problem_.high)
-                      : Forward::desc(kind, method, x, filter, y, problem_.strides, dilates_,
-                                      problem_.low, problem_.high);
-    return {desc, attributes(problem_.relu), engine(), true};
+    const auto desc = problem_.bias
+                          ? Forward::desc(kind, method_, x, filter, bias, y, problem_.strides,
+                                          dilates_, problem_.low, problem_.high)
+                          : Forward::desc(kind, method_, x, filter, y, problem_.strides, dilates_,
+                                          problem_.low, problem_.high);
+    return {desc, attributes(), engine(), true};
   }
 
-  template <class PrimitiveDesc>
-  static bool usable(const PrimitiveDesc& desc, bool reference) {
-    return desc && (reference || is_fast(desc));
-  }
-
-  std::unique_ptr<Kernel> forward(bool reference) const {
-    const auto chosen = forward_desc();
-    if (!usable(chosen, reference)) return nullptr;
-    std::vector<Operand> operands = {
-        {DNNL_ARG_SRC, false, 0, plain_.x, chosen.src_desc()},
-        {DNNL_ARG_WEIGHTS, false, 1, plain_.filter, chosen.weights_desc()},
-        {DNNL_ARG_DST, true, 0, plain_.y, chosen.dst_desc()}};
-    if (problem_.bias) operands.push_back({DNNL_ARG_BIAS, false, 2, plain_.bias, plain_.bias});
-    return make_kernel(Forward(chosen), chosen.scratchpad_desc(), operands);
-  }
-
-  std::unique_ptr<Kernel> input_grad(bool reference) const {
-    const auto hint = forward_desc();
-    if (!hint) return nullptr;
-    const BackwardData::desc desc(form_.method, asked_.x, asked_.filter, asked_.y, problem_.strides,
-                                  dilates_, problem_.low, problem_.high);
-    const BackwardData::primitive_desc chosen(desc, attributes(), engine(), hint, true);
-    if (!usable(chosen, reference)) return nullptr;
-    const std::vector<Operand> operands = {
-        {DNNL_ARG_DIFF_DST, false, 0, plain_.y, chosen.diff_dst_desc()},
-        {DNNL_ARG_WEIGHTS, false, 1, plain_.filter, chosen.weights_desc()},
-        {DNNL_ARG_DIFF_SRC, true, 0, plain_.x, chosen.diff_src_desc()}};
-    return make_kernel(BackwardData(chosen), chosen.scratchpad_desc(), operands);
-  }
-
-  std::unique_ptr<Kernel> filter_grad(bool reference) const {
-    const auto hint = forward_desc();
-    if (!hint) return nullptr;
-    const BackwardWeights::desc desc(form_.method, asked_.x, asked_.filter, asked_.y,
-                                     problem_.strides, dilates_, problem_.low, problem_.high);
-    const BackwardWeights::primitive_desc chosen(desc, attributes(), engine(), hint, true);
-    if (!usable(chosen, reference)) return nullptr;
-    const std::vector<Operand> operands = {
-        {DNNL_ARG_SRC, false, 0, plain_.x, chosen.src_desc()},
-        {DNNL_ARG_DIFF_DST, false, 1, plain_.y, chosen.diff_dst_desc()},
-        {DNNL_ARG_DIFF_WEIGHTS, true, 0, plain_.filter, chosen.diff_weights_desc()}};
-    return make_kernel(BackwardWeights(chosen), chosen.scratchpad_desc(), operands);
+  template <class Primitive, class Descs>
+  std::optional<ConvPrimitive> finish(const typename Primitive::primitive_desc& chosen,
+                                      Descs descs) const {
+    if (!chosen || !(reference_ || is_fast(chosen))) return {};
+    ConvPrimitive result{Primitive(chosen), chosen.scratchpad_desc(), plain_, descs(chosen)};
+    result.inside.bias = plain_.bias;
+    return result;
   }
 
   const ConvProblem& problem_;
-  Form form_;
-  Descs plain_;
-  Descs asked_;
+  dnnl::algorithm method_;
+  bool reference_;
+  ConvDescs plain_;
+  ConvDescs asked_;
   Dims dilates_;
 };
 
 }  // namespace
 
+std::vector<Operand> ConvPrimitive::operands(ConvDirection direction) const {
+  const auto& [x, filter, y, bias] = outside;
+  const auto& [inner_x, inner_filter, inner_y, inner_bias] = inside;
+  switch (direction) {
+    case ConvDirection::Forward: {
+      std::vector<Operand> result = {{DNNL_ARG_SRC, false, 0, x, inner_x},
+                                     {DNNL_ARG_WEIGHTS, false, 1, filter, inner_filter},
+                                     {DNNL_ARG_DST, true, 0, y, inner_y}};
+      if (bias.data.ndims > 0) result.push_back({DNNL_ARG_BIAS, false, 2, bias, inner_bias});
+      return result;
+    }
+    case ConvDirection::InputGrad:
+      return {{DNNL_ARG_DIFF_DST, false, 0, y, inner_y},
+              {DNNL_ARG_WEIGHTS, false, 1, filter, inner_filter},
+              {DNNL_ARG_DIFF_SRC, true, 0, x, inner_x}};
+    case ConvDirection::FilterGrad:
+      return {{DNNL_ARG_SRC, false, 0, x, inner_x},
+              {DNNL_ARG_DIFF_DST, false, 1, y, inner_y},
+              {DNNL_ARG_DIFF_WEIGHTS, true, 0, filter, inner_filter}};
+  }
+  return {};
+}
+
+std::optional<ConvPrimitive> make_conv_primitive(const ConvProblem& problem, Type type,
+                                                 ConvForm form, bool reference) {
+  return Maker(problem, type, form, reference).make();
+}
+
+}  // namespace onednn
+
 std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem) {
+  using namespace onednn;
   const auto type = compute_type(problem.dtype);
   if (!type) return nullptr;
-  const Form as_it_lies{algorithm::convolution_direct, false};
-  const Form as_it_likes{algorithm::convolution_direct, true};
-  if (auto kernel = Maker(problem, *type, as_it_lies).make(false)) return kernel;
-  if (auto kernel = Maker(problem, *type, as_it_likes).make(false)) return kernel;
-  return Maker(problem, *type, as_it_lies).make(true);
+  if (auto kernel = make_tiled_conv(problem, *type)) return kernel;
+  auto made = make_conv_primitive(problem, *type, {});
+  if (!made) made = make_conv_primitive(problem, *type, {.any_layout = true});
+  if (!made) made = make_conv_primitive(problem, *type, {}, /*reference=*/true);
+  if (!made) return nullptr;
+  const std::vector<Operand> operands = made->operands(problem.direction);
+  auto kernel = make_kernel(made->primitive, made->scratchpad, operands);
+  if (!problem.relu) return kernel;
+  return rectified(std::move(kernel), problem.dtype,
+                   made->outside.y.get_size() / size_of(problem.dtype));
 }
 
 }  // namespace cornu::cpu

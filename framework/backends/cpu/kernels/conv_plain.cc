@@ -138,7 +138,8 @@ class PlainConv {
             const T* xs = x + input * c_in();
             const T* ys = dy + position * c_out();
             each_row([&](int64_t channel, int64_t row, int64_t first) {
-              for (int64_t o = 0; o < out_channels_; ++o) dw[row + o] += xs[channel] * ys[first + o];
+              for (int64_t o = 0; o < out_channels_; ++o)
+                dw[row + o] += xs[channel] * ys[first + o];
             });
           });
         }

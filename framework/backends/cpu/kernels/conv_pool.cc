@@ -70,11 +70,10 @@ std::unique_ptr<Kernel> make_conv_pool_filter_grad(const KernelSpec& spec) {
     const ConvPoolProblem& problem = plan.problem;
     auto* sums = static_cast<float*>(args.scratch);
     parallel_parts(kParts, [&](int part) {
-      plan.functions.filter_grad(problem, static_cast<const float*>(args.in[0]),
-                                 static_cast<const float*>(args.in[1]),
-                                 static_cast<const uint8_t*>(args.in[2]), sums + part * size,
-                                 problem.batch * part / kParts,
-                                 problem.batch * (part + 1) / kParts);
+      plan.functions.filter_grad(
+          problem, static_cast<const float*>(args.in[0]), static_cast<const float*>(args.in[1]),
+          static_cast<const uint8_t*>(args.in[2]), sums + part * size,
+          problem.batch * part / kParts, problem.batch * (part + 1) / kParts);
     });
     for (int64_t part = 1; part < kParts; ++part) {
       for (int64_t i = 0; i < size; ++i) sums[i] += sums[part * size + i];

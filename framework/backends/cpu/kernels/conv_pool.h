@@ -6,8 +6,8 @@
 
 namespace cornu::cpu {
 
-// x (batch, height, width, 1), filter (taps_h, taps_w, 1, channels), stride 1 and no padding; windows
-// lie side by side. y and index: (batch, pooled_h, pooled_w, channels).
+// x (batch, height, width, 1), filter (taps_h, taps_w, 1, channels), stride 1 and no padding;
+// windows lie side by side. y and index: (batch, pooled_h, pooled_w, channels).
 struct ConvPoolProblem {
   int64_t batch;
   int64_t height;

@@ -162,8 +162,8 @@ struct ConvPool {
         for (int64_t j = 0; j < problem.pooled_w; ++j, patch += kWindow) {
           const V gradient = hn::LoadU(d, dy);
           bias_sum = hn::Add(bias_sum, gradient);
-          add_window(d, patch, problem.width, gradient,
-                     hn::PromoteTo(du, hn::LoadU(bytes, index)), sums);
+          add_window(d, patch, problem.width, gradient, hn::PromoteTo(du, hn::LoadU(bytes, index)),
+                     sums);
           dy += problem.channels;
           index += problem.channels;
         }

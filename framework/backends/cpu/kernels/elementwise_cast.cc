@@ -100,7 +100,7 @@ struct FloatToInt32 {
 struct FloatToBool {
   template <class D, class V>
   HWY_INLINE auto operator()(D d, V x) const {
-    return mask_to_bytes(d, hn::Ne(x, hn::Zero(d)));
+    return mask_to_bytes(d, hn::Not(hn::Eq(x, hn::Zero(d))));  // NaN is true
   }
 };
 struct DoubleToFloat {

@@ -92,7 +92,7 @@ struct TileOperand {
 };
 inline constexpr size_t kScalarWidth = 64;
 
-inline constexpr int kMaxTileOperands = 24;
+inline constexpr int kMaxTileOperands = 32;
 
 struct Chain;
 

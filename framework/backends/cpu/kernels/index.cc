@@ -50,7 +50,8 @@ class IndexReader {
         const auto size = static_cast<uint64_t>(view_.size);
         for (int64_t i = 0; i < count_; ++i) {
           out[i] = static_cast<int64_t>(values[i]);
-          if (static_cast<uint64_t>(out[i]) >= size) [[unlikely]] fail(out[i]);
+          if (static_cast<uint64_t>(out[i]) >= size) [[unlikely]]
+            fail(out[i]);
         }
       }
     });
@@ -59,9 +60,10 @@ class IndexReader {
 
  private:
   [[noreturn]] void fail(int64_t index) const {
-    raise<OutOfRange>("{}: index {} is outside of [0, {}), axis {} of shape {}. Indices must be less "
-                      "than the axis is long, and not negative.",
-                      op_, index, view_.size, view_.axis, view_.shape);
+    raise<OutOfRange>(
+        "{}: index {} is outside of [0, {}), axis {} of shape {}. Indices must be less "
+        "than the axis is long, and not negative.",
+        op_, index, view_.size, view_.axis, view_.shape);
   }
 
   std::string op_;
@@ -74,25 +76,30 @@ class IndexReader {
 template <size_t kBytes>
 void copy_rows(const std::byte* from, std::byte* to, const int64_t* index, int64_t count, size_t) {
   for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(to + static_cast<size_t>(i) * kBytes,
-                from + static_cast<size_t>(index[i]) * kBytes, kBytes);
+    std::memcpy(to + static_cast<size_t>(i) * kBytes, from + static_cast<size_t>(index[i]) * kBytes,
+                kBytes);
   }
 }
 void copy_long_rows(const std::byte* from, std::byte* to, const int64_t* index, int64_t count,
                     size_t bytes) {
   for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(to + static_cast<size_t>(i) * bytes,
-                from + static_cast<size_t>(index[i]) * bytes, bytes);
+    std::memcpy(to + static_cast<size_t>(i) * bytes, from + static_cast<size_t>(index[i]) * bytes,
+                bytes);
   }
 }
 
 auto row_copier(size_t bytes) {
   switch (bytes) {
-    case 1: return copy_rows<1>;
-    case 2: return copy_rows<2>;
-    case 4: return copy_rows<4>;
-    case 8: return copy_rows<8>;
-    default: return copy_long_rows;
+    case 1:
+      return copy_rows<1>;
+    case 2:
+      return copy_rows<2>;
+    case 4:
+      return copy_rows<4>;
+    case 8:
+      return copy_rows<8>;
+    default:
+      return copy_long_rows;
   }
 }
 
@@ -150,7 +157,8 @@ std::unique_ptr<Kernel> make_scatter_add_of(const KernelSpec& spec) {
         for (int64_t outer = begin; outer < end; ++outer) add(outer, 0, view.inner);
       });
     } else if (view.outer == 1) {
-      const int64_t grain = kGrainBytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(1, count);
+      const int64_t grain =
+          kGrainBytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(1, count);
       const int64_t line = 64 / static_cast<int64_t>(sizeof(T));
       parallel_for(view.inner, std::max(grain, line),
                    [&](int64_t begin, int64_t end) { add(0, begin, end); });
@@ -206,10 +214,14 @@ std::unique_ptr<Kernel> make_put_along_axis_add_of(const KernelSpec& spec) {
 template <class Make>
 std::unique_ptr<Kernel> by_element_size(size_t bytes, Make make) {
   switch (bytes) {
-    case 1: return make(uint8_t{});
-    case 2: return make(uint16_t{});
-    case 4: return make(uint32_t{});
-    default: return make(uint64_t{});
+    case 1:
+      return make(uint8_t{});
+    case 2:
+      return make(uint16_t{});
+    case 4:
+      return make(uint32_t{});
+    default:
+      return make(uint64_t{});
   }
 }
 

@@ -72,7 +72,8 @@ std::unique_ptr<Kernel> make_empty_sum(const MatmulProblem& problem) {
 
 std::unique_ptr<Kernel> make_matmul(const KernelSpec& spec) {
   const MatmulProblem problem(spec);
-  if (problem.batch_size() * problem.m * problem.n == 0) return make_kernel([](const KernelArgs&) {});
+  if (problem.batch_size() * problem.m * problem.n == 0)
+    return make_kernel([](const KernelArgs&) {});
   if (problem.k > 0) {
     if (auto kernel = make_onednn_matmul(problem)) return kernel;
   }

@@ -3,6 +3,7 @@
 // up to twice as fast as oneDNN's own division of the work, and a tile is rectified while it is in
 // the cache. Products of many matrices are left to oneDNN.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "cornu/backends/cpu/kernels/matmul.h"
@@ -40,8 +41,8 @@ Desc bias_desc(size_t rank, int64_t n, Type type) {
 // Empty where oneDNN has none.
 dnnl::matmul::primitive_desc matmul_desc(const Desc& a, const Desc& b, const Desc& bias,
                                          const Desc& out) {
-  const auto desc = bias.data.ndims > 0 ? dnnl::matmul::desc(a, b, bias, out)
-                                        : dnnl::matmul::desc(a, b, out);
+  const auto desc =
+      bias.data.ndims > 0 ? dnnl::matmul::desc(a, b, bias, out) : dnnl::matmul::desc(a, b, out);
   return {desc, attributes(), engine(), true};
 }
 
@@ -111,10 +112,10 @@ class TiledMatmul : public Kernel {
   size_t scratch_bytes() const override { return scratch_a_part_ * parts_.size(); }
 
   void run(const KernelArgs& args) override {
-    bool failed = false;
+    std::atomic<bool> failed = false;
     parallel_parts(static_cast<int>(parts_.size()), [&](int index) {
-      auto* scratch = static_cast<std::byte*>(args.scratch) +
-                      static_cast<size_t>(index) * scratch_a_part_;
+      auto* scratch =
+          static_cast<std::byte*>(args.scratch) + static_cast<size_t>(index) * scratch_a_part_;
       for (Tile& tile : parts_[static_cast<size_t>(index)].tiles) {
         if (!run_tile(tile, args, scratch)) failed = true;
       }
@@ -192,32 +193,6 @@ class TiledMatmul : public Kernel {
   bool complete_ = true;
 };
 
-// Runs another kernel, then rectifies its output.
-class Rectified : public Kernel {
- public:
-  Rectified(std::unique_ptr<Kernel> inner, DType dtype, int64_t count)
-      : inner_(std::move(inner)),
-        rectify_(simd_rectify(dtype)),
-        element_(static_cast<int64_t>(size_of(dtype))),
-        count_(count) {}
-
-  size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
-
-  void run(const KernelArgs& args) override {
-    constexpr int64_t kGrain = 16384;
-    inner_->run(args);
-    parallel_for(count_, kGrain, [&](int64_t begin, int64_t end) {
-      rectify_(static_cast<std::byte*>(args.out[0]) + begin * element_, 1, end - begin, 0);
-    });
-  }
-
- private:
-  std::unique_ptr<Kernel> inner_;
-  Rectify rectify_;
-  int64_t element_;
-  int64_t count_;
-};
-
 std::unique_ptr<Kernel> make_batched(const MatmulProblem& problem, Type type) {
   const auto& [dtype, m, n, k, transpose_a, transpose_b, batch, a_batch, b_batch, with_bias, relu] =
       problem;
@@ -233,7 +208,7 @@ std::unique_ptr<Kernel> make_batched(const MatmulProblem& problem, Type type) {
   if (with_bias) operands.push_back({DNNL_ARG_BIAS, false, 2, bias, bias});
   auto kernel = make_kernel(dnnl::matmul(chosen), chosen.scratchpad_desc(), operands);
   if (!relu) return kernel;
-  return std::make_unique<Rectified>(std::move(kernel), dtype, problem.batch_size() * m * n);
+  return rectified(std::move(kernel), dtype, problem.batch_size() * m * n);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/backends/cpu/kernels/onednn.h"
 
+#include "cornu/backends/cpu/kernels/rectify.h"
+#include "cornu/core/threads.h"
+
 namespace cornu::cpu::onednn {
 namespace {
 
@@ -64,16 +67,8 @@ class PrimitiveKernel : public Kernel {
   };
 
   static Step make_reorder(const Operand& operand) {
-    const Desc& from = operand.is_output ? operand.inside : operand.outside;
-    const Desc& to = operand.is_output ? operand.outside : operand.inside;
-    const dnnl::reorder::primitive_desc desc(engine(), from, engine(), to, attributes());
-    check<Internal>(desc.scratchpad_desc().get_size() == 0,
-                    "oneDNN: expected a reorder without scratch memory, got {} which wants {} bytes.",
-                    desc.impl_info_str(), desc.scratchpad_desc().get_size());
-    Step step{dnnl::reorder(desc)};
-    step.add(DNNL_ARG_FROM, from);
-    step.add(DNNL_ARG_TO, to);
-    return step;
+    return operand.is_output ? reorder_step(operand.inside, operand.outside)
+                             : reorder_step(operand.outside, operand.inside);
   }
 
   size_t allocate(size_t bytes) {
@@ -87,6 +82,31 @@ class PrimitiveKernel : public Kernel {
   bool has_scratchpad_ = false;
   size_t scratchpad_offset_ = 0;
   size_t bytes_ = 0;
+};
+
+class Rectified : public Kernel {
+ public:
+  Rectified(std::unique_ptr<Kernel> inner, DType dtype, int64_t count)
+      : inner_(std::move(inner)),
+        rectify_(simd_rectify(dtype)),
+        element_(static_cast<int64_t>(size_of(dtype))),
+        count_(count) {}
+
+  size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    constexpr int64_t kGrain = 16384;
+    inner_->run(args);
+    parallel_for(count_, kGrain, [&](int64_t begin, int64_t end) {
+      rectify_(static_cast<std::byte*>(args.out[0]) + begin * element_, 1, end - begin, 0);
+    });
+  }
+
+ private:
+  std::unique_ptr<Kernel> inner_;
+  Rectify rectify_;
+  int64_t element_;
+  int64_t count_;
 };
 
 }  // namespace
@@ -115,6 +135,17 @@ bool Step::try_run() {
 
 void Step::run() { check<Internal>(try_run(), "oneDNN: a primitive failed."); }
 
+Step reorder_step(const Desc& from, const Desc& to) {
+  const dnnl::reorder::primitive_desc desc(engine(), from, engine(), to, attributes());
+  check<Internal>(desc.scratchpad_desc().get_size() == 0,
+                  "oneDNN: expected a reorder without scratch memory, got {} which wants {} bytes.",
+                  desc.impl_info_str(), desc.scratchpad_desc().get_size());
+  Step step{dnnl::reorder(desc)};
+  step.add(DNNL_ARG_FROM, from);
+  step.add(DNNL_ARG_TO, to);
+  return step;
+}
+
 const dnnl::engine& engine() {
   static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *engine;
@@ -129,15 +160,17 @@ std::optional<Type> compute_type(DType dtype) {
   return std::nullopt;
 }
 
-dnnl::primitive_attr attributes(bool relu) {
-  dnnl::primitive_attr result;
-  result.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (relu) {
-    dnnl::post_ops post;
-    post.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
-    result.set_post_ops(post);
-  }
-  return result;
+const dnnl::primitive_attr& attributes() {
+  static const auto* result = [] {
+    auto* made = new dnnl::primitive_attr;
+    made->set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    return made;
+  }();
+  return *result;
+}
+
+std::unique_ptr<Kernel> rectified(std::unique_ptr<Kernel> kernel, DType dtype, int64_t count) {
+  return std::make_unique<Rectified>(std::move(kernel), dtype, count);
 }
 
 std::unique_ptr<Kernel> make_kernel(const dnnl::primitive& primitive, const Desc& scratchpad,

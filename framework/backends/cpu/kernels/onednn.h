@@ -24,8 +24,8 @@ const dnnl::engine& engine();
 // oneDNN's name of `dtype`, where this CPU computes with it well.
 std::optional<Type> compute_type(DType dtype);
 
-// Attributes of every primitive: scratch memory is ours. `relu`: applied to the result.
-dnnl::primitive_attr attributes(bool relu = false);
+// Attributes of every primitive: scratch memory is ours.
+const dnnl::primitive_attr& attributes();
 
 // `bytes` rounded up to whole cache lines.
 size_t aligned(size_t bytes);
@@ -50,11 +50,14 @@ class Step {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
+// Copies from its argument 0 to its argument 1.
+Step reorder_step(const Desc& from, const Desc& to);
+
 // A tensor of a kernel: how it lies outside, and how the primitive wants it.
 struct Operand {
-  int argument;      // DNNL_ARG_…
-  bool is_output;    // of KernelArgs::out, not in
-  size_t index;      // there
+  int argument;    // DNNL_ARG_…
+  bool is_output;  // of KernelArgs::out, not in
+  size_t index;    // there
   Desc outside;
   Desc inside;
 };
@@ -62,6 +65,10 @@ struct Operand {
 // Runs `primitive`, reordering where the two layouts of an operand differ.
 std::unique_ptr<Kernel> make_kernel(const dnnl::primitive& primitive, const Desc& scratchpad,
                                     std::span<const Operand> operands);
+
+// Runs `kernel`, then relu over the `count` elements of its first output. (oneDNN's own relu makes
+// zeros of NaN.)
+std::unique_ptr<Kernel> rectified(std::unique_ptr<Kernel> kernel, DType dtype, int64_t count);
 
 // Is there an implementation other than the slow reference?
 template <class PrimitiveDesc>

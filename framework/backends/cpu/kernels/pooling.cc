@@ -41,7 +41,8 @@ T lowest() {
   return std::numeric_limits<T>::lowest();
 }
 
-// Calls `visit(image, window, offset in y, channel)` for every output element of images [begin, end).
+// Calls `visit(image, window, offset in y, channel)` for every output element of images [begin,
+// end).
 template <class Visit>
 void each_output(const PoolProblem& problem, Visit visit) {
   parallel_for(problem.batch, 1, [&](int64_t begin, int64_t end) {
@@ -141,7 +142,8 @@ std::unique_ptr<Kernel> make_plain(const KernelSpec& spec, const PoolProblem& pr
                                    const KernelFactory& self) {
   return dispatch_dtype(spec.inputs[0].dtype, [&]<class T>(T tag) -> std::unique_ptr<Kernel> {
     if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
-      return make_kernel([problem, plain, tag](const KernelArgs& args) { plain(tag, problem, args); });
+      return make_kernel(
+          [problem, plain, tag](const KernelArgs& args) { plain(tag, problem, args); });
     } else {
       return through_float32(spec, self);
     }
@@ -161,10 +163,32 @@ std::unique_ptr<Kernel> make_max(const KernelSpec& spec) {
       make_max);
 }
 
+bool numbers_fit(const PoolProblem& problem) {
+  return problem.window[0] * problem.window[1] * problem.window[2] <= kMostNumbers;
+}
+
+// Finds the maxima again, then puts the gradients there.
+std::unique_ptr<Kernel> make_simd_max_grad(const PoolProblem& problem) {
+  const int64_t count = problem.batch * problem.pooled();
+  auto run = [problem, count, simd = simd_pooling()](const KernelArgs& args) {
+    auto* y = static_cast<float*>(args.scratch);
+    auto* index = reinterpret_cast<uint8_t*>(y + count);
+    parallel_for(problem.batch, 1, [&](int64_t begin, int64_t end) {
+      simd.max_with_index(problem, false, float_in(args, 0), y, index, begin, end);
+      simd.max_scatter(problem, float_in(args, 2), index, float_out(args), begin, end);
+    });
+  };
+  return make_kernel(run, static_cast<size_t>(count) * (sizeof(float) + sizeof(uint8_t)));
+}
+
 std::unique_ptr<Kernel> make_max_grad(const KernelSpec& spec) {
   const PoolProblem problem(spec.inputs[0].shape, spec.inputs[1].shape, spec.attributes);
+  if (spec.inputs[0].dtype == DType::Float32 && numbers_fit(problem)) {
+    return make_simd_max_grad(problem);
+  }
   return make_plain(
-      spec, problem, []<class T>(T, const auto& p, const auto& args) { plain_max_grad<T>(p, args); },
+      spec, problem,
+      []<class T>(T, const auto& p, const auto& args) { plain_max_grad<T>(p, args); },
       make_max_grad);
 }
 
@@ -192,19 +216,16 @@ std::unique_ptr<Kernel> make_average(const KernelSpec& spec) {
 std::unique_ptr<Kernel> make_average_grad(const KernelSpec& spec) {
   const PoolProblem problem(spec.outputs[0].shape, spec.inputs[0].shape, spec.attributes);
   if (spec.inputs[0].dtype == DType::Float32) {
-    return make_per_image(problem, [run = simd_pooling().average_grad](
-                                       const auto& p, const auto& args, int64_t begin, int64_t end) {
-      run(p, float_in(args, 0), float_out(args), begin, end);
-    });
+    return make_per_image(
+        problem, [run = simd_pooling().average_grad](const auto& p, const auto& args, int64_t begin,
+                                                     int64_t end) {
+          run(p, float_in(args, 0), float_out(args), begin, end);
+        });
   }
   return make_plain(
       spec, problem,
       []<class T>(T, const auto& p, const auto& args) { plain_average_grad<T>(p, args); },
       make_average_grad);
-}
-
-bool numbers_fit(const PoolProblem& problem) {
-  return problem.window[0] * problem.window[1] * problem.window[2] <= kMostNumbers;
 }
 
 std::unique_ptr<Kernel> make_max_with_index(const KernelSpec& spec) {
@@ -214,7 +235,8 @@ std::unique_ptr<Kernel> make_max_with_index(const KernelSpec& spec) {
   const bool relu = spec.attributes.get_string("activation") == "relu";
   return make_per_image(problem, [relu, run = simd_pooling().max_with_index](
                                      const auto& p, const auto& args, int64_t begin, int64_t end) {
-    run(p, relu, float_in(args, 0), float_out(args), static_cast<uint8_t*>(args.out[1]), begin, end);
+    run(p, relu, float_in(args, 0), float_out(args), static_cast<uint8_t*>(args.out[1]), begin,
+        end);
   });
 }
 
@@ -222,8 +244,8 @@ std::unique_ptr<Kernel> make_max_scatter(const KernelSpec& spec) {
   const PoolProblem problem(spec.outputs[0].shape, spec.inputs[0].shape, spec.attributes);
   if (!numbers_fit(problem)) return nullptr;
   if (spec.inputs[0].dtype != DType::Float32) return through_float32(spec, make_max_scatter);
-  return make_per_image(problem, [run = simd_pooling().max_scatter](
-                                     const auto& p, const auto& args, int64_t begin, int64_t end) {
+  return make_per_image(problem, [run = simd_pooling().max_scatter](const auto& p, const auto& args,
+                                                                    int64_t begin, int64_t end) {
     run(p, float_in(args, 0), static_cast<const uint8_t*>(args.in[1]), float_out(args), begin, end);
   });
 }

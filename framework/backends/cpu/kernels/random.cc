@@ -33,8 +33,8 @@ void each_chunk(uint64_t key, int64_t count, int64_t per_element, Visit visit) {
     alignas(64) std::array<uint32_t, kChunk> words;
     for (int64_t i = begin; i < end; i += chunk) {
       const int64_t elements = std::min(chunk, end - i);
-      make_words(key, static_cast<uint64_t>(i * per_element / 4),
-                 (elements * per_element + 3) / 4, words.data());
+      make_words(key, static_cast<uint64_t>(i * per_element / 4), (elements * per_element + 3) / 4,
+                 words.data());
       visit(words.data(), i, elements);
     }
   });
@@ -54,13 +54,14 @@ template <class T>
 std::unique_ptr<Kernel> make_converted(const KernelSpec& spec,
                                        void (*convert)(const uint32_t*, T*, int64_t)) {
   constexpr int64_t kWords = sizeof(T) / sizeof(uint32_t);
-  return make_kernel([count = spec.outputs[0].shape.num_elements(), convert](const KernelArgs& args) {
-    T* out = static_cast<T*>(args.out[0]);
-    each_chunk(key_of(args), count, kWords,
-               [&](const uint32_t* words, int64_t first, int64_t elements) {
-                 convert(words, out + first, elements);
-               });
-  });
+  return make_kernel(
+      [count = spec.outputs[0].shape.num_elements(), convert](const KernelArgs& args) {
+        T* out = static_cast<T*>(args.out[0]);
+        each_chunk(key_of(args), count, kWords,
+                   [&](const uint32_t* words, int64_t first, int64_t elements) {
+                     convert(words, out + first, elements);
+                   });
+      });
 }
 
 // As many bits as T's significand holds, so that nothing rounds up to 1.
@@ -79,11 +80,16 @@ std::unique_ptr<Kernel> make_half_uniform(const KernelSpec& spec) {
 
 std::unique_ptr<Kernel> make_uniform(const KernelSpec& spec) {
   switch (spec.outputs[0].dtype) {
-    case DType::Float32: return make_converted<float>(spec, simd_random().unit_floats);
-    case DType::Float64: return make_converted<double>(spec, simd_random().unit_doubles);
-    case DType::Float16: return make_half_uniform<float16, 11>(spec);
-    case DType::BFloat16: return make_half_uniform<bfloat16, 8>(spec);
-    default: return nullptr;
+    case DType::Float32:
+      return make_converted<float>(spec, simd_random().unit_floats);
+    case DType::Float64:
+      return make_converted<double>(spec, simd_random().unit_doubles);
+    case DType::Float16:
+      return make_half_uniform<float16, 11>(spec);
+    case DType::BFloat16:
+      return make_half_uniform<bfloat16, 8>(spec);
+    default:
+      return nullptr;
   }
 }
 
@@ -105,7 +111,8 @@ std::unique_ptr<Kernel> make_normal(const KernelSpec& spec) {
       return make_converted<float>(spec, normal_pairs<float, &SimdRandom::normal_floats>);
     case DType::Float64:
       return make_converted<double>(spec, normal_pairs<double, &SimdRandom::normal_doubles>);
-    default: return through_float32(spec, make_normal);
+    default:
+      return through_float32(spec, make_normal);
   }
 }
 

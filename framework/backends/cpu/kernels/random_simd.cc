@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compile with -ffp-contract=off: a multiplication and addition fused on one instruction set and not
-// on another would give other bits.
+// Compile with -ffp-contract=off: a multiplication and addition fused on one instruction set and
+// not on another would give other bits.
 #include <algorithm>
 #include <array>
 #include <numbers>
@@ -214,8 +214,8 @@ void normal_floats(const uint32_t* words, float* out, int64_t count) {
     const auto part = static_cast<size_t>(std::min(2 * lanes, count - i));
     std::copy_n(words + i, part, in);
     const VU pairs = load_pairs(in);
-    const VD u = hn::Mul(hn::Add(to_double(hn::And(pairs, low)), hn::Set(d, 1.0)),
-                         hn::Set(d, 0x1p-32));
+    const VD u =
+        hn::Mul(hn::Add(to_double(hn::And(pairs, low)), hn::Set(d, 1.0)), hn::Set(d, 0x1p-32));
     const VD v = hn::Mul(to_double(hn::ShiftRight<32>(pairs)), hn::Set(d, 0x1p-32));
     VD first;
     VD second;
@@ -256,9 +256,7 @@ void normal_doubles(const uint32_t* words, double* out, int64_t count) {
   }
 }
 
-SimdRandom functions() {
-  return {words, unit_floats, unit_doubles, normal_floats, normal_doubles};
-}
+SimdRandom functions() { return {words, unit_floats, unit_doubles, normal_floats, normal_doubles}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

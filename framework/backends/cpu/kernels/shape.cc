@@ -60,8 +60,8 @@ std::unique_ptr<Kernel> make_concatenate(const KernelSpec& spec) {
   std::vector<StridedCopy> copies;
   int64_t offset = 0;
   for (const TensorType& input : spec.inputs) {
-    copies.emplace_back(size_of(input.dtype), copy_axes(input.shape, strides_of(input.shape), to), 0,
-                        offset);
+    copies.emplace_back(size_of(input.dtype), copy_axes(input.shape, strides_of(input.shape), to),
+                        0, offset);
     offset += input.shape[axis] * to[static_cast<size_t>(axis)];
   }
   return make_kernel([copies](const KernelArgs& args) {
@@ -109,7 +109,8 @@ std::unique_ptr<Kernel> make_broadcast(const KernelSpec& spec) {
 template <class T>
 void fill(const void* value, void* to, int64_t count) {
   parallel_for(count, kFillGrain, [&](int64_t begin, int64_t end) {
-    std::fill(static_cast<T*>(to) + begin, static_cast<T*>(to) + end, *static_cast<const T*>(value));
+    std::fill(static_cast<T*>(to) + begin, static_cast<T*>(to) + end,
+              *static_cast<const T*>(value));
   });
 }
 
@@ -117,10 +118,14 @@ using Fill = void (*)(const void*, void*, int64_t);
 
 Fill fill_of(size_t element) {
   switch (element) {
-    case 1: return fill<uint8_t>;
-    case 2: return fill<uint16_t>;
-    case 4: return fill<uint32_t>;
-    default: return fill<uint64_t>;
+    case 1:
+      return fill<uint8_t>;
+    case 2:
+      return fill<uint16_t>;
+    case 4:
+      return fill<uint32_t>;
+    default:
+      return fill<uint64_t>;
   }
 }
 
@@ -137,18 +142,19 @@ std::unique_ptr<Kernel> make_pad(const KernelSpec& spec) {
   }
   const size_t element = size_of(spec.outputs[0].dtype);
   const StridedCopy copy(element, copy_axes(in, strides_of(in), to), 0, offset);
-  return make_kernel([copy, fill = fill_of(element), count = out.num_elements()](
-                         const KernelArgs& args) {
-    fill(args.in[1], args.out[0], count);
-    copy.run(args.in[0], args.out[0]);
-  });
+  return make_kernel(
+      [copy, fill = fill_of(element), count = out.num_elements()](const KernelArgs& args) {
+        fill(args.in[1], args.out[0], count);
+        copy.run(args.in[0], args.out[0]);
+      });
 }
 
 }  // namespace
 
 void register_shape_kernels(KernelTable& table) {
-  table.add("reshape", make_reshape,
-            [](const KernelSpec&) { return std::vector<std::pair<int, int>>{{0, 0}}; });
+  table.add("reshape", make_reshape, [](const KernelSpec&) {
+    return std::vector<std::pair<int, int>>{{0, 0}};
+  });
   table.add("transpose", make_transpose);
   table.add("concatenate", make_concatenate);
   table.add("slice", make_slice);

@@ -46,25 +46,35 @@ constexpr int64_t kGrainBytes = 32768;  // the least that is worth a thread
 
 // to[j][i] = from[i][j] for i < rows, j < columns.
 template <class T>
-void transpose_tile(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows,
+void transpose_part(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows,
                     int64_t columns) {
-  int64_t done = 0;
-  if constexpr (sizeof(T) == 4) {
-    done = columns / 4 * 4;
-    int64_t i = 0;
-    for (; i + 4 <= rows; i += 4) {
-      for (int64_t j = 0; j < done; j += 4) {
-        HWY_NAMESPACE::transpose_4x4(from + i * from_step + j, from_step, to + j * to_step + i,
-                                     to_step);
-      }
-    }
-    for (; i < rows; ++i) {
-      for (int64_t j = 0; j < done; ++j) to[j * to_step + i] = from[i * from_step + j];
-    }
-  }
-  for (int64_t j = done; j < columns; ++j) {
+  for (int64_t j = 0; j < columns; ++j) {
     for (int64_t i = 0; i < rows; ++i) to[j * to_step + i] = from[i * from_step + j];
   }
+}
+
+// The same for a tile of at most kTile x kTile. Whole tiles of four-byte elements are made in a
+// buffer, so that each line of either array is touched at one time: with steps of powers of two
+// they would evict each other.
+template <class T>
+void transpose_tile(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows,
+                    int64_t columns) {
+  if constexpr (sizeof(T) == 4) {
+    if (rows == kTile && columns == kTile) {
+      alignas(64) T buffer[kTile * kTile];
+      for (int64_t i = 0; i < kTile; i += 4) {
+        for (int64_t j = 0; j < kTile; j += 4) {
+          HWY_NAMESPACE::transpose_4x4(from + i * from_step + j, from_step, buffer + j * kTile + i,
+                                       kTile);
+        }
+      }
+      for (int64_t j = 0; j < kTile; ++j) {
+        std::memcpy(to + j * to_step, buffer + j * kTile, kTile * sizeof(T));
+      }
+      return;
+    }
+  }
+  transpose_part(from, from_step, to, to_step, rows, columns);
 }
 
 template <class T>
@@ -167,10 +177,14 @@ void StridedCopy::run(const void* from, void* to) const {
     }
   };
   switch (element_) {
-    case 1: return run_with(uint8_t{});
-    case 2: return run_with(uint16_t{});
-    case 4: return run_with(uint32_t{});
-    default: return run_with(uint64_t{});
+    case 1:
+      return run_with(uint8_t{});
+    case 2:
+      return run_with(uint16_t{});
+    case 4:
+      return run_with(uint32_t{});
+    default:
+      return run_with(uint64_t{});
   }
 }
 

@@ -7,8 +7,8 @@
 namespace cornu::cpu {
 
 // A kernel for a spec with float16 or bfloat16 tensors: converts those to float32, runs the kernel
-// that `make` gives for the spec so changed, and rounds its results. Null where `make` gives none or
-// the spec has no such tensors.
+// that `make` gives for the spec so changed, and rounds its results. Null where `make` gives none
+// or the spec has no such tensors.
 std::unique_ptr<Kernel> through_float32(const KernelSpec& spec, const KernelFactory& make);
 
 }  // namespace cornu::cpu

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the MNIST programs share: their options, and where their digits come from.
+#pragma once
+
+#include <cornu/cornu.h>
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <tuple>
+
+namespace apps {
+
+struct DigitsOptions {
+  int64_t epochs = 3;
+  int64_t batch_size = 64;
+  double learning_rate = 1e-3;
+  std::string data_dir;
+  std::string save;
+  std::string resume_from;
+  uint64_t seed = 0;
+  bool synthetic = false;
+  int verbose = 1;
+};
+
+inline void add_options(CLI::App& app, DigitsOptions& options) {
+  app.add_option("--epochs", options.epochs, "Passes over the training set")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--batch-size", options.batch_size, "Examples in a training step")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--learning-rate", options.learning_rate, "Adam's learning rate")
+      ->capture_default_str();
+  app.add_option("--data-dir", options.data_dir, "Where MNIST's four files are");
+  app.add_option("--save", options.save, "Write the trained model to this .keras file");
+  app.add_option("--resume-from", options.resume_from, "Go on from this .keras file");
+  app.add_option("--seed", options.seed, "Seed of weights and shuffling")->capture_default_str();
+  app.add_flag("--synthetic", options.synthetic, "Train on drawn digits instead of MNIST");
+  app.add_option("--verbose", options.verbose, "0 silent, 1 progress bar, 2 a line an epoch")
+      ->check(CLI::Range(0, 2))
+      ->capture_default_str();
+}
+
+// MNIST, or drawn digits when it is nowhere to be found.
+inline auto load_digits(const DigitsOptions& options) {
+  if (!options.synthetic) {
+    try {
+      return cornu::datasets::mnist::load_data({.path = options.data_dir});
+    } catch (const cornu::NotFound&) {
+      if (!options.data_dir.empty()) throw;
+      fmt::print("MNIST was not found and could not be downloaded: training on synthetic digits "
+                 "drawn by this program instead.\n");
+    }
+  }
+  return cornu::datasets::synthetic_digits({.seed = options.seed});
+}
+
+// Trains `make_model()`'s model, or the one that --resume-from names, and evaluates it.
+template <class MakeModel>
+int train_digits(int argc, char** argv, const std::string& about, DigitsOptions options,
+                 MakeModel make_model) {
+  CLI::App app(about);
+  add_options(app, options);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    cornu::set_random_seed(options.seed);
+    auto [train, test] = load_digits(options);
+    cornu::Model model =
+        options.resume_from.empty() ? make_model(options) : cornu::load_model(options.resume_from);
+    model.fit(train.x, train.y,
+              {.batch_size = options.batch_size, .epochs = options.epochs,
+               .verbose = options.verbose});
+    const cornu::Logs results = model.evaluate(test.x, test.y, {.batch_size = 256, .verbose = 0});
+    fmt::print("test loss {:.4f}, test accuracy {:.4f}\n", results.at("loss"),
+               results.at("accuracy"));
+    if (!options.save.empty()) {
+      model.save(options.save);
+      fmt::print("saved {}\n", options.save);
+    }
+    return 0;
+  } catch (const cornu::Error& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace apps

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures Cornu beside Keras (TensorFlow) and PyTorch: the same trainings, in alternating rounds of
+one run, and prints the ratios.
+
+Every contender is a process of its own that trains an epoch when it is told to. Peers are tried in
+all their forms (memory layouts, XLA, torch.compile); the fastest form of each goes on to the
+measured rounds. A ratio is a round's time of the faster peer over Cornu's: above 1, Cornu is faster.
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORKS = {
+    "cnn": ("MNIST CNN (conv 32, pool, dense 64, dense 10), SGD, batch 64", 64, 150),
+    "mlp": ("MLP 784-512-10, Adam, batch 128", 128, 200),
+    "cifar": ("CIFAR CNN (32-32-pool-64-64-pool-512-10), Adam, batch 64", 64, 20),
+}
+FORMS = {
+    "Keras": [("keras_steps.py", []), ("keras_steps.py", ["xla"])],
+    "PyTorch": [("torch_steps.py", []), ("torch_steps.py", ["channels_last"]),
+                ("torch_steps.py", ["compile"]), ("torch_steps.py", ["channels_last", "compile"])],
+}
+
+
+class Contender:
+    """A process that trains an epoch for each line it is sent."""
+
+    def __init__(self, name, command):
+        self.name = name
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.times = []
+
+    def ready(self):
+        for line in self.process.stdout:
+            if line.strip() == "ready":
+                return True
+        return False
+
+    def round(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def start(name, command):
+    contender = Contender(name, command)
+    if not contender.ready():
+        contender.close()
+        return None
+    return contender
+
+
+def fastest_form(peer, work, batch, steps):
+    best, best_time = None, None
+    for script, arguments in FORMS[peer]:
+        if work == "mlp" and "channels_last" in arguments:
+            continue
+        label = " ".join([peer] + arguments)
+        contender = start(label, [sys.executable, os.path.join(HERE, "peers", script), work,
+                                  str(batch), str(steps)] + arguments)
+        if contender is None:
+            print(f"  {label}: does not run here")
+            continue
+        time = min(contender.round() for _ in range(2))
+        print(f"  {label}: {time:.3f} ms/step", flush=True)
+        if best is None or time < best_time:
+            if best:
+                best.close()
+            best, best_time = contender, time
+        else:
+            contender.close()
+    return best
+
+
+def spread(values):
+    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
+
+
+def compare(work, program, rounds):
+    title, batch, steps = WORKS[work]
+    print(f"{title}: the peers' forms", flush=True)
+    contenders = [fastest_form(peer, work, batch, steps) for peer in FORMS]
+    contenders = [contender for contender in contenders if contender]
+    cornu = start("Cornu", [program, work, str(batch), str(steps)])
+    if cornu is None:
+        sys.exit(f"{program} does not run. Build it with ./run build.")
+    for _ in range(rounds):
+        for contender in [cornu] + contenders:
+            contender.times.append(contender.round())
+    print(f"{title}: {rounds} alternating rounds of {steps} steps; median (lowest-highest)")
+    for contender in [cornu] + contenders:
+        print(f"  {contender.name}: {spread(contender.times)} ms/step")
+        contender.close()
+    if contenders:
+        ratios = [min(peer.times[i] for peer in contenders) / cornu.times[i]
+                  for i in range(rounds)]
+        print(f"  faster peer / Cornu: {spread(ratios)}", flush=True)
+
+
+def cpu_name():
+    names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
+             if line.startswith(("model name", "cpu family", "model\t"))]
+    return " / ".join(dict.fromkeys(names))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("works", nargs="*", default=list(WORKS), help="of: " + ", ".join(WORKS))
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--program", default=os.path.join(
+        os.environ.get("CORNU_BUILD_DIR", os.path.join(HERE, "..", "build")), "bin", "bench_steps"))
+    arguments = parser.parse_args()
+    print(f"CPU: {cpu_name()}; {os.cpu_count()} cores")
+    for work in arguments.works:
+        compare(work, arguments.program, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()

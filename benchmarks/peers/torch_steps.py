@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measured trainings in PyTorch; same protocol as steps/main.cc.
+
+Does what fit does and no more: shuffles, keeps the mean loss and the accuracy, reads them once an
+epoch. usage: torch_steps.py WORK BATCH_SIZE STEPS [channels_last] [compile]
+"""
+import os
+import sys
+import time
+
+import torch
+from torch import nn
+
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
+
+
+def make_work(name):
+    if name == "mlp":
+        model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 10))
+        return model, (784,), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
+    if name == "cnn":
+        model = nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                              nn.Linear(13 * 13 * 32, 64), nn.ReLU(), nn.Linear(64, 10))
+        return model, (1, 28, 28), torch.optim.SGD(model.parameters(), 1e-3, fused=True)
+    if name == "cifar":
+        model = nn.Sequential(
+            nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 32, 3), nn.ReLU(),
+            nn.MaxPool2d(2), nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 64, 3),
+            nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64 * 36, 512), nn.ReLU(),
+            nn.Dropout(0.5), nn.Linear(512, 10))
+        return model, (3, 32, 32), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
+    sys.exit(f"expected mlp, cnn or cifar, got {name}")
+
+
+def main():
+    name, batch_size, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    torch.manual_seed(0)
+    model, shape, optimizer = make_work(name)
+    rows = batch_size * steps
+    x = torch.rand(rows, *shape)
+    y = torch.randint(0, 10, (rows,))
+    if "channels_last" in sys.argv:
+        model = model.to(memory_format=torch.channels_last)
+        x = x.contiguous(memory_format=torch.channels_last)
+    forward = torch.compile(model) if "compile" in sys.argv else model
+    loss_function = nn.CrossEntropyLoss()
+
+    def epoch():
+        order = torch.randperm(rows)
+        total = torch.zeros(())
+        correct = torch.zeros((), dtype=torch.long)
+        for i in range(0, rows, batch_size):
+            index = order[i:i + batch_size]
+            target = y[index]
+            optimizer.zero_grad(set_to_none=True)
+            output = forward(x[index])
+            loss = loss_function(output, target)
+            loss.backward()
+            optimizer.step()
+            with torch.no_grad():
+                total += loss
+                correct += (output.argmax(1) == target).sum()
+        return total.item() / steps, correct.item() / rows
+
+    epoch()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        start = time.perf_counter()
+        epoch()
+        print((time.perf_counter() - start) / steps * 1e3, flush=True)
+
+
+main()

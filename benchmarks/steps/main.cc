@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// One of the measured trainings, run on demand: prints "ready", then for every line it reads trains
+// one epoch and prints its milliseconds a step. compare.py drives it beside the peers.
+//   bench_steps WORK BATCH_SIZE STEPS     WORK: mlp, cnn or cifar
+#include <cornu/cornu.h>
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+using namespace cornu;
+
+namespace {
+
+struct Work {
+  Sequential model;
+  Shape example;
+  Optimizer optimizer;
+};
+
+Work make_work(const std::string& name) {
+  if (name == "mlp") {
+    return {Sequential(Input({.shape = {784}}),
+                       {layers::Dense({.units = 512, .activation = "relu"}),
+                        layers::Dense({.units = 10})}),
+            {784},
+            optimizers::Adam({.learning_rate = 1e-3})};
+  }
+  if (name == "cnn") {
+    return {Sequential(Input({.shape = {28, 28, 1}}),
+                       {layers::Conv2D({.filters = 32, .kernel_size = 3, .activation = "relu"}),
+                        layers::MaxPooling2D(), layers::Flatten(),
+                        layers::Dense({.units = 64, .activation = "relu"}),
+                        layers::Dense({.units = 10})}),
+            {28, 28, 1},
+            optimizers::SGD({.learning_rate = 1e-3})};
+  }
+  check<InvalidArgument>(name == "cifar", "expected mlp, cnn or cifar, got '{}'.", name);
+  auto conv = [](int64_t filters, const char* padding) {
+    return layers::Conv2D(
+        {.filters = filters, .kernel_size = 3, .padding = padding, .activation = "relu"});
+  };
+  return {Sequential(Input({.shape = {32, 32, 3}}),
+                     {conv(32, "same"), conv(32, "valid"), layers::MaxPooling2D(),
+                      conv(64, "same"), conv(64, "valid"), layers::MaxPooling2D(),
+                      layers::Flatten(), layers::Dense({.units = 512, .activation = "relu"}),
+                      layers::Dropout({.rate = 0.5}), layers::Dense({.units = 10})}),
+          {32, 32, 3},
+          optimizers::Adam({.learning_rate = 1e-3})};
+}
+
+int run(const std::string& name, int64_t batch_size, int64_t steps) {
+  set_random_seed(0);
+  Work work = make_work(name);
+  const int64_t rows = batch_size * steps;
+  const Tensor x = random::uniform(Shape{rows}.concat(work.example), {.seed = 1});
+  const Tensor y = random::randint({rows}, 0, 10, {.seed = 2});
+  work.model.compile({.optimizer = work.optimizer,
+                      .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                      .metrics = {"accuracy"}});
+  auto epoch = [&] {
+    work.model.fit(x, y, {.batch_size = batch_size, .epochs = 1, .verbose = 0});
+  };
+  epoch();
+  std::cout << "ready" << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto start = std::chrono::steady_clock::now();
+    epoch();
+    const std::chrono::duration<double, std::milli> taken =
+        std::chrono::steady_clock::now() - start;
+    std::cout << taken.count() / static_cast<double>(steps) << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    fmt::print(stderr, "usage: bench_steps mlp|cnn|cifar BATCH_SIZE STEPS\n");
+    return 2;
+  }
+  try {
+    return run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]));
+  } catch (const Error& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Input pipelines, as tf.data builds them.
+#pragma once
+
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cornu/core/json.h"
+#include "cornu/data/element.h"
+#include "cornu/data/map_function.h"
+#include "cornu/data/options.h"
+#include "cornu/strategy/batch_source.h"
+
+namespace cornu::data {
+
+class Node;
+
+// One pass over a dataset. Used by one thread at a time; keeps its dataset alive. Threads that work
+// ahead for it end with it.
+class Iterator {
+ public:
+  explicit Iterator(std::shared_ptr<const Node> node) : Iterator(node, node) {}
+  // Passes are numbered by `counter`, a node that `node` was derived from.
+  Iterator(std::shared_ptr<const Node> node, std::shared_ptr<const Node> counter);
+  Iterator(Iterator&&) noexcept;
+  Iterator& operator=(Iterator&&) noexcept;
+  ~Iterator();
+
+  // False at the end. Errors of map functions and of readers are thrown here; after one, the
+  // iterator is good for save() only.
+  bool next(Element& element);
+
+  // The exact position, as described for BatchIterator: the number of the pass and of the elements
+  // that next() gave. Restoring moves over them without computing what a map, a batch or a later
+  // pass would make of them.
+  Json save() const;
+  // On a new iterator only. FailedPrecondition when the position is another pipeline's.
+  void restore(const Json& position);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A cheap handle on an immutable chain of transforms, which nothing is computed by until it is
+// iterated. Copying shares. Thread-safe; each iterator belongs to one thread.
+//
+// Every pass over one handle, and every repetition of repeat(), shuffles anew; with seeds (given,
+// or from set_random_seed) the passes of two runs of a program are the same, at any parallelism.
+//
+//   auto dataset = data::Dataset::from_tensor_slices({x, y}).shuffle(10'000).batch(64);
+//   for (const auto& [images, labels] : dataset) …
+//
+// It converts to a BatchSource for `fit`, `evaluate` and `predict`: elements of one component are
+// x, of two (x, y), of three (x, y, sample_weight). Reference: tf.data.Dataset.
+class Dataset {
+ public:
+  // One element a row: all tensors are cut along axis 0. InvalidArgument, with both counts, when
+  // their numbers of rows differ. The tensors are shared, not copied.
+  static Dataset from_tensor_slices(const Element& tensors);
+  // A single element.
+  static Dataset from_tensors(const Element& tensors);
+  // int64 scalars.
+  static Dataset range(int64_t stop) { return range(0, stop); }
+  static Dataset range(int64_t start, int64_t stop, int64_t step = 1);
+  // The n-th elements of all, their components side by side; ends with the shortest.
+  static Dataset zip(const std::vector<Dataset>& datasets);
+
+  // Takes elements at random from a buffer of the next `buffer_size` (>= 1). A buffer as large as
+  // the dataset shuffles it perfectly. Rows of from_tensor_slices are shuffled by number: a large
+  // buffer then costs 8 bytes a row.
+  Dataset shuffle(int64_t buffer_size, const ShuffleOptions& options = {}) const;
+
+  // Stacks `batch_size` (>= 1) elements along a new axis 0. InvalidArgument, while iterating, when
+  // their shapes differ. Batches of consecutive rows share the tensors' memory.
+  Dataset batch(int64_t batch_size, const BatchOptions& options = {}) const;
+
+  // `f` of each element; see map_function for what it may take and return. It is traced like
+  // function(f), once for each signature of elements: now, and again where axes vary. So what it
+  // does must be done by ops, and depend on its arguments alone.
+  template <class F>
+  Dataset map(F f, const MapOptions& options = {}) const {
+    return mapped(map_function(std::move(f)), options);
+  }
+
+  // The whole `count` times; -1: without end.
+  Dataset repeat(int64_t count = -1) const;
+  // The first `count` elements; -1: all.
+  Dataset take(int64_t count) const;
+  // All but the first `count` elements; -1: none of them.
+  Dataset skip(int64_t count) const;
+  // Keeps the elements of the first complete pass in memory; later passes give them again.
+  Dataset cache() const;
+  // Works up to `buffer_size` elements ahead on a thread; 0: doesn't.
+  Dataset prefetch(int64_t buffer_size) const;
+  // Puts the element's number, an int64 scalar, before its components.
+  Dataset enumerate(int64_t start = 0) const;
+  // The elements of this and then of `other`, which must be of the same kind.
+  Dataset concatenate(const Dataset& other) const;
+  // Every `count`-th element from element `index` on.
+  Dataset shard(int64_t count, int64_t index) const;
+  Dataset with_options(const Options& options) const;
+
+  // Elements in a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
+  std::optional<int64_t> cardinality() const;
+  const ElementSpec& element_spec() const;
+  Options options() const;
+
+  // A new pass.
+  Iterator iterator() const;
+
+  // What range-for goes through: a new pass, an element at a time.
+  class Cursor;
+  Cursor begin() const;
+  std::default_sentinel_t end() const { return {}; }
+
+  operator std::shared_ptr<BatchSource>() const;  // NOLINT: implicit on purpose
+
+ private:
+  explicit Dataset(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+  Dataset mapped(MapFunction f, const MapOptions& options) const;
+
+  std::shared_ptr<const Node> node_;
+};
+
+class Dataset::Cursor {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = Element;
+  using difference_type = std::ptrdiff_t;
+
+  explicit Cursor(Iterator iterator) : iterator_(std::move(iterator)) { ++*this; }
+  const Element& operator*() const { return element_; }
+  const Element* operator->() const { return &element_; }
+  Cursor& operator++() {
+    more_ = iterator_.next(element_);
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  friend bool operator==(const Cursor& cursor, std::default_sentinel_t) { return !cursor.more_; }
+
+ private:
+  Iterator iterator_;
+  Element element_;
+  bool more_ = false;
+};
+
+inline Dataset::Cursor Dataset::begin() const { return Cursor(iterator()); }
+
+}  // namespace cornu::data

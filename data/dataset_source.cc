@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/data/dataset_source.h"
+
+#include "cornu/data/dataset.h"
+#include "cornu/data/transforms/transforms.h"
+
+namespace cornu::data {
+namespace {
+
+class DatasetBatches : public BatchIterator {
+ public:
+  DatasetBatches(NodePtr node, NodePtr counter) : iterator_(std::move(node), std::move(counter)) {}
+
+  bool next(Batch& batch) override {
+    Element element;
+    if (!iterator_.next(element)) return false;
+    batch = {.x = element[0],
+             .y = element.size() > 1 ? element[1] : Tensors(),
+             .sample_weight = element.size() > 2 ? element.tensor(2) : Tensor()};
+    return true;
+  }
+  Json save() const override { return iterator_.save(); }
+  void restore(const Json& position) override { iterator_.restore(position); }
+
+ private:
+  Iterator iterator_;
+};
+
+class DatasetSource : public BatchSource {
+ public:
+  DatasetSource(NodePtr node, NodePtr counter)
+      : node_(std::move(node)), counter_(std::move(counter)) {
+    const ElementSpec& spec = node_->spec();
+    const auto& components = spec.structure->components;
+    check<InvalidArgument>(
+        components.size() <= 3 && (components.size() < 3 || components[2].size == 1),
+        "Dataset: training takes elements x, (x, y) or (x, y, sample_weight), got {}. Use map() to "
+        "bring them into that form.",
+        spec.to_string());
+    for (const TensorType& type : spec.types) {
+      check<InvalidArgument>(type.shape.rank() > 0,
+                             "Dataset: training takes batches of examples, but the elements are "
+                             "{}. Call batch() first.",
+                             spec.to_string());
+    }
+  }
+
+  std::unique_ptr<BatchIterator> iterate() const override {
+    return std::make_unique<DatasetBatches>(node_, counter_);
+  }
+  std::optional<int64_t> cardinality() const override { return node_->cardinality(); }
+
+  std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
+    switch (node_->options().distribute.auto_shard_policy) {
+      case AutoShardPolicy::Off:
+        return derived(node_);
+      case AutoShardPolicy::Auto:
+      case AutoShardPolicy::Data:
+        return derived(make_shard(node_, count, index));
+      case AutoShardPolicy::File:
+        raise<InvalidArgument>(
+            "Dataset: AutoShardPolicy::File needs a dataset that reads files, this one is {}. Use "
+            "AutoShardPolicy::Data.",
+            describe_chain(*node_));
+      case AutoShardPolicy::Hint:
+        break;
+    }
+    raise<Unimplemented>(
+        "Dataset: AutoShardPolicy::Hint. Use AutoShardPolicy::Off and call shard() yourself.");
+  }
+  std::shared_ptr<BatchSource> rebatch(int64_t batch_size) const override {
+    return derived(make_rebatch(node_, batch_size));
+  }
+
+ private:
+  std::shared_ptr<BatchSource> derived(NodePtr node) const {
+    return std::make_shared<DatasetSource>(std::move(node), counter_);
+  }
+
+  NodePtr node_;
+  NodePtr counter_;
+};
+
+}  // namespace
+
+std::shared_ptr<BatchSource> make_batch_source(NodePtr node) {
+  return std::make_shared<DatasetSource>(node, node);
+}
+
+}  // namespace cornu::data

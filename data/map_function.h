@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a function of elements from any callable of tensors.
+#pragma once
+
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cornu/data/element.h"
+#include "cornu/graph/function.h"
+
+namespace cornu::data {
+
+using MapFunction = std::function<Element(const Element&)>;
+
+namespace internal {
+
+inline Tensors to_component(const Tensor& tensor) { return tensor; }
+inline Tensors to_component(const Tensors& tensors) { return tensors; }
+inline Tensors to_component(const std::vector<Tensor>& tensors) { return tensors; }
+
+// What a function returned: pairs, tuples and vectors have one component a member.
+inline Element to_element(const Tensor& tensor) { return tensor; }
+inline Element to_element(const Tensors& tensors) { return tensors; }
+inline Element to_element(const Element& element) { return element; }
+inline Element to_element(const std::vector<Tensor>& tensors) {
+  return Element(std::vector<Tensors>(tensors.begin(), tensors.end()));
+}
+template <class A, class B>
+Element to_element(const std::pair<A, B>& parts) {
+  return Element(std::vector<Tensors>{to_component(parts.first), to_component(parts.second)});
+}
+template <class... T>
+Element to_element(const std::tuple<T...>& parts) {
+  return std::apply(
+      [](const auto&... part) { return Element(std::vector<Tensors>{to_component(part)...}); },
+      parts);
+}
+
+// The types of a callable's parameters; empty for a generic one (`[](auto x)`).
+template <class... Args>
+struct Parameters {};
+template <class R, class... Args>
+Parameters<Args...> parameters_of(R (*)(Args...));
+template <class C, class R, class... Args>
+Parameters<Args...> parameters_of(R (C::*)(Args...));
+template <class C, class R, class... Args>
+Parameters<Args...> parameters_of(R (C::*)(Args...) const);
+template <class C, class R, class... Args>
+Parameters<Args...> parameters_of(R (C::*)(Args...) noexcept);
+template <class C, class R, class... Args>
+Parameters<Args...> parameters_of(R (C::*)(Args...) const noexcept);
+
+template <size_t... kIndex>
+Parameters<decltype((void)kIndex, std::declval<const Tensor&>())...> tensor_parameters(
+    std::index_sequence<kIndex...>);
+
+template <class F>
+auto parameters() {
+  if constexpr (requires { &F::operator(); }) {
+    return decltype(parameters_of(&F::operator())){};
+  } else if constexpr (std::is_pointer_v<F>) {
+    return decltype(parameters_of(std::declval<F>())){};
+  } else {
+    return decltype(tensor_parameters(
+        std::make_index_sequence<cornu::internal::arity<F, 1>()>())){};
+  }
+}
+
+// Component `index` as a parameter of type Arg takes it.
+template <class Arg>
+decltype(auto) argument(const Element& element, size_t index) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<Arg>, Tensors>) {
+    return element[index];
+  } else {
+    return element.tensor(index);
+  }
+}
+
+template <class F, class... Args, size_t... kIndex>
+Element call_with(F& f, const Element& element, Parameters<Args...>,
+                  std::index_sequence<kIndex...>) {
+  if constexpr ((std::is_same_v<std::remove_cvref_t<Args>, Element> && ...)) {
+    static_assert(sizeof...(Args) == 1, "a map function takes tensors, or one Element");
+    return to_element(f(element));
+  } else {
+    if (element.size() != sizeof...(Args)) {
+      raise<InvalidArgument>(
+          "the function takes {} arguments, but the elements have {} components: {}.",
+          sizeof...(Args), element.size(), spec_of(element).to_string());
+    }
+    return to_element(f(argument<Args>(element, kIndex)...));
+  }
+}
+
+template <class F, class... Args>
+Element call_with(F& f, const Element& element, Parameters<Args...> parameters) {
+  return call_with(f, element, parameters, std::index_sequence_for<Args...>());
+}
+
+}  // namespace internal
+
+// `f` takes one argument a component: a Tensor, or Tensors for a component of several; or the whole
+// Element. It returns a Tensor, Tensors, or Element, or a pair, tuple or vector of tensors.
+template <class F>
+MapFunction map_function(F f) {
+  return [f = std::move(f)](const Element& element) mutable {
+    return internal::call_with(f, element, internal::parameters<F>());
+  };
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/data/node.h"
+
+#include "cornu/core/random.h"
+#include "cornu/core/rows.h"
+
+namespace cornu::data {
+namespace {
+
+class RowElements : public Stream<Element> {
+ public:
+  RowElements(const Element& table, StreamPtr<Row> rows) : table_(table), rows_(std::move(rows)) {}
+
+  bool next(Element& element) override {
+    Row index;
+    if (!rows_->next(index)) return false;
+    std::vector<Tensor> tensors;
+    tensors.reserve(table_.tensors().size());
+    for (const Tensor& tensor : table_.tensors()) tensors.push_back(row(tensor, index));
+    element = table_.with(std::move(tensors));
+    return true;
+  }
+  int64_t skip(int64_t count) override { return rows_->skip(count); }
+
+ private:
+  Element table_;
+  StreamPtr<Row> rows_;
+};
+
+}  // namespace
+
+Pass Pass::below(int64_t repetition) const {
+  const auto words = philox(id, static_cast<uint64_t>(repetition), /*stream=*/0xda7a);
+  return {uint64_t{words[0]} << 32 | words[1]};
+}
+
+StreamPtr<Row> Node::rows(Pass) const { raise<Internal>("{}: it has no table.", describe()); }
+
+std::string describe_chain(const Node& node) {
+  std::string text;
+  for (const NodePtr& input : node.inputs()) {
+    if (!text.empty()) text += " & ";
+    text += describe_chain(*input);
+  }
+  if (node.inputs().size() > 1) text = "(" + text + ")";
+  return text.empty() ? node.describe() : text + " | " + node.describe();
+}
+
+StreamPtr<Element> elements_of_rows(const Element& table, StreamPtr<Row> rows) {
+  return std::make_unique<RowElements>(table, std::move(rows));
+}
+
+}  // namespace cornu::data

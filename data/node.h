@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The links of a dataset's chain.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "cornu/data/element.h"
+#include "cornu/data/options.h"
+#include "cornu/data/stream.h"
+#include "cornu/strategy/batch_source.h"
+
+namespace cornu::data {
+
+// Which pass over a node this is: the same pass gives the same items. Nodes that go over their
+// input several times (repeat) number the passes below themselves.
+struct Pass {
+  uint64_t id = 0;
+  Pass below(int64_t repetition) const;
+};
+
+// An index into axis 0 of a node's table.
+using Row = int64_t;
+
+class Node;
+using NodePtr = std::shared_ptr<const Node>;
+
+// A source, or a transform of other nodes. Immutable, but for what iterators leave for later ones
+// (the number of passes, caches), which is guarded; so nodes may be shared between threads.
+class Node {
+ public:
+  explicit Node(std::vector<NodePtr> inputs = {}) : inputs_(std::move(inputs)) {}
+  virtual ~Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  const std::vector<NodePtr>& inputs() const { return inputs_; }
+  const Node& input() const { return *inputs_.front(); }
+
+  virtual const ElementSpec& spec() const { return input().spec(); }
+  // Elements of a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
+  virtual std::optional<int64_t> cardinality() const { return input().cardinality(); }
+  // The examples in an element, where elements are batches.
+  virtual std::optional<int64_t> batch_size() const {
+    return inputs_.empty() ? std::nullopt : input().batch_size();
+  }
+  virtual Options options() const { return inputs_.empty() ? Options() : input().options(); }
+  // This link alone, with what its items depend on: "shuffle(buffer_size=100, seed=7)".
+  virtual std::string describe() const = 0;
+
+  virtual StreamPtr<Element> elements(Pass pass) const = 0;
+
+  // Where every element is a row of one table of tensors, transforms work on row numbers and
+  // batch() copies each row once, straight into its batch. Null otherwise.
+  virtual const Element* table() const { return nullptr; }
+  // The row numbers of a pass. Only where there is a table.
+  virtual StreamPtr<Row> rows(Pass pass) const;
+
+  // The seed of a shuffle that was given none: a saved position keeps it, and restores it here.
+  virtual std::atomic<uint64_t>* drawn_seed() const { return nullptr; }
+
+  // The number of this new pass over the chain that ends here: 0, 1, ….
+  int64_t begin_pass() const { return passes_.fetch_add(1); }
+  // The next pass will have this number.
+  void set_next_pass(int64_t number) const { passes_.store(number); }
+
+ private:
+  std::vector<NodePtr> inputs_;
+  mutable std::atomic<int64_t> passes_{0};
+};
+
+// The chain as text, sources first: "tensor_slices(…) | shuffle(…) | batch(…)".
+std::string describe_chain(const Node& node);
+
+// The elements that row numbers stand for.
+StreamPtr<Element> elements_of_rows(const Element& table, StreamPtr<Row> rows);
+
+// A transform that passes its input's items on, whatever they are: it works on row numbers where
+// there is a table. Self has a member template <class Item> StreamPtr<Item> open(Pass) const.
+template <class Self>
+class ItemTransform : public Node {
+ public:
+  explicit ItemTransform(NodePtr input) : Node({std::move(input)}) {}
+
+  const Element* table() const final { return input().table(); }
+  StreamPtr<Row> rows(Pass pass) const final { return self().template open<Row>(pass); }
+  StreamPtr<Element> elements(Pass pass) const final {
+    if (const Element* rows_of = table()) return elements_of_rows(*rows_of, rows(pass));
+    return self().template open<Element>(pass);
+  }
+
+ protected:
+  template <class Item>
+  StreamPtr<Item> open_input(Pass pass) const {
+    if constexpr (std::is_same_v<Item, Row>) {
+      return input().rows(pass);
+    } else {
+      return input().elements(pass);
+    }
+  }
+
+ private:
+  const Self& self() const { return static_cast<const Self&>(*this); }
+};
+
+}  // namespace cornu::data

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of datasets and their transforms (tf.data's names and defaults).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace cornu::data {
+
+// Lets the library choose: a buffer's size, a number of threads (tf.data.AUTOTUNE).
+inline constexpr int64_t kAutotune = -1;
+
+// How a distributed strategy divides a dataset between workers (tf.data.experimental).
+enum class AutoShardPolicy {
+  Auto,  // by files where the dataset reads files, else by data
+  Data,  // every worker reads everything and keeps its part
+  File,  // every worker reads files of its own
+  Hint,  // where the program says; Unimplemented
+  Off,   // every worker sees everything
+};
+
+struct DistributeOptions {
+  AutoShardPolicy auto_shard_policy = AutoShardPolicy::Auto;
+};
+
+struct Options {
+  DistributeOptions distribute = {};
+};
+
+struct ShuffleOptions {
+  std::optional<int64_t> seed = {};  // nullopt: from set_random_seed's sequence
+  bool reshuffle_each_iteration = true;
+};
+
+struct BatchOptions {
+  bool drop_remainder = false;  // leave out a last batch that isn't full
+};
+
+struct MapOptions {
+  // How many elements may be computed at a time; kAutotune: as the machine allows. Elements are
+  // computed one after another at present, in order, whatever is asked for.
+  std::optional<int64_t> num_parallel_calls = {};
+  bool deterministic = true;  // false allows another order of elements
+};
+
+}  // namespace cornu::data

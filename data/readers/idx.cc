@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/data/readers/idx.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "cornu/core/gzip.h"
+#include "cornu/core/mapped_file.h"
+#include "cornu/core/threads.h"
+
+namespace cornu::data {
+namespace {
+
+using Bytes = std::span<std::byte>;
+
+struct ElementType {
+  int code;     // the third byte of the file
+  size_t size;  // in the file
+  DType dtype;  // of the tensor
+};
+
+constexpr std::array kElementTypes = {
+    ElementType{0x08, 1, DType::UInt8},   ElementType{0x09, 1, DType::Int8},
+    ElementType{0x0B, 2, DType::Int32},   ElementType{0x0C, 4, DType::Int32},
+    ElementType{0x0D, 4, DType::Float32}, ElementType{0x0E, 8, DType::Float64},
+};
+
+struct Header {
+  ElementType type;
+  Shape shape;
+  size_t bytes = 0;       // of the header
+  size_t data_bytes = 0;  // of what follows
+};
+
+// Bytes in, in the order of the file; fewer than asked for only at its end.
+using Read = FunctionRef<size_t(Bytes)>;
+
+uint32_t big_endian_32(const std::byte* bytes) {
+  uint32_t value = 0;
+  for (int i = 0; i < 4; ++i) value = value << 8 | std::to_integer<uint32_t>(bytes[i]);
+  return value;
+}
+
+const ElementType& element_type(std::byte code, const std::string& name) {
+  const auto* found = std::find_if(kElementTypes.begin(), kElementTypes.end(), [&](const auto& t) {
+    return t.code == std::to_integer<int>(code);
+  });
+  check<DataLoss>(found != kElementTypes.end(),
+                  "{}: not an IDX file: at byte 2, expected an element type 0x08 to 0x0E, got "
+                  "0x{:02x}.",
+                  name, std::to_integer<int>(code));
+  return *found;
+}
+
+Header read_header(Read read, const std::string& name) {
+  std::array<std::byte, 4> magic;
+  const size_t got = read(magic);
+  check<DataLoss>(got == magic.size(), "{}: cut off at byte {}: an IDX file has at least 4 bytes.",
+                  name, got);
+  check<DataLoss>(magic[0] == std::byte{0} && magic[1] == std::byte{0},
+                  "{}: not an IDX file: at byte 0, expected 00 00, got {:02x} {:02x}.", name,
+                  std::to_integer<int>(magic[0]), std::to_integer<int>(magic[1]));
+  Header header;
+  header.type = element_type(magic[2], name);
+  const auto rank = std::to_integer<size_t>(magic[3]);
+  std::array<std::byte, 4 * 255> sizes;
+  const Bytes used = Bytes(sizes).first(4 * rank);
+  const size_t size_bytes = read(used);
+  header.bytes = magic.size() + used.size();
+  check<DataLoss>(size_bytes == used.size(), "{}: cut off at byte {}, in the sizes of its {} axes.",
+                  name, magic.size() + size_bytes, rank);
+  header.data_bytes = header.type.size;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    const uint32_t size = big_endian_32(sizes.data() + 4 * axis);
+    header.shape.push_back(size);
+    check<DataLoss>(!__builtin_mul_overflow(header.data_bytes, size_t{size}, &header.data_bytes) &&
+                        header.data_bytes <= size_t{1} << 62,
+                    "{}: at byte {}, an impossible size: axis {} of {} has {} entries.", name,
+                    4 + 4 * axis, axis, rank, size);
+  }
+  return header;
+}
+
+[[noreturn]] void raise_cut_off(const Header& header, const std::string& name, size_t size) {
+  raise<DataLoss>("{}: cut off at byte {}: an array of shape {} needs {} bytes. Get the file anew.",
+                  name, size, header.shape, header.bytes + header.data_bytes);
+}
+
+[[noreturn]] void raise_too_long(const Header& header, const std::string& name) {
+  raise<DataLoss>("{}: at byte {}, expected the end of the file after an array of shape {}.", name,
+                  header.bytes + header.data_bytes, header.shape);
+}
+
+// Elements of several bytes, which are big-endian in the file.
+template <class Stored, class T>
+void convert(const std::byte* from, std::span<T> to) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    Stored value = 0;
+    for (size_t k = 0; k < sizeof(Stored); ++k) {
+      value =
+          static_cast<Stored>(value << 8 | std::to_integer<Stored>(from[i * sizeof(Stored) + k]));
+    }
+    if constexpr (sizeof(T) == sizeof(Stored)) {
+      to[i] = std::bit_cast<T>(value);
+    } else {
+      to[i] = static_cast<int16_t>(value);
+    }
+  }
+}
+
+// The array whose file bytes are `data`; single bytes aren't copied.
+Tensor to_tensor(const Header& header, Bytes data, std::shared_ptr<const void> owner) {
+  const auto& [code, size, dtype] = header.type;
+  if (size == 1) return Tensor::wrap(data.data(), header.shape, dtype, std::move(owner));
+  Tensor result = Tensor::empty(header.shape, dtype);
+  if (size == 2) {
+    convert<uint16_t>(data.data(), result.mutable_data<int32_t>());
+  } else if (dtype == DType::Int32) {
+    convert<uint32_t>(data.data(), result.mutable_data<int32_t>());
+  } else if (dtype == DType::Float32) {
+    convert<uint32_t>(data.data(), result.mutable_data<float>());
+  } else {
+    convert<uint64_t>(data.data(), result.mutable_data<double>());
+  }
+  return result;
+}
+
+Tensor parse_plain(Bytes file, const std::string& name, std::shared_ptr<const void> owner) {
+  size_t offset = 0;
+  const Header header = read_header(
+      [&](Bytes out) {
+        const size_t count = std::min(out.size(), file.size() - offset);
+        std::copy_n(file.begin() + static_cast<std::ptrdiff_t>(offset), count, out.begin());
+        offset += count;
+        return count;
+      },
+      name);
+  const Bytes data = file.subspan(header.bytes);
+  if (data.size() < header.data_bytes) raise_cut_off(header, name, file.size());
+  if (data.size() > header.data_bytes) raise_too_long(header, name);
+  return to_tensor(header, data, std::move(owner));
+}
+
+Tensor parse_gzip(Bytes file, const std::string& name) {
+  GzipReader reader(file, name);
+  auto read = [&](Bytes out) { return reader.read(out); };
+  const Header header = read_header(read, name);
+  const size_t needed = header.data_bytes;
+  if (needed / kMostInflation > file.size()) {
+    raise<DataLoss>(
+        "{}: an array of shape {} needs {} bytes, but {} compressed bytes can't hold more than {}.",
+        name, header.shape, needed, file.size(), file.size() * kMostInflation);
+  }
+  // Grows as data comes: a small file that promises much isn't believed beforehand.
+  constexpr size_t kLikelyInflation = 8;
+  size_t filled = 0;
+  auto buffer = allocate_host(std::min(needed, file.size() * kLikelyInflation));
+  for (;;) {
+    filled += reader.read(Bytes(buffer->data(), buffer->bytes()).subspan(filled));
+    if (filled < buffer->bytes()) raise_cut_off(header, name, reader.unpacked_bytes());
+    if (filled == needed) break;
+    auto larger = allocate_host(std::min(needed, 2 * filled));
+    std::copy_n(buffer->data(), filled, larger->data());
+    buffer = std::move(larger);
+  }
+  std::byte after;
+  if (reader.read(Bytes(&after, 1)) != 0) raise_too_long(header, name);
+  return to_tensor(header, Bytes(buffer->data(), filled), buffer);
+}
+
+}  // namespace
+
+Tensor parse_idx(Bytes file, const std::string& name, std::shared_ptr<const void> owner) {
+  return is_gzip(file) ? parse_gzip(file, name) : parse_plain(file, name, std::move(owner));
+}
+
+Tensor read_idx(const std::filesystem::path& path) {
+  auto file = std::make_shared<const MappedFile>(path);
+  return parse_idx(file->bytes(), path.string(), file);
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// IDX files: the format of MNIST (http://yann.lecun.com/exdb/mnist).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "cornu/core/tensor.h"
+
+namespace cornu::data {
+
+// The array in an IDX file, plain or gzip-compressed (told apart by content). uint8, int8, int32,
+// float32 and float64 keep their type, int16 becomes int32. Bytes of a plain file aren't copied:
+// the tensor maps the file (see MappedFile).
+//
+// NotFound when there is no such file. DataLoss, with the file's name and the byte offset, for
+// anything that isn't exactly one well-formed array; memory is only taken once the file is known to
+// be large enough for what its header promises.
+Tensor read_idx(const std::filesystem::path& path);
+
+// The same from memory. `name` is for messages; `owner` keeps `file` alive, null if the caller
+// does. The result may share `file`.
+Tensor parse_idx(std::span<std::byte> file, const std::string& name,
+                 std::shared_ptr<const void> owner = nullptr);
+
+}  // namespace cornu::data

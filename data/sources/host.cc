@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/data/sources/host.h"
+
+#include "cornu/graph/backend.h"
+
+namespace cornu::data {
+
+Element on_host(const Element& element, const char* who) {
+  check<InvalidArgument>(element.size() > 0, "{}: expected tensors, got none.", who);
+  std::vector<Tensor> tensors;
+  for (const Tensor& tensor : element.tensors()) {
+    check<InvalidArgument>(tensor.defined() && !tensor.is_symbolic(),
+                           "{}: expected tensors with values, got {}.", who, tensor.to_string());
+    const Device device = tensor.device();
+    const bool there = device.type == DeviceType::Cpu;
+    tensors.push_back(there ? tensor.strong() : backend_for(device).to_host(tensor));
+  }
+  return element.with(std::move(tensors));
+}
+
+}  // namespace cornu::data

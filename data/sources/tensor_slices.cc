@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "cornu/data/sources/host.h"
+#include "cornu/data/sources/sources.h"
+
+namespace cornu::data {
+namespace {
+
+class CountingRows : public Stream<Row> {
+ public:
+  explicit CountingRows(int64_t count) : count_(count) {}
+
+  bool next(Row& row) override {
+    if (next_ == count_) return false;
+    row = next_++;
+    return true;
+  }
+  int64_t skip(int64_t count) override {
+    const int64_t skipped = std::min(count, count_ - next_);
+    next_ += skipped;
+    return skipped;
+  }
+
+ private:
+  int64_t count_;
+  int64_t next_ = 0;
+};
+
+class TensorSlices : public Node {
+ public:
+  explicit TensorSlices(const Element& table) : table_(on_host(table, "from_tensor_slices")) {
+    spec_ = spec_of(table_);
+    for (size_t i = 0; i < spec_.types.size(); ++i) {
+      Shape& shape = spec_.types[i].shape;
+      check<InvalidArgument>(shape.rank() > 0,
+                             "from_tensor_slices: expected tensors with an axis of examples, but "
+                             "tensor {} is a scalar. Use from_tensors for a single element.",
+                             i);
+      if (i == 0) count_ = shape.front();
+      check<InvalidArgument>(shape.front() == count_,
+                             "from_tensor_slices: expected equally many examples in all tensors, "
+                             "but tensor 0 has {} and tensor {} has {}.",
+                             count_, i, shape.front());
+      shape = shape.slice(1);
+    }
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::optional<int64_t> cardinality() const override { return count_; }
+  std::string describe() const override {
+    return fmt::format("tensor_slices({} of {})", count_, spec_.to_string());
+  }
+  const Element* table() const override { return &table_; }
+  StreamPtr<Row> rows(Pass) const override { return std::make_unique<CountingRows>(count_); }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return elements_of_rows(table_, rows(pass));
+  }
+
+ private:
+  Element table_;
+  ElementSpec spec_;
+  int64_t count_ = 0;
+};
+
+}  // namespace
+
+NodePtr make_tensor_slices(const Element& table) { return std::make_shared<TensorSlices>(table); }
+
+}  // namespace cornu::data

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/rows.h"
+#include "cornu/data/transforms/transforms.h"
+
+namespace cornu::data {
+namespace {
+
+// Counts in batches over a stream of items.
+template <class Item>
+class BatchStream : public Stream<Element> {
+ public:
+  BatchStream(StreamPtr<Item> input, int64_t batch_size, bool drop_remainder)
+      : input_(std::move(input)), batch_size_(batch_size), drop_remainder_(drop_remainder) {}
+
+  bool next(Element& element) override {
+    items_.clear();
+    Item item;
+    while (std::ssize(items_) < batch_size_ && input_->next(item)) {
+      items_.push_back(std::move(item));
+    }
+    if (items_.empty() || (drop_remainder_ && std::ssize(items_) < batch_size_)) return false;
+    element = combine(items_);
+    return true;
+  }
+
+  int64_t skip(int64_t count) override {
+    const int64_t skipped = input_->skip(saturating_product(count, batch_size_));
+    return drop_remainder_ ? skipped / batch_size_
+                           : skipped / batch_size_ + (skipped % batch_size_ != 0);
+  }
+
+ protected:
+  virtual Element combine(const std::vector<Item>& items) = 0;
+
+ private:
+  StreamPtr<Item> input_;
+  std::vector<Item> items_;
+  int64_t batch_size_;
+  bool drop_remainder_;
+};
+
+class RowBatches : public BatchStream<Row> {
+ public:
+  RowBatches(const Element& table, StreamPtr<Row> rows, int64_t batch_size, bool drop_remainder)
+      : BatchStream(std::move(rows), batch_size, drop_remainder), table_(table) {}
+
+ protected:
+  Element combine(const std::vector<Row>& rows) override {
+    std::vector<Tensor> tensors;
+    for (const Tensor& tensor : table_.tensors()) tensors.push_back(gather_rows(tensor, rows));
+    return table_.with(std::move(tensors));
+  }
+
+ private:
+  Element table_;
+};
+
+class ElementBatches : public BatchStream<Element> {
+ public:
+  using BatchStream::BatchStream;
+
+ protected:
+  Element combine(const std::vector<Element>& elements) override {
+    std::vector<Tensor> tensors;
+    std::vector<Tensor> parts(elements.size());
+    for (size_t i = 0; i < elements.front().tensors().size(); ++i) {
+      for (size_t k = 0; k < elements.size(); ++k) parts[k] = elements[k].tensors()[i];
+      tensors.push_back(stack(parts));
+    }
+    return elements.front().with(std::move(tensors));
+  }
+
+ private:
+  static Tensor stack(const std::vector<Tensor>& parts) {
+    try {
+      return stack_rows(parts);
+    } catch (Error& error) {
+      error.add_place("batch");
+      throw;
+    }
+  }
+};
+
+class Batched : public Node {
+ public:
+  Batched(NodePtr input, int64_t batch_size, const BatchOptions& options)
+      : Node({std::move(input)}), batch_size_(batch_size), options_(options) {
+    check<InvalidArgument>(batch_size >= 1, "batch: expected a batch_size of at least 1, got {}.",
+                           batch_size);
+    spec_ = this->input().spec();
+    const Shape leading{options.drop_remainder ? batch_size : kUnknown};
+    for (TensorType& type : spec_.types) type.shape = leading.concat(type.shape);
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::optional<int64_t> cardinality() const override {
+    const auto items = input().cardinality();
+    if (!items || *items == kInfiniteCardinality) return items;
+    return *items / batch_size_ + (!options_.drop_remainder && *items % batch_size_ != 0);
+  }
+  std::optional<int64_t> batch_size() const override { return batch_size_; }
+  std::string describe() const override {
+    return fmt::format("batch({}{})", batch_size_, options_.drop_remainder ? ", drop" : "");
+  }
+  StreamPtr<Element> elements(Pass pass) const override {
+    if (const Element* table = input().table()) {
+      return std::make_unique<RowBatches>(*table, input().rows(pass), batch_size_,
+                                          options_.drop_remainder);
+    }
+    return std::make_unique<ElementBatches>(input().elements(pass), batch_size_,
+                                            options_.drop_remainder);
+  }
+
+ private:
+  int64_t batch_size_;
+  BatchOptions options_;
+  ElementSpec spec_;
+};
+
+}  // namespace
+
+NodePtr make_batch(NodePtr input, int64_t batch_size, const BatchOptions& options) {
+  return std::make_shared<Batched>(std::move(input), batch_size, options);
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/data/transforms/transforms.h"
+
+namespace cornu::data {
+namespace {
+
+class ConcatenatedStream : public Stream<Element> {
+ public:
+  ConcatenatedStream(const Node& second, Pass pass, StreamPtr<Element> first)
+      : second_(second), pass_(pass), current_(std::move(first)) {}
+
+  bool next(Element& element) override {
+    if (current_->next(element)) return true;
+    return to_second() && current_->next(element);
+  }
+  int64_t skip(int64_t count) override {
+    const int64_t skipped = current_->skip(count);
+    return skipped < count && to_second() ? skipped + current_->skip(count - skipped) : skipped;
+  }
+
+ private:
+  bool to_second() {
+    if (in_second_) return false;
+    current_ = second_.elements(pass_);
+    return in_second_ = true;
+  }
+
+  const Node& second_;
+  Pass pass_;
+  StreamPtr<Element> current_;
+  bool in_second_ = false;
+};
+
+class Concatenated : public Node {
+ public:
+  Concatenated(NodePtr first, NodePtr second) : Node({std::move(first), std::move(second)}) {
+    const ElementSpec& a = inputs()[0]->spec();
+    const ElementSpec& b = inputs()[1]->spec();
+    bool alike = *a.structure == *b.structure;
+    spec_ = a;
+    for (size_t i = 0; alike && i < a.types.size(); ++i) alike = merge(spec_.types[i], b.types[i]);
+    check<InvalidArgument>(
+        alike, "concatenate: expected two datasets of the same elements, got {} and {}.",
+        a.to_string(), b.to_string());
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::optional<int64_t> cardinality() const override {
+    const auto first = inputs()[0]->cardinality();
+    const auto second = inputs()[1]->cardinality();
+    if (first == kInfiniteCardinality || second == kInfiniteCardinality) {
+      return kInfiniteCardinality;
+    }
+    if (!first || !second) return std::nullopt;
+    return *first + *second;
+  }
+  std::string describe() const override { return "concatenate"; }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return std::make_unique<ConcatenatedStream>(*inputs()[1], pass, inputs()[0]->elements(pass));
+  }
+
+ private:
+  // Axes that differ become unknown. False when the types have nothing in common.
+  static bool merge(TensorType& type, const TensorType& other) {
+    if (type.dtype != other.dtype || type.shape.rank() != other.shape.rank()) return false;
+    for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
+      if (type.shape[axis] != other.shape[axis]) type.shape[axis] = kUnknown;
+    }
+    return true;
+  }
+
+  ElementSpec spec_;
+};
+
+}  // namespace
+
+NodePtr make_concatenate(NodePtr first, NodePtr second) {
+  return std::make_shared<Concatenated>(std::move(first), std::move(second));
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <mutex>
+
+#include "cornu/core/variable.h"
+#include "cornu/data/transforms/transforms.h"
+#include "cornu/graph/dispatch.h"
+#include "cornu/graph/function.h"
+#include "cornu/graph/trace.h"
+
+namespace cornu::data {
+namespace {
+
+bool is_static(const std::vector<TensorType>& types) {
+  return std::all_of(types.begin(), types.end(),
+                     [](const TensorType& type) { return type.shape.is_static(); });
+}
+
+// Map functions must not change variables: elements are computed ahead, and left out when a
+// position is restored.
+class NoAssignments : public VariableHooks {
+ public:
+  Tensor read(const Variable& variable) override {
+    return outer_ ? outer_->read(variable) : variable.stored();
+  }
+  void assign(const Variable& variable, const Tensor&) override {
+    raise<InvalidArgument>(
+        "the function changes the variable '{}'. A map function's result may depend on its "
+        "arguments only.",
+        variable.path());
+  }
+
+ private:
+  VariableHooks* outer_ = current_variable_hooks();
+};
+
+// The traced form of a map function. Its graph is made when the dataset is, so that mistakes show
+// there; signatures with axes that vary are compiled when they first come.
+class Mapper {
+ public:
+  Mapper(MapFunction f, const ElementSpec& in) {
+    auto traced = std::make_shared<std::shared_ptr<const Structure>>();
+    auto body = [f = std::move(f), structure = in.structure,
+                 traced](const std::vector<Tensor>& tensors) {
+      NoAssignments hooks;
+      const VariableHooksScope scope(&hooks);
+      Element result = f(Element(tensors, structure));
+      *traced = result.structure();
+      return result.tensors();
+    };
+    function_ = Function(body, {.name = "map"});
+    out_.types = is_static(in.types) ? compile(in.types) : infer_types(in.types, body);
+    out_.structure = *traced;
+  }
+
+  const ElementSpec& out() const { return out_; }
+
+  Element operator()(const Element& element) const {
+    // One executable: its runs must not overlap, nor may traces.
+    std::lock_guard lock(mutex_);
+    const DeviceScope host(Device{});
+    return Element(function_.call(element.tensors()), out_.structure);
+  }
+
+ private:
+  std::vector<TensorType> compile(const std::vector<TensorType>& types) const {
+    std::vector<Tensor> stand_ins;
+    for (const TensorType& type : types) stand_ins.push_back(Tensor::empty(type.shape, type.dtype));
+    const DeviceScope host(Device{});
+    const Graph& graph = function_.compiled(stand_ins).graph;
+    std::vector<TensorType> results;
+    for (ValueId id : graph.outputs) results.push_back(graph.type(id));
+    return results;
+  }
+
+  Function function_;
+  ElementSpec out_;
+  mutable std::mutex mutex_;
+};
+
+class MapStream : public Stream<Element> {
+ public:
+  MapStream(StreamPtr<Element> input, const Mapper& mapper)
+      : input_(std::move(input)), mapper_(mapper) {}
+
+  bool next(Element& element) override {
+    if (!input_->next(element)) return false;
+    element = mapper_(element);
+    return true;
+  }
+  int64_t skip(int64_t count) override { return input_->skip(count); }
+
+ private:
+  StreamPtr<Element> input_;
+  const Mapper& mapper_;
+};
+
+class Mapped : public Node {
+ public:
+  Mapped(NodePtr input, MapFunction f)
+      : Node({std::move(input)}), mapper_(std::move(f), this->input().spec()) {}
+
+  const ElementSpec& spec() const override { return mapper_.out(); }
+  std::string describe() const override {
+    return fmt::format("map(to {})", mapper_.out().to_string());
+  }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return std::make_unique<MapStream>(input().elements(pass), mapper_);
+  }
+
+ private:
+  Mapper mapper_;
+};
+
+}  // namespace
+
+NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options) {
+  const int64_t calls = options.num_parallel_calls.value_or(1);
+  check<InvalidArgument>(
+      calls >= 1 || calls == kAutotune,
+      "map: expected num_parallel_calls of at least 1, or data::kAutotune, got {}.", calls);
+  try {
+    return std::make_shared<Mapped>(std::move(input), std::move(f));
+  } catch (Error& error) {
+    error.add_place("map");
+    throw;
+  }
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/data/transforms/transforms.h"
+
+namespace cornu::data {
+namespace {
+
+class Repeated : public ItemTransform<Repeated> {
+ public:
+  Repeated(NodePtr input, int64_t count)
+      : ItemTransform(std::move(input)), count_(count < 0 ? kInfiniteCardinality : count) {}
+
+  std::optional<int64_t> cardinality() const override {
+    const auto once = input().cardinality();
+    if (count_ == 0 || once == 0) return 0;
+    if (once == kInfiniteCardinality || !once) return once;
+    return is_endless() ? kInfiniteCardinality : saturating_product(count_, *once);
+  }
+  std::string describe() const override {
+    return is_endless() ? "repeat()" : fmt::format("repeat({})", count_);
+  }
+
+  bool is_endless() const { return count_ == kInfiniteCardinality; }
+  bool has_repetition(int64_t index) const { return is_endless() || index < count_; }
+  // Items in one repetition, if that is known and finite.
+  std::optional<int64_t> length() const {
+    const auto once = input().cardinality();
+    return once && *once > 0 ? once : std::nullopt;
+  }
+  template <class Item>
+  StreamPtr<Item> repetition(Pass pass, int64_t index) const {
+    return open_input<Item>(pass.below(index));
+  }
+
+  template <class Item>
+  StreamPtr<Item> open(Pass pass) const;
+
+ private:
+  int64_t count_;
+};
+
+template <class Item>
+class RepeatStream : public Stream<Item> {
+ public:
+  RepeatStream(const Repeated& node, Pass pass) : node_(node), pass_(pass) {}
+
+  bool next(Item& item) override {
+    while (is_open()) {
+      if (current_->next(item)) return gave_any_ = true;
+      leave();
+    }
+    return false;
+  }
+
+  int64_t skip(int64_t count) override {
+    int64_t skipped = 0;
+    while (skipped < count && is_open()) {
+      const int64_t part = current_->skip(count - skipped);
+      gave_any_ = gave_any_ || part > 0;
+      skipped += part;
+      if (skipped == count) break;
+      leave();
+      skipped += skip_repetitions(count - skipped);
+    }
+    return skipped;
+  }
+
+ private:
+  // Opens the next repetition if there is one. An input without any item ends an endless repeat.
+  bool is_open() {
+    if (current_) return true;
+    if (ended_ || !node_.has_repetition(index_)) return false;
+    gave_any_ = false;
+    current_ = node_.template repetition<Item>(pass_, index_);
+    return true;
+  }
+
+  void leave() {
+    current_.reset();
+    ++index_;
+    ended_ = ended_ || !gave_any_;
+  }
+
+  // Leaves out whole repetitions without opening them.
+  int64_t skip_repetitions(int64_t count) {
+    int64_t skipped = 0;
+    if (const auto length = node_.length(); length && !ended_) {
+      while (count - skipped >= *length && node_.has_repetition(index_)) {
+        skipped += *length;
+        ++index_;
+      }
+    }
+    return skipped;
+  }
+
+  const Repeated& node_;
+  Pass pass_;
+  StreamPtr<Item> current_;
+  int64_t index_ = 0;  // of the current repetition, or the next
+  bool gave_any_ = false;
+  bool ended_ = false;
+};
+
+template <class Item>
+StreamPtr<Item> Repeated::open(Pass pass) const {
+  return std::make_unique<RepeatStream<Item>>(*this, pass);
+}
+
+}  // namespace
+
+NodePtr make_repeat(NodePtr input, int64_t count) {
+  return std::make_shared<Repeated>(std::move(input), count);
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "cornu/data/transforms/transforms.h"
+
+namespace cornu::data {
+namespace {
+
+// Skips when the first item is asked for, so that opening a stream costs nothing.
+template <class Item>
+class SkipStream : public Stream<Item> {
+ public:
+  SkipStream(StreamPtr<Item> input, int64_t count) : input_(std::move(input)), count_(count) {}
+
+  bool next(Item& item) override {
+    skip_first();
+    return input_->next(item);
+  }
+  int64_t skip(int64_t count) override {
+    skip_first();
+    return input_->skip(count);
+  }
+
+ private:
+  void skip_first() {
+    if (count_ > 0) input_->skip(count_);
+    count_ = 0;
+  }
+
+  StreamPtr<Item> input_;
+  int64_t count_;
+};
+
+class Skipped : public ItemTransform<Skipped> {
+ public:
+  Skipped(NodePtr input, int64_t count) : ItemTransform(std::move(input)), count_(count) {}
+
+  std::optional<int64_t> cardinality() const override {
+    if (count_ < 0) return 0;
+    const auto items = input().cardinality();
+    if (!items || *items == kInfiniteCardinality) return items;
+    return std::max<int64_t>(0, *items - count_);
+  }
+  std::string describe() const override { return fmt::format("skip({})", count_); }
+
+  template <class Item>
+  StreamPtr<Item> open(Pass pass) const {
+    const int64_t all = std::numeric_limits<int64_t>::max();
+    return std::make_unique<SkipStream<Item>>(open_input<Item>(pass), count_ < 0 ? all : count_);
+  }
+
+ private:
+  int64_t count_;  // negative: all
+};
+
+}  // namespace
+
+NodePtr make_skip(NodePtr input, int64_t count) {
+  return std::make_shared<Skipped>(std::move(input), count);
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "cornu/data/transforms/transforms.h"
+
+namespace cornu::data {
+namespace {
+
+template <class Item>
+class TakeStream : public Stream<Item> {
+ public:
+  TakeStream(StreamPtr<Item> input, int64_t count) : input_(std::move(input)), left_(count) {}
+
+  bool next(Item& item) override {
+    if (left_ == 0 || !input_->next(item)) return false;
+    --left_;
+    return true;
+  }
+  int64_t skip(int64_t count) override {
+    const int64_t skipped = input_->skip(std::min(count, left_));
+    left_ -= skipped;
+    return skipped;
+  }
+
+ private:
+  StreamPtr<Item> input_;
+  int64_t left_;
+};
+
+class Taken : public ItemTransform<Taken> {
+ public:
+  Taken(NodePtr input, int64_t count) : ItemTransform(std::move(input)), count_(count) {}
+
+  std::optional<int64_t> cardinality() const override {
+    const auto items = input().cardinality();
+    if (count_ < 0 || !items) return items;
+    return *items == kInfiniteCardinality ? count_ : std::min(*items, count_);
+  }
+  std::string describe() const override { return fmt::format("take({})", count_); }
+
+  template <class Item>
+  StreamPtr<Item> open(Pass pass) const {
+    auto items = open_input<Item>(pass);
+    if (count_ < 0) return items;
+    return std::make_unique<TakeStream<Item>>(std::move(items), count_);
+  }
+
+ private:
+  int64_t count_;  // negative: all
+};
+
+}  // namespace
+
+NodePtr make_take(NodePtr input, int64_t count) {
+  return std::make_shared<Taken>(std::move(input), count);
+}
+
+}  // namespace cornu::data

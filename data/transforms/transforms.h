@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What datasets are transformed by. One file a transform; Dataset's functions of these names
+// document them.
+#pragma once
+
+#include "cornu/data/map_function.h"
+#include "cornu/data/node.h"
+
+namespace cornu::data {
+
+NodePtr make_batch(NodePtr input, int64_t batch_size, const BatchOptions& options);
+NodePtr make_cache(NodePtr input);
+NodePtr make_concatenate(NodePtr first, NodePtr second);
+NodePtr make_enumerate(NodePtr input, int64_t start);
+NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options);
+NodePtr make_prefetch(NodePtr input, int64_t buffer_size);
+// See BatchSource::rebatch.
+NodePtr make_rebatch(NodePtr input, int64_t batch_size);
+NodePtr make_repeat(NodePtr input, int64_t count);
+NodePtr make_shard(NodePtr input, int64_t count, int64_t index);
+NodePtr make_shuffle(NodePtr input, int64_t buffer_size, const ShuffleOptions& options);
+NodePtr make_skip(NodePtr input, int64_t count);
+NodePtr make_take(NodePtr input, int64_t count);
+NodePtr make_with_options(NodePtr input, const Options& options);
+NodePtr make_zip(std::vector<NodePtr> inputs);
+
+}  // namespace cornu::data

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "cornu/data/transforms/transforms.h"
+
+namespace cornu::data {
+namespace {
+
+class ZipStream : public Stream<Element> {
+ public:
+  ZipStream(std::vector<StreamPtr<Element>> inputs, std::shared_ptr<const Structure> structure)
+      : inputs_(std::move(inputs)), structure_(std::move(structure)) {}
+
+  bool next(Element& element) override {
+    std::vector<Tensor> tensors;
+    for (const auto& input : inputs_) {
+      Element part;
+      if (!input->next(part)) return false;
+      tensors.insert(tensors.end(), part.tensors().begin(), part.tensors().end());
+    }
+    element = Element(std::move(tensors), structure_);
+    return true;
+  }
+  int64_t skip(int64_t count) override {
+    for (const auto& input : inputs_) count = std::min(count, input->skip(count));
+    return count;
+  }
+
+ private:
+  std::vector<StreamPtr<Element>> inputs_;
+  std::shared_ptr<const Structure> structure_;
+};
+
+class Zipped : public Node {
+ public:
+  explicit Zipped(std::vector<NodePtr> nodes) : Node(std::move(nodes)) {
+    check<InvalidArgument>(!inputs().empty(), "zip: expected datasets, got none.");
+    spec_.structure = std::make_shared<Structure>();
+    for (const NodePtr& input : inputs()) {
+      const ElementSpec& part = input->spec();
+      spec_.types.insert(spec_.types.end(), part.types.begin(), part.types.end());
+      spec_.structure = join_structures(*spec_.structure, *part.structure);
+    }
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  // The shortest one's. One that is unknown may be the shortest.
+  std::optional<int64_t> cardinality() const override {
+    int64_t shortest = kInfiniteCardinality;
+    for (const NodePtr& input : inputs()) {
+      const auto items = input->cardinality();
+      if (!items) return std::nullopt;
+      if (*items != kInfiniteCardinality) {
+        shortest = shortest == kInfiniteCardinality ? *items : std::min(shortest, *items);
+      }
+    }
+    return shortest;
+  }
+  std::string describe() const override { return "zip"; }
+  StreamPtr<Element> elements(Pass pass) const override {
+    std::vector<StreamPtr<Element>> streams;
+    for (const NodePtr& input : inputs()) streams.push_back(input->elements(pass));
+    return std::make_unique<ZipStream>(std::move(streams), spec_.structure);
+  }
+
+ private:
+  ElementSpec spec_;
+};
+
+}  // namespace
+
+NodePtr make_zip(std::vector<NodePtr> inputs) {
+  return std::make_shared<Zipped>(std::move(inputs));
+}
+
+}  // namespace cornu::data

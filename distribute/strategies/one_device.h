@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cornu/strategy/strategy.h"
+
+namespace cornu::distribute {
+
+// Runs everything on one device, for example "CPU:0" (tf.distribute.OneDeviceStrategy).
+// InvalidArgument when `device` can't be read, Unimplemented when this build has no backend for it.
+class OneDeviceStrategy : public Strategy {
+ public:
+  explicit OneDeviceStrategy(const std::string& device);
+};
+
+}  // namespace cornu::distribute

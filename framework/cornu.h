@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cornu: Keras for C++. The one header that programs include.
+#pragma once
+
+#include "cornu/autodiff/gradient_tape.h"
+#include "cornu/core/random.h"
+#include "cornu/core/tensors.h"
+#include "cornu/core/variable.h"
+#include "cornu/data/dataset.h"
+#include "cornu/data/datasets/mnist.h"
+#include "cornu/data/datasets/synthetic_digits.h"
+#include "cornu/distribute/strategies/one_device.h"
+#include "cornu/graph/function.h"
+#include "cornu/layers/layers.h"
+#include "cornu/model/activations.h"
+#include "cornu/model/builtins.h"
+#include "cornu/model/constraints.h"
+#include "cornu/model/initializers.h"
+#include "cornu/model/input.h"
+#include "cornu/model/layer.h"
+#include "cornu/model/regularizers.h"
+#include "cornu/ops/ops.h"
+#include "cornu/optimizers/optimizers.h"
+#include "cornu/strategy/strategy.h"
+#include "cornu/train/callbacks/callbacks.h"
+#include "cornu/train/losses/losses.h"
+#include "cornu/train/metrics/metrics.h"
+#include "cornu/train/model.h"

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constraints (keras.constraints): projections of weights after each update. Norms are Euclidean,
+// over `axis` (one axis or several; of a Dense kernel 0, of a Conv2D kernel {0, 1, 2}).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cornu/model/parts.h"
+
+namespace cornu::constraints {
+
+struct MaxNormOptions {
+  double max_value = 2;
+  std::vector<int64_t> axis = {0};
+};
+
+// Scales down what has a norm above max_value.
+class MaxNorm : public ConstraintImpl {
+ public:
+  explicit MaxNorm(const MaxNormOptions& options = {}) : options_(options) {}
+  Tensor operator()(const Tensor& weight) const override;
+  std::string class_name() const override { return "MaxNorm"; }
+  Json get_config() const override;
+
+ private:
+  MaxNormOptions options_;
+};
+
+// Negative weights become 0.
+class NonNeg : public ConstraintImpl {
+ public:
+  Tensor operator()(const Tensor& weight) const override;
+  std::string class_name() const override { return "NonNeg"; }
+};
+
+struct UnitNormOptions {
+  std::vector<int64_t> axis = {0};
+};
+
+// Scales to norm 1.
+class UnitNorm : public ConstraintImpl {
+ public:
+  explicit UnitNorm(const UnitNormOptions& options = {}) : options_(options) {}
+  Tensor operator()(const Tensor& weight) const override;
+  std::string class_name() const override { return "UnitNorm"; }
+  Json get_config() const override;
+
+ private:
+  UnitNormOptions options_;
+};
+
+struct MinMaxNormOptions {
+  double min_value = 0.0;
+  double max_value = 1.0;
+  double rate = 1.0;  // how much of the way to go: 1 enforces the bounds at once
+  std::vector<int64_t> axis = {0};
+};
+
+// Scales to a norm between min_value and max_value.
+class MinMaxNorm : public ConstraintImpl {
+ public:
+  explicit MinMaxNorm(const MinMaxNormOptions& options = {}) : options_(options) {}
+  Tensor operator()(const Tensor& weight) const override;
+  std::string class_name() const override { return "MinMaxNorm"; }
+  Json get_config() const override;
+
+ private:
+  MinMaxNormOptions options_;
+};
+
+}  // namespace cornu::constraints

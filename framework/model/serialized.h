@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keras's serialized form of an object that isn't a layer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cornu/core/json.h"
+#include "cornu/core/registry.h"
+
+namespace cornu {
+
+// {"module", "class_name", "config", "registered_name"}. `module` is Keras's ("keras.losses"); a
+// user's class, named "package>Name", has none.
+Json serialized_form(const char* module, const std::string& class_name, Json config);
+
+// A name alone, or what serialized_form gives.
+struct SerializedObject {
+  std::string name;  // as it is registered: "package>Name" for users' classes
+  Json config;
+};
+// InvalidArgument, naming `kind`, when `json` is neither.
+SerializedObject read_serialized(const Json& json, const std::string& kind);
+
+// Makes the object that `json` describes. InvalidArgument when its class isn't registered.
+template <class Factory>
+auto make_from_serialized(const Registry<Factory>& registry, const Json& json) {
+  const SerializedObject object = read_serialized(json, registry.kind());
+  return registry.at(registry.resolve(object.name))(object.config);
+}
+
+// ---- options to configs and back ----
+//
+// An options struct lists its fields once, for both directions:
+//   template <class Fields>
+//   void visit_fields(Fields& fields, SGDOptions& options) {
+//     fields("momentum", options.momentum);
+//   }
+
+template <class T>
+Json config_value(const T& value) {
+  return Json(value);
+}
+template <class T>
+Json config_value(const std::optional<T>& value) {
+  return value ? config_value(*value) : Json();
+}
+Json config_value(const std::vector<double>& values);
+
+void set_from_config(const Json& json, bool& value);
+void set_from_config(const Json& json, int64_t& value);
+void set_from_config(const Json& json, double& value);
+void set_from_config(const Json& json, std::string& value);
+void set_from_config(const Json& json, std::vector<int64_t>& values);
+void set_from_config(const Json& json, std::vector<double>& values);
+template <class T>
+void set_from_config(const Json& json, std::optional<T>& value) {
+  if (json.is_null()) {
+    value.reset();
+  } else {
+    set_from_config(json, value.emplace());
+  }
+}
+
+// Appends fields to a config, in their order.
+class ConfigWriter {
+ public:
+  explicit ConfigWriter(Json& config) : config_(config) {}
+  template <class T>
+  void operator()(const char* key, const T& value) {
+    config_.set(key, config_value(value));
+  }
+  // A field that Keras's own config leaves out: written where it isn't the default.
+  template <class T>
+  void unless_default(const char* key, const T& value, const T& otherwise) {
+    if (value != otherwise) (*this)(key, value);
+  }
+
+ private:
+  Json& config_;
+};
+
+// Sets fields from a config. Fields it lacks keep their defaults.
+class ConfigReader {
+ public:
+  explicit ConfigReader(const Json& config) : config_(config) {}
+  template <class T>
+  void operator()(const char* key, T& value) {
+    if (const Json* found = config_.find(key)) set_from_config(*found, value);
+  }
+  template <class T>
+  void unless_default(const char* key, T& value, const T&) {
+    (*this)(key, value);
+  }
+
+ private:
+  const Json& config_;
+};
+
+// Options as a config says.
+template <class Options>
+Options read_options(const Json& config) {
+  Options options;
+  ConfigReader reader(config);
+  visit_fields(reader, options);
+  return options;
+}
+
+// Appends the fields of `options` to `config`.
+template <class Options>
+void write_options(Json& config, Options options) {
+  ConfigWriter writer(config);
+  visit_fields(writer, options);
+}
+
+}  // namespace cornu

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Zip archives: what a .keras file is.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cornu {
+
+struct ArchiveMember {
+  std::string name;
+  std::span<const std::byte> bytes;  // the caller's
+};
+
+// Writes a zip archive of these members, in this order, atomically (see atomic_file.h, also for the
+// errors). As Keras does, members are stored without compression, dated 1980-01-01: the same
+// members give the same bytes. InvalidArgument for an empty or repeated name. Thread-safe.
+void write_archive(const std::string& path, std::span<const ArchiveMember> members);
+
+// A zip archive being read. Nothing is unpacked to the disk. Errors name the file and the member.
+// Not thread-safe.
+class ArchiveReader {
+ public:
+  // NotFound when there is no such file, DataLoss when it isn't a zip archive, or one that has two
+  // members of one name.
+  explicit ArchiveReader(const std::string& path);
+  ~ArchiveReader();
+  ArchiveReader(ArchiveReader&&) noexcept;
+  ArchiveReader& operator=(ArchiveReader&&) noexcept;
+
+  const std::vector<std::string>& names() const;  // in the archive's order
+  bool contains(std::string_view name) const;
+
+  // A member's bytes. NotFound when there is none; ResourceExhausted when it says that it has more
+  // than `limit` bytes, before anything is allocated; Unimplemented when it is encrypted or
+  // compressed otherwise than by deflate; DataLoss when it is damaged (its checksum is verified).
+  std::vector<std::byte> read(std::string_view name, size_t limit) const;
+  std::string read_text(std::string_view name, size_t limit) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cornu

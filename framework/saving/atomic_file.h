@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are replaced whole or not at all, whatever kills the process.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cornu {
+
+// Calls `write` with the path of an empty temporary file in the same directory, and when it
+// returns, makes that file the one at `path`: fsync, rename, fsync of the directory. If anything
+// throws or the process dies, the file at `path` stays what it was. The temporary file is removed
+// on an error; one that a killed process left is removed by the next write to the same path.
+//
+// A symbolic link stays, and its target is replaced. An existing file keeps its permissions.
+//
+// Errors name `path` and what the system said: NotFound when the directory doesn't exist,
+// FailedPrecondition when it can't be written or `path` isn't a regular file, ResourceExhausted
+// when the disk is full, InvalidArgument when `path` is empty or ends with '/'; and what `write`
+// throws. Thread-safe; of concurrent writers of one path the last wins.
+void write_file_atomically(const std::string& path,
+                           const std::function<void(const std::string& temporary_path)>& write);
+void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
+void write_file_atomically(const std::string& path, std::string_view text);
+
+// The whole file. NotFound when there is none, FailedPrecondition when it can't be read or isn't a
+// regular file, ResourceExhausted when it has more than `limit` bytes (nothing is allocated then).
+std::vector<std::byte> read_file(const std::string& path, size_t limit);
+
+// The size of a file that can be read; the errors of read_file otherwise.
+size_t file_size(const std::string& path);
+
+}  // namespace cornu

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds-checked access to the bytes of an HDF5 file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cornu::hdf5 {
+
+// The address of what isn't there.
+inline constexpr uint64_t kUndefined = ~uint64_t{0};
+// The most that is read at once for a piece of structure; data isn't bounded by it.
+inline constexpr uint64_t kMostStructure = uint64_t{64} << 20;
+
+// A file's bytes, on disk or in memory. Addresses count from its start.
+class Bytes {
+ public:
+  virtual ~Bytes() = default;
+  uint64_t size() const { return size_; }
+
+  // Fills `out`. DataLoss, saying what was being read, unless it lies within the file.
+  void read(uint64_t address, std::span<std::byte> out, std::string_view what) const;
+  // A piece of structure. DataLoss also when it has more than kMostStructure bytes.
+  std::vector<std::byte> block(uint64_t address, uint64_t size, std::string_view what) const;
+
+  // NotFound and FailedPrecondition as read_file.
+  static std::unique_ptr<Bytes> of_file(const std::string& path);
+  static std::unique_ptr<Bytes> of_memory(std::vector<std::byte> bytes);
+
+ protected:
+  explicit Bytes(uint64_t size) : size_(size) {}
+
+ private:
+  virtual void read_within(uint64_t address, std::span<std::byte> out) const = 0;
+  uint64_t size_;
+};
+
+// Takes numbers (little-endian) and texts from a block, one after another. Past its end: DataLoss.
+class Cursor {
+ public:
+  // `what` names the block in errors; both must outlive the cursor.
+  Cursor(std::span<const std::byte> bytes, std::string_view what) : all_(bytes), what_(what) {}
+
+  size_t left() const { return all_.size() - at_; }
+  size_t position() const { return at_; }
+  std::span<const std::byte> take(uint64_t count);
+  void skip(uint64_t count) { take(count); }
+  void align(size_t unit) { skip((unit - at_ % unit) % unit); }
+
+  uint64_t number(uint64_t bytes);  // of 1 to 8 bytes
+  uint8_t u8() { return static_cast<uint8_t>(number(1)); }
+  uint16_t u16() { return static_cast<uint16_t>(number(2)); }
+  uint32_t u32() { return static_cast<uint32_t>(number(4)); }
+  uint64_t u64() { return number(8); }
+  std::string text(uint64_t size);
+  std::string text_to_zero();  // and the zero
+
+  // DataLoss unless these bytes follow.
+  void expect(std::string_view signature);
+  // Unimplemented unless a byte in [first, last] follows, which is returned.
+  uint8_t version(uint8_t first, uint8_t last);
+
+ private:
+  std::span<const std::byte> all_;
+  std::string_view what_;
+  size_t at_ = 0;
+};
+
+// The checksum of HDF5's metadata: Bob Jenkins's lookup3, hashlittle.
+uint32_t lookup3(std::span<const std::byte> bytes);
+// DataLoss unless the last four bytes of `block` are the checksum of those before.
+void verify_checksum(std::span<const std::byte> block, std::string_view what);
+
+}  // namespace cornu::hdf5

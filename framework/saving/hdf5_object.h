@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects of an HDF5 file, as its bytes describe them. The sections named are those of the
+// "HDF5 File Format Specification", version 3.0.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cornu/core/dtype.h"
+#include "cornu/core/shape.h"
+#include "cornu/saving/hdf5_bytes.h"
+
+namespace cornu::hdf5 {
+
+// Types of header messages (IV.A.2).
+enum class MessageType : uint16_t {
+  Dataspace = 0x01,
+  LinkInfo = 0x02,
+  Datatype = 0x03,
+  Link = 0x06,
+  ExternalFiles = 0x07,
+  Layout = 0x08,
+  FilterPipeline = 0x0B,
+  Attribute = 0x0C,
+  Continuation = 0x10,
+  SymbolTable = 0x11,
+  AttributeInfo = 0x15,
+};
+
+struct Message {
+  MessageType type;
+  bool shared = false;  // stored elsewhere: the data is a reference
+  std::vector<std::byte> data;
+};
+
+// An object header (IV.A.1): all there is to know about a group or dataset.
+struct Object {
+  std::vector<Message> messages;
+
+  const Message* find(MessageType type) const;
+  // DataLoss when it isn't there, Unimplemented when it is stored elsewhere.
+  const Message& at(MessageType type, std::string_view what) const;
+  bool is_group() const;
+  bool is_dataset() const;
+};
+
+// Checks the superblock (II.A) and returns the address of the root group's header.
+uint64_t read_root_address(const Bytes& file);
+Object read_object(const Bytes& file, uint64_t address);
+
+// Where a name in a group leads to.
+struct Link {
+  bool hard = true;  // to an object of this file
+  uint64_t address = kUndefined;
+};
+// All links of a group, of either form.
+std::map<std::string, Link> read_links(const Bytes& file, const Object& group);
+
+enum class TypeClass : uint8_t {
+  Integer = 0,
+  Float = 1,
+  String = 3,
+  Opaque = 5,
+  Enum = 8,
+  VariableLength = 9
+};
+
+// A datatype (IV.A.2.d), as far as Keras's files need it.
+struct Datatype {
+  TypeClass type_class = TypeClass::Integer;
+  uint32_t size = 0;
+  bool is_signed = false;   // of integers
+  bool big_endian = false;  // of integers and floats
+  bool is_text = false;     // of variable length: characters
+  std::string form;         // of floats: where sign, exponent and fraction lie
+  bool is_bool = false;     // of enumerations: h5py's FALSE and TRUE
+
+  std::string to_string() const;
+};
+Datatype read_datatype(Cursor& cursor);
+
+// The axes of a dataspace (IV.A.2.b).
+Shape read_dataspace(Cursor& cursor);
+
+struct Attribute {
+  Datatype type;
+  Shape shape;
+  std::vector<std::byte> data;
+};
+// None when the message is that of another attribute.
+std::optional<Attribute> read_attribute(const Message& message, const std::string& name);
+// A string that an element of a variable-length type refers to, in a global heap (III.E).
+std::string read_heap_string(const Bytes& file, std::span<const std::byte> element);
+
+// Where a dataset's elements lie (IV.A.2.i).
+struct Layout {
+  std::vector<std::byte> compact;  // within the header
+  bool is_compact = false;
+  uint64_t address = kUndefined;
+  uint64_t size = 0;
+};
+Layout read_layout(const Object& dataset);
+
+// The dtype whose elements are stored so; `named` is the attribute "dtype". Unimplemented, saying
+// which type it is, when there is none.
+DType to_dtype(const Datatype& type, const std::string& named);
+
+}  // namespace cornu::hdf5

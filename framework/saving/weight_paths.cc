@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/saving/weight_paths.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "cornu/core/strings.h"
+#include "cornu/model/functional.h"
+
+namespace cornu {
+namespace {
+
+class Walk {
+ public:
+  void visit(const Layer& layer, const std::string& path) {
+    if (!seen_.insert(&layer).second) return;
+    SavedLayer saved{path, &layer, {}};
+    for (const bool trainable : {true, false}) {
+      for (const Variable& variable : layer.own_weights()) {
+        if (variable.trainable() == trainable) saved.weights.push_back(variable);
+      }
+    }
+    found_.push_back(std::move(saved));
+    visit_children(layer, path.empty() ? "" : path + "/");
+  }
+
+  std::vector<SavedLayer> take() { return std::move(found_); }
+
+ private:
+  // Python lists attributes in alphabetical order; Keras puts private ones last.
+  static std::string sort_key(const std::string& attribute) {
+    return attribute.starts_with('_') ? "~" + attribute : attribute;
+  }
+
+  void visit_children(const Layer& layer, const std::string& prefix) {
+    const auto list = layer.saved_list();
+    std::vector<std::pair<std::string, std::shared_ptr<Layer>>> children = layer.tracked();
+    if (list) children.emplace_back("layers", nullptr);
+    std::stable_sort(children.begin(), children.end(), [](const auto& a, const auto& b) {
+      return sort_key(a.first) < sort_key(b.first);
+    });
+    for (const auto& [attribute, child] : children) {
+      if (child) {
+        visit(*child, prefix + attribute);
+      } else {
+        visit_list(*list, prefix + attribute + "/");
+      }
+    }
+  }
+
+  void visit_list(const std::vector<std::shared_ptr<Layer>>& layers, const std::string& prefix) {
+    std::map<std::string, int> used;
+    for (const auto& layer : layers) {
+      if (dynamic_cast<const OpLayer*>(layer.get())) continue;  // no layer in Keras
+      const std::string stem = to_snake_case(layer->class_name());
+      const int number = used[stem]++;
+      visit(*layer, prefix + (number == 0 ? stem : stem + "_" + std::to_string(number)));
+    }
+  }
+
+  std::set<const Layer*> seen_;
+  std::vector<SavedLayer> found_;
+};
+
+}  // namespace
+
+std::vector<SavedLayer> weight_paths(const Layer& model) {
+  Walk walk;
+  walk.visit(model, "");
+  return walk.take();
+}
+
+}  // namespace cornu

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What functional and Sequential models share between their handles.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cornu/model/functional.h"
+#include "cornu/model/layer.h"
+
+namespace cornu {
+
+class Model;
+
+class ModelBody {
+ public:
+  virtual ~ModelBody() = default;
+  virtual std::string class_name() const = 0;
+  virtual Json get_config(const Model& model) const = 0;
+  virtual void build(const std::vector<Shape>& input_shapes) = 0;
+  virtual Tensors call(const Tensors& inputs, const CallArgs& args) = 0;
+  virtual std::vector<std::shared_ptr<Layer>> layers() const = 0;
+  // The graph, where there is one: always of a functional model, of a Sequential one once its input
+  // is known. Null otherwise.
+  virtual const FunctionalGraph* graph() const = 0;
+};
+
+class FunctionalBody : public ModelBody {
+ public:
+  FunctionalBody(const Tensors& inputs, const Tensors& outputs) : graph_(inputs, outputs) {}
+  std::string class_name() const override { return "Functional"; }
+  Json get_config(const Model& model) const override;
+  void build(const std::vector<Shape>&) override {}
+  Tensors call(const Tensors& inputs, const CallArgs& args) override {
+    return graph_.call(inputs, args);
+  }
+  std::vector<std::shared_ptr<Layer>> layers() const override { return graph_.layers(); }
+  const FunctionalGraph* graph() const override { return &graph_; }
+
+ private:
+  FunctionalGraph graph_;
+};
+
+// A list of layers that becomes a functional graph when the input's shape is known: from an Input,
+// or at the first call.
+class SequentialBody : public ModelBody {
+ public:
+  std::string class_name() const override { return "Sequential"; }
+  Json get_config(const Model& model) const override;
+  void build(const std::vector<Shape>& input_shapes) override;
+  Tensors call(const Tensors& inputs, const CallArgs& args) override;
+  std::vector<std::shared_ptr<Layer>> layers() const override;
+  const FunctionalGraph* graph() const override { return graph_ ? graph_.get() : nullptr; }
+
+  void add(const LayerHandle& layer, const std::string& model_name);
+  void add_input(const Tensor& input);
+  void pop();
+
+ private:
+  void connect(const Tensor& input);
+
+  std::vector<LayerHandle> layers_;  // without the InputLayer
+  Tensor input_;                     // a placeholder, once known
+  std::unique_ptr<FunctionalGraph> graph_;
+};
+
+}  // namespace cornu

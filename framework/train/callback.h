@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interface of callbacks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cornu/core/json.h"
+#include "cornu/train/logs.h"
+
+namespace cornu {
+
+class Model;
+
+// What fit was called with, for callbacks.
+struct CallbackParams {
+  int verbose = 1;  // 0, 1 or 2
+  int64_t epochs = 1;
+  std::optional<int64_t> steps = {};  // batches an epoch; unknown on a first pass over some sources
+};
+
+// Something that happens beside training. Subclass it and override what you need; make handles with
+// make_callback<T>(…). All methods are called on the thread that called fit. `logs` of a batch are
+// running averages over the epoch. An exception leaves fit.
+class Callback {
+ public:
+  virtual ~Callback() = default;
+  virtual void on_train_begin(const Logs& logs) { (void)logs; }
+  virtual void on_train_end(const Logs& logs) { (void)logs; }
+  virtual void on_epoch_begin(int64_t epoch, const Logs& logs) { (void)epoch, (void)logs; }
+  virtual void on_epoch_end(int64_t epoch, const Logs& logs) { (void)epoch, (void)logs; }
+  virtual void on_train_batch_begin(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_train_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_test_begin(const Logs& logs) { (void)logs; }
+  virtual void on_test_end(const Logs& logs) { (void)logs; }
+  virtual void on_test_batch_begin(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_test_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_predict_begin(const Logs& logs) { (void)logs; }
+  virtual void on_predict_end(const Logs& logs) { (void)logs; }
+  virtual void on_predict_batch_begin(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_predict_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+
+  // Whether the batch methods are wanted at all: when no callback wants them, fit reads no figures
+  // during an epoch.
+  virtual bool wants_batches() const { return false; }
+  // Figures to add to the logs of an epoch that ends ("learning_rate"); asked for just before
+  // on_epoch_end. This callback, those after it and the history see them.
+  virtual Logs epoch_logs() const { return {}; }
+  // State that a restored run needs, and back, after on_train_begin; null without any.
+  virtual Json save_state() const { return nullptr; }
+  virtual void restore_state(const Json& state) { (void)state; }
+
+  // The model in training; valid from before on_train_begin on.
+  Model& model() const { return *model_; }
+  const CallbackParams& params() const { return params_; }
+  void attach(Model* model, const CallbackParams& params) {
+    model_ = model;
+    params_ = params;
+  }
+
+ private:
+  Model* model_ = nullptr;
+  CallbackParams params_;
+};
+
+// A cheap handle on a callback; the classes of callbacks.h convert to it.
+class CallbackHandle {
+ public:
+  CallbackHandle(std::shared_ptr<Callback> callback)  // NOLINT: implicit on purpose
+      : callback_(std::move(callback)) {}
+  Callback& get() const { return *callback_; }
+  Callback* operator->() const { return callback_.get(); }
+
+ private:
+  std::shared_ptr<Callback> callback_;
+};
+
+template <class T, class... Args>
+CallbackHandle make_callback(Args&&... args) {
+  return CallbackHandle(std::make_shared<T>(std::forward<Args>(args)...));
+}
+
+// Calls several callbacks in order.
+class CallbackList {
+ public:
+  CallbackList(std::vector<CallbackHandle> callbacks, Model* model, const CallbackParams& params);
+
+  void on_train_begin(const Logs& logs = {});
+  void on_train_end(const Logs& logs = {});
+  void on_epoch_begin(int64_t epoch, const Logs& logs = {});
+  // Returns the logs with what callbacks added to them.
+  Logs on_epoch_end(int64_t epoch, Logs logs);
+  void on_train_batch_begin(int64_t batch);
+  void on_train_batch_end(int64_t batch, const Logs& logs);
+  void on_test_begin();
+  void on_test_end(const Logs& logs);
+  void on_test_batch_begin(int64_t batch);
+  void on_test_batch_end(int64_t batch, const Logs& logs);
+  void on_predict_begin();
+  void on_predict_end();
+  void on_predict_batch_begin(int64_t batch);
+  void on_predict_batch_end(int64_t batch);
+
+  bool wants_batches() const { return !batch_callbacks_.empty(); }
+  const std::vector<CallbackHandle>& callbacks() const { return callbacks_; }
+  // Tells callbacks how many batches an epoch has, once that is known.
+  void set_steps(int64_t steps);
+
+ private:
+  std::vector<CallbackHandle> callbacks_;
+  std::vector<CallbackHandle> batch_callbacks_;
+  Model* model_;
+  CallbackParams params_;
+};
+
+}  // namespace cornu

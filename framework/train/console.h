@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The terminal, or whatever standard output is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cornu::console {
+
+// Writes to standard output and flushes it.
+void write(std::string_view text);
+
+// Whether standard output is a terminal.
+bool is_terminal();
+
+// The terminal's width in characters: COLUMNS of the environment, else what the terminal says, else
+// 80.
+int64_t columns();
+
+// Logs (spdlog's default logger), on a line of its own: a progress bar that is being drawn keeps
+// its line and goes on below.
+void info(const std::string& message);
+void warn(const std::string& message);
+
+}  // namespace cornu::console

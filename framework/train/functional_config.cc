@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functional models to Keras's configs and back.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "cornu/ops/ops.h"
+#include "cornu/train/body.h"
+#include "cornu/train/model_config.h"
+#include "cornu/train/op_layers.h"
+
+namespace cornu {
+namespace {
+
+constexpr char kKerasTensor[] = "__keras_tensor__";
+constexpr char kTensor[] = "__tensor__";
+
+// In input_layers and output_layers Keras counts a nested functional model's calls from 1.
+int64_t first_call(const Layer& layer) { return layer.class_name() == "Functional" ? 1 : 0; }
+
+// ---- to files ----
+
+Json nested_values(const Tensor& tensor) {
+  if (tensor.rank() == 0) {
+    if (tensor.dtype() == DType::Bool) return tensor.item<int64_t>() != 0;
+    return is_floating(tensor.dtype()) ? Json(tensor.item<double>()) : Json(tensor.item<int64_t>());
+  }
+  Json::Array list;
+  for (int64_t i = 0; i < tensor.shape().front(); ++i) {
+    list.push_back(nested_values(tensor.rows(i, i + 1).with_shape(tensor.shape().slice(1))));
+  }
+  return list;
+}
+
+Json serialize_constant(const Tensor& tensor) {
+  if (tensor.rank() == 0) return nested_values(tensor);
+  return Json::object({{"class_name", kTensor},
+                       {"config", Json::object({{"value", nested_values(tensor)},
+                                                {"dtype", to_string(tensor.dtype())}})}});
+}
+
+// Writes the graph of one model.
+class GraphWriter {
+ public:
+  explicit GraphWriter(const FunctionalGraph& graph) : graph_(graph) {
+    for (const auto& node : graph.nodes()) nodes_[node->layer().get()].push_back(node.get());
+    for (auto& [layer, nodes] : nodes_) {
+      std::sort(nodes.begin(), nodes.end(),
+                [](const auto* a, const auto* b) { return a->index() < b->index(); });
+      for (size_t i = 0; i < nodes.size(); ++i) numbers_[nodes[i]] = static_cast<int64_t>(i);
+    }
+  }
+
+  Json layers() const {
+    Json::Array list;
+    for (const auto& layer : graph_.layers()) {
+      Json entry = serialize_part(*layer);
+      entry.set("name", layer->name());
+      Json::Array calls;
+      for (const KerasNode* node : nodes_.at(layer.get())) {
+        if (!node->inputs().empty()) calls.push_back(call(*node));
+      }
+      entry.set("inbound_nodes", std::move(calls));
+      list.push_back(std::move(entry));
+    }
+    return list;
+  }
+
+  // A tensor alone, a list of them, or an object by name.
+  Json ends(const Tensors& tensors) const {
+    if (tensors.has_names()) {
+      Json named = Json::object();
+      for (size_t i = 0; i < tensors.size(); ++i) named.set(tensors.names()[i], end(tensors[i]));
+      return named;
+    }
+    if (tensors.size() == 1) return end(tensors[0]);
+    Json::Array list;
+    for (const Tensor& tensor : tensors) list.push_back(end(tensor));
+    return list;
+  }
+
+ private:
+  Json end(const Tensor& tensor) const {
+    const auto node = keras_node(tensor);
+    return Json::array({node->layer()->name(),
+                        numbers_.at(node.get()) + first_call(*node->layer()), tensor.symbol_id()});
+  }
+
+  Json reference(const Tensor& tensor) const {
+    const auto node = keras_node(tensor);
+    return Json::object(
+        {{"class_name", kKerasTensor},
+         {"config",
+          Json::object({{"shape", tensor.shape()},
+                        {"dtype", to_string(tensor.dtype())},
+                        {"keras_history", Json::array({node->layer()->name(),
+                                                       numbers_.at(node.get()),
+                                                       tensor.symbol_id()})}})}});
+  }
+
+  Json::Array arguments(const KerasNode& node) const {
+    const Tensors& inputs = node.inputs();
+    Json::Array list;
+    if (const auto* op = dynamic_cast<const OpLayer*>(node.layer().get())) {
+      size_t next = 0;
+      for (const Tensor& constant : op->constants()) {
+        list.push_back(constant.defined() ? serialize_constant(constant)
+                                          : reference(inputs[next++]));
+      }
+      if (op->op().name == "concatenate") return {Json(std::move(list))};
+      return list;
+    }
+    if (inputs.has_names()) {
+      Json named = Json::object();
+      for (size_t i = 0; i < inputs.size(); ++i) named.set(inputs.names()[i], reference(inputs[i]));
+      return {named};
+    }
+    for (const Tensor& input : inputs) list.push_back(reference(input));
+    if (list.size() == 1 || node.layer()->takes_separate_inputs()) return list;
+    return {Json(std::move(list))};
+  }
+
+  Json call(const KerasNode& node) const {
+    check<Unimplemented>(!node.args().mask.defined(),
+                         "{} '{}': a call with an explicit mask can't be saved. Let the mask come "
+                         "with the input (Masking, Embedding), or save the weights alone.",
+                         node.layer()->class_name(), node.layer()->name());
+    Json kwargs = Json::object();
+    if (node.args().training) kwargs.set("training", *node.args().training);
+    return Json::object({{"args", arguments(node)}, {"kwargs", std::move(kwargs)}});
+  }
+
+  const FunctionalGraph& graph_;
+  std::map<const Layer*, std::vector<const KerasNode*>> nodes_;  // in the order of their calls
+  std::unordered_map<const KerasNode*, int64_t> numbers_;
+};
+
+// ---- from files ----
+
+Tensor parse_constant(const Json& config) {
+  const DType dtype = dtype_from_string(config.at("dtype").as_string());
+  Shape shape;
+  for (const Json* level = &config.at("value"); level->is_array(); level = &(*level)[0]) {
+    shape.push_back(static_cast<int64_t>(level->size()));
+    if (level->size() == 0) break;
+  }
+  std::vector<double> numbers;
+  const std::function<void(const Json&)> collect = [&](const Json& value) {
+    if (!value.is_array()) {
+      numbers.push_back(value.is_bool() ? value.as_bool() : value.as_double());
+      return;
+    }
+    for (const Json& element : value.as_array()) collect(element);
+  };
+  collect(config.at("value"));
+  const Tensor values = Tensor::from(numbers, shape);
+  return dtype == DType::Float64 ? values : ops::cast(values, dtype);
+}
+
+// Reads the graph of one model: makes its layers, and calls them as the file says.
+class GraphReader {
+ public:
+  explicit GraphReader(const Json& config) {
+    for (const Json& entry : config.at("layers").as_array()) add(entry);
+    // Layers may be listed in any order: go round until all calls are made.
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (Part& part : parts_) progress = make_calls(part) || progress;
+    }
+    for (const Part& part : parts_) {
+      check<InvalidArgument>(part.calls.size() == part.next,
+                             "Functional: the inputs of its layer '{}' aren't in the config.",
+                             part.name);
+    }
+  }
+
+  Tensors ends(const Json& json) const {
+    if (json.is_object()) {
+      std::vector<Tensors::Named> named;
+      for (const auto& [key, value] : json.as_object()) named.emplace_back(key, end(value));
+      return Tensors::named(std::move(named));
+    }
+    if (json.size() == 3 && json[0].is_string()) return end(json);
+    std::vector<Tensor> list;
+    for (const Json& element : json.as_array()) list.push_back(end(element));
+    return list;
+  }
+
+ private:
+  struct Part {
+    std::string name;
+    const Json* entry;
+    LayerHandle layer;               // none for ops
+    std::vector<const Json*> calls;  // to make
+    size_t next = 0;
+    std::vector<Tensors> outputs;  // of each call made
+  };
+
+  void add(const Json& entry) {
+    const Json* name = entry.find("name");
+    Part part{(name ? *name : entry.at("config").at("name")).as_string(), &entry, {}, {}, 0, {}};
+    check<InvalidArgument>(index_.emplace(part.name, parts_.size()).second,
+                           "Functional: two of its layers are named '{}'.", part.name);
+    for (const Json& call : entry.at("inbound_nodes").as_array()) part.calls.push_back(&call);
+    if (entry.at("class_name").as_string() == "InputLayer") {
+      part.layer = layer_from_json(entry);
+      const auto& input = dynamic_cast<const InputLayer&>(part.layer.get());
+      part.outputs.push_back(Input(
+          {.dtype = input.dtype(), .batch_shape = input.batch_shape(), .name = input.name()}));
+      part.calls.clear();
+    } else if (!is_op(entry)) {
+      part.layer = layer_from_json(entry);
+    }
+    parts_.push_back(std::move(part));
+  }
+
+  static bool is_op(const Json& entry) {
+    const Json* module = entry.find("module");
+    return module && module->is_string() && module->as_string().starts_with("keras.src.ops.");
+  }
+
+  bool make_calls(Part& part) {
+    const size_t before = part.next;
+    while (part.next < part.calls.size() && is_ready(*part.calls[part.next])) {
+      const Json& call = *part.calls[part.next++];
+      part.outputs.push_back(part.layer ? call_layer(part, call) : call_op(part, call));
+    }
+    return part.next > before;
+  }
+
+  // Whether all tensors that the value refers to exist.
+  bool is_ready(const Json& value) const {
+    if (value.is_array()) {
+      const auto& list = value.as_array();
+      return std::all_of(list.begin(), list.end(), [&](const Json& x) { return is_ready(x); });
+    }
+    if (!value.is_object()) return true;
+    if (const Json* history = history_of(value)) {
+      const auto it = index_.find((*history)[0].as_string());
+      return it != index_.end() &&
+             (*history)[1].as_int() < static_cast<int64_t>(parts_[it->second].outputs.size());
+    }
+    const auto& members = value.as_object();
+    return std::all_of(members.begin(), members.end(),
+                       [&](const auto& member) { return is_ready(member.second); });
+  }
+
+  static const Json* history_of(const Json& value) {
+    const Json* kind = value.is_object() ? value.find("class_name") : nullptr;
+    const bool symbolic = kind && kind->is_string() && kind->as_string() == kKerasTensor;
+    if (!symbolic) return nullptr;
+    const Json& history = value.at("config").at("keras_history");
+    check<InvalidArgument>(history.size() == 3, "Functional: keras_history expected 3 entries.");
+    return &history;
+  }
+
+  Tensor output(const Json& history, int64_t call) const {
+    const auto it = index_.find(history[0].as_string());
+    check<InvalidArgument>(it != index_.end(), "Functional: it has no layer named '{}'.",
+                           history[0].as_string());
+    const auto& outputs = parts_[it->second].outputs;
+    const int64_t which = history[2].as_int();
+    const bool exists =
+        call >= 0 && call < static_cast<int64_t>(outputs.size()) && which >= 0 &&
+        which < static_cast<int64_t>(outputs[static_cast<size_t>(call)].size());
+    check<InvalidArgument>(exists, "Functional: its layer '{}' has no output {} of call {}.",
+                           it->first, which, call);
+    return outputs[static_cast<size_t>(call)][static_cast<size_t>(which)];
+  }
+
+  Tensor end(const Json& history) const {
+    check<InvalidArgument>(history.size() == 3, "Functional: expected [layer, call, output].");
+    const auto it = index_.find(history[0].as_string());
+    const bool nested =
+        it != index_.end() && parts_[it->second].layer && !parts_[it->second].calls.empty();
+    return output(history, history[1].as_int() -
+                               (nested ? first_call(parts_[it->second].layer.get()) : 0));
+  }
+
+  // What a call is given, in order.
+  struct Operands {
+    std::vector<Tensor> list;
+    std::vector<std::string> names;
+  };
+  void collect(const Json& value, Operands& operands) const {
+    if (const Json* history = history_of(value)) {
+      operands.list.push_back(output(*history, (*history)[1].as_int()));
+    } else if (value.is_array()) {
+      for (const Json& element : value.as_array()) collect(element, operands);
+    } else if (value.is_bool()) {
+      operands.list.push_back(Tensor(value.as_bool()));
+    } else if (value.is_int()) {
+      operands.list.push_back(Tensor(value.as_int()));
+    } else if (value.is_number()) {
+      operands.list.push_back(Tensor(value.as_double()));
+    } else if (value.is_object()) {
+      const Json* kind = value.find("class_name");
+      if (kind && kind->is_string() && kind->as_string() == kTensor) {
+        operands.list.push_back(parse_constant(value.at("config")));
+        return;
+      }
+      for (const auto& [key, element] : value.as_object()) {
+        operands.names.push_back(key);
+        collect(element, operands);
+      }
+    }
+  }
+
+  Tensors call_layer(const Part& part, const Json& call) const {
+    Operands operands;
+    collect(call.at("args"), operands);
+    CallArgs args;
+    for (const auto& [key, value] : call.at("kwargs").as_object()) {
+      const bool is_tensor = history_of(value) != nullptr;
+      if (key == "training" && value.is_bool()) {
+        args.training = value.as_bool();
+      } else if (key == "mask" && is_tensor) {
+        Operands mask;
+        collect(value, mask);
+        args.mask = mask.list[0];
+      } else if (is_tensor) {
+        collect(value, operands);
+      } else {
+        const bool off = value.is_null() || (value.is_bool() && !value.as_bool());
+        check<Unimplemented>(off, "Layer '{}': calls with {}={} aren't implemented.", part.name,
+                             key, value.dump());
+      }
+    }
+    const bool named = !operands.names.empty() && operands.names.size() == operands.list.size();
+    if (!named) return part.layer(Tensors(std::move(operands.list)), args);
+    std::vector<Tensors::Named> inputs;
+    for (size_t i = 0; i < operands.list.size(); ++i) {
+      inputs.emplace_back(operands.names[i], operands.list[i]);
+    }
+    return part.layer(Tensors::named(std::move(inputs)), args);
+  }
+
+  Tensors call_op(const Part& part, const Json& call) {
+    Operands operands;
+    collect(call.at("args"), operands);
+    for (const auto& [key, value] : call.at("kwargs").as_object()) collect(value, operands);
+    Tensors result = apply_keras_op(part.entry->at("class_name").as_string(),
+                                    part.entry->at("config"), operands.list);
+    name_nodes(part.name, result, operands.list);
+    return result;
+  }
+
+  // The op that gives the result has the file's name; those it is made of get names from that.
+  static void name_nodes(const std::string& name, const Tensors& result,
+                         const std::vector<Tensor>& operands) {
+    std::set<const KerasNode*> known;
+    for (const Tensor& operand : operands) {
+      if (is_placeholder(operand)) known.insert(keras_node(operand).get());
+    }
+    int number = 0;
+    const std::function<void(const Tensor&)> visit = [&](const Tensor& tensor) {
+      const auto node = keras_node(tensor);
+      if (!known.insert(node.get()).second) return;
+      auto* layer = dynamic_cast<OpLayer*>(node->layer().get());
+      if (!layer) return;
+      layer->rename(number == 0 ? name : fmt::format("{}_part_{}", name, number));
+      ++number;
+      for (const Tensor& input : node->inputs()) visit(input);
+    };
+    for (const Tensor& tensor : result) visit(tensor);
+  }
+
+  std::vector<Part> parts_;
+  std::map<std::string, size_t> index_;
+};
+
+}  // namespace
+
+Json FunctionalBody::get_config(const Model& model) const {
+  const GraphWriter writer(graph_);
+  return Json::object({{"name", model.name()},
+                       {"trainable", model.trainable()},
+                       {"layers", writer.layers()},
+                       {"input_layers", writer.ends(graph_.inputs())},
+                       {"output_layers", writer.ends(graph_.outputs())}});
+}
+
+std::shared_ptr<Model> functional_from_config(const Json& config) {
+  const GraphReader reader(config);
+  ModelOptions options;
+  if (const Json* name = config.find("name")) options.name = name->as_string();
+  if (const Json* trainable = config.find("trainable")) options.trainable = trainable->as_bool();
+  return std::make_shared<Model>(reader.ends(config.at("input_layers")),
+                                 reader.ends(config.at("output_layers")), options);
+}
+
+}  // namespace cornu

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/train/metric.h"
+
+#include "cornu/graph/dispatch.h"
+#include "cornu/model/initializers.h"
+#include "cornu/model/serialized.h"
+#include "cornu/train/metrics/register.h"
+
+namespace cornu {
+namespace {
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+bool is_accuracy(const std::string& name) { return name == "accuracy" || name == "acc"; }
+bool is_crossentropy(const std::string& name) { return name == "crossentropy" || name == "ce"; }
+
+// Calls `body`; errors from within name the metric.
+template <class F>
+void placed(const MetricImpl& metric, const F& body) {
+  try {
+    body();
+  } catch (Error& error) {
+    const std::string class_name = metric.class_name().empty() ? "Metric" : metric.class_name();
+    error.add_place(fmt::format("{} '{}'", class_name, metric.name()));
+    throw;
+  }
+}
+
+}  // namespace
+
+void MetricImpl::update_values(const Tensor&, const Tensor&) {
+  raise<InvalidArgument>("expected y_true and y_pred, got values. Use metrics::Mean for values.");
+}
+
+void MetricImpl::reset_state() {
+  for (const Variable& variable : variables_) {
+    variable.assign(initializers::Zeros()(variable.shape(), variable.dtype()));
+  }
+}
+
+Json MetricImpl::get_config() const {
+  return Json::object({{"name", name_}, {"dtype", to_string(DType::Float32)}});
+}
+
+Variable MetricImpl::add_variable(const Shape& shape, const std::string& name, double initial) {
+  Variable variable(initializers::Constant(initial)(shape, DType::Float32),
+                    {.name = name,
+                     .trainable = false,
+                     .synchronization = VariableSynchronization::OnRead,
+                     .aggregation = VariableAggregation::Sum});
+  variable.set_path(name_ + "/" + name);
+  variables_.push_back(variable);
+  return variable;
+}
+
+Metric::Metric(const char* name) : Metric(std::string(name)) {}
+
+Metric::Metric(const std::string& name) : generic_(name) {
+  const std::string lower = lower_case(name);
+  if (is_accuracy(lower) || is_crossentropy(lower)) return;
+  impl_ = make_from_serialized(metric_registry(), Json(name)).impl_;
+  impl_->set_name(name);
+}
+
+MetricImpl& Metric::impl() const {
+  check<FailedPrecondition>(!needs_resolving(),
+                            "Metric '{}': which metric it is depends on the shapes of labels and "
+                            "predictions. resolve() it first.",
+                            generic_);
+  check<FailedPrecondition>(impl_ != nullptr, "Metric: expected a metric, got none.");
+  return *impl_;
+}
+
+const std::string& Metric::name() const { return needs_resolving() ? generic_ : impl().name(); }
+
+Metric Metric::resolve(const Shape& y_true, const Shape& y_pred) const {
+  if (!needs_resolving()) return *this;
+  const bool binary = !y_pred.empty() && y_pred.back() == 1;
+  const bool sparse =
+      y_true.rank() < y_pred.rank() || (!y_true.empty() && y_true.back() == 1 && y_pred.back() > 1);
+  const std::string family = is_accuracy(lower_case(generic_)) ? "Accuracy" : "Crossentropy";
+  const std::string kind = binary ? "Binary" : sparse ? "SparseCategorical" : "Categorical";
+  Metric metric = metric_registry().at(kind + family)(Json::object({{"name", generic_}}));
+  metric.generic_ = generic_;
+  return metric;
+}
+
+void Metric::update_state(const Tensor& y_true, const Tensor& y_pred,
+                          const Tensor& sample_weight) const {
+  const NameScope scope(name());
+  placed(impl(), [&] { impl().update_state(y_true, y_pred, sample_weight); });
+}
+
+void Metric::update_state(const Tensor& values) const {
+  const NameScope scope(name());
+  placed(impl(), [&] { impl().update_values(values, {}); });
+}
+
+Registry<MetricFactory>& metric_registry() {
+  static auto* registry = [] {
+    auto* made = new Registry<MetricFactory>("metric");
+    metrics::register_all(*made);
+    return made;
+  }();
+  return *registry;
+}
+
+Json serialize(const Metric& metric) {
+  if (!metric) return nullptr;
+  if (!metric.spelling().empty()) return metric.spelling();
+  const std::string class_name = metric.impl().class_name();
+  check<InvalidArgument>(
+      !class_name.empty(),
+      "Metric '{}': a function can't be saved. Make it a MetricImpl and register "
+      "it with metric_registry().add(\"package>Name\", …).",
+      metric.name());
+  return serialized_form("keras.metrics", class_name, metric.impl().get_config());
+}
+
+Metric metric_from_json(const Json& json) {
+  if (json.is_null()) return {};
+  if (json.is_string()) return Metric(json.as_string());
+  return make_from_serialized(metric_registry(), json);
+}
+
+}  // namespace cornu

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/train/model.h"
+
+#include <typeinfo>
+
+#include "cornu/autodiff/gradient_tape.h"
+#include "cornu/core/strings.h"
+#include "cornu/ops/ops.h"
+#include "cornu/train/body.h"
+#include "cornu/train/summary.h"
+#include "cornu/train/trainer.h"
+
+namespace cornu {
+namespace {
+
+LayerOptions layer_options(const ModelOptions& options) {
+  return {.name = options.name, .dtype = options.dtype, .trainable = options.trainable};
+}
+
+}  // namespace
+
+Model::Model() : Model(ModelOptions{}) {}
+
+Model::Model(const ModelOptions& options)
+    : Layer(layer_options(options)), trainer_(std::make_shared<Trainer>()) {}
+
+Model::Model(std::shared_ptr<ModelBody> body, const ModelOptions& options)
+    : Layer(layer_options(options)), body_(std::move(body)), trainer_(std::make_shared<Trainer>()) {
+  if (options.name.empty()) {
+    const bool functional = body_->class_name() == "Functional";
+    set_name(unique_name(functional ? "functional" : to_snake_case(body_->class_name())));
+  }
+}
+
+Model::Model(const Tensors& inputs, const Tensors& outputs, const ModelOptions& options)
+    : Model(std::make_shared<FunctionalBody>(inputs, outputs), options) {
+  std::vector<Shape> shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  ensure_built(shapes);
+}
+
+Model::Model(const Model& other)
+    : Layer({.name = other.name(),
+             .dtype = other.dtype_policy().name(),
+             .trainable = other.trainable()}),
+      stop_training(other.stop_training),
+      body_(other.body_),
+      trainer_(other.trainer_) {
+  check<FailedPrecondition>(body_ != nullptr,
+                            "Model '{}': an object of a class derived from Model can't be copied. "
+                            "Make a shared one with make_layer<T>(…).",
+                            other.name());
+  if (other.built()) ensure_built(other.built_shapes());
+}
+
+Model::~Model() = default;
+
+Model::operator LayerHandle() const {
+  if (auto self = std::const_pointer_cast<Layer>(weak_from_this().lock())) return LayerHandle(self);
+  return LayerHandle(std::make_shared<Model>(*this));
+}
+
+std::string Model::class_name() const { return body_ ? body_->class_name() : Layer::class_name(); }
+
+Json Model::module() const {
+  if (!body_) return nullptr;
+  return body_->class_name() == "Functional" ? "keras.src.models.functional" : "keras";
+}
+
+Json Model::get_config() const { return body_ ? body_->get_config(*this) : Layer::get_config(); }
+
+void Model::build_list(const std::vector<Shape>& input_shapes) {
+  if (body_) {
+    body_->build(input_shapes);
+  } else if (input_shapes.size() == 1) {
+    build(input_shapes[0]);
+  }
+}
+
+Tensors Model::call_list(const Tensors& inputs, const CallArgs& args) {
+  return body_ ? body_->call(inputs, args) : Layer::call_list(inputs, args);
+}
+
+Layer::NamedLayers Model::sublayers() const {
+  if (!body_) return Layer::sublayers();
+  NamedLayers result;
+  for (const auto& layer : body_->layers()) result.emplace_back(layer->name(), layer);
+  return result;
+}
+
+std::optional<std::vector<std::shared_ptr<Layer>>> Model::saved_list() const {
+  std::vector<std::shared_ptr<Layer>> result;
+  for (const auto& [key, layer] : sublayers()) result.push_back(layer);
+  return result;
+}
+
+std::vector<LayerHandle> Model::layers() const {
+  std::vector<LayerHandle> result;
+  for (const auto& [key, layer] : sublayers()) result.emplace_back(layer);
+  return result;
+}
+
+LayerHandle Model::get_layer(const std::string& layer_name) const {
+  std::vector<std::string> known;
+  for (const LayerHandle& layer : layers()) {
+    if (layer.name() == layer_name) return layer;
+    known.push_back(layer.name());
+  }
+  raise<NotFound>("{} '{}': it has no layer named '{}'.{}", class_name(), name(), layer_name,
+                  did_you_mean(layer_name, known));
+}
+
+void Model::require_built(const char* what) const {
+  check<FailedPrecondition>(built(),
+                            "{} '{}': {} needs its weights, which don't exist yet. Call the model, "
+                            "fit it, or give it an Input first.",
+                            class_name(), name(), what);
+}
+
+void Model::summary(const SummaryOptions& options) { print_summary(*this, options); }
+
+void Model::compile(const CompileOptions& options) { trainer_->compile(*this, options); }
+bool Model::compiled() const { return trainer_->compiled(); }
+const Optimizer& Model::optimizer() const { return trainer_->optimizer(*this); }
+std::vector<Metric> Model::metrics() const { return trainer_->metrics(); }
+void Model::reset_metrics() { trainer_->reset_metrics(); }
+
+History Model::fit(const Tensors& x, const Tensors& y, const FitOptions& options) {
+  return trainer_->fit(*this, x, y, options);
+}
+History Model::fit(const std::shared_ptr<BatchSource>& source, const FitOptions& options) {
+  return trainer_->fit(*this, source, options);
+}
+Logs Model::evaluate(const Tensors& x, const Tensors& y, const EvaluateOptions& options) {
+  return trainer_->evaluate(*this, x, y, options);
+}
+Logs Model::evaluate(const std::shared_ptr<BatchSource>& source, const EvaluateOptions& options) {
+  return trainer_->evaluate(*this, source, options);
+}
+Tensors Model::predict(const Tensors& x, const PredictOptions& options) {
+  return trainer_->predict(*this, x, options);
+}
+Tensors Model::predict(const std::shared_ptr<BatchSource>& source, const PredictOptions& options) {
+  return trainer_->predict(*this, source, options);
+}
+Logs Model::train_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
+  return trainer_->train_on_batch(*this, x, y, options);
+}
+Logs Model::test_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
+  return trainer_->test_on_batch(*this, x, y, options);
+}
+Tensors Model::predict_on_batch(const Tensors& x) { return trainer_->predict_on_batch(*this, x); }
+
+NamedValues<Tensor> Model::train_step(const Batch& data) {
+  std::vector<Tensor> gradients;
+  Tensors y_pred;
+  Tensor loss;
+  {
+    GradientTape tape;
+    y_pred = (*this)(data.x, {.training = true});
+    loss = compute_loss(data.x, data.y, y_pred, data.sample_weight);
+    // Layers of subclassed models may have been built by the call just now.
+    gradients = tape.gradient(loss, trainable_variables());
+  }
+  trainer_->apply_gradients(*this, gradients);
+  trainer_->track_loss(loss, data);
+  return compute_metrics(data.x, data.y, y_pred, data.sample_weight);
+}
+
+NamedValues<Tensor> Model::test_step(const Batch& data) {
+  const Tensors y_pred = (*this)(data.x, {.training = false});
+  trainer_->track_loss(compute_loss(data.x, data.y, y_pred, data.sample_weight), data);
+  return compute_metrics(data.x, data.y, y_pred, data.sample_weight);
+}
+
+Tensors Model::predict_step(const Batch& data) { return (*this)(data.x, {.training = false}); }
+
+Tensor Model::compute_loss(const Tensors&, const Tensors& y, const Tensors& y_pred,
+                           const Tensor& sample_weight) {
+  Tensor total = trainer_->compiled_loss(*this, y, y_pred, sample_weight);
+  for (const Tensor& loss : losses()) total = total.defined() ? total + loss : loss;
+  check<FailedPrecondition>(
+      total.defined(),
+      "{} '{}': there is no loss to minimize. Give compile a loss, or add one "
+      "with add_loss.",
+      class_name(), name());
+  return total;
+}
+
+NamedValues<Tensor> Model::compute_metrics(const Tensors&, const Tensors& y, const Tensors& y_pred,
+                                           const Tensor& sample_weight) {
+  trainer_->update_metrics(*this, y, y_pred, sample_weight);
+  return trainer_->metric_results();
+}
+
+}  // namespace cornu

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models: layers that can be trained, saved and summarized.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cornu/model/input.h"
+#include "cornu/model/layer.h"
+#include "cornu/strategy/batch_source.h"
+#include "cornu/train/callback.h"
+#include "cornu/train/logs.h"
+#include "cornu/train/loss.h"
+#include "cornu/train/metric.h"
+#include "cornu/train/optimizer.h"
+
+namespace cornu {
+
+// One value for a model's only output, or one by output name, or one each in order.
+template <class T>
+class PerOutput {
+ public:
+  using Named = std::pair<std::string, T>;
+  PerOutput() = default;
+  template <class U>
+  requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, PerOutput>)
+      PerOutput(U&& value)
+      : list_{T(std::forward<U>(value))} {}        // NOLINT: implicit on purpose
+  PerOutput(std::initializer_list<Named> named) {  // NOLINT
+    for (const Named& entry : named) {
+      names_.push_back(entry.first);
+      list_.push_back(entry.second);
+    }
+  }
+  static PerOutput in_order(std::vector<T> values) {
+    PerOutput result;
+    result.list_ = std::move(values);
+    return result;
+  }
+  bool empty() const { return list_.empty(); }
+  bool has_names() const { return !names_.empty(); }
+  const std::vector<std::string>& names() const { return names_; }
+  const std::vector<T>& list() const { return list_; }
+  void add(std::string name, T value) {
+    names_.push_back(std::move(name));
+    list_.push_back(std::move(value));
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<T> list_;
+};
+
+// Metrics for a model's only output ({"accuracy", metrics::AUC()}), or lists by output name.
+class MetricsArgument {
+ public:
+  using Named = std::pair<std::string, std::vector<Metric>>;
+  MetricsArgument() = default;
+  MetricsArgument(std::initializer_list<Metric> metrics) : lists_{metrics} {}   // NOLINT
+  MetricsArgument(std::vector<Metric> metrics) : lists_{std::move(metrics)} {}  // NOLINT
+  MetricsArgument(std::initializer_list<Named> named) {                         // NOLINT
+    for (const Named& entry : named) {
+      names_.push_back(entry.first);
+      lists_.push_back(entry.second);
+    }
+  }
+  bool empty() const { return lists_.empty(); }
+  bool has_names() const { return !names_.empty(); }
+  const std::vector<std::string>& names() const { return names_; }
+  const std::vector<std::vector<Metric>>& lists() const { return lists_; }
+  void add(std::string name, std::vector<Metric> metrics) {
+    names_.push_back(std::move(name));
+    lists_.push_back(std::move(metrics));
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<std::vector<Metric>> lists_;
+};
+
+// Arguments of compile, in Keras's order.
+struct CompileOptions {
+  Optimizer optimizer = "rmsprop";
+  PerOutput<Loss> loss = {};
+  PerOutput<double> loss_weights = {};
+  MetricsArgument metrics = {};           // unweighted
+  MetricsArgument weighted_metrics = {};  // weighted by sample_weight and class_weight
+  bool run_eagerly = false;               // call the Python-like code op by op, for debugging
+  int64_t steps_per_execution = 1;
+  bool jit_compile = true;  // false: compile without any graph pass
+};
+
+// 0 silent, 1 a progress bar, 2 one line an epoch; "auto" is 1 (2 where the output is no terminal).
+class Verbose {
+ public:
+  Verbose(int level) : level_(level) {}  // NOLINT: implicit on purpose
+  Verbose(const char* text);             // NOLINT: "auto", or InvalidArgument
+  int resolve() const;
+
+ private:
+  std::optional<int> level_;
+};
+
+// Validation data: a source of batches, or arrays.
+class ValidationData {
+ public:
+  ValidationData() = default;
+  ValidationData(Tensors x, Tensors y, Tensor sample_weight = {})
+      : x_(std::move(x)), y_(std::move(y)), sample_weight_(std::move(sample_weight)) {}
+  ValidationData(std::shared_ptr<BatchSource> source) : source_(std::move(source)) {}  // NOLINT
+  template <class T>
+  requires(std::is_convertible_v<T, std::shared_ptr<BatchSource>>)
+      ValidationData(const T& source)  // NOLINT: a Dataset
+      : ValidationData(static_cast<std::shared_ptr<BatchSource>>(source)) {}
+  bool empty() const { return !source_ && x_.empty(); }
+  std::shared_ptr<BatchSource> source(int64_t batch_size) const;
+
+ private:
+  Tensors x_;
+  Tensors y_;
+  Tensor sample_weight_;
+  std::shared_ptr<BatchSource> source_;
+};
+
+// Epochs after which to validate: every n-th, or the ones listed (counted from 1).
+class ValidationFrequency {
+ public:
+  ValidationFrequency(int every) : every_(every) {}  // NOLINT: implicit on purpose
+  ValidationFrequency(std::initializer_list<int> epochs) : epochs_(epochs) {}
+  bool includes(int64_t epoch) const;  // counted from 0
+
+ private:
+  int every_ = 1;
+  std::vector<int> epochs_;
+};
+
+// Arguments of fit, in Keras's order.
+struct FitOptions {
+  std::optional<int64_t> batch_size = {};  // 32 for arrays; an error with a dataset
+  int64_t epochs = 1;
+  Verbose verbose = "auto";
+  std::vector<CallbackHandle> callbacks = {};
+  double validation_split = 0;  // of arrays: the last part, before shuffling
+  ValidationData validation_data = {};
+  bool shuffle = true;  // arrays, before each epoch
+  std::map<int64_t, double> class_weight = {};
+  Tensor sample_weight = {};  // one number an example
+  int64_t initial_epoch = 0;
+  std::optional<int64_t> steps_per_epoch = {};  // the iterator goes on from epoch to epoch
+  std::optional<int64_t> validation_steps = {};
+  std::optional<int64_t> validation_batch_size = {};
+  ValidationFrequency validation_freq = 1;
+};
+
+struct EvaluateOptions {
+  std::optional<int64_t> batch_size = {};
+  Verbose verbose = "auto";
+  Tensor sample_weight = {};
+  std::optional<int64_t> steps = {};
+  std::vector<CallbackHandle> callbacks = {};
+};
+
+struct PredictOptions {
+  std::optional<int64_t> batch_size = {};
+  Verbose verbose = "auto";
+  std::optional<int64_t> steps = {};
+  std::vector<CallbackHandle> callbacks = {};
+};
+
+struct TrainOnBatchOptions {
+  Tensor sample_weight = {};
+  std::map<int64_t, double> class_weight = {};
+};
+
+struct SummaryOptions {
+  std::optional<int64_t> line_length = {};  // None: the terminal's width, at most 100 or so
+  std::vector<double> positions = {};
+  std::function<void(const std::string&)> print_fn = {};  // None: standard output
+  bool expand_nested = false;
+  bool show_trainable = false;
+};
+
+struct SaveOptions {
+  bool overwrite = true;  // false: AlreadyExists when the file is there
+};
+
+struct ModelOptions {
+  std::string name = {};
+  bool trainable = true;
+  std::string dtype = {};
+};
+
+class ModelBody;
+class Trainer;
+
+// A functional model is a cheap handle: copies share layers, weights and training state. A
+// subclass overrides `call` (or call_list) and tracks its layers; it is an object.
+// Not thread-safe.
+class Model : public Layer {
+ public:
+  Model();
+  explicit Model(const ModelOptions& options);  // for subclasses
+  Model(const Tensors& inputs, const Tensors& outputs, const ModelOptions& options = {});
+  Model(const Model& other);  // shares
+  ~Model() override;
+
+  // FailedPrecondition for a subclass's object, which can't be shared: make_layer<T>(…) makes one
+  // that can.
+  operator LayerHandle() const;  // NOLINT: implicit on purpose
+
+  void compile(const CompileOptions& options);
+
+  // Trains. `y` may be empty for models that only add losses.
+  History fit(const Tensors& x, const Tensors& y, const FitOptions& options = {});
+  History fit(const std::shared_ptr<BatchSource>& source, const FitOptions& options = {});
+  template <class T>
+  requires(std::is_convertible_v<T, std::shared_ptr<BatchSource>> &&
+           !std::is_convertible_v<T, Tensors>) History
+      fit(const T& dataset, const FitOptions& options = {}) {
+    return fit(static_cast<std::shared_ptr<BatchSource>>(dataset), options);
+  }
+
+  Logs evaluate(const Tensors& x, const Tensors& y, const EvaluateOptions& options = {});
+  Logs evaluate(const std::shared_ptr<BatchSource>& source, const EvaluateOptions& options = {});
+  template <class T>
+  requires(std::is_convertible_v<T, std::shared_ptr<BatchSource>> &&
+           !std::is_convertible_v<T, Tensors>) Logs
+      evaluate(const T& dataset, const EvaluateOptions& options = {}) {
+    return evaluate(static_cast<std::shared_ptr<BatchSource>>(dataset), options);
+  }
+
+  Tensors predict(const Tensors& x, const PredictOptions& options = {});
+  Tensors predict(const std::shared_ptr<BatchSource>& source, const PredictOptions& options = {});
+  template <class T>
+  requires(std::is_convertible_v<T, std::shared_ptr<BatchSource>> &&
+           !std::is_convertible_v<T, Tensors>) Tensors
+      predict(const T& dataset, const PredictOptions& options = {}) {
+    return predict(static_cast<std::shared_ptr<BatchSource>>(dataset), options);
+  }
+
+  Logs train_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options = {});
+  Logs test_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options = {});
+  Tensors predict_on_batch(const Tensors& x);
+
+  // ---- to override: one step, traced into one compiled graph ----
+
+  virtual NamedValues<Tensor> train_step(const Batch& data);
+  virtual NamedValues<Tensor> test_step(const Batch& data);
+  virtual Tensors predict_step(const Batch& data);
+  // The total: compiled losses, weighted, plus losses().
+  virtual Tensor compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_pred,
+                              const Tensor& sample_weight);
+  // Updates the compiled metrics and returns all results.
+  virtual NamedValues<Tensor> compute_metrics(const Tensors& x, const Tensors& y,
+                                              const Tensors& y_pred, const Tensor& sample_weight);
+
+  // ---- state ----
+
+  const Optimizer& optimizer() const;  // FailedPrecondition before compile
+  std::vector<Metric> metrics() const;
+  void reset_metrics();
+  bool compiled() const;
+  bool stop_training = false;  // callbacks set it to end fit after this epoch
+
+  // Layers in Keras's order; of a functional model the inputs too.
+  std::vector<LayerHandle> layers() const;
+  // NotFound with the nearest known name.
+  LayerHandle get_layer(const std::string& name) const;
+  void summary(const SummaryOptions& options = {});
+
+  // Keras's .keras archive: architecture, weights, compile arguments and optimizer state.
+  void save(const std::string& path, const SaveOptions& options = {});
+  // Keras's .weights.h5.
+  void save_weights(const std::string& path, const SaveOptions& options = {});
+  void load_weights(const std::string& path);
+
+  std::string class_name() const override;
+  Json module() const override;
+  Json get_config() const override;
+  void build_list(const std::vector<Shape>& input_shapes) override;
+  Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
+  NamedLayers sublayers() const override;
+  std::optional<std::vector<std::shared_ptr<Layer>>> saved_list() const override;
+
+  ModelBody* body() const { return body_.get(); }  // null for a subclass
+  Trainer& trainer() const { return *trainer_; }
+
+ protected:
+  explicit Model(std::shared_ptr<ModelBody> body, const ModelOptions& options);
+  void require_built(const char* what) const;
+
+ private:
+  std::shared_ptr<ModelBody> body_;
+  std::shared_ptr<Trainer> trainer_;
+};
+
+// Layers one after another. A cheap handle, as functional models are.
+class Sequential : public Model {
+ public:
+  explicit Sequential(const ModelOptions& options = {});
+  Sequential(std::initializer_list<LayerHandle> layers, const ModelOptions& options = {});
+  explicit Sequential(const std::vector<LayerHandle>& layers, const ModelOptions& options = {});
+  // Starts with an Input: the model is built at once.
+  Sequential(const Tensor& input, std::initializer_list<LayerHandle> layers,
+             const ModelOptions& options = {});
+
+  void add(const LayerHandle& layer);
+  void add(const Tensor& input);  // an Input, first
+  void pop();                     // removes the last layer
+};
+
+// Loads a .keras file: NotFound, DataLoss (naming file and member), or InvalidArgument for classes
+// this build doesn't know (with the nearest known one). Runs no code from the file.
+struct LoadOptions {
+  bool compile = true;
+};
+Model load_model(const std::string& path, const LoadOptions& options = {});
+
+// A model like this one with weights of its own (keras.models.clone_model).
+Model clone_model(const Model& model);
+
+}  // namespace cornu

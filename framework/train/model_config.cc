@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/train/model_config.h"
+
+#include <utility>
+
+#include "cornu/model/functional.h"
+#include "cornu/train/body.h"
+#include "cornu/train/op_layers.h"
+#include "cornu/train/trainer.h"
+
+namespace cornu {
+namespace {
+
+// ---- compile arguments ----
+
+template <class T, class F>
+Json per_output_to_json(const PerOutput<T>& values, const F& to_json) {
+  if (values.empty()) return nullptr;
+  if (values.has_names()) {
+    Json named = Json::object();
+    for (size_t i = 0; i < values.list().size(); ++i) {
+      named.set(values.names()[i], to_json(values.list()[i]));
+    }
+    return named;
+  }
+  if (values.list().size() == 1) return to_json(values.list()[0]);
+  Json::Array list;
+  for (const T& value : values.list()) list.push_back(to_json(value));
+  return list;
+}
+
+bool is_serialized_object(const Json& json) { return json.is_object() && json.contains("config"); }
+
+template <class T, class F>
+PerOutput<T> per_output_from_json(const Json* json, const F& from_json) {
+  PerOutput<T> result;
+  if (!json || json->is_null()) return result;
+  if (json->is_array()) {
+    std::vector<T> list;
+    for (const Json& element : json->as_array()) list.push_back(from_json(element));
+    return PerOutput<T>::in_order(std::move(list));
+  }
+  if (!json->is_object() || is_serialized_object(*json)) {
+    return PerOutput<T>::in_order({from_json(*json)});
+  }
+  for (const auto& [name, value] : json->as_object()) result.add(name, from_json(value));
+  return result;
+}
+
+Json metrics_to_json(const MetricsArgument& metrics) {
+  if (metrics.empty()) return nullptr;
+  std::vector<Json> lists;
+  for (const auto& list : metrics.lists()) {
+    Json::Array array;
+    for (const Metric& metric : list) array.push_back(serialize(metric));
+    lists.emplace_back(std::move(array));
+  }
+  if (!metrics.has_names()) return lists[0];
+  Json named = Json::object();
+  for (size_t i = 0; i < lists.size(); ++i) named.set(metrics.names()[i], lists[i]);
+  return named;
+}
+
+std::vector<Metric> metric_list(const Json& json) {
+  std::vector<Metric> result;
+  if (json.is_null()) return result;
+  if (!json.is_array()) return {metric_from_json(json)};
+  for (const Json& element : json.as_array()) {
+    check<Unimplemented>(!element.is_array(),
+                         "compile_config: metrics listed by output aren't implemented. Name the "
+                         "outputs, or load with {{.compile = false}}.");
+    result.push_back(metric_from_json(element));
+  }
+  return result;
+}
+
+MetricsArgument metrics_from_json(const Json* json) {
+  if (!json || json->is_null()) return {};
+  if (!json->is_object() || is_serialized_object(*json)) return metric_list(*json);
+  MetricsArgument result;
+  for (const auto& [name, list] : json->as_object()) result.add(name, metric_list(list));
+  return result;
+}
+
+// ---- models ----
+
+Json build_config(const Model& model) {
+  if (model.class_name() == "Functional") return Json::object({{"input_shape", nullptr}});
+  const auto& shapes = model.built_shapes();
+  if (shapes.empty()) return nullptr;
+  const FunctionalGraph* graph = model.body() ? model.body()->graph() : nullptr;
+  return Json::object({{"input_shape", graph ? graph->inputs()[0].shape() : shapes[0]}});
+}
+
+LayerHandle input_layer_from_config(const Json& config) {
+  const Json* shape = config.find("batch_shape");
+  if (!shape) shape = config.find("batch_input_shape");  // of Keras 2
+  check<InvalidArgument>(shape != nullptr, "InputLayer: its config has no 'batch_shape'.");
+  const Json* dtype = config.find("dtype");
+  const Json* name = config.find("name");
+  return LayerHandle(std::make_shared<InputLayer>(
+      shape->as_shape(),
+      dtype && dtype->is_string() ? dtype_from_string(dtype->as_string()) : DType::Float32,
+      name ? name->as_string() : std::string()));
+}
+
+}  // namespace
+
+Json serialize_part(const Layer& layer) {
+  if (const auto* model = dynamic_cast<const Model*>(&layer)) return serialize_model(*model);
+  if (const auto* op = dynamic_cast<const OpLayer*>(&layer)) return serialize_op(*op);
+  return serialize_layer(layer);
+}
+
+Json serialize_model(const Model& model) {
+  const Json module = model.module();
+  const bool sequential = model.class_name() == "Sequential" && !module.is_null();
+  Json json = Json::object(
+      {{"module", module},
+       {"class_name", model.class_name()},
+       {"config", model.get_config()},
+       {"registered_name", sequential ? Json(nullptr) : Json(model.class_name())}});
+  if (Json build = build_config(model); !build.is_null()) json.set("build_config", build);
+  json.set("compile_config", compile_config(model));
+  return json;
+}
+
+Json compile_config(const Model& model) {
+  if (!model.compiled()) return Json::object();
+  const CompileOptions& options = model.trainer().options();
+  return Json::object(
+      {{"optimizer", serialize(options.optimizer)},
+       {"loss", per_output_to_json(options.loss, [](const Loss& x) { return serialize(x); })},
+       {"loss_weights", per_output_to_json(options.loss_weights, [](double x) { return Json(x); })},
+       {"metrics", metrics_to_json(options.metrics)},
+       {"weighted_metrics", metrics_to_json(options.weighted_metrics)},
+       {"run_eagerly", options.run_eagerly},
+       {"steps_per_execution", options.steps_per_execution},
+       {"jit_compile", "auto"}});
+}
+
+CompileOptions compile_options_from_json(const Json& json) {
+  CompileOptions options;
+  if (const Json* optimizer = json.find("optimizer"); optimizer && !optimizer->is_null()) {
+    options.optimizer = optimizer_from_json(*optimizer);
+  }
+  options.loss = per_output_from_json<Loss>(json.find("loss"), loss_from_json);
+  options.loss_weights = per_output_from_json<double>(json.find("loss_weights"),
+                                                      [](const Json& x) { return x.as_double(); });
+  options.metrics = metrics_from_json(json.find("metrics"));
+  options.weighted_metrics = metrics_from_json(json.find("weighted_metrics"));
+  // Keras's default on a CPU is no jit_compile; here it chooses graph passes, so it stays on.
+  if (const Json* eager = json.find("run_eagerly")) options.run_eagerly = eager->as_bool();
+  if (const Json* steps = json.find("steps_per_execution")) {
+    options.steps_per_execution = steps->as_int();
+  }
+  return options;
+}
+
+std::shared_ptr<Model> sequential_from_config(const Json& config) {
+  ModelOptions options;
+  if (const Json* name = config.find("name")) options.name = name->as_string();
+  if (const Json* trainable = config.find("trainable")) options.trainable = trainable->as_bool();
+  auto model = std::make_shared<Sequential>(options);
+  for (const Json& entry : config.at("layers").as_array()) model->add(layer_from_json(entry));
+  const Json* shape = config.find("build_input_shape");
+  if (shape && shape->is_array() && !model->layers().empty()) {
+    model->ensure_built({shape->as_shape()});
+  }
+  return model;
+}
+
+void register_models(Registry<LayerFactory>& registry) {
+  registry.add("Functional", [](const Json& config) -> LayerHandle {
+    return LayerHandle(functional_from_config(config));
+  });
+  registry.add_alias("Model", "Functional");
+  registry.add("Sequential", [](const Json& config) -> LayerHandle {
+    return LayerHandle(sequential_from_config(config));
+  });
+  registry.add("InputLayer", input_layer_from_config);
+}
+
+}  // namespace cornu

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models to Keras's configs and back.
+#pragma once
+
+#include "cornu/core/json.h"
+#include "cornu/model/builtins.h"
+#include "cornu/train/model.h"
+
+namespace cornu {
+
+// "Sequential", "Functional" (also by its old name "Model") and "InputLayer".
+void register_models(Registry<LayerFactory>& registry);
+
+// A model's config.json: its serialized form with the compile arguments ({} when not compiled).
+Json serialize_model(const Model& model);
+// The compile arguments, as Keras's compile_config has them, and back.
+Json compile_config(const Model& model);
+CompileOptions compile_options_from_json(const Json& json);
+
+// A layer's serialized form within a model, which may be a model itself.
+Json serialize_part(const Layer& layer);
+
+// Makes a model from the config of its class.
+std::shared_ptr<Model> functional_from_config(const Json& config);
+std::shared_ptr<Model> sequential_from_config(const Json& config);
+
+}  // namespace cornu

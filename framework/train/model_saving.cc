@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models in files: .keras archives and .weights.h5.
+#include <fmt/chrono.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <utility>
+
+#include "cornu/core/strings.h"
+#include "cornu/saving/archive.h"
+#include "cornu/saving/atomic_file.h"
+#include "cornu/saving/weights_file.h"
+#include "cornu/train/body.h"
+#include "cornu/train/model_config.h"
+#include "cornu/train/trainer.h"
+
+namespace cornu {
+namespace {
+
+constexpr char kMetadata[] = "metadata.json";
+constexpr char kConfig[] = "config.json";
+constexpr char kWeights[] = "model.weights.h5";
+constexpr char kKerasVersion[] = "3.15.1";  // whose format this is
+constexpr size_t kMostConfig = size_t{256} << 20;
+// Weights hardly compress: an archive that says they did is refused.
+constexpr size_t kMostExpansion = 64;
+
+std::string who(const Model& model) {
+  return fmt::format("{} '{}'", model.class_name(), model.name());
+}
+
+void check_target(const Model& model, const std::string& path, const char* what,
+                  const char* ending, const char* mend, const SaveOptions& options) {
+  check<InvalidArgument>(path.ends_with(ending),
+                         "{}: {} expected a path that ends in '{}', got '{}'. {}", who(model), what,
+                         ending, path, mend);
+  std::error_code ignored;
+  check<AlreadyExists>(options.overwrite || !std::filesystem::exists(path, ignored),
+                       "{}: '{}' exists already. Remove it, or save with {{.overwrite = true}}.",
+                       who(model), path);
+}
+
+// A Sequential model that starts with an Input has its weights before its first call.
+void build_if_known(Model& model) {
+  const FunctionalGraph* graph = model.body() ? model.body()->graph() : nullptr;
+  if (!graph || model.built()) return;
+  std::vector<Shape> shapes;
+  for (const Tensor& input : graph->inputs()) shapes.push_back(input.shape());
+  model.ensure_built(shapes);
+}
+
+OptimizerState optimizer_state(const Model& model) {
+  if (!model.compiled()) return {};
+  const OptimizerImpl& optimizer = model.optimizer().impl();
+  const std::string& name = optimizer.name();
+  return {name.empty() ? to_snake_case(optimizer.class_name()) : name, optimizer.variables()};
+}
+
+void report(OptimizerRestore restored, const Model& model, const std::string& path) {
+  if (restored != OptimizerRestore::Misfit) return;
+  spdlog::warn("{}: the optimizer's state in '{}' is another optimizer's, or of other variables; "
+               "training goes on with a fresh one.",
+               who(model), path);
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+Json read_config(const ArchiveReader& archive, const std::string& path) {
+  try {
+    return Json::parse(archive.read_text(kConfig, kMostConfig));
+  } catch (Error& error) {
+    error.add_place(path + ": " + kConfig);
+    throw;
+  }
+}
+
+// The model that a config describes, with fresh weights.
+Model model_from_json(const Json& config, bool compile) {
+  const LayerHandle layer = layer_from_json(config);
+  const auto* made = dynamic_cast<const Model*>(layer.pointer().get());
+  check<InvalidArgument>(made && made->body(),
+                         "the class '{}' isn't Sequential or Functional. Make an object of it and "
+                         "load its weights alone (load_weights).",
+                         layer.get().class_name());
+  Model model(*made);
+  build_if_known(model);
+  const Json* build = config.find("build_config");
+  const Json* shape = build && build->is_object() ? build->find("input_shape") : nullptr;
+  if (!model.built() && shape && shape->is_array()) model.ensure_built({shape->as_shape()});
+  const Json* arguments = config.find("compile_config");
+  if (compile && arguments && arguments->is_object() && arguments->size() > 0) {
+    model.compile(compile_options_from_json(*arguments));
+  }
+  return model;
+}
+
+// Runs `make`; what it throws says which part of a file was bad.
+template <class F>
+auto from_file(const std::string& place, const F& make) {
+  try {
+    return make();
+  } catch (const NotFound& error) {  // a key that isn't there
+    raise<DataLoss>("{}: {}", place, error.what());
+  } catch (Error& error) {
+    error.add_place(place);
+    throw;
+  }
+}
+
+}  // namespace
+
+void Model::save(const std::string& path, const SaveOptions& options) {
+  check_target(*this, path, "save", ".keras",
+               "Name it 'x.keras'; for the weights alone use save_weights('x.weights.h5').",
+               options);
+  build_if_known(*this);
+  require_built("save");
+  const std::string metadata =
+      Json::object({{"keras_version", kKerasVersion},
+                    {"date_saved", fmt::format("{:%Y-%m-%d@%H:%M:%S}",
+                                               fmt::localtime(std::time(nullptr)))}})
+          .dump();
+  const std::string config = serialize_model(*this).dump();
+  const std::vector<std::byte> weights = weights_to_bytes(*this, optimizer_state(*this));
+  const ArchiveMember members[] = {
+      {kMetadata, bytes_of(metadata)}, {kConfig, bytes_of(config)}, {kWeights, weights}};
+  write_archive(path, members);
+}
+
+void Model::save_weights(const std::string& path, const SaveOptions& options) {
+  check_target(*this, path, "save_weights", ".weights.h5",
+               "Name it 'x.weights.h5'; for the whole model use save('x.keras').", options);
+  build_if_known(*this);
+  require_built("save_weights");
+  save_weights_file(path, *this, optimizer_state(*this));
+}
+
+void Model::load_weights(const std::string& path) {
+  build_if_known(*this);
+  if (path.ends_with(".keras")) {
+    const ArchiveReader archive(path);
+    require_built("load_weights");
+    report(load_weights_from_bytes(archive.read(kWeights, kMostExpansion * file_size(path)),
+                                   path + ": " + kWeights, *this, optimizer_state(*this)),
+           *this, path);
+    return;
+  }
+  check<InvalidArgument>(path.ends_with(".weights.h5"),
+                         "{}: load_weights expected a path that ends in '.weights.h5' or '.keras', "
+                         "got '{}'.",
+                         who(*this), path);
+  file_size(path);  // that there is no file is the first thing to be told
+  require_built("load_weights");
+  report(load_weights_file(path, *this, optimizer_state(*this)), *this, path);
+}
+
+Model load_model(const std::string& path, const LoadOptions& options) {
+  check<InvalidArgument>(path.ends_with(".keras"),
+                         "load_model expected a path that ends in '.keras', got '{}'. Weights "
+                         "alone are loaded into a model with load_weights.",
+                         path);
+  const ArchiveReader archive(path);
+  const Json config = read_config(archive, path);
+  Model model = from_file(path + ": " + kConfig,
+                          [&] { return model_from_json(config, options.compile); });
+  if (!model.built()) return model;
+  if (model.compiled()) model.optimizer().impl().build(model.trainable_variables());
+  report(load_weights_from_bytes(archive.read(kWeights, kMostExpansion * file_size(path)),
+                                 path + ": " + kWeights, model, optimizer_state(model)),
+         model, path);
+  return model;
+}
+
+Model clone_model(const Model& model) {
+  check<InvalidArgument>(model.body() != nullptr,
+                         "clone_model: '{}' is an object of the class {}, which can't be cloned. "
+                         "Make another one with make_layer<{}>(…).",
+                         model.name(), model.class_name(), model.class_name());
+  return model_from_json(serialize_model(model), false);
+}
+
+}  // namespace cornu

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops in the configs of functional models (`x * 2 + 1`), as Keras writes them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cornu/core/json.h"
+#include "cornu/model/functional.h"
+
+namespace cornu {
+
+// {"module", "class_name", "config", "registered_name"} of an op. Unimplemented, naming the op, for
+// one that Keras has under no name.
+Json serialize_op(const OpLayer& layer);
+
+// Applies the op that such an entry describes; `operands` are placeholders, values and scalars, in
+// the order of Keras's arguments. Unimplemented, naming it, for one that isn't here.
+Tensors apply_keras_op(const std::string& class_name, const Json& config,
+                       const std::vector<Tensor>& operands);
+
+}  // namespace cornu

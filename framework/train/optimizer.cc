@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/train/optimizer.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "cornu/graph/dispatch.h"
+#include "cornu/model/builtins.h"
+#include "cornu/model/initializers.h"
+#include "cornu/model/layer.h"
+#include "cornu/ops/ops.h"
+
+namespace cornu {
+namespace {
+
+// Collects assignments instead of carrying them out, so that they can be made to depend on a
+// condition. Reads see them.
+class DeferredAssignments : public VariableHooks {
+ public:
+  DeferredAssignments() : outer_(current_variable_hooks()), scope_(this) {}
+
+  Tensor read(const Variable& variable) override {
+    const auto it = positions_.find(variable.id());
+    if (it != positions_.end()) return assigned_[it->second].second;
+    return outer_ ? outer_->read(variable) : variable.stored();
+  }
+  void assign(const Variable& variable, const Tensor& value) override {
+    const auto [it, added] = positions_.emplace(variable.id(), assigned_.size());
+    if (added) assigned_.emplace_back(variable, value);
+    assigned_[it->second].second = value;
+  }
+  const std::vector<std::pair<Variable, Tensor>>& assigned() const { return assigned_; }
+
+ private:
+  VariableHooks* outer_;
+  VariableHooksScope scope_;
+  std::map<const void*, size_t> positions_;
+  std::vector<std::pair<Variable, Tensor>> assigned_;
+};
+
+// Runs `body`; its assignments take effect where `condition` (a bool scalar) holds.
+template <class F>
+void assign_where(const Tensor& condition, const F& body) {
+  std::vector<std::pair<Variable, Tensor>> assigned;
+  {
+    DeferredAssignments deferred;
+    body();
+    assigned = deferred.assigned();
+  }
+  for (const auto& [variable, value] : assigned) {
+    variable.assign(ops::where(condition, value, variable.value()));
+  }
+}
+
+void check_options(const std::string& class_name, const OptimizerOptions& options) {
+  check<InvalidArgument>(options.clipnorm.has_value() + options.clipvalue.has_value() +
+                                 options.global_clipnorm.has_value() <=
+                             1,
+                         "{}: expected at most one of clipnorm, clipvalue and global_clipnorm, got "
+                         "more. Leave all but "
+                         "one out.",
+                         class_name);
+  check<InvalidArgument>(
+      !options.gradient_accumulation_steps || *options.gradient_accumulation_steps >= 2,
+      "{}: expected gradient_accumulation_steps of at least 2, got {}. Leave it out to update at "
+      "every step.",
+      class_name, options.gradient_accumulation_steps.value_or(0));
+  check<InvalidArgument>(options.ema_momentum >= 0 && options.ema_momentum <= 1,
+                         "{}: expected ema_momentum in [0, 1], got {}.", class_name,
+                         options.ema_momentum);
+  check<InvalidArgument>(!options.ema_overwrite_frequency || *options.ema_overwrite_frequency >= 1,
+                         "{}: expected ema_overwrite_frequency of at least 1, got {}. Leave it out "
+                         "to overwrite only when training ends.",
+                         class_name, options.ema_overwrite_frequency.value_or(0));
+}
+
+Tensor cast_like(const Tensor& value, const Variable& like) {
+  return value.dtype() == like.dtype() ? value : ops::cast(value, like.dtype());
+}
+
+std::string joined_paths(const std::vector<Variable>& variables) {
+  std::vector<std::string> paths;
+  for (const Variable& variable : variables) paths.push_back("'" + variable.path() + "'");
+  return join(paths, ", ");
+}
+
+}  // namespace
+
+OptimizerImpl::OptimizerImpl(std::string class_name, const LearningRate& learning_rate,
+                             OptimizerOptions options)
+    : class_name_(std::move(class_name)),
+      options_(std::move(options)),
+      schedule_(learning_rate.schedule()) {
+  check_options(class_name_, options_);
+  if (options_.name.empty()) {
+    const size_t package = class_name_.find('>');
+    options_.name = unique_name(to_snake_case(
+        package == std::string::npos ? class_name_ : class_name_.substr(package + 1)));
+  }
+  iterations_ = add_variable(options_.name + "/iteration", {}, DType::Int64, 0);
+  if (!schedule_) {
+    learning_rate_ =
+        add_variable(options_.name + "/learning_rate", {}, DType::Float32, learning_rate.value());
+  }
+}
+
+OptimizerImpl::~OptimizerImpl() = default;
+
+Variable OptimizerImpl::add_variable(const std::string& path, const Shape& shape, DType dtype,
+                                     double initial) {
+  const VariableAggregation aggregation =
+      built_ ? VariableAggregation::None : VariableAggregation::OnlyFirstReplica;
+  Variable variable(
+      initializers::Constant(initial)(shape, dtype),
+      {.name = path.substr(path.rfind('/') + 1), .trainable = false, .aggregation = aggregation});
+  variable.set_path(path);
+  variables_.push_back(variable);
+  return variable;
+}
+
+Variable OptimizerImpl::add_like(const Variable& variable, const Slot& slot) {
+  std::string name = variable.path() + "_" + slot.name;
+  std::replace(name.begin(), name.end(), '/', '_');
+  return add_variable(options_.name + "/" + name, variable.shape(), variable.dtype(), slot.initial);
+}
+
+void OptimizerImpl::build(const std::vector<Variable>& variables) {
+  if (built_) return;
+  built_ = true;
+  trained_ = variables;
+  if (options_.use_ema) {
+    for (const Variable& variable : variables) averages_.push_back(add_like(variable, {"average"}));
+  }
+  if (options_.gradient_accumulation_steps) {
+    for (const Variable& variable : variables) {
+      accumulators_.push_back(add_like(variable, {"gradient_accumulator"}));
+    }
+  }
+  for (const std::vector<Slot>& group : slots()) {
+    const size_t first = slots_.size();
+    slots_.resize(first + group.size());
+    for (const Variable& variable : variables) {
+      for (size_t i = 0; i < group.size(); ++i) {
+        slots_[first + i].push_back(add_like(variable, group[i]));
+      }
+    }
+  }
+  build_extra();
+}
+
+OptimizerImpl::Pairs OptimizerImpl::known_pairs(const std::vector<Tensor>& gradients,
+                                                const std::vector<Variable>& variables) {
+  check<InvalidArgument>(gradients.size() == variables.size(),
+                         "{} '{}': expected a gradient for each of {} variables, got {}.",
+                         class_name_, name(), variables.size(), gradients.size());
+  std::map<const void*, size_t> positions;
+  for (size_t i = 0; i < trained_.size(); ++i) positions[trained_[i].id()] = i;
+  Pairs pairs;
+  std::vector<Variable> missing;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const auto it = positions.find(variables[i].id());
+    check<InvalidArgument>(
+        it != positions.end(),
+        "{} '{}': expected one of the variables it was built for, got '{}'. Make "
+        "a new optimizer to train other variables.",
+        class_name_, name(), variables[i].path());
+    if (gradients[i].defined()) {
+      pairs.emplace_back(gradients[i], it->second);
+    } else {
+      missing.push_back(variables[i]);
+    }
+  }
+  check<InvalidArgument>(!pairs.empty() || variables.empty(),
+                         "{} '{}': expected gradients, got none for any variable ({}). Does the "
+                         "loss depend on them?",
+                         class_name_, name(), joined_paths(variables));
+  if (!missing.empty() && !warned_) {
+    spdlog::warn("{} '{}': no gradients for {}; they are left as they are.", class_name_, name(),
+                 joined_paths(missing));
+    warned_ = true;
+  }
+  return pairs;
+}
+
+void OptimizerImpl::apply_gradients(const std::vector<Tensor>& gradients,
+                                    const std::vector<Variable>& variables) {
+  const NameScope scope(name());
+  if (!variables.empty()) build(variables);
+  Pairs pairs = known_pairs(gradients, variables);
+  if (pairs.empty()) return;
+  for (auto& [gradient, index] : pairs) {
+    gradient = cast_like(gradient, trained_[index]);
+    if (options_.loss_scale_factor) gradient = gradient / *options_.loss_scale_factor;
+  }
+  if (options_.gradient_accumulation_steps) {
+    accumulate(pairs);
+  } else {
+    step(pairs);
+  }
+  if (options_.use_ema) average_variables();
+  for (const auto& [gradient, index] : pairs) {
+    const Variable& variable = trained_[index];
+    if (variable.constraint()) variable.assign(variable.constraint()(variable.value()));
+  }
+  iterations_.assign(iterations_.value() + 1);
+}
+
+void OptimizerImpl::step(Pairs pairs) {
+  const Tensor rate = learning_rate();
+  clip(pairs);
+  decay_weights(pairs, rate);
+  const std::vector<Tensor> terms = step_terms(rate);
+  for (const auto& [gradient, index] : pairs) {
+    std::vector<Tensor> typed;
+    for (const Tensor& term : terms) typed.push_back(cast_like(term, trained_[index]));
+    update_step(gradient, trained_[index], index, typed);
+  }
+}
+
+void OptimizerImpl::accumulate(const Pairs& pairs) {
+  const int64_t steps = *options_.gradient_accumulation_steps;
+  const Tensor is_update = ops::equal(ops::mod(iterations_.value() + 1, steps), 0);
+  Pairs means;
+  for (const auto& [gradient, index] : pairs) {
+    const Tensor sum = gradient + accumulators_[index].value();
+    means.emplace_back(sum / static_cast<double>(steps), index);
+    accumulators_[index].assign(ops::where(is_update, ops::zeros_like(sum), sum));
+  }
+  assign_where(is_update, [&] { step(means); });
+}
+
+void OptimizerImpl::clip(Pairs& pairs) const {
+  if (options_.clipvalue) {
+    for (auto& [gradient, index] : pairs) {
+      gradient = ops::clip(gradient, -*options_.clipvalue, *options_.clipvalue);
+    }
+  } else if (options_.clipnorm) {
+    for (auto& [gradient, index] : pairs) {
+      const Tensor norm = ops::sqrt(ops::sum(ops::square(gradient)));
+      gradient = gradient * (*options_.clipnorm / ops::maximum(norm, *options_.clipnorm));
+    }
+  } else if (options_.global_clipnorm) {
+    Tensor squares;
+    for (const auto& [gradient, index] : pairs) {
+      const Tensor square = ops::cast(ops::sum(ops::square(gradient)), DType::Float32);
+      squares = squares.defined() ? squares + square : square;
+    }
+    const Tensor norm = ops::sqrt(squares);
+    // The difference is 0, or NaN where the norm isn't finite.
+    const Tensor scale =
+        *options_.global_clipnorm * ops::minimum(1.0 / norm, 1.0 / *options_.global_clipnorm) +
+        (norm - norm);
+    for (auto& [gradient, index] : pairs) gradient = gradient * cast_like(scale, trained_[index]);
+  }
+}
+
+bool OptimizerImpl::decays(const Variable& variable) const {
+  for (const Variable& excluded : exclusions_.var_list) {
+    if (excluded.id() == variable.id()) return false;
+  }
+  return std::none_of(
+      exclusions_.var_names.begin(), exclusions_.var_names.end(),
+      [&](const std::string& text) { return variable.name().find(text) != std::string::npos; });
+}
+
+void OptimizerImpl::decay_weights(const Pairs& pairs, const Tensor& learning_rate) const {
+  if (!options_.weight_decay) return;
+  for (const auto& [gradient, index] : pairs) {
+    const Variable& variable = trained_[index];
+    if (!decays(variable)) continue;
+    const Tensor value = variable.value();
+    variable.assign(value - value * *options_.weight_decay * cast_like(learning_rate, variable));
+  }
+}
+
+void OptimizerImpl::average_variables() {
+  const Tensor count = update_count();
+  const Tensor momentum =
+      ops::cast(ops::not_equal(count, 0), DType::Float32) * options_.ema_momentum;
+  for (size_t i = 0; i < trained_.size(); ++i) {
+    const Tensor typed = cast_like(momentum, trained_[i]);
+    averages_[i].assign(typed * averages_[i].value() + (1.0 - typed) * trained_[i].value());
+  }
+  if (!options_.ema_overwrite_frequency) return;
+  const Tensor overwrites = ops::equal(ops::mod(count + 1, *options_.ema_overwrite_frequency), 0);
+  assign_where(overwrites, [&] { finalize_variable_values(); });
+}
+
+void OptimizerImpl::finalize_variable_values() {
+  for (size_t i = 0; i < averages_.size(); ++i) trained_[i].assign(averages_[i].value());
+}
+
+Tensor OptimizerImpl::scale_loss(const Tensor& loss) const {
+  return options_.loss_scale_factor ? loss * *options_.loss_scale_factor : loss;
+}
+
+void OptimizerImpl::exclude_from_weight_decay(const WeightDecayExclusions& exclusions) {
+  check<FailedPrecondition>(!built_,
+                            "{} '{}': exclude_from_weight_decay must be called before the first "
+                            "step.",
+                            class_name_, name());
+  exclusions_ = exclusions;
+}
+
+Tensor OptimizerImpl::update_count() const {
+  const Tensor iterations = iterations_.value();
+  return options_.gradient_accumulation_steps
+             ? ops::floor_divide(iterations, *options_.gradient_accumulation_steps)
+             : iterations;
+}
+
+Tensor OptimizerImpl::update_number() const {
+  return ops::cast(update_count() + 1, DType::Float32);
+}
+
+Tensor OptimizerImpl::move_towards(const Variable& average, const Tensor& value, double rate) {
+  const Tensor old = average.value();
+  const Tensor moved = old + (value - old) * rate;
+  average.assign(moved);
+  return moved;
+}
+
+Tensor OptimizerImpl::learning_rate() const {
+  return schedule_ ? (*schedule_)(iterations_.value()) : learning_rate_.value();
+}
+
+void OptimizerImpl::set_learning_rate(double value) {
+  check<FailedPrecondition>(
+      !schedule_,
+      "{} '{}': expected a learning rate that is a number, got {}, which sets "
+      "it at every step. Make the optimizer with a number to change the rate.",
+      class_name_, name(), schedule_ ? schedule_->class_name() : "");
+  learning_rate_.assign(value);
+}
+
+Json OptimizerImpl::get_config() const {
+  Json config = Json::object();
+  ConfigWriter fields(config);
+  fields("name", options_.name);
+  fields("learning_rate", schedule_ ? LearningRate(schedule_)
+                                    : LearningRate(learning_rate_.stored().item<double>()));
+  fields("weight_decay", options_.weight_decay);
+  fields("clipnorm", options_.clipnorm);
+  fields("global_clipnorm", options_.global_clipnorm);
+  fields("clipvalue", options_.clipvalue);
+  fields("use_ema", options_.use_ema);
+  fields("ema_momentum", options_.ema_momentum);
+  fields("ema_overwrite_frequency", options_.ema_overwrite_frequency);
+  fields("loss_scale_factor", options_.loss_scale_factor);
+  fields("gradient_accumulation_steps", options_.gradient_accumulation_steps);
+  return config;
+}
+
+// ---- learning rates and handles ----
+
+Tensor LearningRate::operator()(const Tensor& step) const {
+  return schedule_ ? (*schedule_)(step) : Tensor::scalar(static_cast<float>(value_));
+}
+
+Json config_value(const LearningRate& learning_rate) {
+  const auto& schedule = learning_rate.schedule();
+  if (!schedule) return learning_rate.value();
+  return serialized_form("keras.optimizers.schedules", schedule->class_name(),
+                         schedule->get_config());
+}
+
+void set_from_config(const Json& json, LearningRate& learning_rate) {
+  learning_rate = json.is_number() ? LearningRate(json.as_double())
+                                   : make_from_serialized(schedule_registry(), json);
+}
+
+Optimizer::Optimizer(const char* name) : Optimizer(std::string(name)) {}
+Optimizer::Optimizer(const std::string& name)
+    : Optimizer(make_from_serialized(optimizer_registry(), name)) {}
+
+OptimizerImpl& Optimizer::impl() const {
+  check<FailedPrecondition>(impl_ != nullptr, "Optimizer: expected an optimizer, got none.");
+  return *impl_;
+}
+
+namespace internal {
+
+Registry<OptimizerFactory>& raw_optimizer_registry() {
+  static auto* registry = new Registry<OptimizerFactory>("optimizer");
+  return *registry;
+}
+Registry<ScheduleFactory>& raw_schedule_registry() {
+  static auto* registry = new Registry<ScheduleFactory>("schedule");
+  return *registry;
+}
+
+}  // namespace internal
+
+Registry<OptimizerFactory>& optimizer_registry() {
+  ensure_builtins();
+  return internal::raw_optimizer_registry();
+}
+Registry<ScheduleFactory>& schedule_registry() {
+  ensure_builtins();
+  return internal::raw_schedule_registry();
+}
+
+Json serialize(const Optimizer& optimizer) {
+  if (!optimizer) return nullptr;
+  return serialized_form("keras.optimizers", optimizer.impl().class_name(),
+                         optimizer.impl().get_config());
+}
+
+Optimizer optimizer_from_json(const Json& json) {
+  return json.is_null() ? Optimizer() : make_from_serialized(optimizer_registry(), json);
+}
+
+}  // namespace cornu

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "cornu/train/array_source.h"
+#include "cornu/train/model.h"
+
+namespace cornu {
+
+Verbose::Verbose(const char* text) {
+  check<InvalidArgument>(std::strcmp(text, "auto") == 0,
+                         "verbose: expected 0, 1, 2 or \"auto\", got '{}'.", text);
+}
+
+int Verbose::resolve() const {
+  check<InvalidArgument>(!level_ || (0 <= *level_ && *level_ <= 2),
+                         "verbose: expected 0, 1, 2 or \"auto\", got {}.", level_.value_or(0));
+  return level_.value_or(1);
+}
+
+std::shared_ptr<BatchSource> ValidationData::source(int64_t batch_size) const {
+  if (source_) return source_;
+  return make_array_source(x_, y_, sample_weight_, {.batch_size = batch_size});
+}
+
+bool ValidationFrequency::includes(int64_t epoch) const {
+  if (epochs_.empty()) return every_ > 0 && (epoch + 1) % every_ == 0;
+  return std::find(epochs_.begin(), epochs_.end(), static_cast<int>(epoch + 1)) != epochs_.end();
+}
+
+}  // namespace cornu

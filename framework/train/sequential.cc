@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "cornu/train/body.h"
+#include "cornu/train/model.h"
+#include "cornu/train/model_config.h"
+
+namespace cornu {
+
+Json SequentialBody::get_config(const Model& model) const {
+  Json config = model.Layer::get_config();
+  Json::Array list;
+  if (input_.defined()) list.push_back(serialize_part(*keras_node(input_)->layer()));
+  for (const LayerHandle& layer : layers_) list.push_back(serialize_part(layer.get()));
+  config.set("layers", std::move(list));
+  if (input_.defined()) config.set("build_input_shape", input_.shape());
+  return config;
+}
+
+void SequentialBody::build(const std::vector<Shape>& input_shapes) {
+  if (graph_) return;
+  check<InvalidArgument>(input_shapes.size() == 1, "expected 1 input, got {} of them.",
+                         input_shapes.size());
+  check<FailedPrecondition>(!layers_.empty(), "it has no layers. Add some first.");
+  Shape batch_shape = input_shapes[0];
+  if (!batch_shape.empty()) batch_shape[0] = kUnknown;
+  // Any dtype is taken as it comes: the layers cast what they need.
+  connect(Input({.batch_shape = batch_shape}));
+}
+
+void SequentialBody::connect(const Tensor& input) {
+  input_ = input;
+  Tensors x = input;
+  for (const LayerHandle& layer : layers_) x = layer(x);
+  graph_ = std::make_unique<FunctionalGraph>(Tensors(input), x);
+}
+
+Tensors SequentialBody::call(const Tensors& inputs, const CallArgs& args) {
+  Tensors x = inputs;
+  for (const LayerHandle& layer : layers_) x = layer(x, args);
+  return x;
+}
+
+std::vector<std::shared_ptr<Layer>> SequentialBody::layers() const {
+  std::vector<std::shared_ptr<Layer>> result;
+  for (const LayerHandle& layer : layers_) result.push_back(layer.pointer());
+  return result;
+}
+
+void SequentialBody::add(const LayerHandle& layer, const std::string& model_name) {
+  const bool taken = std::any_of(layers_.begin(), layers_.end(), [&](const LayerHandle& other) {
+    return other.name() == layer.name();
+  });
+  check<InvalidArgument>(
+      !taken,
+      "Sequential '{}': it already has a layer named '{}'. Give this one another "
+      "name.",
+      model_name, layer.name());
+  layers_.push_back(layer);
+  if (input_.defined()) connect(input_);
+}
+
+void SequentialBody::add_input(const Tensor& input) {
+  check<InvalidArgument>(layers_.empty() && !input_.defined(),
+                         "Sequential: an Input goes before all layers; it has {} already.",
+                         layers_.size());
+  input_ = input;
+}
+
+void SequentialBody::pop() {
+  check<FailedPrecondition>(!layers_.empty(), "Sequential: there is no layer to remove.");
+  layers_.pop_back();
+  graph_.reset();
+  if (input_.defined() && !layers_.empty()) connect(input_);
+}
+
+namespace {
+
+SequentialBody& sequential(const Model& model) {
+  return *static_cast<SequentialBody*>(model.body());
+}
+
+}  // namespace
+
+Sequential::Sequential(const ModelOptions& options)
+    : Model(std::make_shared<SequentialBody>(), options) {}
+
+Sequential::Sequential(std::initializer_list<LayerHandle> layers, const ModelOptions& options)
+    : Sequential(std::vector<LayerHandle>(layers), options) {}
+
+Sequential::Sequential(const std::vector<LayerHandle>& layers, const ModelOptions& options)
+    : Sequential(options) {
+  for (const LayerHandle& layer : layers) add(layer);
+}
+
+Sequential::Sequential(const Tensor& input, std::initializer_list<LayerHandle> layers,
+                       const ModelOptions& options)
+    : Sequential(options) {
+  add(input);
+  for (const LayerHandle& layer : layers) add(layer);
+}
+
+void Sequential::add(const LayerHandle& layer) {
+  check<InvalidArgument>(static_cast<bool>(layer), "Sequential '{}': expected a layer, got none.",
+                         name());
+  // A layer that is an Input stands for its placeholder.
+  if (const auto* input = dynamic_cast<InputLayer*>(layer.pointer().get())) {
+    add(Input(
+        {.dtype = input->dtype(), .batch_shape = input->batch_shape(), .name = input->name()}));
+    return;
+  }
+  sequential(*this).add(layer, name());
+}
+
+void Sequential::add(const Tensor& input) {
+  keras_node(input);  // InvalidArgument when it is no placeholder
+  sequential(*this).add_input(input);
+}
+
+void Sequential::pop() { sequential(*this).pop(); }
+
+}  // namespace cornu

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/train/trainer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cornu/core/random.h"
+#include "cornu/ops/ops.h"
+#include "cornu/train/array_source.h"
+#include "cornu/train/body.h"
+#include "cornu/train/metrics/metrics.h"
+
+namespace cornu {
+namespace {
+
+std::string who(const Model& model) {
+  return fmt::format("{} '{}'", model.class_name(), model.name());
+}
+
+int64_t examples(const Batch& batch) {
+  return !batch.x.empty() && batch.x[0].rank() > 0 ? batch.x[0].shape().front() : 0;
+}
+
+}  // namespace
+
+Trainer::Trainer() = default;
+Trainer::~Trainer() = default;
+
+void Trainer::compile(Model& model, const CompileOptions& options) {
+  check<InvalidArgument>(static_cast<bool>(options.optimizer),
+                         "{}: compile expected an optimizer, got none.", who(model));
+  check<InvalidArgument>(options.steps_per_execution >= 1,
+                         "{}: compile expected steps_per_execution >= 1, got {}.", who(model),
+                         options.steps_per_execution);
+  options_ = options;
+  strategy_ = has_strategy() ? get_strategy().shared() : nullptr;
+  loss_ = std::make_unique<CompiledLoss>(options.loss, options.loss_weights);
+  metrics_ = std::make_unique<CompiledMetrics>(options.metrics, options.weighted_metrics);
+  loss_tracker_ = metrics::Mean({.name = "loss"});
+  for (Step& step : steps_) step = {};
+  compiled_ = true;
+}
+
+void Trainer::require_compiled(const Model& model, const char* what) const {
+  check<FailedPrecondition>(compiled_, "{}: it must be compiled before {}. Call compile({{…}}).",
+                            who(model), what);
+}
+
+const Optimizer& Trainer::optimizer(const Model& model) const {
+  require_compiled(model, "its optimizer is used");
+  return options_.optimizer;
+}
+
+std::vector<std::string> Trainer::output_names(const Model& model, const Tensors& y_pred) {
+  if (y_pred.has_names()) return y_pred.names();
+  const FunctionalGraph* graph = model.body() ? model.body()->graph() : nullptr;
+  if (graph) return graph->output_names();
+  std::vector<std::string> names;
+  for (size_t i = 0; i < y_pred.size(); ++i) names.push_back(fmt::format("output_{}", i + 1));
+  return names;
+}
+
+void Trainer::apply_gradients(Model& model, const std::vector<Tensor>& gradients) {
+  const std::vector<Variable> variables = model.trainable_variables();
+  std::vector<Tensor> defined;
+  for (const Tensor& gradient : gradients) {
+    if (gradient.defined()) defined.push_back(gradient);
+  }
+  const auto reduced = distribute::get_replica_context().all_reduce(ReduceOp::Sum, defined);
+  std::vector<Tensor> summed = gradients;
+  size_t next = 0;
+  for (Tensor& gradient : summed) {
+    if (gradient.defined()) gradient = reduced[next++];
+  }
+  optimizer(model).apply_gradients(summed, variables);
+}
+
+void Trainer::track_loss(const Tensor& loss, const Batch& data) {
+  loss_tracker_.impl().update_values(loss, static_cast<float>(examples(data)));
+}
+
+Tensor Trainer::compiled_loss(Model& model, const Tensors& y, const Tensors& y_pred,
+                              const Tensor& sample_weight) {
+  require_compiled(model, "its loss is used");
+  return loss_->call(who(model), output_names(model, y_pred), y, y_pred, sample_weight);
+}
+
+void Trainer::update_metrics(Model& model, const Tensors& y, const Tensors& y_pred,
+                             const Tensor& sample_weight) {
+  metrics_->update(who(model), output_names(model, y_pred), y, y_pred, sample_weight);
+}
+
+NamedValues<Tensor> Trainer::metric_results() const {
+  NamedValues<Tensor> results;
+  results["loss"] = loss_tracker_.result();
+  for (const Metric& tracker : loss_->trackers()) {
+    if (tracker) results[tracker.name()] = tracker.result();
+  }
+  for (const auto& [name, value] : metrics_->results()) results[name] = value;
+  return results;
+}
+
+std::vector<Metric> Trainer::metrics() const {
+  std::vector<Metric> result;
+  if (!compiled_) return result;
+  result.push_back(loss_tracker_);
+  for (const Metric& tracker : loss_->trackers()) {
+    if (tracker) result.push_back(tracker);
+  }
+  for (const Metric& metric : metrics_->metrics()) result.push_back(metric);
+  return result;
+}
+
+void Trainer::reset_metrics() {
+  for (const Metric& metric : metrics()) metric.reset_state();
+}
+
+Trainer::Step& Trainer::step(Kind kind) {
+  Step& step = steps_[static_cast<size_t>(kind)];
+  if (!step.function.defined()) {
+    static const char* const kNames[] = {"train_step", "test_step", "predict_step"};
+    step.function = Function(
+        [this, kind](const std::vector<Tensor>& inputs) { return traced_body(kind, inputs); },
+        {.name = kNames[static_cast<size_t>(kind)],
+         .run_eagerly = options_.run_eagerly,
+         .optimize = options_.jit_compile});
+  }
+  return step;
+}
+
+// Runs under the trace: gives the flat inputs the structure of the batch that run() was given.
+std::vector<Tensor> Trainer::traced_body(Kind kind, const std::vector<Tensor>& inputs) {
+  Step& step = steps_[static_cast<size_t>(kind)];
+  auto next = inputs.begin();
+  auto take = [&](const Tensors& like) {
+    std::vector<Tensor> part(next, next + static_cast<int64_t>(like.size()));
+    next += static_cast<int64_t>(like.size());
+    return like.with(std::move(part));
+  };
+  Batch batch;
+  batch.x = take(layout_.x);
+  batch.y = take(layout_.y);
+  if (layout_.sample_weight.defined()) batch.sample_weight = *next;
+  if (kind == Kind::Predict) {
+    step.structure = model_->predict_step(batch);
+    return step.structure.list();
+  }
+  const NamedValues<Tensor> results =
+      kind == Kind::Train ? model_->train_step(batch) : model_->test_step(batch);
+  std::vector<std::pair<std::string, Tensor>> sorted(results.begin(), results.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  step.log_names.clear();
+  std::vector<Tensor> figures;
+  for (const auto& [name, value] : sorted) {
+    step.log_names.push_back(name);
+    figures.push_back(ops::reshape(ops::cast(value, DType::Float32), Shape{1}));
+  }
+  check<InvalidArgument>(!figures.empty(),
+                         "{}: its step returned no figures. Return at least the "
+                         "loss.",
+                         who(*model_));
+  return {figures.size() == 1 ? figures[0] : ops::concatenate(figures, 0)};
+}
+
+std::vector<Tensor> Trainer::run(Model& model, Kind kind, const Batch& batch) {
+  model_ = &model;
+  std::vector<Tensor> inputs = batch.x.list();
+  inputs.insert(inputs.end(), batch.y.begin(), batch.y.end());
+  if (batch.sample_weight.defined()) inputs.push_back(batch.sample_weight);
+  layout_ = batch;
+  const Strategy strategy = strategy_ ? Strategy(strategy_) : get_strategy();
+  return std::move(strategy.impl().run(step(kind).function, {std::move(inputs)}).front());
+}
+
+Logs Trainer::read_logs(Kind kind, const Tensor& figures) const {
+  Logs logs;
+  const auto values = figures.data<float>();
+  const auto& names = steps_[static_cast<size_t>(kind)].log_names;
+  for (size_t i = 0; i < names.size(); ++i) logs[names[i]] = values[i];
+  return logs;
+}
+
+// Passes over a source: epoch by epoch, or on and on where steps are counted.
+class Trainer::EpochIterator {
+ public:
+  EpochIterator(std::shared_ptr<BatchSource> source, std::optional<int64_t> steps)
+      : source_(std::move(source)), steps_(steps) {}
+
+  // Batches of an epoch, when known.
+  std::optional<int64_t> steps() const {
+    if (steps_) return steps_;
+    const auto cardinality = source_->cardinality();
+    return cardinality == kInfiniteCardinality ? std::nullopt : cardinality;
+  }
+
+  void begin_epoch() {
+    done_ = 0;
+    if (!iterator_ || !steps_ || exhausted_) iterator_ = source_->iterate();
+    exhausted_ = false;
+  }
+
+  bool next(Batch& batch) {
+    if (steps_ && done_ >= *steps_) return false;
+    if (!iterator_->next(batch)) {
+      exhausted_ = true;
+      return false;
+    }
+    ++done_;
+    return true;
+  }
+
+  int64_t done() const { return done_; }
+  void check_finite(const std::string& name) const {
+    check<InvalidArgument>(steps_ || source_->cardinality() != kInfiniteCardinality,
+                           "{}: the dataset never ends. Say how many batches make an epoch "
+                           "(steps_per_epoch), or take(n) of them.",
+                           name);
+  }
+
+ private:
+  std::shared_ptr<BatchSource> source_;
+  std::optional<int64_t> steps_;
+  std::unique_ptr<BatchIterator> iterator_;
+  bool exhausted_ = false;
+  int64_t done_ = 0;
+};
+
+void Trainer::check_options(const FitOptions& options) {
+  check<InvalidArgument>(options.epochs >= 0 && options.initial_epoch >= 0,
+                         "fit: expected epochs and initial_epoch >= 0, got {} and {}.",
+                         options.epochs, options.initial_epoch);
+  check<InvalidArgument>(!options.steps_per_epoch || *options.steps_per_epoch > 0,
+                         "fit: expected steps_per_epoch >= 1, got {}.",
+                         options.steps_per_epoch.value_or(0));
+  check<InvalidArgument>(options.class_weight.empty() || !options.sample_weight.defined(),
+                         "fit: class_weight and sample_weight were both given. Multiply them into "
+                         "sample_weight.");
+}
+
+History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const FitOptions& options) {
+  check_options(options);
+  FitOptions for_source = options;
+  Tensors train_x = x;
+  Tensors train_y = y;
+  Tensor weight = options.sample_weight;
+  const int64_t batch_size = options.batch_size.value_or(32);
+  if (options.validation_split != 0 && options.validation_data.empty()) {
+    SplitArrays split = split_arrays(x, y, weight, options.validation_split);
+    train_x = split.x;
+    train_y = split.y;
+    weight = split.sample_weight;
+    for_source.validation_data =
+        ValidationData(split.validation_x, split.validation_y, split.validation_sample_weight);
+  }
+  ArraySourceOptions arrays{.batch_size = batch_size};
+  if (options.shuffle) arrays.shuffle_seed = next_seed();
+  for_source.batch_size.reset();
+  for_source.validation_batch_size = options.validation_batch_size.value_or(batch_size);
+  for_source.sample_weight = {};
+  for_source.validation_split = 0;
+  return fit(model, make_array_source(train_x, train_y, weight, arrays), for_source);
+}
+
+History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options) {
+  require_compiled(model, "fit");
+  check_options(options);
+  check<InvalidArgument>(
+      !options.batch_size && !options.sample_weight.defined() && options.validation_split == 0,
+      "fit: batch_size, sample_weight and validation_split go with arrays only; "
+      "a dataset makes its own batches.");
+  EpochIterator iterator(with_class_weight(std::move(source), options.class_weight),
+                         options.steps_per_epoch);
+  iterator.check_finite("fit");
+  std::shared_ptr<BatchSource> validation;
+  if (!options.validation_data.empty()) {
+    validation = options.validation_data.source(options.validation_batch_size.value_or(32));
+  }
+  EpochIterator validation_iterator(validation, options.validation_steps);
+
+  const CallbackParams params{
+      .verbose = options.verbose.resolve(), .epochs = options.epochs, .steps = iterator.steps()};
+  CallbackList callbacks(options.callbacks, &model, params);
+  History history;
+  model.stop_training = false;
+  callbacks.on_train_begin();
+  Logs logs;
+  for (int64_t epoch = options.initial_epoch; epoch < options.epochs; ++epoch) {
+    reset_metrics();
+    callbacks.on_epoch_begin(epoch);
+    iterator.begin_epoch();
+    logs = Logs();
+    train_epoch(model, iterator, callbacks, logs);
+    callbacks.set_steps(iterator.done());
+    if (validation && options.validation_freq.includes(epoch)) {
+      validation_iterator.begin_epoch();
+      for (const auto& [name, value] : test_loop(model, validation_iterator, callbacks)) {
+        logs["val_" + name] = value;
+      }
+    }
+    callbacks.on_epoch_end(epoch, logs);
+    history.epoch.push_back(epoch);
+    for (const auto& [name, value] : logs) history[name].push_back(value);
+    if (model.stop_training) break;
+  }
+  callbacks.on_train_end(logs);
+  return history;
+}
+
+void Trainer::train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks,
+                          Logs& logs) {
+  const bool reads = callbacks.wants_batches();
+  Tensor figures;
+  Batch batch;
+  while (!model.stop_training && iterator.next(batch)) {
+    const int64_t index = iterator.done() - 1;
+    if (reads) callbacks.on_train_batch_begin(index);
+    figures = run(model, Kind::Train, batch).front();
+    if (reads) callbacks.on_train_batch_end(index, read_logs(Kind::Train, figures));
+  }
+  check<InvalidArgument>(figures.defined(),
+                         "{}: fit got no batches: the dataset is empty. Check its source, and that "
+                         "repeat() or steps_per_epoch leave something for every epoch.",
+                         who(model));
+  logs = read_logs(Kind::Train, figures);
+}
+
+Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks) {
+  reset_metrics();
+  callbacks.on_test_begin();
+  const bool reads = callbacks.wants_batches();
+  Tensor figures;
+  Batch batch;
+  while (iterator.next(batch)) {
+    const int64_t index = iterator.done() - 1;
+    if (reads) callbacks.on_test_batch_begin(index);
+    figures = run(model, Kind::Test, batch).front();
+    if (reads) callbacks.on_test_batch_end(index, read_logs(Kind::Test, figures));
+  }
+  check<InvalidArgument>(figures.defined(), "{}: evaluate got no batches: the dataset is empty.",
+                         who(model));
+  const Logs logs = read_logs(Kind::Test, figures);
+  callbacks.on_test_end(logs);
+  return logs;
+}
+
+Logs Trainer::evaluate(Model& model, const Tensors& x, const Tensors& y,
+                       const EvaluateOptions& options) {
+  EvaluateOptions for_source = options;
+  for_source.batch_size.reset();
+  for_source.sample_weight = {};
+  return evaluate(model,
+                  make_array_source(x, y, options.sample_weight,
+                                    {.batch_size = options.batch_size.value_or(32)}),
+                  for_source);
+}
+
+Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
+                       const EvaluateOptions& options) {
+  require_compiled(model, "evaluate");
+  check<InvalidArgument>(!options.batch_size && !options.sample_weight.defined(),
+                         "evaluate: batch_size and sample_weight go with arrays only.");
+  EpochIterator iterator(std::move(source), options.steps);
+  iterator.check_finite("evaluate");
+  CallbackList callbacks(
+      options.callbacks, &model,
+      {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
+  iterator.begin_epoch();
+  return test_loop(model, iterator, callbacks);
+}
+
+Tensors Trainer::predict(Model& model, const Tensors& x, const PredictOptions& options) {
+  PredictOptions for_source = options;
+  for_source.batch_size.reset();
+  return predict(model,
+                 make_array_source(x, {}, {}, {.batch_size = options.batch_size.value_or(32)}),
+                 for_source);
+}
+
+namespace {
+
+// Parts of the outputs, batch by batch, put together at the end.
+Tensor join_rows(const std::vector<Tensors>& batches, size_t output) {
+  int64_t rows = 0;
+  for (const Tensors& batch : batches) rows += batch[output].shape().front();
+  Shape shape = batches.front()[output].shape();
+  shape[0] = rows;
+  Tensor result = Tensor::empty(shape, batches.front()[output].dtype());
+  std::byte* target = result.mutable_raw();
+  for (const Tensors& batch : batches) {
+    const size_t bytes = batch[output].bytes();
+    if (bytes > 0) std::memcpy(target, batch[output].raw(), bytes);
+    target += bytes;
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
+                         const PredictOptions& options) {
+  check<InvalidArgument>(!options.batch_size, "predict: batch_size goes with arrays only.");
+  EpochIterator iterator(std::move(source), options.steps);
+  iterator.check_finite("predict");
+  CallbackList callbacks(
+      options.callbacks, &model,
+      {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
+  callbacks.on_predict_begin();
+  iterator.begin_epoch();
+  std::vector<Tensors> batches;
+  Batch batch;
+  while (iterator.next(batch)) {
+    callbacks.on_predict_batch_begin(iterator.done() - 1);
+    batch.y = {};
+    batch.sample_weight = {};
+    batches.push_back(predict_on_batch(model, batch.x));
+    callbacks.on_predict_batch_end(iterator.done() - 1);
+  }
+  callbacks.on_predict_end();
+  check<InvalidArgument>(!batches.empty(), "{}: predict got no batches: the dataset is empty.",
+                         who(model));
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < batches.front().size(); ++i) outputs.push_back(join_rows(batches, i));
+  return batches.front().with(std::move(outputs));
+}
+
+Tensors Trainer::predict_on_batch(Model& model, const Tensors& x) {
+  std::vector<Tensor> outputs = run(model, Kind::Predict, Batch{x, {}, {}});
+  return steps_[static_cast<size_t>(Kind::Predict)].structure.with(std::move(outputs));
+}
+
+namespace {
+
+Batch one_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
+  const int64_t rows = !x.empty() && x[0].rank() > 0 ? x[0].shape().front() : 0;
+  const auto source = with_class_weight(
+      make_array_source(x, y, options.sample_weight, {.batch_size = std::max<int64_t>(1, rows)}),
+      options.class_weight);
+  Batch batch;
+  source->iterate()->next(batch);
+  return batch;
+}
+
+}  // namespace
+
+Logs Trainer::train_on_batch(Model& model, const Tensors& x, const Tensors& y,
+                             const TrainOnBatchOptions& options) {
+  require_compiled(model, "train_on_batch");
+  const Tensor figures = run(model, Kind::Train, one_batch(x, y, options)).front();
+  return read_logs(Kind::Train, figures);
+}
+
+Logs Trainer::test_on_batch(Model& model, const Tensors& x, const Tensors& y,
+                            const TrainOnBatchOptions& options) {
+  require_compiled(model, "test_on_batch");
+  const Tensor figures = run(model, Kind::Test, one_batch(x, y, options)).front();
+  return read_logs(Kind::Test, figures);
+}
+
+}  // namespace cornu

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one trainer behind every model: loops, compiled steps, losses and metrics.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cornu/strategy/strategy.h"
+#include "cornu/train/compiled_loss.h"
+#include "cornu/train/model.h"
+
+namespace cornu {
+
+// What the handles of one model share. A step (forward, loss, backward, all-reduce, update,
+// metrics) is one traced function; its figures come back as one small tensor.
+class Trainer {
+ public:
+  Trainer();
+  ~Trainer();
+
+  void compile(Model& model, const CompileOptions& options);
+  bool compiled() const { return compiled_; }
+  const Optimizer& optimizer(const Model& model) const;
+  const CompileOptions& options() const { return options_; }
+
+  History fit(Model& model, const Tensors& x, const Tensors& y, const FitOptions& options);
+  History fit(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options);
+  Logs evaluate(Model& model, const Tensors& x, const Tensors& y, const EvaluateOptions& options);
+  Logs evaluate(Model& model, std::shared_ptr<BatchSource> source, const EvaluateOptions& options);
+  Tensors predict(Model& model, const Tensors& x, const PredictOptions& options);
+  Tensors predict(Model& model, std::shared_ptr<BatchSource> source, const PredictOptions& options);
+  Logs train_on_batch(Model& model, const Tensors& x, const Tensors& y,
+                      const TrainOnBatchOptions& options);
+  Logs test_on_batch(Model& model, const Tensors& x, const Tensors& y,
+                     const TrainOnBatchOptions& options);
+  Tensors predict_on_batch(Model& model, const Tensors& x);
+
+  // ---- what the default steps of Model are made of ----
+
+  // Gradients of all replicas are summed, then the optimizer updates the trainable variables.
+  void apply_gradients(Model& model, const std::vector<Tensor>& gradients);
+  // Adds a batch's loss to the running mean, weighted by its number of examples.
+  void track_loss(const Tensor& loss, const Batch& data);
+  Tensor compiled_loss(Model& model, const Tensors& y, const Tensors& y_pred,
+                       const Tensor& sample_weight);
+  void update_metrics(Model& model, const Tensors& y, const Tensors& y_pred,
+                      const Tensor& sample_weight);
+  NamedValues<Tensor> metric_results() const;
+  std::vector<Metric> metrics() const;
+  void reset_metrics();
+
+ private:
+  enum class Kind { Train, Test, Predict };
+  // A traced step and how its outputs are read.
+  struct Step {
+    Function function;
+    std::vector<std::string> log_names;  // of a train or test step, in the order of its figures
+    Tensors structure;                   // of a prediction
+  };
+  class EpochIterator;
+
+  Step& step(Kind kind);
+  std::vector<Tensor> run(Model& model, Kind kind, const Batch& batch);
+  std::vector<Tensor> traced_body(Kind kind, const std::vector<Tensor>& inputs);
+  Logs read_logs(Kind kind, const Tensor& figures) const;
+  void require_compiled(const Model& model, const char* what) const;
+  static void check_options(const FitOptions& options);
+  void train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks, Logs& logs);
+  Logs test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks);
+  static std::vector<std::string> output_names(const Model& model, const Tensors& y_pred);
+
+  bool compiled_ = false;
+  CompileOptions options_;
+  std::shared_ptr<StrategyImpl> strategy_;
+  std::unique_ptr<CompiledLoss> loss_;
+  std::unique_ptr<CompiledMetrics> metrics_;
+  Metric loss_tracker_;
+  Step steps_[3];
+
+  // What the step being traced works for; set by run().
+  Model* model_ = nullptr;
+  Batch layout_;
+};
+
+}  // namespace cornu

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/layers/activations/softmax.h"
+
+#include "cornu/layers/keras_layer.h"
+#include "cornu/ops/ops.h"
+
+namespace cornu::layers {
+
+template <class Fields>
+void visit_fields(Fields& fields, SoftmaxOptions& options) {
+  fields("axis", options.axis);
+}
+
+namespace {
+
+class SoftmaxLayer : public KerasLayerOf<SoftmaxOptions> {
+ public:
+  explicit SoftmaxLayer(const SoftmaxOptions& options) : KerasLayerOf("Softmax", options) {
+    require(!options.axis.values().empty(), "expected an axis, got none.");
+  }
+  bool supports_masking() const override { return true; }
+
+  Tensor call(const Tensor& x, const CallArgs& args) override {
+    if (!args.mask.defined()) return softmax(x);
+    const Tensor mask = ops::cast(args.mask, DType::Bool);
+    // Far below every logit, yet finite in the dtype.
+    const double low = x.dtype() == DType::Float16 ? -3e4 : -1e9;
+    return ops::where(mask, softmax(ops::where(mask, x, low)), 0.0);
+  }
+
+ private:
+  Tensor softmax(const Tensor& x) const {
+    const std::vector<int64_t>& axes = options_.axis.values();
+    if (axes.size() == 1) return ops::softmax(x, axes[0]);
+    return ops::exp(ops::subtract(x, ops::logsumexp(x, axes, true)));
+  }
+};
+
+}  // namespace
+
+Softmax::Softmax(const SoftmaxOptions& options)
+    : LayerHandle(std::make_shared<SoftmaxLayer>(options)) {}
+
+Softmax Softmax::from_config(const Json& config) {
+  return Softmax(read_layer_options<SoftmaxOptions>(config));
+}
+
+}  // namespace cornu::layers

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cornu/layers/argument_types.h"
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct SoftmaxOptions {
+  AxisList axis = -1;
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Softmax: exp(x), normalized to sum 1 over `axis`. Where a mask (that broadcasts to
+// the input) is false, the output is 0.
+class Softmax : public LayerHandle {
+ public:
+  explicit Softmax(const SoftmaxOptions& options = {});
+  static Softmax from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/layers/convolutional/conv.h"
+
+#include "cornu/layers/convolutional/conv_base.h"
+
+namespace cornu::layers {
+
+template <class Fields, int kAxes>
+void visit_fields(Fields& fields, ConvOptions<kAxes>& options) {
+  fields("filters", options.filters);
+  visit_window_fields(fields, options);
+  fields("groups", options.groups);
+  fields("activation", options.activation);
+  fields("use_bias", options.use_bias);
+  fields("kernel_initializer", options.kernel_initializer);
+  fields("bias_initializer", options.bias_initializer);
+  fields("kernel_regularizer", options.kernel_regularizer);
+  fields("bias_regularizer", options.bias_regularizer);
+  fields("activity_regularizer", options.activity_regularizer);
+  fields("kernel_constraint", options.kernel_constraint);
+  fields("bias_constraint", options.bias_constraint);
+}
+
+namespace {
+
+std::vector<std::string> paddings(int axes) {
+  if (axes == 1) return {"valid", "same", "causal"};
+  return {"valid", "same"};
+}
+
+template <int kAxes>
+class ConvLayer : public ConvBase<ConvOptions<kAxes>, kAxes> {
+  using Base = ConvBase<ConvOptions<kAxes>, kAxes>;
+  using Base::options_;
+  using Base::require;
+
+ public:
+  explicit ConvLayer(const ConvOptions<kAxes>& options)
+      : Base(fmt::format("Conv{}D", kAxes), options, paddings(kAxes)) {
+    require(options.filters > 0, "expected filters > 0, got {}.", options.filters);
+    require(options.groups > 0, "expected groups > 0, got {}.", options.groups);
+    require(options.filters % options.groups == 0,
+            "expected filters that groups divides, got {} filters and {} groups.", options.filters,
+            options.groups);
+  }
+
+  void build(const Shape& input_shape) override {
+    const int64_t channels = this->set_channels(input_shape);
+    require(channels % options_.groups == 0,
+            "expected input channels that groups divides, got {} channels and {} groups.", channels,
+            options_.groups);
+    kernel_ =
+        this->add_weight({.shape = this->kernel_shape(channels / options_.groups, options_.filters),
+                          .initializer = options_.kernel_initializer,
+                          .regularizer = options_.kernel_regularizer,
+                          .constraint = options_.kernel_constraint,
+                          .name = "kernel"});
+    this->add_bias(options_.filters);
+  }
+
+  Tensor call(const Tensor& x, const CallArgs&) override {
+    Tensor input = ops::cast(x, this->compute_dtype());
+    const bool causal = options_.padding == "causal";
+    if (causal) {  // an output sees no later steps
+      const int64_t before = options_.dilation_rate[0] * (options_.kernel_size[0] - 1);
+      input = ops::pad(input, {{0, 0}, {before, 0}, {0, 0}});
+    }
+    return this->biased_and_activated(
+        ops::conv(input, this->compute(kernel_),
+                  {.strides = options_.strides.values(),
+                   .padding = causal ? "valid" : options_.padding,
+                   .dilation_rate = options_.dilation_rate.values()}));
+  }
+
+ private:
+  Variable kernel_;
+};
+
+}  // namespace
+
+template <int kAxes>
+Conv<kAxes>::Conv(const ConvOptions<kAxes>& options)
+    : LayerHandle(std::make_shared<ConvLayer<kAxes>>(options)) {}
+
+template <int kAxes>
+Conv<kAxes> Conv<kAxes>::from_config(const Json& config) {
+  return Conv(read_layer_options<ConvOptions<kAxes>>(config));
+}
+
+template class Conv<1>;
+template class Conv<2>;
+template class Conv<3>;
+
+}  // namespace cornu::layers

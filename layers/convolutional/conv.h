@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions in 1, 2 or 3 spatial axes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cornu/layers/argument_types.h"
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+template <int kAxes>
+struct ConvOptions {
+  int64_t filters = 0;           // must be given, > 0
+  Size<kAxes> kernel_size = {};  // must be given
+  Size<kAxes> strides = 1;
+  std::string padding = "valid";  // or "same"; Conv1D also has "causal"
+  std::string data_format = {};   // None: "channels_last", the only one there is
+  Size<kAxes> dilation_rate = 1;  // not together with strides > 1
+  int64_t groups = 1;             // divides the channels and the filters
+  cornu::Activation activation = {};
+  bool use_bias = true;
+  Initializer kernel_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer kernel_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Conv1D, Conv2D, Conv3D: activation(convolution(inputs, kernel) + bias).
+//
+// (batch, spatial…, channels) -> (batch, new spatial…, filters). "same" keeps the spatial sizes
+// (divided by the strides, rounded up); where the padding is odd, the larger half comes last.
+// Weights: kernel (*kernel_size, channels / groups, filters), bias (filters,).
+template <int kAxes>
+class Conv : public LayerHandle {
+ public:
+  explicit Conv(const ConvOptions<kAxes>& options = {});
+  static Conv from_config(const Json& config);
+};
+
+using Conv1DOptions = ConvOptions<1>;
+using Conv2DOptions = ConvOptions<2>;
+using Conv3DOptions = ConvOptions<3>;
+using Conv1D = Conv<1>;
+using Conv2D = Conv<2>;
+using Conv3D = Conv<3>;
+using Convolution1D = Conv1D;
+using Convolution2D = Conv2D;
+using Convolution3D = Conv3D;
+
+}  // namespace cornu::layers

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the convolutional layers share. Internal: their .cc files include it.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cornu/layers/keras_layer.h"
+#include "cornu/layers/spatial.h"
+#include "cornu/ops/ops.h"
+
+namespace cornu::layers {
+
+template <class Fields, class Options>
+void visit_window_fields(Fields& fields, Options& options) {
+  fields("kernel_size", options.kernel_size);
+  fields("strides", options.strides);
+  fields("padding", options.padding);
+  fields("data_format", options.data_format);
+  fields("dilation_rate", options.dilation_rate);
+}
+
+// A layer over kAxes spatial axes whose options have a window (kernel_size, strides, padding,
+// dilation_rate), a bias and an activation.
+template <class Options, int kAxes>
+class ConvBase : public KerasLayerOf<Options> {
+  using Base = KerasLayerOf<Options>;
+
+ protected:
+  using Base::compute;
+  using Base::compute_dtype;
+  using Base::label;
+  using Base::options_;
+  using Base::require;
+
+  ConvBase(const std::string& class_name, const Options& options,
+           const std::vector<std::string>& paddings = {"valid", "same"})
+      : Base(class_name, options) {
+    options_.padding = check_padding(label(), options.padding, paddings);
+    options_.data_format = check_data_format(label(), options.data_format);
+    require_positive(label(), "kernel_size", options.kernel_size.values());
+    require_positive(label(), "strides", options.strides.values());
+    require_positive(label(), "dilation_rate", options.dilation_rate.values());
+    const auto largest = [](const Size<kAxes>& size) {
+      return *std::max_element(size.values().begin(), size.values().end());
+    };
+    require(largest(options.strides) == 1 || largest(options.dilation_rate) == 1,
+            "expected strides or dilation_rate of 1, got strides {} and dilation_rate {}.",
+            Shape(options.strides.values()), Shape(options.dilation_rate.values()));
+  }
+
+  void check_channels(const Shape& shape) const {
+    require_spatial(label(), shape, kAxes);
+    if (channels_ != kUnknown) this->require_axis(shape, -1, channels_);
+  }
+
+  void check_input(const Shape& shape) const override {
+    check_channels(shape);
+    std::vector<int64_t> window = options_.kernel_size.values();
+    for (int i = 0; i < kAxes; ++i) {
+      window[static_cast<size_t>(i)] =
+          (options_.kernel_size[i] - 1) * options_.dilation_rate[i] + 1;
+    }
+    require_window(label(), shape, window, options_.padding);
+  }
+
+  // Takes note of the number of input channels, and gives it.
+  int64_t set_channels(const Shape& input_shape) {
+    channels_ = this->known_axis(input_shape, -1);
+    return channels_;
+  }
+
+  Shape kernel_shape(int64_t inputs, int64_t outputs) const {
+    return Shape(options_.kernel_size.values()).concat({inputs, outputs});
+  }
+
+  void add_bias(int64_t filters) {
+    if (!options_.use_bias) return;
+    bias_ = this->add_weight({.shape = {filters},
+                              .initializer = options_.bias_initializer,
+                              .regularizer = options_.bias_regularizer,
+                              .constraint = options_.bias_constraint,
+                              .name = "bias"});
+  }
+
+  Tensor biased_and_activated(Tensor y) const {
+    if (bias_.defined()) y = ops::add(y, compute(bias_));
+    return options_.activation(y);
+  }
+
+ private:
+  int64_t channels_ = kUnknown;
+  Variable bias_;
+};
+
+}  // namespace cornu::layers

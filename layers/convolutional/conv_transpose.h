@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposed convolutions ("deconvolutions"), in 1 or 2 spatial axes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cornu/layers/argument_types.h"
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+template <int kAxes>
+struct ConvTransposeOptions {
+  int64_t filters = 0;           // must be given, > 0
+  Size<kAxes> kernel_size = {};  // must be given
+  Size<kAxes> strides = 1;
+  std::string padding = "valid";    // or "same"
+  Size<kAxes> output_padding = {};  // what is added to the output; < strides
+  std::string data_format = {};     // None: "channels_last", the only one there is
+  Size<kAxes> dilation_rate = 1;    // not together with strides > 1
+  cornu::Activation activation = {};
+  bool use_bias = true;
+  Initializer kernel_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer kernel_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Conv1DTranspose, Conv2DTranspose: goes from what a convolution would give to what it
+// would be given. (batch, spatial…, channels) -> (batch, new spatial…, filters), where a spatial
+// axis becomes strides times as large with "same", and larger with "valid".
+//
+// Weights: kernel (*kernel_size, filters, channels), bias (filters,).
+template <int kAxes>
+class ConvTranspose : public LayerHandle {
+ public:
+  explicit ConvTranspose(const ConvTransposeOptions<kAxes>& options = {});
+  static ConvTranspose from_config(const Json& config);
+};
+
+using Conv1DTransposeOptions = ConvTransposeOptions<1>;
+using Conv2DTransposeOptions = ConvTransposeOptions<2>;
+using Conv1DTranspose = ConvTranspose<1>;
+using Conv2DTranspose = ConvTranspose<2>;
+using Convolution1DTranspose = Conv1DTranspose;
+using Convolution2DTranspose = Conv2DTranspose;
+
+}  // namespace cornu::layers

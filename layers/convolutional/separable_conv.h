@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions of each channel by itself, followed by one of all channels at each point.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cornu/layers/argument_types.h"
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+template <int kAxes>
+struct SeparableConvOptions {
+  int64_t filters = 0;           // must be given, > 0
+  Size<kAxes> kernel_size = {};  // must be given
+  Size<kAxes> strides = 1;
+  std::string padding = "valid";  // or "same"
+  std::string data_format = {};   // None: "channels_last", the only one there is
+  Size<kAxes> dilation_rate = 1;  // not together with strides > 1
+  int64_t depth_multiplier = 1;
+  cornu::Activation activation = {};
+  bool use_bias = true;
+  Initializer depthwise_initializer = "glorot_uniform";
+  Initializer pointwise_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer depthwise_regularizer = {};
+  Regularizer pointwise_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  Constraint depthwise_constraint = {};
+  Constraint pointwise_constraint = {};
+  Constraint bias_constraint = {};
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.SeparableConv1D, SeparableConv2D: (batch, spatial…, channels) ->
+// (batch, new spatial…, filters).
+//
+// Weights: depthwise_kernel (*kernel_size, channels, depth_multiplier),
+// pointwise_kernel (1…, channels * depth_multiplier, filters), bias (filters,).
+template <int kAxes>
+class SeparableConv : public LayerHandle {
+ public:
+  explicit SeparableConv(const SeparableConvOptions<kAxes>& options = {});
+  static SeparableConv from_config(const Json& config);
+};
+
+using SeparableConv1DOptions = SeparableConvOptions<1>;
+using SeparableConv2DOptions = SeparableConvOptions<2>;
+using SeparableConv1D = SeparableConv<1>;
+using SeparableConv2D = SeparableConv<2>;
+using SeparableConvolution1D = SeparableConv1D;
+using SeparableConvolution2D = SeparableConv2D;
+
+}  // namespace cornu::layers

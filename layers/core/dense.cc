@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/layers/core/dense.h"
+
+#include "cornu/layers/keras_layer.h"
+#include "cornu/ops/ops.h"
+
+namespace cornu::layers {
+
+template <class Fields>
+void visit_fields(Fields& fields, DenseOptions& options) {
+  fields("units", options.units);
+  fields("activation", options.activation);
+  fields("use_bias", options.use_bias);
+  fields("kernel_initializer", options.kernel_initializer);
+  fields("bias_initializer", options.bias_initializer);
+  fields("kernel_regularizer", options.kernel_regularizer);
+  fields("bias_regularizer", options.bias_regularizer);
+  fields("kernel_constraint", options.kernel_constraint);
+  fields("bias_constraint", options.bias_constraint);
+  absent_field(fields, "quantization_config", nullptr);
+}
+
+namespace {
+
+class DenseLayer : public KerasLayerOf<DenseOptions> {
+ public:
+  explicit DenseLayer(const DenseOptions& options) : KerasLayerOf("Dense", options) {
+    require(options.units > 0, "expected units > 0, got {}.", options.units);
+  }
+  bool supports_masking() const override { return true; }
+
+  void build(const Shape& input_shape) override {
+    kernel_ = add_weight({.shape = {known_axis(input_shape, -1), options_.units},
+                          .initializer = options_.kernel_initializer,
+                          .regularizer = options_.kernel_regularizer,
+                          .constraint = options_.kernel_constraint,
+                          .name = "kernel"});
+    if (!options_.use_bias) return;
+    bias_ = add_weight({.shape = {options_.units},
+                        .initializer = options_.bias_initializer,
+                        .regularizer = options_.bias_regularizer,
+                        .constraint = options_.bias_constraint,
+                        .name = "bias"});
+  }
+
+  Tensor call(const Tensor& x, const CallArgs&) override {
+    Tensor y = ops::matmul(ops::cast(x, compute_dtype()), compute(kernel_));
+    if (bias_.defined()) y = ops::add(y, compute(bias_));
+    return options_.activation(y);
+  }
+
+ protected:
+  void check_input(const Shape& shape) const override {
+    require(shape.rank() >= 2,
+            "expected input (batch, …, features) of 2 axes or more, got {}. Reshape it first, for "
+            "example with layers::Reshape({{1}}).",
+            shape);
+    if (kernel_.defined()) require_axis(shape, -1, kernel_.shape()[0]);
+  }
+
+ private:
+  Variable kernel_;
+  Variable bias_;
+};
+
+}  // namespace
+
+Dense::Dense(const DenseOptions& options) : LayerHandle(std::make_shared<DenseLayer>(options)) {}
+
+Dense Dense::from_config(const Json& config) {
+  return Dense(read_layer_options<DenseOptions>(config));
+}
+
+}  // namespace cornu::layers

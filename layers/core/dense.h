@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct DenseOptions {
+  int64_t units = 0;  // must be given, > 0
+  cornu::Activation activation = {};
+  bool use_bias = true;
+  Initializer kernel_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer kernel_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Dense: activation(inputs * kernel + bias).
+//
+// (batch, …, n) -> (batch, …, units). Integer inputs are cast to the layer's compute dtype.
+// Weights: kernel (n, units), bias (units,).
+class Dense : public LayerHandle {
+ public:
+  explicit Dense(const DenseOptions& options = {});
+  static Dense from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct EmbeddingOptions {
+  int64_t input_dim = 0;   // how many different indices there are; must be given, > 0
+  int64_t output_dim = 0;  // must be given, > 0
+  Initializer embeddings_initializer = "uniform";
+  Regularizer embeddings_regularizer = {};
+  Constraint embeddings_constraint = {};
+  bool mask_zero = false;  // index 0 is padding: a mask rides on the output
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+  Regularizer activity_regularizer = {};
+};
+
+// keras.layers.Embedding: a row of a trained table for each index.
+//
+// Indices of any shape (…) -> (…, output_dim). Floats are truncated to integers, as in Keras.
+// OutOfRange for an index that isn't in [0, input_dim).
+// Weight: embeddings (input_dim, output_dim).
+class Embedding : public LayerHandle {
+ public:
+  explicit Embedding(const EmbeddingOptions& options = {});
+  static Embedding from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct IdentityOptions {
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Identity: its inputs, one or several, as they are.
+class Identity : public LayerHandle {
+ public:
+  explicit Identity(const IdentityOptions& options = {});
+  static Identity from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

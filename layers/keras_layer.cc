@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/layers/keras_layer.h"
+
+#include "cornu/ops/ops.h"
+
+namespace cornu::layers {
+
+Json config_value(const Margins2& value) {
+  auto pair = [](const Margin& margin) { return Json::array({margin.before, margin.after}); };
+  return Json::array({pair(value.height()), pair(value.width())});
+}
+
+void set_from_config(const Json& json, Margins2& value) { value = Margins2::from_json(json); }
+
+void set_from_config(const Json& json, AbsentFeature& feature) {
+  check<Unimplemented>(json.is_null() || json == feature.off,
+                       "Config: '{}' isn't available here: expected {}, got {}.", feature.key,
+                       feature.off.dump(), json.dump());
+}
+
+std::string dtype_from_config(const Json& json) {
+  if (json.is_null()) return {};
+  if (json.is_string()) return json.as_string();
+  return json.at("config").at("name").as_string();
+}
+
+KerasLayer::KerasLayer(std::string class_name, const LayerOptions& options)
+    : Layer(options), class_name_(std::move(class_name)) {
+  name();
+}
+
+void KerasLayer::build_list(const std::vector<Shape>& input_shapes) {
+  if (input_shapes.size() == 1) check_input(input_shapes[0]);
+  Layer::build_list(input_shapes);
+}
+
+Tensors KerasLayer::call_list(const Tensors& inputs, const CallArgs& args) {
+  if (inputs.size() == 1) check_input(inputs[0].shape());
+  return Layer::call_list(inputs, args);
+}
+
+std::string KerasLayer::label() const { return fmt::format("{} '{}'", class_name(), name()); }
+
+int64_t KerasLayer::known_axis(const Shape& shape, int64_t axis) const {
+  const int64_t size = shape[shape.normalize_axis(axis, label())];
+  require(size != kUnknown, "expected a known axis {}, got {}. Give Input its size.", axis, shape);
+  return size;
+}
+
+void KerasLayer::require_axis(const Shape& shape, int64_t axis, int64_t size) const {
+  const int64_t given = shape[shape.normalize_axis(axis, label())];
+  require(
+      given == size || given == kUnknown,
+      "expected {} elements on axis {}, as when the layer was built, got {}. Another size needs "
+      "another layer.",
+      size, axis, shape);
+}
+
+Tensor KerasLayer::compute(const Variable& weight) const {
+  return ops::cast(weight.value(), compute_dtype());
+}
+
+}  // namespace cornu::layers

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the classes behind the handles of layers/ share. Internal: layers' .cc files include it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cornu/layers/argument_types.h"
+#include "cornu/model/layer.h"
+#include "cornu/model/serialized.h"
+
+namespace cornu {
+
+// ---- options to configs and back, for serialized.h ----
+
+inline Json config_value(const Initializer& value) { return serialize(value); }
+inline Json config_value(const Regularizer& value) { return serialize(value); }
+inline Json config_value(const Constraint& value) { return serialize(value); }
+inline Json config_value(const Activation& value) { return serialize(value); }
+inline Json config_value(const OptionalShape& value) { return value ? Json(*value) : Json(); }
+inline void set_from_config(const Json& json, Initializer& value) {
+  value = initializer_from_json(json);
+}
+inline void set_from_config(const Json& json, Regularizer& value) {
+  value = regularizer_from_json(json);
+}
+inline void set_from_config(const Json& json, Constraint& value) {
+  value = constraint_from_json(json);
+}
+inline void set_from_config(const Json& json, Activation& value) {
+  value = activation_from_json(json);
+}
+inline void set_from_config(const Json& json, OptionalShape& value) {
+  value = json.is_null() ? OptionalShape() : OptionalShape(json.as_shape());
+}
+
+namespace layers {
+
+template <int kAxes>
+Json config_value(const Size<kAxes>& value) {
+  return value.given() ? Json(value.values()) : Json();
+}
+template <int kAxes>
+void set_from_config(const Json& json, Size<kAxes>& value) {
+  value = Size<kAxes>::from_json(json);
+}
+template <class T>
+Json config_value(const OneOrMany<T>& value) {
+  return value.to_json();
+}
+template <class T>
+void set_from_config(const Json& json, OneOrMany<T>& value) {
+  value = OneOrMany<T>::from_json(json);
+}
+Json config_value(const Margins2& value);
+void set_from_config(const Json& json, Margins2& value);
+
+// A key of Keras's config for a feature that isn't here: written as the feature's "off", and
+// Unimplemented when a config has anything else.
+struct AbsentFeature {
+  const char* key;
+  Json off;
+};
+inline Json config_value(const AbsentFeature& feature) { return feature.off; }
+void set_from_config(const Json& json, AbsentFeature& feature);
+template <class Fields>
+void absent_field(Fields& fields, const char* key, Json off) {
+  AbsentFeature feature{key, std::move(off)};
+  fields(key, feature);
+}
+
+// The name of a dtype policy: from Keras's serialized policy, or a name alone.
+std::string dtype_from_config(const Json& json);
+
+// A layer's options as its config says. `visit_fields` of the options names all but the base's.
+template <class Options>
+Options read_layer_options(const Json& config) {
+  Options options = read_options<Options>(config);
+  ConfigReader fields(config);
+  fields("name", options.name);
+  if (const Json* dtype = config.find("dtype")) options.dtype = dtype_from_config(*dtype);
+  if constexpr (requires { options.trainable; }) fields("trainable", options.trainable);
+  if constexpr (requires { options.activity_regularizer; }) {
+    fields("activity_regularizer", options.activity_regularizer);
+  }
+  return options;
+}
+
+template <class Options>
+LayerOptions base_options(const Options& options) {
+  LayerOptions base{.name = options.name, .dtype = options.dtype};
+  if constexpr (requires { options.trainable; }) base.trainable = options.trainable;
+  if constexpr (requires { options.activity_regularizer; }) {
+    base.activity_regularizer = options.activity_regularizer;
+  }
+  return base;
+}
+
+// A layer of Keras's. It takes its name when it is made, so that names count up in that order.
+class KerasLayer : public Layer {
+ public:
+  std::string class_name() const override { return class_name_; }
+  Json module() const override { return "keras.layers"; }
+  void build_list(const std::vector<Shape>& input_shapes) override;
+  Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
+
+ protected:
+  KerasLayer(std::string class_name, const LayerOptions& options);
+
+  // Throws InvalidArgument unless the layer can take an input of this shape, which may have unknown
+  // axes. Runs before build and before each call.
+  virtual void check_input(const Shape&) const {}
+
+  // "Dense 'dense'": how errors begin.
+  std::string label() const;
+  // Throws InvalidArgument unless `ok`.
+  template <class... Args>
+  void require(bool ok, fmt::format_string<Args...> format, Args&&... args) const {
+    if (!ok) [[unlikely]]
+      raise<InvalidArgument>("{}: {}", label(), fmt::format(format, std::forward<Args>(args)...));
+  }
+  // The size of an axis that the weights' shapes depend on; it must be known.
+  int64_t known_axis(const Shape& shape, int64_t axis) const;
+  // An axis of a later input must be as it was when the weights were made.
+  void require_axis(const Shape& shape, int64_t axis, int64_t size) const;
+
+  // A weight in the dtype that the layer computes in.
+  Tensor compute(const Variable& weight) const;
+
+ private:
+  std::string class_name_;
+};
+
+// A KerasLayer whose config is its options'.
+template <class Options>
+class KerasLayerOf : public KerasLayer {
+ public:
+  Json get_config() const override {
+    Json config = Layer::get_config();
+    write_options(config, options_);
+    return config;
+  }
+
+ protected:
+  KerasLayerOf(std::string class_name, const Options& options)
+      : KerasLayer(std::move(class_name), base_options(options)), options_(options) {}
+
+  Options options_;
+};
+
+}  // namespace layers
+}  // namespace cornu

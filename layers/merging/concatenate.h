@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct ConcatenateOptions {
+  int64_t axis = -1;
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Concatenate: its inputs, one after the other along `axis`. They have the same sizes
+// on all other axes. Where one of them has a mask, so has the output.
+class Concatenate : public LayerHandle {
+ public:
+  explicit Concatenate(const ConcatenateOptions& options = {});
+  static Concatenate from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

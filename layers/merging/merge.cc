@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/layers/merging/merge.h"
+
+#include <algorithm>
+
+#include "cornu/layers/merging/merge_base.h"
+
+namespace cornu::layers {
+
+template <class Fields>
+void visit_fields(Fields&, MergeOptions&) {}
+
+namespace {
+
+constexpr const char* kNames[] = {"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"};
+
+// An input with its mask as a bool tensor of the same shape; undefined without one.
+struct Masked {
+  Tensor value;
+  Tensor mask;
+};
+
+// The same with axes of size 1 after the batch, up to `rank`.
+Shape widened(const Shape& shape, int64_t rank) {
+  const Shape ones(std::vector<int64_t>(static_cast<size_t>(rank - shape.rank()), 1));
+  return shape.slice(0, 1).concat(ones).concat(shape.slice(1));
+}
+
+std::vector<Masked> widened(const std::vector<Tensor>& inputs) {
+  int64_t rank = 0;
+  for (const Tensor& input : inputs) rank = std::max(rank, input.rank());
+  std::vector<Masked> result;
+  for (const Tensor& input : inputs) {
+    Masked item = {input, input.mask()};
+    if (item.mask.defined()) {
+      const Tensor of_elements = ops::expand_dims(ops::cast(item.mask, DType::Bool), -1);
+      item.mask = ops::broadcast_to(of_elements, input.shape());
+    }
+    if (input.rank() < rank) {
+      const Shape shape = widened(input.shape(), rank);
+      item.value = ops::reshape(item.value, shape);
+      if (item.mask.defined()) item.mask = ops::reshape(item.mask, shape);
+    }
+    result.push_back(item);
+  }
+  return result;
+}
+
+// True where either is; undefined where one of them is.
+Tensor either(const Tensor& a, const Tensor& b) {
+  return a.defined() && b.defined() ? ops::logical_or(a, b) : Tensor();
+}
+
+// What masks hide counts as 1, or as 0 where all masks hide it.
+Tensor product(const std::vector<Masked>& items) {
+  Tensor result;
+  Tensor seen = items[0].mask;
+  for (const auto& [value, mask] : items) {
+    const Tensor x = mask.defined() ? ops::where(mask, value, 1) : value;
+    result = result.defined() ? ops::multiply(result, x) : x;
+    seen = either(seen, mask);
+  }
+  return seen.defined() ? ops::where(seen, result, 0) : result;
+}
+
+// Where a mask hides one of the two, the other counts.
+template <class F>
+Tensor extreme(const std::vector<Masked>& items, F f) {
+  auto [result, seen] = items[0];
+  for (size_t i = 1; i < items.size(); ++i) {
+    auto [x, mask] = items[i];
+    if (mask.defined()) x = ops::where(mask, x, result);
+    if (seen.defined()) result = ops::where(seen, result, x);
+    seen = either(seen, mask);
+    result = f(result, x);
+  }
+  return result;
+}
+
+Tensor total(const std::vector<Masked>& items) {
+  Tensor result = items[0].value;
+  for (size_t i = 1; i < items.size(); ++i) result = ops::add(result, items[i].value);
+  return result;
+}
+
+template <MergeKind kKind>
+class MergeLayer : public MergeBase<MergeOptions> {
+ public:
+  explicit MergeLayer(const MergeOptions& options)
+      : MergeBase(kNames[static_cast<int>(kKind)], options) {}
+
+  Tensor compute_mask(const Tensors& inputs, const Tensor&) const override {
+    Tensor mask = inputs[0].mask();
+    for (const Tensor& input : inputs) mask = either(mask, input.mask());
+    return mask;
+  }
+
+ protected:
+  void check_inputs(const std::vector<Shape>& shapes) const override {
+    require(kKind != MergeKind::Subtract || shapes.size() == 2, "expected 2 inputs, got {}.",
+            shapes.size());
+    int64_t rank = 1;
+    for (const Shape& shape : shapes) rank = std::max(rank, shape.rank());
+    Shape merged(std::vector<int64_t>(static_cast<size_t>(rank), 1));
+    merged[0] = kUnknown;
+    for (const Shape& shape : shapes) {
+      require(shape.rank() > 0, "expected inputs (batch, …), got shapes {}.", shapes_text(shapes));
+      const Shape next = widened(shape, rank);
+      for (int64_t axis = 0; axis < rank; ++axis) {
+        const bool flexible = axis > 0 && (merged[axis] == 1 || next[axis] == 1);
+        require(merged[axis] == next[axis] || flexible || merged[axis] == kUnknown ||
+                    next[axis] == kUnknown,
+                "expected inputs {}, got shapes {}.",
+                axis == 0 ? "of one batch size" : "that broadcast together", shapes_text(shapes));
+        if (merged[axis] == kUnknown || (axis > 0 && merged[axis] == 1)) merged[axis] = next[axis];
+      }
+    }
+  }
+
+  Tensor merge(const std::vector<Tensor>& inputs) const override {
+    const std::vector<Masked> items = widened(inputs);
+    switch (kKind) {
+      case MergeKind::Add:
+        return total(items);
+      case MergeKind::Subtract:
+        return ops::subtract(items[0].value, items[1].value);
+      case MergeKind::Multiply:
+        return product(items);
+      case MergeKind::Average:
+        return ops::divide(total(items), static_cast<double>(items.size()));
+      case MergeKind::Maximum:
+        return extreme(items, ops::maximum);
+      case MergeKind::Minimum:
+        return extreme(items, ops::minimum);
+    }
+    __builtin_unreachable();
+  }
+};
+
+}  // namespace
+
+template <MergeKind kKind>
+Merge<kKind>::Merge(const MergeOptions& options)
+    : LayerHandle(std::make_shared<MergeLayer<kKind>>(options)) {}
+
+template <MergeKind kKind>
+Merge<kKind> Merge<kKind>::from_config(const Json& config) {
+  return Merge(read_layer_options<MergeOptions>(config));
+}
+
+template class Merge<MergeKind::Add>;
+template class Merge<MergeKind::Subtract>;
+template class Merge<MergeKind::Multiply>;
+template class Merge<MergeKind::Average>;
+template class Merge<MergeKind::Maximum>;
+template class Merge<MergeKind::Minimum>;
+
+}  // namespace cornu::layers

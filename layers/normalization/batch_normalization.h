@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct BatchNormalizationOptions {
+  int64_t axis = -1;  // of the features
+  double momentum = 0.99;
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  Initializer beta_initializer = "zeros";
+  Initializer gamma_initializer = "ones";
+  Initializer moving_mean_initializer = "zeros";
+  Initializer moving_variance_initializer = "ones";
+  Regularizer beta_regularizer = {};
+  Regularizer gamma_regularizer = {};
+  Constraint beta_constraint = {};
+  Constraint gamma_constraint = {};
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.BatchNormalization (Ioffe & Szegedy, "Batch normalization", ICML 2015).
+//
+// In training, (x - mean) / sqrt(variance + epsilon) * gamma + beta with the batch's mean and
+// (biased) variance of each feature; moving averages follow them, moving = moving * momentum +
+// new * (1 - momentum). In inference, and where `trainable` is false, with the moving averages.
+// Steps that a mask hides are left out of mean and variance. 16-bit inputs are computed in float32.
+// Weights: gamma, beta, moving_mean, moving_variance; each (features,).
+class BatchNormalization : public LayerHandle {
+ public:
+  explicit BatchNormalization(const BatchNormalizationOptions& options = {});
+  static BatchNormalization from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

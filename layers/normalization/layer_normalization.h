@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cornu/layers/argument_types.h"
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct LayerNormalizationOptions {
+  AxisList axis = -1;  // what is normalized together
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  Initializer beta_initializer = "zeros";
+  Initializer gamma_initializer = "ones";
+  Regularizer beta_regularizer = {};
+  Regularizer gamma_regularizer = {};
+  Constraint beta_constraint = {};
+  Constraint gamma_constraint = {};
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.LayerNormalization (Ba et al., "Layer normalization", 2016): over `axis`,
+// (x - mean) / sqrt(variance + epsilon) * gamma + beta.
+//
+// Weights: gamma, beta; of the sizes of the axes, in ascending order.
+class LayerNormalization : public LayerHandle {
+ public:
+  explicit LayerNormalization(const LayerNormalizationOptions& options = {});
+  static LayerNormalization from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cornu/layers/argument_types.h"
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct UnitNormalizationOptions {
+  AxisList axis = -1;
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.UnitNormalization: x divided by its Euclidean length over `axis`.
+class UnitNormalization : public LayerHandle {
+ public:
+  explicit UnitNormalization(const UnitNormalizationOptions& options = {});
+  static UnitNormalization from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cornu/layers/argument_types.h"
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct RescalingOptions {
+  NumberList scale = {};  // must be given: a number, or one for each channel
+  NumberList offset = 0.0;
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Rescaling: x * scale + offset, in the layer's dtype. Integers are cast to it.
+class Rescaling : public LayerHandle {
+ public:
+  explicit Rescaling(const RescalingOptions& options);
+  static Rescaling from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct DropoutOptions {
+  double rate = -1;                  // must be given, in [0, 1]
+  OptionalShape noise_shape = {};    // axes of 1 are dropped as a whole; kUnknown: as the input
+  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Dropout (Srivastava et al., "Dropout", JMLR 2014): in training, a fraction `rate` of
+// the elements becomes 0 and the others are divided by 1 - rate. Otherwise the input as it is.
+class Dropout : public LayerHandle {
+ public:
+  explicit Dropout(const DropoutOptions& options);
+  static Dropout from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Noise from a normal distribution.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct GaussianNoiseOptions {
+  double stddev = -1;                // must be given, in [0, 1]
+  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.GaussianNoise: in training, adds normal noise of mean 0. Otherwise the input.
+class GaussianNoise : public LayerHandle {
+ public:
+  explicit GaussianNoise(const GaussianNoiseOptions& options);
+  static GaussianNoise from_config(const Json& config);
+};
+
+struct GaussianDropoutOptions {
+  double rate = -1;                  // must be given, in [0, 1)
+  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.GaussianDropout (Srivastava et al., "Dropout", JMLR 2014): in training, multiplies
+// by normal noise of mean 1 and standard deviation sqrt(rate / (1 - rate)). Otherwise the input.
+class GaussianDropout : public LayerHandle {
+ public:
+  explicit GaussianDropout(const GaussianDropoutOptions& options);
+  static GaussianDropout from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dropout of whole channels, for 1, 2 or 3 spatial axes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct SpatialDropout1DOptions {
+  double rate = -1;  // must be given, in [0, 1]
+  std::optional<int64_t> seed = {};
+  std::string name = {};
+  std::string dtype = {};
+};
+
+struct SpatialDropoutOptions {
+  double rate = -1;              // must be given, in [0, 1]
+  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::optional<int64_t> seed = {};
+  std::string name = {};
+  std::string dtype = {};
+};
+using SpatialDropout2DOptions = SpatialDropoutOptions;
+using SpatialDropout3DOptions = SpatialDropoutOptions;
+
+// keras.layers.SpatialDropout… (Tompson et al., "Efficient object localization using convolutional
+// networks", CVPR 2015): Dropout of channels of (batch, spatial…, channels), as a whole.
+template <class Options, int kAxes>
+class SpatialDropout : public LayerHandle {
+ public:
+  explicit SpatialDropout(const Options& options);
+  static SpatialDropout from_config(const Json& config);
+};
+
+using SpatialDropout1D = SpatialDropout<SpatialDropout1DOptions, 1>;
+using SpatialDropout2D = SpatialDropout<SpatialDropout2DOptions, 2>;
+using SpatialDropout3D = SpatialDropout<SpatialDropout3DOptions, 3>;
+
+}  // namespace cornu::layers

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cutting off the edges of spatial axes.
+#pragma once
+
+#include <string>
+
+#include "cornu/layers/argument_types.h"
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct Cropping1DOptions {
+  Size2 cropping = 1;  // one for both sides, or {before, after}
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Cropping1D: (batch, steps, channels) -> (batch, fewer steps, channels).
+class Cropping1D : public LayerHandle {
+ public:
+  explicit Cropping1D(const Cropping1DOptions& options = {});
+  static Cropping1D from_config(const Json& config);
+};
+
+struct Cropping2DOptions {
+  Margins2 cropping = 0;  // one for all sides, {height, width}, {{top, bottom}, {left, right}}
+  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Cropping2D: (batch, height, width, channels) -> the same with smaller images.
+class Cropping2D : public LayerHandle {
+ public:
+  explicit Cropping2D(const Cropping2DOptions& options = {});
+  static Cropping2D from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct FlattenOptions {
+  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Flatten: (batch, …) -> (batch, the product of …).
+class Flatten : public LayerHandle {
+ public:
+  explicit Flatten(const FlattenOptions& options = {});
+  static Flatten from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

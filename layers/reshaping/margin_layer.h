@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What layers that add or cut off margins of spatial axes share. Internal: their .cc files include
+// it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cornu/layers/keras_layer.h"
+#include "cornu/layers/spatial.h"
+
+namespace cornu::layers {
+
+inline std::vector<Margin> margins_of(const Size2& sides) { return {{sides[0], sides[1]}}; }
+inline std::vector<Margin> margins_of(const Margins2& margins) {
+  return {margins.height(), margins.width()};
+}
+
+// A layer whose spatial axes have these margins, the option `what`.
+template <class Options>
+class MarginLayer : public KerasLayerOf<Options> {
+ protected:
+  using Base = KerasLayerOf<Options>;
+
+  MarginLayer(const char* class_name, const Options& options, const char* what,
+              std::vector<Margin> margins)
+      : Base(class_name, options), margins_(std::move(margins)) {
+    if constexpr (requires { options.data_format; }) {
+      this->options_.data_format = check_data_format(this->label(), options.data_format);
+    }
+    for (const auto& [before, after] : margins_) {
+      this->require(before >= 0 && after >= 0, "expected {} >= 0, got ({}, {}).", what, before,
+                    after);
+    }
+  }
+
+  void check_input(const Shape& shape) const override {
+    require_spatial(this->label(), shape, static_cast<int64_t>(margins_.size()));
+  }
+
+  const std::vector<Margin>& margins() const { return margins_; }
+
+ private:
+  std::vector<Margin> margins_;
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct RepeatVectorOptions {
+  int64_t n = 0;  // must be given, > 0
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.RepeatVector: (batch, features) -> (batch, n, features).
+class RepeatVector : public LayerHandle {
+ public:
+  explicit RepeatVector(const RepeatVectorOptions& options);
+  template <std::integral T>
+  explicit RepeatVector(T n) : RepeatVector(RepeatVectorOptions{.n = n}) {}
+  static RepeatVector from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/layers/reshaping/reshape.h"
+
+#include <algorithm>
+
+#include "cornu/layers/keras_layer.h"
+#include "cornu/ops/ops.h"
+
+namespace cornu::layers {
+
+template <class Fields>
+void visit_fields(Fields& fields, ReshapeOptions& options) {
+  // Not as a shape, in which the -1 would be a None.
+  std::vector<int64_t> target;
+  if (options.target_shape) target = options.target_shape->dims();
+  fields("target_shape", target);
+  options.target_shape = Shape(target);
+}
+
+namespace {
+
+class ReshapeLayer : public KerasLayerOf<ReshapeOptions> {
+ public:
+  explicit ReshapeLayer(const ReshapeOptions& options) : KerasLayerOf("Reshape", options) {
+    require(options.target_shape.has_value(), "expected a target_shape, got none.");
+    const auto& target = options.target_shape->dims();
+    const bool valid = std::all_of(target.begin(), target.end(), [](int64_t d) { return d >= -1; });
+    require(valid && std::count(target.begin(), target.end(), -1) <= 1,
+            "expected a target_shape of sizes >= 0 and at most one -1, got {}.",
+            Json(target).dump());
+  }
+
+  Tensor call(const Tensor& x, const CallArgs&) override {
+    Shape shape = *options_.target_shape;
+    for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+      if (shape[axis] == -1) shape[axis] = inferred(x.shape());
+    }
+    return ops::reshape(x, Shape{x.shape()[0]}.concat(shape));
+  }
+
+ protected:
+  void check_input(const Shape& shape) const override {
+    require(shape.rank() >= 1, "expected input (batch, …), got a scalar.");
+    const Shape example = shape.slice(1);
+    if (!example.is_static()) return;
+    const Shape& target = *options_.target_shape;
+    const bool fits =
+        target.is_static() ? target.num_elements() == example.num_elements() : inferred(shape) >= 0;
+    require(fits,
+            "expected input of shape (batch, …) with as many elements an example as "
+            "target_shape {}, got {}, which has {}.",
+            Json(target.dims()).dump(), shape, example.num_elements());
+  }
+
+ private:
+  // The size of the axis that is -1 for an input of this shape, or -1 when there is none.
+  int64_t inferred(const Shape& input_shape) const {
+    int64_t others = 1;
+    for (const int64_t size : *options_.target_shape) others *= size == -1 ? 1 : size;
+    const int64_t elements = input_shape.slice(1).num_elements();
+    if (others == 0) return elements == 0 ? 0 : -1;
+    return elements % others == 0 ? elements / others : -1;
+  }
+};
+
+}  // namespace
+
+Reshape::Reshape(const ReshapeOptions& options)
+    : LayerHandle(std::make_shared<ReshapeLayer>(options)) {}
+
+Reshape Reshape::from_config(const Json& config) {
+  return Reshape(read_layer_options<ReshapeOptions>(config));
+}
+
+}  // namespace cornu::layers

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cornu/layers/argument_types.h"
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct UpSampling2DOptions {
+  Size2 size = 2;                         // how many times as high and wide
+  std::string data_format = {};           // None: "channels_last", the only one there is
+  std::string interpolation = "nearest";  // the only one there is
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.UpSampling2D: (batch, height, width, channels) -> larger images, of repeated pixels.
+class UpSampling2D : public LayerHandle {
+ public:
+  explicit UpSampling2D(const UpSampling2DOptions& options = {});
+  static UpSampling2D from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Zeros around spatial axes.
+#pragma once
+
+#include <string>
+
+#include "cornu/layers/argument_types.h"
+#include "cornu/model/layer.h"
+
+namespace cornu::layers {
+
+struct ZeroPadding1DOptions {
+  Size2 padding = 1;             // one for both sides, or {before, after}
+  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.ZeroPadding1D: (batch, steps, channels) -> (batch, more steps, channels).
+class ZeroPadding1D : public LayerHandle {
+ public:
+  explicit ZeroPadding1D(const ZeroPadding1DOptions& options = {});
+  static ZeroPadding1D from_config(const Json& config);
+};
+
+struct ZeroPadding2DOptions {
+  Margins2 padding = 1;  // one for all sides, {height, width}, {{top, bottom}, {left, right}}
+  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string name = {};
+  std::string dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.ZeroPadding2D: (batch, height, width, channels) -> the same with larger images.
+class ZeroPadding2D : public LayerHandle {
+ public:
+  explicit ZeroPadding2D(const ZeroPadding2DOptions& options = {});
+  static ZeroPadding2D from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

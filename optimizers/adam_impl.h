@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Adam and AdamW share.
+#pragma once
+
+#include <vector>
+
+#include "cornu/optimizers/adam.h"
+
+namespace cornu::optimizers {
+
+// Adam under its own or another class name.
+class AdamImpl : public OptimizerWith<AdamOptions> {
+ public:
+  using OptimizerWith::OptimizerWith;
+
+ protected:
+  std::vector<std::vector<Slot>> slots() const override;
+  // The learning rate with both bias corrections.
+  std::vector<Tensor> step_terms(const Tensor& learning_rate) override;
+  void update_step(const Tensor& gradient, const Variable& variable, size_t index,
+                   std::span<const Tensor> terms) override;
+};
+
+}  // namespace cornu::optimizers

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the optimizers and schedules of this folder known by name.
+#pragma once
+
+#include "cornu/core/registry.h"
+#include "cornu/train/optimizer.h"
+
+namespace cornu::optimizers {
+
+void register_all(Registry<OptimizerFactory>& optimizers, Registry<ScheduleFactory>& schedules);
+
+}  // namespace cornu::optimizers

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rate for each stretch of steps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cornu/train/optimizer.h"
+
+namespace cornu::optimizers::schedules {
+
+struct PiecewiseConstantDecayOptions {
+  std::vector<int64_t> boundaries = {};  // the last step of each stretch but the last
+  std::vector<double> values = {};       // one more than boundaries
+  std::string name = "PiecewiseConstant";
+};
+
+// values[i] for the first i with step <= boundaries[i], the last value beyond.
+class PiecewiseConstantDecay : public LearningRate {
+ public:
+  // InvalidArgument where an option is out of its range.
+  explicit PiecewiseConstantDecay(const PiecewiseConstantDecayOptions& options);
+};
+
+template <class Fields>
+void visit_fields(Fields& fields, PiecewiseConstantDecayOptions& options) {
+  fields("boundaries", options.boundaries);
+  fields("values", options.values);
+  fields("name", options.name);
+}
+
+}  // namespace cornu::optimizers::schedules

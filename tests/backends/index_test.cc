@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include "kernel_run.h"
+
+namespace cornu::cpu::testing {
+namespace {
+
+const KernelRunner& kernels() {
+  static const KernelRunner runner(register_index_kernels);
+  return runner;
+}
+
+// Indices in [0, bound).
+Tensor indices(const Shape& shape, int64_t bound, DType dtype, uint64_t seed) {
+  PhiloxEngine engine(seed);
+  std::vector<double> values(static_cast<size_t>(shape.num_elements()));
+  for (double& value : values) {
+    value = static_cast<double>(engine.below(static_cast<uint64_t>(bound)));
+  }
+  return tensor_of(values, shape, dtype);
+}
+
+struct Axes {
+  int64_t outer, size, inner;
+  Axes(const Shape& shape, int64_t axis)
+      : outer(shape.slice(0, axis).num_elements()),
+        size(shape[axis]),
+        inner(shape.slice(axis + 1).num_elements()) {}
+};
+
+constexpr DType kIndexTypes[] = {DType::Int32, DType::Int64, DType::UInt8};
+
+TEST_CASE("gather takes along an axis, scatter_add is its transpose") {
+  for (const Shape& shape : {Shape{7}, Shape{5, 8}, Shape{3, 9, 4}, Shape{2, 3, 40}}) {
+    for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+      for (const Shape& index_shape : {Shape{}, Shape{6}, Shape{2, 3}, Shape{0}}) {
+        for (DType dtype : {DType::Float32, DType::Float64, DType::UInt8, DType::BFloat16}) {
+          for (DType index_type : kIndexTypes) {
+            CAPTURE(text(shape));
+            CAPTURE(text(axis));
+            CAPTURE(text(index_shape));
+            CAPTURE(text(dtype));
+            const Axes axes(shape, axis);
+            const Tensor x = random_tensor(shape, dtype, 1);
+            const Tensor index = indices(index_shape, axes.size, index_type, 2);
+            const Shape out =
+                shape.slice(0, axis).concat(index_shape).concat(shape.slice(axis + 1));
+            const auto xs = values_of(x);
+            const auto is = values_of(index);
+            const Tensor updates = random_tensor(out, dtype, 3);
+            const auto us = values_of(updates);
+            std::vector<double> taken(us.size());
+            std::vector<double> added(xs.size());
+            for (size_t i = 0; i < us.size(); ++i) {
+              const auto at = static_cast<int64_t>(i);
+              const int64_t count = index_shape.num_elements();
+              const int64_t outer = at / axes.inner / count;
+              const auto which =
+                  static_cast<int64_t>(is[static_cast<size_t>(at / axes.inner % count)]);
+              const auto from =
+                  static_cast<size_t>((outer * axes.size + which) * axes.inner + at % axes.inner);
+              taken[i] = xs[from];
+              added[from] += us[i];
+            }
+            check_close(kernels().run("gather", {x, index}, {{"axis", axis}}, {{dtype, out}})[0],
+                        taken, 0);
+            const Attributes attributes = {{"shape", shape.dims()}, {"axis", axis}};
+            check_close(
+                kernels().run("scatter_add", {index, updates}, attributes, {{dtype, shape}})[0],
+                added, dtype == DType::BFloat16 ? 1e-2 : 1e-6);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("take_along_axis and its transpose") {
+  for (int64_t axis = 0; axis < 3; ++axis) {
+    for (DType dtype : {DType::Float32, DType::Float64, DType::Int32, DType::BFloat16}) {
+      CAPTURE(text(axis));
+      CAPTURE(text(dtype));
+      const Shape shape = {4, 5, 6};
+      Shape index_shape = shape;
+      index_shape[axis] = 3;
+      const Axes from(shape, axis);
+      const Axes to(index_shape, axis);
+      const Tensor x = random_tensor(shape, dtype, 1);
+      const Tensor index = indices(index_shape, from.size, DType::Int32, 2);
+      const Tensor updates = random_tensor(index_shape, dtype, 3);
+      const auto xs = values_of(x);
+      const auto is = values_of(index);
+      const auto us = values_of(updates);
+      std::vector<double> taken(us.size());
+      std::vector<double> added(xs.size());
+      for (size_t i = 0; i < us.size(); ++i) {
+        const auto at = static_cast<int64_t>(i);
+        const int64_t outer = at / (to.size * to.inner);
+        const auto element = static_cast<size_t>(
+            (outer * from.size + static_cast<int64_t>(is[i])) * from.inner + at % from.inner);
+        taken[i] = xs[element];
+        added[element] += us[i];
+      }
+      check_close(
+          kernels().run("take_along_axis", {x, index}, {{"axis", axis}}, {{dtype, index_shape}})[0],
+          taken, 0);
+      const Attributes attributes = {{"shape", shape.dims()}, {"axis", axis}};
+      check_close(
+          kernels().run("put_along_axis_add", {index, updates}, attributes, {{dtype, shape}})[0],
+          added, dtype == DType::BFloat16 ? 1e-2 : 1e-6);
+    }
+  }
+}
+
+std::string error_of(const std::string& op, const std::vector<Tensor>& inputs,
+                     const Attributes& attributes, const TensorType& output) {
+  try {
+    kernels().run(op, inputs, attributes, {output});
+  } catch (const OutOfRange& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_CASE("an index outside of the axis is an error that names both") {
+  const Tensor x = random_tensor({3, 4}, DType::Float32, 1);
+  const Tensor high = Tensor::from(std::vector<int32_t>{0, 4});
+  const Tensor low = Tensor::from(std::vector<int64_t>{-1, 0});
+  CHECK(
+      error_of("gather", {x, high}, {{"axis", int64_t{1}}}, {DType::Float32, {3, 2}}) ==
+      "gather: index 4 is outside of [0, 4), axis 1 of shape (3, 4). Indices must be less than the "
+      "axis is long, and not negative.");
+  CHECK(error_of("gather", {x, low}, {{"axis", int64_t{0}}}, {DType::Float32, {2, 4}}) ==
+        "gather: index -1 is outside of [0, 3), axis 0 of shape (3, 4). Indices must be less than "
+        "the axis is long, and not negative.");
+  const Attributes scatter = {{"shape", std::vector<int64_t>{3, 4}}, {"axis", int64_t{0}}};
+  CHECK(error_of("scatter_add", {high, random_tensor({2, 4}, DType::Float32, 1)}, scatter,
+                 {DType::Float32, {3, 4}})
+            .starts_with("scatter_add: index 4 is outside of [0, 3), axis 0 of shape (3, 4)."));
+  const Tensor along = Tensor::from(std::vector<int32_t>{0, 1, 2, 3, 0, 7}, Shape{3, 2});
+  CHECK(error_of("take_along_axis", {x, along}, {{"axis", int64_t{1}}}, {DType::Float32, {3, 2}})
+            .starts_with("take_along_axis: index 7 is outside of [0, 4), axis 1"));
+  const Attributes put = {{"shape", std::vector<int64_t>{3, 4}}, {"axis", int64_t{1}}};
+  CHECK(error_of("put_along_axis_add", {along, random_tensor({3, 2}, DType::Float32, 1)}, put,
+                 {DType::Float32, {3, 4}})
+            .starts_with("put_along_axis_add: index 7 is outside of [0, 4), axis 1"));
+}
+
+TEST_CASE("scatter_add gives the same bits on any number of threads") {
+  const Tensor index = indices({1000}, 7, DType::Int32, 1);
+  const Tensor updates = random_tensor({1000, 200}, DType::Float32, 2);
+  const Attributes attributes = {{"shape", std::vector<int64_t>{7, 200}}, {"axis", int64_t{0}}};
+  check_thread_independent(kernels(), "scatter_add", {index, updates}, attributes,
+                           {{DType::Float32, {7, 200}}});
+}
+
+TEST_CASE("gather of many rows on several threads") {
+  const Tensor x = random_tensor({50, 64}, DType::Float32, 1);
+  const Tensor index = indices({3000}, 50, DType::Int32, 2);
+  check_thread_independent(kernels(), "gather", {x, index}, {{"axis", int64_t{0}}},
+                           {{DType::Float32, {3000, 64}}});
+}
+
+TEST_CASE("one_hot leaves rows of zeros where an index is out of range") {
+  for (DType dtype : {DType::Float32, DType::Bool, DType::BFloat16, DType::Int64}) {
+    for (DType index_type : {DType::Int32, DType::Int64}) {
+      const Tensor index = tensor_of({2, -1, 0, 3}, {2, 2}, index_type);
+      const Tensor result = kernels().run(
+          "one_hot", {index}, {{"depth", int64_t{3}}, {"dtype", dtype}}, {{dtype, {2, 2, 3}}})[0];
+      check_close(result, {0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0}, 0);
+    }
+  }
+}
+
+TEST_CASE("iota counts along an axis") {
+  for (DType dtype : {DType::Float32, DType::Int32, DType::Int64, DType::Float16}) {
+    for (int64_t axis = 0; axis < 2; ++axis) {
+      const Attributes attributes = {
+          {"shape", std::vector<int64_t>{2, 3}}, {"axis", axis}, {"dtype", dtype}};
+      const Tensor result = kernels().run("iota", {}, attributes, {{dtype, {2, 3}}})[0];
+      if (axis == 0) check_close(result, {0, 0, 0, 1, 1, 1}, 0);
+      if (axis == 1) check_close(result, {0, 1, 2, 0, 1, 2}, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cornu::cpu::testing

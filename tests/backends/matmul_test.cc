@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include "instruction_sets.h"
+#include "kernel_run.h"
+
+namespace cornu::cpu::testing {
+namespace {
+
+const KernelRunner& kernels() {
+  static const KernelRunner runner(register_matmul_kernels);
+  return runner;
+}
+
+// An index of `shape` brought down to an operand's broadcast batch axes.
+int64_t batch_offset(int64_t index, const Shape& out_batch, const Shape& own_batch) {
+  int64_t offset = 0;
+  int64_t step = 1;
+  for (int64_t axis = 1; axis <= own_batch.rank(); ++axis) {
+    const int64_t own = own_batch[own_batch.rank() - axis];
+    const int64_t size = out_batch[out_batch.rank() - axis];
+    if (own != 1) offset += index % size * step;
+    step *= own;
+    index /= size;
+  }
+  return offset;
+}
+
+struct Case {
+  Shape a;  // as multiplied: (batch..., m, k)
+  Shape b;  // (batch..., k, n)
+  bool transpose_a = false;
+  bool transpose_b = false;
+};
+
+Shape stored(const Shape& shape, bool transposed) {
+  Shape result = shape;
+  if (transposed) std::swap(result[shape.rank() - 1], result[shape.rank() - 2]);
+  return result;
+}
+
+std::vector<double> reference(const Case& c, const Tensor& a, const Tensor& b, const Shape& out) {
+  const auto x = values_of(a);
+  const auto y = values_of(b);
+  const int64_t m = out[out.rank() - 2];
+  const int64_t n = out[out.rank() - 1];
+  const int64_t k = c.a.back();
+  const Shape batch = out.slice(0, out.rank() - 2);
+  std::vector<double> result;
+  for (int64_t g = 0; g < batch.num_elements(); ++g) {
+    const int64_t ga = batch_offset(g, batch, c.a.slice(0, c.a.rank() - 2));
+    const int64_t gb = batch_offset(g, batch, c.b.slice(0, c.b.rank() - 2));
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (int64_t l = 0; l < k; ++l) {
+          const int64_t at = ga * m * k + (c.transpose_a ? l * m + i : i * k + l);
+          const int64_t bt = gb * k * n + (c.transpose_b ? j * k + l : l * n + j);
+          sum += x[static_cast<size_t>(at)] * y[static_cast<size_t>(bt)];
+        }
+        result.push_back(sum);
+      }
+    }
+  }
+  return result;
+}
+
+Shape out_shape(const Case& c) {
+  const Shape batch =
+      broadcast_shapes(c.a.slice(0, c.a.rank() - 2), c.b.slice(0, c.b.rank() - 2), "test");
+  return batch.concat({c.a[c.a.rank() - 2], c.b.back()});
+}
+
+double tolerance(DType dtype, int64_t k) {
+  const double terms = std::sqrt(static_cast<double>(std::max<int64_t>(1, k)));
+  switch (dtype) {
+    case DType::Float64:
+      return 1e-14 * terms;
+    case DType::Float32:
+      return 1e-6 * terms;
+    case DType::Float16:
+      return 1e-3 * terms;
+    case DType::BFloat16:
+      return 8e-3 * terms;
+    default:
+      return 0;
+  }
+}
+
+void check_matmul(const Case& c, DType dtype) {
+  CAPTURE(text(c.a));
+  CAPTURE(text(c.b));
+  CAPTURE(text(c.transpose_a));
+  CAPTURE(text(c.transpose_b));
+  CAPTURE(text(dtype));
+  const Tensor a = random_tensor(stored(c.a, c.transpose_a), dtype, 1);
+  const Tensor b = random_tensor(stored(c.b, c.transpose_b), dtype, 2);
+  const Shape out = out_shape(c);
+  const Attributes attributes = {{"transpose_a", c.transpose_a}, {"transpose_b", c.transpose_b}};
+  const Tensor result = kernels().run("matmul", {a, b}, attributes, {{dtype, out}})[0];
+  check_close(result, reference(c, a, b, out), tolerance(dtype, c.a.back()));
+}
+
+void check_transposes(const Shape& a, const Shape& b, DType dtype) {
+  for (bool transpose_a : {false, true}) {
+    for (bool transpose_b : {false, true}) check_matmul({a, b, transpose_a, transpose_b}, dtype);
+  }
+}
+
+TEST_CASE("matmul multiplies matrices of any size, transposed or not") {
+  for (int64_t m : {1, 5, 16, 67}) {
+    for (int64_t k : {1, 7, 64}) {
+      for (int64_t n : {1, 10, 33, 64}) check_transposes({m, k}, {k, n}, DType::Float32);
+    }
+  }
+}
+
+TEST_CASE("matmul serves the products of a small network and their gradients") {
+  check_transposes({64, 784}, {784, 128}, DType::Float32);
+  check_transposes({128, 512}, {512, 10}, DType::Float32);
+  check_transposes({300, 20}, {20, 700}, DType::Float32);
+}
+
+TEST_CASE("matmul broadcasts batch axes") {
+  for (DType dtype : {DType::Float32, DType::Float64, DType::Int32}) {
+    check_transposes({3, 4, 5}, {3, 5, 6}, dtype);
+    check_transposes({3, 4, 5}, {5, 6}, dtype);
+    check_transposes({4, 5}, {3, 5, 6}, dtype);
+    check_transposes({2, 1, 4, 5}, {1, 3, 5, 6}, dtype);
+    check_transposes({2, 3, 4, 5}, {3, 5, 6}, dtype);
+    check_transposes({2, 3, 4, 5}, {2, 3, 5, 6}, dtype);
+    check_transposes({2, 1, 2, 4, 5}, {3, 2, 5, 6}, dtype);
+  }
+}
+
+TEST_CASE("matmul serves every dtype that has products") {
+  for (DType dtype : {DType::Float64, DType::Float16, DType::BFloat16, DType::Int8, DType::UInt8,
+                      DType::Int32, DType::Int64, DType::UInt32, DType::UInt64}) {
+    check_transposes({9, 3}, {3, 7}, dtype);
+  }
+  for (DType dtype : {DType::Float64, DType::BFloat16, DType::Int32}) {
+    check_transposes({70, 33}, {33, 65}, dtype);
+  }
+}
+
+TEST_CASE("matmul of an empty axis") {
+  for (DType dtype : {DType::Float32, DType::Float64, DType::BFloat16}) {
+    check_matmul({{0, 4}, {4, 3}}, dtype);
+    check_matmul({{2, 4}, {4, 0}}, dtype);
+    check_matmul({{2, 0}, {0, 3}}, dtype);
+    check_matmul({{0, 2, 4}, {4, 3}}, dtype);
+  }
+}
+
+TEST_CASE("matmul has no kernel for bool") {
+  const Tensor a = Tensor::from(std::vector<bool>(4), Shape{2, 2});
+  CHECK_FALSE(kernels().make("matmul", {a, a}, {{"transpose_a", false}, {"transpose_b", false}},
+                             {{DType::Bool, {2, 2}}}));
+}
+
+void check_bias_act(const Case& c, DType dtype, const std::string& activation) {
+  CAPTURE(text(c.a));
+  CAPTURE(text(c.b));
+  CAPTURE(text(activation));
+  CAPTURE(text(dtype));
+  const Tensor a = random_tensor(stored(c.a, c.transpose_a), dtype, 1);
+  const Tensor b = random_tensor(stored(c.b, c.transpose_b), dtype, 2);
+  const Tensor bias = random_tensor({c.b.back()}, dtype, 3);
+  const Shape out = out_shape(c);
+  auto expected = reference(c, a, b, out);
+  const auto bias_values = values_of(bias);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    expected[i] += bias_values[i % bias_values.size()];
+    if (activation == "relu") expected[i] = std::max(expected[i], 0.0);
+  }
+  const Attributes attributes = {
+      {"transpose_a", c.transpose_a}, {"transpose_b", c.transpose_b}, {"activation", activation}};
+  const Tensor result =
+      kernels().run("matmul_bias_act", {a, b, bias}, attributes, {{dtype, out}})[0];
+  check_close(result, expected, tolerance(dtype, c.a.back()));
+}
+
+TEST_CASE("matmul_bias_act adds a bias and rectifies") {
+  for (const char* activation : {"", "relu"}) {
+    for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16}) {
+      check_bias_act({{5, 7}, {7, 10}}, dtype, activation);
+      check_bias_act({{64, 100}, {100, 64}}, dtype, activation);
+      check_bias_act({{33, 20}, {20, 129}, true, true}, dtype, activation);
+      check_bias_act({{2, 3, 20}, {20, 17}}, dtype, activation);
+      check_bias_act({{2, 3, 20}, {2, 20, 17}}, dtype, activation);
+      check_bias_act({{4, 0}, {0, 6}}, dtype, activation);
+      check_bias_act({{0, 4}, {4, 6}}, dtype, activation);
+    }
+  }
+}
+
+TEST_CASE("matmul_bias_act keeps NaN visible behind relu") {
+  for (DType dtype : {DType::Float32, DType::BFloat16}) {
+    CAPTURE(text(dtype));
+    std::vector<double> values(32 * 32, 1);
+    values[5] = std::nan("");  // in the first row
+    const Tensor a = tensor_of(values, {32, 32}, dtype);
+    const Tensor b = random_tensor({32, 37}, dtype, 1);
+    const Tensor bias = random_tensor({37}, dtype, 2);
+    const Attributes attributes = {
+        {"transpose_a", false}, {"transpose_b", false}, {"activation", std::string("relu")}};
+    for_each_instruction_set([&] {
+      const auto result = values_of(
+          kernels().run("matmul_bias_act", {a, b, bias}, attributes, {{dtype, {32, 37}}})[0]);
+      for (size_t i = 0; i < result.size(); ++i) {
+        CHECK(std::isnan(result[i]) == (i < 37));
+        if (i >= 37) CHECK(result[i] >= 0);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace cornu::cpu::testing

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server of files on 127.0.0.1, with the faults that downloads must survive.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace cornu::testing {
+
+class HttpServer {
+ public:
+  using Files = std::map<std::string, std::string>;  // contents by path: "/a.gz"
+  struct Behavior {
+    bool ranges = true;      // understands requests for the rest of a file
+    size_t break_after = 0;  // breaks the first answer off after so many bytes of content; 0: never
+  };
+
+  HttpServer(Files files, Behavior behavior);
+  explicit HttpServer(Files files = {}) : HttpServer(std::move(files), Behavior()) {}
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // "http://127.0.0.1:<port>/"
+  std::string url() const;
+  // What was asked for so far: "/a.gz", or "/a.gz from 100".
+  std::vector<std::string> requests() const;
+
+ private:
+  void serve();
+  void answer(int connection);
+
+  Files files_;
+  Behavior behavior_;
+  int listener_ = -1;
+  int port_ = 0;
+  mutable std::mutex mutex_;
+  std::vector<std::string> requests_;
+  std::thread thread_;
+};
+
+}  // namespace cornu::testing

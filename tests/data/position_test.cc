@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saving where an iterator stands, and going on from there in another process.
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+
+#include "cornu/core/random.h"
+#include "tests/data/support.h"
+
+using namespace cornu;
+using namespace cornu::testing;
+using data::Dataset;
+using Numbers = std::vector<int64_t>;
+
+namespace {
+
+struct Pipeline {
+  const char* name;
+  std::function<Dataset()> make;  // as the program makes it each time it starts
+};
+
+std::vector<Pipeline> pipelines() {
+  return {
+      {"rows", [] { return rows_to(11); }},
+      {"elements", [] { return Dataset::range(11); }},
+      {"one", [] { return Dataset::from_tensors({Tensor::scalar(int64_t{4})}); }},
+      {"shuffle", [] { return rows_to(11).shuffle(4, {.seed = 1}); }},
+      {"shuffle elements", [] { return Dataset::range(11).shuffle(4, {.seed = 1}); }},
+      {"batch", [] { return rows_to(11).shuffle(20, {.seed = 1}).batch(3); }},
+      {"batch, dropping", [] { return rows_to(11).batch(3, {.drop_remainder = true}); }},
+      {"repeat", [] { return rows_to(5).shuffle(3, {.seed = 1}).repeat(3); }},
+      {"repeat of repeat", [] { return rows_to(3).shuffle(3, {.seed = 1}).repeat(2).repeat(2); }},
+      {"batch over repetitions",
+       [] { return rows_to(5).repeat(3).shuffle(4, {.seed = 1}).batch(2); }},
+      {"endless", [] { return rows_to(5).shuffle(5, {.seed = 1}).repeat().batch(3).take(9); }},
+      {"take and skip", [] { return Dataset::range(20).skip(4).take(9); }},
+      {"shard", [] { return rows_to(23).shuffle(6, {.seed = 1}).shard(3, 1); }},
+      {"shard of elements", [] { return Dataset::range(23).shard(4, 3); }},
+      {"cache", [] { return rows_to(7).shuffle(7, {.seed = 1}).cache().repeat(3); }},
+      {"cache of elements",
+       [] { return Dataset::range(7).cache().shuffle(3, {.seed = 1}).repeat(2); }},
+      {"enumerate", [] { return rows_to(9).shuffle(9, {.seed = 1}).enumerate(3); }},
+      {"zip",
+       [] {
+         return Dataset::zip({rows_to(9).shuffle(9, {.seed = 1}), Dataset::range(7)});
+       }},
+      {"concatenate",
+       [] { return rows_to(5).concatenate(Dataset::range(6).shuffle(3, {.seed = 1})); }},
+      {"prefetch", [] { return rows_to(20).shuffle(8, {.seed = 1}).batch(3).prefetch(2); }},
+      {"prefetch twice",
+       [] { return Dataset::range(20).prefetch(2).batch(3).prefetch(data::kAutotune); }},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a restored iterator goes on exactly where the saved one stood") {
+  for (const Pipeline& pipeline : pipelines()) {
+    CAPTURE(pipeline.name);
+    int64_t elements = 0;
+    {
+      auto iterator = pipeline.make().iterator();
+      for (data::Element element; iterator.next(element);) ++elements;
+    }
+    for (int64_t stop = 0; stop <= elements; ++stop) {
+      CAPTURE(stop);
+      const auto first_run = pipeline.make();
+      numbers(first_run);  // a pass before
+      auto iterator = first_run.iterator();
+      numbers(iterator, stop);
+      const std::string position = iterator.save().dump();
+
+      const auto second_run = pipeline.make();
+      auto restored = second_run.iterator();
+      restored.restore(Json::parse(position));
+      CHECK(restored.save().dump() == position);
+      CHECK(numbers(restored) == numbers(iterator));
+      CHECK(restored.save().dump() == iterator.save().dump());
+      CHECK(numbers(second_run) == numbers(first_run));  // and the pass after
+    }
+  }
+}
+
+TEST_CASE("a position is behind what was consumed, not behind what was prefetched") {
+  auto iterator = rows_to(100).batch(1).prefetch(50).iterator();
+  numbers(iterator, 3);
+  CHECK(iterator.save().at("consumed").as_int() == 3);
+}
+
+TEST_CASE("a position keeps the seeds that were drawn, for later passes too") {
+  auto first_run = rows_to(40).shuffle(40).batch(4);
+  numbers(first_run);
+  auto iterator = first_run.iterator();
+  numbers(iterator, 2);
+  const Json position = iterator.save();
+
+  auto second_run = rows_to(40).shuffle(40).batch(4);
+  auto restored = second_run.iterator();
+  restored.restore(position);
+  CHECK(numbers(restored) == numbers(iterator));
+  CHECK(numbers(second_run) == numbers(first_run));
+}
+
+TEST_CASE("a position of many repetitions is restored without going through them") {
+  auto dataset = rows_to(10).shuffle(10, {.seed = 1}).repeat();
+  Json position = dataset.iterator().save();
+  position.set("consumed", int64_t{7'000'005});
+  auto restored = dataset.iterator();
+  restored.restore(position);
+  auto walked = rows_to(10).shuffle(10, {.seed = 1}).repeat().skip(7'000'005);
+  CHECK(numbers(restored, 20) == numbers(walked, 20));
+}
+
+TEST_CASE("a position of another pipeline is refused") {
+  auto iterator = rows_to(10).shuffle(5, {.seed = 1}).batch(2).iterator();
+  const Json position = iterator.save();
+  auto restore = [](const Dataset& dataset, const Json& saved) {
+    return message_of<FailedPrecondition>([&] { dataset.iterator().restore(saved); });
+  };
+  const std::string message = restore(rows_to(10).shuffle(5, {.seed = 2}).batch(2), position);
+  CHECK(contains(message, "saved by another pipeline"));
+  CHECK(contains(message, "saved: tensor_slices(10 of int64 ()) | shuffle(5, seed 1) | batch(2)"));
+  CHECK(contains(message, "here:  tensor_slices(10 of int64 ()) | shuffle(5, seed 2) | batch(2)"));
+  CHECK(contains(restore(rows_to(10).batch(2), position), "another pipeline"));
+  CHECK(
+      contains(restore(rows_to(9).shuffle(5, {.seed = 1}).batch(2), position), "another pipeline"));
+}
+
+TEST_CASE("a position that can't be is refused") {
+  auto dataset = rows_to(10);
+  Json position = dataset.iterator().save();
+  position.set("consumed", int64_t{11});
+  CHECK(contains(message_of<FailedPrecondition>([&] { dataset.iterator().restore(position); }),
+                 "behind element 11, but this dataset ends after 10"));
+  position.set("consumed", int64_t{-1});
+  CHECK(contains(message_of<DataLoss>([&] { dataset.iterator().restore(position); }), "damaged"));
+  CHECK_THROWS_AS(dataset.iterator().restore(Json::object()), NotFound);
+
+  auto used = dataset.iterator();
+  numbers(used, 1);
+  CHECK(contains(message_of<FailedPrecondition>([&] { used.restore(position); }),
+                 "by a new iterator only"));
+}

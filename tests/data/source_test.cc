@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Datasets as what training consumes, and how strategies divide it.
+#include <doctest/doctest.h>
+
+#include "tests/data/support.h"
+
+using namespace cornu;
+using namespace cornu::testing;
+using data::AutoShardPolicy;
+using data::Dataset;
+using Numbers = std::vector<int64_t>;
+
+namespace {
+
+std::shared_ptr<BatchSource> source_of(const Dataset& dataset) { return dataset; }
+
+// The x of each batch.
+std::vector<Numbers> batches(const BatchSource& source, size_t limit = 100) {
+  std::vector<Numbers> result;
+  auto iterator = source.iterate();
+  for (Batch batch; result.size() < limit && iterator->next(batch);) {
+    result.push_back(numbers(batch.x));
+  }
+  return result;
+}
+
+Dataset with_policy(const Dataset& dataset, AutoShardPolicy policy) {
+  data::Options options;
+  options.distribute.auto_shard_policy = policy;
+  return dataset.with_options(options);
+}
+
+}  // namespace
+
+TEST_CASE("components become x, y and sample_weight") {
+  const Tensor t = Tensor::from(std::vector<float>{1, 2});
+  Batch batch;
+  CHECK(source_of(Dataset::from_tensor_slices(t).batch(2))->iterate()->next(batch));
+  CHECK(batch.x.shape() == Shape{2});
+  CHECK(batch.y.empty());
+  CHECK_FALSE(batch.sample_weight.defined());
+  CHECK(source_of(Dataset::from_tensor_slices({t, t}).batch(2))->iterate()->next(batch));
+  CHECK(batch.y.size() == 1);
+  CHECK_FALSE(batch.sample_weight.defined());
+  CHECK(source_of(Dataset::from_tensor_slices({t, t, t}).batch(2))->iterate()->next(batch));
+  CHECK(batch.sample_weight.shape() == Shape{2});
+  auto named = Dataset::from_tensor_slices({{{"image", t}, {"hint", t}}, {{"digit", t}}}).batch(2);
+  CHECK(source_of(named)->iterate()->next(batch));
+  CHECK(batch.x.at("hint").shape() == Shape{2});
+  CHECK(batch.y.names() == std::vector<std::string>{"digit"});
+}
+
+TEST_CASE("what training can't take is refused before it starts") {
+  const Tensor t = Tensor::from(std::vector<float>{1, 2});
+  CHECK(
+      message_of<InvalidArgument>([&] {
+        source_of(Dataset::from_tensor_slices({t, t, t, t}).batch(2));
+      }) ==
+      "Dataset: training takes elements x, (x, y) or (x, y, sample_weight), got (float32 (None,), "
+      "float32 (None,), float32 (None,), float32 (None,)). Use map() to bring them into that "
+      "form.");
+  CHECK(contains(message_of<InvalidArgument>([&] { source_of(Dataset::from_tensor_slices(t)); }),
+                 "the elements are float32 (). Call batch() first."));
+  CHECK_THROWS_AS(source_of(rows_to(2).batch(1))->serialize(), Unimplemented);
+}
+
+TEST_CASE("each pass over a source shuffles anew, also over its shards") {
+  const auto dataset = rows_to(30).shuffle(30, {.seed = 4}).batch(30);
+  const auto source = source_of(dataset);
+  const auto first = batches(*source);
+  CHECK(batches(*source) != first);
+  CHECK(batches(*source->shard(1, 0)) != first);
+  CHECK(batches(*source_of(dataset)) != first);
+
+  const auto again = source_of(rows_to(30).shuffle(30, {.seed = 4}).batch(30));
+  CHECK(batches(*again->shard(1, 0)) == first);  // whose first pass is the first
+}
+
+TEST_CASE("a source's position") {
+  auto make = [] { return source_of(rows_to(9).shuffle(9, {.seed = 4}).batch(2).prefetch(2)); };
+  const auto source = make();
+  auto iterator = source->iterate();
+  Batch batch;
+  iterator->next(batch);
+  iterator->next(batch);
+  const auto restarted = make();
+  auto restored = restarted->iterate();
+  restored->restore(iterator->save());
+  Batch other;
+  while (iterator->next(batch)) {
+    CHECK(restored->next(other));
+    CHECK(numbers(batch.x) == numbers(other.x));
+  }
+  CHECK_FALSE(restored->next(other));
+  CHECK(batches(*source) == batches(*restarted));
+}
+
+TEST_CASE("shards take batches in turn") {
+  const auto source = source_of(rows_to(10).batch(2));
+  CHECK(batches(*source->shard(2, 0)) == std::vector<Numbers>{{0, 1}, {4, 5}, {8, 9}});
+  CHECK(batches(*source->shard(2, 1)) == std::vector<Numbers>{{2, 3}, {6, 7}});
+  CHECK(source->shard(2, 1)->cardinality() == 2);
+  CHECK_THROWS_AS(source->shard(2, 2), InvalidArgument);
+}
+
+TEST_CASE("the auto-shard policy decides what a shard is") {
+  const auto dataset = rows_to(4).batch(2);
+  CHECK(batches(*source_of(with_policy(dataset, AutoShardPolicy::Off))->shard(2, 1)).size() == 2);
+  CHECK(batches(*source_of(with_policy(dataset, AutoShardPolicy::Data))->shard(2, 1)).size() == 1);
+  CHECK(contains(message_of<InvalidArgument>(
+                     [&] { source_of(with_policy(dataset, AutoShardPolicy::File))->shard(2, 1); }),
+                 "needs a dataset that reads files, this one is tensor_slices(4 of int64 ()) | "
+                 "batch(2) | with_options. Use AutoShardPolicy::Data."));
+  CHECK_THROWS_AS(source_of(with_policy(dataset, AutoShardPolicy::Hint))->shard(2, 1),
+                  Unimplemented);
+}
+
+TEST_CASE("rebatch divides every batch into equally many parts") {
+  const auto source = source_of(rows_to(10).batch(6))->rebatch(2);
+  CHECK(batches(*source) == std::vector<Numbers>{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {}});
+  CHECK(source->cardinality() == 6);
+  // A size that doesn't divide the batch.
+  CHECK(batches(*source_of(rows_to(10).batch(5))->rebatch(3)) ==
+        std::vector<Numbers>{{0, 1, 2}, {3, 4}, {5, 6, 7}, {8, 9}});
+  // A first batch that isn't full: the batch size is known all the same.
+  CHECK(batches(*source_of(rows_to(1).batch(6))->rebatch(3)) == std::vector<Numbers>{{0}, {}});
+  // Batches that came ready.
+  const Tensor six = Tensor::from(Numbers{0, 1, 2, 3, 4, 5});
+  const auto ready = source_of(Dataset::from_tensors(six))->rebatch(4);
+  CHECK(batches(*ready) == std::vector<Numbers>{{0, 1, 2, 3}, {4, 5}});
+  CHECK(ready->cardinality() == std::nullopt);
+  CHECK(contains(message_of<InvalidArgument>([&] { source_of(rows_to(4).batch(2))->rebatch(0); }),
+                 "rebatch: expected a batch_size of at least 1, got 0."));
+}
+
+TEST_CASE("replicas get the parts of one global batch in the same step") {
+  for (const int64_t replicas : {1, 2, 3, 4}) {
+    CAPTURE(replicas);
+    const auto dataset = rows_to(50).shuffle(50, {.seed = 9}).batch(12);
+    const auto global = batches(*source_of(dataset));
+    std::vector<Numbers> joined(global.size());
+    for (int64_t index = 0; index < replicas; ++index) {
+      // As another process would: a dataset of its own.
+      const auto own = source_of(rows_to(50).shuffle(50, {.seed = 9}).batch(12));
+      const auto part = batches(*own->rebatch(12 / replicas)->shard(replicas, index));
+      REQUIRE(part.size() == global.size());
+      for (size_t step = 0; step < part.size(); ++step) {
+        joined[step].insert(joined[step].end(), part[step].begin(), part[step].end());
+      }
+    }
+    CHECK(joined == global);
+  }
+}
+
+TEST_CASE("a rebatched shard's position") {
+  auto make = [] { return source_of(rows_to(20).batch(6))->rebatch(2)->shard(2, 1); };
+  const auto all = batches(*make());
+  for (size_t stop = 0; stop <= all.size(); ++stop) {
+    const auto source = make();
+    auto iterator = source->iterate();
+    Batch batch;
+    for (size_t i = 0; i < stop; ++i) iterator->next(batch);
+    auto restored = make()->iterate();
+    restored->restore(iterator->save());
+    for (size_t i = stop; i < all.size(); ++i) {
+      CHECK(restored->next(batch));
+      CHECK(numbers(batch.x) == all[i]);
+    }
+    CHECK_FALSE(restored->next(batch));
+  }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of data pipelines and files share.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cornu/data/dataset.h"
+
+namespace cornu::testing {
+
+// An empty folder, removed with all it holds.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "cornu_test_XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~TempFolder() { std::filesystem::remove_all(path_); }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Sets an environment variable (nullopt: unsets it) until the guard ends.
+class EnvironmentScope {
+ public:
+  EnvironmentScope(const char* name, const std::optional<std::string>& value) : name_(name) {
+    if (const char* old = std::getenv(name)) previous_ = old;
+    set(value);
+  }
+  ~EnvironmentScope() { set(previous_); }
+  EnvironmentScope(const EnvironmentScope&) = delete;
+  EnvironmentScope& operator=(const EnvironmentScope&) = delete;
+
+ private:
+  void set(const std::optional<std::string>& value) {
+    if (value) {
+      setenv(name_, value->c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+  const char* name_;
+  std::optional<std::string> previous_;
+};
+
+inline void write_file(const std::filesystem::path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+inline std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// `content` as gzip data.
+std::string gzipped(const std::string& content);
+
+// The message of the error of kind `Kind` that `f` throws; "" when it throws none.
+template <class Kind, class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const Kind& error) {
+    return error.what();
+  }
+  return "";
+}
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// All numbers of a tensor of any integer type.
+std::vector<int64_t> numbers(const Tensor& tensor);
+// All numbers of a pass, or of the rest of one (of at most `limit` elements), element after
+// element.
+std::vector<int64_t> numbers(data::Iterator& iterator, int64_t limit = INT64_MAX);
+std::vector<int64_t> numbers(const data::Dataset& dataset, int64_t limit = INT64_MAX);
+
+// 0, 1, …, count - 1 as a dataset of rows (the path by row numbers).
+data::Dataset rows_to(int64_t count);
+
+}  // namespace cornu::testing

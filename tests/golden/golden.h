@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Golden values as tensors, and how they are compared.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../train/golden_cases.h"
+#include "cornu/core/tensor.h"
+
+namespace cornu::test {
+
+// A number, or one of the strings "nan", "inf", "-inf".
+inline double golden_number(const Json& json) {
+  if (!json.is_string()) return json.is_bool() ? (json.as_bool() ? 1.0 : 0.0) : json.as_double();
+  const std::string& text = json.as_string();
+  if (text == "nan") return NAN;
+  return text == "inf" ? INFINITY : -INFINITY;
+}
+
+// {"shape", "dtype", "data"}; undefined for null.
+inline Tensor golden_tensor(const Json& json) {
+  if (json.is_null()) return {};
+  Tensor tensor =
+      Tensor::empty(json.at("shape").as_shape(), dtype_from_string(json.at("dtype").as_string()));
+  const auto& data = json.at("data").as_array();
+  dispatch_dtype(tensor.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const auto out = tensor.mutable_data<T>();
+    for (size_t i = 0; i < out.size(); ++i) {
+      if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
+        out[i] = T(static_cast<float>(golden_number(data[i])));
+      } else {
+        out[i] = static_cast<T>(golden_number(data[i]));
+      }
+    }
+  });
+  return tensor;
+}
+
+inline std::vector<double> numbers_of(const Tensor& tensor) {
+  std::vector<double> result;
+  dispatch_dtype(tensor.dtype(), [&](auto t) {
+    for (const auto& value : tensor.data<decltype(t)>()) {
+      result.push_back(static_cast<double>(value));
+    }
+  });
+  return result;
+}
+
+struct Tolerance {
+  double relative = 0;
+  double absolute = 0;
+};
+
+// What is wrong with `actual`; empty when it is close to the golden tensor.
+inline std::string difference(const Tensor& actual, const Json& expected, Tolerance tolerance) {
+  if (!actual.defined() || expected.is_null()) {
+    return actual.defined() == !expected.is_null() ? "" : "one of them is missing";
+  }
+  const Tensor wanted = golden_tensor(expected);
+  if (actual.shape() != wanted.shape()) {
+    return fmt::format("shape {} instead of {}", actual.shape(), wanted.shape());
+  }
+  const auto a = numbers_of(actual);
+  const auto b = numbers_of(wanted);
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double allowed = tolerance.absolute + tolerance.relative * std::abs(b[i]);
+    const bool same =
+        a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) || std::abs(a[i] - b[i]) <= allowed;
+    if (!same) return fmt::format("element {}: {:.9g} instead of {:.9g}", i, a[i], b[i]);
+  }
+  return "";
+}
+
+// What differs between two configs; empty when they are equal. 1 and 1.0 are.
+inline std::string difference(const Json& actual, const Json& expected) {
+  const bool numbers = actual.is_number() && expected.is_number();
+  if (numbers ? actual.as_double() == expected.as_double() : actual == expected) return "";
+  if (actual.is_object() && expected.is_object() && actual.size() == expected.size()) {
+    for (size_t i = 0; i < actual.size(); ++i) {
+      const auto& [key, value] = actual.as_object()[i];
+      const auto& [other_key, other] = expected.as_object()[i];
+      if (key != other_key) return key + " instead of " + other_key;
+      if (const std::string inner = difference(value, other); !inner.empty()) {
+        return key + ": " + inner;
+      }
+    }
+    return "";
+  }
+  if (actual.is_array() && expected.is_array() && actual.size() == expected.size()) {
+    for (size_t i = 0; i < actual.size(); ++i) {
+      if (const std::string inner = difference(actual[i], expected[i]); !inner.empty()) {
+        return inner;
+      }
+    }
+    return "";
+  }
+  return actual.dump() + " instead of " + expected.dump();
+}
+
+}  // namespace cornu::test

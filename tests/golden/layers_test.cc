@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every layer case against real Keras: configs, weights, outputs, masks, losses, gradients, and the
+// weights after the call.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cornu/autodiff/gradient_tape.h"
+#include "cornu/layers/layers.h"
+#include "cornu/model/builtins.h"
+#include "golden.h"
+
+using namespace cornu;
+using cornu::test::difference;
+using cornu::test::golden_tensor;
+
+namespace {
+
+// Float32 sums in another order.
+constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 2e-6};
+
+// Keras classes with golden values that aren't here.
+const std::set<std::string> kAbsent = {"Normalization"};
+
+std::vector<Tensor> tensors_of(const Json& list) {
+  std::vector<Tensor> tensors;
+  for (const Json& item : list.as_array()) tensors.push_back(golden_tensor(item));
+  return tensors;
+}
+
+// Builds the layer for the case's inputs and gives it Keras's weights.
+void prepare(const LayerHandle& layer, const Json& item, const std::vector<Tensor>& inputs) {
+  std::vector<Shape> shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  layer.get().ensure_built(shapes);
+  CHECK(difference(serialize_layer(layer.get()), item.at("object")) == "");
+  const auto& expected = item.at("weights").as_array();
+  const std::vector<Variable> weights = layer.weights();
+  REQUIRE(weights.size() == expected.size());
+  std::vector<Tensor> values;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    CHECK(weights[i].path() == expected[i].at("path").as_string());
+    CHECK(weights[i].name() == expected[i].at("name").as_string());
+    CHECK(weights[i].trainable() == expected[i].at("trainable").as_bool());
+    values.push_back(golden_tensor(expected[i]));
+  }
+  layer.set_weights(values);
+}
+
+void check_gradients(GradientTape& tape, const LayerHandle& layer, const Json& item,
+                     const std::vector<Tensor>& inputs, const Tensors& outputs) {
+  const GradientOptions options = {.output_gradients = tensors_of(item.at("output_gradients"))};
+  const auto& of_inputs = item.at("input_gradients").as_array();
+  REQUIRE(of_inputs.size() == inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_floating(inputs[i].dtype())) continue;
+    const Tensor gradient = tape.gradient(outputs, inputs[i], options);
+    CHECK(difference(gradient, of_inputs[i], kClose) == "");
+  }
+  const std::vector<Variable> weights = layer.trainable_weights();
+  const auto& of_weights = item.at("weight_gradients").as_array();
+  REQUIRE(of_weights.size() == weights.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    CAPTURE(weights[i].path());
+    CHECK(weights[i].path() == of_weights[i].at("path").as_string());
+    CHECK(difference(tape.gradient(outputs, weights[i], options), of_weights[i], kClose) == "");
+  }
+}
+
+void check_case(const Json& item) {
+  const std::vector<Tensor> inputs = tensors_of(item.at("inputs"));
+  const LayerHandle layer = layer_from_json(item.at("object"));
+  prepare(layer, item, inputs);
+
+  CallArgs args;
+  const Json& training = item.at("call_arguments").at("training");
+  if (!training.is_null()) args.training = training.as_bool();
+  GradientTape tape({.persistent = true});
+  for (const Tensor& input : inputs) {
+    if (is_floating(input.dtype())) tape.watch(input);
+  }
+  const Tensors outputs = layer(Tensors(inputs), args);
+  const auto stopped = tape.stop_recording();
+
+  const auto& expected = item.at("outputs").as_array();
+  REQUIRE(outputs.size() == expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    CHECK(to_string(outputs[i].dtype()) == expected[i].at("dtype").as_string());
+    CHECK(difference(outputs[i], expected[i], kClose) == "");
+  }
+  if (const Json* mask = item.find("output_mask")) {
+    CHECK(difference(outputs[0].mask(), *mask, kClose) == "");
+  } else {
+    CHECK(!outputs[0].mask().defined());
+  }
+  const Json* losses = item.find("losses");
+  REQUIRE(layer.losses().size() == (losses ? losses->size() : 0));
+  for (size_t i = 0; i < layer.losses().size(); ++i) {
+    CHECK(layer.losses()[i].item<double>() ==
+          doctest::Approx((*losses)[i].as_double()).epsilon(1e-5));
+  }
+  check_gradients(tape, layer, item, inputs, outputs);
+  const auto& after = item.at("weights_after").as_array();
+  for (size_t i = 0; i < after.size(); ++i) {
+    CHECK(difference(layer.weights()[i].stored(), after[i], kClose) == "");
+  }
+}
+
+bool is_channels_first(const Json& config) {
+  const Json* format = config.find("data_format");
+  return format && *format == Json("channels_first");
+}
+
+}  // namespace
+
+TEST_CASE("layers are Keras's") {
+  const Json cases = test::golden_cases("layers");
+  int checked = 0;
+  for (const Json& item : cases.as_array()) {
+    const std::string& name = item.at("name").as_string();
+    const Json& object = item.at("object");
+    CAPTURE(name);
+    if (kAbsent.contains(object.at("class_name").as_string())) {
+      CHECK_THROWS_AS(layer_from_json(object), InvalidArgument);
+    } else if (is_channels_first(object.at("config"))) {
+      CHECK_THROWS_WITH_AS(layer_from_json(object), doctest::Contains("channels_first"),
+                           InvalidArgument);
+    } else {
+      check_case(item);
+      ++checked;
+    }
+  }
+  CHECK(checked > 160);
+}

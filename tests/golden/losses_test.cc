@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include "cornu/autodiff/gradient_tape.h"
+#include "cornu/graph/function.h"
+#include "cornu/train/losses/losses.h"
+#include "golden.h"
+
+using namespace cornu;
+using cornu::test::difference;
+using cornu::test::golden_tensor;
+
+namespace {
+
+// Both sides compute in float32, in another order and with other approximations of exp and log: a
+// few units in the last place of each term, of sums in which terms nearly cancel.
+constexpr test::Tolerance kClose = {.relative = 2e-6, .absolute = 5e-7};
+
+Loss with_reduction(const Json& object, const std::string& reduction) {
+  Json config = object.at("config");
+  config.set("reduction", reduction);
+  return loss_registry().at(object.at("class_name").as_string())(config);
+}
+
+std::vector<Tensor> value_and_gradient(const Loss& loss, const Tensor& y_true, const Tensor& y_pred,
+                                       const Tensor& weight) {
+  GradientTape tape;
+  tape.watch(y_pred);
+  const Tensor value = loss(y_true, y_pred, weight);
+  return {value, tape.gradient(value, y_pred)};
+}
+
+}  // namespace
+
+TEST_CASE("losses have Keras's values under each reduction and weight") {
+  for (const Json& item : test::golden_cases("losses").as_array()) {
+    CAPTURE(item.at("name").as_string());
+    const Tensor y_true = golden_tensor(item.at("y_true"));
+    Tensor y_pred = golden_tensor(item.at("y_pred"));
+    if (item.contains("mask")) y_pred = y_pred.with_mask(golden_tensor(item.at("mask")));
+    for (const Json& result : item.at("results").as_array()) {
+      const Tensor weight = golden_tensor(result.at("sample_weight"));
+      CAPTURE(weight.to_string());
+      for (const auto& [reduction, value] : result.at("values").as_object()) {
+        CAPTURE(reduction);
+        const Loss loss = with_reduction(item.at("object"), reduction);
+        CHECK(difference(loss(y_true, y_pred, weight), value, kClose) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("losses have Keras's gradients, eagerly and compiled") {
+  for (const Json& item : test::golden_cases("losses").as_array()) {
+    CAPTURE(item.at("name").as_string());
+    const Loss loss = loss_from_json(item.at("object"));
+    const Tensor y_true = golden_tensor(item.at("y_true"));
+    const Tensor y_pred = golden_tensor(item.at("y_pred"));
+    const Tensor mask = item.contains("mask") ? golden_tensor(item.at("mask")) : Tensor();
+    for (const Json& result : item.at("results").as_array()) {
+      const Tensor weight = golden_tensor(result.at("sample_weight"));
+      for (const bool eager : {true, false}) {
+        CAPTURE(eager);
+        const Function run = function(
+            [&](const Tensor& truth, const Tensor& pred) {
+              return value_and_gradient(loss, truth, mask.defined() ? pred.with_mask(mask) : pred,
+                                        weight);
+            },
+            {.run_eagerly = eager});
+        const std::vector<Tensor> values = run.call({y_true, y_pred});
+        CHECK(difference(values[0], result.at("values").at("sum_over_batch_size"), kClose) == "");
+        CHECK(difference(values[1], result.at("gradient"), kClose) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("losses are serialized as Keras does") {
+  for (const Json& item : test::golden_cases("losses").as_array()) {
+    CAPTURE(item.at("name").as_string());
+    const Json& object = item.at("object");
+    const std::string& class_name = object.at("class_name").as_string();
+    // Keras's configs of these lose their options.
+    if (class_name == "Huber" || class_name == "CosineSimilarity") continue;
+    CHECK(difference(serialize(loss_from_json(object)), object) == "");
+  }
+}

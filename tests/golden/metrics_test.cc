@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "cornu/graph/function.h"
+#include "cornu/train/metrics/metrics.h"
+#include "golden.h"
+
+using namespace cornu;
+using cornu::test::difference;
+using cornu::test::golden_tensor;
+
+namespace {
+
+// Float32 sums in another order.
+constexpr test::Tolerance kClose = {.relative = 2e-6, .absolute = 5e-7};
+
+// Classes of Keras's that aren't there.
+const std::set<std::string> kMissing = {"F1Score",
+                                        "FBetaScore",
+                                        "IoU",
+                                        "MeanIoU",
+                                        "PrecisionAtRecall",
+                                        "R2Score",
+                                        "RecallAtPrecision",
+                                        "SensitivityAtSpecificity",
+                                        "SpecificityAtSensitivity"};
+
+std::vector<Json> cases() {
+  std::vector<Json> result;
+  const Json all = test::golden_cases("metrics");
+  for (const Json& item : all.as_array()) {
+    if (!kMissing.contains(item.at("object").at("class_name").as_string())) result.push_back(item);
+  }
+  return result;
+}
+
+void update(const Metric& metric, const std::vector<Tensor>& inputs, bool of_values) {
+  const Tensor weight = inputs.back();
+  if (of_values) {
+    metric.impl().update_values(inputs[0], weight);
+  } else {
+    metric.update_state(inputs[0], inputs[1], weight);
+  }
+}
+
+void run(const Json& item, bool compiled) {
+  const Metric metric = metric_from_json(item.at("object"));
+  for (const Json& step : item.at("updates").as_array()) {
+    const bool of_values = step.contains("values");
+    std::vector<Tensor> inputs;
+    if (of_values) {
+      inputs = {golden_tensor(step.at("values"))};
+    } else {
+      inputs = {golden_tensor(step.at("y_true")), golden_tensor(step.at("y_pred"))};
+    }
+    const Tensor weight = golden_tensor(step.at("sample_weight"));
+    if (compiled) {
+      if (weight.defined()) inputs.push_back(weight);
+      function([&](const std::vector<Tensor>& xs) -> std::vector<Tensor> {
+        std::vector<Tensor> all = xs;
+        if (!weight.defined()) all.emplace_back();
+        update(metric, all, of_values);
+        return {};
+      }).call(inputs);
+    } else {
+      inputs.push_back(weight);
+      update(metric, inputs, of_values);
+    }
+    CHECK(difference(metric.result(), step.at("result"), kClose) == "");
+  }
+  const auto& expected = item.at("variables").as_array();
+  const std::vector<Variable> variables = metric.variables();
+  REQUIRE(variables.size() == expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    CHECK(variables[i].path() == expected[i].at("path").as_string());
+    CHECK(difference(variables[i].value(), expected[i], kClose) == "");
+  }
+  metric.reset_state();
+  CHECK(difference(metric.result(), item.at("result_after_reset"), kClose) == "");
+}
+
+}  // namespace
+
+TEST_CASE("metrics have Keras's results after each update, eagerly and compiled") {
+  for (const Json& item : cases()) {
+    CAPTURE(item.at("name").as_string());
+    run(item, false);
+    run(item, true);
+  }
+}
+
+TEST_CASE("metrics are serialized as Keras does") {
+  for (const Json& item : cases()) {
+    CAPTURE(item.at("name").as_string());
+    CHECK(difference(serialize(metric_from_json(item.at("object"))), item.at("object")) == "");
+  }
+}

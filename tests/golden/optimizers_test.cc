@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "cornu/graph/function.h"
+#include "cornu/train/optimizer.h"
+#include "golden.h"
+
+using namespace cornu;
+using cornu::test::difference;
+using cornu::test::golden_tensor;
+
+namespace {
+
+// Twenty steps in float32, each rounded in its own way; quotients of small numbers lose some more.
+constexpr test::Tolerance kClose = {.relative = 1e-5, .absolute = 1e-6};
+
+// Classes of Keras's that aren't there.
+const std::set<std::string> kMissing = {"Adafactor", "LossScaleOptimizer"};
+
+std::vector<Json> cases() {
+  std::vector<Json> result;
+  const Json all = test::golden_cases("optimizers");
+  for (const Json& item : all.as_array()) {
+    if (!kMissing.contains(item.at("object").at("class_name").as_string())) result.push_back(item);
+  }
+  return result;
+}
+
+std::vector<Variable> make_variables(const Json& list) {
+  std::vector<Variable> variables;
+  for (const Json& variable : list.as_array()) {
+    variables.emplace_back(golden_tensor(variable),
+                           VariableOptions{.name = variable.at("name").as_string()});
+  }
+  return variables;
+}
+
+void check_optimizer_variables(const Optimizer& optimizer, const Json& expected) {
+  const std::vector<Variable> variables = optimizer.variables();
+  REQUIRE(variables.size() == expected.size());
+  for (size_t i = 0; i < variables.size(); ++i) {
+    CAPTURE(variables[i].path());
+    CHECK(variables[i].path() == expected[i].at("path").as_string());
+    CHECK(variables[i].name() == expected[i].at("name").as_string());
+    CHECK(difference(variables[i].value(), expected[i], kClose) == "");
+  }
+}
+
+void run(const Json& item, bool eager) {
+  const Optimizer optimizer = optimizer_from_json(item.at("object"));
+  if (const Json* exclusions = item.find("exclude_from_weight_decay")) {
+    WeightDecayExclusions names;
+    for (const Json& name : exclusions->at("var_names").as_array()) {
+      names.var_names.push_back(name.as_string());
+    }
+    optimizer.impl().exclude_from_weight_decay(names);
+  }
+  const std::vector<Variable> variables = make_variables(item.at("variables"));
+  optimizer.impl().build(variables);
+  const Function step = function(
+      [&](const Tensor& first, const Tensor& second) {
+        optimizer.apply_gradients({first, second}, variables);
+      },
+      {.run_eagerly = eager});
+  const auto& gradients = item.at("gradients").as_array();
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    CAPTURE(i);
+    CHECK(optimizer.learning_rate().item<float>() ==
+          doctest::Approx(item.at("learning_rates")[i].as_double()).epsilon(2e-6));
+    step.call({golden_tensor(gradients[i][0]), golden_tensor(gradients[i][1])});
+    for (size_t v = 0; v < variables.size(); ++v) {
+      CHECK(difference(variables[v].value(), item.at("trajectory")[i][v], kClose) == "");
+    }
+  }
+  CHECK(optimizer.iterations() == static_cast<int64_t>(gradients.size()));
+  check_optimizer_variables(optimizer, item.at("optimizer_variables"));
+  if (!item.contains("finalized")) return;
+  optimizer.impl().finalize_variable_values();
+  for (size_t v = 0; v < variables.size(); ++v) {
+    CHECK(difference(variables[v].value(), item.at("finalized")[v], kClose) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("optimizers take Keras's steps, eagerly and compiled") {
+  for (const Json& item : cases()) {
+    CAPTURE(item.at("name").as_string());
+    run(item, true);
+    run(item, false);
+  }
+}
+
+TEST_CASE("optimizers are serialized as Keras does") {
+  for (const Json& item : cases()) {
+    CAPTURE(item.at("name").as_string());
+    CHECK(difference(serialize(optimizer_from_json(item.at("object"))), item.at("object")) == "");
+  }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cornu/cornu.h>
+#include <cornu/graph/backend.h>
+#include <cornu/strategy/in_process_group.h>
+#include <doctest/doctest.h>
+
+using namespace cornu;
+
+TEST_CASE("a function is traced once for each signature") {
+  int calls = 0;
+  Function twice = function([&](const Tensor& x) {
+    ++calls;
+    return x * 2;
+  });
+  CHECK(twice(Tensor::from(std::vector<float>{1, 2})).data<float>()[1] == 4);
+  CHECK(twice(Tensor::from(std::vector<float>{3, 4})).data<float>()[0] == 6);
+  CHECK(calls == 1);
+  twice(Tensor::from(std::vector<float>{1, 2, 3}));
+  CHECK(calls == 2);
+  CHECK(twice.trace_count() == 2);
+}
+
+TEST_CASE("variables are state of a compiled function") {
+  Variable count(Tensor::scalar(0.0f), {.name = "count"});
+  Variable previous(Tensor::scalar(-1.0f), {.name = "previous"});
+  Function step = function([&](const Tensor& x) {
+    previous.assign(count.value());
+    count.assign(count + x);
+    return count.value() * 10;
+  });
+  CHECK(step(2.0f).single().item<float>() == 20);
+  const Tensor snapshot = count.value();
+  CHECK(step(3.0f).single().item<float>() == 50);
+  CHECK(snapshot.item<float>() == 2);  // what was read stays as it was
+  CHECK(previous.value().item<float>() == 2);
+  CHECK(count.value().item<float>() == 5);
+}
+
+TEST_CASE("states can be swapped within a step") {
+  Variable a(Tensor::from(std::vector<float>{1, 2}), {.name = "a"});
+  Variable b(Tensor::from(std::vector<float>{3, 4}), {.name = "b"});
+  Function swap = function([&] {
+    const Tensor old = a.value();
+    a.assign(b.value());
+    b.assign(old);
+  });
+  swap();
+  CHECK(a.value().data<float>()[0] == 3);
+  CHECK(b.value().data<float>()[1] == 2);
+}
+
+TEST_CASE("optimized and plain programs agree") {
+  auto body = [](const Tensor& x) {
+    const Tensor y = ops::exp(x * 0.1f) + ops::sum(x, 1, true);
+    return std::pair(ops::relu(y - 3) * 2, ops::max(y, 0));
+  };
+  const Tensor x = random::normal({17, 5}, {.seed = 1});
+  const auto fast = function(body).call({x});
+  const auto plain = function(body, {.optimize = false}).call({x});
+  const auto [first, second] = body(x);
+  for (size_t i = 0; i < 85; ++i) {
+    CHECK(fast[0].data<float>()[i] == doctest::Approx(first.data<float>()[i]));
+    CHECK(plain[0].data<float>()[i] == doctest::Approx(first.data<float>()[i]));
+  }
+  CHECK(fast[1].data<float>()[4] == doctest::Approx(second.data<float>()[4]));
+}
+
+TEST_CASE("cond and while_loop run as ops of a compiled function") {
+  Function f = function([](const Tensor& x, const Tensor& n) {
+    const std::function<Tensor()> then = [&] { return x * 2; };
+    const std::function<Tensor()> otherwise = [&] { return x - 1; };
+    const Tensor chosen = ops::cond(ops::sum(x) > 0, then, otherwise);
+    const auto powers = ops::while_loop(
+        [&](const std::vector<Tensor>& v) { return v[0] < n; },
+        [&](const std::vector<Tensor>& v) { return std::vector<Tensor>{v[0] + 1, v[1] * 2}; },
+        {Tensor::scalar(0), Tensor::scalar(1)});
+    return std::pair(chosen, powers[1]);
+  });
+  const auto positive = f(Tensor::from(std::vector<float>{1, 2}), 5);
+  CHECK(positive[0].data<float>()[1] == 4);
+  CHECK(positive[1].item<int>() == 32);
+  const auto negative = f(Tensor::from(std::vector<float>{-1, -2}), 0);
+  CHECK(negative[0].data<float>()[1] == -3);
+  CHECK(negative[1].item<int>() == 1);
+}
+
+TEST_CASE("a symbol that outlives its trace is refused") {
+  Tensor leaked;
+  Function f = function([&](const Tensor& x) {
+    leaked = x * 2;
+    return leaked;
+  });
+  f(1.0f);
+  CHECK_THROWS_AS(leaked + 1, FailedPrecondition);
+  CHECK_THROWS_AS(leaked.item<float>(), FailedPrecondition);
+}
+
+TEST_CASE("a step that fails before it writes leaves variables as they were") {
+  Variable w(Tensor::from(std::vector<float>{1, 2, 3}), {.name = "w"});
+  Function step = function([&](const Tensor& labels) {
+    const Tensor loss =
+        ops::sum(ops::sparse_softmax_cross_entropy(ops::reshape(w, {1, 3}), labels).first);
+    w.assign(w - loss);
+    return loss;
+  });
+  CHECK_THROWS_AS(step(Tensor::from(std::vector<int32_t>{7})), InvalidArgument);
+  CHECK(w.value().data<float>()[0] == 1);
+}
+
+TEST_CASE("two replicas of a traced step all-reduce between CPU:0 and CPU:1") {
+  Function step = function([](const Tensor& x) {
+    return ops::all_reduce(std::vector<Tensor>{x * 2, ops::sum(x)}, "sum");
+  });
+  const Tensor inputs[2] = {Tensor::from(std::vector<float>{1, 2}),
+                            Tensor::from(std::vector<float>{10, 20})};
+  auto group = make_in_process_group(2);
+  CompiledFunction& compiled = step.compiled({inputs[0]});
+  std::vector<ReplicaArgs> replicas(2);
+  for (int i = 0; i < 2; ++i) {
+    replicas[i].device = {DeviceType::Cpu, i};
+    replicas[i].inputs = std::span(&inputs[i], 1);
+    replicas[i].variables = compiled.variables;
+    replicas[i].group = group[i].get();
+  }
+  for (int round = 0; round < 20; ++round) {
+    compiled.executable->run(replicas);
+    for (const ReplicaArgs& replica : replicas) {
+      CHECK(replica.outputs[0].data<float>()[0] == 22);
+      CHECK(replica.outputs[0].data<float>()[1] == 44);
+      CHECK(replica.outputs[1].item<float>() == 33);
+    }
+  }
+}
+
+TEST_CASE("a replica that fails wakes the others") {
+  Function step = function([](const Tensor& x, const Tensor& labels) {
+    const Tensor loss = ops::sum(ops::sparse_softmax_cross_entropy(x, labels).first);
+    return ops::all_reduce(loss);
+  });
+  const Tensor x = ops::zeros({1, 3});
+  const Tensor good[] = {x, Tensor::from(std::vector<int32_t>{1})};
+  const Tensor bad[] = {x, Tensor::from(std::vector<int32_t>{9})};
+  auto group = make_in_process_group(2);
+  CompiledFunction& compiled = step.compiled({good[0], good[1]});
+  std::vector<ReplicaArgs> replicas(2);
+  for (int i = 0; i < 2; ++i) {
+    replicas[i].device = {DeviceType::Cpu, i};
+    replicas[i].inputs = i == 0 ? std::span<const Tensor>(good) : std::span<const Tensor>(bad);
+    replicas[i].group = group[i].get();
+  }
+  CHECK_THROWS_AS(compiled.executable->run(replicas), InvalidArgument);
+}

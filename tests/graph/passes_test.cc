@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes: text in, text out.
+#include <cornu/cornu.h>
+#include <cornu/graph/backend.h>
+#include <cornu/graph/passes/pass.h>
+#include <cornu/ops/register.h>
+#include <doctest/doctest.h>
+
+using namespace cornu;
+
+namespace {
+
+Graph read(const std::string& text) {
+  ops::ensure_registered();
+  return parse_graph(text);
+}
+
+Graph simplified(const std::string& text) {
+  return passes::simplify(read(text), [](const OpDef& op, std::span<const Tensor> inputs,
+                                         const Attributes& attributes,
+                                         std::span<const TensorType> types) {
+    return cpu_backend().execute(op, inputs, attributes, types);
+  });
+}
+
+size_t count(const Graph& graph, std::string_view op) {
+  size_t found = 0;
+  for (const Node& node : graph.nodes) found += node.is(op) ? 1 : 0;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("simplify folds constants, merges equal nodes and drops identities") {
+  const Graph graph = simplified(
+      "graph(%0: float32[2]) {\n"
+      "  %1 = constant() {value=<float32[] 2.0>} : float32[]\n"
+      "  %2 = constant() {value=<float32[] -1.0>} : float32[]\n"
+      "  %3 = add(%1, %2) : float32[]\n"
+      "  %4 = multiply(%0, %3) : float32[2]\n"
+      "  %5 = exp(%4) : float32[2]\n"
+      "  %6 = exp(%0) : float32[2]\n"
+      "  %7 = add(%5, %6) : float32[2]\n"
+      "  %8 = sin(%0) : float32[2]\n"
+      "  return %7\n"
+      "}");
+  CHECK(graph.to_string() ==
+        "graph(%0: float32[2]) {\n"
+        "  %5 = exp(%0) : float32[2]\n"
+        "  %7 = add(%5, %5) : float32[2]\n"
+        "  return %7\n"
+        "}");
+}
+
+TEST_CASE("simplify keeps collectives") {
+  const Graph graph = simplified(
+      "graph(%0: float32[2]) {\n"
+      "  %1 = all_reduce(%0) {reduce=\"sum\"} : float32[2]\n"
+      "  %2 = all_reduce(%0) {reduce=\"sum\"} : float32[2]\n"
+      "  return %1\n"
+      "}");
+  CHECK(count(graph, "all_reduce") == 2);
+}
+
+TEST_CASE("fuse_kernels puts bias and relu into a matmul") {
+  const Graph graph = passes::fuse_kernels(
+      read("graph(%0: float32[4,3], %1: float32[3,5], %2: float32[5]) {\n"
+           "  %3 = matmul(%0, %1) {transpose_a=false, transpose_b=false} : float32[4,5]\n"
+           "  %4 = add(%3, %2) : float32[4,5]\n"
+           "  %5 = relu(%4) : float32[4,5]\n"
+           "  return %5\n"
+           "}"));
+  REQUIRE(graph.nodes.size() == 1);
+  CHECK(graph.nodes[0].op->name == "matmul_bias_act");
+  CHECK(graph.nodes[0].attributes.get_string("activation") == "relu");
+}
+
+TEST_CASE("fuse_kernels leaves a matmul alone whose product is read elsewhere") {
+  const Graph graph = passes::fuse_kernels(
+      read("graph(%0: float32[4,3], %1: float32[3,5], %2: float32[5]) {\n"
+           "  %3 = matmul(%0, %1) {transpose_a=false, transpose_b=false} : float32[4,5]\n"
+           "  %4 = add(%3, %2) : float32[4,5]\n"
+           "  return %3, %4\n"
+           "}"));
+  CHECK(count(graph, "matmul") == 1);
+}
+
+TEST_CASE("fuse_elementwise gathers a chain into one node and stays acyclic") {
+  const Graph graph = passes::fuse_elementwise(
+      read("graph(%0: float32[8,4]) {\n"
+           "  %1 = exp(%0) : float32[8,4]\n"
+           "  %2 = reduce_sum(%1) {axes=[1], keepdims=true} : float32[8,1]\n"
+           "  %3 = divide(%1, %2) : float32[8,4]\n"
+           "  %4 = log(%3) : float32[8,4]\n"
+           "  return %4\n"
+           "}"));
+  // exp may not join divide and log: the sum lies between them.
+  CHECK(count(graph, "exp") == 1);
+  CHECK(count(graph, "fused") == 1);
+  graph.validate();
+}
+
+TEST_CASE("plan_memory lets values share memory only when their lives don't meet") {
+  const Graph graph =
+      read("graph(%0: float32[64]) {\n"
+           "  %1 = exp(%0) : float32[64]\n"
+           "  %2 = exp(%1) : float32[64]\n"
+           "  %3 = exp(%2) : float32[64]\n"
+           "  %4 = add(%3, %1) : float32[64]\n"
+           "  return %4\n"
+           "}");
+  passes::MemoryRequest request;
+  request.scratch_bytes.assign(4, 0);
+  request.may_alias.assign(4, {});
+  request.needs_memory.assign(5, true);
+  request.needs_memory[0] = false;
+  const passes::MemoryPlan plan = passes::plan_memory(graph, request);
+  CHECK(plan.offsets[0] == passes::MemoryPlan::kNone);
+  CHECK(plan.offsets[1] != plan.offsets[2]);
+  CHECK(plan.offsets[1] != plan.offsets[3]);
+  CHECK(plan.offsets[2] != plan.offsets[3]);
+  CHECK(plan.bytes == 3 * 256);  // the sum takes the place of value 2
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cornu/cornu.h>
+#include <cornu/graph/graph.h>
+#include <cornu/graph/trace.h>
+#include <cornu/ops/register.h>
+#include <doctest/doctest.h>
+
+using namespace cornu;
+
+TEST_CASE("a graph's text reads back to the same text") {
+  ops::ensure_registered();
+  const std::string text =
+      "graph(%0: float32[2,3])\n"
+      "  state(%1 \"w\": float32[3] -> %3) {\n"
+      "  %2 = multiply(%0, %1) : float32[2,3]\n"
+      "  %3 = reduce_sum(%2) {axes=[0], keepdims=false} : float32[3]\n"
+      "  return %2\n"
+      "}";
+  CHECK(parse_graph(text).to_string() == text);
+}
+
+TEST_CASE("constants of all kinds survive the text form") {
+  const TracedGraph traced = trace({{DType::Float32, {2}}}, [](const std::vector<Tensor>& in) {
+    const Tensor large = Tensor::from(std::vector<float>(40, 0.1f), {40});
+    const Tensor ints = Tensor::from(std::vector<int64_t>{-1, 1LL << 40});
+    return std::vector<Tensor>{in[0] * 2.5f, large + 0.5f, ints * 3};
+  });
+  const std::string text = traced.graph.to_string();
+  CHECK(parse_graph(text).to_string() == text);
+}
+
+TEST_CASE("text that is no graph is refused with its line") {
+  ops::ensure_registered();
+  auto message = [](const char* text) {
+    try {
+      parse_graph(text);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK(message("graph(%0: float32[2]) {\n  %1 = add(%0 %0) : float32[2]\n  return %1\n}") ==
+        "Graph text, line 2: expected ')', got '%0) : float32[2]\n  re'.");
+  CHECK(message("graph() {\n  %1 = ad(%0) : float32[2]\n return %1\n}").find("Did you mean 'add'?") !=
+        std::string::npos);
+  CHECK(message("graph(%0: float32[2]) { return %7 }").find("%7") != std::string::npos);
+}

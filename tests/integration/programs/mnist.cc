@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The main job: the CNN of the multi-worker Keras tutorial, on one machine.
+#include <cornu/cornu.h>
+
+using namespace cornu;
+
+int main() {
+  auto [train, test] = datasets::mnist::load_data();
+
+  Sequential model({
+      layers::Reshape({28, 28, 1}),  // (28, 28) bytes, as Keras loads them
+      layers::Rescaling({.scale = 1.0 / 255}),
+      layers::Conv2D({.filters = 32, .kernel_size = 3, .activation = "relu"}),
+      layers::MaxPooling2D(),
+      layers::Flatten(),
+      layers::Dense({.units = 64, .activation = "relu"}),
+      layers::Dense({.units = 10}),
+  });
+  model.compile({
+      .optimizer = optimizers::Adam({.learning_rate = 1e-3}),
+      .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+      .metrics = {"accuracy"},
+  });
+
+  History history = model.fit(train.x, train.y,
+                              {.batch_size = 64, .epochs = 3, .validation_split = 0.1});
+  Logs results = model.evaluate(test.x, test.y);  // {"loss": ..., "accuracy": ...}
+
+  model.summary();
+  model.save("mnist.keras");  // Python Keras opens this file
+  return results.at("accuracy") > 0.97 && !history.at("val_loss").empty() ? 0 : 1;
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users are told when they get a layer wrong.
+#include <doctest/doctest.h>
+
+#include "cornu/graph/function.h"
+#include "cornu/layers/layers.h"
+#include "cornu/model/builtins.h"
+#include "cornu/model/input.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using test::error_of;
+using test::some_values;
+
+namespace {
+
+// The error of calling `layer` on inputs of these shapes.
+std::string call_error(const LayerHandle& layer, const std::vector<Shape>& shapes) {
+  std::vector<Tensor> inputs;
+  for (const Shape& shape : shapes) inputs.push_back(some_values(shape));
+  return error_of([&] { layer(Tensors(inputs)); });
+}
+
+}  // namespace
+
+TEST_CASE("an input of the wrong rank") {
+  clear_session();
+  layers::Conv2D({.filters = 1, .kernel_size = 1});
+  const layers::Conv2D conv({.filters = 4, .kernel_size = 3});
+  CHECK(call_error(conv, {{32, 784}}) ==
+        "InvalidArgument: Conv2D 'conv2d_1': expected 4-D input (batch, height, width, channels), "
+        "got (32, 784). Reshape it first, for example with layers::Reshape({28, 28, 1}).");
+  CHECK(call_error(conv, {{32, 28, 28}}) ==
+        "InvalidArgument: Conv2D 'conv2d_1': expected 4-D input (batch, height, width, channels), "
+        "got (32, 28, 28). Reshape it first, for example with layers::Reshape({28, 28, 1}).");
+  CHECK(call_error(conv, {{2, 3072}}) ==
+        "InvalidArgument: Conv2D 'conv2d_1': expected 4-D input (batch, height, width, channels), "
+        "got (2, 3072). Reshape it first, for example with layers::Reshape({32, 32, 3}).");
+  CHECK(call_error(conv, {{2, 5}}) ==
+        "InvalidArgument: Conv2D 'conv2d_1': expected 4-D input (batch, height, width, channels), "
+        "got (2, 5). Reshape it first, for example with layers::Reshape({height, width, "
+        "channels}).");
+  // The same on placeholders.
+  CHECK(error_of([&] { conv(Input({.shape = {784}})); }) ==
+        "InvalidArgument: Conv2D 'conv2d_1': expected 4-D input (batch, height, width, channels), "
+        "got (None, 784). Reshape it first, for example with layers::Reshape({28, 28, 1}).");
+  CHECK(call_error(layers::MaxPooling1D({.name = "pool"}), {{2, 8}}) ==
+        "InvalidArgument: MaxPooling1D 'pool': expected 3-D input (batch, steps, channels), got "
+        "(2, 8). Reshape it first, for example with layers::Reshape({8, 1}).");
+  CHECK(call_error(layers::GlobalAveragePooling2D({.name = "pool"}), {{2, 8}}) ==
+        "InvalidArgument: GlobalAveragePooling2D 'pool': expected 4-D input (batch, height, width, "
+        "channels), got (2, 8). Reshape it first, for example with layers::Reshape({height, "
+        "width, channels}).");
+  CHECK(call_error(layers::Dense({.units = 2, .name = "d"}), {{5}}) ==
+        "InvalidArgument: Dense 'd': expected input (batch, …, features) of 2 axes or more, got "
+        "(5,). Reshape it first, for example with layers::Reshape({1}).");
+  CHECK(call_error(layers::RepeatVector({.n = 2, .name = "r"}), {{2, 3, 4}}) ==
+        "InvalidArgument: RepeatVector 'r': expected 2-D input (batch, features), got (2, 3, 4).");
+  CHECK(call_error(layers::Permute({.dims = {2, 1}, .name = "p"}), {{2, 3}}) ==
+        "InvalidArgument: Permute 'p': expected 3-D input for dims [2,1], got (2, 3).");
+}
+
+TEST_CASE("another input than the layer was built with") {
+  const layers::Conv2D conv({.filters = 4, .kernel_size = 3, .name = "c"});
+  conv(some_values({1, 5, 5, 3}));
+  CHECK(call_error(conv, {{1, 5, 5, 4}}) ==
+        "InvalidArgument: Conv2D 'c': expected 3 elements on axis -1, as when the layer was built, "
+        "got (1, 5, 5, 4). Another size needs another layer.");
+  const layers::Dense dense({.units = 4, .name = "d"});
+  dense(some_values({1, 5}));
+  CHECK(call_error(dense, {{1, 6}}) ==
+        "InvalidArgument: Dense 'd': expected 5 elements on axis -1, as when the layer was built, "
+        "got (1, 6). Another size needs another layer.");
+  const layers::BatchNormalization batch({.name = "b"});
+  batch(some_values({2, 5}));
+  CHECK(call_error(batch, {{2, 4}}) ==
+        "InvalidArgument: BatchNormalization 'b': expected 5 elements on axis -1, as when the "
+        "layer was built, got (2, 4). Another size needs another layer.");
+  CHECK(call_error(batch, {{2, 3, 5}}) ==
+        "InvalidArgument: BatchNormalization 'b': expected 2-D input, as when the layer was built, "
+        "got (2, 3, 5).");
+}
+
+TEST_CASE("unknown channels") {
+  const layers::Dense dense({.units = 4, .name = "d"});
+  CHECK(error_of([&] { dense(Input({.shape = {kUnknown}})); }) ==
+        "InvalidArgument: Dense 'd': expected a known axis -1, got (None, None). Give Input its "
+        "size.");
+}
+
+TEST_CASE("windows, groups and paddings") {
+  const layers::Conv2DOptions conv = {.filters = 4, .kernel_size = 3, .name = "c"};
+  CHECK(call_error(layers::Conv2D(conv), {{1, 2, 8, 3}}) ==
+        "InvalidArgument: Conv2D 'c': expected spatial axes of at least (3, 3), the window, got "
+        "(1, 2, 8, 3). Use padding \"same\" or a smaller window.");
+  CHECK(call_error(layers::MaxPooling2D({.pool_size = {2, 3}, .name = "m"}), {{1, 2, 2, 3}}) ==
+        "InvalidArgument: MaxPooling2D 'm': expected spatial axes of at least (2, 3), the window, "
+        "got (1, 2, 2, 3). Use padding \"same\" or a smaller window.");
+  layers::Conv2DOptions options = conv;
+  options.groups = 3;
+  CHECK(error_of([&] { layers::Conv2D{options}; }) ==
+        "InvalidArgument: Conv2D 'c': expected filters that groups divides, got 4 filters and 3 "
+        "groups.");
+  options.groups = 2;
+  CHECK(call_error(layers::Conv2D(options), {{1, 5, 5, 3}}) ==
+        "InvalidArgument: Conv2D 'c': expected input channels that groups divides, got 3 channels "
+        "and 2 groups.");
+  options = conv;
+  options.padding = "smae";
+  CHECK(error_of([&] { layers::Conv2D{options}; }) ==
+        "InvalidArgument: Conv2D 'c': unknown padding 'smae'. Did you mean 'same'? Known: valid, "
+        "same.");
+  options.padding = "causal";
+  CHECK(error_of([&] { layers::Conv2D{options}; }).find("unknown padding 'causal'") !=
+        std::string::npos);
+  options = conv;
+  options.strides = 2;
+  options.dilation_rate = {1, 2};
+  CHECK(error_of([&] { layers::Conv2D{options}; }) ==
+        "InvalidArgument: Conv2D 'c': expected strides or dilation_rate of 1, got strides (2, 2) "
+        "and dilation_rate (1, 2).");
+  options = conv;
+  options.data_format = "channels_first";
+  CHECK(error_of([&] { layers::Conv2D{options}; }) ==
+        "InvalidArgument: Conv2D 'c': expected data_format \"channels_last\", got "
+        "\"channels_first\". Channels come last here; layers::Permute moves them.");
+}
+
+TEST_CASE("arguments that were left out or make no sense") {
+  CHECK(error_of([] { layers::Dense({.name = "d"}); }) ==
+        "InvalidArgument: Dense 'd': expected units > 0, got 0.");
+  CHECK(error_of([] { layers::Dense({.units = -3, .name = "d"}); }) ==
+        "InvalidArgument: Dense 'd': expected units > 0, got -3.");
+  CHECK(error_of([] { layers::Conv2D({.filters = 3, .name = "c"}); }) ==
+        "InvalidArgument: Conv2D 'c': expected kernel_size, got none.");
+  CHECK(error_of([] { layers::Conv2D({.kernel_size = 3, .name = "c"}); }) ==
+        "InvalidArgument: Conv2D 'c': expected filters > 0, got 0.");
+  CHECK(error_of([] {
+          layers::Conv2D({.filters = 3, .kernel_size = {3, 0}, .name = "c"});
+        }) == "InvalidArgument: Conv2D 'c': expected kernel_size > 0, got (3, 0).");
+  CHECK(error_of([] { layers::Dropout({.rate = 1.5, .name = "d"}); }) ==
+        "InvalidArgument: Dropout 'd': expected a rate in [0, 1], got 1.5.");
+  CHECK(error_of([] { layers::Dropout({.name = "d"}); }) ==
+        "InvalidArgument: Dropout 'd': expected a rate in [0, 1], got -1.");
+  CHECK(error_of([] { layers::GaussianDropout({.rate = 1, .name = "d"}); }) ==
+        "InvalidArgument: GaussianDropout 'd': expected a rate in [0, 1), got 1.");
+  CHECK(error_of([] { layers::Rescaling({.name = "r"}); }) ==
+        "InvalidArgument: Rescaling 'r': expected a scale, got none.");
+  CHECK(error_of([] { layers::Embedding({.output_dim = 3, .name = "e"}); }) ==
+        "InvalidArgument: Embedding 'e': expected input_dim > 0, got 0.");
+  CHECK(error_of([] { layers::LeakyReLU({.negative_slope = -1, .name = "l"}); }) ==
+        "InvalidArgument: LeakyReLU 'l': expected negative_slope >= 0, got -1.");
+  CHECK(error_of([] {
+          layers::Permute({.dims = {0, 1}, .name = "p"});
+        }) ==
+        "InvalidArgument: Permute 'p': expected dims to be the numbers from 1 on in some order, "
+        "got [0,1].");
+  CHECK(error_of([] { layers::UpSampling2D({.interpolation = "bilinear", .name = "u"}); }) ==
+        "InvalidArgument: UpSampling2D 'u': expected interpolation \"nearest\", got \"bilinear\".");
+  CHECK(error_of([] {
+          layers::ZeroPadding2D({.padding = {{0, -1}, {0, 0}}, .name = "z"});
+        }) == "InvalidArgument: ZeroPadding2D 'z': expected padding >= 0, got (0, -1).");
+}
+
+TEST_CASE("reshaping to another number of elements") {
+  CHECK(call_error(layers::Reshape({.target_shape = {3, 4}, .name = "r"}), {{2, 10}}) ==
+        "InvalidArgument: Reshape 'r': expected input of shape (batch, …) with as many elements an "
+        "example as target_shape [3,4], got (2, 10), which has 10.");
+  CHECK(call_error(layers::Reshape({.target_shape = {-1, 4}, .name = "r"}), {{2, 10}}) ==
+        "InvalidArgument: Reshape 'r': expected input of shape (batch, …) with as many elements an "
+        "example as target_shape [-1,4], got (2, 10), which has 10.");
+  CHECK(error_of([] {
+          layers::Reshape({.target_shape = {-1, -1}, .name = "r"});
+        }) ==
+        "InvalidArgument: Reshape 'r': expected a target_shape of sizes >= 0 and at most one -1, "
+        "got [-1,-1].");
+  CHECK(call_error(layers::Cropping2D({.cropping = 2, .name = "c"}), {{1, 4, 5, 1}}) ==
+        "InvalidArgument: Cropping2D 'c': expected more than the 4 elements to be cut off on axis "
+        "1, got (1, 4, 5, 1).");
+}
+
+TEST_CASE("inputs that can't be merged") {
+  CHECK(call_error(layers::Concatenate({.name = "c"}), {{2, 3, 4}, {2, 5, 4}}) ==
+        "InvalidArgument: Concatenate 'c': expected inputs of the same sizes on all axes but 2, "
+        "got shapes (2, 3, 4), (2, 5, 4).");
+  CHECK(call_error(layers::Concatenate({.axis = 3, .name = "c"}), {{2, 3}, {2, 5}}) ==
+        "InvalidArgument: Concatenate 'c': expected inputs with axis 3, got shapes (2, 3), (2, "
+        "5).");
+  CHECK(call_error(layers::Add({.name = "a"}), {{2, 3}, {2, 4}}) ==
+        "InvalidArgument: Add 'a': expected inputs that broadcast together, got shapes (2, 3), (2, "
+        "4).");
+  CHECK(call_error(layers::Add({.name = "a"}), {{2, 3}, {1, 3}}) ==
+        "InvalidArgument: Add 'a': expected inputs of one batch size, got shapes (2, 3), (1, 3).");
+  CHECK(call_error(layers::Subtract({.name = "s"}), {{2, 3}}) ==
+        "InvalidArgument: Subtract 's': expected 2 inputs, got 1.");
+  CHECK(call_error(layers::Dot({.axes = 1, .name = "d"}), {{2, 3}, {2, 4}}) ==
+        "InvalidArgument: Dot 'd': expected inputs of one batch size and of one size on axes 1 and "
+        "1, got shapes (2, 3), (2, 4).");
+  CHECK(call_error(layers::Dot({.axes = 0, .name = "d"}), {{2, 3}, {2, 3}}) ==
+        "InvalidArgument: Dot 'd': expected axes of the inputs after the batch, got 0 for shapes "
+        "(2, 3), (2, 3).");
+}
+
+TEST_CASE("several inputs for a layer of one") {
+  CHECK(call_error(layers::Dense({.units = 2, .name = "d"}), {{2, 3}, {2, 4}}) ==
+        "InvalidArgument: Dense 'd': expected 1 input, got 2 of them. Merge them first, for "
+        "example with layers::Concatenate().");
+  CHECK(error_of([] { layers::Flatten({.name = "f"})(Tensors()); }) ==
+        "InvalidArgument: Flatten 'f': expected an input, got none.");
+}
+
+TEST_CASE("an index that no embedding has") {
+  const layers::Embedding embedding({.input_dim = 5, .output_dim = 2, .name = "e"});
+  const Tensor indices = Tensor::from<int32_t>({0, 5}, {1, 2});
+  const std::string error = error_of([&] { embedding(indices); });
+  CHECK(error.find("OutOfRange: ") == 0);
+  CHECK(error.find("5") != std::string::npos);
+}
+
+TEST_CASE("names that aren't known") {
+  CHECK(error_of([] {
+          layers::Dense({.units = 2, .activation = "rellu"});
+        }).find("Did you mean 'relu'?") != std::string::npos);
+  CHECK(error_of([] { layers::Activation("sigmod"); }).find("Did you mean 'sigmoid'?") !=
+        std::string::npos);
+  CHECK(error_of([] { layers::Dense({.units = 2, .dtype = "flaot32"}); }).find("float32") !=
+        std::string::npos);
+  CHECK(error_of([] {
+          layer_from_json(Json::parse(R"({"class_name": "Densee", "config": {}})"));
+        }).find("Unknown layer 'Densee'. Did you mean 'Dense'?") != std::string::npos);
+}
+
+TEST_CASE("configs with features that aren't here") {
+  auto load = [](const char* text) {
+    return error_of([&] { layer_from_json(Json::parse(text)); });
+  };
+  CHECK(load(R"({"class_name": "BatchNormalization", "config": {"renorm": true}})") ==
+        "Unimplemented: Config: 'renorm' isn't available here: expected false, got true.");
+  CHECK(load(R"({"class_name": "Conv2D", "config": {"filters": 1, "kernel_size": [1, 2, 3]}})")
+            .find("expected 2 integers, got [1,2,3]") != std::string::npos);
+}

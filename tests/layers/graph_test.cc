@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What layers become in a traced graph: as few ops as can be, in forms that passes know.
+#include <doctest/doctest.h>
+
+#include "cornu/graph/trace.h"
+#include "cornu/layers/layers.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+
+namespace {
+
+// The names of the ops that a call records, constants left out.
+std::vector<std::string> ops_of(const LayerHandle& layer, const Tensor& input,
+                                const CallArgs& args = {}) {
+  layer(input, args);
+  const TracedGraph traced = trace({type_of(input)}, [&](const std::vector<Tensor>& inputs) {
+    return layer(inputs[0], args).list();
+  });
+  std::vector<std::string> names;
+  for (const Node& node : traced.graph.nodes) {
+    if (node.op->name != "constant") names.push_back(node.op->name);
+  }
+  return names;
+}
+
+using Names = std::vector<std::string>;
+const Tensor kImages = test::some_values({2, 6, 6, 3});
+const Tensor kBytes = Tensor::from<uint8_t>({1, 2, 3, 4}, {2, 2});
+
+}  // namespace
+
+TEST_CASE("layers trace to lean graphs") {
+  CHECK(ops_of(layers::Dense({.units = 3, .activation = "relu"}), test::some_values({2, 4})) ==
+        Names{"matmul", "add", "relu"});
+  CHECK(ops_of(layers::Dense({.units = 3, .use_bias = false}), test::some_values({2, 4})) ==
+        Names{"matmul"});
+  CHECK(ops_of(layers::Conv2D({.filters = 2, .kernel_size = 3, .activation = "relu"}), kImages) ==
+        Names{"conv", "add", "relu"});
+  CHECK(ops_of(layers::MaxPooling2D(), kImages) == Names{"max_pool"});
+  CHECK(ops_of(layers::AveragePooling2D(), kImages) == Names{"avg_pool"});
+  CHECK(ops_of(layers::Flatten(), kImages) == Names{"reshape"});
+  CHECK(ops_of(layers::Reshape({-1}), kImages) == Names{"reshape"});
+  CHECK(ops_of(layers::Rescaling({.scale = 1.0 / 255}), kBytes) == Names{"cast", "multiply"});
+  CHECK(ops_of(layers::Rescaling({.scale = 2, .offset = 1}), kImages) == Names{"multiply", "add"});
+  CHECK(ops_of(layers::Activation("relu"), kImages) == Names{"relu"});
+  CHECK(ops_of(layers::Dropout({.rate = 0.5}), kImages).empty());
+  CHECK(ops_of(layers::Identity(), kImages).empty());
+}
+
+TEST_CASE("mixed precision computes in 16 bits on float32 weights") {
+  const layers::Dense dense({.units = 3, .dtype = "mixed_bfloat16"});
+  const Tensor y = dense(test::some_values({2, 4}));
+  CHECK(y.dtype() == DType::BFloat16);
+  CHECK(dense.weights()[0].dtype() == DType::Float32);
+  const layers::BatchNormalization batch({.dtype = "mixed_bfloat16"});
+  CHECK(Tensor(batch(y, {.training = true})).dtype() == DType::BFloat16);
+  CHECK(batch.weights()[2].dtype() == DType::Float32);
+}

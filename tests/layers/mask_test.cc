@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks: where they come from, what passes them on, what heeds them.
+#include <doctest/doctest.h>
+
+#include "cornu/layers/layers.h"
+#include "cornu/ops/ops.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+
+namespace {
+
+const Tensor kMask = Tensor::from({true, true, false, true, false, false}, {2, 3});
+const Tensor kValues = test::some_values({2, 3, 4});
+const Tensor kMasked = kValues.with_mask(kMask);
+
+bool has_mask(const Tensor& x, const Tensor& mask) {
+  return x.mask().defined() && x.mask().shape() == mask.shape() &&
+         test::distance(x.mask(), mask) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("Embedding masks zeros, and Masking what equals its value") {
+  const Tensor indices = Tensor::from<int32_t>({3, 0, 1, 0, 0, 2}, {2, 3});
+  const Tensor expected = Tensor::from({true, false, true, false, false, true}, {2, 3});
+  const layers::Embedding embedding({.input_dim = 4, .output_dim = 2, .mask_zero = true});
+  CHECK(has_mask(embedding(indices), expected));
+  const layers::Embedding plain({.input_dim = 4, .output_dim = 2});
+  CHECK(!Tensor(plain(indices)).mask().defined());
+
+  const Tensor x = Tensor::from<float>({5, 5, 5, 1, 2, 3}, {1, 3, 2});
+  const Tensor y = layers::Masking({.mask_value = 5})(x);
+  CHECK(has_mask(y, Tensor::from({false, true, true}, {1, 3})));
+  CHECK(y.to_vector<float>() == std::vector<float>{0, 0, 5, 1, 2, 3});
+}
+
+TEST_CASE("elementwise layers pass masks on, others don't") {
+  CHECK(has_mask(layers::Activation("relu")(kMasked), kMask));
+  CHECK(has_mask(layers::Dense({.units = 2})(kMasked), kMask));
+  CHECK(has_mask(layers::Dropout({.rate = 0.5})(kMasked, {.training = true}), kMask));
+  CHECK(has_mask(layers::LayerNormalization()(kMasked), kMask));
+  CHECK(has_mask(layers::Identity()(kMasked), kMask));
+  CHECK(!Tensor(layers::Flatten()(kMasked)).mask().defined());
+  CHECK(!Tensor(layers::Conv1D({.filters = 1, .kernel_size = 1})(kMasked)).mask().defined());
+}
+
+TEST_CASE("GlobalAveragePooling1D averages what the mask lets through") {
+  const Tensor pooled = layers::GlobalAveragePooling1D()(kMasked);
+  CHECK(!pooled.mask().defined());
+  const auto x = kValues.to_vector<float>();
+  for (size_t channel = 0; channel < 4; ++channel) {
+    CHECK(pooled.data<float>()[channel] == doctest::Approx((x[channel] + x[4 + channel]) / 2));
+    CHECK(pooled.data<float>()[4 + channel] == doctest::Approx(x[12 + channel]));
+  }
+  // The mask may be given with the call as well.
+  const Tensor given = layers::GlobalAveragePooling1D()(kValues, {.mask = kMask});
+  CHECK(test::distance(given, pooled) == 0);
+}
+
+TEST_CASE("Softmax gives nothing to what is masked") {
+  const Tensor mask = Tensor::from({true, false, true, false, false, false}, {2, 3});
+  const Tensor y = layers::Softmax()(test::some_values({2, 3}), {.mask = mask});
+  CHECK(y.data<float>()[1] == 0.0f);
+  CHECK(y.data<float>()[0] + y.data<float>()[2] == doctest::Approx(1.0));
+  for (size_t i = 3; i < 6; ++i) CHECK(y.data<float>()[i] == 0.0f);
+}
+
+TEST_CASE("BatchNormalization leaves masked steps out of its statistics") {
+  const layers::BatchNormalization layer({.momentum = 0.0});
+  layer(kMasked, {.training = true});
+  const Tensor seen = ops::concatenate(
+      {ops::slice(kValues, {0, 0, 0}, {1, 2, 4}), ops::slice(kValues, {1, 0, 0}, {1, 1, 4})}, 1);
+  const auto statistics = layer.non_trainable_weights();
+  CHECK(test::distance(statistics[0].value(), ops::mean(seen, {0, 1})) < 1e-6);
+  CHECK(test::distance(statistics[1].value(), ops::var(seen, {0, 1})) < 1e-6);
+}
+
+TEST_CASE("merging layers combine masks") {
+  const Tensor other_mask = Tensor::from({false, true, false, false, true, false}, {2, 3});
+  const Tensor other = test::some_values({2, 3, 4}, 2).with_mask(other_mask);
+  const Tensor either = ops::logical_or(kMask, other_mask);
+  CHECK(has_mask(layers::Add()({kMasked, other}), either));
+  CHECK(!Tensor(layers::Add()({kMasked, kValues})).mask().defined());
+  CHECK(has_mask(layers::Concatenate({.axis = 1})({kMasked, kValues}),
+                 ops::concatenate({kMask, ops::ones({2, 3}, DType::Bool)}, 1)));
+  CHECK(!Tensor(layers::Dot({.axes = 2})({kMasked, other})).mask().defined());
+
+  // Step 0 of example 0 is seen in the first input alone, step 1 in both, step 2 in neither.
+  const Tensor product = layers::Multiply()({kMasked, other});
+  const Tensor largest = layers::Maximum()({kMasked, other});
+  const auto a = kValues.data<float>();
+  const auto b = other.data<float>();
+  for (size_t i = 0; i < 4; ++i) {
+    CHECK(product.data<float>()[i] == a[i]);
+    CHECK(product.data<float>()[4 + i] == a[4 + i] * b[4 + i]);
+    CHECK(product.data<float>()[8 + i] == 0.0f);
+    CHECK(largest.data<float>()[i] == a[i]);
+    CHECK(largest.data<float>()[4 + i] == std::max(a[4 + i], b[4 + i]));
+  }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// How layers may be spelled, and what comes of their options.
+#include <doctest/doctest.h>
+
+#include "cornu/layers/layers.h"
+#include "cornu/model/builtins.h"
+#include "cornu/model/regularizers.h"
+#include "cornu/ops/ops.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+
+TEST_CASE("names count up in the order in which layers are made") {
+  clear_session();
+  const layers::Dense first({.units = 1});
+  const layers::MaxPooling2D pool;
+  const layers::Dense second({.units = 1});
+  const layers::Dense named({.units = 1, .name = "head"});
+  const layers::Dense third({.units = 1});
+  const layers::ReLU relu;
+  third(test::some_values({1, 1}));  // calling doesn't name
+  CHECK(first.name() == "dense");
+  CHECK(pool.name() == "max_pooling2d");
+  CHECK(second.name() == "dense_1");
+  CHECK(named.name() == "head");
+  CHECK(third.name() == "dense_2");
+  CHECK(relu.name() == "re_lu");
+}
+
+TEST_CASE("sizes as one number or as one for each axis") {
+  auto config = [](const layers::Conv2DOptions& options) {
+    return layers::Conv2D(options).get_config();
+  };
+  CHECK(config({.filters = 1, .kernel_size = 3}).at("kernel_size") == Json::array({3, 3}));
+  CHECK(config({.filters = 1, .kernel_size = {3, 5}}).at("kernel_size") == Json::array({3, 5}));
+  CHECK(config({.filters = 1, .kernel_size = 1}).at("strides") == Json::array({1, 1}));
+  CHECK(layers::MaxPooling2D().get_config().at("strides") == Json::array({2, 2}));
+  CHECK(layers::MaxPooling2D({.pool_size = {3, 2}}).get_config().at("strides") ==
+        Json::array({3, 2}));
+  CHECK(layers::MaxPooling3D({.pool_size = {3, 2, 1}, .strides = 1}).get_config().at("strides") ==
+        Json::array({1, 1, 1}));
+  auto padding = [](const layers::ZeroPadding2DOptions& options) {
+    return layers::ZeroPadding2D(options).get_config().at("padding").dump();
+  };
+  CHECK(padding({.padding = 2}) == "[[2,2],[2,2]]");
+  CHECK(padding({.padding = {1, 2}}) == "[[1,1],[2,2]]");
+  CHECK(padding({.padding = {{0, 1}, {2, 3}}}) == "[[0,1],[2,3]]");
+}
+
+TEST_CASE("positional spellings") {
+  CHECK(layers::Reshape({28, 28, 1}).get_config().at("target_shape").dump() == "[28,28,1]");
+  CHECK(layers::Reshape({10}).get_config().at("target_shape").dump() == "[10]");
+  CHECK(layers::Reshape({-1, 2}).get_config().at("target_shape").dump() == "[-1,2]");
+  CHECK(layers::Reshape({.target_shape = {-1, 2}}).get_config().at("target_shape").dump() ==
+        "[-1,2]");
+  const Shape shape = {3, 4};
+  CHECK(layers::Reshape(shape).get_config().at("target_shape").dump() == "[3,4]");
+  CHECK(layers::Permute({2, 1}).get_config().at("dims").dump() == "[2,1]");
+  CHECK(layers::RepeatVector(3).get_config().at("n").as_int() == 3);
+  CHECK(layers::Activation("relu").get_config().at("activation").as_string() == "relu");
+  CHECK(layers::Activation({.activation = "relu"}).get_config().at("activation").as_string() ==
+        "relu");
+  const layers::Activation doubled([](const Tensor& x) { return x + x; });
+  CHECK(Tensor(doubled(Tensor::from<float>({1, 2}))).to_vector<float>() ==
+        std::vector<float>{2, 4});
+}
+
+TEST_CASE("aliases name the same class") {
+  CHECK(layers::MaxPool2D().get().class_name() == "MaxPooling2D");
+  CHECK(layers::AvgPool1D().get().class_name() == "AveragePooling1D");
+  CHECK(layers::GlobalAvgPool3D().get().class_name() == "GlobalAveragePooling3D");
+  CHECK(layers::Convolution2D({.filters = 1, .kernel_size = 1}).get().class_name() == "Conv2D");
+}
+
+TEST_CASE("a handle shares its layer") {
+  const layers::Dense dense({.units = 2});
+  const layers::Dense copy = dense;  // NOLINT: the copy is the point
+  copy(test::some_values({1, 3}));
+  CHECK(dense.weights().size() == 2);
+  CHECK(dense.pointer() == copy.pointer());
+}
+
+TEST_CASE("regularizers, constraints and activity regularizers come back from configs") {
+  const layers::Dense dense({.units = 2,
+                             .kernel_regularizer = regularizers::L2(0.5),
+                             .activity_regularizer = "l1",
+                             .kernel_constraint = "non_neg"});
+  const Json config = dense.get_config();
+  CHECK(config.as_object()[3].first == "activity_regularizer");  // after the base's, as in Keras
+  const layers::Dense copy = layers::Dense::from_config(config);
+  CHECK(copy.get_config() == config);
+  const Tensor x = test::some_values({4, 3});
+  dense(x);
+  copy(x);
+  copy.set_weights(dense.get_weights());
+  copy(x);
+  REQUIRE(dense.losses().size() == 2);
+  REQUIRE(copy.losses().size() == 2);
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(dense.losses()[i].item<float>() > 0);
+    CHECK(copy.losses()[i].item<float>() == dense.losses()[i].item<float>());
+  }
+}
+
+TEST_CASE("ActivityRegularization adds its loss") {
+  const layers::ActivityRegularization layer({.l1 = 0.5, .l2 = 0.25});
+  layer(Tensor::from<float>({1, -2}, {1, 2}));
+  REQUIRE(layer.losses().size() == 1);
+  CHECK(layer.losses()[0].item<float>() == doctest::Approx(0.5 * 3 + 0.25 * 5));
+  CHECK(!layer.get_config().contains("activity_regularizer"));
+}
+
+TEST_CASE("frozen layers stay so in their configs") {
+  const layers::Dense dense({.units = 2, .trainable = false});
+  CHECK(layers::Dense::from_config(dense.get_config()).trainable() == false);
+}
+
+TEST_CASE("every registered layer is of the class that it is registered as") {
+  // Whatever a class needs; the others ignore it.
+  const Json config = Json::parse(R"({
+      "units": 2, "filters": 2, "kernel_size": 1, "rate": 0.5, "stddev": 0.5, "n": 2,
+      "input_dim": 3, "output_dim": 2, "target_shape": [2], "dims": [1], "axes": 1,
+      "activation": "relu"})");
+  const std::vector<std::string> names = layer_registry().names();
+  CHECK(names.size() >= 60);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    Json own = config;
+    if (name == "Rescaling") own.set("scale", 2);
+    const LayerHandle layer = layer_registry().at(name)(own);
+    CHECK(layer.get().class_name() == name);
+    CHECK(layer.get().module() == Json("keras.layers"));
+    CHECK(layer_from_json(serialize_layer(layer.get())).get_config() == layer.get_config());
+  }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "cornu/core/random.h"
+#include "cornu/core/threads.h"
+#include "cornu/model/activations.h"
+#include "cornu/model/constraints.h"
+#include "cornu/model/initializers.h"
+#include "cornu/model/regularizers.h"
+#include "cornu/ops/ops.h"
+
+using namespace cornu;
+
+namespace {
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool begins_with(const std::string& text, const std::string& begin) {
+  return text.substr(0, begin.size()) == begin;
+}
+
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
+         std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("options resolve names in both spellings, and aliases") {
+  CHECK(Initializer("he_normal")->class_name() == "HeNormal");
+  CHECK(Initializer("HeNormal")->class_name() == "HeNormal");
+  CHECK(Initializer("uniform")->class_name() == "RandomUniform");
+  CHECK(Initializer("OrthogonalInitializer")->class_name() == "Orthogonal");
+  CHECK(Regularizer("l2")->class_name() == "L2");
+  CHECK(Regularizer("L1L2")->class_name() == "L1L2");
+  CHECK(Regularizer("l1_l2")->class_name() == "L1L2");
+  CHECK(Constraint("max_norm")->class_name() == "MaxNorm");
+  CHECK(Constraint("NonNeg")->class_name() == "NonNeg");
+  CHECK(Activation("relu").name() == "relu");
+  CHECK(Activation("swish").name() == "silu");
+}
+
+TEST_CASE("unknown names are errors that suggest the nearest one, spelled alike") {
+  CHECK(begins_with(message_of([] { Activation("rleu"); }),
+                    "Unknown activation 'rleu'. Did you mean 'relu'? Known: celu, elu, "));
+  CHECK(begins_with(message_of([] { Initializer("he_nromal"); }),
+                    "Unknown initializer 'he_nromal'. Did you mean 'he_normal'? Known: "));
+  CHECK(begins_with(message_of([] { Initializer("HeNromal"); }),
+                    "Unknown initializer 'HeNromal'. Did you mean 'HeNormal'? Known: "));
+  CHECK(message_of([] { Regularizer("l3"); }) ==
+        "Unknown regularizer 'l3'. Did you mean 'l1'? Known: l1, l1_l2, l2, "
+        "orthogonal_regularizer.");
+  CHECK(begins_with(message_of([] { Constraint("maxnorm"); }),
+                    "Unknown constraint 'maxnorm'. Did you mean 'max_norm'? Known: "));
+}
+
+TEST_CASE("None is an empty option, and linear as an activation") {
+  CHECK_FALSE(Initializer(nullptr));
+  CHECK_FALSE(Regularizer());
+  CHECK_FALSE(Constraint(nullptr));
+  CHECK(serialize(Initializer()).is_null());
+  CHECK(serialize(Activation()) == Json("linear"));
+  const Tensor x = Tensor::from(std::vector<float>{-1, 2});
+  CHECK(Activation(nullptr)(x).id() == x.id());
+  CHECK_FALSE(initializer_from_json(nullptr));
+  CHECK(activation_from_json("relu").name() == "relu");
+}
+
+TEST_CASE("functions are activations, but can't be saved without a name") {
+  const Activation twice = [](const Tensor& x) { return x * 2.0; };
+  CHECK(twice(Tensor::scalar(3.0f)).item<float>() == 6.0f);
+  CHECK(twice.name().empty());
+  CHECK(message_of([&] { serialize(twice); }) ==
+        "Activation: a function without a name can't be saved. Register it with "
+        "activation_registry().add(\"package>name\", function) and use that name.");
+  activation_registry().add("test>thrice", [](const Tensor& x) { return x * 3.0; });
+  const Activation thrice = "test>thrice";
+  CHECK(serialize(thrice).dump() ==
+        R"({"module": "builtins", "class_name": "function", "config": "test>thrice", )"
+        R"("registered_name": "function"})");
+  CHECK(activation_from_json(serialize(thrice))(Tensor::scalar(1.0f)).item<float>() == 3.0f);
+}
+
+TEST_CASE("users' classes are saved under their registered names") {
+  class Halves : public InitializerImpl {
+   public:
+    Tensor operator()(const Shape& shape, DType dtype) const override {
+      return initializers::Constant(0.5)(shape, dtype);
+    }
+    std::string class_name() const override { return "test>Halves"; }
+  };
+  initializer_registry().add("test>Halves", [](const Json&) -> Initializer { return Halves(); });
+  const Json json = serialize(Initializer(Halves()));
+  CHECK(json.dump() == R"({"module": null, "class_name": "Halves", "config": {}, )"
+                       R"("registered_name": "test>Halves"})");
+  const Initializer read = initializer_from_json(json);
+  CHECK((*read)({}, DType::Float32).item<float>() == 0.5f);
+}
+
+TEST_CASE("what isn't a config is an error that says so") {
+  CHECK(message_of([] {
+          initializer_from_json(Json::object({{"name", "zeros"}}));
+        }) ==
+        "Config of the initializer: expected a name or an object with a 'class_name', got "
+        "{\"name\": \"zeros\"}.");
+}
+
+TEST_CASE("seeds decide the values, thread counts don't") {
+  const initializers::GlorotUniform seeded({.seed = 7});
+  const Shape shape = {300, 70};
+  const Tensor first = seeded(shape, DType::Float32);
+  CHECK(same_bytes(first, seeded(shape, DType::Float32)));
+  {
+    ComputeThreadsScope one(1);
+    CHECK(same_bytes(first, seeded(shape, DType::Float32)));
+  }
+  const initializers::HeNormal unseeded;
+  set_random_seed(3);
+  const Tensor a = unseeded(shape, DType::Float32);
+  const Tensor b = unseeded(shape, DType::Float32);
+  CHECK_FALSE(same_bytes(a, b));
+  set_random_seed(3);
+  CHECK(same_bytes(a, unseeded(shape, DType::Float32)));
+}
+
+TEST_CASE("initializers make the dtype asked for") {
+  CHECK(initializers::Ones()({2}, DType::Int64).to_vector<int64_t>() == std::vector<int64_t>{1, 1});
+  CHECK(initializers::Constant(1.5)({2}, DType::BFloat16).dtype() == DType::BFloat16);
+  CHECK(initializers::Zeros()({0, 3}, DType::Float32).num_elements() == 0);
+  CHECK(message_of([] { initializers::RandomNormal()({2}, DType::Int32); }) ==
+        "RandomNormal: expected a floating dtype, got int32.");
+  CHECK(message_of([] {
+          initializers::Identity()({2, 2, 2}, DType::Float32);
+        }) == "Identity: expected the shape of a matrix, got (2, 2, 2).");
+  CHECK(message_of([] { initializers::Orthogonal()({4}, DType::Float32); }) ==
+        "Orthogonal: expected a shape of at least two axes, got (4,).");
+}
+
+TEST_CASE("VarianceScaling checks its arguments and takes axes") {
+  CHECK(message_of([] { initializers::VarianceScaling({.mode = "fan_inn"}); }) ==
+        "VarianceScaling: unknown mode 'fan_inn'. Did you mean 'fan_in'? Known: fan_in, fan_out, "
+        "fan_avg.");
+  CHECK(message_of([] { initializers::VarianceScaling({.scale = 0}); }) ==
+        "VarianceScaling: expected scale > 0, got 0.");
+  // Of an attention kernel (features, heads, depth) all heads are outputs.
+  const initializers::VarianceScaling scaling({.scale = 3.0,
+                                               .mode = "fan_out",
+                                               .distribution = "uniform",
+                                               .seed = 1,
+                                               .input_axes = {{0}},
+                                               .output_axes = {{1, 2}}});
+  const Tensor values = scaling({5, 4, 9}, DType::Float32);
+  const double limit = std::sqrt(3.0 * 3.0 / 36);
+  double largest = 0;
+  for (float value : values.data<float>()) largest = std::max(largest, double{std::abs(value)});
+  CHECK(largest <= limit);
+  CHECK(largest > 0.9 * limit);
+}
+
+TEST_CASE("regularizers and constraints check their arguments") {
+  CHECK(message_of([] { regularizers::L2(-1); }) == "L2: expected l2 >= 0, got -1.");
+  CHECK(message_of([] { regularizers::OrthogonalRegularizer({.mode = "diagonals"}); }) ==
+        "OrthogonalRegularizer: expected mode 'rows' or 'columns', got 'diagonals'.");
+  const regularizers::OrthogonalRegularizer orthogonal;
+  CHECK(message_of([&] {
+          orthogonal(Tensor::from(std::vector<float>{1, 2}));
+        }) == "OrthogonalRegularizer: expected a matrix, got shape (2,).");
+  const Regularizer l2 = regularizers::L2(1e-4);
+  CHECK((*l2)(Tensor::from(std::vector<float>{3, 4})).item<float>() == doctest::Approx(25e-4f));
+}
+
+TEST_CASE("regularizers keep the dtype of what they penalize") {
+  const Tensor x = ops::cast(Tensor::from(std::vector<float>{1, -2}), DType::BFloat16);
+  CHECK(regularizers::L1(0.5)(x).dtype() == DType::BFloat16);
+  CHECK(regularizers::L1L2()(x).dtype() == DType::BFloat16);
+  CHECK(constraints::UnitNorm()(x).dtype() == DType::BFloat16);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include "cornu/core/variable.h"
+#include "cornu/graph/function.h"
+#include "cornu/ops/ops.h"
+#include "tests/ops/op_harness.h"
+
+namespace cornu::testing {
+namespace {
+
+using Inputs = std::vector<Tensor>;
+
+TEST_CASE("cond: eagerly only the chosen branch runs") {
+  int runs = 0;
+  const auto count = [&](int value) {
+    return [&runs, value] {
+      ++runs;
+      return Tensor(value);
+    };
+  };
+  CHECK(ops::cond(true, count(1), count(2)).item<int>() == 1);
+  CHECK(ops::cond(Tensor::scalar(false), count(1), count(2)).item<int>() == 2);
+  CHECK(runs == 2);
+}
+
+TEST_CASE("cond: compiled, with values from outside and variables") {
+  const Variable v(Tensor::from(std::vector<double>{10, 20}));
+  const OpFunction f = [&](const Inputs& in) {
+    const Tensor doubled = in[1] * 2;
+    return ops::cond(
+        in[0], [&] { return doubled + v; }, [&] { return in[1] - doubled; });
+  };
+  const Tensor x = Tensor::from(std::vector<double>{1, 2});
+  check_values(check_compiled(f, {Tensor::scalar(true), x}), {2}, {12, 24});
+  check_values(check_compiled(f, {Tensor::scalar(false), x}), {2}, {-1, -2});
+  const Function compiled = function([&](const Tensor& p, const Tensor& y) { return f({p, y}); });
+  check_values(compiled(true, x).single(), {2}, {12, 24});
+  v.assign(Tensor::from(std::vector<double>{0, 0}));
+  check_values(compiled(true, x).single(), {2}, {2, 4});
+  CHECK(compiled.trace_count() == 1);
+}
+
+TEST_CASE("cond: several outputs, nested") {
+  const OpFunction f = [](const Inputs& in) {
+    const auto parts = ops::cond(
+        in[0] > 0,
+        [&] {
+          return std::vector<Tensor>{in[0], in[0] * 2};
+        },
+        [&] {
+          const Tensor inner = ops::cond(
+              in[0] < -1, [&] { return in[0] * 10; }, [&] { return in[0] * 100; });
+          return std::vector<Tensor>{inner, -in[0]};
+        });
+    return parts[0] + parts[1];
+  };
+  check_values(check_compiled(f, {Tensor::scalar(3.0)}), {}, {9});
+  check_values(check_compiled(f, {Tensor::scalar(-2.0)}), {}, {-18});
+  check_values(check_compiled(f, {Tensor::scalar(-0.5)}), {}, {-49.5});
+}
+
+TEST_CASE("while_loop: eager and compiled, values from outside, maximum_iterations") {
+  const auto powers = [](std::optional<int64_t> most) -> OpFunction {
+    return [most](const Inputs& in) {
+      const auto results = ops::while_loop([&](const Inputs& vars) { return vars[1] < in[1]; },
+                                           [&](const Inputs& vars) {
+                                             return Inputs{vars[0] * 2, vars[1] + in[2]};
+                                           },
+                                           {in[0], Tensor::scalar(0.0)}, most);
+      return results[0] + results[1] * 1000;
+    };
+  };
+  const Inputs inputs = {Tensor::scalar(1.0), Tensor::scalar(5.0), Tensor::scalar(1.0)};
+  check_values(check_compiled(powers({}), inputs), {}, {5032});
+  check_values(check_compiled(powers(3), inputs), {}, {3008});
+  check_values(check_compiled(powers(0), inputs), {}, {1});
+}
+
+TEST_CASE("mistakes") {
+  const Tensor x = Tensor::from(std::vector<double>{1, 2});
+  const auto traced = [&](const OpFunction& f) {
+    Function([&](const Inputs& in) { return Inputs{f(in)}; }).call({x});
+  };
+  CHECK(error_of<InvalidArgument>([&] {
+          traced([](const Inputs& in) {
+            return ops::cond(
+                ops::any(in[0] > 0), [&] { return in[0]; }, [&] { return ops::sum(in[0]); });
+          });
+        }) ==
+        "cond: expected the same type from both branches as output 0, got float64 (2,) and float64 "
+        "().");
+  CHECK(error_of<InvalidArgument>([&] {
+          traced([](const Inputs& in) {
+            return ops::cond(
+                in[0] > 0, [&] { return in[0]; }, [&] { return in[0]; });
+          });
+        }).find("cond: expected a bool scalar as predicate") == 0);
+  CHECK(error_of<InvalidArgument>([&] {
+          ops::while_loop([](const Inputs&) { return Tensor(true); },
+                          [](const Inputs& vars) { return Inputs{ops::sum(vars[0])}; }, {x});
+        }) ==
+        "while_loop: expected a body that keeps types, but value 0 was float64 (2,) and became "
+        "float64 ().");
+  const Variable v(x);
+  CHECK(error_of<FailedPrecondition>([&] {
+          traced([&](const Inputs& in) {
+            return ops::cond(
+                ops::any(in[0] > 0),
+                [&] {
+                  v.assign(in[0]);
+                  return in[0];
+                },
+                [&] { return in[0]; });
+          });
+        }).find("Variable 'variable': it can't be assigned within 'cond'") == 0);
+}
+
+TEST_CASE("all_reduce with one replica") {
+  const Tensor x = random_tensor({3});
+  for (const char* reduce : {"sum", "mean", "min", "max"}) {
+    INFO(reduce);
+    check_same(ops::all_reduce(x, reduce), x);
+  }
+  check_gradients([](const Inputs& in) { return ops::all_reduce(in[0] * in[0], "mean"); }, {x});
+  CHECK(ops::all_reduce(std::vector<Tensor>{}).empty());
+  CHECK(error_of<InvalidArgument>([&] { ops::all_reduce(x, "median"); }) ==
+        "all_reduce: expected sum, mean, min or max, got 'median'.");
+}
+
+}  // namespace
+}  // namespace cornu::testing

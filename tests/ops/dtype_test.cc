@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weak scalars, promotion and operators.
+#include <doctest/doctest.h>
+
+#include "cornu/core/variable.h"
+#include "cornu/ops/ops.h"
+#include "tests/ops/op_harness.h"
+
+namespace cornu::testing {
+namespace {
+
+TEST_CASE("a C++ scalar takes the dtype of the tensor it meets") {
+  for (const DType dtype : {DType::Float16, DType::BFloat16, DType::Float32, DType::Float64}) {
+    const Tensor x = ops::ones({2}, dtype);
+    CHECK((x / 255.0f).dtype() == dtype);
+    CHECK((x * 2).dtype() == dtype);
+    CHECK((1 - x).dtype() == dtype);
+    CHECK(ops::where(x > 0, x, 0).dtype() == dtype);
+    CHECK(ops::clip(x, -1, 0.5).dtype() == dtype);
+  }
+  for (const DType dtype : {DType::UInt8, DType::Int8, DType::Int32, DType::Int64, DType::UInt32}) {
+    const Tensor x = ops::ones({2}, dtype);
+    CHECK((x + 1).dtype() == dtype);
+    CHECK(ops::mod(x, 2).dtype() == dtype);
+    CHECK((x * 0.5).dtype() == DType::Float32);
+    CHECK((x / 2).dtype() == DType::Float32);
+  }
+  const Tensor flags = ops::ones({2}, DType::Bool);
+  CHECK((flags + 1).dtype() == DType::Int32);
+  CHECK((flags * 0.5).dtype() == DType::Float32);
+  CHECK((flags + flags).dtype() == DType::Int32);
+  CHECK((Tensor(2) + Tensor(3)).dtype() == DType::Int32);
+  CHECK((Tensor(2) + Tensor(3.5)).item<double>() == 5.5);
+}
+
+TEST_CASE("a C++ double keeps its digits beside float64") {
+  const Tensor x = Tensor::from(std::vector<double>{1});
+  CHECK((x * 0.1).item<double>() == 0.1);
+  CHECK(ops::full({1}, 0.1, DType::Float64).item<double>() == 0.1);
+}
+
+TEST_CASE("an integer that doesn't fit is an error, not another number") {
+  const Tensor x = ops::ones({2}, DType::UInt8);
+  CHECK(error_of<InvalidArgument>([&] { return x + 300; }) ==
+        "add: the number 300 doesn't fit the tensor's dtype uint8. Cast the tensor first, for "
+        "example with ops::cast(x, DType::Int64).");
+  CHECK(error_of<InvalidArgument>([&] {
+          return x < -1;
+        }).find("less: the number -1 doesn't fit the tensor's dtype uint8") == 0);
+  CHECK((ops::cast(x, DType::Int32) + 300).dtype() == DType::Int32);
+}
+
+TEST_CASE("different dtypes promote") {
+  const Tensor i32 = ops::ones({2}, DType::Int32);
+  CHECK((i32 + ops::ones({2}, DType::UInt8)).dtype() == DType::Int32);
+  CHECK((i32 + ops::ones({2}, DType::Float16)).dtype() == DType::Float16);
+  CHECK((ops::ones({2}, DType::Float16) + ops::ones({2}, DType::BFloat16)).dtype() ==
+        DType::Float32);
+  CHECK(ops::concatenate({i32, ops::ones({2}, DType::Int64)}).dtype() == DType::Int64);
+  CHECK(ops::matmul(ops::ones({2, 2}), ops::ones({2, 2}, DType::Float64)).dtype() ==
+        DType::Float64);
+}
+
+TEST_CASE("real functions turn integers into float32") {
+  const Tensor x = Tensor::from(std::vector<int32_t>{0, 1, 4});
+  check_values(ops::sqrt(x), {3}, {0, 1, 2});
+  CHECK(ops::sqrt(x).dtype() == DType::Float32);
+  CHECK(ops::floor(x).dtype() == DType::Float32);
+  CHECK(ops::round(x).dtype() == DType::Int32);
+  CHECK(ops::abs(x).dtype() == DType::Int32);
+  CHECK(ops::sigmoid(x).dtype() == DType::Float32);
+  CHECK(ops::softmax(x).dtype() == DType::Float32);
+}
+
+TEST_CASE("operators on tensors, variables and scalars") {
+  const Tensor x = Tensor::from(std::vector<float>{1, 2});
+  const Variable v(Tensor::from(std::vector<float>{3, 5}));
+  check_values(x + v, {2}, {4, 7});
+  check_values(v * v, {2}, {9, 25});
+  check_values(v - 1, {2}, {2, 4});
+  check_values(10 / x, {2}, {10, 5});
+  check_values(-v, {2}, {-3, -5});
+  check_values(x < 2, {2}, {1, 0});
+  check_values(v >= 5, {2}, {0, 1});
+  check_values(2 > x, {2}, {1, 0});
+  check_values(x <= v, {2}, {1, 1});
+  Tensor total = 0.0f;
+  total += x;
+  total *= 2;
+  total -= v;
+  total /= 2;
+  check_values(total, {2}, {-0.5, -0.5});
+}
+
+TEST_CASE("16-bit floats: means are computed in float32") {
+  for (const DType dtype : {DType::Float16, DType::BFloat16}) {
+    const Tensor x = ops::full({1000, 2}, 300.0, dtype);
+    const Tensor mean = ops::mean(x, 0);
+    CHECK(mean.dtype() == dtype);
+    check_values(mean, {2}, {300, 300});
+    check_values(ops::var(x, 0), {2}, {0, 0});
+  }
+}
+
+}  // namespace
+}  // namespace cornu::testing

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users are told when an op can't do what they ask.
+#include <doctest/doctest.h>
+
+#include "cornu/graph/graph.h"
+#include "cornu/ops/ops.h"
+#include "cornu/ops/register.h"
+#include "tests/ops/op_harness.h"
+
+namespace cornu::testing {
+namespace {
+
+template <class F>
+std::string invalid(F f) {
+  return error_of<InvalidArgument>(f);
+}
+
+TEST_CASE("elementwise") {
+  CHECK(invalid([] {
+          ops::ones({2, 3}) + ops::ones({4});
+        }) ==
+        "add: expected shapes that can be broadcast together, got (2, 3) and (4,). Axes must be "
+        "equal or 1, counted from the last.");
+  CHECK(invalid([] {
+          ops::where(ops::ones({2}), ops::ones({3}), 0);
+        }).find("select: expected shapes that can be broadcast together, got (2,) and (3,)") == 0);
+}
+
+TEST_CASE("undefined tensors") {
+  CHECK(error_of<FailedPrecondition>([] { ops::exp(Tensor()); }) ==
+        "Tensor: expected a tensor, got an undefined one.");
+}
+
+TEST_CASE("matmul, conv and pool") {
+  CHECK(invalid([] {
+          ops::matmul(ops::ones({32, 784}), ops::ones({100, 10}));
+        }) ==
+        "matmul: expected inner axes of equal size, got (32, 784) and (100, 10): 784 isn't 100. Is "
+        "one of them to be transposed?");
+  CHECK(invalid([] {
+          ops::matmul(ops::ones({2, 3, 4}), ops::ones({3, 4, 5}));
+        }).find("matmul: expected shapes that can be broadcast together, got (2,) and (3,)") == 0);
+  CHECK(invalid([] {
+          ops::conv(ops::ones({28, 28}), ops::ones({3, 3, 1, 8}));
+        }) ==
+        "conv: expected an input (batch, spatial…, channels) and a kernel (spatial…, channels, "
+        "filters) of 1 to 3 spatial axes, got (28, 28) and (3, 3, 1, 8).");
+  CHECK(invalid([] {
+          ops::conv(ops::ones({1, 2, 2, 1}), ops::ones({3, 3, 1, 8}));
+        }) ==
+        "conv: expected an input at least as large as the kernel's window, got (1, 2, 2, 1) for "
+        "kernel (3, 3, 1, 8). Use padding \"same\" or a larger input.");
+  CHECK(invalid([] {
+          ops::conv(ops::ones({1, 5, 5, 3}), ops::ones({3, 3, 2, 8}));
+        }) ==
+        "conv: expected a kernel for 3 channels (or an equal part of them for each group), got "
+        "kernel (3, 3, 2, 8).");
+  CHECK(invalid([] {
+          ops::conv(ops::ones({1, 5, 5, 1}), ops::ones({3, 3, 1, 8}), {.strides = 0});
+        }) == "conv: expected strides of at least 1, got (0, 0).");
+  CHECK(invalid([] {
+          ops::conv(ops::ones({1, 5, 5, 1}), ops::ones({3, 3, 1, 8}), {.strides = {1, 1, 1}});
+        }) == "conv: expected strides of 2 numbers, one for each spatial axis, got (1, 1, 1).");
+  CHECK(invalid([] { Padding("smae"); }) ==
+        "Unknown padding 'smae'. Did you mean 'same'? Known: valid, same.");
+  CHECK(invalid([] {
+          ops::max_pool(ops::ones({1, 2, 2, 1}), 3);
+        }).find("max_pool: expected an input at least as large as the window, got (1, 2, 2, 1)") ==
+        0);
+  CHECK(invalid([] {
+          ops::average_pool(ops::ones({1, 4, 4, 1}), 2, {.padding = Padding({{2, 0}, {0, 0}})});
+        }).find("average_pool: expected a padding from 0 and smaller than the window (2, 2)") == 0);
+  CHECK(invalid([] {
+          ops::conv_transpose(ops::ones({1, 4, 4, 2}), ops::ones({3, 3, 2, 3}));
+        }).find("conv_transpose: expected an input (batch, spatial…, channels) and a kernel") == 0);
+}
+
+TEST_CASE("axes") {
+  CHECK(error_of<OutOfRange>([] {
+          ops::sum(ops::ones({2, 3}), 2);
+        }) == "sum: expected an axis in [-2, 2) for shape (2, 3), got 2.");
+  CHECK(invalid([] {
+          ops::max(ops::ones({2, 3}), {1, -1});
+        }) == "max: expected different axes, got axis 1 of shape (2, 3) twice.");
+  CHECK(error_of<OutOfRange>([] { ops::softmax(ops::ones({2}), 1); }).find("softmax: ") == 0);
+  CHECK(invalid([] {
+          ops::argmax(Tensor::empty({0, 3}, DType::Float32), 0);
+        }) == "argmax: expected elements along axis 0, got shape (0, 3).");
+}
+
+TEST_CASE("shapes") {
+  CHECK(invalid([] {
+          ops::reshape(ops::ones({28, 28}), {28, 27});
+        }) == "reshape: expected a shape of 784 elements, as (28, 28) has, got (28, 27).");
+  CHECK(invalid([] {
+          ops::reshape(ops::ones({4}), {-1, 3});
+        }) == "reshape: expected a shape of 4 elements, as (4,) has, got (None, 3).");
+  CHECK(invalid([] {
+          ops::reshape(ops::ones({4}), {-1, -1});
+        }).find("reshape: expected at most one unknown axis (-1), got (None, None)") == 0);
+  CHECK(invalid([] {
+          ops::concatenate({ops::ones({2, 3}), ops::ones({3, 3})}, 1);
+        }) == "concatenate: expected shapes that differ at axis 1 only, got (2, 3) and (3, 3).");
+  CHECK(invalid([] { ops::concatenate({}); }) ==
+        "concatenate: expected at least one tensor, got none.");
+  CHECK(invalid([] {
+          ops::split(ops::ones({5}), 2);
+        }).find("split: expected a number of equal parts of axis 0 of shape (5,), got 2.") == 0);
+  CHECK(invalid([] {
+          ops::broadcast_to(ops::ones({3}), {2, 4});
+        }).find("broadcast_to: expected a shape that (3,) can be broadcast to") == 0);
+  CHECK(invalid([] {
+          ops::squeeze(ops::ones({2, 1}), 0);
+        }) == "squeeze: expected axes of size 1, got axis 0 of shape (2, 1).");
+  CHECK(invalid([] { ops::slice(ops::ones({4}), {2}, {3}); }) ==
+        "slice: expected a part of shape (4,), got begin (2,), size (3,) and strides (1,).");
+  CHECK(invalid([] {
+          ops::transpose(ops::ones({2, 3}), {0});
+        }) == "transpose: expected a permutation of 2 axes for shape (2, 3), got (0,).");
+  CHECK(invalid([] {
+          ops::pad(ops::ones({2, 3}), {{1, 1}});
+        }) == "pad: expected 2 pairs for shape (2, 3), got 1.");
+}
+
+TEST_CASE("indices") {
+  const Tensor x = ops::ones({3, 2});
+  const std::string beyond = error_of<OutOfRange>([&] {
+    ops::take(x, Tensor::from(std::vector<int32_t>{0, 3}), 0);
+  });
+  CHECK(beyond.find("3") != std::string::npos);
+  CHECK(error_of<OutOfRange>([&] {
+          ops::take(x, Tensor::from(std::vector<int32_t>{-1}), 0);
+        }).find("-1") != std::string::npos);
+  CHECK(invalid([&] { ops::take(x, ops::ones({2}), 0); }) ==
+        "take: expected indices of an integer dtype, got float32 of shape (2,). Cast them first, "
+        "for example with ops::cast(x, DType::Int32).");
+}
+
+TEST_CASE("cross-entropies") {
+  CHECK(invalid([] {
+          ops::sparse_categorical_crossentropy(Tensor::from(std::vector<int32_t>{12}),
+                                               ops::ones({1, 10}), {.from_logits = true});
+        }).find("sparse_softmax_cross_entropy: label 12 is outside of [0, 10)") == 0);
+  CHECK(invalid([] {
+          ops::binary_crossentropy(ops::ones({4}), ops::ones({4, 1}));
+        }) ==
+        "binary_crossentropy: expected a target of the output's shape (4, 1), got (4,). Reshape "
+        "one, for example with ops::expand_dims(target, -1).");
+  CHECK(invalid([] {
+          ops::categorical_crossentropy(ops::ones({4}), ops::ones({4, 3}));
+        })
+            .find("categorical_crossentropy: expected a target of the output's shape (4, 3), got "
+                  "(4,). Use sparse_categorical_crossentropy") == 0);
+}
+
+TEST_CASE("graphs from text are checked as calls are") {
+  ops::ensure_registered();
+  auto read = [](const std::string& node) {
+    parse_graph("graph(%0: float32[2,3], %1: int32[2]) {\n  " + node + "\n  return %2\n}\n");
+  };
+  const char* wrong[] = {
+      "%2 = add(%0) : float32[2,3]",
+      "%2 = add(%0, %1) : float32[2,3]",
+      "%2 = exp(%1) : int32[2]",
+      "%2 = reduce_sum(%0) {axes=[2], keepdims=false} : float32[2]",
+      "%2 = reduce_sum(%0) {axes=[1,0], keepdims=false} : float32[]",
+      "%2 = transpose(%0) {permutation=[0,0]} : float32[2,2]",
+      "%2 = slice(%0) {begin=[0,0], size=[3,3], strides=[1,1]} : float32[3,3]",
+      "%2 = slice(%0) {begin=[2,0], size=[1,3], strides=[2,1]} : float32[1,3]",
+      "%2 = broadcast_to(%0) {shape=[4611686018427387904,2,3]} : float32[4611686018427387904,2,3]",
+      "%2 = gather(%0, %1) {axis=7} : float32[2]",
+      "%2 = softmax(%0) {axis=-1} : float32[2,3]",
+      "%2 = argmax(%0) {axis=2} : int32[2]",
+  };
+  for (const char* node : wrong) {
+    INFO(node);
+    bool refused = false;
+    try {
+      read(node);
+    } catch (const InvalidArgument&) {
+      refused = true;
+    }
+    CHECK(refused);
+  }
+  read("%2 = reduce_sum(%0) {axes=[1], keepdims=false} : float32[2]");
+}
+
+TEST_CASE("every op has what it needs") {
+  ops::ensure_registered();
+  const OpRegistry& registry = OpRegistry::global();
+  for (const std::string& name : registry.names()) {
+    INFO(name);
+    CHECK(static_cast<bool>(registry.at(name).infer));
+    CHECK_FALSE((registry.at(name).vjp && !registry.at(name).traits.differentiable));
+  }
+}
+
+}  // namespace
+}  // namespace cornu::testing

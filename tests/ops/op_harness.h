@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// How every op is tested: its value against a plain loop, eagerly and compiled, in float64 and
+// float32; its gradients in float64 against differences, to the second order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cornu/core/tensor.h"
+
+namespace cornu::testing {
+
+using OpFunction = std::function<Tensor(const std::vector<Tensor>&)>;
+
+// Numbers from [low, high), float64, the same for the same seed.
+Tensor random_tensor(const Shape& shape, double low = -2, double high = 2, uint64_t seed = 1);
+// The same numbers of another dtype's integers.
+Tensor random_ints(const Shape& shape, int64_t low, int64_t high, DType dtype = DType::Int32,
+                   uint64_t seed = 1);
+
+// The elements of a value of any dtype.
+std::vector<double> to_doubles(const Tensor& tensor);
+
+// All indices of a shape in row-major order.
+std::vector<std::vector<int64_t>> indices_of(const Shape& shape);
+// Where an index lies in row-major order; axes of size 1 are broadcast, missing leading ones too.
+size_t offset_of(const Shape& shape, const std::vector<int64_t>& index);
+
+// CHECKs that `actual` has this shape and these elements, within `tolerance` (relative above 1).
+// NaN equals NaN.
+void check_values(const Tensor& actual, const Shape& shape, const std::vector<double>& expected,
+                  double tolerance = 1e-12);
+void check_same(const Tensor& actual, const Tensor& expected, double tolerance = 0);
+
+struct GradientCheck {
+  bool second_order = true;
+  double tolerance = 1e-5;
+  double step = 1e-5;
+};
+
+// Compares gradients of f with respect to all its floating-point inputs (float64) with central
+// differences, and gradients of gradients likewise.
+void check_gradients(const OpFunction& f, const std::vector<Tensor>& inputs,
+                     const GradientCheck& options = {});
+
+// The outputs of f eagerly and compiled (with and without passes) are equal; returns the eager one.
+Tensor check_compiled(const OpFunction& f, const std::vector<Tensor>& inputs,
+                      double tolerance = 1e-5);
+
+struct OpCheck {
+  GradientCheck gradients = {};
+  bool differentiable = true;
+  double float32_tolerance = 1e-4;
+};
+
+// All of the above, for f on float64 inputs. `expected` are its elements by the plain loop.
+void check_op(const OpFunction& f, const std::vector<Tensor>& inputs, const Shape& shape,
+              const std::vector<double>& expected, const OpCheck& options = {});
+
+// The text of the error that f throws; fails the test when it throws none of this kind.
+template <class Kind, class F>
+std::string error_of(F f) {
+  try {
+    f();
+  } catch (const Kind& error) {
+    return error.what();
+  } catch (const Error& error) {
+    return std::string("another kind: ") + to_string(error.code()) + ": " + error.what();
+  }
+  return "no error";
+}
+
+}  // namespace cornu::testing

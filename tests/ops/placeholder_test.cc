@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops called on placeholders with unknown axes, as in functional models.
+#include <doctest/doctest.h>
+
+#include "cornu/graph/trace.h"
+#include "cornu/ops/ops.h"
+#include "tests/ops/op_harness.h"
+
+namespace cornu::testing {
+namespace {
+
+using Inputs = std::vector<Tensor>;
+
+// Stands for a functional model: remembers the ops, and infers their types.
+class Recorder : public Tracer, public std::enable_shared_from_this<Recorder> {
+ public:
+  Tensor input(const Shape& shape, DType dtype = DType::Float64) {
+    return Tensor::symbol(shared_from_this(), next_++, shape, dtype);
+  }
+  std::string describe(int64_t) const override { return "a placeholder"; }
+
+  std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
+                            const Attributes& attributes) override {
+    std::vector<TensorType> types;
+    for (const Tensor& input : inputs) types.push_back(type_of(input));
+    const auto outputs = infer_types(
+        types, [&](const Inputs& symbols) { return cornu::apply(op, symbols, attributes); });
+    Step step{&op, inputs, attributes, {}};
+    for (const TensorType& type : outputs) step.outputs.push_back(input(type.shape, type.dtype));
+    steps_.push_back(step);
+    return step.outputs;
+  }
+
+  // What `result` is when the placeholders have these values, in the order they were made.
+  Tensor value_of(const Tensor& result, const Inputs& placeholders, const Inputs& values) const {
+    std::vector<Tensor> by_symbol(static_cast<size_t>(next_));
+    auto value = [&](const Tensor& t) -> Tensor& {
+      return by_symbol[static_cast<size_t>(t.symbol_id())];
+    };
+    for (size_t i = 0; i < values.size(); ++i) value(placeholders[i]) = values[i];
+    for (const Step& step : steps_) {
+      Inputs operands;
+      for (const Tensor& t : step.inputs) operands.push_back(t.is_symbolic() ? value(t) : t);
+      const auto outputs = cornu::apply(*step.op, operands, step.attributes);
+      for (size_t i = 0; i < outputs.size(); ++i) value(step.outputs[i]) = outputs[i];
+    }
+    return value(result);
+  }
+
+ private:
+  struct Step {
+    const OpDef* op;
+    Inputs inputs;
+    Attributes attributes;
+    Inputs outputs;
+  };
+  int64_t next_ = 0;
+  std::vector<Step> steps_;
+};
+
+// Calls f on placeholders of these shapes, and compares what it gives with f of values, for two
+// sizes of the unknown axes.
+void check_placeholders(const OpFunction& f, const std::vector<Shape>& shapes,
+                        const Shape& expected) {
+  const auto recorder = std::make_shared<Recorder>();
+  Inputs placeholders;
+  for (const Shape& shape : shapes) placeholders.push_back(recorder->input(shape));
+  const Tensor result = f(placeholders);
+  CHECK(result.shape().to_string() == expected.to_string());
+  for (const int64_t size : {2, 5}) {
+    Inputs values;
+    for (Shape shape : shapes) {
+      for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+        if (shape[axis] == kUnknown) shape[axis] = size;
+      }
+      values.push_back(random_tensor(shape, -2, 2, 3 + values.size()));
+    }
+    check_same(recorder->value_of(result, placeholders, values), f(values), 1e-12);
+  }
+}
+
+constexpr int64_t kBatch = kUnknown;
+
+TEST_CASE("elementwise ops and scalars") {
+  check_placeholders([](const Inputs& in) { return in[0] + in[1] * 2 - 1; },
+                     {{kBatch, 3}, {kBatch, 3}}, {kBatch, 3});
+  check_placeholders([](const Inputs& in) { return ops::tanh(in[0]) / ops::ones({3}); },
+                     {{kBatch, 3}}, {kBatch, 3});
+  check_placeholders([](const Inputs& in) { return ops::where(in[0] > 0, in[0], 0); },
+                     {{kBatch, kUnknown}}, {kBatch, kUnknown});
+  check_placeholders([](const Inputs& in) { return ops::gelu(ops::clip(in[0], -1, 1)); },
+                     {{kBatch, 3}}, {kBatch, 3});
+}
+
+TEST_CASE("reductions, also over unknown axes") {
+  check_placeholders([](const Inputs& in) { return ops::sum(in[0], -1); }, {{kBatch, 3}}, {kBatch});
+  check_placeholders([](const Inputs& in) { return ops::mean(in[0]); }, {{kBatch, 3}}, {});
+  check_placeholders([](const Inputs& in) { return ops::mean(in[0], 1, true); },
+                     {{kBatch, kUnknown, 2}}, {kBatch, 1, 2});
+  check_placeholders([](const Inputs& in) { return ops::var(in[0], 0); }, {{kBatch, 3}}, {3});
+  check_placeholders([](const Inputs& in) { return ops::logsumexp(in[0], -1); },
+                     {{kBatch, kUnknown, 2}}, {kBatch, kUnknown});
+  check_placeholders([](const Inputs& in) { return ops::std(in[0], -1); }, {{kBatch, kUnknown, 2}},
+                     {kBatch, kUnknown});
+  check_placeholders([](const Inputs& in) { return ops::argmax(in[0], -1); }, {{kBatch, 3}},
+                     {kBatch});
+}
+
+TEST_CASE("matmul, conv, pool, concatenate") {
+  check_placeholders([](const Inputs& in) { return ops::matmul(in[0], in[1]); },
+                     {{kBatch, 3}, {3, 2}}, {kBatch, 2});
+  check_placeholders(
+      [](const Inputs& in) { return ops::matmul(in[0], in[0], {.transpose_x2 = true}); },
+      {{kBatch, kUnknown, 3}}, {kBatch, kUnknown, kUnknown});
+  check_placeholders([](const Inputs& in) { return ops::matmul(in[0], in[1]); }, {{kBatch, 3}, {3}},
+                     {kBatch});
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::max_pool(ops::conv(in[0], in[1], {.strides = 2, .padding = "same"}), 2);
+      },
+      {{kBatch, 8, 8, 1}, {3, 3, 1, 2}}, {kBatch, 2, 2, 2});
+  check_placeholders([](const Inputs& in) { return ops::conv(in[0], in[1], {.padding = "same"}); },
+                     {{kBatch, kUnknown, 2}, {3, 2, 2}}, {kBatch, kUnknown, 2});
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::concatenate({in[0], in[1]});
+      },
+      {{kBatch, 3}, {kBatch, 2}}, {kBatch, 5});
+}
+
+TEST_CASE("rearranging with one unknown axis") {
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::reshape(in[0], {-1, 6});
+      },
+      {{kBatch, 2, 3}}, {kBatch, 6});
+  check_placeholders([](const Inputs& in) { return ops::expand_dims(in[0], 1); }, {{kBatch, 3}},
+                     {kBatch, 1, 3});
+  check_placeholders([](const Inputs& in) { return ops::squeeze(in[0], -1); },
+                     {{kBatch, kUnknown, 1}}, {kBatch, kUnknown});
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::transpose(in[0], {0, 2, 1});
+      },
+      {{kBatch, 2, 3}}, {kBatch, 3, 2});
+  check_placeholders([](const Inputs& in) { return ops::slice_axis(in[0], -1, 1, -1); },
+                     {{kBatch, 4}}, {kBatch, 2});
+  check_placeholders([](const Inputs& in) { return ops::split(in[0], 2, -1)[1]; }, {{kBatch, 4}},
+                     {kBatch, 2});
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::stack({in[0], in[0]}, 1);
+      },
+      {{kBatch, 3}}, {kBatch, 2, 3});
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::pad(in[0], {{0, 0}, {1, 2}});
+      },
+      {{kBatch, 3}}, {kBatch, 6});
+  check_placeholders(
+      [](const Inputs& in) { return ops::zeros_like(in[0]) + ops::full_like(in[0], 3); },
+      {{kBatch, 3}}, {kBatch, 3});
+}
+
+TEST_CASE("layers' composites") {
+  check_placeholders([](const Inputs& in) { return ops::layer_normalization(in[0]); },
+                     {{kBatch, 4}}, {kBatch, 4});
+  check_placeholders([](const Inputs& in) { return ops::softmax(in[0]); }, {{kBatch, 4}},
+                     {kBatch, 4});
+  check_placeholders([](const Inputs& in) { return ops::normalize(in[0]); }, {{kBatch, 4}},
+                     {kBatch, 4});
+  check_placeholders(
+      [](const Inputs& in) { return ops::binary_crossentropy(ops::sigmoid(in[0]), in[0], true); },
+      {{kBatch, 1}}, {kBatch, 1});
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::categorical_crossentropy(ops::softmax(in[0]), in[1], {.from_logits = true});
+      },
+      {{kBatch, 4}, {kBatch, 4}}, {kBatch});
+}
+
+TEST_CASE("what can't be said of unknown axes is said so") {
+  const auto recorder = std::make_shared<Recorder>();
+  const Tensor x = recorder->input({kBatch, kUnknown, 3});
+  const char* mend = "within a layer (in its call method)";
+  auto text = [&](const std::function<void()>& f) { return error_of<InvalidArgument>(f); };
+  const std::function<void()> cases[] = {
+      [&] {
+        ops::reshape(x, {-1, -1});
+      },
+      [&] { ops::expand_dims(x, 0); },
+      [&] {
+        ops::tile(x, {1, 2, 1});
+      },
+      [&] { ops::repeat(x, 2, 0); },
+      [&] { ops::unstack(x, 1); },
+      [&] { ops::slice_axis(x, 1, -2); },
+      [&] { random::dropout(x, 0.5); },
+      [&] {
+        ops::conv_transpose(x, ops::ones({2, 2, 3}));
+      },
+      [&] {
+        ops::cond(
+            ops::any(x), [&] { return x; }, [&] { return x; });
+      },
+  };
+  for (const auto& f : cases) {
+    INFO(text(f));
+    CHECK(text(f).find(mend) != std::string::npos);
+  }
+  CHECK(text([&] {
+          ops::max_pool(x, 2, {.padding = "same"});
+        }).find("max_pool: padding \"same\" with stride 2 needs the size of spatial axis 0") == 0);
+}
+
+}  // namespace
+}  // namespace cornu::testing

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+
+#include "cornu/graph/passes/pass.h"
+#include "cornu/graph/trace.h"
+#include "cornu/model/layer.h"
+#include "cornu/ops/ops.h"
+#include "cornu/optimizers/optimizers.h"
+
+using namespace cornu;
+
+namespace {
+
+template <class Kind = InvalidArgument>
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Kind& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Variable make_variable(const std::string& name, const std::vector<float>& values) {
+  return Variable(Tensor::from(values), {.name = name});
+}
+
+std::vector<float> values_of(const Variable& variable) {
+  return variable.stored().to_vector<float>();
+}
+
+// The traced update of one variable of 1000 elements, after the passes.
+Graph update_graph(const Optimizer& optimizer) {
+  const Variable weight(ops::zeros({1000}), {.name = "w"});
+  const TracedGraph traced =
+      trace({{DType::Float32, {1000}}}, [&](const std::vector<Tensor>& gradients) {
+        optimizer.apply_gradients(gradients, {weight});
+        return std::vector<Tensor>{};
+      });
+  return passes::fuse_elementwise(passes::simplify(traced.graph));
+}
+
+// Nodes that work on the variable's elements rather than on scalars.
+int large_nodes(const Graph& graph) {
+  int count = 0;
+  for (const Node& node : graph.nodes) {
+    for (ValueId id : node.outputs) {
+      if (graph.type(id).shape.num_elements() == 1000) {
+        ++count;
+        break;
+      }
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("optimizers resolve by name in Keras's spellings") {
+  CHECK(Optimizer("rmsprop").impl().class_name() == "RMSprop");
+  CHECK(Optimizer("RMSprop").impl().class_name() == "RMSprop");
+  CHECK(Optimizer("adamw").impl().class_name() == "AdamW");
+  CHECK(Optimizer("sgd").impl().class_name() == "SGD");
+  CHECK(message_of([] { Optimizer("adaam"); }).find("Unknown optimizer 'adaam'. Did you mean ") ==
+        0);
+}
+
+TEST_CASE("optimizers name themselves after their class, and are unique") {
+  clear_session();
+  CHECK(optimizers::Adam().impl().name() == "adam");
+  CHECK(optimizers::Adam().impl().name() == "adam_1");
+  CHECK(optimizers::RMSprop().impl().name() == "rm_sprop");
+  CHECK(optimizers::SGD({.name = "mine"}).impl().name() == "mine");
+}
+
+TEST_CASE("the learning rate can be changed, but not a schedule's") {
+  const optimizers::SGD optimizer({.learning_rate = 0.5});
+  const Variable w = make_variable("w", {1.0f});
+  optimizer.apply_gradients({Tensor::from(std::vector<float>{1.0f})}, {w});
+  CHECK(values_of(w) == std::vector<float>{0.5f});
+  optimizer.set_learning_rate(0.25);
+  CHECK(optimizer.learning_rate().item<float>() == 0.25f);
+  optimizer.apply_gradients({Tensor::from(std::vector<float>{1.0f})}, {w});
+  CHECK(values_of(w) == std::vector<float>{0.25f});
+  CHECK(optimizer.iterations() == 2);
+
+  const optimizers::SGD scheduled({.learning_rate = optimizers::schedules::CosineDecay(
+                                       {.initial_learning_rate = 0.1, .decay_steps = 10})});
+  CHECK(scheduled.learning_rate().item<float>() == 0.1f);
+  CHECK(message_of<FailedPrecondition>([&] {
+          scheduled.set_learning_rate(1.0);
+        }).find("expected a learning rate that is a number, got CosineDecay") != std::string::npos);
+  CHECK(scheduled.variables().size() == 1);
+}
+
+TEST_CASE("variables without a gradient are left alone") {
+  const optimizers::Adam optimizer({.learning_rate = 0.1, .name = "adam"});
+  const Variable a = make_variable("a", {1.0f});
+  const Variable b = make_variable("b", {2.0f});
+  optimizer.apply_gradients({Tensor(), Tensor::from(std::vector<float>{1.0f})}, {a, b});
+  CHECK(values_of(a) == std::vector<float>{1.0f});
+  CHECK(values_of(b)[0] < 2.0f);
+  CHECK(message_of([&] {
+          optimizer.apply_gradients({Tensor(), Tensor()}, {a, b});
+        }) ==
+        "Adam 'adam': expected gradients, got none for any variable ('a', 'b'). Does the loss "
+        "depend on them?");
+}
+
+TEST_CASE("mistakes are errors that name the optimizer") {
+  const optimizers::SGD optimizer({.name = "sgd"});
+  const Variable a = make_variable("a", {1.0f});
+  const Tensor gradient = Tensor::from(std::vector<float>{1.0f});
+  CHECK(message_of([&] {
+          optimizer.apply_gradients({gradient, gradient}, {a});
+        }) == "SGD 'sgd': expected a gradient for each of 1 variables, got 2.");
+  CHECK(message_of([&] { optimizer.apply_gradients({gradient}, {make_variable("b", {1.0f})}); }) ==
+        "SGD 'sgd': expected one of the variables it was built for, got 'b'. Make a new optimizer "
+        "to train other variables.");
+  CHECK(message_of([] { optimizers::SGD({.momentum = 2, .name = "sgd"}); }) ==
+        "SGD 'sgd': expected momentum in [0, 1], got 2.");
+  CHECK(message_of([] { optimizers::Adam({.clipnorm = 1.0, .clipvalue = 1.0}); }) ==
+        "Adam: expected at most one of clipnorm, clipvalue and global_clipnorm, got more. Leave "
+        "all but one out.");
+  CHECK(message_of([] { optimizers::Adam({.gradient_accumulation_steps = 1}); }) ==
+        "Adam: expected gradient_accumulation_steps of at least 2, got 1. Leave it out to update "
+        "at every step.");
+  CHECK(message_of([] { optimizers::AdamW({.weight_decay = std::nullopt}); }) ==
+        "AdamW: expected a weight_decay, got None. Use Adam to train without.");
+  CHECK(message_of([] { optimizers::schedules::CosineDecay({.decay_steps = 0}); }) ==
+        "CosineDecay: expected decay_steps > 0, got 0.");
+  CHECK(message_of([] {
+          optimizers::schedules::PiecewiseConstantDecay({.boundaries = {1}, .values = {1.0}});
+        }) ==
+        "PiecewiseConstantDecay: expected one value more than boundaries, got 1 values and 1 "
+        "boundaries.");
+  CHECK(message_of<FailedPrecondition>([&] {
+          optimizer.impl().exclude_from_weight_decay({.var_names = {"bias"}});
+        }) == "SGD 'sgd': exclude_from_weight_decay must be called before the first step.");
+}
+
+TEST_CASE("constraints act after the update") {
+  const optimizers::SGD optimizer({.learning_rate = 1.0});
+  const Variable w = make_variable("w", {1.0f, 1.0f});
+  w.set_constraint([](const Tensor& value) { return ops::maximum(value, 0.0); });
+  optimizer.apply_gradients({Tensor::from(std::vector<float>{3.0f, 0.5f})}, {w});
+  CHECK(values_of(w) == std::vector<float>{0.0f, 0.5f});
+}
+
+TEST_CASE("losses are scaled as gradients are scaled back") {
+  const optimizers::SGD optimizer({.loss_scale_factor = 8.0});
+  CHECK(optimizer.impl().scale_loss(Tensor::scalar(2.0f)).item<float>() == 16.0f);
+  CHECK(optimizers::SGD().impl().scale_loss(Tensor::scalar(2.0f)).item<float>() == 2.0f);
+}
+
+TEST_CASE("slots have the dtype of their variable") {
+  const optimizers::Adam optimizer({.learning_rate = 0.5});
+  const Variable w(ops::cast(ops::ones({4}), DType::BFloat16), {.name = "w"});
+  optimizer.apply_gradients({ops::ones({4})}, {w});
+  CHECK(w.dtype() == DType::BFloat16);
+  CHECK(optimizer.variables()[2].dtype() == DType::BFloat16);
+  CHECK(ops::cast(w.value(), DType::Float32).data<float>()[0] == doctest::Approx(0.5f));
+}
+
+TEST_CASE("the traced update of a variable is one elementwise kernel") {
+  CHECK(large_nodes(update_graph(optimizers::SGD())) == 1);
+  CHECK(large_nodes(update_graph(optimizers::SGD({.momentum = 0.9, .nesterov = true}))) == 1);
+  CHECK(large_nodes(update_graph(optimizers::Adam())) == 1);
+  CHECK(large_nodes(update_graph(optimizers::Adam({.amsgrad = true}))) == 1);
+  CHECK(large_nodes(update_graph(optimizers::AdamW())) == 1);
+  CHECK(large_nodes(update_graph(optimizers::RMSprop({.momentum = 0.9, .centered = true}))) == 1);
+  CHECK(large_nodes(update_graph(optimizers::Lion())) == 1);
+  CHECK(large_nodes(update_graph(optimizers::Adam({.gradient_accumulation_steps = 2}))) == 1);
+}
+
+TEST_CASE("an optimizer of the user's own") {
+  class SignSGD : public OptimizerImpl {
+   public:
+    explicit SignSGD(double rate) : OptimizerImpl("test>SignSGD", rate, {}) {}
+
+   protected:
+    std::vector<std::vector<Slot>> slots() const override { return {}; }
+    void update_step(const Tensor& gradient, const Variable& variable, size_t,
+                     std::span<const Tensor> terms) override {
+      variable.assign(variable.value() - terms[0] * ops::sign(gradient));
+    }
+  };
+  clear_session();
+  const Optimizer optimizer(std::make_shared<SignSGD>(0.5));
+  const Variable w = make_variable("w", {1.0f});
+  optimizer.apply_gradients({Tensor::from(std::vector<float>{7.0f})}, {w});
+  CHECK(values_of(w) == std::vector<float>{0.5f});
+  CHECK(optimizer.impl().name() == "sign_sgd");
+  CHECK(serialize(optimizer).at("registered_name") == Json("test>SignSGD"));
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// HDF5 files as others may write them: in either format, with what Keras doesn't use.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "cornu/saving/atomic_file.h"
+#include "tests/saving/scratch.h"
+
+namespace cornu::test {
+
+class Foreign {
+ public:
+  // `latest`: in the newest format that the library knows instead of the earliest.
+  explicit Foreign(bool latest) {
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (latest) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    file_ = H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    H5Pclose(access);
+    links_ = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links_, 1);
+  }
+  ~Foreign() { close(); }
+  Foreign(const Foreign&) = delete;
+  Foreign& operator=(const Foreign&) = delete;
+
+  std::vector<std::byte> take_bytes() {
+    close();
+    return read_file(path_, SIZE_MAX);
+  }
+
+  void add_float(const std::string& path, float value) {
+    add(path, H5T_IEEE_F32LE, {}, H5P_DEFAULT, &value);
+  }
+  void add_compact(const std::string& path, const std::vector<float>& values) {
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_layout(creation, H5D_COMPACT);
+    add(path, H5T_IEEE_F32LE, {values.size()}, creation, values.data());
+    H5Pclose(creation);
+  }
+  void add_chunked(const std::string& path, bool compressed) {
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    const hsize_t chunk[] = {5, 5};
+    H5Pset_chunk(creation, 2, chunk);
+    if (compressed) H5Pset_deflate(creation, 6);
+    const std::vector<float> values(100, 1);
+    add(path, H5T_IEEE_F32LE, {10, 10}, creation, values.data());
+    H5Pclose(creation);
+  }
+  void add_external_data(const std::string& path, const std::string& file) {
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_external(creation, file.c_str(), 0, 40);
+    add(path, H5T_IEEE_F32LE, {10}, creation, nullptr);
+    H5Pclose(creation);
+  }
+  void add_unwritten(const std::string& path) {
+    add(path, H5T_IEEE_F32LE, {1'000'000}, H5P_DEFAULT, nullptr);
+  }
+  void add_big_endian(const std::string& path) {
+    const float values[] = {1, 2};
+    add(path, H5T_IEEE_F32BE, {2}, H5P_DEFAULT, values);
+  }
+  void add_null(const std::string& path) {
+    const hid_t space = H5Screate(H5S_NULL);
+    H5Dclose(
+        H5Dcreate2(file_, path.c_str(), H5T_IEEE_F32LE, space, links_, H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(space);
+  }
+  void add_soft_link(const std::string& path, const std::string& target) {
+    H5Lcreate_soft(target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT);
+  }
+  void add_external_link(const std::string& path, const std::string& file,
+                         const std::string& target) {
+    H5Lcreate_external(file.c_str(), target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT);
+  }
+  void add_fixed_string(const std::string& object, const std::string& name,
+                        const std::string& value) {
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, value.size() + 4);
+    std::string padded = value;
+    padded.resize(value.size() + 4);
+    add_attribute(object, name, type, padded.data());
+    H5Tclose(type);
+  }
+  void add_short(const std::string& object, const std::string& name, short value) {
+    add_attribute(object, name, H5T_NATIVE_SHORT, &value);
+  }
+
+ private:
+  void close() {
+    if (file_ < 0) return;
+    H5Pclose(links_);
+    H5Fclose(file_);
+    file_ = -1;
+  }
+  void add(const std::string& path, hid_t type, const std::vector<hsize_t>& dims, hid_t creation,
+           const void* floats) {
+    const hid_t space = dims.empty()
+                            ? H5Screate(H5S_SCALAR)
+                            : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr);
+    const hid_t dataset =
+        H5Dcreate2(file_, path.c_str(), type, space, links_, creation, H5P_DEFAULT);
+    if (floats) H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, floats);
+    H5Dclose(dataset);
+    H5Sclose(space);
+  }
+  void add_attribute(const std::string& object, const std::string& name, hid_t type,
+                     const void* value) {
+    const hid_t space = H5Screate(H5S_SCALAR);
+    const hid_t to = H5Oopen(file_, object.c_str(), H5P_DEFAULT);
+    const hid_t attribute = H5Acreate2(to, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(attribute, type, value);
+    H5Aclose(attribute);
+    H5Oclose(to);
+    H5Sclose(space);
+  }
+
+  Scratch scratch_;
+  std::string path_ = scratch_.path("foreign.h5");
+  hid_t file_ = -1;
+  hid_t links_ = -1;
+};
+
+}  // namespace cornu::test

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens the models in a folder with real Keras, and writes them back.
+
+For each NAME.keras there are NAME.values.h5, with inputs x/0, … and predictions y/0, …, and
+NAME.weights.h5. Keras must predict the same from either; back_NAME.keras and back_NAME.weights.h5
+are what it then saves.
+"""
+import os
+import pathlib
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+import h5py  # noqa: E402
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+
+TOLERANCE = 1e-5
+
+
+def read(group):
+    return [group[str(i)][()] for i in range(len(group))]
+
+
+def compare(model, x, expected, what):
+    found = model.predict(x if len(x) > 1 else x[0], verbose=0)
+    found = list(found.values()) if isinstance(found, dict) else found
+    found = found if isinstance(found, list) else [found]
+    assert len(found) == len(expected), (what, len(found), len(expected))
+    for a, b in zip(found, expected):
+        np.testing.assert_allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE, err_msg=what)
+
+
+def check(path):
+    name = path.stem
+    with h5py.File(path.with_name(name + ".values.h5")) as values:
+        x, expected = read(values["x"]), read(values["y"])
+        iterations = values["iterations"][()] if "iterations" in values else None
+    model = keras.saving.load_model(path)
+    compare(model, x, expected, f"{name}: the whole model")
+    if iterations is not None:
+        assert model.optimizer.iterations.numpy() == iterations, name
+        assert len(model.optimizer.variables) > 2, name
+    clone = keras.models.clone_model(model)
+    clone.load_weights(path.with_name(name + ".weights.h5"))
+    compare(clone, x, expected, f"{name}: the weights alone")
+    model.save(path.with_name("back_" + name + ".keras"))
+    model.save_weights(path.with_name("back_" + name + ".weights.h5"))
+
+
+def main():
+    models = sorted(pathlib.Path(sys.argv[1]).glob("*.keras"))
+    assert models, "no models"
+    for path in models:
+        check(path)
+        print("fine:", path.name)
+
+
+main()

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models that go to real Keras and come back. What Python does is in keras_models.py.
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <map>
+
+#include "cornu/saving/atomic_file.h"
+#include "cornu/saving/hdf5_file.h"
+#include "tests/saving/models.h"
+#include "tests/saving/scratch.h"
+
+namespace cornu {
+namespace {
+
+using test::numbers;
+using test::Scratch;
+
+struct Case {
+  Model model;
+  Tensors x;
+};
+
+Case trained_cnn() {
+  Sequential model = test::small_cnn();
+  const Tensor x = numbers({6, 8, 8}, 255);
+  model.compile({.optimizer = "adam",
+                 .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                 .metrics = {"accuracy"}});
+  model.fit(x, Tensor::from(std::vector<int32_t>{0, 1, 2, 0, 1, 2}),
+            {.batch_size = 3, .verbose = 0});
+  return {model, x};
+}
+
+Case ops_and_shared_layers() {
+  return {test::op_model(), {numbers({5, 3}), numbers({5, 3}, -0.5F)}};
+}
+
+Case nested() {
+  const Sequential inner(Input({.shape = {4}}),
+                         {layers::Dense({.units = 3, .activation = "relu"}),
+                          layers::BatchNormalization(), layers::Dropout({.rate = 0.5})},
+                         {.name = "inner"});
+  const Tensor a = Input({.shape = {4}, .name = "a"});
+  const Tensor b = Input({.shape = {4}, .name = "b"});
+  const LayerHandle shared(inner);
+  const Tensor sum = layers::Add()({shared(a), shared(b)});
+  const Tensor y = layers::Dense({.units = 2, .name = "y"})(sum);
+  Model model({a, b}, y);
+  const Tensors x = {numbers({5, 4}), numbers({5, 4}, 0.5F)};
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1, .momentum = 0.9}),
+                 .loss = "mse"});
+  model.fit(x, numbers({5, 2}), {.verbose = 0});
+  return {model, x};
+}
+
+void write_values(const std::string& path, Model& model, const Tensors& x) {
+  Hdf5Writer writer;
+  for (size_t i = 0; i < x.size(); ++i) writer.write(fmt::format("x/{}", i), x[i]);
+  const Tensors y = test::predictions(model, x);
+  for (size_t i = 0; i < y.size(); ++i) writer.write(fmt::format("y/{}", i), y[i]);
+  if (model.compiled()) {
+    writer.write("iterations", Tensor::scalar(model.optimizer().iterations()));
+  }
+  write_file_atomically(path, writer.take_bytes());
+}
+
+TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved again") {
+  const char* interpreter = std::getenv("CORNU_PYTHON");
+  REQUIRE_MESSAGE(interpreter, "CORNU_PYTHON must name a Python that has Keras");
+  const Scratch scratch;
+  std::map<std::string, Case> cases;
+  cases.emplace("cnn", trained_cnn());
+  cases.emplace("ops", ops_and_shared_layers());
+  cases.emplace("nested", nested());
+  for (auto& [name, item] : cases) {
+    item.model.save(scratch.path(name + ".keras"));
+    item.model.save_weights(scratch.path(name + ".weights.h5"));
+    write_values(scratch.path(name + ".values.h5"), item.model, item.x);
+  }
+  const std::string command =
+      fmt::format("'{}' '{}' '{}'", interpreter, CORNU_KERAS_MODELS_SCRIPT, scratch.path());
+  REQUIRE(std::system(command.c_str()) == 0);
+  for (auto& [name, item] : cases) {
+    CAPTURE(name);
+    const Tensors expected = test::predictions(item.model, item.x);
+    Model back = load_model(scratch.path("back_" + name + ".keras"));
+    CHECK(test::distance(test::predictions(back, item.x), expected) < 1e-5);
+    CHECK(back.compiled() == item.model.compiled());
+    if (back.compiled()) {
+      CHECK(back.optimizer().iterations() == item.model.optimizer().iterations());
+    }
+    Model clone = clone_model(item.model);
+    clone.load_weights(scratch.path("back_" + name + ".weights.h5"));
+    CHECK(test::distance(test::predictions(clone, item.x), expected) < 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace cornu

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// .keras files: round trips, files of real Keras, and what is wrong with bad ones.
+#include <doctest/doctest.h>
+
+#include "cornu/saving/archive.h"
+#include "cornu/saving/atomic_file.h"
+#include "cornu/train/model_config.h"
+#include "tests/saving/models.h"
+#include "tests/saving/scratch.h"
+
+namespace cornu {
+namespace {
+
+using test::contains;
+using test::distance;
+using test::message_of;
+using test::numbers;
+using test::predictions;
+using test::Scratch;
+
+std::string golden_file(const std::string& name) {
+  const char* folder = std::getenv("CORNU_TEST_DATA");
+  REQUIRE(folder != nullptr);
+  return std::string(folder) + "/files/" + name;
+}
+
+Json golden(const std::string& name) { return test::golden_cases("files/" + name)[0]; }
+
+Tensors tensors(const Json& list) {
+  std::vector<Tensor> result;
+  for (const Json& tensor : list.as_array()) result.push_back(test::golden_tensor(tensor));
+  return result;
+}
+
+TEST_CASE("files that Keras wrote") {
+  for (const std::string name :
+       {"sequential.keras", "functional.keras", "nested.keras", "bn_cnn.keras"}) {
+    CAPTURE(name);
+    const Json expected = golden(name);
+    Model model = load_model(golden_file(name));
+    const Tensors y = predictions(model, tensors(expected.at("inputs")));
+    CHECK(distance(y, tensors(expected.at("outputs"))) < 1e-5);
+    if (const Json* state = expected.find("optimizer_variables")) {
+      REQUIRE(model.compiled());
+      const auto variables = model.optimizer().variables();
+      REQUIRE(variables.size() == state->size());
+      for (size_t i = 0; i < variables.size(); ++i) {
+        CHECK(test::difference(variables[i].stored(), (*state)[i], {.relative = 1e-6}) == "");
+      }
+    }
+    CHECK_FALSE(load_model(golden_file(name), {.compile = false}).compiled());
+  }
+}
+
+TEST_CASE("weights that Keras wrote") {
+  for (const std::string name : {"dense.weights.h5", "dense_compiled.weights.h5"}) {
+    CAPTURE(name);
+    const Json expected = golden(name);
+    const auto model = sequential_from_config(
+        Json::parse(expected.at("json").as_string()).at("config"));
+    model->load_weights(golden_file(name));
+    CHECK(distance(predictions(*model, tensors(expected.at("inputs"))),
+                   tensors(expected.at("outputs"))) < 1e-5);
+  }
+}
+
+TEST_CASE("a config that went through Cornu is Keras's own, graph and all") {
+  for (const std::string name : {"functional.keras", "nested.keras", "sequential.keras"}) {
+    CAPTURE(name);
+    const Json wanted = Json::parse(golden(name).at("json").as_string());
+    const Json written = serialize_model(load_model(golden_file(name)));
+    for (const char* key : {"module", "class_name", "registered_name", "build_config"}) {
+      CHECK(written.at(key) == wanted.at(key));
+    }
+    const Json& layers = wanted.at("config").at("layers");
+    REQUIRE(written.at("config").at("layers").size() == layers.size());
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const Json& layer = written.at("config").at("layers")[i];
+      CHECK(layer.at("config").at("name") == layers[i].at("config").at("name"));
+      CHECK(layer.at("class_name") == layers[i].at("class_name"));
+      if (const Json* calls = layers[i].find("inbound_nodes")) {
+        for (size_t call = 0; call < calls->size(); ++call) {
+          CHECK(test::difference(layer.at("inbound_nodes")[call].at("args"),
+                                 (*calls)[call].at("args")) == "");
+        }
+      }
+    }
+    for (const char* key : {"input_layers", "output_layers"}) {
+      if (!wanted.at("config").contains(key)) continue;
+      CHECK(written.at("config").at(key) == wanted.at("config").at(key));
+    }
+  }
+}
+
+TEST_CASE("a Sequential model that its first batch built") {
+  const Scratch scratch;
+  Sequential model = test::small_cnn();
+  const Tensor x = numbers({6, 8, 8}, 255);
+  const Tensor y = Tensor::from(std::vector<int32_t>{0, 1, 2, 0, 1, 2});
+  model.compile({.optimizer = "adam",
+                 .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                 .metrics = {"accuracy"}});
+  model.fit(x, y, {.batch_size = 3, .epochs = 2, .verbose = 0});
+  model.save(scratch.path("a.keras"));
+  Model loaded = load_model(scratch.path("a.keras"));
+  CHECK(distance(predictions(model, x), predictions(loaded, x)) == 0);
+  CHECK(loaded.name() == model.name());
+  CHECK(loaded.optimizer().iterations() == 4);
+
+  SUBCASE("goes on training as if it hadn't been saved") {
+    const History a = model.fit(x, y, {.batch_size = 3, .verbose = 0, .shuffle = false});
+    const History b = loaded.fit(x, y, {.batch_size = 3, .verbose = 0, .shuffle = false});
+    CHECK(a.at("loss") == b.at("loss"));
+    CHECK(a.at("accuracy") == b.at("accuracy"));
+  }
+}
+
+TEST_CASE("functional models with ops, shared layers and several ends") {
+  const Scratch scratch;
+  Model model = test::op_model();
+  model.save(scratch.path("a.keras"));
+  Model loaded = load_model(scratch.path("a.keras"));
+  const Tensors x = {numbers({5, 3}), numbers({5, 3}, -0.5F)};
+  CHECK(distance(predictions(model, x), predictions(loaded, x)) == 0);
+  CHECK_FALSE(loaded.compiled());
+  loaded.save(scratch.path("b.keras"));
+  Model again = load_model(scratch.path("b.keras"));
+  CHECK(serialize_model(loaded) == serialize_model(again));
+}
+
+TEST_CASE("clones have weights of their own") {
+  Model model = test::op_model();
+  Model clone = clone_model(model);
+  const Tensors x = {numbers({5, 3}), numbers({5, 3}, -0.5F)};
+  CHECK(serialize_model(model).at("config") == serialize_model(clone).at("config"));
+  CHECK(distance(predictions(model, x), predictions(clone, x)) > 1e-3);
+  clone.set_weights(model.get_weights());
+  CHECK(distance(predictions(model, x), predictions(clone, x)) == 0);
+}
+
+// The file with one text in its config replaced by another.
+void change_config(const std::string& path, const std::string& from, const std::string& to) {
+  const ArchiveReader reader(path);
+  std::string config = reader.read_text("config.json", 1 << 20);
+  const size_t at = config.find(from);
+  REQUIRE(at != std::string::npos);
+  config.replace(at, from.size(), to);
+  const auto weights = reader.read("model.weights.h5", 1 << 24);
+  const ArchiveMember members[] = {
+      {"config.json", std::as_bytes(std::span(config.data(), config.size()))},
+      {"model.weights.h5", weights}};
+  write_archive(path, members);
+}
+
+TEST_CASE("bad files") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.keras");
+  CHECK(contains(message_of<NotFound>([&] { load_model(path); }), path));
+  CHECK(contains(message_of<InvalidArgument>([&] { load_model(scratch.path("a.h5")); }),
+                 "load_model expected a path that ends in '.keras'"));
+  Model model = test::op_model();
+  CHECK(contains(message_of<InvalidArgument>([&] { model.save(scratch.path("a.h5")); }),
+                 "'two_inputs': save expected a path that ends in '.keras'"));
+  model.save(path);
+  CHECK(contains(message_of<AlreadyExists>([&] { model.save(path, {.overwrite = false}); }),
+                 "exists already"));
+  const std::string whole = test::contents(path);
+
+  SUBCASE("cut off") {
+    for (const size_t size : {size_t{0}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
+      test::put(path, whole.substr(0, size));
+      CHECK(contains(message_of<DataLoss>([&] { load_model(path); }), path));
+    }
+  }
+  SUBCASE("an unknown class") {
+    change_config(path, "\"class_name\":\"Dense\"", "\"class_name\":\"Dens\"");
+    const std::string text = message_of<InvalidArgument>([&] { load_model(path); });
+    CHECK(contains(text, "Unknown layer 'Dens'. Did you mean 'Dense'?"));
+    CHECK(contains(text, "a.keras: config.json"));
+  }
+  SUBCASE("an unknown op") {
+    change_config(path, "\"class_name\":\"Relu\"", "\"class_name\":\"Relux\"");
+    CHECK(contains(message_of<Unimplemented>([&] { load_model(path); }),
+                   "The op 'Relux' isn't implemented for models in files. Did you mean"));
+  }
+  SUBCASE("other weights than the config's") {
+    change_config(path, "\"units\":2", "\"units\":3");
+    CHECK(contains(message_of<InvalidArgument>([&] { load_model(path); }),
+                   "weight 'kernel' expected shape (12, 3), got (12, 2)"));
+  }
+  SUBCASE("a key that is missing") {
+    change_config(path, "\"input_layers\"", "\"inputs\"");
+    CHECK(contains(message_of<DataLoss>([&] { load_model(path); }), "input_layers"));
+  }
+  SUBCASE("a call of what isn't there") {
+    change_config(path, "\"keras_history\":[\"left\",0,0]", "\"keras_history\":[\"gone\",0,0]");
+    CHECK(contains(message_of<InvalidArgument>([&] { load_model(path); }),
+                   "the inputs of its layer 'shared' aren't in the config"));
+  }
+}
+
+TEST_CASE("what can't be saved says so") {
+  const Scratch scratch;
+  const Tensor x = Input({.shape = {3}});
+  Model model(x, layers::Dense({.units = 1})(ops::logaddexp(x, 1.0)));
+  model.compile({.loss = [](const Tensor& y, const Tensor& p) { return ops::square(y - p); }});
+  CHECK_THROWS_AS(model.save(scratch.path("a.keras")), Error);
+  CHECK(scratch.names().empty());
+}
+
+}  // namespace
+}  // namespace cornu

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/saving/weight_paths.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/saving/models.h"
+
+namespace cornu {
+namespace {
+
+std::vector<std::string> paths_of(const Layer& model) {
+  std::vector<std::string> result;
+  for (const SavedLayer& saved : weight_paths(model)) result.push_back(saved.path);
+  return result;
+}
+
+using Paths = std::vector<std::string>;
+
+TEST_CASE("Sequential models: by class, numbered, without the input") {
+  const Sequential model(Input({.shape = {4}}),
+                         {layers::Dense({.units = 2, .name = "out"}), layers::BatchNormalization(),
+                          layers::Dense({.units = 2}), layers::Dropout({.rate = 0.5})});
+  CHECK(paths_of(model) == Paths{"", "layers/dense", "layers/batch_normalization",
+                                 "layers/dense_1", "layers/dropout"});
+}
+
+TEST_CASE("own weights: trainable ones first, whatever is frozen") {
+  layers::BatchNormalization norm;
+  norm.set_trainable(false);
+  const Sequential model(Input({.shape = {4}}), {norm});
+  std::vector<std::string> names;
+  for (const Variable& variable : weight_paths(model)[1].weights) names.push_back(variable.name());
+  CHECK(names == Paths{"gamma", "beta", "moving_mean", "moving_variance"});
+}
+
+TEST_CASE("functional models: with inputs, without ops, nested models below their class") {
+  const Tensor x = Input({.shape = {3}});
+  const Sequential inner({layers::Dense({.units = 3})}, {.name = "inner"});
+  const Tensor y = LayerHandle(inner)(x) * 2.0;
+  const Model model(x, layers::Dense({.units = 1})(y));
+  CHECK(paths_of(model) == Paths{"", "layers/input_layer", "layers/sequential",
+                                 "layers/sequential/layers/dense", "layers/dense"});
+}
+
+class Branches : public Model {
+ public:
+  Branches() : Model(ModelOptions{}) {}
+
+ private:
+  layers::Dense zed_ = track("zed", layers::Dense({.units = 1}));
+  layers::Dense early_ = track("early", layers::Dense({.units = 1}));
+  layers::Dense mid_ = track("mid", layers::Dense({.units = 1}));
+  layers::Dense private_ = track("_priv", layers::Dense({.units = 1}));
+  layers::Dense bag_ = track("bag/dense", layers::Dense({.units = 1}));
+  layers::Dense list_ = track("lists/dense", layers::Dense({.units = 1}));
+};
+
+TEST_CASE("subclassed models: attributes before 'layers' go by name, the others by the list") {
+  // What Keras 3.15.1 writes for the same attributes.
+  CHECK(paths_of(Branches()) == Paths{"", "bag/dense", "early", "layers/dense", "layers/dense_2",
+                                      "layers/dense_3", "layers/dense_5"});
+}
+
+class Block : public Layer {
+  layers::Dense zed_ = track("zed", layers::Dense({.units = 1}));
+  layers::Dense private_ = track("_a", layers::Dense({.units = 1}));
+  layers::Dense unnamed_ = track(layers::Dense({.units = 1}));
+};
+
+TEST_CASE("subclassed layers: all by attribute, private ones last") {
+  const Sequential model({make_layer<Block>()});
+  CHECK(paths_of(model) == Paths{"", "layers/block", "layers/block/dense", "layers/block/zed",
+                                 "layers/block/_a"});
+}
+
+}  // namespace
+}  // namespace cornu

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/saving/weights_file.h"
+
+#include <doctest/doctest.h>
+
+#include "cornu/saving/hdf5_file.h"
+#include "tests/saving/models.h"
+#include "tests/saving/scratch.h"
+
+namespace cornu {
+namespace {
+
+using test::contains;
+using test::message_of;
+using test::Scratch;
+
+Sequential dense_model(int64_t hidden = 5) {
+  return Sequential(Input({.shape = {4}}),
+                    {layers::Dense({.units = hidden, .activation = "relu", .name = "hidden"}),
+                     layers::BatchNormalization({.name = "norm"}),
+                     layers::Dense({.units = 3, .name = "out"})});
+}
+
+std::vector<std::vector<double>> values_of(const Layer& model) {
+  std::vector<std::vector<double>> result;
+  for (const Tensor& value : model.get_weights()) result.push_back(test::numbers_of(value));
+  return result;
+}
+
+TEST_CASE("weights come back as they were") {
+  const Scratch scratch;
+  Sequential model = dense_model();
+  Sequential other = dense_model();
+  const Tensor x = test::numbers({6, 4});
+  REQUIRE(test::distance(test::predictions(model, x), test::predictions(other, x)) > 1e-3);
+  model.save_weights(scratch.path("a.weights.h5"));
+  other.load_weights(scratch.path("a.weights.h5"));
+  CHECK(values_of(model) == values_of(other));
+  CHECK(test::distance(test::predictions(model, x), test::predictions(other, x)) == 0);
+}
+
+TEST_CASE("the optimizer's state comes back where it fits") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.weights.h5");
+  const Tensor x = test::numbers({8, 4});
+  const Tensor y = test::numbers({8, 3});
+  Sequential model = dense_model();
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  model.fit(x, y, {.batch_size = 4, .verbose = 0});
+  model.save_weights(path);
+
+  Sequential other = dense_model();
+  other.compile({.optimizer = "adam", .loss = "mse"});
+  other.optimizer().impl().build(other.trainable_variables());
+  other.load_weights(path);
+  CHECK(other.optimizer().iterations() == 2);
+  const auto before = model.optimizer().variables();
+  const auto after = other.optimizer().variables();
+  REQUIRE(before.size() == after.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    CHECK(test::numbers_of(before[i].stored()) == test::numbers_of(after[i].stored()));
+  }
+
+  SUBCASE("and is left alone where it doesn't") {
+    Sequential sgd = dense_model();
+    sgd.compile({.optimizer = "sgd", .loss = "mse"});
+    sgd.load_weights(path);
+    CHECK(sgd.optimizer().iterations() == 0);
+    CHECK(values_of(sgd) == values_of(model));
+  }
+}
+
+TEST_CASE("a file of another model changes nothing and says where it differs") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.weights.h5");
+  dense_model(7).save_weights(path);
+  Sequential model = dense_model();
+  const auto before = values_of(model);
+  const std::string text = message_of<InvalidArgument>([&] { model.load_weights(path); });
+  CHECK(contains(text, "Dense 'hidden': weight 'kernel' expected shape (4, 5), got (4, 7) at "
+                       "'layers/dense/vars/0'"));
+  CHECK(contains(text, path));
+  CHECK(values_of(model) == before);
+
+  Sequential longer = dense_model(7);
+  longer.add(layers::Dense({.units = 1, .name = "last"}));
+  CHECK(contains(message_of<InvalidArgument>([&] { longer.load_weights(path); }),
+                 "Dense 'last' expected 2 weights at 'layers/dense_2/vars', got 0"));
+}
+
+TEST_CASE("missing and damaged files") {
+  const Scratch scratch;
+  Sequential model = dense_model();
+  CHECK(contains(
+      message_of<NotFound>([&] { model.load_weights(scratch.path("none.weights.h5")); }),
+      "none.weights.h5"));
+  const std::string path = scratch.path("a.weights.h5");
+  model.save_weights(path);
+  const std::string whole = test::contents(path);
+  const auto before = values_of(model);
+  for (const size_t size : {size_t{0}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
+    CAPTURE(size);
+    test::put(path, whole.substr(0, size));
+    CHECK(contains(message_of<DataLoss>([&] { model.load_weights(path); }), path));
+  }
+  CHECK(values_of(model) == before);
+}
+
+TEST_CASE("names, overwriting, models without weights") {
+  const Scratch scratch;
+  Sequential model = dense_model();
+  CHECK(contains(message_of<InvalidArgument>([&] { model.save_weights(scratch.path("a.h5")); }),
+                 "expected a path that ends in '.weights.h5'"));
+  CHECK(contains(message_of<InvalidArgument>([&] { model.load_weights(scratch.path("a.h5")); }),
+                 "expected a path that ends in '.weights.h5' or '.keras'"));
+  const std::string path = scratch.path("a.weights.h5");
+  model.save_weights(path);
+  CHECK(contains(
+      message_of<AlreadyExists>([&] { model.save_weights(path, {.overwrite = false}); }),
+      "exists already"));
+  model.save_weights(path);
+
+  Sequential unbuilt({layers::Dense({.units = 2})});
+  CHECK(contains(
+      message_of<FailedPrecondition>([&] { unbuilt.save_weights(scratch.path("b.weights.h5")); }),
+      "give it an Input first"));
+  CHECK(scratch.names() == std::vector<std::string>{"a.weights.h5"});
+}
+
+TEST_CASE("groups are named as Keras names them") {
+  Sequential model = dense_model();
+  model.predict(test::numbers({1, 4}), {.verbose = 0});
+  const Hdf5Reader reader = Hdf5Reader::from_bytes(weights_to_bytes(model), "memory");
+  CHECK(reader.string_attribute("layers/dense_1/vars", "name") == "out");
+  CHECK(reader.string_attribute("vars", "name") == model.name());
+  CHECK(reader.describe("layers/batch_normalization/vars/3").shape == Shape{5});
+  CHECK_FALSE(reader.is_group("optimizer"));
+}
+
+}  // namespace
+}  // namespace cornu
