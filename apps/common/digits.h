@@ -20,7 +20,7 @@ struct DigitsOptions {
   std::string data_dir;
   std::string save;
   std::string resume_from;
-  uint64_t seed = 0;
+  int64_t seed = 0;
   bool synthetic = false;
   int verbose = 1;
 };
@@ -66,7 +66,7 @@ int train_digits(int argc, char** argv, const std::string& about, DigitsOptions 
   add_options(app, options);
   CLI11_PARSE(app, argc, argv);
   try {
-    cornu::set_random_seed(options.seed);
+    cornu::set_random_seed(static_cast<uint64_t>(options.seed));
     auto [train, test] = load_digits(options);
     cornu::Model model =
         options.resume_from.empty() ? make_model(options) : cornu::load_model(options.resume_from);

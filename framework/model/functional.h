@@ -49,6 +49,7 @@ class InputLayer : public Layer {
   const Shape& batch_shape() const { return batch_shape_; }
   DType dtype() const { return dtype_; }
   std::string class_name() const override { return "InputLayer"; }
+  Json module() const override { return "keras.layers"; }
   Json get_config() const override;
 
  private:
