@@ -124,9 +124,10 @@ void Layer::build_list(const std::vector<Shape>& input_shapes) {
 }
 
 Tensor Layer::call(const Tensor&, const CallArgs&) {
-  raise<Unimplemented>("{} '{}': it has no call(). Override `Tensor call(const Tensor& x, const "
-                       "CallArgs& args)`.",
-                       class_name(), name());
+  raise<Unimplemented>(
+      "{} '{}': it has no call(). Override `Tensor call(const Tensor& x, const "
+      "CallArgs& args)`.",
+      class_name(), name());
 }
 
 Tensors Layer::call_list(const Tensors& inputs, const CallArgs& args) {
@@ -145,8 +146,8 @@ Tensors Layer::operator()(const Tensors& inputs, const CallArgs& args) {
   try {
     check<InvalidArgument>(!inputs.empty(), "{} '{}': expected an input, got none.", class_name(),
                            name());
-    const bool symbolic =
-        std::any_of(inputs.begin(), inputs.end(), [](const Tensor& x) { return is_placeholder(x); });
+    const bool symbolic = std::any_of(inputs.begin(), inputs.end(),
+                                      [](const Tensor& x) { return is_placeholder(x); });
     return symbolic ? call_on_placeholders(inputs, args) : call_on_values(inputs, args);
   } catch (Error& error) {
     error.add_place(fmt::format("{} '{}'", class_name(), name()));
@@ -172,8 +173,7 @@ Tensors Layer::call_on_values(const Tensors& inputs, const CallArgs& args) {
   ensure_built(shapes);
   std::vector<Tensor> cast;
   for (const Tensor& input : inputs) {
-    const bool wrong =
-        autocast() && is_floating(input.dtype()) && input.dtype() != compute_dtype();
+    const bool wrong = autocast() && is_floating(input.dtype()) && input.dtype() != compute_dtype();
     cast.push_back(wrong ? ops::cast(input, compute_dtype()).with_mask(input.mask())
                          : input.strong());
   }
@@ -184,7 +184,12 @@ Tensors Layer::call_on_values(const Tensors& inputs, const CallArgs& args) {
   const Tensors typed = inputs.with(std::move(cast));
   Tensors outputs = call_list(typed, resolved);
   if (activity_regularizer_) {
-    for (const Tensor& output : outputs) add_loss((*activity_regularizer_)(output));
+    for (const Tensor& output : outputs) {
+      const Tensor loss = (*activity_regularizer_)(output);
+      // As strong for any batch size.
+      const int64_t rows = output.rank() > 0 ? output.shape()[0] : 1;
+      add_loss(rows > 1 ? ops::divide(loss, rows) : loss);
+    }
   }
   if (const Tensor mask = compute_mask(typed, resolved.mask); mask.defined()) {
     std::vector<Tensor> masked;
@@ -238,15 +243,14 @@ Variable Layer::add_weight(const WeightOptions& options) {
   Initializer initializer = options.initializer;
   if (!initializer) initializer = Initializer(is_floating(dtype) ? "glorot_uniform" : "zeros");
   const Tensor value = outside_of_traces([&] { return (*initializer)(options.shape, dtype); });
-  Variable variable(value, {.name = options.name,
-                            .trainable = options.trainable,
-                            .aggregation = options.aggregation});
+  Variable variable(
+      value,
+      {.name = options.name, .trainable = options.trainable, .aggregation = options.aggregation});
   const std::string& scope = NameScope::current();
   variable.set_path((scope.empty() ? name() : scope) + "/" + options.name);
   if (options.constraint) {
-    variable.set_constraint([constraint = options.constraint](const Tensor& weight) {
-      return (*constraint)(weight);
-    });
+    variable.set_constraint(
+        [constraint = options.constraint](const Tensor& weight) { return (*constraint)(weight); });
   }
   if (options.regularizer) regularizers_.push_back({variable, options.regularizer});
   own_weights_.push_back(variable);
@@ -312,9 +316,8 @@ std::vector<Tensor> Layer::losses() const {
 void Layer::collect(std::vector<Variable>& out, bool (*wanted)(const Layer&, const Variable&),
                     bool with_state) const {
   auto add = [&](const Variable& variable) {
-    const bool known = std::any_of(out.begin(), out.end(), [&](const Variable& other) {
-      return other.id() == variable.id();
-    });
+    const bool known = std::any_of(
+        out.begin(), out.end(), [&](const Variable& other) { return other.id() == variable.id(); });
     if (!known && wanted(*this, variable)) out.push_back(variable);
   };
   for (const bool trainable : {true, false}) {

@@ -132,8 +132,8 @@ class Layer : public std::enable_shared_from_this<Layer> {
   void set_weights(const std::vector<Tensor>& values);
   int64_t count_params() const;
 
-  // Losses added in the last call (add_loss, activity regularizers) and by weight regularizers,
-  // sub-layers' included.
+  // Losses added in the last call (add_loss, activity regularizers, divided by the batch size) and
+  // by weight regularizers, sub-layers' included.
   std::vector<Tensor> losses() const;
 
   // Builds for these input shapes if that wasn't done: what operator() does first.

@@ -23,8 +23,9 @@ class ActivityRegularizationLayer : public KerasLayer {
 
   // l1 and l2 stand for the regularizer.
   Json get_config() const override {
+    const Json base = Layer::get_config();
     Json config = Json::object();
-    for (const auto& [key, value] : Layer::get_config().as_object()) {
+    for (const auto& [key, value] : base.as_object()) {
       if (key != "activity_regularizer") config.set(key, value);
     }
     write_options(config, options_);

@@ -57,7 +57,7 @@ TEST_CASE("an input of the wrong rank") {
   CHECK(call_error(layers::RepeatVector({.n = 2, .name = "r"}), {{2, 3, 4}}) ==
         "InvalidArgument: RepeatVector 'r': expected 2-D input (batch, features), got (2, 3, 4).");
   CHECK(call_error(layers::Permute({.dims = {2, 1}, .name = "p"}), {{2, 3}}) ==
-        "InvalidArgument: Permute 'p': expected 3-D input for dims [2,1], got (2, 3).");
+        "InvalidArgument: Permute 'p': expected 3-D input for dims [2, 1], got (2, 3).");
 }
 
 TEST_CASE("another input than the layer was built with") {
@@ -154,7 +154,7 @@ TEST_CASE("arguments that were left out or make no sense") {
           layers::Permute({.dims = {0, 1}, .name = "p"});
         }) ==
         "InvalidArgument: Permute 'p': expected dims to be the numbers from 1 on in some order, "
-        "got [0,1].");
+        "got [0, 1].");
   CHECK(error_of([] { layers::UpSampling2D({.interpolation = "bilinear", .name = "u"}); }) ==
         "InvalidArgument: UpSampling2D 'u': expected interpolation \"nearest\", got \"bilinear\".");
   CHECK(error_of([] {
@@ -165,15 +165,15 @@ TEST_CASE("arguments that were left out or make no sense") {
 TEST_CASE("reshaping to another number of elements") {
   CHECK(call_error(layers::Reshape({.target_shape = {3, 4}, .name = "r"}), {{2, 10}}) ==
         "InvalidArgument: Reshape 'r': expected input of shape (batch, …) with as many elements an "
-        "example as target_shape [3,4], got (2, 10), which has 10.");
+        "example as target_shape [3, 4], got (2, 10), which has 10.");
   CHECK(call_error(layers::Reshape({.target_shape = {-1, 4}, .name = "r"}), {{2, 10}}) ==
         "InvalidArgument: Reshape 'r': expected input of shape (batch, …) with as many elements an "
-        "example as target_shape [-1,4], got (2, 10), which has 10.");
+        "example as target_shape [-1, 4], got (2, 10), which has 10.");
   CHECK(error_of([] {
           layers::Reshape({.target_shape = {-1, -1}, .name = "r"});
         }) ==
         "InvalidArgument: Reshape 'r': expected a target_shape of sizes >= 0 and at most one -1, "
-        "got [-1,-1].");
+        "got [-1, -1].");
   CHECK(call_error(layers::Cropping2D({.cropping = 2, .name = "c"}), {{1, 4, 5, 1}}) ==
         "InvalidArgument: Cropping2D 'c': expected more than the 4 elements to be cut off on axis "
         "1, got (1, 4, 5, 1).");
@@ -237,5 +237,5 @@ TEST_CASE("configs with features that aren't here") {
   CHECK(load(R"({"class_name": "BatchNormalization", "config": {"renorm": true}})") ==
         "Unimplemented: Config: 'renorm' isn't available here: expected false, got true.");
   CHECK(load(R"({"class_name": "Conv2D", "config": {"filters": 1, "kernel_size": [1, 2, 3]}})")
-            .find("expected 2 integers, got [1,2,3]") != std::string::npos);
+            .find("expected 2 integers, got [1, 2, 3]") != std::string::npos);
 }

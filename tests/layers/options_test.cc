@@ -42,20 +42,20 @@ TEST_CASE("sizes as one number or as one for each axis") {
   auto padding = [](const layers::ZeroPadding2DOptions& options) {
     return layers::ZeroPadding2D(options).get_config().at("padding").dump();
   };
-  CHECK(padding({.padding = 2}) == "[[2,2],[2,2]]");
-  CHECK(padding({.padding = {1, 2}}) == "[[1,1],[2,2]]");
-  CHECK(padding({.padding = {{0, 1}, {2, 3}}}) == "[[0,1],[2,3]]");
+  CHECK(padding({.padding = 2}) == "[[2, 2], [2, 2]]");
+  CHECK(padding({.padding = {1, 2}}) == "[[1, 1], [2, 2]]");
+  CHECK(padding({.padding = {{0, 1}, {2, 3}}}) == "[[0, 1], [2, 3]]");
 }
 
 TEST_CASE("positional spellings") {
-  CHECK(layers::Reshape({28, 28, 1}).get_config().at("target_shape").dump() == "[28,28,1]");
+  CHECK(layers::Reshape({28, 28, 1}).get_config().at("target_shape").dump() == "[28, 28, 1]");
   CHECK(layers::Reshape({10}).get_config().at("target_shape").dump() == "[10]");
-  CHECK(layers::Reshape({-1, 2}).get_config().at("target_shape").dump() == "[-1,2]");
+  CHECK(layers::Reshape({-1, 2}).get_config().at("target_shape").dump() == "[-1, 2]");
   CHECK(layers::Reshape({.target_shape = {-1, 2}}).get_config().at("target_shape").dump() ==
-        "[-1,2]");
+        "[-1, 2]");
   const Shape shape = {3, 4};
-  CHECK(layers::Reshape(shape).get_config().at("target_shape").dump() == "[3,4]");
-  CHECK(layers::Permute({2, 1}).get_config().at("dims").dump() == "[2,1]");
+  CHECK(layers::Reshape(shape).get_config().at("target_shape").dump() == "[3, 4]");
+  CHECK(layers::Permute({2, 1}).get_config().at("dims").dump() == "[2, 1]");
   CHECK(layers::RepeatVector(3).get_config().at("n").as_int() == 3);
   CHECK(layers::Activation("relu").get_config().at("activation").as_string() == "relu");
   CHECK(layers::Activation({.activation = "relu"}).get_config().at("activation").as_string() ==
@@ -104,9 +104,10 @@ TEST_CASE("regularizers, constraints and activity regularizers come back from co
 
 TEST_CASE("ActivityRegularization adds its loss") {
   const layers::ActivityRegularization layer({.l1 = 0.5, .l2 = 0.25});
-  layer(Tensor::from<float>({1, -2}, {1, 2}));
+  layer(Tensor::from<float>({1, -2, 3}, {3, 1}));
   REQUIRE(layer.losses().size() == 1);
-  CHECK(layer.losses()[0].item<float>() == doctest::Approx(0.5 * 3 + 0.25 * 5));
+  CHECK(layer.losses()[0].item<float>() ==
+        doctest::Approx((0.5 * (1 + 2 + 3) + 0.25 * (1 + 4 + 9)) / 3));
   CHECK(!layer.get_config().contains("activity_regularizer"));
 }
 

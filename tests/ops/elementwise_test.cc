@@ -119,7 +119,9 @@ TEST_CASE("binary elementwise ops: value with broadcasting, gradients") {
   const std::pair<Shape, Shape> shapes[] = {{{2, 3}, {2, 3}}, {{2, 3}, {3}},       {{2, 1}, {1, 3}},
                                             {{}, {2, 2}},     {{2, 1, 2}, {3, 1}}, {{0, 3}, {3}}};
   for (const BinaryCase& c : kBinaryCases) {
-    for (const auto& [first, second] : shapes) {
+    for (const auto& operands : shapes) {
+      const Shape& first = operands.first;
+      const Shape& second = operands.second;
       INFO(c.name << " of " << first.to_string() << " and " << second.to_string());
       const Tensor a = random_tensor(first, c.low, c.high, 5);
       const Tensor b = random_tensor(second, c.low, c.high, 6);

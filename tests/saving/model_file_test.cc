@@ -173,18 +173,18 @@ TEST_CASE("bad files") {
     }
   }
   SUBCASE("an unknown class") {
-    change_config(path, "\"class_name\":\"Dense\"", "\"class_name\":\"Dens\"");
+    change_config(path, "\"class_name\": \"Dense\"", "\"class_name\": \"Dens\"");
     const std::string text = message_of<InvalidArgument>([&] { load_model(path); });
     CHECK(contains(text, "Unknown layer 'Dens'. Did you mean 'Dense'?"));
     CHECK(contains(text, "a.keras: config.json"));
   }
   SUBCASE("an unknown op") {
-    change_config(path, "\"class_name\":\"Relu\"", "\"class_name\":\"Relux\"");
+    change_config(path, "\"class_name\": \"Relu\"", "\"class_name\": \"Relux\"");
     CHECK(contains(message_of<Unimplemented>([&] { load_model(path); }),
                    "The op 'Relux' isn't implemented for models in files. Did you mean"));
   }
   SUBCASE("other weights than the config's") {
-    change_config(path, "\"units\":2", "\"units\":3");
+    change_config(path, "\"units\": 2", "\"units\": 3");
     CHECK(contains(message_of<InvalidArgument>([&] { load_model(path); }),
                    "weight 'kernel' expected shape (12, 3), got (12, 2)"));
   }
@@ -193,7 +193,7 @@ TEST_CASE("bad files") {
     CHECK(contains(message_of<DataLoss>([&] { load_model(path); }), "input_layers"));
   }
   SUBCASE("a call of what isn't there") {
-    change_config(path, "\"keras_history\":[\"left\",0,0]", "\"keras_history\":[\"gone\",0,0]");
+    change_config(path, "\"keras_history\": [\"left\", 0, 0]", "\"keras_history\": [\"gone\", 0, 0]");
     CHECK(contains(message_of<InvalidArgument>([&] { load_model(path); }),
                    "the inputs of its layer 'shared' aren't in the config"));
   }

@@ -29,7 +29,8 @@ TEST_CASE("own weights: trainable ones first, whatever is frozen") {
   norm.set_trainable(false);
   const Sequential model(Input({.shape = {4}}), {norm});
   std::vector<std::string> names;
-  for (const Variable& variable : weight_paths(model)[1].weights) names.push_back(variable.name());
+  const std::vector<SavedLayer> saved = weight_paths(model);
+  for (const Variable& variable : saved[1].weights) names.push_back(variable.name());
   CHECK(names == Paths{"gamma", "beta", "moving_mean", "moving_variance"});
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 
 #include "cornu/core/error.h"
@@ -13,13 +14,15 @@
 namespace cornu::test {
 
 // All cases of one file, "progbar" for example.
-inline Json golden_cases(const std::string& group) {
+inline const Json& golden_cases(const std::string& group) {
+  static std::map<std::string, Json> loaded;  // kept: callers hold references
+  if (const auto it = loaded.find(group); it != loaded.end()) return it->second;
   const char* folder = std::getenv("CORNU_TEST_DATA");
   check<NotFound>(folder != nullptr, "Set CORNU_TEST_DATA to tests/golden/data.");
   std::ifstream file(std::string(folder) + "/" + group + ".json", std::ios::binary);
   check<NotFound>(file.good(), "no golden file {}/{}.json", folder, group);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return Json::parse(text).at("cases");
+  return loaded[group] = Json::parse(text).at("cases");
 }
 
 inline const Json& golden_case(const Json& cases, const std::string& name) {
