@@ -111,7 +111,7 @@ Registry<RegularizerFactory> make_registry() {
   registry.add("OrthogonalRegularizer", [](const Json& config) -> Regularizer {
     return OrthogonalRegularizer(read_options<OrthogonalRegularizerOptions>(config));
   });
-  registry.add_alias("l1l2", "L1L2");
+  registry.add_alias("l1_l2", "L1L2");
   return registry;
 }
 

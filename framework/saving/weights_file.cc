@@ -38,9 +38,8 @@ class Loading {
     const std::string group = find_group(saved.vars());
     const size_t stored = count(group);
     check<InvalidArgument>(
-        stored == saved.weights.size(),
-        "{}: {} '{}' expected {} weights at '{}', got {}. {}", file_, layer.class_name(),
-        layer.name(), saved.weights.size(), saved.vars(), stored,
+        stored == saved.weights.size(), "{}: {} '{}' expected {} weights at '{}', got {}. {}",
+        file_, layer.class_name(), layer.name(), saved.weights.size(), saved.vars(), stored,
         layer.built() || stored == 0 ? kMend : "The layer isn't built yet: call the model first.");
     for (size_t i = 0; i < saved.weights.size(); ++i) {
       const Variable& variable = saved.weights[i];
@@ -49,7 +48,8 @@ class Loading {
                              "{}: {} '{}': weight '{}' expected shape {}, got {} at '{}'. {}",
                              file_, layer.class_name(), layer.name(), variable.name(),
                              variable.shape(), found.shape, item(group, i), kMend);
-      values_.emplace_back(variable, reader_.read(item(group, i), variable.shape(), variable.dtype()));
+      values_.emplace_back(variable,
+                           reader_.read(item(group, i), variable.shape(), variable.dtype()));
     }
   }
 
@@ -64,8 +64,8 @@ class Loading {
       if (found.shape != variables[i].shape()) return OptimizerRestore::Misfit;
     }
     for (size_t i = 0; i < variables.size(); ++i) {
-      values_.emplace_back(variables[i], reader_.read(item(group, i), variables[i].shape(),
-                                                      variables[i].dtype()));
+      values_.emplace_back(
+          variables[i], reader_.read(item(group, i), variables[i].shape(), variables[i].dtype()));
     }
     return OptimizerRestore::Done;
   }

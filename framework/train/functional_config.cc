@@ -85,20 +85,19 @@ class GraphWriter {
  private:
   Json end(const Tensor& tensor) const {
     const auto node = keras_node(tensor);
-    return Json::array({node->layer()->name(),
-                        numbers_.at(node.get()) + first_call(*node->layer()), tensor.symbol_id()});
+    return Json::array({node->layer()->name(), numbers_.at(node.get()) + first_call(*node->layer()),
+                        tensor.symbol_id()});
   }
 
   Json reference(const Tensor& tensor) const {
     const auto node = keras_node(tensor);
     return Json::object(
         {{"class_name", kKerasTensor},
-         {"config",
-          Json::object({{"shape", tensor.shape()},
-                        {"dtype", to_string(tensor.dtype())},
-                        {"keras_history", Json::array({node->layer()->name(),
-                                                       numbers_.at(node.get()),
-                                                       tensor.symbol_id()})}})}});
+         {"config", Json::object({{"shape", tensor.shape()},
+                                  {"dtype", to_string(tensor.dtype())},
+                                  {"keras_history",
+                                   Json::array({node->layer()->name(), numbers_.at(node.get()),
+                                                tensor.symbol_id()})}})}});
   }
 
   Json::Array arguments(const KerasNode& node) const {
@@ -207,9 +206,11 @@ class GraphReader {
     for (const Json& call : entry.at("inbound_nodes").as_array()) part.calls.push_back(&call);
     if (entry.at("class_name").as_string() == "InputLayer") {
       part.layer = layer_from_json(entry);
-      const auto& input = dynamic_cast<const InputLayer&>(part.layer.get());
+      const auto* input = dynamic_cast<const InputLayer*>(part.layer.pointer().get());
+      check<InvalidArgument>(input != nullptr, "Functional: its layer '{}' isn't an InputLayer.",
+                             part.name);
       part.outputs.push_back(Input(
-          {.dtype = input.dtype(), .batch_shape = input.batch_shape(), .name = input.name()}));
+          {.dtype = input->dtype(), .batch_shape = input->batch_shape(), .name = input->name()}));
       part.calls.clear();
     } else if (!is_op(entry)) {
       part.layer = layer_from_json(entry);
@@ -263,9 +264,8 @@ class GraphReader {
                            history[0].as_string());
     const auto& outputs = parts_[it->second].outputs;
     const int64_t which = history[2].as_int();
-    const bool exists =
-        call >= 0 && call < static_cast<int64_t>(outputs.size()) && which >= 0 &&
-        which < static_cast<int64_t>(outputs[static_cast<size_t>(call)].size());
+    const bool exists = call >= 0 && call < static_cast<int64_t>(outputs.size()) && which >= 0 &&
+                        which < static_cast<int64_t>(outputs[static_cast<size_t>(call)].size());
     check<InvalidArgument>(exists, "Functional: its layer '{}' has no output {} of call {}.",
                            it->first, which, call);
     return outputs[static_cast<size_t>(call)][static_cast<size_t>(which)];
@@ -276,8 +276,8 @@ class GraphReader {
     const auto it = index_.find(history[0].as_string());
     const bool nested =
         it != index_.end() && parts_[it->second].layer && !parts_[it->second].calls.empty();
-    return output(history, history[1].as_int() -
-                               (nested ? first_call(parts_[it->second].layer.get()) : 0));
+    return output(history,
+                  history[1].as_int() - (nested ? first_call(parts_[it->second].layer.get()) : 0));
   }
 
   // What a call is given, in order.

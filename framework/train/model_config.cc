@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/train/model_config.h"
 
+#include <spdlog/spdlog.h>
+
 #include <utility>
 
 #include "cornu/model/functional.h"
@@ -115,13 +117,20 @@ Json serialize_part(const Layer& layer) {
 Json serialize_model(const Model& model) {
   const Json module = model.module();
   const bool sequential = model.class_name() == "Sequential" && !module.is_null();
-  Json json = Json::object(
-      {{"module", module},
-       {"class_name", model.class_name()},
-       {"config", model.get_config()},
-       {"registered_name", sequential ? Json(nullptr) : Json(model.class_name())}});
+  Json json =
+      Json::object({{"module", module},
+                    {"class_name", model.class_name()},
+                    {"config", model.get_config()},
+                    {"registered_name", sequential ? Json(nullptr) : Json(model.class_name())}});
   if (Json build = build_config(model); !build.is_null()) json.set("build_config", build);
-  json.set("compile_config", compile_config(model));
+  try {
+    json.set("compile_config", compile_config(model));
+  } catch (const InvalidArgument& error) {  // a function: no reason to lose the weights
+    spdlog::warn(
+        "{} '{}': saved without its compile arguments, to be given again after loading. {}",
+        model.class_name(), model.name(), error.what());
+    json.set("compile_config", Json::object());
+  }
   return json;
 }
 

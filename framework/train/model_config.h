@@ -11,7 +11,8 @@ namespace cornu {
 // "Sequential", "Functional" (also by its old name "Model") and "InputLayer".
 void register_models(Registry<LayerFactory>& registry);
 
-// A model's config.json: its serialized form with the compile arguments ({} when not compiled).
+// A model's config.json: its serialized form with the compile arguments ({} when not compiled, and
+// with a warning when one of them is a function, which has no form in files).
 Json serialize_model(const Model& model);
 // The compile arguments, as Keras's compile_config has them, and back.
 Json compile_config(const Model& model);

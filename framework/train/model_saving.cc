@@ -31,8 +31,8 @@ std::string who(const Model& model) {
   return fmt::format("{} '{}'", model.class_name(), model.name());
 }
 
-void check_target(const Model& model, const std::string& path, const char* what,
-                  const char* ending, const char* mend, const SaveOptions& options) {
+void check_target(const Model& model, const std::string& path, const char* what, const char* ending,
+                  const char* mend, const SaveOptions& options) {
   check<InvalidArgument>(path.ends_with(ending),
                          "{}: {} expected a path that ends in '{}', got '{}'. {}", who(model), what,
                          ending, path, mend);
@@ -60,9 +60,10 @@ OptimizerState optimizer_state(const Model& model) {
 
 void report(OptimizerRestore restored, const Model& model, const std::string& path) {
   if (restored != OptimizerRestore::Misfit) return;
-  spdlog::warn("{}: the optimizer's state in '{}' is another optimizer's, or of other variables; "
-               "training goes on with a fresh one.",
-               who(model), path);
+  spdlog::warn(
+      "{}: the optimizer's state in '{}' is another optimizer's, or of other variables; "
+      "training goes on with a fresh one.",
+      who(model), path);
 }
 
 std::span<const std::byte> bytes_of(const std::string& text) {
@@ -120,9 +121,9 @@ void Model::save(const std::string& path, const SaveOptions& options) {
   build_if_known(*this);
   require_built("save");
   const std::string metadata =
-      Json::object({{"keras_version", kKerasVersion},
-                    {"date_saved", fmt::format("{:%Y-%m-%d@%H:%M:%S}",
-                                               fmt::localtime(std::time(nullptr)))}})
+      Json::object(
+          {{"keras_version", kKerasVersion},
+           {"date_saved", fmt::format("{:%Y-%m-%d@%H:%M:%S}", fmt::localtime(std::time(nullptr)))}})
           .dump();
   const std::string config = serialize_model(*this).dump();
   const std::vector<std::byte> weights = weights_to_bytes(*this, optimizer_state(*this));
@@ -165,8 +166,8 @@ Model load_model(const std::string& path, const LoadOptions& options) {
                          path);
   const ArchiveReader archive(path);
   const Json config = read_config(archive, path);
-  Model model = from_file(path + ": " + kConfig,
-                          [&] { return model_from_json(config, options.compile); });
+  Model model =
+      from_file(path + ": " + kConfig, [&] { return model_from_json(config, options.compile); });
   if (!model.built()) return model;
   if (model.compiled()) model.optimizer().impl().build(model.trainable_variables());
   report(load_weights_from_bytes(archive.read(kWeights, kMostExpansion * file_size(path)),

@@ -85,7 +85,7 @@ Tensor for_products(const Shape& shape, DType dtype) {
   Tensor x = random_tensor(shape, dtype, 5);
   std::vector<double> values = values_of(x);
   for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = i % 97 == 0 ? 2 : is_floating(dtype) ? 1 + values[i] / 512 : 1;
+    values[i] = i % 97 == 0 && i < 1000 ? 2 : is_floating(dtype) ? 1 + values[i] / 512 : 1;
   }
   return tensor_of(values, shape, dtype);
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "cornu/layers/layers.h"
+#include "cornu/layers/register.h"
 #include "cornu/model/builtins.h"
 #include "cornu/model/regularizers.h"
 #include "cornu/ops/ops.h"
@@ -122,13 +123,15 @@ TEST_CASE("every registered layer is of the class that it is registered as") {
       "units": 2, "filters": 2, "kernel_size": 1, "rate": 0.5, "stddev": 0.5, "n": 2,
       "input_dim": 3, "output_dim": 2, "target_shape": [2], "dims": [1], "axes": 1,
       "activation": "relu"})");
-  const std::vector<std::string> names = layer_registry().names();
+  Registry<LayerFactory> registry("layer");
+  layers::register_all(registry);
+  const std::vector<std::string> names = registry.names();
   CHECK(names.size() >= 60);
   for (const std::string& name : names) {
     CAPTURE(name);
     Json own = config;
     if (name == "Rescaling") own.set("scale", 2);
-    const LayerHandle layer = layer_registry().at(name)(own);
+    const LayerHandle layer = registry.at(name)(own);
     CHECK(layer.get().class_name() == name);
     CHECK(layer.get().module() == Json("keras.layers"));
     CHECK(layer_from_json(serialize_layer(layer.get())).get_config() == layer.get_config());

@@ -96,7 +96,7 @@ def check(root: Path) -> Iterator[Finding]:
                 if wrong:
                     yield Finding(path, line, wrong)
             elif quote == '"' and (source not in FREE or
-                                   include.split("/")[0] in {*ALLOWED, ".."}):
+                                   include.split("/")[0] in ALLOWED):
                 yield Finding(path, line, f'includes "{include}": our headers are included as '
                                           '"cornu/...", others in angle brackets')
     yield from _heavy(root)

@@ -3,7 +3,7 @@
 
 For each NAME.keras there are NAME.values.h5, with inputs x/0, … and predictions y/0, …, and
 NAME.weights.h5. Keras must predict the same from either; back_NAME.keras and back_NAME.weights.h5
-are what it then saves.
+are what it then saves. branches.weights.h5 is of the subclassed model below.
 """
 import os
 import pathlib
@@ -49,12 +49,35 @@ def check(path):
     model.save_weights(path.with_name("back_" + name + ".weights.h5"))
 
 
+class Branches(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.zed = keras.layers.Dense(4)
+        self.early = keras.layers.Dense(4, activation="relu")
+        self.mid = keras.layers.BatchNormalization()
+        self._last = keras.layers.Dense(2)
+
+    def call(self, x, training=None):
+        return self._last(self.mid(self.early(self.zed(x)), training=training))
+
+
+def check_subclassed(folder):
+    with h5py.File(folder / "branches.values.h5") as values:
+        x, expected = read(values["x"]), read(values["y"])
+    model = Branches()
+    model(x[0])
+    model.load_weights(folder / "branches.weights.h5")
+    compare(model, x, expected, "a subclassed model")
+    model.save_weights(folder / "back_branches.weights.h5")
+
+
 def main():
     models = sorted(pathlib.Path(sys.argv[1]).glob("*.keras"))
     assert models, "no models"
     for path in models:
         check(path)
         print("fine:", path.name)
+    check_subclassed(pathlib.Path(sys.argv[1]))
 
 
 main()

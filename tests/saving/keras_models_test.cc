@@ -48,11 +48,25 @@ Case nested() {
   const Tensor y = layers::Dense({.units = 2, .name = "y"})(sum);
   Model model({a, b}, y);
   const Tensors x = {numbers({5, 4}), numbers({5, 4}, 0.5F)};
-  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1, .momentum = 0.9}),
-                 .loss = "mse"});
+  model.compile(
+      {.optimizer = optimizers::SGD({.learning_rate = 0.1, .momentum = 0.9}), .loss = "mse"});
   model.fit(x, numbers({5, 2}), {.verbose = 0});
   return {model, x};
 }
+
+class Branches : public Model {
+ public:
+  Branches() : Model(ModelOptions{}) {}
+  Tensor call(const Tensor& x, const CallArgs& args) override {
+    return last_(mid_(early_(zed_(x)), args));
+  }
+
+ private:
+  layers::Dense zed_ = track("zed", layers::Dense({.units = 4}));
+  layers::Dense early_ = track("early", layers::Dense({.units = 4, .activation = "relu"}));
+  layers::BatchNormalization mid_ = track("mid", layers::BatchNormalization());
+  layers::Dense last_ = track("_last", layers::Dense({.units = 2}));
+};
 
 void write_values(const std::string& path, Model& model, const Tensors& x) {
   Hdf5Writer writer;
@@ -78,6 +92,10 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
     item.model.save_weights(scratch.path(name + ".weights.h5"));
     write_values(scratch.path(name + ".values.h5"), item.model, item.x);
   }
+  const Tensor x = numbers({4, 3});
+  Branches branches;
+  write_values(scratch.path("branches.values.h5"), branches, x);
+  branches.save_weights(scratch.path("branches.weights.h5"));
   const std::string command =
       fmt::format("'{}' '{}' '{}'", interpreter, CORNU_KERAS_MODELS_SCRIPT, scratch.path());
   REQUIRE(std::system(command.c_str()) == 0);
@@ -94,6 +112,10 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
     clone.load_weights(scratch.path("back_" + name + ".weights.h5"));
     CHECK(test::distance(test::predictions(clone, item.x), expected) < 1e-5);
   }
+  Branches others;
+  REQUIRE(test::distance(test::predictions(others, x), test::predictions(branches, x)) > 1e-3);
+  others.load_weights(scratch.path("back_branches.weights.h5"));
+  CHECK(test::distance(test::predictions(others, x), test::predictions(branches, x)) < 1e-5);
 }
 
 }  // namespace

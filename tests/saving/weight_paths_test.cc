@@ -20,8 +20,8 @@ TEST_CASE("Sequential models: by class, numbered, without the input") {
   const Sequential model(Input({.shape = {4}}),
                          {layers::Dense({.units = 2, .name = "out"}), layers::BatchNormalization(),
                           layers::Dense({.units = 2}), layers::Dropout({.rate = 0.5})});
-  CHECK(paths_of(model) == Paths{"", "layers/dense", "layers/batch_normalization",
-                                 "layers/dense_1", "layers/dropout"});
+  CHECK(paths_of(model) == Paths{"", "layers/dense", "layers/batch_normalization", "layers/dense_1",
+                                 "layers/dropout"});
 }
 
 TEST_CASE("own weights: trainable ones first, whatever is frozen") {
@@ -70,8 +70,8 @@ class Block : public Layer {
 
 TEST_CASE("subclassed layers: all by attribute, private ones last") {
   const Sequential model({make_layer<Block>()});
-  CHECK(paths_of(model) == Paths{"", "layers/block", "layers/block/dense", "layers/block/zed",
-                                 "layers/block/_a"});
+  CHECK(paths_of(model) ==
+        Paths{"", "layers/block", "layers/block/dense", "layers/block/zed", "layers/block/_a"});
 }
 
 }  // namespace

@@ -15,10 +15,10 @@ using test::message_of;
 using test::Scratch;
 
 Sequential dense_model(int64_t hidden = 5) {
-  return Sequential(Input({.shape = {4}}),
-                    {layers::Dense({.units = hidden, .activation = "relu", .name = "hidden"}),
-                     layers::BatchNormalization({.name = "norm"}),
-                     layers::Dense({.units = 3, .name = "out"})});
+  return Sequential(
+      Input({.shape = {4}}),
+      {layers::Dense({.units = hidden, .activation = "relu", .name = "hidden"}),
+       layers::BatchNormalization({.name = "norm"}), layers::Dense({.units = 3, .name = "out"})});
 }
 
 std::vector<std::vector<double>> values_of(const Layer& model) {
@@ -77,8 +77,9 @@ TEST_CASE("a file of another model changes nothing and says where it differs") {
   Sequential model = dense_model();
   const auto before = values_of(model);
   const std::string text = message_of<InvalidArgument>([&] { model.load_weights(path); });
-  CHECK(contains(text, "Dense 'hidden': weight 'kernel' expected shape (4, 5), got (4, 7) at "
-                       "'layers/dense/vars/0'"));
+  CHECK(contains(text,
+                 "Dense 'hidden': weight 'kernel' expected shape (4, 5), got (4, 7) at "
+                 "'layers/dense/vars/0'"));
   CHECK(contains(text, path));
   CHECK(values_of(model) == before);
 
@@ -91,9 +92,8 @@ TEST_CASE("a file of another model changes nothing and says where it differs") {
 TEST_CASE("missing and damaged files") {
   const Scratch scratch;
   Sequential model = dense_model();
-  CHECK(contains(
-      message_of<NotFound>([&] { model.load_weights(scratch.path("none.weights.h5")); }),
-      "none.weights.h5"));
+  CHECK(contains(message_of<NotFound>([&] { model.load_weights(scratch.path("none.weights.h5")); }),
+                 "none.weights.h5"));
   const std::string path = scratch.path("a.weights.h5");
   model.save_weights(path);
   const std::string whole = test::contents(path);
@@ -115,9 +115,8 @@ TEST_CASE("names, overwriting, models without weights") {
                  "expected a path that ends in '.weights.h5' or '.keras'"));
   const std::string path = scratch.path("a.weights.h5");
   model.save_weights(path);
-  CHECK(contains(
-      message_of<AlreadyExists>([&] { model.save_weights(path, {.overwrite = false}); }),
-      "exists already"));
+  CHECK(contains(message_of<AlreadyExists>([&] { model.save_weights(path, {.overwrite = false}); }),
+                 "exists already"));
   model.save_weights(path);
 
   Sequential unbuilt({layers::Dense({.units = 2})});
