@@ -17,9 +17,9 @@ struct DigitsOptions {
   int64_t epochs = 3;
   int64_t batch_size = 64;
   double learning_rate = 1e-3;
-  std::string data_dir;
-  std::string save;
-  std::string resume_from;
+  std::string data_dir = {};
+  std::string save = {};
+  std::string resume_from = {};
   int64_t seed = 0;
   bool synthetic = false;
   int verbose = 1;

@@ -47,6 +47,7 @@ void set_from_config(const Json& json, std::vector<int64_t>& values) {
 }
 void set_from_config(const Json& json, std::vector<double>& values) {
   values.clear();
+  if (json.is_null()) return;
   if (json.is_number()) {
     values.push_back(json.as_double());
     return;

@@ -40,8 +40,10 @@ Tensor threshold(const Tensor& x, double threshold, double default_value);  // x
 // Over one axis.
 Tensor softmax(const Tensor& x, int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, int64_t axis = -1);
-Tensor sparsemax(const Tensor& x, int64_t axis = -1);  // Martins and Astudillo 2016
-Tensor glu(const Tensor& x, int64_t axis = -1);        // first half * sigmoid(second half)
+// The projection onto the simplex (Martins and Astudillo 2016). Keras up to 3.15 gives another
+// result where several elements are positive.
+Tensor sparsemax(const Tensor& x, int64_t axis = -1);
+Tensor glu(const Tensor& x, int64_t axis = -1);  // first half * sigmoid(second half)
 
 // ---- cross-entropies ----
 

@@ -1,5 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registration of all op definitions.
+// Registration of all op definitions: the vocabulary of graphs, which every backend serves.
+//
+// Axes in attributes count from the front; lists of them are sorted. Layout is channels-last. Of
+// several inputs each op takes one dtype, unless it says otherwise. Name(inputs) {attributes}:
+//
+// Elementwise: negate abs sign exp expm1 log log1p sqrt rsqrt square reciprocal sin cos tan asin
+// acos
+//     atan sinh cosh tanh erf erf_inv floor ceil round relu sigmoid identity stop_gradient(x);
+//   is_nan is_inf is_finite logical_not(x) -> bool; cast(x) {dtype};
+//   add subtract multiply divide maximum minimum power floor_divide mod atan2(a, b), broadcast;
+//   equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor(a, b)
+//     -> bool; select(condition: bool, a, b).
+//   maximum, minimum, relu and sign hand NaN on; an integer divided by 0 is 0; mod has b's sign.
+// Reductions: reduce_sum reduce_prod reduce_max reduce_min(x) {axes, keepdims};
+//   argmax argmin(x) {axis} -> int32, the first one, NaN being the largest;
+//   cumsum(x) {axis, exclusive, reverse}; argsort(x) {axis, descending} -> int32, stable.
+// Linear: matmul(a, b) {transpose_a, transpose_b}, leading axes broadcast;
+//   conv(x, filter) {strides, padding: (low, high) by axis, dilation, groups};
+//   conv_input_grad(dy, filter) {…, input_shape}; conv_filter_grad(x, dy) {…, filter_shape};
+//   max_pool(x) {window, strides, padding}; max_pool_grad(x, y, dy): dy at each first maximum;
+//   max_pool_select(x, y, g): g from there; avg_pool(x), padding not counted;
+//   avg_pool_grad(dy) {…, input_shape}.
+// Softmax: softmax log_softmax(x) {axis};
+//   softmax_cross_entropy(logits, targets) -> loss, probabilities;
+//   sparse_softmax_cross_entropy(logits, labels: integers) {ignore_class: INT64_MIN for none} ->
+//   both.
+// Rearranging: reshape(x) {shape: one may be -1}; transpose(x) {permutation};
+//   concatenate(x…) {axis}; slice(x) {begin, size: -1 is up to the end, strides};
+//   pad(x, value) {low, high, interior}; reverse(x) {axes}; broadcast_to(x) {shape};
+//   iota() {shape, axis, dtype}; constant() {value}.
+// Indices (any integer dtype): gather(x, indices) {axis}; scatter_add(indices, updates) {shape,
+//   axis}, its transpose; take_along_axis(x, indices) {axis}; put_along_axis_add(indices, updates)
+//   {shape, axis}; one_hot(indices) {depth, dtype}, zeros for those outside.
+// Random, from a key uint32[2]: random_bits(key) {shape} -> uint32; random_uniform
+// random_normal(key)
+//   {shape, dtype}; random_permutation(key) {count} -> int32.
+// Control: cond(predicate: bool, operands…) {then, else}; while(operands…) {condition, body}:
+// graphs
+//   that take all operands; a body returns as many.
+// Collective: all_reduce(x…) {reduce: "sum", "mean", "min" or "max"}.
 #pragma once
 
 #include "cornu/graph/op.h"

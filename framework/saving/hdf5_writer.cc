@@ -209,7 +209,10 @@ Hdf5Writer::Hdf5Writer() : state_(std::make_unique<State>()) {
                      H5Pset_libver_bounds(access.get(), H5F_LIBVER_EARLIEST, H5F_LIBVER_V18) >= 0 &&
                      H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG) >= 0,
                  "");
-  state_->file = Id(H5Fcreate("memory", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+  // libhdf5 takes files in memory for the same one when they have the same name.
+  static uint64_t made = 0;  // guarded by the session
+  const std::string name = fmt::format("memory {}", made++);
+  state_->file = Id(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   State::require(state_->file.ok(), "");
 }
 

@@ -227,7 +227,7 @@ void OptimizerImpl::accumulate(const Pairs& pairs) {
   for (const auto& [gradient, index] : pairs) {
     const Tensor sum = gradient + accumulators_[index].value();
     means.emplace_back(sum / static_cast<double>(steps), index);
-    accumulators_[index].assign(ops::where(is_update, ops::zeros_like(sum), sum));
+    accumulators_[index].assign(ops::where(is_update, 0.0, sum));
   }
   assign_where(is_update, [&] { step(means); });
 }

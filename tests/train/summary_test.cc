@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include "cornu/model/builtins.h"
 #include "cornu/ops/ops.h"
+#include "cornu/train/model_config.h"
 #include "cornu/train/text_table.h"
 #include "golden_cases.h"
 
@@ -324,6 +326,25 @@ TEST_CASE("print_fn gets the whole text at once") {
   CHECK(parts[0].find("Model: \"m\"\n┏━") == 0);
   CHECK(parts[0].find("│ a (Scale)") != std::string::npos);
   CHECK(parts[0].find(" Non-trainable params: 0 (0.00 B)\n") != std::string::npos);
+}
+
+TEST_CASE("models that Keras serialized have Keras's summaries") {
+  int models = 0;
+  for (const Json& item : test::golden_cases("models").as_array()) {
+    const std::string& name = item.at("name").as_string();
+    CAPTURE(name);
+    if (name == "summary_multiple_outputs") continue;  // a GRU's, above
+    const LayerHandle handle = layer_from_json(Json::parse(item.at("json").as_string()));
+    Model& model = dynamic_cast<Model&>(handle.get());
+    check_texts(summarize(model), item.at("summary_before_compile"));
+    ++models;
+    const Json* trained = item.find("summary");
+    if (!trained) continue;
+    model.compile(compile_options_from_json(item.at("compile_config")));
+    model.optimizer().impl().build(model.trainable_weights());
+    check_texts(summarize(model), *trained);
+  }
+  CHECK(models >= 23);
 }
 
 TEST_CASE("cells break at spaces and end long words with an ellipsis") {

@@ -16,7 +16,7 @@ namespace cornu::test {
 // A model with two weights, which "trains" by having them set.
 class Toy : public Model {
  public:
-  Toy() : weights_(track("weights", Variable(Tensor::from<float>({0, 0})))) {}
+  Toy() : weights_(track("weights", Variable(Tensor::from<float>({0, 0})))) { set_built(); }
   Tensor call(const Tensor& x, const CallArgs&) override { return x * weights_; }
   void set(float value) { weights_.assign(Tensor::from<float>({value, -value})); }
   float get() const { return weights_.value().data<float>()[0]; }

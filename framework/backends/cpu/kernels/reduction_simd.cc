@@ -58,29 +58,30 @@ struct Reducer {
     return hn::IfThenElse(hn::FirstN(d, count), loaded, hn::Set(d, identity()));
   }
 
-  // The lanes, halves joined with halves.
   static HWY_INLINE T lanes(V v) {
     const D d;
     if constexpr (kReduction == Reduction::Sum) return hn::GetLane(hn::SumOfLanes(d, v));
+    if constexpr (kReduction == Reduction::Product) return product_of_lanes(v);
+    if constexpr (!std::is_integral_v<T>) {
+      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(v)))) return std::numeric_limits<T>::quiet_NaN();
+    }
+    if constexpr (kReduction == Reduction::Maximum) return hn::GetLane(hn::MaxOfLanes(d, v));
+    return hn::GetLane(hn::MinOfLanes(d, v));
+  }
+  // Halves times halves.
+  static HWY_INLINE T product_of_lanes(V v) {
+    const D d;
+    using Factor = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                               std::type_identity<T>>::type;
     HWY_ALIGN T values[hn::MaxLanes(D())];
     hn::Store(v, d, values);
     for (size_t half = hn::Lanes(d) / 2; half > 0; half /= 2) {
-      for (size_t i = 0; i < half; ++i) values[i] = join_scalars(values[i], values[i + half]);
-    }
-    return values[0];
-  }
-  static HWY_INLINE T join_scalars(T a, T b) {
-    if constexpr (kReduction == Reduction::Product) {
-      if constexpr (std::is_integral_v<T>) {
-        return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) *
-                              static_cast<std::make_unsigned_t<T>>(b));
-      } else {
-        return a * b;
+      for (size_t i = 0; i < half; ++i) {
+        values[i] =
+            static_cast<T>(static_cast<Factor>(values[i]) * static_cast<Factor>(values[i + half]));
       }
     }
-    if (a != a) return a;
-    if (b != b) return b;
-    return kReduction == Reduction::Maximum ? std::max(a, b) : std::min(a, b);
+    return values[0];
   }
 
   static HWY_INLINE T row(const T* in, size_t count) {
