@@ -51,8 +51,9 @@ inline auto load_digits(const DigitsOptions& options) {
       return cornu::datasets::mnist::load_data({.path = options.data_dir});
     } catch (const cornu::NotFound&) {
       if (!options.data_dir.empty()) throw;
-      fmt::print("MNIST was not found and could not be downloaded: training on synthetic digits "
-                 "drawn by this program instead.\n");
+      fmt::print(
+          "MNIST was not found and could not be downloaded: training on synthetic digits "
+          "drawn by this program instead.\n");
     }
   }
   return cornu::datasets::synthetic_digits({.seed = options.seed});
@@ -70,9 +71,9 @@ int train_digits(int argc, char** argv, const std::string& about, DigitsOptions 
     auto [train, test] = load_digits(options);
     cornu::Model model =
         options.resume_from.empty() ? make_model(options) : cornu::load_model(options.resume_from);
-    model.fit(train.x, train.y,
-              {.batch_size = options.batch_size, .epochs = options.epochs,
-               .verbose = options.verbose});
+    model.fit(
+        train.x, train.y,
+        {.batch_size = options.batch_size, .epochs = options.epochs, .verbose = options.verbose});
     const cornu::Logs results = model.evaluate(test.x, test.y, {.batch_size = 256, .verbose = 0});
     fmt::print("test loss {:.4f}, test accuracy {:.4f}\n", results.at("loss"),
                results.at("accuracy"));

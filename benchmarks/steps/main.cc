@@ -22,18 +22,18 @@ struct Work {
 
 Work make_work(const std::string& name) {
   if (name == "mlp") {
-    return {Sequential(Input({.shape = {784}}),
-                       {layers::Dense({.units = 512, .activation = "relu"}),
-                        layers::Dense({.units = 10})}),
-            {784},
-            optimizers::Adam({.learning_rate = 1e-3})};
+    return {
+        Sequential(Input({.shape = {784}}), {layers::Dense({.units = 512, .activation = "relu"}),
+                                             layers::Dense({.units = 10})}),
+        {784},
+        optimizers::Adam({.learning_rate = 1e-3})};
   }
   if (name == "cnn") {
-    return {Sequential(Input({.shape = {28, 28, 1}}),
-                       {layers::Conv2D({.filters = 32, .kernel_size = 3, .activation = "relu"}),
-                        layers::MaxPooling2D(), layers::Flatten(),
-                        layers::Dense({.units = 64, .activation = "relu"}),
-                        layers::Dense({.units = 10})}),
+    return {Sequential(
+                Input({.shape = {28, 28, 1}}),
+                {layers::Conv2D({.filters = 32, .kernel_size = 3, .activation = "relu"}),
+                 layers::MaxPooling2D(), layers::Flatten(),
+                 layers::Dense({.units = 64, .activation = "relu"}), layers::Dense({.units = 10})}),
             {28, 28, 1},
             optimizers::SGD({.learning_rate = 1e-3})};
   }
@@ -43,9 +43,9 @@ Work make_work(const std::string& name) {
         {.filters = filters, .kernel_size = 3, .padding = padding, .activation = "relu"});
   };
   return {Sequential(Input({.shape = {32, 32, 3}}),
-                     {conv(32, "same"), conv(32, "valid"), layers::MaxPooling2D(),
-                      conv(64, "same"), conv(64, "valid"), layers::MaxPooling2D(),
-                      layers::Flatten(), layers::Dense({.units = 512, .activation = "relu"}),
+                     {conv(32, "same"), conv(32, "valid"), layers::MaxPooling2D(), conv(64, "same"),
+                      conv(64, "valid"), layers::MaxPooling2D(), layers::Flatten(),
+                      layers::Dense({.units = 512, .activation = "relu"}),
                       layers::Dropout({.rate = 0.5}), layers::Dense({.units = 10})}),
           {32, 32, 3},
           optimizers::Adam({.learning_rate = 1e-3})};
@@ -60,9 +60,7 @@ int run(const std::string& name, int64_t batch_size, int64_t steps) {
   work.model.compile({.optimizer = work.optimizer,
                       .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
                       .metrics = {"accuracy"}});
-  auto epoch = [&] {
-    work.model.fit(x, y, {.batch_size = batch_size, .epochs = 1, .verbose = 0});
-  };
+  auto epoch = [&] { work.model.fit(x, y, {.batch_size = batch_size, .epochs = 1, .verbose = 0}); };
   epoch();
   std::cout << "ready" << std::endl;
   for (std::string line; std::getline(std::cin, line);) {

@@ -100,8 +100,8 @@ std::shared_ptr<Buffer> allocate_host(size_t bytes) {
     capacity = size_class(bytes);
     data = host_cache().take(capacity);
   }
-  check<ResourceExhausted>(data != nullptr, "Out of memory: {} bytes of host memory were asked for.",
-                           bytes);
+  check<ResourceExhausted>(data != nullptr,
+                           "Out of memory: {} bytes of host memory were asked for.", bytes);
   return std::make_shared<HostBuffer>(data, bytes, capacity);
 }
 

@@ -5,17 +5,28 @@ namespace cornu {
 
 const char* to_string(StatusCode code) {
   switch (code) {
-    case StatusCode::InvalidArgument: return "InvalidArgument";
-    case StatusCode::DeadlineExceeded: return "DeadlineExceeded";
-    case StatusCode::NotFound: return "NotFound";
-    case StatusCode::AlreadyExists: return "AlreadyExists";
-    case StatusCode::ResourceExhausted: return "ResourceExhausted";
-    case StatusCode::FailedPrecondition: return "FailedPrecondition";
-    case StatusCode::OutOfRange: return "OutOfRange";
-    case StatusCode::Unimplemented: return "Unimplemented";
-    case StatusCode::Internal: return "Internal";
-    case StatusCode::Unavailable: return "Unavailable";
-    case StatusCode::DataLoss: return "DataLoss";
+    case StatusCode::InvalidArgument:
+      return "InvalidArgument";
+    case StatusCode::DeadlineExceeded:
+      return "DeadlineExceeded";
+    case StatusCode::NotFound:
+      return "NotFound";
+    case StatusCode::AlreadyExists:
+      return "AlreadyExists";
+    case StatusCode::ResourceExhausted:
+      return "ResourceExhausted";
+    case StatusCode::FailedPrecondition:
+      return "FailedPrecondition";
+    case StatusCode::OutOfRange:
+      return "OutOfRange";
+    case StatusCode::Unimplemented:
+      return "Unimplemented";
+    case StatusCode::Internal:
+      return "Internal";
+    case StatusCode::Unavailable:
+      return "Unavailable";
+    case StatusCode::DataLoss:
+      return "DataLoss";
   }
   return "Unknown";
 }

@@ -87,7 +87,8 @@ template <class Kind, class... Args>
 // Throws `Kind` with the formatted message unless `ok`. For mistakes a user can make.
 template <class Kind, class... Args>
 void check(bool ok, fmt::format_string<Args...> format, Args&&... args) {
-  if (!ok) [[unlikely]] raise<Kind>(format, std::forward<Args>(args)...);
+  if (!ok) [[unlikely]]
+    raise<Kind>(format, std::forward<Args>(args)...);
 }
 
 namespace internal {
@@ -98,11 +99,11 @@ namespace internal {
 }  // namespace cornu
 
 // An invariant of Cornu's own. A violation is a bug in Cornu: Internal, with both operands.
-#define CORNU_ASSERT(left, op, right)                                                            \
-  do {                                                                                           \
-    const auto& cornu_left = (left);                                                             \
-    const auto& cornu_right = (right);                                                           \
-    if (!(cornu_left op cornu_right)) [[unlikely]]                                               \
+#define CORNU_ASSERT(left, op, right)                                                              \
+  do {                                                                                             \
+    const auto& cornu_left = (left);                                                               \
+    const auto& cornu_right = (right);                                                             \
+    if (!(cornu_left op cornu_right)) [[unlikely]]                                                 \
       ::cornu::internal::assertion_failed(#left " " #op " " #right, fmt::format("{}", cornu_left), \
-                                          fmt::format("{}", cornu_right), __FILE__, __LINE__);   \
+                                          fmt::format("{}", cornu_right), __FILE__, __LINE__);     \
   } while (false)

@@ -17,15 +17,19 @@ constexpr int kDeepest = 200;
 Json from_parsed(const Parsed& parsed, int depth) {
   check<DataLoss>(depth < kDeepest, "JSON: nested deeper than {} levels.", kDeepest);
   switch (parsed.type()) {
-    case Parsed::value_t::boolean: return parsed.get<bool>();
-    case Parsed::value_t::number_integer: return parsed.get<int64_t>();
+    case Parsed::value_t::boolean:
+      return parsed.get<bool>();
+    case Parsed::value_t::number_integer:
+      return parsed.get<int64_t>();
     case Parsed::value_t::number_unsigned: {
       const auto value = parsed.get<uint64_t>();
       if (value > static_cast<uint64_t>(INT64_MAX)) return static_cast<double>(value);
       return static_cast<int64_t>(value);
     }
-    case Parsed::value_t::number_float: return parsed.get<double>();
-    case Parsed::value_t::string: return parsed.get<std::string>();
+    case Parsed::value_t::number_float:
+      return parsed.get<double>();
+    case Parsed::value_t::string:
+      return parsed.get<std::string>();
     case Parsed::value_t::array: {
       Json::Array elements;
       for (const Parsed& element : parsed) elements.push_back(from_parsed(element, depth + 1));
@@ -33,10 +37,12 @@ Json from_parsed(const Parsed& parsed, int depth) {
     }
     case Parsed::value_t::object: {
       Json object = Json::object();
-      for (const auto& [key, value] : parsed.items()) object.set(key, from_parsed(value, depth + 1));
+      for (const auto& [key, value] : parsed.items())
+        object.set(key, from_parsed(value, depth + 1));
       return object;
     }
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -47,7 +53,9 @@ std::string without_python_words(std::string_view text) {
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '"' && (i == 0 || text[i - 1] != '\\')) quoted = !quoted;
-    auto word = [&](std::string_view name) { return !quoted && text.substr(i, name.size()) == name; };
+    auto word = [&](std::string_view name) {
+      return !quoted && text.substr(i, name.size()) == name;
+    };
     if (word("NaN")) {
       result += "null";
       i += 2;

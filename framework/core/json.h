@@ -20,16 +20,16 @@ class Json {
   using Member = std::pair<std::string, Json>;
   using Object = std::vector<Member>;
 
-  Json() = default;  // null
-  Json(std::nullptr_t) {}                                        // NOLINT: implicit on purpose
-  Json(bool value) : value_(value) {}                            // NOLINT
-  Json(int value) : value_(static_cast<int64_t>(value)) {}       // NOLINT
-  Json(int64_t value) : value_(value) {}                         // NOLINT
-  Json(double value) : value_(value) {}                          // NOLINT
-  Json(const char* value) : value_(std::string(value)) {}        // NOLINT
-  Json(std::string value) : value_(std::move(value)) {}          // NOLINT
-  Json(Array value) : value_(std::move(value)) {}                // NOLINT
-  Json(const Shape& shape);  // NOLINT: an array, null for unknown axes
+  Json() = default;                                         // null
+  Json(std::nullptr_t) {}                                   // NOLINT: implicit on purpose
+  Json(bool value) : value_(value) {}                       // NOLINT
+  Json(int value) : value_(static_cast<int64_t>(value)) {}  // NOLINT
+  Json(int64_t value) : value_(value) {}                    // NOLINT
+  Json(double value) : value_(value) {}                     // NOLINT
+  Json(const char* value) : value_(std::string(value)) {}   // NOLINT
+  Json(std::string value) : value_(std::move(value)) {}     // NOLINT
+  Json(Array value) : value_(std::move(value)) {}           // NOLINT
+  Json(const Shape& shape);                  // NOLINT: an array, null for unknown axes
   Json(const std::vector<int64_t>& values);  // NOLINT
 
   static Json object(std::initializer_list<Member> members = {});

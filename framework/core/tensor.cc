@@ -110,8 +110,7 @@ Tensor Tensor::rows(int64_t begin, int64_t end) const {
                     "Tensor::rows: expected a range within {} rows, got [{}, {}).",
                     rank() > 0 ? shape().front() : 0, begin, end);
   Shape result = shape();
-  const size_t row_bytes =
-      static_cast<size_t>(shape().slice(1).num_elements()) * size_of(dtype());
+  const size_t row_bytes = static_cast<size_t>(shape().slice(1).num_elements()) * size_of(dtype());
   result[0] = end - begin;
   return from_buffer(impl().buffer, impl().offset + static_cast<size_t>(begin) * row_bytes, result,
                      dtype());

@@ -36,8 +36,7 @@ class Tensor {
  public:
   Tensor() = default;  // undefined: Keras's None
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Tensor(T scalar)  // NOLINT: implicit on purpose
+  requires std::is_arithmetic_v<T> Tensor(T scalar)  // NOLINT: implicit on purpose
       : Tensor(weak_scalar(scalar)) {}
 
   // A value on the host. `values.size()` must equal the number of elements; without `shape`, 1-D.

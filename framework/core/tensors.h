@@ -20,10 +20,10 @@ class Tensors {
   using Named = std::pair<std::string, Tensor>;
 
   Tensors() = default;
-  Tensors(const Tensor& tensor);                          // NOLINT: implicit on purpose
-  Tensors(std::vector<Tensor> tensors);                   // NOLINT
-  Tensors(std::initializer_list<Tensor> tensors);         // NOLINT
-  Tensors(std::initializer_list<Named> tensors);          // NOLINT
+  Tensors(const Tensor& tensor);                   // NOLINT: implicit on purpose
+  Tensors(std::vector<Tensor> tensors);            // NOLINT
+  Tensors(std::initializer_list<Tensor> tensors);  // NOLINT
+  Tensors(std::initializer_list<Named> tensors);   // NOLINT
   static Tensors named(std::vector<Named> tensors);
 
   bool empty() const { return tensors_.empty(); }

@@ -100,8 +100,6 @@ VariableHooks* current_variable_hooks() { return current_hooks; }
 
 void add_read_observer(VariableReadObserver* observer) { read_observers.push_back(observer); }
 
-void remove_read_observer(VariableReadObserver* observer) {
-  std::erase(read_observers, observer);
-}
+void remove_read_observer(VariableReadObserver* observer) { std::erase(read_observers, observer); }
 
 }  // namespace cornu

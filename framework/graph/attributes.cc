@@ -37,16 +37,17 @@ bool equal(const AttributeValue& a, const AttributeValue& b) {
   const auto* x = std::get_if<Tensor>(&a);
   const auto* y = std::get_if<Tensor>(&b);
   if (!x || !y) {
-    return a.index() == b.index() && !x && std::visit(
-        [&](const auto& typed) {
-          using T = std::decay_t<decltype(typed)>;
-          if constexpr (std::is_same_v<T, Tensor>) {
-            return false;
-          } else {
-            return typed == std::get<T>(b);
-          }
-        },
-        a);
+    return a.index() == b.index() && !x &&
+           std::visit(
+               [&](const auto& typed) {
+                 using T = std::decay_t<decltype(typed)>;
+                 if constexpr (std::is_same_v<T, Tensor>) {
+                   return false;
+                 } else {
+                   return typed == std::get<T>(b);
+                 }
+               },
+               a);
   }
   return x->id() == y->id() || (x->dtype() == y->dtype() && x->shape() == y->shape() &&
                                 std::memcmp(x->raw(), y->raw(), x->bytes()) == 0);

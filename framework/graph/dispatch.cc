@@ -41,9 +41,9 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
     // A placeholder's owner takes the op itself; symbols of an outer trace go to the current one.
     auto* owner = dynamic_cast<Tracer*>(input.symbol_owner().get());
     if (!tracer) tracer = owner;
-    check<FailedPrecondition>(
-        tracer != nullptr, "{}: got {}, which doesn't exist any more: its trace has ended.",
-        op.name, input.to_string());
+    check<FailedPrecondition>(tracer != nullptr,
+                              "{}: got {}, which doesn't exist any more: its trace has ended.",
+                              op.name, input.to_string());
   }
   std::vector<Tensor> outputs =
       tracer ? tracer->apply(op, inputs, attributes) : execute(op, inputs, attributes);

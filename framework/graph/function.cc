@@ -59,18 +59,18 @@ CompiledFunction& Function::compiled(const std::vector<Tensor>& inputs) const {
     for (const Tensor& input : inputs) types.push_back(type_of(input));
     ++state.trace_count;
     TracedGraph traced = trace(types, state.body, {.name = state.options.name});
-    check<FailedPrecondition>(traced.captures.empty(),
-                              "Function '{}': it uses {}. Pass it as an argument.",
-                              state.options.name,
-                              traced.captures.empty() ? "" : traced.captures[0].to_string());
+    check<FailedPrecondition>(
+        traced.captures.empty(), "Function '{}': it uses {}. Pass it as an argument.",
+        state.options.name, traced.captures.empty() ? "" : traced.captures[0].to_string());
     CompiledFunction compiled;
     for (const StateBinding& binding : traced.graph.states) {
       compiled.variables.push_back(binding.variable);
     }
     compiled.graph = traced.graph;
-    compiled.executable = backend_for(default_device())
-                              .compile(std::move(traced.graph), {.name = state.options.name,
-                                                                 .optimize = state.options.optimize});
+    compiled.executable =
+        backend_for(default_device())
+            .compile(std::move(traced.graph),
+                     {.name = state.options.name, .optimize = state.options.optimize});
     it = state.signatures.emplace(key, std::move(compiled)).first;
   }
   state.last_key = std::move(key);

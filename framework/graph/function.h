@@ -42,8 +42,7 @@ class Function {
   // Runs on CPU:0's backend as a single replica. C++ scalars among the arguments become tensors.
   std::vector<Tensor> call(const std::vector<Tensor>& inputs) const;
   template <class... Args>
-    requires(std::is_convertible_v<Args, Tensor> && ...)
-  Tensors operator()(const Args&... args) const {
+  requires(std::is_convertible_v<Args, Tensor>&&...) Tensors operator()(const Args&... args) const {
     return Tensors(call({Tensor(args)...}));
   }
 

@@ -14,8 +14,11 @@ std::vector<ValueId> Graph::add_node(const OpDef& op, std::vector<ValueId> node_
                                      Attributes attributes) {
   std::vector<TensorType> in;
   for (ValueId id : node_inputs) in.push_back(type(id));
-  Node node{.op = &op, .inputs = std::move(node_inputs), .outputs = {},
-            .attributes = std::move(attributes), .scope = {}};
+  Node node{.op = &op,
+            .inputs = std::move(node_inputs),
+            .outputs = {},
+            .attributes = std::move(attributes),
+            .scope = {}};
   for (TensorType& out : op.infer(in, node.attributes)) {
     node.outputs.push_back(add_value(std::move(out)));
   }
@@ -50,9 +53,9 @@ void Graph::validate() const {
     known[static_cast<size_t>(id)] = true;
   };
   auto use = [&](ValueId id, std::string_view who) {
-    check<Internal>(id >= 0 && static_cast<size_t>(id) < types.size() &&
-                        known[static_cast<size_t>(id)],
-                    "Graph: {} reads value %{} before it is defined.", who, id);
+    check<Internal>(
+        id >= 0 && static_cast<size_t>(id) < types.size() && known[static_cast<size_t>(id)],
+        "Graph: {} reads value %{} before it is defined.", who, id);
   };
   for (ValueId id : inputs) define(id, "input");
   for (const StateBinding& state : states) define(state.in, "state");

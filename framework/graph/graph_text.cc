@@ -138,7 +138,8 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::string_view expected) const {
-    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<int64_t>(at_), '\n');
+    const auto line =
+        1 + std::count(text_.begin(), text_.begin() + static_cast<int64_t>(at_), '\n');
     raise<InvalidArgument>("Graph text, line {}: expected {}, got '{}'.", line, expected,
                            text_.substr(at_, 20));
   }
@@ -288,7 +289,8 @@ class Parser {
   Tensor tensor() {
     expect('<');
     const TensorType stated = type();
-    if (!stated.shape.is_static() || stated.bytes() > text_.size()) fail("a shape as large as the data");
+    if (!stated.shape.is_static() || stated.bytes() > text_.size())
+      fail("a shape as large as the data");
     Tensor tensor = Tensor::empty(stated.shape, stated.dtype);
     if (peek_word("0x")) {
       expect_word("0x");
@@ -338,8 +340,8 @@ std::string Graph::to_string() const {
   }
   text += " {\n";
   for (const Node& node : nodes) {
-    text += fmt::format("  {} = {}({})", ids_text(node.outputs), node.op->name,
-                        ids_text(node.inputs));
+    text +=
+        fmt::format("  {} = {}({})", ids_text(node.outputs), node.op->name, ids_text(node.inputs));
     const char* separator = " {";
     for (const auto& [name, value] : node.attributes.entries()) {
       text += fmt::format("{}{}={}", separator, name, attribute_text(value));

@@ -37,18 +37,19 @@ struct VjpContext {
 };
 
 // Shapes and dtypes of the outputs. Inputs have been checked by the ops:: function that makes them;
-// inference throws InvalidArgument all the same where inputs don't fit (graphs may come from files).
+// inference throws InvalidArgument all the same where inputs don't fit (graphs may come from
+// files).
 using InferFunction =
     std::function<std::vector<TensorType>(std::span<const TensorType>, const Attributes&)>;
 // Gradients for the inputs, written in ops; undefined where none is needed or it is zero.
 using VjpFunction = std::function<std::vector<Tensor>(const VjpContext&)>;
 
 struct OpTraits {
-  bool elementwise = false;   // each output element depends on one element an input (broadcast)
-  bool commutative = false;   // of two inputs
+  bool elementwise = false;    // each output element depends on one element an input (broadcast)
+  bool commutative = false;    // of two inputs
   bool differentiable = true;  // false: gradients stop here (comparisons, argmax, …)
-  bool collective = false;    // communicates: never removed, duplicated or reordered
-  bool has_effect = false;    // must run even when nothing reads its outputs (print, assert)
+  bool collective = false;     // communicates: never removed, duplicated or reordered
+  bool has_effect = false;     // must run even when nothing reads its outputs (print, assert)
 };
 
 struct OpDef {

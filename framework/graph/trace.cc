@@ -34,7 +34,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   }
 
   Tensor read(const Variable& variable) override {
-    if (!options_.allow_state) return outer_hooks_ ? outer_hooks_->read(variable) : variable.stored();
+    if (!options_.allow_state)
+      return outer_hooks_ ? outer_hooks_->read(variable) : variable.stored();
     return symbols_of_states_[state_index(variable)];
   }
 
@@ -83,8 +84,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   }
 
   ValueId capture(const Tensor& outer) {
-    const auto key = std::pair(static_cast<const void*>(outer.symbol_owner().get()),
-                               outer.symbol_id());
+    const auto key =
+        std::pair(static_cast<const void*>(outer.symbol_owner().get()), outer.symbol_id());
     if (const auto it = captured_.find(key); it != captured_.end()) return it->second;
     const ValueId id = graph_.add_value(type_of(outer));
     graph_.inputs.push_back(id);
@@ -161,9 +162,9 @@ std::vector<Tensor> replay(const Graph& graph, const std::vector<Tensor>& inputs
   for (const Node& node : graph.nodes) {
     std::vector<Tensor> arguments;
     for (ValueId id : node.inputs) arguments.push_back(at(id));
-    std::vector<Tensor> results =
-        node.is("constant") ? std::vector<Tensor>{node.attributes.get_tensor("value")}
-                            : apply(*node.op, arguments, node.attributes);
+    std::vector<Tensor> results = node.is("constant")
+                                      ? std::vector<Tensor>{node.attributes.get_tensor("value")}
+                                      : apply(*node.op, arguments, node.attributes);
     for (size_t i = 0; i < results.size(); ++i) at(node.outputs[i]) = std::move(results[i]);
   }
   for (const StateBinding& state : graph.states) {

@@ -16,8 +16,8 @@ namespace cornu {
 
 struct TraceOptions {
   std::string name = "function";
-  // Whether variables become state of the graph. Otherwise (branches of a cond, map functions) their
-  // values are taken from outside, as captures or constants, and assigning one is an error.
+  // Whether variables become state of the graph. Otherwise (branches of a cond, map functions)
+  // their values are taken from outside, as captures or constants, and assigning one is an error.
   bool allow_state = true;
 };
 

@@ -45,8 +45,7 @@ LayerHandle layer_from_json(const Json& json) {
   const Json* registered = json.find("registered_name");
   const bool custom = registered && registered->is_string() &&
                       layer_registry().find(registered->as_string()) != nullptr;
-  const std::string& name =
-      custom ? registered->as_string() : json.at("class_name").as_string();
+  const std::string& name = custom ? registered->as_string() : json.at("class_name").as_string();
   return layer_registry().at(name)(json.at("config"));
 }
 

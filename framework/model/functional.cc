@@ -157,7 +157,8 @@ class DepthOrder {
 // Keras lets a last axis of size 1 be there or not.
 Tensor adapt_rank(const Tensor& value, int64_t rank) {
   const Shape& shape = value.shape();
-  if (shape.rank() == rank + 1 && shape.back() == 1) return ops::reshape(value, shape.slice(0, rank));
+  if (shape.rank() == rank + 1 && shape.back() == 1)
+    return ops::reshape(value, shape.slice(0, rank));
   if (shape.rank() == rank - 1) return ops::reshape(value, shape.concat({1}));
   return value;
 }
@@ -251,7 +252,8 @@ Tensors FunctionalGraph::call(const Tensors& inputs, const CallArgs& args) const
     for (const Tensor& input : node->inputs()) operands.push_back(value_of(input));
     CallArgs node_args = node->args();
     if (!node_args.training) node_args.training = args.training;
-    values[node.get()] = (*node->layer())(node->inputs().with(std::move(operands)), node_args).list();
+    values[node.get()] =
+        (*node->layer())(node->inputs().with(std::move(operands)), node_args).list();
   }
   if (outputs_.size() == 1 && !outputs_.has_names()) return value_of(outputs_[0]);
   const std::vector<std::string> names = output_names();

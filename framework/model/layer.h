@@ -29,7 +29,7 @@ struct CallArgs {
 // Arguments of add_weight, in Keras's order.
 struct WeightOptions {
   Shape shape = {};
-  Initializer initializer = {};  // None: glorot_uniform for floats, zeros otherwise
+  Initializer initializer = {};     // None: glorot_uniform for floats, zeros otherwise
   std::optional<DType> dtype = {};  // None: the layer's variable dtype
   bool trainable = true;
   Regularizer regularizer = {};

@@ -43,6 +43,8 @@ void set_from_config(const Json& json, std::string& value) {
   value = json.is_null() ? std::string() : json.as_string();
 }
 void set_from_config(const Json& json, std::vector<int64_t>& values) {
+  values.clear();
+  if (json.is_null()) return;
   values = json.is_int() ? std::vector<int64_t>{json.as_int()} : json.as_ints();
 }
 void set_from_config(const Json& json, std::vector<double>& values) {

@@ -53,6 +53,7 @@ void set_from_config(const Json& json, bool& value);
 void set_from_config(const Json& json, int64_t& value);
 void set_from_config(const Json& json, double& value);
 void set_from_config(const Json& json, std::string& value);
+// Lists: a number alone is a list of one, null an empty one.
 void set_from_config(const Json& json, std::vector<int64_t>& values);
 void set_from_config(const Json& json, std::vector<double>& values);
 template <class T>

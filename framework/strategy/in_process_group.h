@@ -9,9 +9,9 @@
 
 namespace cornu {
 
-// One end for each of `size` ranks. Every rank calls from a thread of its own; the same calls in the
-// same order. Reductions go by rank, so all ranks get the same bits, whichever comes last. After
-// abort() every waiting and later call throws Unavailable with the reason.
+// One end for each of `size` ranks. Every rank calls from a thread of its own; the same calls in
+// the same order. Reductions go by rank, so all ranks get the same bits, whichever comes last.
+// After abort() every waiting and later call throws Unavailable with the reason.
 std::vector<std::unique_ptr<CollectiveGroup>> make_in_process_group(int size);
 
 }  // namespace cornu

@@ -41,10 +41,14 @@ class SingleDeviceStrategy : public StrategyImpl {
 
 const char* reduce_name(ReduceOp op) {
   switch (op) {
-    case ReduceOp::Sum: return "sum";
-    case ReduceOp::Mean: return "mean";
-    case ReduceOp::Min: return "min";
-    case ReduceOp::Max: return "max";
+    case ReduceOp::Sum:
+      return "sum";
+    case ReduceOp::Mean:
+      return "mean";
+    case ReduceOp::Min:
+      return "min";
+    case ReduceOp::Max:
+      return "max";
   }
   return "sum";
 }
@@ -88,8 +92,8 @@ bool has_strategy() { return !scopes.empty(); }
 
 Strategy get_strategy() {
   if (has_strategy()) return Strategy(scopes.back());
-  static const auto* standard = new std::shared_ptr<StrategyImpl>(
-      make_single_device_strategy(Device{}, "default"));
+  static const auto* standard =
+      new std::shared_ptr<StrategyImpl>(make_single_device_strategy(Device{}, "default"));
   return Strategy(*standard);
 }
 
@@ -107,8 +111,8 @@ distribute::PerReplica Strategy::run(const Function& step,
 }
 
 distribute::PerReplica Strategy::run(const Function& step, const Tensors& arguments) const {
-  return run(step, distribute::PerReplica(
-                       std::vector<Tensors>(impl_->devices().size(), arguments)));
+  return run(step,
+             distribute::PerReplica(std::vector<Tensors>(impl_->devices().size(), arguments)));
 }
 
 Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values) const {

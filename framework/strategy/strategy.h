@@ -40,7 +40,8 @@ class PerReplica {
 class ReplicaContext {
  public:
   int64_t num_replicas_in_sync() const { return replicas_; }
-  // The reduction over all replicas, as an op of the traced step; the value itself with one replica.
+  // The reduction over all replicas, as an op of the traced step; the value itself with one
+  // replica.
   Tensor all_reduce(ReduceOp op, const Tensor& value) const;
   std::vector<Tensor> all_reduce(ReduceOp op, const std::vector<Tensor>& values) const;
 

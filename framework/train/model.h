@@ -70,6 +70,12 @@ class MetricsArgument {
       lists_.push_back(entry.second);
     }
   }
+  // One list an output, in their order.
+  static MetricsArgument in_order(std::vector<std::vector<Metric>> lists) {
+    MetricsArgument result;
+    result.lists_ = std::move(lists);
+    return result;
+  }
   bool empty() const { return lists_.empty(); }
   bool has_names() const { return !names_.empty(); }
   const std::vector<std::string>& names() const { return names_; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/train/model_config.h"
 
+#include <algorithm>
+
 #include <spdlog/spdlog.h>
 
 #include <utility>
@@ -57,7 +59,7 @@ Json metrics_to_json(const MetricsArgument& metrics) {
     for (const Metric& metric : list) array.push_back(serialize(metric));
     lists.emplace_back(std::move(array));
   }
-  if (!metrics.has_names()) return lists[0];
+  if (!metrics.has_names()) return lists.size() == 1 ? lists[0] : Json(Json::Array(lists));
   Json named = Json::object();
   for (size_t i = 0; i < lists.size(); ++i) named.set(metrics.names()[i], lists[i]);
   return named;
@@ -67,17 +69,18 @@ std::vector<Metric> metric_list(const Json& json) {
   std::vector<Metric> result;
   if (json.is_null()) return result;
   if (!json.is_array()) return {metric_from_json(json)};
-  for (const Json& element : json.as_array()) {
-    check<Unimplemented>(!element.is_array(),
-                         "compile_config: metrics listed by output aren't implemented. Name the "
-                         "outputs, or load with {{.compile = false}}.");
-    result.push_back(metric_from_json(element));
-  }
+  for (const Json& element : json.as_array()) result.push_back(metric_from_json(element));
   return result;
 }
 
 MetricsArgument metrics_from_json(const Json* json) {
   if (!json || json->is_null()) return {};
+  if (json->is_array() && std::any_of(json->as_array().begin(), json->as_array().end(),
+                                      [](const Json& element) { return element.is_array(); })) {
+    std::vector<std::vector<Metric>> lists;
+    for (const Json& list : json->as_array()) lists.push_back(metric_list(list));
+    return MetricsArgument::in_order(std::move(lists));
+  }
   if (!json->is_object() || is_serialized_object(*json)) return metric_list(*json);
   MetricsArgument result;
   for (const auto& [name, list] : json->as_object()) result.add(name, metric_list(list));

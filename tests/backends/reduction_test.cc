@@ -170,8 +170,8 @@ void check_case(const ReduceCase& test, DType dtype) {
     }
     const double terms = static_cast<double>(x.num_elements()) /
                          static_cast<double>(std::max<size_t>(1, expected.size()));
-    // Sums of numbers of either sign cancel: the error goes with the size of the terms. Products are
-    // rounded once for each factor.
+    // Sums of numbers of either sign cancel: the error goes with the size of the terms. Products
+    // are rounded once for each factor.
     const double slack = op == "reduce_sum" || op == "reduce_prod" ? std::sqrt(terms) : 0;
     const double tolerance = tolerance_of(dtype) * (size_of(dtype) == 2 ? 1 : slack);
     check_close(reduce(op, x, test.axes), expected,

@@ -70,10 +70,11 @@ TEST_CASE("cond and while_loop run as ops of a compiled function") {
     const std::function<Tensor()> then = [&] { return x * 2; };
     const std::function<Tensor()> otherwise = [&] { return x - 1; };
     const Tensor chosen = ops::cond(ops::sum(x) > 0, then, otherwise);
-    const auto powers = ops::while_loop(
-        [&](const std::vector<Tensor>& v) { return v[0] < n; },
-        [&](const std::vector<Tensor>& v) { return std::vector<Tensor>{v[0] + 1, v[1] * 2}; },
-        {Tensor::scalar(0), Tensor::scalar(1)});
+    const auto powers = ops::while_loop([&](const std::vector<Tensor>& v) { return v[0] < n; },
+                                        [&](const std::vector<Tensor>& v) {
+                                          return std::vector<Tensor>{v[0] + 1, v[1] * 2};
+                                        },
+                                        {Tensor::scalar(0), Tensor::scalar(1)});
     return std::pair(chosen, powers[1]);
   });
   const auto positive = f(Tensor::from(std::vector<float>{1, 2}), 5);

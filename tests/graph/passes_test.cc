@@ -16,11 +16,11 @@ Graph read(const std::string& text) {
 }
 
 Graph simplified(const std::string& text) {
-  return passes::simplify(read(text), [](const OpDef& op, std::span<const Tensor> inputs,
-                                         const Attributes& attributes,
-                                         std::span<const TensorType> types) {
-    return cpu_backend().execute(op, inputs, attributes, types);
-  });
+  return passes::simplify(
+      read(text), [](const OpDef& op, std::span<const Tensor> inputs, const Attributes& attributes,
+                     std::span<const TensorType> types) {
+        return cpu_backend().execute(op, inputs, attributes, types);
+      });
 }
 
 size_t count(const Graph& graph, std::string_view op) {
@@ -101,14 +101,14 @@ TEST_CASE("fuse_elementwise gathers a chain into one node and stays acyclic") {
 }
 
 TEST_CASE("plan_memory lets values share memory only when their lives don't meet") {
-  const Graph graph =
-      read("graph(%0: float32[64]) {\n"
-           "  %1 = exp(%0) : float32[64]\n"
-           "  %2 = exp(%1) : float32[64]\n"
-           "  %3 = exp(%2) : float32[64]\n"
-           "  %4 = add(%3, %1) : float32[64]\n"
-           "  return %4\n"
-           "}");
+  const Graph graph = read(
+      "graph(%0: float32[64]) {\n"
+      "  %1 = exp(%0) : float32[64]\n"
+      "  %2 = exp(%1) : float32[64]\n"
+      "  %3 = exp(%2) : float32[64]\n"
+      "  %4 = add(%3, %1) : float32[64]\n"
+      "  return %4\n"
+      "}");
   passes::MemoryRequest request;
   request.scratch_bytes.assign(4, 0);
   request.may_alias.assign(4, {});

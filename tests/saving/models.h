@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "../golden/golden.h"
 #include "cornu/cornu.h"
+#include "tests/golden/golden.h"
 
 namespace cornu::test {
 

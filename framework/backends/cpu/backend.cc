@@ -86,7 +86,8 @@ class CpuBackend : public Backend {
     Kernel& kernel = cache.get({op, attributes, input_types, output_types});
     std::shared_ptr<Buffer> scratch;
     if (kernel.scratch_bytes() > 0) scratch = allocate_host(kernel.scratch_bytes());
-    kernel.run({.in = in.data(), .out = out.data(), .scratch = scratch ? scratch->data() : nullptr});
+    kernel.run(
+        {.in = in.data(), .out = out.data(), .scratch = scratch ? scratch->data() : nullptr});
     return outputs;
   }
 

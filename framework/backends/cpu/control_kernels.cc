@@ -57,10 +57,16 @@ class WhileKernel : public Kernel {
     bool go_on = false;
     void* condition_out[] = {&go_on};
     for (;;) {
-      condition_->run({.inputs = current, .states = {}, .outputs = condition_out,
-                       .group = args.group, .replica = args.replica});
+      condition_->run({.inputs = current,
+                       .states = {},
+                       .outputs = condition_out,
+                       .group = args.group,
+                       .replica = args.replica});
       if (!go_on) break;
-      body_->run({.inputs = current, .states = {}, .outputs = sides_[next], .group = args.group,
+      body_->run({.inputs = current,
+                  .states = {},
+                  .outputs = sides_[next],
+                  .group = args.group,
                   .replica = args.replica});
       current = {sides_[next].data(), count};
       next = 1 - next;

@@ -67,7 +67,10 @@ void CpuExecutable::run_replica(size_t index, ReplicaArgs& args) {
     outputs.push_back(args.outputs.back().mutable_raw());
   }
   try {
-    program.run({.inputs = inputs, .states = states, .outputs = outputs, .group = args.group,
+    program.run({.inputs = inputs,
+                 .states = states,
+                 .outputs = outputs,
+                 .group = args.group,
                  .replica = static_cast<int>(index)});
   } catch (const std::exception& error) {
     if (program.states_touched()) {

@@ -24,8 +24,8 @@ struct KernelArgs {
   int replica = 0;
 };
 
-// A prepared kernel: everything that depends on shapes, dtypes and attributes alone was done when it
-// was made. `run` may be called often, on the thread whose compute threads it shall use, never
+// A prepared kernel: everything that depends on shapes, dtypes and attributes alone was done when
+// it was made. `run` may be called often, on the thread whose compute threads it shall use, never
 // concurrently with itself. It allocates nothing. It may throw from that thread (not from within
 // parallel_for).
 class Kernel {
@@ -46,8 +46,8 @@ struct KernelSpec {
 // Makes a kernel, or returns null when it doesn't serve this spec (then the next one is asked).
 using KernelFactory = std::function<std::unique_ptr<Kernel>(const KernelSpec&)>;
 
-// Indices (input, output) that may share memory: the kernel reads an element of that input before it
-// writes the same element of that output, and needs it no more.
+// Indices (input, output) that may share memory: the kernel reads an element of that input before
+// it writes the same element of that output, and needs it no more.
 using AliasFunction = std::function<std::vector<std::pair<int, int>>(const KernelSpec&)>;
 
 struct KernelEntry {
@@ -80,8 +80,8 @@ void register_softmax_kernels(KernelTable& table);      // softmax, log_softmax,
 void register_matmul_kernels(KernelTable& table);
 void register_conv_kernels(KernelTable& table);
 void register_pooling_kernels(KernelTable& table);
-void register_shape_kernels(KernelTable& table);    // reshape, transpose, concat, slice, pad, …
-void register_index_kernels(KernelTable& table);    // gather, scatter_add, one_hot, iota
+void register_shape_kernels(KernelTable& table);  // reshape, transpose, concat, slice, pad, …
+void register_index_kernels(KernelTable& table);  // gather, scatter_add, one_hot, iota
 void register_random_kernels(KernelTable& table);
 void register_collective_kernels(KernelTable& table);
 void register_control_kernels(KernelTable& table);  // cond, while

@@ -29,10 +29,11 @@ std::unique_ptr<Kernel> KernelTable::try_make(const KernelSpec& spec) const {
 
 std::unique_ptr<Kernel> KernelTable::make(const KernelSpec& spec) const {
   auto kernel = try_make(spec);
-  check<Unimplemented>(kernel != nullptr,
-                       "{}: the CPU backend has no kernel for inputs ({}). Cast them to float32, or "
-                       "use another device.",
-                       spec.op.name, types_text(spec.inputs));
+  check<Unimplemented>(
+      kernel != nullptr,
+      "{}: the CPU backend has no kernel for inputs ({}). Cast them to float32, or "
+      "use another device.",
+      spec.op.name, types_text(spec.inputs));
   return kernel;
 }
 

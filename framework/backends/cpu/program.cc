@@ -116,7 +116,8 @@ class ProgramBuilder {
     }
   }
 
-  // The new value of a state is computed right into its memory when nobody needs the old one by then.
+  // The new value of a state is computed right into its memory when nobody needs the old one by
+  // then.
   void locate_states() {
     std::vector<int> last_read(plan_graph_.types.size(), -1);
     const int end = static_cast<int>(plan_graph_.nodes.size());
@@ -261,12 +262,18 @@ Program::~Program() = default;
 void* Program::address(const Location& location, const Bindings& bindings) const {
   const auto index = static_cast<size_t>(location.at);
   switch (location.place) {
-    case Place::Workspace: return workspace_->data() + location.at;
-    case Place::Input: return const_cast<void*>(bindings.inputs[index]);
-    case Place::State: return bindings.states[index];
-    case Place::Output: return bindings.outputs[index];
-    case Place::Constant: return const_cast<std::byte*>(constants_[index].raw());
-    case Place::None: break;
+    case Place::Workspace:
+      return workspace_->data() + location.at;
+    case Place::Input:
+      return const_cast<void*>(bindings.inputs[index]);
+    case Place::State:
+      return bindings.states[index];
+    case Place::Output:
+      return bindings.outputs[index];
+    case Place::Constant:
+      return const_cast<std::byte*>(constants_[index].raw());
+    case Place::None:
+      break;
   }
   return nullptr;
 }

@@ -59,7 +59,8 @@ class Grouping {
   void place(int node) {
     for (int reader : readers_[static_cast<size_t>(node)]) {
       const int group = group_[static_cast<size_t>(reader)];
-      if (group < 0 || shape(reader) != shape(node) || members_[group].size() >= kMostNodes) continue;
+      if (group < 0 || shape(reader) != shape(node) || members_[group].size() >= kMostNodes)
+        continue;
       if (input_count(group, node) > kMostInputs || leaves_and_returns(node, group)) continue;
       join(node, group);
       return;
@@ -122,8 +123,8 @@ class Grouping {
         const int group = group_[i];
         if (group < 0 || group == first) continue;
         const auto& inputs = graph_.nodes[i].inputs;
-        const bool reads = std::find(inputs.begin(), inputs.end(), static_cast<ValueId>(value)) !=
-                           inputs.end();
+        const bool reads =
+            std::find(inputs.begin(), inputs.end(), static_cast<ValueId>(value)) != inputs.end();
         if (!reads || shape(static_cast<int>(i)) != graph_.types[value].shape) continue;
         if (first < 0) {
           first = group;
@@ -185,7 +186,8 @@ class Grouping {
 Node make_fused(const Graph& graph, const std::vector<int>& nodes,
                 const std::vector<int32_t>& producers) {
   auto body = std::make_shared<Graph>();
-  Node fused{.op = &internal_op("fused"), .inputs = {}, .outputs = {}, .attributes = {}, .scope = {}};
+  Node fused{
+      .op = &internal_op("fused"), .inputs = {}, .outputs = {}, .attributes = {}, .scope = {}};
   const std::set<int> inside(nodes.begin(), nodes.end());
   std::map<ValueId, ValueId> to_body;
   static const OpDef& constant = OpRegistry::global().at("constant");

@@ -216,7 +216,8 @@ class KernelFusion {
     if (!node.is("reduce_sum")) return false;
     const Node* scatter = producer(node.inputs[0], "max_pool_scatter");
     if (!scatter) return false;
-    std::vector<int64_t> positions(static_cast<size_t>(graph_.type(node.inputs[0]).shape.rank()) - 1);
+    std::vector<int64_t> positions(static_cast<size_t>(graph_.type(node.inputs[0]).shape.rank()) -
+                                   1);
     std::iota(positions.begin(), positions.end(), 0);
     if (node.attributes.get_ints("axes") != positions) return false;
     const ValueId scattered = scatter->inputs[0];
@@ -239,8 +240,8 @@ class KernelFusion {
       const Node scatter = *producer(gradient.inputs[1]);
       Attributes attributes = conv_pool_attributes(*conv, node);
       attributes.set("filter_shape", gradient.attributes.get_ints("filter_shape"));
-      const auto grads = add("conv_pool_filter_grad", {x, scatter.inputs[0], fused[1]}, attributes,
-                             gradient);
+      const auto grads =
+          add("conv_pool_filter_grad", {x, scatter.inputs[0], fused[1]}, attributes, gradient);
       replace(gradient.outputs[0], grads[0]);
       replace_bias_gradient(scatter.inputs[0], grads[1]);
     }
@@ -256,7 +257,8 @@ class KernelFusion {
            all(conv.attributes.get_ints("dilation"), 1) &&
            all(conv.attributes.get_ints("padding"), 0) && conv.attributes.get_int("groups") == 1 &&
            all(pool.attributes.get_ints("padding"), 0) &&
-           all(pool.attributes.get_ints("window"), 2) && all(pool.attributes.get_ints("strides"), 2) &&
+           all(pool.attributes.get_ints("window"), 2) &&
+           all(pool.attributes.get_ints("strides"), 2) &&
            graph_.type(conv.inputs[1]).shape.slice(0, 2) == Shape{3, 3} &&
            graph_.type(conv.inputs[1]).shape.back() % 16 == 0;
   }

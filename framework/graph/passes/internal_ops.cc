@@ -35,9 +35,8 @@ Shape pooled_shape(const Shape& x, const std::vector<int64_t>& window,
 }
 
 Types infer_max_pool_with_index(TypeSpan inputs, const Attributes& attributes) {
-  const Shape shape =
-      pooled_shape(inputs[0].shape, attributes.get_ints("window"), attributes.get_ints("strides"),
-                   attributes.get_ints("padding"));
+  const Shape shape = pooled_shape(inputs[0].shape, attributes.get_ints("window"),
+                                   attributes.get_ints("strides"), attributes.get_ints("padding"));
   return {{inputs[0].dtype, shape}, {DType::UInt8, shape}};
 }
 
@@ -47,9 +46,9 @@ Types infer_max_pool_scatter(TypeSpan inputs, const Attributes& attributes) {
 
 Types infer_conv_pool(TypeSpan inputs, const Attributes& attributes) {
   const Types conv = infer_as("conv", inputs, attributes);
-  const Shape shape = pooled_shape(conv[0].shape, attributes.get_ints("window"),
-                                   attributes.get_ints("pool_strides"),
-                                   attributes.get_ints("pool_padding"));
+  const Shape shape =
+      pooled_shape(conv[0].shape, attributes.get_ints("window"),
+                   attributes.get_ints("pool_strides"), attributes.get_ints("pool_padding"));
   return {{conv[0].dtype, shape}, {DType::UInt8, shape}};
 }
 

@@ -13,8 +13,8 @@
 namespace cornu::passes {
 
 // Runs an op on constants: what simplify folds with. Empty: no folding.
-using Evaluator = std::function<std::vector<Tensor>(const OpDef&, std::span<const Tensor>,
-                                                    const Attributes&, std::span<const TensorType>)>;
+using Evaluator = std::function<std::vector<Tensor>(
+    const OpDef&, std::span<const Tensor>, const Attributes&, std::span<const TensorType>)>;
 
 // Removes what isn't needed and does what needn't wait: dead nodes, equal nodes (common
 // subexpressions), constants folded, identities of algebra (x + 0, x * 1, reshape of reshape,

@@ -87,7 +87,8 @@ MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request) {
         if (to != static_cast<int>(k)) continue;
         const auto in = static_cast<size_t>(node.inputs[static_cast<size_t>(from)]);
         const int block = block_of[in];
-        if (block < 0 || lives.last_use[in] != now || blocks[static_cast<size_t>(block)].last != now ||
+        if (block < 0 || lives.last_use[in] != now ||
+            blocks[static_cast<size_t>(block)].last != now ||
             graph.types[in].bytes() != graph.types[out].bytes()) {
           continue;
         }

@@ -110,8 +110,11 @@ class Simplifier {
     const auto values = evaluate_(*node.op, inputs, node.attributes, types);
     for (size_t i = 0; i < values.size(); ++i) {
       static const OpDef& op = OpRegistry::global().at("constant");
-      keep({.op = &op, .inputs = {}, .outputs = {node.outputs[i]},
-            .attributes = {{"value", values[i]}}, .scope = node.scope});
+      keep({.op = &op,
+            .inputs = {},
+            .outputs = {node.outputs[i]},
+            .attributes = {{"value", values[i]}},
+            .scope = node.scope});
     }
     return true;
   }

@@ -16,7 +16,7 @@ Tensor mean_of_last(const Tensor& x) { return ops::mean(x, -1); }
 // To Euclidean norm 1, where the norm isn't below 1e-7.
 Tensor normalized(const Tensor& x, int64_t axis) {
   const Tensor square = ops::sum(ops::square(x), axis, true);
-  return x * ops::minimum(ops::rsqrt(square), 1.0 / kEpsilon);
+  return x * ops::rsqrt(ops::maximum(square, kEpsilon * kEpsilon));
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ int main() {
       .metrics = {"accuracy"},
   });
 
-  History history = model.fit(train.x, train.y,
-                              {.batch_size = 64, .epochs = 3, .validation_split = 0.1});
+  History history =
+      model.fit(train.x, train.y, {.batch_size = 64, .epochs = 3, .validation_split = 0.1});
   Logs results = model.evaluate(test.x, test.y);  // {"loss": ..., "accuracy": ...}
 
   model.summary();

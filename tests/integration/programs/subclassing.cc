@@ -25,8 +25,7 @@ class Residual : public Layer {
 class Classifier : public Model {
  public:
   Classifier()
-      : block_(track(make_layer<Residual>(64))),
-        head_(track(layers::Dense({.units = 10}))) {}
+      : block_(track(make_layer<Residual>(64))), head_(track(layers::Dense({.units = 10}))) {}
 
   Tensor call(const Tensor& x, const CallArgs& args) override {
     return head_(block_(x, args), args);
@@ -42,8 +41,9 @@ int main() {
   model.compile({.optimizer = optimizers::AdamW({.weight_decay = 1e-4}),
                  .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
                  .metrics = {"accuracy"}});
-  model.fit(random::normal({512, 64}, {.seed = 0}), random::randint({512}, 0, 10, {.seed = 1}),
-            {.epochs = 2, .callbacks = {callbacks::EarlyStopping({.monitor = "loss", .patience = 3})}});
+  model.fit(
+      random::normal({512, 64}, {.seed = 0}), random::randint({512}, 0, 10, {.seed = 1}),
+      {.epochs = 2, .callbacks = {callbacks::EarlyStopping({.monitor = "loss", .patience = 3})}});
   model.save_weights("classifier.weights.h5");
   return 0;
 }

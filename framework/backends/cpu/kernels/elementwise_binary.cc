@@ -67,28 +67,41 @@ struct Choose {
 template <class T>
 void choose_tile(const TileArgs& args, size_t count) {
   const hn::ScalableTag<T> d;
-  map_readers(d, d, args.out(), count, Choose(), MaskReader<T>(args.operand[0]), Reader<T>(args.operand[1]),
-              Reader<T>(args.operand[2]));
+  map_readers(d, d, args.out(), count, Choose(), MaskReader<T>(args.operand[0]),
+              Reader<T>(args.operand[1]), Reader<T>(args.operand[2]));
 }
 
 template <class T>
 TileFn binary(TileOp op) {
   switch (op) {
-    case TileOp::Add: return map_tile<T, Binary<TileOp::Add>, 2>;
-    case TileOp::Subtract: return map_tile<T, Binary<TileOp::Subtract>, 2>;
-    case TileOp::Multiply: return map_tile<T, Binary<TileOp::Multiply>, 2>;
-    case TileOp::Divide: return map_tile<T, Binary<TileOp::Divide>, 2>;
-    case TileOp::Maximum: return map_tile<T, Binary<TileOp::Maximum>, 2>;
-    case TileOp::Minimum: return map_tile<T, Binary<TileOp::Minimum>, 2>;
+    case TileOp::Add:
+      return map_tile<T, Binary<TileOp::Add>, 2>;
+    case TileOp::Subtract:
+      return map_tile<T, Binary<TileOp::Subtract>, 2>;
+    case TileOp::Multiply:
+      return map_tile<T, Binary<TileOp::Multiply>, 2>;
+    case TileOp::Divide:
+      return map_tile<T, Binary<TileOp::Divide>, 2>;
+    case TileOp::Maximum:
+      return map_tile<T, Binary<TileOp::Maximum>, 2>;
+    case TileOp::Minimum:
+      return map_tile<T, Binary<TileOp::Minimum>, 2>;
     case TileOp::Power:
       return std::is_same_v<T, float> ? map_tile<float, PowerFloat32, 2> : nullptr;
-    case TileOp::Equal: return compare_tile<T, TileOp::Equal>;
-    case TileOp::NotEqual: return compare_tile<T, TileOp::NotEqual>;
-    case TileOp::Less: return compare_tile<T, TileOp::Less>;
-    case TileOp::LessEqual: return compare_tile<T, TileOp::LessEqual>;
-    case TileOp::Greater: return compare_tile<T, TileOp::Greater>;
-    case TileOp::GreaterEqual: return compare_tile<T, TileOp::GreaterEqual>;
-    default: return nullptr;
+    case TileOp::Equal:
+      return compare_tile<T, TileOp::Equal>;
+    case TileOp::NotEqual:
+      return compare_tile<T, TileOp::NotEqual>;
+    case TileOp::Less:
+      return compare_tile<T, TileOp::Less>;
+    case TileOp::LessEqual:
+      return compare_tile<T, TileOp::LessEqual>;
+    case TileOp::Greater:
+      return compare_tile<T, TileOp::Greater>;
+    case TileOp::GreaterEqual:
+      return compare_tile<T, TileOp::GreaterEqual>;
+    default:
+      return nullptr;
   }
 }
 

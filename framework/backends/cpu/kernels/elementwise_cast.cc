@@ -125,22 +125,27 @@ struct FloatToBFloat16 {
 struct FloatToFloat16 {
   template <class D, class V>
   HWY_INLINE auto operator()(D, V x) const {
-    return hn::BitCast(hn::Rebind<uint16_t, D>(),
-                       hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), x));
+    return hn::BitCast(hn::Rebind<uint16_t, D>(), hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), x));
   }
 };
 
 TileFn find_cast(DType from, DType to) {
   if (from == DType::Float32) {
     switch (to) {
-      case DType::Bool: return narrow_tile<float, uint8_t, FloatToBool>;
-      case DType::Int32: return narrow_tile<float, int32_t, FloatToInt32>;
-      case DType::Float64: return widen_tile<float, double, FloatToDouble>;
-      case DType::BFloat16: return narrow_tile<float, uint16_t, FloatToBFloat16>;
+      case DType::Bool:
+        return narrow_tile<float, uint8_t, FloatToBool>;
+      case DType::Int32:
+        return narrow_tile<float, int32_t, FloatToInt32>;
+      case DType::Float64:
+        return widen_tile<float, double, FloatToDouble>;
+      case DType::BFloat16:
+        return narrow_tile<float, uint16_t, FloatToBFloat16>;
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3  // with instructions for it
-      case DType::Float16: return narrow_tile<float, uint16_t, FloatToFloat16>;
+      case DType::Float16:
+        return narrow_tile<float, uint16_t, FloatToFloat16>;
 #endif
-      default: return nullptr;
+      default:
+        return nullptr;
     }
   }
   if (from == DType::Float64 && to == DType::Float32) {
@@ -149,14 +154,20 @@ TileFn find_cast(DType from, DType to) {
   if (to != DType::Float32) return nullptr;
   switch (from) {
     case DType::Bool:
-    case DType::UInt8: return widen_tile<uint8_t, float, BytesToFloat>;
-    case DType::Int8: return widen_tile<int8_t, float, BytesToFloat>;
-    case DType::Int32: return narrow_tile<int32_t, float, Int32ToFloat>;
-    case DType::BFloat16: return widen_tile<uint16_t, float, BFloat16ToFloat>;
+    case DType::UInt8:
+      return widen_tile<uint8_t, float, BytesToFloat>;
+    case DType::Int8:
+      return widen_tile<int8_t, float, BytesToFloat>;
+    case DType::Int32:
+      return narrow_tile<int32_t, float, Int32ToFloat>;
+    case DType::BFloat16:
+      return widen_tile<uint16_t, float, BFloat16ToFloat>;
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-    case DType::Float16: return widen_tile<uint16_t, float, Float16ToFloat>;
+    case DType::Float16:
+      return widen_tile<uint16_t, float, Float16ToFloat>;
 #endif
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -175,10 +186,14 @@ void repeat_bytes(const void* values, size_t stride, size_t element_bytes, size_
                   size_t times, void* out) {
   const auto* from = static_cast<const std::byte*>(values);
   switch (element_bytes) {
-    case 1: return repeat(from, stride, count, times, static_cast<uint8_t*>(out));
-    case 2: return repeat(from, stride, count, times, static_cast<uint16_t*>(out));
-    case 4: return repeat(from, stride, count, times, static_cast<uint32_t*>(out));
-    default: return repeat(from, stride, count, times, static_cast<uint64_t*>(out));
+    case 1:
+      return repeat(from, stride, count, times, static_cast<uint8_t*>(out));
+    case 2:
+      return repeat(from, stride, count, times, static_cast<uint16_t*>(out));
+    case 4:
+      return repeat(from, stride, count, times, static_cast<uint32_t*>(out));
+    default:
+      return repeat(from, stride, count, times, static_cast<uint64_t*>(out));
   }
 }
 

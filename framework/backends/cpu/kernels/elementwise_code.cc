@@ -22,8 +22,8 @@ struct Forms {
 class Lowering {
  public:
   Forms input(int index, DType dtype) {
-    return ordinary(
-        dtype, code_.add_value({TileValue::Source::Input, index, dtype, TileStage::Tile}));
+    return ordinary(dtype,
+                    code_.add_value({TileValue::Source::Input, index, dtype, TileStage::Tile}));
   }
 
   // False when the node has no tile function.

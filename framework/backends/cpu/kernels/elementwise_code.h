@@ -60,8 +60,8 @@ std::optional<TileCode> tile_code(const KernelSpec& spec);
 // Sets the stages of instructions' values from those of inputs and constants.
 void propagate_stages(TileCode& code);
 
-// Removes instructions whose values nobody reads, and joins comparisons with the select or cast that
-// alone reads them.
+// Removes instructions whose values nobody reads, and joins comparisons with the select or cast
+// that alone reads them.
 void simplify(TileCode& code);
 
 }  // namespace cornu::cpu

@@ -81,8 +81,7 @@ void BroadcastLayout::expand(size_t operand, const void* data, size_t element_by
   const auto step = static_cast<size_t>(stride) * element_bytes;
   for (int64_t row = first_row; row < first_row + rows;) {
     const int64_t many = std::min(group - row % group, first_row + rows - row);
-    const std::byte* source =
-        from + static_cast<size_t>(row_offset(operand, row)) * element_bytes;
+    const std::byte* source = from + static_cast<size_t>(row_offset(operand, row)) * element_bytes;
     if (inside) {
       for (int64_t i = 0; i < many; ++i) {
         std::memcpy(to + static_cast<size_t>(i) * inner * element_bytes,

@@ -88,8 +88,8 @@ TileFn tile_function(TileOp op, DType operand_dtype) {
     const TileFn function = select_tile(operand_dtype);
     return function ? function : plain_select_tile(operand_dtype);
   }
-  TileFn function = is_binary(op) ? float_binary_tile(op, operand_dtype)
-                                  : float_unary_tile(op, operand_dtype);
+  TileFn function =
+      is_binary(op) ? float_binary_tile(op, operand_dtype) : float_unary_tile(op, operand_dtype);
   return function ? function : plain_tile(op, operand_dtype);
 }
 
@@ -103,7 +103,8 @@ double tile_cost(TileOp op, DType dtype) {
   switch (op) {
     case TileOp::Sqrt:
     case TileOp::Divide:
-    case TileOp::Reciprocal: return 0.15 * width;
+    case TileOp::Reciprocal:
+      return 0.15 * width;
     case TileOp::Rsqrt:
     case TileOp::Exp:
     case TileOp::Expm1:
@@ -113,19 +114,25 @@ double tile_cost(TileOp op, DType dtype) {
     case TileOp::Cos:
     case TileOp::Asin:
     case TileOp::Acos:
-    case TileOp::Atan: return 0.3 * width;
+    case TileOp::Atan:
+      return 0.3 * width;
     case TileOp::Log1p:
     case TileOp::Tan:
     case TileOp::Sinh:
     case TileOp::Cosh:
     case TileOp::Tanh:
-    case TileOp::Erf: return 0.5 * width;
-    case TileOp::ErfInv: return 200;
-    case TileOp::Power: return dtype == DType::Float32 ? 2 : 20;
+    case TileOp::Erf:
+      return 0.5 * width;
+    case TileOp::ErfInv:
+      return 200;
+    case TileOp::Power:
+      return dtype == DType::Float32 ? 2 : 20;
     case TileOp::Atan2:
     case TileOp::Mod:
-    case TileOp::FloorDivide: return 10;
-    default: return 0.05 * width;
+    case TileOp::FloorDivide:
+      return 10;
+    default:
+      return 0.05 * width;
   }
 }
 

@@ -73,9 +73,7 @@ enum class TileOp : uint8_t {
 };
 
 constexpr bool is_binary(TileOp op) { return op >= TileOp::Add && op <= TileOp::GreaterEqual; }
-constexpr bool is_compare(TileOp op) {
-  return op >= TileOp::Equal && op <= TileOp::GreaterEqual;
-}
+constexpr bool is_compare(TileOp op) { return op >= TileOp::Equal && op <= TileOp::GreaterEqual; }
 constexpr bool gives_bool(TileOp op) {
   return is_compare(op) || (op >= TileOp::IsNan && op <= TileOp::IsFinite);
 }
@@ -116,8 +114,8 @@ TileFn cast_tile(DType from, DType to);
 
 // By op, for float32 and float64 (compiled for several instruction sets).
 TileFn float_unary_tile(TileOp op, DType dtype);
-TileFn float_binary_tile(TileOp op, DType dtype);   // comparisons too
-TileFn select_tile(DType dtype);                    // of 4 and 8 bytes
+TileFn float_binary_tile(TileOp op, DType dtype);  // comparisons too
+TileFn select_tile(DType dtype);                   // of 4 and 8 bytes
 TileFn float_cast_tile(DType from, DType to);
 // For all dtypes but floating ones; bool included.
 TileFn plain_tile(TileOp op, DType dtype);

@@ -143,13 +143,20 @@ bool always(T) {
 template <class T>
 TileFn compare_function(TileOp op) {
   switch (op) {
-    case TileOp::Equal: return map_plain<T, bool, compare<T, TileOp::Equal>>;
-    case TileOp::NotEqual: return map_plain<T, bool, compare<T, TileOp::NotEqual>>;
-    case TileOp::Less: return map_plain<T, bool, compare<T, TileOp::Less>>;
-    case TileOp::LessEqual: return map_plain<T, bool, compare<T, TileOp::LessEqual>>;
-    case TileOp::Greater: return map_plain<T, bool, compare<T, TileOp::Greater>>;
-    case TileOp::GreaterEqual: return map_plain<T, bool, compare<T, TileOp::GreaterEqual>>;
-    default: return nullptr;
+    case TileOp::Equal:
+      return map_plain<T, bool, compare<T, TileOp::Equal>>;
+    case TileOp::NotEqual:
+      return map_plain<T, bool, compare<T, TileOp::NotEqual>>;
+    case TileOp::Less:
+      return map_plain<T, bool, compare<T, TileOp::Less>>;
+    case TileOp::LessEqual:
+      return map_plain<T, bool, compare<T, TileOp::LessEqual>>;
+    case TileOp::Greater:
+      return map_plain<T, bool, compare<T, TileOp::Greater>>;
+    case TileOp::GreaterEqual:
+      return map_plain<T, bool, compare<T, TileOp::GreaterEqual>>;
+    default:
+      return nullptr;
   }
 }
 
@@ -159,24 +166,41 @@ TileFn integer_function(TileOp op) {
     case TileOp::Copy:
     case TileOp::Floor:
     case TileOp::Ceil:
-    case TileOp::Round: return map_plain<T, T, integer_unary<T, TileOp::Copy>>;
-    case TileOp::Negate: return map_plain<T, T, integer_unary<T, TileOp::Negate>>;
-    case TileOp::Abs: return map_plain<T, T, integer_unary<T, TileOp::Abs>>;
-    case TileOp::Sign: return map_plain<T, T, integer_unary<T, TileOp::Sign>>;
-    case TileOp::Square: return map_plain<T, T, integer_unary<T, TileOp::Square>>;
-    case TileOp::Relu: return map_plain<T, T, integer_unary<T, TileOp::Relu>>;
+    case TileOp::Round:
+      return map_plain<T, T, integer_unary<T, TileOp::Copy>>;
+    case TileOp::Negate:
+      return map_plain<T, T, integer_unary<T, TileOp::Negate>>;
+    case TileOp::Abs:
+      return map_plain<T, T, integer_unary<T, TileOp::Abs>>;
+    case TileOp::Sign:
+      return map_plain<T, T, integer_unary<T, TileOp::Sign>>;
+    case TileOp::Square:
+      return map_plain<T, T, integer_unary<T, TileOp::Square>>;
+    case TileOp::Relu:
+      return map_plain<T, T, integer_unary<T, TileOp::Relu>>;
     case TileOp::IsNan:
-    case TileOp::IsInf: return map_plain<T, bool, always<T, false>>;
-    case TileOp::IsFinite: return map_plain<T, bool, always<T, true>>;
-    case TileOp::Add: return map_plain<T, T, integer_binary<T, TileOp::Add>>;
-    case TileOp::Subtract: return map_plain<T, T, integer_binary<T, TileOp::Subtract>>;
-    case TileOp::Multiply: return map_plain<T, T, integer_binary<T, TileOp::Multiply>>;
-    case TileOp::Maximum: return map_plain<T, T, integer_binary<T, TileOp::Maximum>>;
-    case TileOp::Minimum: return map_plain<T, T, integer_binary<T, TileOp::Minimum>>;
-    case TileOp::Power: return map_plain<T, T, integer_binary<T, TileOp::Power>>;
-    case TileOp::FloorDivide: return map_plain<T, T, integer_binary<T, TileOp::FloorDivide>>;
-    case TileOp::Mod: return map_plain<T, T, integer_binary<T, TileOp::Mod>>;
-    default: return compare_function<T>(op);
+    case TileOp::IsInf:
+      return map_plain<T, bool, always<T, false>>;
+    case TileOp::IsFinite:
+      return map_plain<T, bool, always<T, true>>;
+    case TileOp::Add:
+      return map_plain<T, T, integer_binary<T, TileOp::Add>>;
+    case TileOp::Subtract:
+      return map_plain<T, T, integer_binary<T, TileOp::Subtract>>;
+    case TileOp::Multiply:
+      return map_plain<T, T, integer_binary<T, TileOp::Multiply>>;
+    case TileOp::Maximum:
+      return map_plain<T, T, integer_binary<T, TileOp::Maximum>>;
+    case TileOp::Minimum:
+      return map_plain<T, T, integer_binary<T, TileOp::Minimum>>;
+    case TileOp::Power:
+      return map_plain<T, T, integer_binary<T, TileOp::Power>>;
+    case TileOp::FloorDivide:
+      return map_plain<T, T, integer_binary<T, TileOp::FloorDivide>>;
+    case TileOp::Mod:
+      return map_plain<T, T, integer_binary<T, TileOp::Mod>>;
+    default:
+      return compare_function<T>(op);
   }
 }
 
@@ -190,16 +214,22 @@ bool same(bool a) { return a; }
 
 TileFn bool_function(TileOp op) {
   switch (op) {
-    case TileOp::Copy: return map_plain<bool, bool, same>;
-    case TileOp::LogicalNot: return map_plain<bool, bool, logical_not>;
+    case TileOp::Copy:
+      return map_plain<bool, bool, same>;
+    case TileOp::LogicalNot:
+      return map_plain<bool, bool, logical_not>;
     case TileOp::LogicalAnd:
     case TileOp::Multiply:
-    case TileOp::Minimum: return map_plain<bool, bool, logical_and>;
+    case TileOp::Minimum:
+      return map_plain<bool, bool, logical_and>;
     case TileOp::LogicalOr:
     case TileOp::Add:
-    case TileOp::Maximum: return map_plain<bool, bool, logical_or>;
-    case TileOp::LogicalXor: return map_plain<bool, bool, logical_xor>;
-    default: return compare_function<bool>(op);
+    case TileOp::Maximum:
+      return map_plain<bool, bool, logical_or>;
+    case TileOp::LogicalXor:
+      return map_plain<bool, bool, logical_xor>;
+    default:
+      return compare_function<bool>(op);
   }
 }
 
@@ -242,8 +272,7 @@ T erf_inverse(T value) {
   const double middle = 2 / (std::numbers::pi * 0.147) + 0.5 * log;
   double y = std::sqrt(std::sqrt(middle * middle - log / 0.147) - middle);
   for (int i = 0; i < 3; ++i) {
-    const double error =
-        magnitude < 0.5 ? std::erf(y) - magnitude : (1 - magnitude) - std::erfc(y);
+    const double error = magnitude < 0.5 ? std::erf(y) - magnitude : (1 - magnitude) - std::erfc(y);
     y -= error / (2 * std::numbers::inv_sqrtpi * std::exp(-y * y) + y * error);
   }
   return static_cast<T>(std::copysign(y, x));
@@ -252,12 +281,18 @@ T erf_inverse(T value) {
 template <class T>
 TileFn float_function(TileOp op) {
   switch (op) {
-    case TileOp::ErfInv: return map_plain<T, T, erf_inverse<T>>;
-    case TileOp::Power: return map_plain<T, T, power_of<T>>;
-    case TileOp::FloorDivide: return map_plain<T, T, floor_divide<T>>;
-    case TileOp::Mod: return map_plain<T, T, mod<T>>;
-    case TileOp::Atan2: return map_plain<T, T, arctangent<T>>;
-    default: return nullptr;
+    case TileOp::ErfInv:
+      return map_plain<T, T, erf_inverse<T>>;
+    case TileOp::Power:
+      return map_plain<T, T, power_of<T>>;
+    case TileOp::FloorDivide:
+      return map_plain<T, T, floor_divide<T>>;
+    case TileOp::Mod:
+      return map_plain<T, T, mod<T>>;
+    case TileOp::Atan2:
+      return map_plain<T, T, arctangent<T>>;
+    default:
+      return nullptr;
   }
 }
 
@@ -265,19 +300,29 @@ TileFn float_function(TileOp op) {
 
 TileFn plain_tile(TileOp op, DType dtype) {
   switch (dtype) {
-    case DType::Bool: return bool_function(op);
-    case DType::UInt8: return integer_function<uint8_t>(op);
-    case DType::Int8: return integer_function<int8_t>(op);
-    case DType::Int32: return integer_function<int32_t>(op);
-    case DType::Int64: return integer_function<int64_t>(op);
-    case DType::UInt32: return integer_function<uint32_t>(op);
-    case DType::UInt64: return integer_function<uint64_t>(op);
+    case DType::Bool:
+      return bool_function(op);
+    case DType::UInt8:
+      return integer_function<uint8_t>(op);
+    case DType::Int8:
+      return integer_function<int8_t>(op);
+    case DType::Int32:
+      return integer_function<int32_t>(op);
+    case DType::Int64:
+      return integer_function<int64_t>(op);
+    case DType::UInt32:
+      return integer_function<uint32_t>(op);
+    case DType::UInt64:
+      return integer_function<uint64_t>(op);
     case DType::Float16:
     case DType::BFloat16:
-      return op == TileOp::Copy ? map_plain<uint16_t, uint16_t, integer_unary<uint16_t, TileOp::Copy>>
-                                : nullptr;
-    case DType::Float32: return float_function<float>(op);
-    case DType::Float64: return float_function<double>(op);
+      return op == TileOp::Copy
+                 ? map_plain<uint16_t, uint16_t, integer_unary<uint16_t, TileOp::Copy>>
+                 : nullptr;
+    case DType::Float32:
+      return float_function<float>(op);
+    case DType::Float64:
+      return float_function<double>(op);
   }
   return nullptr;
 }

@@ -285,8 +285,8 @@ class Planner {
   TileCode& code_;
   const BroadcastLayout& layout_;
   TilePlan plan_;
-  double cost_ = 0;            // nanoseconds an element
-  size_t array_bytes_ = 0;     // of arrays read and written in place, an element
+  double cost_ = 0;                    // nanoseconds an element
+  size_t array_bytes_ = 0;             // of arrays read and written in place, an element
   std::vector<int> last_read_, made_;  // as in TileSchedule
   std::vector<int> register_of_;
   std::vector<int> free_;

@@ -18,10 +18,10 @@ struct TilePlan {
     enum class Source : uint8_t { Input, Constant, Output };
     int value = 0;
     Source source = Source::Input;
-    int index = 0;             // of the input, constant or output
+    int index = 0;  // of the input, constant or output
     size_t element_bytes = 0;
-    size_t shape = 0;          // its number in the layout; unused for those read in place
-    size_t home = 0;           // where it is copied to, for those that are copied
+    size_t shape = 0;  // its number in the layout; unused for those read in place
+    size_t home = 0;   // where it is copied to, for those that are copied
   };
 
   // A value in working memory.
@@ -32,14 +32,14 @@ struct TilePlan {
   };
 
   std::array<std::vector<TileStep>, 4> steps;  // by TileStage
-  std::vector<Operand> in_place;           // of the full shape
-  std::vector<Operand> scalars;            // copied once a run
-  std::vector<Operand> periodic;           // copied once a thread
-  std::vector<Operand> row_scalars;        // copied once a row
-  std::vector<Operand> row_arrays;         // read in place, a row at a time
-  std::vector<Operand> expanded;           // copied for each tile
-  std::vector<Home> run_homes;             // in the kernel's scratch memory
-  std::vector<Home> thread_homes;          // in each thread's memory
+  std::vector<Operand> in_place;               // of the full shape
+  std::vector<Operand> scalars;                // copied once a run
+  std::vector<Operand> periodic;               // copied once a thread
+  std::vector<Operand> row_scalars;            // copied once a row
+  std::vector<Operand> row_arrays;             // read in place, a row at a time
+  std::vector<Operand> expanded;               // copied for each tile
+  std::vector<Home> run_homes;                 // in the kernel's scratch memory
+  std::vector<Home> thread_homes;              // in each thread's memory
   size_t run_bytes = 0;
   size_t thread_bytes = 0;
 
@@ -50,7 +50,7 @@ struct TilePlan {
   int64_t tile = 0;      // elements
   int64_t period = 0;    // elements after which periodic operands repeat; divides `tile`
   int64_t items = 0;
-  int64_t grain = 1;     // items that are worth a thread
+  int64_t grain = 1;  // items that are worth a thread
 
   // Pairs (input, output) of one type that may be one array: no operation after the one that makes
   // the output reads the input.

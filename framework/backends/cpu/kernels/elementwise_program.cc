@@ -49,13 +49,15 @@ TileProgram::TileProgram(const KernelSpec& spec, TileCode code)
       plan_(plan_tiles(spec, code_, layout_)),
       table_bytes_(round_up(code_.values.size() * sizeof(TileOperand), 64)) {}
 
-const std::byte* TileProgram::data(const TilePlan::Operand& operand,
-                                   const KernelArgs& args) const {
+const std::byte* TileProgram::data(const TilePlan::Operand& operand, const KernelArgs& args) const {
   const auto index = static_cast<size_t>(operand.index);
   switch (operand.source) {
-    case TilePlan::Operand::Source::Input: return static_cast<const std::byte*>(args.in[index]);
-    case TilePlan::Operand::Source::Output: return static_cast<const std::byte*>(args.out[index]);
-    case TilePlan::Operand::Source::Constant: return code_.constants[index].raw();
+    case TilePlan::Operand::Source::Input:
+      return static_cast<const std::byte*>(args.in[index]);
+    case TilePlan::Operand::Source::Output:
+      return static_cast<const std::byte*>(args.out[index]);
+    case TilePlan::Operand::Source::Constant:
+      return code_.constants[index].raw();
   }
   return nullptr;
 }

@@ -70,7 +70,8 @@ struct Classify {
 template <class T, TileOp kOp>
 void classify_tile(const TileArgs& args, size_t count) {
   const hn::ScalableTag<T> d;
-  map_readers(d, ByteTag<decltype(d)>(), args.out(), count, Classify<kOp>(), Reader<T>(args.operand[0]));
+  map_readers(d, ByteTag<decltype(d)>(), args.out(), count, Classify<kOp>(),
+              Reader<T>(args.operand[0]));
 }
 
 // The function for `op`, searched among the operations from Copy to `kOp`.

@@ -1,164 +1,260 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax, log_softmax, and the cross-entropies that are computed with them.
+// softmax, log_softmax and the cross-entropies. 16-bit floating-point numbers go through float32, a
+// chunk of rows at a time.
+#include "cornu/backends/cpu/kernels/softmax.h"
+
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "cornu/backends/cpu/kernel.h"
+#include "cornu/backends/cpu/kernels/elementwise_memory.h"
+#include "cornu/backends/cpu/kernels/elementwise_ops.h"
 #include "cornu/core/threads.h"
 
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kParallel = 8192;  // elements that are worth a second thread
+constexpr int64_t kWorth = 8192;  // elements that are worth a thread
+constexpr int64_t kChunk = 4096;  // elements that are converted together
+constexpr int64_t kTile = 256;    // columns that are done together
+
+using Aliases = std::vector<std::pair<int, int>>;
+
+// The dtype that is computed in, and the ways there and back.
+struct Precision {
+  DType stored;
+  DType computed;
+  TileFn widen = nullptr;
+  TileFn narrow = nullptr;
+
+  explicit Precision(DType dtype) : stored(dtype), computed(dtype) {
+    if (dtype != DType::Float16 && dtype != DType::BFloat16) return;
+    computed = DType::Float32;
+    widen = cast_tile(stored, computed);
+    narrow = cast_tile(computed, stored);
+  }
+  size_t stored_bytes() const { return size_of(stored); }
+  size_t bytes() const { return size_of(computed); }
+};
+
+void convert(TileFn function, const void* from, void* to, int64_t count) {
+  TileArgs args;
+  args.operand[0] = {from, 1};
+  args.operand[1] = {to, 1};
+  args.count = 2;
+  function(args, static_cast<size_t>(count));
+}
 
 struct Rows {
-  int64_t outer;
-  int64_t classes;
-  int64_t inner;  // distance between the classes of a row
-  int64_t count() const { return outer * inner; }
-  int64_t start(int64_t row) const { return row / inner * classes * inner + row % inner; }
-  int64_t grain() const { return std::max<int64_t>(1, kParallel / std::max<int64_t>(1, classes)); }
+  int64_t rows;
+  int64_t count;  // elements of a row
+
+  explicit Rows(const Shape& shape)
+      : rows(shape.slice(0, shape.rank() - 1).num_elements()), count(shape.back()) {}
+  int64_t grain() const { return std::max<int64_t>(1, kWorth / std::max<int64_t>(1, count)); }
+  // Rows that are converted together.
+  int64_t chunk() const { return std::max<int64_t>(1, kChunk / std::max<int64_t>(1, count)); }
 };
 
-Rows rows_of(const Shape& shape, int64_t axis) {
-  return {shape.slice(0, axis).num_elements(), shape[axis], shape.slice(axis + 1).num_elements()};
-}
-
-// The largest element of a row, and the log of its sum of exponentials relative to that.
-template <class T>
-struct LogSum {
-  T peak;
-  T log_sum;
-};
-
-template <class T>
-LogSum<T> log_sum(const T* x, const Rows& rows) {
-  T peak = -std::numeric_limits<T>::infinity();
-  for (int64_t k = 0; k < rows.classes; ++k) peak = std::max(peak, x[k * rows.inner]);
-  if (!std::isfinite(peak)) peak = 0;
-  T sum = 0;
-  for (int64_t k = 0; k < rows.classes; ++k) sum += std::exp(x[k * rows.inner] - peak);
-  return {peak, std::log(sum)};
-}
-
-template <class T>
-void softmax_row(const T* x, T* out, const Rows& rows) {
-  const LogSum<T> total = log_sum(x, rows);
-  const T scale = std::exp(-total.log_sum);
-  for (int64_t k = 0; k < rows.classes; ++k) {
-    out[k * rows.inner] = std::exp(x[k * rows.inner] - total.peak) * scale;
-  }
-}
-
-template <class T>
-void log_softmax_row(const T* x, T* out, const Rows& rows) {
-  const LogSum<T> total = log_sum(x, rows);
-  for (int64_t k = 0; k < rows.classes; ++k) {
-    out[k * rows.inner] = x[k * rows.inner] - total.peak - total.log_sum;
-  }
-}
-
-// Calls `make(T{})` for float32 and float64.
+// Walks rows on all threads: work(first row, number of rows), a chunk at a time if they are to be
+// converted.
 template <class F>
-std::unique_ptr<Kernel> for_floats(DType dtype, F make) {
-  if (dtype == DType::Float32) return make(float{});
-  if (dtype == DType::Float64) return make(double{});
-  return nullptr;
+void for_rows(const Rows& rows, const Precision& precision, F work) {
+  parallel_for(rows.rows, rows.grain(), [&](int64_t begin, int64_t end) {
+    const int64_t step = precision.widen ? rows.chunk() : end - begin;
+    for (int64_t row = begin; row < end; row += step) work(row, std::min(step, end - row));
+  });
+}
+
+const std::byte* element(const void* data, int64_t index, size_t bytes) {
+  return static_cast<const std::byte*>(data) + static_cast<size_t>(index) * bytes;
+}
+std::byte* element(void* data, int64_t index, size_t bytes) {
+  return static_cast<std::byte*>(data) + static_cast<size_t>(index) * bytes;
+}
+
+// ---- softmax, log_softmax ----
+
+std::unique_ptr<Kernel> softmax_of_rows(const Rows& rows, const Precision& precision,
+                                        SoftmaxFunctions::Rows function) {
+  return make_kernel([=](const KernelArgs& args) {
+    for_rows(rows, precision, [&](int64_t first, int64_t many) {
+      const int64_t offset = first * rows.count;
+      const std::byte* in = element(args.in[0], offset, precision.stored_bytes());
+      std::byte* out = element(args.out[0], offset, precision.stored_bytes());
+      const auto count = static_cast<size_t>(rows.count);
+      if (!precision.widen) return function(in, size_t(many), count, out);
+      std::byte* memory = thread_memory(size_t(rows.chunk()) * count * precision.bytes());
+      convert(precision.widen, in, memory, many * rows.count);
+      function(memory, size_t(many), count, memory);
+      convert(precision.narrow, memory, out, many * rows.count);
+    });
+  });
+}
+
+// Along any other axis than the last: a tile of columns at a time.
+std::unique_ptr<Kernel> softmax_of_columns(const Shape& shape, int64_t axis,
+                                           const Precision& precision,
+                                           SoftmaxFunctions::Columns function) {
+  const int64_t count = shape[axis];
+  const int64_t inner = shape.slice(axis + 1).num_elements();
+  const int64_t tile = std::min(inner, kTile);
+  const int64_t tiles = (inner + tile - 1) / tile;
+  const int64_t items = shape.slice(0, axis).num_elements() * tiles;
+  const int64_t grain = std::max<int64_t>(1, kWorth / (count * tile));
+  return make_kernel([=](const KernelArgs& args) {
+    parallel_for(items, grain, [&](int64_t begin, int64_t end) {
+      const int64_t work_elements = 2 * tile + (precision.widen ? count * tile : 0);
+      std::byte* const work = thread_memory(size_t(work_elements) * precision.bytes());
+      std::byte* const columns = element(work, 2 * tile, precision.bytes());
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t column = item % tiles * tile;
+        const int64_t width = std::min(tile, inner - column);
+        const int64_t offset = item / tiles * count * inner + column;
+        const std::byte* in = element(args.in[0], offset, precision.stored_bytes());
+        std::byte* out = element(args.out[0], offset, precision.stored_bytes());
+        if (!precision.widen) {
+          function(in, size_t(count), size_t(inner), size_t(width), work, out);
+          continue;
+        }
+        for (int64_t i = 0; i < count; ++i) {
+          convert(precision.widen, element(in, i * inner, precision.stored_bytes()),
+                  element(columns, i * width, precision.bytes()), width);
+        }
+        function(columns, size_t(count), size_t(width), size_t(width), work, columns);
+        for (int64_t i = 0; i < count; ++i) {
+          convert(precision.narrow, element(columns, i * width, precision.bytes()),
+                  element(out, i * inner, precision.stored_bytes()), width);
+        }
+      }
+    });
+  });
 }
 
 std::unique_ptr<Kernel> make_softmax(const KernelSpec& spec, bool log) {
-  const Rows rows = rows_of(spec.inputs[0].shape, spec.attributes.get_int("axis"));
-  return for_floats(spec.inputs[0].dtype, [&](auto t) {
-    using T = decltype(t);
-    return make_kernel([rows, log](const KernelArgs& args) {
-      const T* x = static_cast<const T*>(args.in[0]);
-      T* out = static_cast<T*>(args.out[0]);
-      parallel_for(rows.count(), rows.grain(), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t at = rows.start(row);
-          log ? log_softmax_row(x + at, out + at, rows) : softmax_row(x + at, out + at, rows);
-        }
-      });
-    });
-  });
+  const auto& [dtype, shape] = spec.inputs[0];
+  if (!is_floating(dtype)) return nullptr;
+  if (shape.num_elements() == 0) return make_kernel([](const KernelArgs&) {});
+  const Precision precision(dtype);
+  const SoftmaxFunctions functions = softmax_functions(precision.computed);
+  const int64_t axis = spec.attributes.get_int("axis");
+  if (shape.slice(axis + 1).num_elements() == 1) {
+    return softmax_of_rows(Rows(shape.slice(0, axis + 1)), precision,
+                           log ? functions.log_softmax : functions.softmax);
+  }
+  return softmax_of_columns(shape, axis, precision,
+                            log ? functions.log_softmax_columns : functions.softmax_columns);
 }
+
+// ---- cross-entropies ----
 
 std::unique_ptr<Kernel> make_cross_entropy(const KernelSpec& spec) {
-  const Rows rows = rows_of(spec.inputs[0].shape, spec.inputs[0].shape.rank() - 1);
-  return for_floats(spec.inputs[0].dtype, [&](auto t) {
-    using T = decltype(t);
-    return make_kernel([rows](const KernelArgs& args) {
-      const T* x = static_cast<const T*>(args.in[0]);
-      const T* targets = static_cast<const T*>(args.in[1]);
-      T* losses = static_cast<T*>(args.out[0]);
-      T* probabilities = static_cast<T*>(args.out[1]);
-      parallel_for(rows.count(), rows.grain(), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t at = rows.start(row);
-          const LogSum<T> total = log_sum(x + at, rows);
-          T loss = 0;
-          for (int64_t k = 0; k < rows.classes; ++k) {
-            const T target = targets[at + k];
-            if (target != 0) loss -= target * (x[at + k] - total.peak - total.log_sum);
-          }
-          softmax_row(x + at, probabilities + at, rows);
-          losses[row] = loss;
-        }
-      });
+  if (!is_floating(spec.inputs[0].dtype)) return nullptr;
+  const Rows rows(spec.inputs[0].shape);
+  const Precision precision(spec.inputs[0].dtype);
+  const auto function = softmax_functions(precision.computed).cross_entropy;
+  return make_kernel([=](const KernelArgs& args) {
+    for_rows(rows, precision, [&](int64_t first, int64_t many) {
+      const size_t stored = precision.stored_bytes();
+      const int64_t offset = first * rows.count;
+      const auto count = static_cast<size_t>(rows.count);
+      const std::byte* logits = element(args.in[0], offset, stored);
+      const std::byte* targets = element(args.in[1], offset, stored);
+      std::byte* losses = element(args.out[0], first, stored);
+      std::byte* probabilities = element(args.out[1], offset, stored);
+      if (!precision.widen) {
+        return function(logits, targets, size_t(many), count, losses, probabilities);
+      }
+      const int64_t size = many * rows.count;
+      std::byte* memory = thread_memory(size_t(2 * size + many) * precision.bytes());
+      std::byte* wide_targets = element(memory, size, precision.bytes());
+      std::byte* wide_losses = element(wide_targets, size, precision.bytes());
+      convert(precision.widen, logits, memory, size);
+      convert(precision.widen, targets, wide_targets, size);
+      function(memory, wide_targets, size_t(many), count, wide_losses, memory);
+      convert(precision.narrow, wide_losses, losses, many);
+      convert(precision.narrow, memory, probabilities, size);
     });
   });
 }
 
-template <class T, class L>
-void sparse_rows(const Rows& rows, const Shape& logits, int64_t ignored, const KernelArgs& args) {
-  const T* x = static_cast<const T*>(args.in[0]);
-  const L* labels = static_cast<const L*>(args.in[1]);
-  for (int64_t row = 0; row < rows.count(); ++row) {
-    const auto label = static_cast<int64_t>(labels[row]);
-    check<InvalidArgument>((label >= 0 && label < rows.classes) || label == ignored,
-                           "sparse_softmax_cross_entropy: label {} is outside of [0, {}), the "
-                           "classes of logits of shape {}. Check the labels, or give the last layer "
-                           "more units.",
-                           label, rows.classes, logits);
+// Labels as int64, -1 where they are to be ignored. Throws for one that is no class.
+template <class Label>
+void read_labels(const void* data, const Rows& rows, int64_t ignored, const Shape& shape,
+                 int64_t* out) {
+  const auto* labels = static_cast<const Label*>(data);
+  for (int64_t i = 0; i < rows.rows; ++i) {
+    const Label label = labels[i];
+    // Of unsigned labels, those beyond int64 become negative.
+    const auto value = static_cast<int64_t>(label);
+    const bool is_ignored = value == ignored && ignored != std::numeric_limits<int64_t>::min();
+    const bool is_class = value >= 0 && value < rows.count;
+    check<InvalidArgument>(
+        is_ignored || is_class,
+        "sparse_softmax_cross_entropy: label {} is outside of [0, {}), the classes of logits of "
+        "shape {}. Labels are numbers of classes, counted from 0; one that is to be left out is "
+        "named by ignore_class.",
+        label, rows.count, shape);
+    out[i] = is_ignored ? -1 : value;
   }
-  T* losses = static_cast<T*>(args.out[0]);
-  T* probabilities = static_cast<T*>(args.out[1]);
-  parallel_for(rows.count(), rows.grain(), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t at = rows.start(row);
-      const auto label = static_cast<int64_t>(labels[row]);
-      const LogSum<T> total = log_sum(x + at, rows);
-      losses[row] = label == ignored ? T(0) : total.peak + total.log_sum - x[at + label];
-      softmax_row(x + at, probabilities + at, rows);
-    }
+}
+
+using LabelReader = void (*)(const void*, const Rows&, int64_t, const Shape&, int64_t*);
+
+LabelReader label_reader(DType dtype) {
+  return dispatch_dtype(dtype, []<class T>(T) -> LabelReader {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) return read_labels<T>;
+    return nullptr;
   });
 }
 
 std::unique_ptr<Kernel> make_sparse_cross_entropy(const KernelSpec& spec) {
-  const Shape logits = spec.inputs[0].shape;
-  const Rows rows = rows_of(logits, logits.rank() - 1);
+  const LabelReader read = label_reader(spec.inputs[1].dtype);
+  if (!is_floating(spec.inputs[0].dtype) || !read) return nullptr;
+  const Shape shape = spec.inputs[0].shape;
+  const Rows rows(shape);
+  const Precision precision(spec.inputs[0].dtype);
   const int64_t ignored = spec.attributes.get_int("ignore_class");
-  const DType label_dtype = spec.inputs[1].dtype;
-  return for_floats(spec.inputs[0].dtype, [&](auto t) {
-    using T = decltype(t);
-    return make_kernel([=](const KernelArgs& args) {
-      dispatch_dtype(label_dtype, [&](auto l) {
-        if constexpr (std::is_integral_v<decltype(l)>) {
-          sparse_rows<T, decltype(l)>(rows, logits, ignored, args);
-        }
-      });
+  const auto function = softmax_functions(precision.computed).sparse_cross_entropy;
+  const auto run = [=](const KernelArgs& args) {
+    auto* labels = static_cast<int64_t*>(args.scratch);
+    read(args.in[1], rows, ignored, shape, labels);
+    for_rows(rows, precision, [&](int64_t first, int64_t many) {
+      const size_t stored = precision.stored_bytes();
+      const int64_t offset = first * rows.count;
+      const auto count = static_cast<size_t>(rows.count);
+      const std::byte* logits = element(args.in[0], offset, stored);
+      std::byte* losses = element(args.out[0], first, stored);
+      std::byte* probabilities = element(args.out[1], offset, stored);
+      if (!precision.widen) {
+        return function(logits, labels + first, size_t(many), count, losses, probabilities);
+      }
+      const int64_t size = many * rows.count;
+      std::byte* memory = thread_memory(size_t(size + many) * precision.bytes());
+      std::byte* wide_losses = element(memory, size, precision.bytes());
+      convert(precision.widen, logits, memory, size);
+      function(memory, labels + first, size_t(many), count, wide_losses, memory);
+      convert(precision.narrow, wide_losses, losses, many);
+      convert(precision.narrow, memory, probabilities, size);
     });
-  });
+  };
+  return make_kernel(run, size_t(rows.rows) * sizeof(int64_t));
 }
 
 }  // namespace
 
 void register_softmax_kernels(KernelTable& table) {
-  table.add("softmax", [](const KernelSpec& spec) { return make_softmax(spec, false); });
-  table.add("log_softmax", [](const KernelSpec& spec) { return make_softmax(spec, true); });
-  table.add("softmax_cross_entropy", make_cross_entropy);
-  table.add("sparse_softmax_cross_entropy", make_sparse_cross_entropy);
+  const auto in_place = [](const KernelSpec&) { return Aliases{{0, 0}}; };
+  table.add(
+      "softmax", [](const KernelSpec& spec) { return make_softmax(spec, false); }, in_place);
+  table.add(
+      "log_softmax", [](const KernelSpec& spec) { return make_softmax(spec, true); }, in_place);
+  table.add("softmax_cross_entropy", make_cross_entropy, [](const KernelSpec&) {
+    return Aliases{{0, 1}, {1, 1}};
+  });
+  table.add("sparse_softmax_cross_entropy", make_sparse_cross_entropy, [](const KernelSpec&) {
+    return Aliases{{0, 1}};
+  });
 }
 
 }  // namespace cornu::cpu

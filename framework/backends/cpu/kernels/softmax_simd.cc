@@ -27,7 +27,7 @@ class Softmax {
     for (size_t i = 0; i < rows; ++i) {
       T* row = at(out, i * count);
       const Sum sum = exponentials(at(logits, i * count), count, row);
-      scale(row, count, sum.exponentials);
+      scale(row, count, sum.exponentials, sum.last);
     }
   }
 
@@ -57,21 +57,24 @@ class Softmax {
       V sum = hn::Zero(D());
       V weights = hn::Zero(D());
       V weighted = hn::Zero(D());
+      V last = hn::Zero(D());
       each(row, count, [&](V x, size_t at, size_t many) HWY_ATTR {
         const V shifted = hn::Sub(x, max);
-        const V t = many < lanes() ? load_tail(D(), target + at, many) : hn::LoadU(D(), target + at);
+        const V t =
+            many < lanes() ? load_tail(D(), target + at, many) : hn::LoadU(D(), target + at);
         const V e = vec_exp(D(), shifted);
         sum = hn::Add(sum, e);
         weights = hn::Add(weights, t);
         const auto counts = hn::Not(hn::Eq(t, hn::Zero(D())));
         weighted = hn::Add(weighted, hn::IfThenElseZero(counts, hn::Mul(t, shifted)));
         store(e, out + at, many);
+        last = e;
       });
       sum = hn::SumOfLanes(D(), sum);
       const V loss = hn::Sub(hn::Mul(vec_log(D(), sum), hn::SumOfLanes(D(), weights)),
                              hn::SumOfLanes(D(), weighted));
       *at(losses, i) = count > 0 ? hn::GetLane(loss) : T{0};
-      scale(out, count, sum);
+      scale(out, count, sum, last);
     }
   }
 
@@ -84,7 +87,7 @@ class Softmax {
       const Sum sum = exponentials(row, count, out);
       const T loss = hn::GetLane(vec_log(D(), sum.exponentials)) - (chosen - hn::GetLane(sum.max));
       *at(losses, i) = labels[i] >= 0 ? loss : T{0};
-      scale(out, count, sum.exponentials);
+      scale(out, count, sum.exponentials, sum.last);
     }
   }
 
@@ -107,14 +110,14 @@ class Softmax {
       });
     }
     each(sum, width, [&](V s, size_t at, size_t many) HWY_ATTR {
-      store(kLog ? hn::Add(vec_log(D(), s), load(max + at, many)) : hn::Div(constant(D(), 1), s),
-            sum + at, many);
+      store(kLog ? vec_log(D(), s) : hn::Div(constant(D(), 1), s), sum + at, many);
     });
     for (size_t i = 0; i < count; ++i) {
       T* const to = at(out, i * stride);
       each(kLog ? at(logits, i * stride) : to, width, [&](V x, size_t at, size_t many) HWY_ATTR {
         const V s = load(sum + at, many);
-        store(kLog ? hn::Sub(x, s) : hn::Mul(x, s), to + at, many);
+        const V shifted = kLog ? hn::Sub(x, load(max + at, many)) : x;
+        store(kLog ? hn::Sub(shifted, s) : hn::Mul(shifted, s), to + at, many);
       });
     }
   }
@@ -122,6 +125,7 @@ class Softmax {
  private:
   struct Sum {
     V max, exponentials;  // in all lanes
+    V last;               // the last vector of exponentials
   };
 
   static HWY_INLINE size_t lanes() { return hn::Lanes(D()); }
@@ -162,19 +166,22 @@ class Softmax {
   static HWY_INLINE Sum exponentials(const T* row, size_t count, T* out) {
     const V max = maximum(row, count);
     V sum = hn::Zero(D());
+    V last = sum;
     each(row, count, [&](V x, size_t at, size_t many) HWY_ATTR {
-      const V e = vec_exp(D(), hn::Sub(x, max));
-      sum = hn::Add(sum, e);
-      store(e, out + at, many);
+      last = vec_exp(D(), hn::Sub(x, max));
+      sum = hn::Add(sum, last);
+      store(last, out + at, many);
     });
-    return {max, hn::SumOfLanes(D(), sum)};
+    return {max, hn::SumOfLanes(D(), sum), last};
   }
 
-  static HWY_INLINE void scale(T* row, size_t count, V sum) {
+  // `last` is the row's last vector: a short row needn't be loaded again, which would have to wait
+  // for its store.
+  static HWY_INLINE void scale(T* row, size_t count, V sum, V last) {
     const V factor = hn::Div(constant(D(), 1), sum);
-    each(row, count, [&](V x, size_t at, size_t many) HWY_ATTR {
-      store(hn::Mul(x, factor), row + at, many);
-    });
+    if (count <= lanes()) return store(hn::Mul(last, factor), row, count);
+    each(row, count,
+         [&](V x, size_t at, size_t many) HWY_ATTR { store(hn::Mul(x, factor), row + at, many); });
   }
 };
 
