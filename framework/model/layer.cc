@@ -156,7 +156,7 @@ Tensors Layer::operator()(const Tensors& inputs, const CallArgs& args) {
 }
 
 Tensors Layer::call_on_placeholders(const Tensors& inputs, const CallArgs& args) {
-  const std::shared_ptr<Layer> self = weak_from_this().lock();
+  const std::shared_ptr<Layer> self = shared_self();
   check<FailedPrecondition>(self != nullptr,
                             "{} '{}': a layer of a functional model must be shared with it. Make "
                             "it with make_layer<{}>(…) instead of as a plain object.",

@@ -93,6 +93,8 @@ class Layer : public std::enable_shared_from_this<Layer> {
   virtual bool supports_masking() const { return false; }
   // The mask of the outputs; by default the input's where supports_masking(), else none.
   virtual Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const;
+  // The handle that functional graphs keep of this layer; null when no handle owns it.
+  virtual std::shared_ptr<Layer> shared_self() { return weak_from_this().lock(); }
   // Sub-layers that aren't tracked by attribute, with the names their weights are saved under.
   using NamedLayers = std::vector<std::pair<std::string, std::shared_ptr<Layer>>>;
   virtual NamedLayers sublayers() const;

@@ -15,10 +15,10 @@ double checked(const char* who, const char* what, double value) {
   return value;
 }
 
-// To Euclidean norm 1 along `axis`, where the norm isn't below 1e-7.
+// To Euclidean norm 1 along `axis`; norms below 1e-7 count as that.
 Tensor normalized(const Tensor& x, int64_t axis) {
   const Tensor square = ops::sum(ops::square(x), axis, true);
-  return x * ops::minimum(ops::rsqrt(square), 1e7);
+  return x * ops::rsqrt(ops::maximum(square, 1e-14));
 }
 
 // What Keras keeps as a float32 tensor, and saves as one.

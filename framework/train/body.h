@@ -24,6 +24,10 @@ class ModelBody {
   // The graph, where there is one: always of a functional model, of a Sequential one once its input
   // is known. Null otherwise.
   virtual const FunctionalGraph* graph() const = 0;
+
+  // The handle that functional graphs hold when the model was called on placeholders by one that
+  // isn't shared itself: the same for all calls.
+  std::weak_ptr<Layer> shared_handle;
 };
 
 class FunctionalBody : public ModelBody {

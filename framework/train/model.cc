@@ -55,9 +55,24 @@ Model::Model(const Model& other)
 
 Model::~Model() = default;
 
+std::shared_ptr<Layer> Model::shared_self() {
+  if (auto self = Layer::shared_self()) return self;
+  if (!body_) return nullptr;
+  auto handle = body_->shared_handle.lock();
+  if (!handle) {
+    handle = std::make_shared<Model>(*this);
+    body_->shared_handle = handle;
+  }
+  return handle;
+}
+
 Model::operator LayerHandle() const {
-  if (auto self = std::const_pointer_cast<Layer>(weak_from_this().lock())) return LayerHandle(self);
-  return LayerHandle(std::make_shared<Model>(*this));
+  const auto self = const_cast<Model*>(this)->shared_self();
+  check<FailedPrecondition>(self != nullptr,
+                            "Model '{}': an object of a class derived from Model can't be shared. "
+                            "Make a shared one with make_layer<T>(…).",
+                            name());
+  return LayerHandle(self);
 }
 
 std::string Model::class_name() const { return body_ ? body_->class_name() : Layer::class_name(); }

@@ -296,6 +296,7 @@ class Model : public Layer {
   void build_list(const std::vector<Shape>& input_shapes) override;
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
   NamedLayers sublayers() const override;
+  std::shared_ptr<Layer> shared_self() override;
   std::optional<std::vector<std::shared_ptr<Layer>>> saved_list() const override;
 
   ModelBody* body() const { return body_.get(); }  // null for a subclass

@@ -156,10 +156,22 @@ std::optional<ConvPrimitive> make_conv_primitive(const ConvProblem& problem, Typ
 
 }  // namespace onednn
 
+namespace {
+
+// oneDNN 2.6's bfloat16 kernels give wrong gradients for some odd numbers of channels.
+bool is_safe(const ConvProblem& problem) {
+  constexpr int64_t kUnit = 8;
+  return problem.dtype == DType::Float32 ||
+         (problem.c_in % kUnit == 0 && problem.c_out % kUnit == 0 &&
+          (problem.groups == 1 || problem.groups == problem.c_in));
+}
+
+}  // namespace
+
 std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem) {
   using namespace onednn;
   const auto type = compute_type(problem.dtype);
-  if (!type) return nullptr;
+  if (!type || !is_safe(problem)) return nullptr;
   if (auto kernel = make_tiled_conv(problem, *type)) return kernel;
   auto made = make_conv_primitive(problem, *type, {});
   if (!made) made = make_conv_primitive(problem, *type, {.any_layout = true});
