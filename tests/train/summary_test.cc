@@ -344,7 +344,7 @@ TEST_CASE("models that Keras serialized have Keras's summaries") {
     model.optimizer().impl().build(model.trainable_weights());
     check_texts(summarize(model), *trained);
   }
-  CHECK(models >= 23);
+  CHECK(models >= 22);  // all but the two that are left out
 }
 
 TEST_CASE("cells break at spaces and end long words with an ellipsis") {
