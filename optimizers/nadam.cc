@@ -28,13 +28,15 @@ class NadamImpl : public OptimizerWith<NadamOptions> {
 
   void update_step(const Tensor& gradient, const Variable& variable, size_t index,
                    std::span<const Tensor> terms) override {
-    const Tensor m = move_towards(slot(0, index), gradient, 1.0 - own_.beta_1);
-    const Tensor v = move_towards(slot(1, index), ops::square(gradient), 1.0 - own_.beta_2);
+    const Tensor m = move_towards(slot(0, index), gradient, rest(own_.beta_1));
+    const Tensor v = move_towards(slot(1, index), ops::square(gradient), rest(own_.beta_2));
     const Tensor step = m * terms[0] + gradient * terms[1];
     variable.assign(variable.value() - step / (ops::sqrt(v / terms[2]) + own_.epsilon));
   }
 
  private:
+  // 1 - beta of a beta rounded to float32 first, as Keras has it here.
+  static double rest(double beta) { return 1.0f - static_cast<float>(beta); }
   Tensor schedule(const Tensor& number) const {
     return own_.beta_1 * (1.0 - 0.5 * ops::power(0.96, number));
   }

@@ -22,7 +22,7 @@ struct PermuteOptions {
 class Permute : public LayerHandle {
  public:
   explicit Permute(const PermuteOptions& options);
-  template <std::same_as<std::vector<int64_t>> T = std::vector<int64_t>>  // yields to options
+  template <std::same_as<std::vector<int64_t>> T = std::vector<int64_t>>  // as for Reshape
   explicit Permute(const T& dims) : Permute(PermuteOptions{.dims = dims}) {}
   static Permute from_config(const Json& config);
 };

@@ -20,7 +20,7 @@ struct ReshapeOptions {
 class Reshape : public LayerHandle {
  public:
   explicit Reshape(const ReshapeOptions& options);
-  template <std::same_as<Shape> T = Shape>  // a template, which yields to options in braces
+  template <std::same_as<Shape> T = Shape>  // a template gives way to options in braces
   explicit Reshape(const T& target_shape) : Reshape(ReshapeOptions{.target_shape = target_shape}) {}
   static Reshape from_config(const Json& config);
 };

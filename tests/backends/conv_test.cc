@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "instruction_sets.h"
-#include "kernel_run.h"
+#include "tests/backends/instruction_sets.h"
+#include "tests/backends/kernel_run.h"
 
 namespace cornu::cpu::testing {
 namespace {

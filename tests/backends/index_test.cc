@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "kernel_run.h"
+#include "tests/backends/kernel_run.h"
 
 namespace cornu::cpu::testing {
 namespace {

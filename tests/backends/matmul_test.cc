@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "instruction_sets.h"
-#include "kernel_run.h"
+#include "tests/backends/instruction_sets.h"
+#include "tests/backends/kernel_run.h"
 
 namespace cornu::cpu::testing {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "kernel_run.h"
+#include "tests/backends/kernel_run.h"
 
 namespace cornu::cpu::testing {
 namespace {

@@ -13,8 +13,8 @@ using cornu::test::golden_tensor;
 
 namespace {
 
-// Float32 sums in another order.
-constexpr test::Tolerance kClose = {.relative = 2e-6, .absolute = 5e-7};
+// Float32 sums of up to ten in another order; differences of such sums may be 0 on one side.
+constexpr test::Tolerance kClose = {.relative = 1e-6, .absolute = 5e-7};
 
 // Classes of Keras's that aren't there.
 const std::set<std::string> kMissing = {"F1Score",

@@ -67,7 +67,7 @@ class Softmax {
         weights = hn::Add(weights, t);
         const auto counts = hn::Not(hn::Eq(t, hn::Zero(D())));
         weighted = hn::Add(weighted, hn::IfThenElseZero(counts, hn::Mul(t, shifted)));
-        store(e, out + at, many);
+        if (count > lanes()) store(e, out + at, many);
         last = e;
       });
       sum = hn::SumOfLanes(D(), sum);
@@ -170,7 +170,7 @@ class Softmax {
     each(row, count, [&](V x, size_t at, size_t many) HWY_ATTR {
       last = vec_exp(D(), hn::Sub(x, max));
       sum = hn::Add(sum, last);
-      store(last, out + at, many);
+      if (count > lanes()) store(last, out + at, many);
     });
     return {max, hn::SumOfLanes(D(), sum), last};
   }
