@@ -62,6 +62,73 @@ TEST_CASE("simplify keeps collectives") {
   CHECK(count(graph, "all_reduce") == 2);
 }
 
+TEST_CASE("layout makes a transposed operand a flag of the matmul") {
+  const Graph graph = passes::layout(
+      read("graph(%0: float32[4,3], %1: float32[5,3]) {\n"
+           "  %2 = transpose(%1) {permutation=[1,0]} : float32[3,5]\n"
+           "  %3 = matmul(%0, %2) {transpose_a=false, transpose_b=false} : float32[4,5]\n"
+           "  return %3\n"
+           "}"));
+  CHECK(graph.to_string() ==
+        "graph(%0: float32[4,3], %1: float32[5,3]) {\n"
+        "  %3 = matmul(%0, %1) {transpose_a=false, transpose_b=true} : float32[4,5]\n"
+        "  return %3\n"
+        "}");
+}
+
+TEST_CASE("layout moves transposes behind elementwise nodes, where they cancel") {
+  const Graph graph =
+      passes::layout(read("graph(%0: float32[8,3,2], %1: float32[2]) {\n"
+                          "  %2 = transpose(%0) {permutation=[0, 2, 1]} : float32[8,2,3]\n"
+                          "  %3 = reshape(%1) {shape=[2, 1]} : float32[2,1]\n"
+                          "  %4 = add(%2, %3) : float32[8,2,3]\n"
+                          "  %5 = exp(%4) : float32[8,2,3]\n"
+                          "  %6 = transpose(%5) {permutation=[0, 2, 1]} : float32[8,3,2]\n"
+                          "  return %6\n"
+                          "}"));
+  graph.validate();
+  CHECK(graph.to_string() ==
+        "graph(%0: float32[8,3,2], %1: float32[2]) {\n"
+        "  %3 = reshape(%1) {shape=[2,1]} : float32[2,1]\n"
+        "  %7 = reshape(%3) {shape=[1,1,2]} : float32[1,1,2]\n"
+        "  %8 = add(%0, %7) : float32[8,3,2]\n"
+        "  %9 = exp(%8) : float32[8,3,2]\n"
+        "  return %9\n"
+        "}");
+}
+
+TEST_CASE("layout leaves transposes that differ, that others read, or that would move more") {
+  const std::string text =
+      "graph(%0: float32[3,3], %1: float16[3,3], %2: float32[3,3]) {\n"
+      "  %3 = transpose(%0) {permutation=[1,0]} : float32[3,3]\n"
+      "  %4 = add(%3, %2) : float32[3,3]\n"
+      "  %5 = transpose(%1) {permutation=[1,0]} : float16[3,3]\n"
+      "  %6 = cast(%5) {dtype=float32} : float32[3,3]\n"
+      "  %7 = transpose(%2) {permutation=[1,0]} : float32[3,3]\n"
+      "  %8 = exp(%7) : float32[3,3]\n"
+      "  %9 = sin(%7) : float32[3,3]\n"
+      "  return %4, %6, %8, %9\n"
+      "}";
+  CHECK(passes::layout(read(text)).to_string() == text);
+}
+
+TEST_CASE("layout reduces before a transpose, and reshapes where no data moves") {
+  const Graph graph =
+      passes::layout(read("graph(%0: float32[4,1,6], %1: float32[4,5,6]) {\n"
+                          "  %2 = transpose(%0) {permutation=[1, 0, 2]} : float32[1,4,6]\n"
+                          "  %3 = transpose(%1) {permutation=[2, 0, 1]} : float32[6,4,5]\n"
+                          "  %4 = reduce_sum(%3) {axes=[0, 2], keepdims=false} : float32[4]\n"
+                          "  return %2, %4\n"
+                          "}"));
+  graph.validate();
+  CHECK(graph.to_string() ==
+        "graph(%0: float32[4,1,6], %1: float32[4,5,6]) {\n"
+        "  %2 = reshape(%0) {shape=[1,4,6]} : float32[1,4,6]\n"
+        "  %4 = reduce_sum(%1) {axes=[1,2], keepdims=false} : float32[4]\n"
+        "  return %2, %4\n"
+        "}");
+}
+
 TEST_CASE("fuse_kernels puts bias and relu into a matmul") {
   const Graph graph = passes::fuse_kernels(
       read("graph(%0: float32[4,3], %1: float32[3,5], %2: float32[5]) {\n"

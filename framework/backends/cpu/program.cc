@@ -25,6 +25,7 @@ Graph optimize(Graph graph, const std::string& name) {
     passes::dump_graph(graph, name, pass, number++);
   };
   run("simplify", passes::simplify(graph, evaluate));
+  run("layout", passes::layout(graph));
   run("fuse_kernels", passes::fuse_kernels(graph));
   run("simplify", passes::simplify(graph, evaluate));
   run("fuse_elementwise", passes::fuse_elementwise(graph));

@@ -22,6 +22,11 @@ using Evaluator = std::function<std::vector<Tensor>(
 // -0 into 0.
 Graph simplify(const Graph& graph, const Evaluator& evaluate = {});
 
+// Chooses the order of axes in which values are kept, so that transposes vanish: they cancel each
+// other, become flags of a matmul or reshapes, and move behind elementwise ops and reductions until
+// they can. What is left moves no more memory than before.
+Graph layout(const Graph& graph);
+
 // Rewrites what the CPU has better kernels for (internal_ops.h): bias and activation into matmul
 // and conv, relu and max-pooling into one, a single-channel conv with its pooling into one, and
 // their gradients.
