@@ -3,28 +3,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <numeric>
+#include <span>
 
 #include "cornu/core/random.h"
+#include "cornu/core/rows.h"
 
 namespace cornu {
 namespace {
-
-// Rows of a tensor, gathered into a new one.
-Tensor gather_rows(const Tensor& from, const int64_t* rows, int64_t count) {
-  Shape shape = from.shape();
-  shape[0] = count;
-  Tensor result = Tensor::empty(shape, from.dtype());
-  const size_t bytes = from.shape().slice(1).num_elements() * size_of(from.dtype());
-  const std::byte* source = from.raw();
-  std::byte* target = result.mutable_raw();
-  for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(target + static_cast<size_t>(i) * bytes,
-                source + static_cast<size_t>(rows[i]) * bytes, bytes);
-  }
-  return result;
-}
 
 class ArraySource : public BatchSource, public std::enable_shared_from_this<ArraySource> {
  public:
@@ -48,13 +34,11 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
     auto take = [&](const Tensors& tensors) {
       std::vector<Tensor> parts;
       for (const Tensor& tensor : tensors) {
-        parts.push_back(gather_rows(tensor, rows.data(), static_cast<int64_t>(rows.size())));
+        parts.push_back(gather_rows(tensor, rows));
       }
       return tensors.with(std::move(parts));
     };
-    const Tensor weight = sample_weight_.defined() ? gather_rows(sample_weight_, rows.data(),
-                                                                 static_cast<int64_t>(rows.size()))
-                                                   : Tensor();
+    const Tensor weight = sample_weight_.defined() ? gather_rows(sample_weight_, rows) : Tensor();
     return std::make_shared<ArraySource>(take(x_), take(y_), weight, options_);
   }
 
@@ -75,11 +59,12 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
     return rows;
   }
 
-  void read(const std::vector<int64_t>& order, int64_t begin, Batch& batch) const {
+  void read(std::span<const int64_t> order, int64_t begin, Batch& batch) const {
     const int64_t end = std::min(rows_, begin + options_.batch_size);
     auto part = [&](const Tensor& tensor) {
-      return order.empty() ? tensor.rows(begin, end)
-                           : gather_rows(tensor, order.data() + begin, end - begin);
+      if (order.empty()) return tensor.rows(begin, end);
+      return gather_rows(
+          tensor, order.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
     };
     auto parts = [&](const Tensors& tensors) {
       std::vector<Tensor> result;

@@ -98,8 +98,8 @@ struct CompileOptions {
   MetricsArgument metrics = {};           // unweighted
   MetricsArgument weighted_metrics = {};  // weighted by sample_weight and class_weight
   bool run_eagerly = false;               // call the Python-like code op by op, for debugging
-  int64_t steps_per_execution = 1;
-  bool jit_compile = true;  // false: compile without any graph pass
+  int64_t steps_per_execution = 1;        // between calls of the callbacks' batch methods
+  bool jit_compile = true;                // false: compile without any graph pass
 };
 
 // 0 silent, 1 a progress bar, 2 one line an epoch; "auto" is 1 (2 where the output is no terminal).

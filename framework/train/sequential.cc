@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "cornu/graph/dispatch.h"
 #include "cornu/train/body.h"
 #include "cornu/train/model.h"
 #include "cornu/train/model_config.h"
@@ -57,6 +58,7 @@ void SequentialBody::add(const LayerHandle& layer, const std::string& model_name
       "name.",
       model_name, layer.name());
   layers_.push_back(layer);
+  const NameScope scope(model_name);
   if (input_.defined()) connect(input_);
 }
 

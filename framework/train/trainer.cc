@@ -201,7 +201,7 @@ class Trainer::EpochIterator {
   }
 
   bool next(Batch& batch) {
-    if (steps_ && done_ >= *steps_) return false;
+    if (exhausted_ || (steps_ && done_ >= *steps_)) return false;
     if (!iterator_->next(batch)) {
       exhausted_ = true;
       return false;
@@ -298,7 +298,7 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
         logs["val_" + name] = value;
       }
     }
-    callbacks.on_epoch_end(epoch, logs);
+    logs = callbacks.on_epoch_end(epoch, logs);
     history.epoch.push_back(epoch);
     for (const auto& [name, value] : logs) history[name].push_back(value);
     if (model.stop_training) break;
@@ -307,16 +307,24 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
   return history;
 }
 
+// One execution: the given batch and those after it, as many as steps_per_execution says.
+Tensor Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch) {
+  Tensor figures = run(model, kind, batch).front();
+  for (int64_t i = 1; i < options_.steps_per_execution && iterator.next(batch); ++i) {
+    figures = run(model, kind, batch).front();
+  }
+  return figures;
+}
+
 void Trainer::train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks,
                           Logs& logs) {
   const bool reads = callbacks.wants_batches();
   Tensor figures;
   Batch batch;
   while (!model.stop_training && iterator.next(batch)) {
-    const int64_t index = iterator.done() - 1;
-    if (reads) callbacks.on_train_batch_begin(index);
-    figures = run(model, Kind::Train, batch).front();
-    if (reads) callbacks.on_train_batch_end(index, read_logs(Kind::Train, figures));
+    if (reads) callbacks.on_train_batch_begin(iterator.done() - 1);
+    figures = run_steps(model, Kind::Train, iterator, batch);
+    if (reads) callbacks.on_train_batch_end(iterator.done() - 1, read_logs(Kind::Train, figures));
   }
   check<InvalidArgument>(figures.defined(),
                          "{}: fit got no batches: the dataset is empty. Check its source, and that "
@@ -332,10 +340,9 @@ Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& cal
   Tensor figures;
   Batch batch;
   while (iterator.next(batch)) {
-    const int64_t index = iterator.done() - 1;
-    if (reads) callbacks.on_test_batch_begin(index);
-    figures = run(model, Kind::Test, batch).front();
-    if (reads) callbacks.on_test_batch_end(index, read_logs(Kind::Test, figures));
+    if (reads) callbacks.on_test_batch_begin(iterator.done() - 1);
+    figures = run_steps(model, Kind::Test, iterator, batch);
+    if (reads) callbacks.on_test_batch_end(iterator.done() - 1, read_logs(Kind::Test, figures));
   }
   check<InvalidArgument>(figures.defined(), "{}: evaluate got no batches: the dataset is empty.",
                          who(model));
