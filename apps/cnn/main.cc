@@ -6,9 +6,9 @@ using namespace cornu;
 
 int main(int argc, char** argv) {
   return apps::train_digits(
-      argc, argv, "Trains a small convolutional network on MNIST.", {},
-      [](const apps::DigitsOptions& options) -> Model {
-        Sequential model({
+      argc, argv, "Trains a small convolutional network on MNIST.",
+      {.epochs = 3, .batch_size = 64, .learning_rate = 3e-3}, [] {
+        return Sequential({
             layers::Reshape({28, 28, 1}),
             layers::Rescaling({.scale = 1.0 / 255}),
             layers::Conv2D({.filters = 32, .kernel_size = 3, .activation = "relu"}),
@@ -17,9 +17,5 @@ int main(int argc, char** argv) {
             layers::Dense({.units = 64, .activation = "relu"}),
             layers::Dense({.units = 10}),
         });
-        model.compile({.optimizer = optimizers::Adam({.learning_rate = options.learning_rate}),
-                       .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
-                       .metrics = {"accuracy"}});
-        return model;
       });
 }

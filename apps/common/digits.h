@@ -6,10 +6,9 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
-#include <filesystem>
+#include <algorithm>
+#include <functional>
 #include <string>
-#include <tuple>
 
 namespace apps {
 
@@ -32,11 +31,14 @@ inline void add_options(CLI::App& app, DigitsOptions& options) {
   app.add_option("--batch-size", options.batch_size, "Examples in a training step")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--learning-rate", options.learning_rate, "Adam's learning rate")
+  app.add_option("--learning-rate", options.learning_rate,
+                 "Adam's first learning rate; it falls to 0 over the run, along a cosine")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--data-dir", options.data_dir, "Where MNIST's four files are");
   app.add_option("--save", options.save, "Write the trained model to this .keras file");
-  app.add_option("--resume-from", options.resume_from, "Go on from this .keras file");
+  app.add_option("--resume-from", options.resume_from,
+                 "Start with the weights of this .keras file");
   app.add_option("--seed", options.seed, "Seed of weights and shuffling")->capture_default_str();
   app.add_flag("--synthetic", options.synthetic, "Train on drawn digits instead of MNIST");
   app.add_option("--verbose", options.verbose, "0 silent, 1 progress bar, 2 a line an epoch")
@@ -59,18 +61,29 @@ inline auto load_digits(const DigitsOptions& options) {
   return cornu::datasets::synthetic_digits({.seed = options.seed});
 }
 
+inline void compile(cornu::Model& model, const DigitsOptions& options, int64_t examples) {
+  const int64_t steps = (examples + options.batch_size - 1) / options.batch_size;
+  const cornu::optimizers::schedules::CosineDecay rate(
+      {.initial_learning_rate = options.learning_rate,
+       .decay_steps = std::max<int64_t>(1, options.epochs * steps)});
+  model.compile({.optimizer = cornu::optimizers::Adam({.learning_rate = rate}),
+                 .loss = cornu::losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                 .metrics = {"accuracy"}});
+}
+
 // Trains `make_model()`'s model, or the one that --resume-from names, and evaluates it.
-template <class MakeModel>
-int train_digits(int argc, char** argv, const std::string& about, DigitsOptions options,
-                 MakeModel make_model) {
+inline int train_digits(int argc, char** argv, const std::string& about, DigitsOptions options,
+                        const std::function<cornu::Model()>& make_model) {
   CLI::App app(about);
   add_options(app, options);
   CLI11_PARSE(app, argc, argv);
   try {
     cornu::set_random_seed(static_cast<uint64_t>(options.seed));
     auto [train, test] = load_digits(options);
-    cornu::Model model =
-        options.resume_from.empty() ? make_model(options) : cornu::load_model(options.resume_from);
+    cornu::Model model = options.resume_from.empty()
+                             ? make_model()
+                             : cornu::load_model(options.resume_from, {.compile = false});
+    compile(model, options, train.x.shape().front());
     model.fit(
         train.x, train.y,
         {.batch_size = options.batch_size, .epochs = options.epochs, .verbose = options.verbose});
