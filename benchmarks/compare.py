@@ -6,12 +6,16 @@ one run, and prints the ratios.
 Every contender is a process of its own that trains an epoch when it is told to. Peers are tried in
 all their forms (memory layouts, XLA, torch.compile); the fastest form of each goes on to the
 measured rounds. A ratio is a round's time of the faster peer over Cornu's: above 1, Cornu is faster.
+
+"startup" is Cornu alone: a process from its start to the end of the CNN's first training step on
+MNIST's files, and the peak memory of an epoch.
 """
 import argparse
 import os
 import statistics
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKS = {
@@ -106,6 +110,22 @@ def compare(work, program, rounds):
         print(f"  faster peer / Cornu: {spread(ratios)}", flush=True)
 
 
+def startup(program, rounds):
+    """Seconds to the first step (the process's exit included), and peak memory of one epoch."""
+    def run(steps):
+        begin = time.perf_counter()
+        process = subprocess.Popen([program, str(steps)])
+        _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            sys.exit(f"{program}: failed. It needs MNIST: set CORNU_DATASETS.")
+        return time.perf_counter() - begin, usage.ru_maxrss / 1024
+
+    run(1)  # the files are in the page cache from here on
+    times = [run(1)[0] for _ in range(rounds)]
+    print(f"CNN, process start to the end of the first step: {spread(times)} s")
+    print(f"CNN, an epoch of MNIST: peak memory {run(938)[1]:.0f} MiB", flush=True)
+
+
 def cpu_name():
     names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
              if line.startswith(("model name", "cpu family", "model\t"))]
@@ -114,14 +134,21 @@ def cpu_name():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("works", nargs="*", default=list(WORKS), help="of: " + ", ".join(WORKS))
+    works = [*WORKS, "startup"]
+    parser.add_argument("works", nargs="*", default=works, help="of: " + ", ".join(works))
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--program", default=os.path.join(
-        os.environ.get("CORNU_BUILD_DIR", os.path.join(HERE, "..", "build")), "bin", "bench_steps"))
+    parser.add_argument("--build", help="the build's folder", default=os.environ.get(
+        "CORNU_BUILD_DIR", os.path.join(HERE, "..", "build")))
     arguments = parser.parse_args()
+    unknown = set(arguments.works) - set(works)
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(works)}")
     print(f"CPU: {cpu_name()}; {os.cpu_count()} cores")
     for work in arguments.works:
-        compare(work, arguments.program, arguments.rounds)
+        if work == "startup":
+            startup(os.path.join(arguments.build, "bin", "bench_startup"), arguments.rounds)
+        else:
+            compare(work, os.path.join(arguments.build, "bin", "bench_steps"), arguments.rounds)
 
 
 if __name__ == "__main__":
