@@ -15,7 +15,6 @@ struct Function::State {
   std::string last_key;
   CompiledFunction* last = nullptr;
   int64_t trace_count = 0;
-  bool tracing = false;
 };
 
 namespace {

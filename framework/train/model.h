@@ -97,7 +97,7 @@ struct CompileOptions {
   PerOutput<double> loss_weights = {};
   MetricsArgument metrics = {};           // unweighted
   MetricsArgument weighted_metrics = {};  // weighted by sample_weight and class_weight
-  bool run_eagerly = false;               // call the Python-like code op by op, for debugging
+  bool run_eagerly = false;               // call the step op by op, for debugging
   int64_t steps_per_execution = 1;        // between calls of the callbacks' batch methods
   bool jit_compile = true;                // false: compile without any graph pass
 };
