@@ -8,6 +8,7 @@
 #include "cornu/autodiff/gradient_tape.h"
 #include "cornu/core/random.h"
 #include "cornu/graph/function.h"
+#include "cornu/graph/trace.h"
 #include "cornu/ops/ops.h"
 
 namespace cornu::testing {
@@ -127,10 +128,26 @@ std::vector<Tensor> differences(const std::function<double(const std::vector<Ten
   return result;
 }
 
+std::set<std::string>& seen_ops() {
+  static std::set<std::string> ops;
+  return ops;
+}
+
+void note_ops(const OpFunction& f, const std::vector<Tensor>& inputs) {
+  std::vector<TensorType> types;
+  for (const Tensor& input : inputs) types.push_back(type_of(input));
+  const TracedGraph traced =
+      trace(types, [&](const std::vector<Tensor>& x) { return std::vector<Tensor>{f(x)}; });
+  for (const Node& node : traced.graph.nodes) seen_ops().insert(node.op->name);
+}
+
 }  // namespace
+
+const std::set<std::string>& ops_with_checked_gradients() { return seen_ops(); }
 
 void check_gradients(const OpFunction& f, const std::vector<Tensor>& inputs,
                      const GradientCheck& options) {
+  note_ops(f, inputs);
   const Tensor weights = random_tensor(f(inputs).shape(), -1, 1, 77);
   const auto first = weighted_gradients(f, inputs, weights);
   const auto expected = differences(
@@ -153,6 +170,7 @@ void check_gradients(const OpFunction& f, const std::vector<Tensor>& inputs,
     for (size_t i = 0; i < gradients.size(); ++i) total += ops::sum(gradients[i] * directions[i]);
     return total;
   };
+  note_ops(projected, inputs);
   const auto second = weighted_gradients(projected, inputs, Tensor::scalar(1.0));
   const auto expected_second =
       differences([&](const std::vector<Tensor>& x) { return projected(x).item<double>(); }, inputs,

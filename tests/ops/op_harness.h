@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ struct GradientCheck {
 // differences, and gradients of gradients likewise.
 void check_gradients(const OpFunction& f, const std::vector<Tensor>& inputs,
                      const GradientCheck& options = {});
+
+// The ops whose gradients check_gradients has seen so far.
+const std::set<std::string>& ops_with_checked_gradients();
 
 // The outputs of f eagerly and compiled (with and without passes) are equal; returns the eager one.
 Tensor check_compiled(const OpFunction& f, const std::vector<Tensor>& inputs,

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the tests of the other files leave something out: this file comes last, by its name.
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+
+#include "cornu/graph/dispatch.h"
+#include "cornu/ops/ops.h"
+#include "cornu/ops/register.h"
+#include "tests/ops/op_harness.h"
+
+namespace cornu::testing {
+namespace {
+
+TEST_CASE("gradients of ops that no function calls by itself") {
+  ops::ensure_registered();
+  const OpRegistry& registry = OpRegistry::global();
+  check_gradients(
+      [&](const std::vector<Tensor>& x) {
+        return apply(registry.at("identity"), {x[0]}, {}).front();
+      },
+      {random_tensor({2, 3})});
+
+  const Tensor image = random_tensor({1, 4, 4, 2});
+  const Attributes attributes = {{"window", std::vector<int64_t>{2, 2}},
+                                 {"strides", std::vector<int64_t>{2, 2}},
+                                 {"padding", std::vector<int64_t>{0, 0, 0, 0}}};
+  check_gradients(
+      [&](const std::vector<Tensor>& x) {
+        return apply(registry.at("max_pool_select"), {image, ops::max_pool(image, 2), x[0]},
+                     attributes)
+            .front();
+      },
+      {random_tensor({1, 4, 4, 2}, -1, 1, 5)});
+}
+
+TEST_CASE("every op with a gradient has had it checked") {
+  const std::set<std::string> elsewhere = {"cond", "while"};  // tests/autodiff
+  for (const std::string& name : OpRegistry::global().names()) {
+    if (!OpRegistry::global().at(name).vjp || elsewhere.count(name)) continue;
+    INFO(name);
+    CHECK(ops_with_checked_gradients().count(name) == 1);
+  }
+}
+
+}  // namespace
+}  // namespace cornu::testing
