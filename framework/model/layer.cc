@@ -167,10 +167,10 @@ Tensors Layer::call_on_placeholders(const Tensors& inputs, const CallArgs& args)
 
 Tensors Layer::call_on_values(const Tensors& inputs, const CallArgs& args) {
   if (call_context.depth == 0) clear_losses();
-  const NameScope scope(name());
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape());
   ensure_built(shapes);
+  const NameScope scope(name());
   std::vector<Tensor> cast;
   for (const Tensor& input : inputs) {
     const bool wrong = autocast() && is_floating(input.dtype()) && input.dtype() != compute_dtype();
@@ -201,6 +201,7 @@ Tensors Layer::call_on_values(const Tensors& inputs, const CallArgs& args) {
 
 void Layer::ensure_built(const std::vector<Shape>& input_shapes) {
   if (built_) return;
+  const NameScope scope(name());
   outside_of_traces([&] {
     build_list(input_shapes);
     return 0;
@@ -217,10 +218,7 @@ std::vector<std::pair<DType, Shape>> Layer::compute_output_types(
     shapes.push_back(shape);
     types.push_back({dtype, shape});
   }
-  {
-    const NameScope scope(name());
-    ensure_built(shapes);
-  }
+  ensure_built(shapes);
   const auto outputs = infer_types(types, [&](const std::vector<Tensor>& values) {
     return call_on_values(Tensors(values), args).list();
   });
@@ -234,7 +232,20 @@ Shape Layer::compute_output_shape(const Shape& input_shape, DType dtype) {
   return compute_output_types({{dtype, input_shape}}).at(0).second;
 }
 
+namespace {
+
+// A call may run many times, and under traces.
+void require_unbuilt(const Layer& layer, const char* what, const std::string& of) {
+  check<FailedPrecondition>(!layer.built(),
+                            "{} '{}': {} '{}' was called after it was built. Make weights and "
+                            "layers in its constructor or in build(), so that they're made once.",
+                            layer.class_name(), layer.name(), what, of);
+}
+
+}  // namespace
+
 Variable Layer::add_weight(const WeightOptions& options) {
+  require_unbuilt(*this, "add_weight", options.name);
   check<InvalidArgument>(options.shape.is_static(),
                          "{} '{}': weight '{}' needs a known shape, got {}. Give Input the missing "
                          "axes.",
@@ -265,6 +276,7 @@ Variable Layer::add_state(const std::string& state_name, const Tensor& initial_v
 }
 
 Variable Layer::track(const std::string& attribute, const Variable& variable) {
+  require_unbuilt(*this, "track", attribute);
   variable.set_path(name() + "/" + attribute);
   own_weights_.push_back(variable);
   return variable;
@@ -289,6 +301,7 @@ void Layer::track_handle(const std::string& attribute, const LayerHandle& layer)
     key = stem;
     for (int number = 1; taken(key); ++number) key = stem + "_" + std::to_string(number);
   }
+  require_unbuilt(*this, "track", key);
   tracked_.emplace_back(key, layer.pointer());
 }
 
@@ -367,10 +380,10 @@ std::vector<Tensor> Layer::get_weights() const {
 
 void Layer::set_weights(const std::vector<Tensor>& values) {
   const std::vector<Variable> all = weights();
-  check<InvalidArgument>(values.size() == all.size(),
-                         "{} '{}': set_weights expected {} tensors, got {}.{}", class_name(),
-                         name(), all.size(), values.size(),
-                         built_ ? "" : " The layer isn't built yet: call it first.");
+  check<InvalidArgument>(
+      values.size() == all.size(), "{} '{}': set_weights expected {} tensors, got {}.{}",
+      class_name(), name(), all.size(), values.size(),
+      all.empty() && !built_ ? " The layer isn't built yet: call it first." : "");
   for (size_t i = 0; i < all.size(); ++i) {
     check<InvalidArgument>(values[i].shape() == all[i].shape(),
                            "{} '{}': set_weights expected shape {} for '{}', got {}.", class_name(),

@@ -6,6 +6,7 @@
 #include "cornu/layers/layers.h"
 #include "cornu/model/builtins.h"
 #include "cornu/model/input.h"
+#include "cornu/ops/ops.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
@@ -238,4 +239,34 @@ TEST_CASE("configs with features that aren't here") {
         "Unimplemented: Config: 'renorm' isn't available here: expected false, got true.");
   CHECK(load(R"({"class_name": "Conv2D", "config": {"filters": 1, "kernel_size": [1, 2, 3]}})")
             .find("expected 2 integers, got [1, 2, 3]") != std::string::npos);
+}
+
+namespace {
+
+class WeightInCall : public Layer {
+ public:
+  Tensor call(const Tensor& x, const CallArgs&) override {
+    return x + add_weight({.shape = {2}, .name = "offset"});
+  }
+};
+
+class LayerInCall : public Layer {
+ public:
+  Tensor call(const Tensor& x, const CallArgs& args) override {
+    return track(layers::Dense({.units = 2}))(x, args);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("weights and layers that are made in call") {
+  clear_session();
+  CHECK(call_error(make_layer<WeightInCall>(), {{3, 2}}) ==
+        "FailedPrecondition: WeightInCall 'weight_in_call': add_weight 'offset' was called after "
+        "it was built. Make weights and layers in its constructor or in build(), so that they're "
+        "made once.");
+  CHECK(call_error(make_layer<LayerInCall>(), {{3, 2}}) ==
+        "FailedPrecondition: LayerInCall 'layer_in_call': track 'dense' was called after it was "
+        "built. Make weights and layers in its constructor or in build(), so that they're made "
+        "once.");
 }

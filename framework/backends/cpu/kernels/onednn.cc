@@ -1,16 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/backends/cpu/kernels/onednn.h"
 
+#include <mutex>
+
 #include "cornu/backends/cpu/kernels/rectify.h"
 #include "cornu/core/threads.h"
 
 namespace cornu::cpu::onednn {
 namespace {
 
-// One per thread: a stream isn't to be shared. Never destroyed, as threads may end after oneDNN.
+// One per thread: a stream isn't to be shared. A thread that ends leaves its stream to the next
+// one; none is destroyed, as threads may end after oneDNN.
+class ThreadStream {
+ public:
+  ThreadStream() {
+    const std::lock_guard lock(mutex());
+    if (spare().empty()) {
+      stream_ = new dnnl::stream(engine());
+    } else {
+      stream_ = spare().back();
+      spare().pop_back();
+    }
+  }
+  ~ThreadStream() {
+    const std::lock_guard lock(mutex());
+    spare().push_back(stream_);
+  }
+  ThreadStream(const ThreadStream&) = delete;
+  ThreadStream& operator=(const ThreadStream&) = delete;
+
+  dnnl_stream_t get() const { return stream_->get(); }
+
+ private:
+  static std::mutex& mutex() {
+    static auto* mutex = new std::mutex;
+    return *mutex;
+  }
+  static std::vector<dnnl::stream*>& spare() {
+    static auto* streams = new std::vector<dnnl::stream*>;
+    return *streams;
+  }
+
+  dnnl::stream* stream_;
+};
+
 dnnl_stream_t stream() {
-  static thread_local auto* stream = new dnnl::stream(engine());
-  return stream->get();
+  static thread_local ThreadStream stream;
+  return stream.get();
 }
 
 class PrimitiveKernel : public Kernel {
