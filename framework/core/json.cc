@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/core/json.h"
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cornu/core/error.h"
@@ -12,62 +14,105 @@ namespace {
 
 using Parsed = nlohmann::ordered_json;
 
-constexpr int kDeepest = 200;
+constexpr size_t kDeepest = 200;
 
-Json from_parsed(const Parsed& parsed, int depth) {
-  check<DataLoss>(depth < kDeepest, "JSON: nested deeper than {} levels.", kDeepest);
-  switch (parsed.type()) {
-    case Parsed::value_t::boolean:
-      return parsed.get<bool>();
-    case Parsed::value_t::number_integer:
-      return parsed.get<int64_t>();
-    case Parsed::value_t::number_unsigned: {
-      const auto value = parsed.get<uint64_t>();
-      if (value > static_cast<uint64_t>(INT64_MAX)) return static_cast<double>(value);
-      return static_cast<int64_t>(value);
-    }
-    case Parsed::value_t::number_float:
-      return parsed.get<double>();
-    case Parsed::value_t::string:
-      return parsed.get<std::string>();
-    case Parsed::value_t::array: {
-      Json::Array elements;
-      for (const Parsed& element : parsed) elements.push_back(from_parsed(element, depth + 1));
-      return elements;
-    }
-    case Parsed::value_t::object: {
-      Json object = Json::object();
-      for (const auto& [key, value] : parsed.items())
-        object.set(key, from_parsed(value, depth + 1));
-      return object;
-    }
-    default:
-      return nullptr;
-  }
-}
+// Python writes NaN and infinities as bare words, which JSON doesn't know: these numbers, which
+// nobody writes, stand for them.
+constexpr std::string_view kNaN = "0e-20000001";
+constexpr std::string_view kInfinity = "0e-20000002";
 
-// Python writes NaN and infinities as bare words, which JSON doesn't know: quote-free occurrences
-// become numbers that overflow or a null-like marker the reader understands.
 std::string without_python_words(std::string_view text) {
   std::string result;
   bool quoted = false;
+  auto is_part_of_number = [&](size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '.');
+  };
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '"' && (i == 0 || text[i - 1] != '\\')) quoted = !quoted;
     auto word = [&](std::string_view name) {
-      return !quoted && text.substr(i, name.size()) == name;
+      return !quoted && text.substr(i, name.size()) == name && !is_part_of_number(i - 1) &&
+             !is_part_of_number(i + name.size());
     };
-    if (word("NaN")) {
-      result += "null";
+    if (quoted && text[i] == '\\') {
+      result += text.substr(i++, 2);
+    } else if (word("NaN") && (i == 0 || text[i - 1] != '-')) {
+      result += kNaN;
       i += 2;
     } else if (word("Infinity")) {
-      result += "1e999";
+      result += kInfinity;
       i += 7;
     } else {
+      if (text[i] == '"') quoted = !quoted;
       result += text[i];
     }
   }
   return result;
 }
+
+// Makes a Json of what nlohmann's parser reads.
+class Builder : public nlohmann::json_sax<Parsed> {
+ public:
+  Json root;
+  size_t error_byte = 0;
+  std::string error;
+
+  bool null() override { return add(Json()); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(int64_t value) override { return add(value); }
+  bool number_unsigned(uint64_t value) override {
+    const bool fits = value <= static_cast<uint64_t>(INT64_MAX);
+    return add(fits ? Json(static_cast<int64_t>(value)) : Json(static_cast<double>(value)));
+  }
+  bool number_float(double value, const std::string& text) override {
+    constexpr double kInf = std::numeric_limits<double>::infinity();
+    if (text == kNaN) return add(std::nan(""));
+    if (text.ends_with(kInfinity)) return add(text[0] == '-' ? -kInf : kInf);
+    return add(value);
+  }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(Parsed::binary_t&) override { return false; }
+  bool start_object(size_t) override { return open(Json::object()); }
+  bool key(std::string& value) override {
+    open_.back().key = std::move(value);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool start_array(size_t) override { return open(Json::array()); }
+  bool end_array() override { return close(); }
+  bool parse_error(size_t byte, const std::string&, const Parsed::exception& reason) override {
+    error_byte = byte;
+    error = reason.what();
+    return false;
+  }
+
+ private:
+  struct Open {
+    Json value;
+    std::string key;  // of the member to come
+  };
+
+  bool add(Json value) {
+    if (open_.empty()) {
+      root = std::move(value);
+    } else if (open_.back().value.is_array()) {
+      open_.back().value.push_back(std::move(value));
+    } else {
+      open_.back().value.set(open_.back().key, std::move(value));
+    }
+    return true;
+  }
+  bool open(Json value) {
+    check<DataLoss>(open_.size() < kDeepest, "JSON: nested deeper than {} levels.", kDeepest);
+    open_.push_back({std::move(value), {}});
+    return true;
+  }
+  bool close() {
+    Json value = std::move(open_.back().value);
+    open_.pop_back();
+    return add(std::move(value));
+  }
+
+  std::vector<Open> open_;
+};
 
 std::string number_text(double value) {
   if (std::isnan(value)) return "NaN";
@@ -77,6 +122,10 @@ std::string number_text(double value) {
   std::string text(buffer, end);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
+}
+
+std::string quoted(const std::string& text) {
+  return Parsed(text).dump(-1, ' ', false, Parsed::error_handler_t::replace);
 }
 
 void newline(std::string& text, int indent, int depth) {
@@ -101,14 +150,14 @@ void write(const Json& json, int indent, int depth, std::string& text) {
     for (const auto& [key, value] : json.as_object()) {
       text += separator;
       newline(text, indent, depth + 1);
-      text += Parsed(key).dump() + ": ";
+      text += quoted(key) + ": ";
       write(value, indent, depth + 1, text);
       separator = indent < 0 ? ", " : ",";
     }
     if (json.size() > 0) newline(text, indent, depth);
     text += '}';
   } else if (json.is_string()) {
-    text += Parsed(json.as_string()).dump(-1, ' ', false, Parsed::error_handler_t::replace);
+    text += quoted(json.as_string());
   } else if (json.is_bool()) {
     text += json.as_bool() ? "true" : "false";
   } else if (json.is_int()) {
@@ -137,16 +186,11 @@ Json Json::object(std::initializer_list<Member> members) {
 }
 
 Json Json::parse(std::string_view text) {
-  try {
-    return from_parsed(Parsed::parse(text), 0);
-  } catch (const Parsed::exception& first) {
-    try {
-      return from_parsed(Parsed::parse(without_python_words(text)), 0);
-    } catch (const Parsed::exception&) {
-      const auto* where = dynamic_cast<const Parsed::parse_error*>(&first);
-      raise<DataLoss>("JSON: not readable at byte {}: {}", where ? where->byte : 0, first.what());
-    }
-  }
+  Builder builder;
+  if (Parsed::sax_parse(text, &builder)) return std::move(builder.root);
+  Builder python;
+  if (Parsed::sax_parse(without_python_words(text), &python)) return std::move(python.root);
+  raise<DataLoss>("JSON: not readable at byte {}: {}", builder.error_byte, builder.error);
 }
 
 std::string Json::dump(int indent) const {

@@ -25,8 +25,9 @@ class Registry {
 
   // AlreadyExists when the name is taken.
   void add(const std::string& name, T value) {
-    check<AlreadyExists>(entries_.emplace(name, std::move(value)).second,
+    check<AlreadyExists>(find(name) == nullptr,
                          "The {} '{}' is registered already. Choose another name.", kind_, name);
+    entries_.emplace(name, std::move(value));
   }
   // A second name ("mse") of one that is registered. AlreadyExists when the alias is taken.
   void add_alias(const std::string& alias, const std::string& name) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/strategy/in_process_group.h"
 
-#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -53,6 +52,12 @@ class Meeting {
   std::string aborted_;
 };
 
+// NaN, from whichever rank, stays.
+template <class T>
+bool comes_first(T a, T b, ReduceOp op) {
+  return a != a || (op == ReduceOp::Min ? a < b : b < a);
+}
+
 template <class T>
 void reduce_into(T* out, const std::vector<const void*>& in, int64_t begin, int64_t end,
                  ReduceOp op) {
@@ -60,10 +65,8 @@ void reduce_into(T* out, const std::vector<const void*>& in, int64_t begin, int6
     T value = static_cast<const T*>(in[0])[i];
     for (size_t rank = 1; rank < in.size(); ++rank) {
       const T other = static_cast<const T*>(in[rank])[i];
-      if (op == ReduceOp::Min) {
-        value = std::min(value, other);
-      } else if (op == ReduceOp::Max) {
-        value = std::max(value, other);
+      if (op == ReduceOp::Min || op == ReduceOp::Max) {
+        if (comes_first(other, value, op)) value = other;
       } else {
         value = static_cast<T>(value + other);
       }

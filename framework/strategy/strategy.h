@@ -27,7 +27,8 @@ class PerReplica {
  public:
   PerReplica() = default;
   explicit PerReplica(std::vector<Tensors> values) : values_(std::move(values)) {}
-  const std::vector<Tensors>& values() const { return values_; }
+  const std::vector<Tensors>& values() const& { return values_; }
+  std::vector<Tensors> values() && { return std::move(values_); }
   size_t size() const { return values_.size(); }
   const Tensors& operator[](size_t replica) const { return values_[replica]; }
 

@@ -2,6 +2,7 @@
 // The CPU's executable: one program a local replica, on persistent threads where there are several.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -20,7 +21,8 @@ class CpuExecutable : public Executable {
   size_t workspace_bytes() const override { return programs_.front()->workspace_bytes(); }
 
  private:
-  void run_replica(size_t index, ReplicaArgs& args);
+  void run_replica(size_t index, ReplicaArgs& args, char& touched);
+  void poison(std::span<ReplicaArgs> replicas, const std::exception_ptr& cause) const;
 
   std::string name_;
   std::vector<std::unique_ptr<Program>> programs_;  // by replica; made on first use

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registries, names that are nearly right, and typed errors.
+#include "cornu/core/registry.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using test::error_of;
+
+namespace {
+
+Registry<int> losses() {
+  Registry<int> registry("loss");
+  registry.add("MeanSquaredError", 1);
+  registry.add("Huber", 2);
+  registry.add_alias("mse", "MeanSquaredError");
+  return registry;
+}
+
+}  // namespace
+
+TEST_CASE("a registry finds by name, alias and snake_case") {
+  const Registry<int> registry = losses();
+  CHECK(registry.at("Huber") == 2);
+  CHECK(registry.at("mse") == 1);
+  CHECK(registry.find("huber") == nullptr);
+  CHECK(registry.resolve("mse") == "MeanSquaredError");
+  CHECK(registry.resolve("mean_squared_error") == "MeanSquaredError");
+  CHECK(registry.resolve("Huber") == "Huber");
+  CHECK(registry.names() == std::vector<std::string>{"Huber", "MeanSquaredError"});
+}
+
+TEST_CASE("a registry's errors") {
+  Registry<int> registry = losses();
+  CHECK(error_of([&] { registry.at("Hubre"); }) ==
+        "InvalidArgument: Unknown loss 'Hubre'. Did you mean 'Huber'? Known: Huber, "
+        "MeanSquaredError.");
+  CHECK(error_of([&] { registry.resolve("mean_square_error"); }) ==
+        "InvalidArgument: Unknown loss 'mean_square_error'. Did you mean 'mean_squared_error'? "
+        "Known: huber, mean_squared_error.");
+  CHECK(error_of([&] { registry.add("Huber", 3); }) ==
+        "AlreadyExists: The loss 'Huber' is registered already. Choose another name.");
+  CHECK_THROWS_AS(registry.add_alias("Huber", "MeanSquaredError"), AlreadyExists);
+  CHECK_THROWS_AS(registry.add_alias("mse", "Huber"), AlreadyExists);
+  CHECK_THROWS_AS(registry.add_alias("x", "Nothing"), InvalidArgument);
+}
+
+TEST_CASE("a name that is taken as an alias can't be registered") {
+  Registry<int> registry = losses();
+  CHECK_THROWS_AS(registry.add("mse", 3), AlreadyExists);
+}
+
+TEST_CASE("the nearest name") {
+  const std::vector<std::string> known = {"float16", "float32", "int32"};
+  CHECK(nearest("flaot32", known) == "float32");  // a swap is one mistake
+  CHECK(nearest("FLOAT16", known) == "float16");
+  CHECK(nearest("complex", known).empty());
+  CHECK(nearest("x", {}).empty());
+  CHECK(did_you_mean("zzzzzz", known) == " Known: float16, float32, int32.");
+  CHECK(did_you_mean("int8", {}).empty());
+}
+
+TEST_CASE("snake_case as Keras makes it") {
+  for (const auto& [name, expected] : {std::pair{"Dense", "dense"},
+                                       {"MaxPooling2D", "max_pooling2d"},
+                                       {"BatchNormalization", "batch_normalization"},
+                                       {"ELU", "elu"},
+                                       {"LeakyReLU", "leaky_re_lu"},
+                                       {"PReLU", "p_re_lu"},
+                                       {"Conv2DTranspose", "conv2d_transpose"},
+                                       {"already_snake", "already_snake"},
+                                       {"", ""}}) {
+    CHECK(to_snake_case(name) == expected);
+  }
+  CHECK(join({}, ", ").empty());
+  CHECK(join(std::vector<std::string>{"a", "b", "a"}, "-") == "a-b-a");
+}
+
+TEST_CASE("an error gets the innermost place alone") {
+  InvalidArgument error("expected 4 axes");
+  error.add_place("Conv2D 'conv2d'");
+  error.add_place("Sequential 'sequential'");
+  CHECK(std::string(error.what()) == "Conv2D 'conv2d': expected 4 axes");
+  InvalidArgument named("Dense 'dense': expected units");
+  named.add_place("Dense 'dense'");
+  CHECK(std::string(named.what()) == "Dense 'dense': expected units");
+  CHECK(error.code() == StatusCode::InvalidArgument);
+}
+
+TEST_CASE("a broken invariant names expression, operands and place") {
+  const std::string error = error_of([] { CORNU_ASSERT(1 + 1, ==, 3); });
+  CHECK(error.starts_with("Internal: "));
+  CHECK(error.find("registry_test.cc:") != std::string::npos);
+  CHECK(error.find("expected 1 + 1 == 3, got 2 and 3.") != std::string::npos);
+}
+
+TEST_CASE("a lost peer is an Unavailable that knows who") {
+  const PeerLost error(3, "10.0.0.4:2222", 17);
+  CHECK(error.code() == StatusCode::Unavailable);
+  CHECK(error.rank() == 3);
+  CHECK(error.address() == "10.0.0.4:2222");
+  CHECK(error.step() == 17);
+  CHECK(std::string(error.what()).starts_with("Lost rank 3 at 10.0.0.4:2222 in step 17"));
+}

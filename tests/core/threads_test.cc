@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/threads.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+using namespace cornu;
+
+namespace {
+
+// How often each index was visited; parts must begin at multiples of the grain.
+std::vector<int> visits(int64_t count, int64_t grain) {
+  std::vector<std::atomic<int>> seen(static_cast<size_t>(count));
+  std::atomic<int> misplaced = 0;
+  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+    misplaced += begin >= end || begin % grain != 0 || (end % grain != 0 && end != count);
+    for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+  });
+  CHECK(misplaced == 0);
+  return {seen.begin(), seen.end()};
+}
+
+}  // namespace
+
+TEST_CASE("parallel_for visits every index once") {
+  for (const int threads : {1, 2, 3, 8}) {
+    const ComputeThreadsScope scope(threads);
+    for (const int64_t count : {1, 2, 7, 8, 9, 100, 1001}) {
+      for (const int64_t grain : {1, 3, 8, 64, 5000}) {
+        CAPTURE(threads);
+        CAPTURE(count);
+        CAPTURE(grain);
+        CHECK(visits(count, grain) == std::vector<int>(static_cast<size_t>(count), 1));
+      }
+    }
+  }
+}
+
+TEST_CASE("parallel_for of nothing calls nobody; a grain of 0 counts as 1") {
+  bool called = false;
+  parallel_for(0, 1, [&](int64_t, int64_t) { called = true; });
+  parallel_for(-3, 1, [&](int64_t, int64_t) { called = true; });
+  parallel_parts(0, [&](int) { called = true; });
+  CHECK_FALSE(called);
+  std::atomic<int64_t> sum = 0;
+  parallel_for(10, 0, [&](int64_t begin, int64_t end) { sum += end - begin; });
+  CHECK(sum == 10);
+}
+
+TEST_CASE("a loop within a loop runs on its caller") {
+  const ComputeThreadsScope scope(4);
+  std::vector<std::atomic<int>> seen(64);
+  std::atomic<int> elsewhere = 0;
+  parallel_for(8, 1, [&](int64_t begin, int64_t end) {
+    const auto caller = std::this_thread::get_id();
+    for (int64_t i = begin; i < end; ++i) {
+      parallel_for(8, 1, [&](int64_t first, int64_t last) {
+        elsewhere += std::this_thread::get_id() != caller;
+        for (int64_t j = first; j < last; ++j) ++seen[static_cast<size_t>(8 * i + j)];
+      });
+    }
+  });
+  CHECK(elsewhere == 0);
+  for (const auto& count : seen) CHECK(count == 1);
+}
+
+TEST_CASE("parallel_parts runs every part once, also more parts than threads") {
+  const ComputeThreadsScope scope(2);
+  std::vector<std::atomic<int>> seen(11);
+  parallel_parts(11, [&](int part) { ++seen[static_cast<size_t>(part)]; });
+  for (const auto& count : seen) CHECK(count == 1);
+}
+
+TEST_CASE("compute threads belong to a thread and its scopes") {
+  const int standard = compute_threads();
+  CHECK(standard >= 1);
+  {
+    const ComputeThreadsScope three(3);
+    CHECK(compute_threads() == 3);
+    {
+      const ComputeThreadsScope none(0);
+      CHECK(compute_threads() == 1);
+    }
+    CHECK(compute_threads() == 3);
+    int elsewhere = 0;
+    std::thread([&] { elsewhere = compute_threads(); }).join();
+    CHECK(elsewhere == standard);
+  }
+  CHECK(compute_threads() == standard);
+}
+
+TEST_CASE("loops of several threads at once") {
+  std::atomic<int64_t> sum = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const ComputeThreadsScope scope(2);
+      for (int round = 0; round < 50; ++round) {
+        parallel_for(100, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(sum == 4 * 50 * 100);
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/variable.h"
+
+#include <doctest/doctest.h>
+
+#include "cornu/graph/function.h"
+#include "cornu/ops/ops.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using test::error_of;
+
+TEST_CASE("a variable has the value of the moment it is read") {
+  const Variable w(Tensor::from(std::vector<float>{1, 2}), {.name = "w"});
+  const Variable same = w;
+  const Tensor before = w;
+  w.assign(w + 1);
+  CHECK(before.to_vector<float>() == std::vector<float>{1, 2});
+  CHECK(same.value().to_vector<float>() == std::vector<float>{2, 3});
+  CHECK(same.id() == w.id());
+}
+
+TEST_CASE("names and paths") {
+  const Variable w(ops::zeros({2}), {.name = "kernel"});
+  CHECK(w.name() == "kernel");
+  CHECK(w.path() == "kernel");
+  w.set_path("dense_1/kernel");
+  CHECK(w.name() == "kernel");
+  CHECK(w.path() == "dense_1/kernel");
+  CHECK(Variable(ops::zeros({})).name() == "variable");
+  CHECK(w.trainable());
+  w.set_trainable(false);
+  CHECK_FALSE(w.trainable());
+}
+
+TEST_CASE("what doesn't fit isn't assigned") {
+  const Variable w(ops::zeros({2, 3}), {.name = "kernel"});
+  w.set_path("dense/kernel");
+  CHECK(error_of([&] {
+          w.assign(ops::zeros({3, 2}));
+        }) ==
+        "InvalidArgument: Variable 'dense/kernel': expected a value of shape (2, 3) and dtype "
+        "float32, got shape (3, 2) and dtype float32.");
+  CHECK_THROWS_AS(w.assign(ops::zeros({2, 3}, DType::Float64)), InvalidArgument);
+  CHECK_THROWS_AS(w.assign(0.0f), InvalidArgument);
+  CHECK_THROWS_AS(w.assign(Tensor()), FailedPrecondition);
+  CHECK(w.version() == 0);
+}
+
+TEST_CASE("a weak scalar takes the variable's dtype") {
+  for (int i = 0; i < kNumDTypes; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    CAPTURE(to_string(dtype));
+    const Variable v(ops::zeros({}, dtype));
+    v.assign(1);
+    CHECK(v.value().dtype() == dtype);
+    CHECK(v.value().item<double>() == 1);
+  }
+  const Variable v(Tensor::scalar(0.0));
+  v.assign(0.1);
+  CHECK(v.value().item<double>() == 0.1);
+  CHECK_FALSE(v.value().is_weak());
+}
+
+TEST_CASE("undefined and symbolic values make no variable") {
+  CHECK(error_of([] { Variable(Tensor(), {.name = "w"}); }) ==
+        "InvalidArgument: Variable 'w': expected an initial value, got Tensor(undefined). Create "
+        "variables outside of traced code, or from an initializer.");
+  const Function step = function([](const Tensor& x) {
+    CHECK_THROWS_AS(Variable{x}, InvalidArgument);
+    return x;
+  });
+  step(ops::zeros({2}));
+  const Variable undefined;
+  CHECK_FALSE(undefined.defined());
+  CHECK(error_of([&] { undefined.value(); }) ==
+        "FailedPrecondition: Variable: expected a variable, got an undefined one. Was its layer "
+        "built?");
+}
+
+TEST_CASE("a symbol doesn't become a stored value") {
+  const Variable w(ops::zeros({2}), {.name = "w"});
+  Tensor symbol;
+  function([&](const Tensor& x) {
+    symbol = x;
+    return x;
+  })(ops::zeros({2}));
+  CHECK_THROWS_AS(w.assign(symbol), FailedPrecondition);
+  CHECK(w.value().to_vector<float>() == std::vector<float>{0, 0});
+}
+
+TEST_CASE("memory is written in place only where nobody else holds it") {
+  const Variable w(Tensor::from(std::vector<float>{1, 2}), {.name = "w"});
+  const std::byte* memory = w.stored().raw();
+  CHECK(w.writable() == memory);
+  const Tensor held = w;
+  const auto version = w.version();
+  std::byte* copy = w.writable();
+  CHECK(copy != memory);
+  CHECK(w.version() > version);
+  reinterpret_cast<float*>(copy)[0] = 9;
+  CHECK(held.to_vector<float>() == std::vector<float>{1, 2});
+  CHECK(w.value().to_vector<float>() == std::vector<float>{9, 2});
+}
+
+TEST_CASE("a poisoned variable can't be read until it is assigned") {
+  const Variable w(ops::zeros({2}), {.name = "w"});
+  w.poison("the disk is full");
+  CHECK(error_of([&] { w.value(); }) ==
+        "FailedPrecondition: Variable 'w': its value was lost when a step failed (the disk is "
+        "full). Load the weights or a checkpoint before going on.");
+  w.assign(ops::ones({2}));
+  CHECK(w.value().to_vector<float>() == std::vector<float>{1, 1});
+}
+
+TEST_CASE("hooks and observers see reads and assignments while they are installed") {
+  struct Hooks : VariableHooks {
+    Tensor read(const Variable& variable) override {
+      ++reads;
+      return variable.stored() + 10;
+    }
+    void assign(const Variable&, const Tensor&) override { ++assignments; }
+    int reads = 0;
+    int assignments = 0;
+  };
+  struct Observer : VariableReadObserver {
+    void on_read(const Variable&, const Tensor& value) override { last = value.item<float>(); }
+    float last = 0;
+  };
+  const Variable w(Tensor::scalar(1.0f));
+  Hooks hooks;
+  Observer observer;
+  add_read_observer(&observer);
+  {
+    const VariableHooksScope scope(&hooks);
+    CHECK(current_variable_hooks() == &hooks);
+    CHECK(w.value().item<float>() == 11);
+    CHECK(observer.last == 11);
+    w.assign(5.0f);
+    CHECK(w.stored().item<float>() == 1);
+  }
+  CHECK(current_variable_hooks() == nullptr);
+  CHECK(w.value().item<float>() == 1);
+  CHECK(observer.last == 1);
+  remove_read_observer(&observer);
+  w.assign(2.0f);
+  CHECK(w.value().item<float>() == 2);
+  CHECK(observer.last == 1);
+  CHECK(hooks.reads == 1);
+  CHECK(hooks.assignments == 1);
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The communicator of threads, without graphs: every operation, 1 to 4 ranks, any size.
+#include "cornu/strategy/in_process_group.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <thread>
+
+#include "cornu/core/error.h"
+#include "cornu/core/random.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using test::error_of;
+
+namespace {
+
+constexpr int kMostRanks = 4;
+constexpr int64_t kSizes[] = {0, 1, 7, 1000};
+
+// Calls `body` with each end of a new group, on a thread each.
+void on_ranks(int ranks, const std::function<void(CollectiveGroup&)>& body) {
+  const auto group = make_in_process_group(ranks);
+  std::vector<std::thread> threads;
+  for (const auto& end : group) threads.emplace_back([&body, &end] { body(*end); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Element `i` of a rank's input: small integers, or uneven fractions.
+template <class T>
+T element(int rank, int64_t i) {
+  const auto number = static_cast<int>((i * 7 + rank * 3) % 11);
+  if constexpr (std::is_floating_point_v<T>) return static_cast<T>(number) / 3;
+  return static_cast<T>(number);
+}
+
+template <class T>
+std::vector<T> input(int rank, int64_t count) {
+  std::vector<T> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(element<T>(rank, i));
+  return values;
+}
+
+// What reducing by rank gives.
+template <class T>
+std::vector<T> reduced(int ranks, int64_t count, ReduceOp op) {
+  std::vector<T> result = input<T>(0, count);
+  for (int64_t i = 0; i < count; ++i) {
+    T& value = result[static_cast<size_t>(i)];
+    for (int rank = 1; rank < ranks; ++rank) {
+      const T other = element<T>(rank, i);
+      if (op == ReduceOp::Min) {
+        value = std::min(value, other);
+      } else if (op == ReduceOp::Max) {
+        value = std::max(value, other);
+      } else {
+        value = static_cast<T>(value + other);
+      }
+    }
+    if (op == ReduceOp::Mean) value = static_cast<T>(value / static_cast<T>(ranks));
+  }
+  return result;
+}
+
+// Several rounds on one group, in place and not, of all four reductions.
+template <class T>
+void check_all_reduce(int ranks, int64_t count) {
+  std::atomic<int> wrong = 0;
+  on_ranks(ranks, [&](CollectiveGroup& end) {
+    const std::vector<T> mine = input<T>(end.rank(), count);
+    for (const ReduceOp op : {ReduceOp::Sum, ReduceOp::Mean, ReduceOp::Min, ReduceOp::Max}) {
+      std::vector<T> out(mine.size());
+      end.all_reduce(mine.data(), out.data(), count, dtype_of<T>, op);
+      std::vector<T> in_place = mine;
+      end.all_reduce(in_place.data(), in_place.data(), count, dtype_of<T>, op);
+      const std::vector<T> expected = reduced<T>(ranks, count, op);
+      wrong += out != expected || in_place != expected;
+    }
+  });
+  CHECK(wrong == 0);
+}
+
+template <class T>
+void check_reduce_scatter(int ranks, int64_t count) {
+  std::atomic<int> wrong = 0;
+  on_ranks(ranks, [&](CollectiveGroup& end) {
+    const std::vector<T> mine = input<T>(end.rank(), count * ranks);
+    std::vector<T> out(static_cast<size_t>(count));
+    end.reduce_scatter(mine.data(), out.data(), count, dtype_of<T>, ReduceOp::Sum);
+    const std::vector<T> all = reduced<T>(ranks, count * ranks, ReduceOp::Sum);
+    const auto begin = all.begin() + end.rank() * count;
+    wrong += out != std::vector<T>(begin, begin + count);
+  });
+  CHECK(wrong == 0);
+}
+
+template <class T>
+void check_gather_and_broadcast(int ranks, int64_t count) {
+  std::atomic<int> wrong = 0;
+  on_ranks(ranks, [&](CollectiveGroup& end) {
+    const std::vector<T> mine = input<T>(end.rank(), count);
+    const size_t bytes = mine.size() * sizeof(T);
+    std::vector<T> gathered(mine.size() * static_cast<size_t>(ranks));
+    end.all_gather(mine.data(), gathered.data(), bytes);
+    std::vector<T> expected;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const std::vector<T> other = input<T>(rank, count);
+      expected.insert(expected.end(), other.begin(), other.end());
+    }
+    wrong += gathered != expected;
+    for (int root = 0; root < ranks; ++root) {
+      std::vector<T> data = mine;
+      end.broadcast(data.data(), bytes, root);
+      wrong += data != input<T>(root, count);
+    }
+    end.barrier();
+  });
+  CHECK(wrong == 0);
+}
+
+template <class T>
+void check_dtype() {
+  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+    for (const int64_t count : kSizes) {
+      CAPTURE(ranks);
+      CAPTURE(count);
+      check_all_reduce<T>(ranks, count);
+      check_reduce_scatter<T>(ranks, count);
+      check_gather_and_broadcast<T>(ranks, count);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("every operation gives every rank the same bits", T, float, double, int8_t,
+                   uint8_t, int32_t, int64_t, uint32_t, uint64_t) {
+  check_dtype<T>();
+}
+
+TEST_CASE("the ends of a group know who they are") {
+  const auto group = make_in_process_group(3);
+  REQUIRE(group.size() == 3);
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(group[static_cast<size_t>(rank)]->rank() == rank);
+    CHECK(group[static_cast<size_t>(rank)]->size() == 3);
+  }
+}
+
+TEST_CASE("minimum and maximum hand NaN on, whichever rank has it") {
+  for (int with_nan = 0; with_nan < 3; ++with_nan) {
+    std::atomic<int> wrong = 0;
+    on_ranks(3, [&](CollectiveGroup& end) {
+      const float nan = std::numeric_limits<float>::quiet_NaN();
+      const float mine = end.rank() == with_nan ? nan : static_cast<float>(end.rank());
+      for (const ReduceOp op : {ReduceOp::Min, ReduceOp::Max, ReduceOp::Sum}) {
+        float out = 0;
+        end.all_reduce(&mine, &out, 1, DType::Float32, op);
+        wrong += !std::isnan(out);
+      }
+    });
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("a barrier holds everyone until the last one comes") {
+  std::atomic<int> arrived = 0;
+  std::atomic<int> early = 0;
+  on_ranks(kMostRanks, [&](CollectiveGroup& end) {
+    for (int round = 1; round <= 100; ++round) {
+      ++arrived;
+      end.barrier();
+      early += arrived < round * kMostRanks;
+      end.barrier();
+    }
+  });
+  CHECK(early == 0);
+}
+
+TEST_CASE("dtypes that can't be reduced are named") {
+  const auto group = make_in_process_group(1);
+  uint16_t value = 0;
+  for (const DType dtype : {DType::Float16, DType::BFloat16, DType::Bool}) {
+    const std::string text =
+        error_of([&] { group[0]->all_reduce(&value, &value, 1, dtype, ReduceOp::Sum); });
+    CAPTURE(text);
+    CHECK(text.starts_with("Unimplemented: Collective: no reduction of "));
+    CHECK(text.find(to_string(dtype)) != std::string::npos);
+  }
+}
+
+TEST_CASE("abort wakes those who wait, and whoever comes later") {
+  const auto group = make_in_process_group(3);
+  const std::string expected = "Unavailable: Collective: another replica has stopped: disk on fire";
+  std::string first;
+  std::string second;
+  float value = 1;
+  std::thread waits([&] { first = error_of([&] { group[0]->barrier(); }); });
+  std::thread reduces([&] {
+    second =
+        error_of([&] { group[1]->all_reduce(&value, &value, 1, DType::Float32, ReduceOp::Sum); });
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  group[2]->abort("disk on fire");
+  group[2]->abort("and a second reason");
+  waits.join();
+  reduces.join();
+  CHECK(first == expected);
+  CHECK(second == expected);
+  CHECK(value == 1);
+  CHECK(error_of([&] { group[2]->barrier(); }) == expected);
+  CHECK(error_of([&] { group[0]->broadcast(&value, sizeof(value), 0); }) == expected);
+}
