@@ -66,7 +66,7 @@ class OpRegistry {
 
   // AlreadyExists when the name is taken.
   const OpDef& add(OpDef op);
-  // NotFound with the nearest known name.
+  // InvalidArgument with the nearest known name.
   const OpDef& at(std::string_view name) const;
   const OpDef* find(std::string_view name) const;
   std::vector<std::string> names() const;

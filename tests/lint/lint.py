@@ -7,9 +7,11 @@ from pathlib import Path
 
 import layering
 import size
+import snippets
 import text
 
-CHECKS = {"layering": layering.check, "size": size.check, "text": text.check}
+CHECKS = {"layering": layering.check, "size": size.check,
+          "snippets": snippets.check, "text": text.check}
 
 
 def main() -> int:

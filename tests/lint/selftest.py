@@ -7,6 +7,7 @@ from pathlib import Path
 
 import layering
 import size
+import snippets
 import text
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
@@ -119,6 +120,32 @@ class Size(LintTest):
                      f"class alignas(64) A final {{\n{'int f();' + chr(10):.9}{'  int g();' * 3}\n}};\n"]:
             with self.subTest(code=code[:40]):
                 self.expect(size.check, {"layers/a.cc": code})
+
+
+class Snippets(LintTest):
+    CODE = SPDX + "int f() {\n  return 1;\n}\nint g();\n"
+
+    def page(self, block: str, *parts: str, example: str = "tests/docs/a_test.cc") -> None:
+        tree = {example: self.CODE, "docs/adding/a.md": f"# A\n\nText:\n\n```cpp\n{block}```\n"}
+        self.expect(snippets.check, tree, *parts)
+
+    def test_good(self):
+        for block in ["int f() {\n  return 1;\n}\n", "  return 1;\n", "int g();\n"]:
+            with self.subTest(block=block):
+                self.page(block)
+        self.page("int g();\n", example="tests/docs/a.h")
+        self.expect(snippets.check, {"docs/adding/a.md": "```\nint h();\n```\n",
+                                     "docs/a.md": "```cpp\nint h();\n```\n"})
+
+    def test_bad(self):
+        for block in ["int f() { return 1; }\n", "return 1;\n", "int g()\n",
+                      "int f() {\n  return 1;\n}\nint h();\n"]:
+            with self.subTest(block=block):
+                self.page(block, "docs/adding/a.md:6: this code stands in no file of tests/docs")
+        self.page("int g();\n", "docs/adding/a.md:6", example="tests/ops/a_test.cc")
+        two = "```cpp\nint g();\n```\n\n```cpp\nint h();\n```\n"
+        self.expect(snippets.check, {"tests/docs/a.cc": self.CODE, "docs/adding/b.md": two},
+                    "docs/adding/b.md:6")
 
 
 class Text(LintTest):

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The examples of docs/adding/layer.md at work.
+#include <cornu/cornu.h>
+#include <doctest/doctest.h>
+
+#include "tests/docs/rms_normalization.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+
+namespace {
+
+class Scale : public Layer {
+ public:
+  explicit Scale(double start, const LayerOptions& options = {}) : Layer(options), start_(start) {}
+
+  void build(const Shape& input_shape) override {
+    gain_ = add_weight({.shape = {input_shape.back()},
+                        .initializer = initializers::Constant(start_),
+                        .name = "gain"});
+  }
+  Tensor call(const Tensor& x, const CallArgs&) override { return x * gain_; }
+
+  std::string class_name() const override { return "my_package>Scale"; }
+  Json get_config() const override {
+    Json config = Layer::get_config();
+    config.set("start", start_);
+    return config;
+  }
+
+ private:
+  double start_;
+  Variable gain_;
+};
+
+void register_scale() {
+  layer_registry().add("my_package>Scale", [](const Json& config) -> LayerHandle {
+    return make_layer<Scale>(config.at("start").as_double(),
+                             LayerOptions{.name = config.at("name").as_string()});
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a layer as those of layers/ conforms") {
+  layer_registry().add("RMSNormalization", [](const Json& config) -> LayerHandle {
+    return example::RMSNormalization::from_config(config);
+  });
+  test::check_layer({.name = "RMSNormalization",
+                     .make = [] { return example::RMSNormalization(); },
+                     .inputs = {test::some_values({4, 6})},
+                     .output_shape = {4, 6},
+                     .trainable_weights = 1});
+  CHECK(test::error_of([] { example::RMSNormalization({.epsilon = 0, .name = "rms"}); }) ==
+        "InvalidArgument: RMSNormalization 'rms': expected epsilon > 0, got 0.");
+}
+
+TEST_CASE("a program's own layer comes back from a file's config") {
+  register_scale();
+  const auto layer = make_layer<Scale>(3.0, LayerOptions{.name = "triple"});
+  const Tensor y = layer(test::some_values({2, 5}));
+  CHECK(test::distance(y, test::some_values({2, 5}) * 3) < 1e-6);
+  const LayerHandle copy = layer_from_json(Json::parse(serialize_layer(*layer).dump()));
+  CHECK(copy.name() == "triple");
+  CHECK(test::distance(copy(test::some_values({2, 5})), y) == 0);
+}
