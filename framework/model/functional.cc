@@ -217,20 +217,24 @@ std::vector<std::string> FunctionalGraph::output_names() const {
 // The given tensors in the order of the model's inputs, fitted to their dtypes and ranks.
 std::vector<Tensor> FunctionalGraph::arrange(const Tensors& given) const {
   const std::vector<std::string> names = input_names();
-  check<InvalidArgument>(given.size() == names.size(), "expected {} inputs ({}), got {}.",
+  check<InvalidArgument>(given.size() == names.size(),
+                         "expected {} inputs ({}), got {}. Give one tensor for each, in this order "
+                         "or by name.",
                          names.size(), join(names, ", "), given.size());
   std::vector<Tensor> result;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string& key = inputs_.has_names() ? inputs_.names()[i] : names[i];
-    Tensor value = given.has_names() ? given.at(key) : given[i];
+    const Tensor& raw = given.has_names() ? given.at(key) : given[i];
     const Shape& expected = inputs_[i].shape();
-    value = adapt_rank(value, expected.rank());
+    const Tensor value = adapt_rank(raw, expected.rank());
     bool fits = value.rank() == expected.rank();
     for (int64_t axis = 0; fits && axis < expected.rank(); ++axis) {
       fits = expected[axis] == kUnknown || expected[axis] == value.shape()[axis];
     }
-    check<InvalidArgument>(fits, "input '{}' expected shape {}, got {}.", key, expected,
-                           value.shape());
+    check<InvalidArgument>(fits,
+                           "input '{}' expected shape {}, got {}. Reshape the data, or give Input "
+                           "their shape.",
+                           key, expected, raw.shape());
     const DType dtype = inputs_[i].dtype();
     result.push_back(value.dtype() == dtype ? value : ops::cast(value, dtype));
   }

@@ -8,6 +8,8 @@
 
 #include "cornu/core/random.h"
 #include "cornu/core/rows.h"
+#include "cornu/core/strings.h"
+#include "cornu/ops/ops.h"
 
 namespace cornu {
 namespace {
@@ -164,6 +166,12 @@ class ClassWeightSource : public BatchSource {
       const Tensor& y = batch.y[0];
       const int64_t rows = y.shape().front();
       const int64_t columns = rows > 0 ? y.num_elements() / rows : 1;
+      Tensor given = batch.sample_weight;
+      if (given.defined()) given = ops::cast(given, DType::Float32);
+      check<InvalidArgument>(!given.defined() || given.num_elements() == rows,
+                             "fit: class_weight needs one sample weight an example, got shape {} "
+                             "for {} examples.",
+                             given.defined() ? given.shape() : Shape(), rows);
       Tensor weights = Tensor::empty({rows}, DType::Float32);
       dispatch_dtype(y.dtype(), [&](auto t) {
         const auto* values = reinterpret_cast<const decltype(t)*>(y.raw());
@@ -173,7 +181,7 @@ class ClassWeightSource : public BatchSource {
                                              : std::max_element(first, first + columns) - first;
           const auto it = weights_.find(label);
           float weight = it == weights_.end() ? 1.0f : static_cast<float>(it->second);
-          if (batch.sample_weight.defined()) weight *= batch.sample_weight.data<float>()[row];
+          if (given.defined()) weight *= given.data<float>()[row];
           weights.mutable_data<float>()[row] = weight;
         }
       });
@@ -188,17 +196,24 @@ class ClassWeightSource : public BatchSource {
   std::map<int64_t, double> weights_;
 };
 
-std::string sizes_text(const Tensors& tensors) {
-  std::string text;
-  for (const Tensor& tensor : tensors) {
-    text += fmt::format("{}{}", text.empty() ? "" : ", ",
-                        tensor.rank() > 0 ? tensor.shape().front() : 0);
-  }
-  return text;
+// "x: 8, 8; y: 7", what there is of them.
+std::string sizes_text(const Tensors& x, const Tensors& y, const Tensors& sample_weight) {
+  std::vector<std::string> texts;
+  auto add = [&](const char* name, const Tensors& tensors) {
+    std::vector<std::string> sizes;
+    for (const Tensor& tensor : tensors) {
+      sizes.push_back(std::to_string(tensor.rank() > 0 ? tensor.shape().front() : 0));
+    }
+    if (!sizes.empty()) texts.push_back(fmt::format("{}: {}", name, join(sizes, ", ")));
+  };
+  add("x", x);
+  add("y", y);
+  add("sample_weight", sample_weight);
+  return join(texts, "; ");
 }
 
 void check_rows(const Tensors& x, const Tensors& y, const Tensor& sample_weight) {
-  check<InvalidArgument>(!x.empty(), "fit: expected input data, got none.");
+  check<InvalidArgument>(!x.empty(), "expected input data, got none. Give x at least one array.");
   const int64_t rows = x[0].rank() > 0 ? x[0].shape().front() : 0;
   auto differs = [&](const Tensor& tensor) {
     return tensor.rank() == 0 || tensor.shape().front() != rows;
@@ -207,10 +222,13 @@ void check_rows(const Tensors& x, const Tensors& y, const Tensor& sample_weight)
                      std::any_of(y.begin(), y.end(), differs) ||
                      (sample_weight.defined() && differs(sample_weight));
   check<InvalidArgument>(!wrong,
-                         "fit: expected as many samples in every array, got x sizes: {}; y sizes: "
-                         "{}; sample_weight sizes: {}.",
-                         sizes_text(x), sizes_text(y), sizes_text(Tensors(sample_weight)));
-  check<InvalidArgument>(rows > 0, "fit: expected at least one sample, got arrays of none.");
+                         "expected as many samples in every array, got {}. Row i of each belongs "
+                         "to sample i.",
+                         sizes_text(x, y, sample_weight));
+  check<InvalidArgument>(rows > 0,
+                         "expected at least one sample, got arrays of none: x of shape {}. Check "
+                         "where they were read or filtered.",
+                         x[0].shape());
 }
 
 }  // namespace

@@ -52,8 +52,9 @@ std::vector<Tensor> match_targets(const std::string& who,
     return result;
   }
   check<InvalidArgument>(y.empty() || y.size() == output_names.size(),
-                         "{}: expected a target for each of its {} outputs, got {} of them.", who,
-                         output_names.size(), y.size());
+                         "{}: expected a target for each of its outputs ({}), got {} of them. Give "
+                         "one array for each, in this order or by name.",
+                         who, join(output_names, ", "), y.size());
   for (size_t i = 0; i < y.size(); ++i) result[i] = y[i];
   return result;
 }
@@ -131,6 +132,7 @@ void CompiledMetrics::update(const std::string& who, const std::vector<std::stri
   if (given_.empty() && given_weighted_.empty()) return;
   const std::vector<Tensor> targets = match_targets(who, output_names, y);
   if (!matched_) {
+    entries_.clear();  // what a failed attempt left
     add(given_, false, who, output_names, targets, y_pred);
     add(given_weighted_, true, who, output_names, targets, y_pred);
     matched_ = true;

@@ -17,6 +17,17 @@ LayerOptions layer_options(const ModelOptions& options) {
   return {.name = options.name, .dtype = options.dtype, .trainable = options.trainable};
 }
 
+// Runs `body`; errors from within name the model, unless they name a part of it.
+template <class F>
+auto placed(const Model& model, const F& body) {
+  try {
+    return body();
+  } catch (Error& error) {
+    error.add_place(fmt::format("{} '{}'", model.class_name(), model.name()));
+    throw;
+  }
+}
+
 }  // namespace
 
 Model::Model() : Model(ModelOptions{}) {}
@@ -141,30 +152,32 @@ std::vector<Metric> Model::metrics() const { return trainer_->metrics(); }
 void Model::reset_metrics() { trainer_->reset_metrics(); }
 
 History Model::fit(const Tensors& x, const Tensors& y, const FitOptions& options) {
-  return trainer_->fit(*this, x, y, options);
+  return placed(*this, [&] { return trainer_->fit(*this, x, y, options); });
 }
 History Model::fit(const std::shared_ptr<BatchSource>& source, const FitOptions& options) {
-  return trainer_->fit(*this, source, options);
+  return placed(*this, [&] { return trainer_->fit(*this, source, options); });
 }
 Logs Model::evaluate(const Tensors& x, const Tensors& y, const EvaluateOptions& options) {
-  return trainer_->evaluate(*this, x, y, options);
+  return placed(*this, [&] { return trainer_->evaluate(*this, x, y, options); });
 }
 Logs Model::evaluate(const std::shared_ptr<BatchSource>& source, const EvaluateOptions& options) {
-  return trainer_->evaluate(*this, source, options);
+  return placed(*this, [&] { return trainer_->evaluate(*this, source, options); });
 }
 Tensors Model::predict(const Tensors& x, const PredictOptions& options) {
-  return trainer_->predict(*this, x, options);
+  return placed(*this, [&] { return trainer_->predict(*this, x, options); });
 }
 Tensors Model::predict(const std::shared_ptr<BatchSource>& source, const PredictOptions& options) {
-  return trainer_->predict(*this, source, options);
+  return placed(*this, [&] { return trainer_->predict(*this, source, options); });
 }
 Logs Model::train_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
-  return trainer_->train_on_batch(*this, x, y, options);
+  return placed(*this, [&] { return trainer_->train_on_batch(*this, x, y, options); });
 }
 Logs Model::test_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
-  return trainer_->test_on_batch(*this, x, y, options);
+  return placed(*this, [&] { return trainer_->test_on_batch(*this, x, y, options); });
 }
-Tensors Model::predict_on_batch(const Tensors& x) { return trainer_->predict_on_batch(*this, x); }
+Tensors Model::predict_on_batch(const Tensors& x) {
+  return placed(*this, [&] { return trainer_->predict_on_batch(*this, x); });
+}
 
 NamedValues<Tensor> Model::train_step(const Batch& data) {
   std::vector<Tensor> gradients;
@@ -175,7 +188,7 @@ NamedValues<Tensor> Model::train_step(const Batch& data) {
     y_pred = (*this)(data.x, {.training = true});
     loss = compute_loss(data.x, data.y, y_pred, data.sample_weight);
     // Layers of subclassed models may have been built by the call just now.
-    gradients = tape.gradient(loss, trainable_variables());
+    gradients = tape.gradient(optimizer().impl().scale_loss(loss), trainable_variables());
   }
   trainer_->apply_gradients(*this, gradients);
   trainer_->track_loss(loss, data);

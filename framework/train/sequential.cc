@@ -20,7 +20,9 @@ Json SequentialBody::get_config(const Model& model) const {
 
 void SequentialBody::build(const std::vector<Shape>& input_shapes) {
   if (graph_) return;
-  check<InvalidArgument>(input_shapes.size() == 1, "expected 1 input, got {} of them.",
+  check<InvalidArgument>(input_shapes.size() == 1,
+                         "expected 1 input, got {} of them. Make a functional model of them, or "
+                         "concatenate them.",
                          input_shapes.size());
   check<FailedPrecondition>(!layers_.empty(), "it has no layers. Add some first.");
   Shape batch_shape = input_shapes[0];

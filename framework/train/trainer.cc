@@ -2,6 +2,7 @@
 #include "cornu/train/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "cornu/core/random.h"
@@ -177,7 +178,9 @@ Logs Trainer::read_logs(Kind kind, const Tensor& figures) const {
   Logs logs;
   const auto values = figures.data<float>();
   const auto& names = steps_[static_cast<size_t>(kind)].log_names;
-  for (size_t i = 0; i < names.size(); ++i) logs[names[i]] = values[i];
+  for (size_t i = 0; i < names.size(); ++i) {
+    logs[names[i]] = std::isnan(values[i]) ? NAN : values[i];  // never "-nan"
+  }
   return logs;
 }
 
@@ -211,11 +214,12 @@ class Trainer::EpochIterator {
   }
 
   int64_t done() const { return done_; }
-  void check_finite(const std::string& name) const {
+  // `steps`: the argument that limits the batches.
+  void check_finite(const char* who, const char* steps) const {
     check<InvalidArgument>(steps_ || source_->cardinality() != kInfiniteCardinality,
-                           "{}: the dataset never ends. Say how many batches make an epoch "
-                           "(steps_per_epoch), or take(n) of them.",
-                           name);
+                           "{}: the dataset never ends. Say how many batches make an epoch ({}), "
+                           "or take(n) of them.",
+                           who, steps);
   }
 
  private:
@@ -231,7 +235,8 @@ void Trainer::check_options(const FitOptions& options) {
                          "fit: expected epochs and initial_epoch >= 0, got {} and {}.",
                          options.epochs, options.initial_epoch);
   check<InvalidArgument>(!options.steps_per_epoch || *options.steps_per_epoch > 0,
-                         "fit: expected steps_per_epoch >= 1, got {}.",
+                         "fit: expected steps_per_epoch >= 1, got {}. Leave it out to go through "
+                         "all batches.",
                          options.steps_per_epoch.value_or(0));
   check<InvalidArgument>(options.class_weight.empty() || !options.sample_weight.defined(),
                          "fit: class_weight and sample_weight were both given. Multiply them into "
@@ -271,12 +276,13 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
       "a dataset makes its own batches.");
   EpochIterator iterator(with_class_weight(std::move(source), options.class_weight),
                          options.steps_per_epoch);
-  iterator.check_finite("fit");
+  iterator.check_finite("fit", "steps_per_epoch");
   std::shared_ptr<BatchSource> validation;
   if (!options.validation_data.empty()) {
     validation = options.validation_data.source(options.validation_batch_size.value_or(32));
   }
   EpochIterator validation_iterator(validation, options.validation_steps);
+  if (validation) validation_iterator.check_finite("fit", "validation_steps");
 
   const CallbackParams params{
       .verbose = options.verbose.resolve(), .epochs = options.epochs, .steps = iterator.steps()};
@@ -303,6 +309,7 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
     for (const auto& [name, value] : logs) history[name].push_back(value);
     if (model.stop_training) break;
   }
+  if (!history.epoch.empty()) optimizer(model).impl().finalize_variable_values();
   callbacks.on_train_end(logs);
   return history;
 }
@@ -344,7 +351,9 @@ Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& cal
     figures = run_steps(model, Kind::Test, iterator, batch);
     if (reads) callbacks.on_test_batch_end(iterator.done() - 1, read_logs(Kind::Test, figures));
   }
-  check<InvalidArgument>(figures.defined(), "{}: evaluate got no batches: the dataset is empty.",
+  check<InvalidArgument>(figures.defined(),
+                         "{}: evaluate got no batches: the dataset is empty. Check its source, and "
+                         "the number of steps.",
                          who(model));
   const Logs logs = read_logs(Kind::Test, figures);
   callbacks.on_test_end(logs);
@@ -368,7 +377,7 @@ Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
   check<InvalidArgument>(!options.batch_size && !options.sample_weight.defined(),
                          "evaluate: batch_size and sample_weight go with arrays only.");
   EpochIterator iterator(std::move(source), options.steps);
-  iterator.check_finite("evaluate");
+  iterator.check_finite("evaluate", "steps");
   CallbackList callbacks(
       options.callbacks, &model,
       {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
@@ -408,7 +417,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
                          const PredictOptions& options) {
   check<InvalidArgument>(!options.batch_size, "predict: batch_size goes with arrays only.");
   EpochIterator iterator(std::move(source), options.steps);
-  iterator.check_finite("predict");
+  iterator.check_finite("predict", "steps");
   CallbackList callbacks(
       options.callbacks, &model,
       {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
@@ -418,13 +427,15 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
   Batch batch;
   while (iterator.next(batch)) {
     callbacks.on_predict_batch_begin(iterator.done() - 1);
-    batch.y = {};
+    batch.y = Tensors();
     batch.sample_weight = {};
     batches.push_back(predict_on_batch(model, batch.x));
     callbacks.on_predict_batch_end(iterator.done() - 1);
   }
   callbacks.on_predict_end();
-  check<InvalidArgument>(!batches.empty(), "{}: predict got no batches: the dataset is empty.",
+  check<InvalidArgument>(!batches.empty(),
+                         "{}: predict got no batches: the dataset is empty. Check its source, and "
+                         "the number of steps.",
                          who(model));
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < batches.front().size(); ++i) outputs.push_back(join_rows(batches, i));

@@ -93,7 +93,8 @@ TEST_CASE("select broadcasts its three operands") {
                              {{}, {9}, {9}},
                              {{90, 10}, {90, 1}, {10}}};
   for (const auto& [c, a, b] : shapes) {
-    CAPTURE(c.to_string());
+    const std::string text = c.to_string();
+    CAPTURE(text);
     const Shape out = broadcast_shapes(broadcast_shapes(a, b, "test"), c, "test");
     for (const DType dtype : {DType::Float32, DType::Int64, DType::BFloat16, DType::UInt8}) {
       const Tensor condition = random_tensor(c, DType::Bool, 1);

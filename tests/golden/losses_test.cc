@@ -44,7 +44,8 @@ TEST_CASE("losses have Keras's values under each reduction and weight") {
     for (const Json& result : item.at("results").as_array()) {
       const Tensor weight = golden_tensor(result.at("sample_weight"));
       CAPTURE(weight.to_string());
-      for (const auto& [reduction, value] : result.at("values").as_object()) {
+      for (const auto& [key, value] : result.at("values").as_object()) {
+        const std::string reduction = key;
         CAPTURE(reduction);
         const Loss loss = with_reduction(item, reduction);
         CHECK(difference(loss(y_true, y_pred, weight), value, kClose) == "");

@@ -99,7 +99,8 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   const std::string command =
       fmt::format("'{}' '{}' '{}'", interpreter, CORNU_KERAS_MODELS_SCRIPT, scratch.path());
   REQUIRE(std::system(command.c_str()) == 0);
-  for (auto& [name, item] : cases) {
+  for (auto& [key, item] : cases) {
+    const std::string name = key;
     CAPTURE(name);
     const Tensors expected = test::predictions(item.model, item.x);
     Model back = load_model(scratch.path("back_" + name + ".keras"));

@@ -13,7 +13,8 @@ namespace {
 
 // The texts of a golden case were made with these arguments.
 void check_texts(const SummaryData& data, const Json& texts) {
-  for (const auto& [form, text] : texts.as_object()) {
+  for (const auto& [key, text] : texts.as_object()) {
+    const std::string form = key;
     CAPTURE(form);
     SummaryOptions options;
     if (form == "line_length_60") options.line_length = 60;

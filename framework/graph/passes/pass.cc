@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <set>
 
 namespace cornu::passes {
 
@@ -42,25 +41,30 @@ void replace_uses(Graph& graph, const std::vector<ValueId>& replacement) {
 
 void sort_topologically(Graph& graph) {
   const std::vector<int32_t> producers = graph.producers();
-  std::vector<int32_t> waiting(graph.nodes.size(), 0);
-  std::vector<std::vector<int32_t>> readers(graph.nodes.size());
-  std::set<int32_t> ready;
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (ValueId id : graph.nodes[i].inputs) {
-      const int32_t producer = producers[static_cast<size_t>(id)];
-      if (producer < 0) continue;
-      ++waiting[i];
-      readers[static_cast<size_t>(producer)].push_back(static_cast<int32_t>(i));
-    }
-    if (waiting[i] == 0) ready.insert(static_cast<int32_t>(i));
-  }
   std::vector<Node> sorted;
-  while (!ready.empty()) {
-    const auto next = static_cast<size_t>(*ready.begin());
-    ready.erase(ready.begin());
-    sorted.push_back(graph.nodes[next]);
-    for (int32_t reader : readers[next]) {
-      if (--waiting[static_cast<size_t>(reader)] == 0) ready.insert(reader);
+  enum State : int { kNew, kBegun, kDone };
+  std::vector<State> states(graph.nodes.size(), kNew);
+  std::vector<std::pair<int32_t, size_t>> path;  // nodes begun, and their inputs seen so far
+  auto begin = [&](int32_t index) {
+    State& state = states[static_cast<size_t>(index)];
+    CORNU_ASSERT(static_cast<int>(state), !=, static_cast<int>(kBegun));  // a cycle
+    if (state == kDone) return;
+    state = kBegun;
+    path.emplace_back(index, 0);
+  };
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    begin(static_cast<int32_t>(i));
+    while (!path.empty()) {
+      auto& [index, seen] = path.back();
+      const Node& node = graph.nodes[static_cast<size_t>(index)];
+      if (seen == node.inputs.size()) {
+        sorted.push_back(node);
+        states[static_cast<size_t>(index)] = kDone;
+        path.pop_back();
+        continue;
+      }
+      const int32_t producer = producers[static_cast<size_t>(node.inputs[seen++])];
+      if (producer >= 0) begin(producer);
     }
   }
   CORNU_ASSERT(sorted.size(), ==, graph.nodes.size());

@@ -66,7 +66,8 @@ Graph eliminate_dead_nodes(const Graph& graph);
 // Replaces uses of values: `replacement[id]` is the id to read instead (itself where unchanged).
 void replace_uses(Graph& graph, const std::vector<ValueId>& replacement);
 
-// Sorts nodes topologically, keeping their order where it is free. For passes that append nodes.
+// Sorts nodes topologically: each stays where it is, or moves up to before its first reader. For
+// passes that append nodes.
 void sort_topologically(Graph& graph);
 
 }  // namespace cornu::passes

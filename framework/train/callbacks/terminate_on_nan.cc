@@ -23,7 +23,7 @@ class Impl : public Callback {
         !options_.raise_error,
         "TerminateOnNaN: the loss became {} in batch {} of epoch {}. Lower the "
         "learning rate, clip gradients (clipnorm), or look for bad values in the data.",
-        *loss, batch + 1, epoch_ + 1);
+        std::isnan(*loss) ? "nan" : "infinite", batch + 1, epoch_ + 1);
     console::warn(fmt::format("Epoch {}, batch {}: Invalid loss, terminating training", epoch_ + 1,
                               batch + 1));
     model().stop_training = true;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "cornu/core/error.h"
 
 namespace cornu::callbacks {
@@ -26,6 +28,7 @@ std::string format_value(const FieldText::Value& value, const std::string& spec)
 }  // namespace
 
 std::string float_text(double value) {
+  if (std::isnan(value)) return "nan";  // Python writes no sign
   std::string text = fmt::format("{}", value);
   if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
   return text;

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users are told when they train with the wrong things.
+#include <doctest/doctest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "cornu/cornu.h"
+#include "tests/saving/scratch.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using test::contains;
+using test::error_of;
+using test::some_values;
+
+namespace {
+
+constexpr int64_t kRows = 4;
+
+Tensor labels(const std::vector<int32_t>& values) { return Tensor::from(values); }
+Tensor good_labels() { return labels({0, 1, 2, 0}); }
+
+// Three classes of four features.
+Sequential classifier(const CompileOptions& options = {.optimizer = "sgd",
+                                                       .loss = "sparse_categorical_crossentropy"}) {
+  Sequential model({layers::Dense({.units = 3, .activation = "softmax", .name = "d"})},
+                   {.name = "m"});
+  model.compile(options);
+  return model;
+}
+
+// The error of fitting a classifier to these.
+std::string fit_error(const Tensors& x, const Tensors& y, FitOptions options = {}) {
+  Sequential model = classifier();
+  options.verbose = 0;
+  return error_of([&] { model.fit(x, y, options); });
+}
+
+data::Dataset batches() {
+  return data::Dataset::from_tensor_slices({some_values({kRows, 4}), good_labels()}).batch(2);
+}
+
+std::string dataset_error(const data::Dataset& dataset, FitOptions options = {}) {
+  Sequential model = classifier();
+  options.verbose = 0;
+  return error_of([&] { model.fit(dataset, options); });
+}
+
+// What is logged while this lives.
+class Log {
+ public:
+  Log() : before_(spdlog::default_logger()) {
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
+  }
+  ~Log() { spdlog::set_default_logger(before_); }
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  std::shared_ptr<spdlog::logger> before_;
+};
+
+}  // namespace
+
+TEST_CASE("data of the wrong rank") {
+  Sequential cnn({layers::Conv2D({.filters = 2, .kernel_size = 3, .name = "c"}), layers::Flatten(),
+                  layers::Dense({.units = 3})},
+                 {.name = "cnn"});
+  cnn.compile({.loss = "mse"});
+  CHECK(error_of([&] {
+          cnn.fit(some_values({kRows, 784}), some_values({kRows, 3}), {.verbose = 0});
+        }) ==
+        "InvalidArgument: Conv2D 'c': expected 4-D input (batch, height, width, channels), got "
+        "(None, 784). Reshape it first, for example with layers::Reshape({28, 28, 1}).");
+  CHECK(fit_error(some_values({kRows}), good_labels()) ==
+        "InvalidArgument: Dense 'd': expected input (batch, …, features) of 2 axes or more, got "
+        "(None,). Reshape it first, for example with layers::Reshape({1}).");
+  const Tensor input = Input({.shape = {4}, .name = "features"});
+  Model model(input, layers::Dense({.units = 3})(input), {.name = "m"});
+  model.compile({.loss = "mse"});
+  CHECK(error_of([&] {
+          model.fit(some_values({kRows, 2, 2}), some_values({kRows, 3}), {.verbose = 0});
+        }) ==
+        "InvalidArgument: Functional 'm': input 'features' expected shape (None, 4), got (4, 2, "
+        "2). Reshape the data, or give Input their shape.");
+}
+
+TEST_CASE("images of another number of channels") {
+  Sequential model(Input({.shape = {6, 6, 3}}),
+                   {layers::Conv2D({.filters = 2, .kernel_size = 3, .name = "c"}),
+                    layers::Flatten(), layers::Dense({.units = 3})},
+                   {.name = "m"});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const Tensor y = some_values({kRows, 3});
+  CHECK(error_of([&] {
+          model.fit(some_values({kRows, 6, 6, 1}), y, {.verbose = 0});
+        }) ==
+        "InvalidArgument: Conv2D 'c': expected 3 elements on axis -1, as when the layer was built, "
+        "got (4, 6, 6, 1). Another size needs another layer.");
+  // The failed step leaves the model as it was.
+  CHECK(model.fit(some_values({kRows, 6, 6, 3}), y, {.verbose = 0}).at("loss").size() == 1);
+}
+
+TEST_CASE("labels of the wrong kind") {
+  CHECK(fit_error(some_values({kRows, 4}), some_values({kRows, 3})) ==
+        "InvalidArgument: SparseCategoricalCrossentropy 'sparse_categorical_crossentropy': "
+        "expected y_true of shape (4,), the class indices for y_pred of shape (4, 3), got (4, 3). "
+        "For one-hot labels use the class without 'Sparse' in its name.");
+  Sequential dense = classifier({.optimizer = "sgd", .loss = "categorical_crossentropy"});
+  CHECK(error_of([&] {
+          dense.fit(some_values({kRows, 4}), good_labels(), {.verbose = 0});
+        }) ==
+        "InvalidArgument: CategoricalCrossentropy 'categorical_crossentropy': expected y_true of "
+        "y_pred's shape (4, 3), got (4,). Give labels as one-hot vectors; for class indices use "
+        "SparseCategoricalCrossentropy.");
+  Sequential binary = classifier({.optimizer = "sgd", .loss = "binary_crossentropy"});
+  CHECK(error_of([&] {
+          binary.fit(some_values({kRows, 4}), good_labels(), {.verbose = 0});
+        }) ==
+        "InvalidArgument: BinaryCrossentropy 'binary_crossentropy': expected y_true of y_pred's "
+        "shape (4, 3), got (4,). Give one label for each prediction; for several classes use "
+        "CategoricalCrossentropy or SparseCategoricalCrossentropy.");
+  Sequential metric = classifier({.optimizer = "sgd",
+                                  .loss = "sparse_categorical_crossentropy",
+                                  .metrics = {metrics::CategoricalAccuracy()}});
+  CHECK(error_of([&] {
+          metric.fit(some_values({kRows, 4}), good_labels(), {.verbose = 0});
+        }) ==
+        "InvalidArgument: CategoricalAccuracy 'categorical_accuracy': expected y_true of y_pred's "
+        "shape (4, 3), got (4,). Reshape one of them.");
+}
+
+TEST_CASE("labels of the wrong dtype") {
+  // What a callable gets is of the predictions' dtype.
+  const Loss loss = [](const Tensor& y_true, const Tensor& y_pred) {
+    return ops::sum(ops::one_hot(y_true, 3) * y_pred, -1);
+  };
+  Sequential model = classifier({.optimizer = "sgd", .loss = loss});
+  CHECK(error_of([&] {
+          model.fit(some_values({kRows, 4}), good_labels(), {.verbose = 0});
+        }) ==
+        "InvalidArgument: Loss 'loss': one_hot: expected indices of an integer dtype, got float32 "
+        "of shape (4,). Cast them first, for example with ops::cast(x, DType::Int32).");
+  // Floats of whole numbers are class indices, as in Keras.
+  CHECK(fit_error(some_values({kRows, 4}), Tensor::from<float>({0, 1, 2, 0})) == "");
+  CHECK(contains(fit_error(some_values({kRows, 4}), Tensor::from<float>({0, 1, 2, 3})),
+                 "InvalidArgument: Sequential 'm': sparse_softmax_cross_entropy: label 3 "));
+}
+
+TEST_CASE("labels that are no class") {
+  const std::string mend =
+      " is outside of [0, 3), the classes of logits of shape (4, 3). Labels are numbers of "
+      "classes, counted from 0; one that is to be left out is named by ignore_class.";
+  CHECK(fit_error(some_values({kRows, 4}), labels({0, 1, 2, -1})) ==
+        "InvalidArgument: Sequential 'm': sparse_softmax_cross_entropy: label -1" + mend);
+  CHECK(fit_error(some_values({kRows, 4}), labels({0, 1, 3, 0})) ==
+        "InvalidArgument: Sequential 'm': sparse_softmax_cross_entropy: label 3" + mend);
+  Sequential eager = classifier(
+      {.optimizer = "sgd", .loss = "sparse_categorical_crossentropy", .run_eagerly = true});
+  CHECK(error_of([&] {
+          eager.evaluate(some_values({kRows, 4}), labels({0, 1, 9, 0}), {.verbose = 0});
+        }) ==
+        "InvalidArgument: SparseCategoricalCrossentropy 'sparse_categorical_crossentropy': "
+        "sparse_softmax_cross_entropy: label 9" +
+            mend);
+  // The failed step changed nothing.
+  Sequential model = classifier();
+  model.fit(some_values({kRows, 4}), good_labels(), {.verbose = 0});
+  const std::vector<Tensor> before = model.get_weights();
+  error_of([&] { model.train_on_batch(some_values({kRows, 4}), labels({0, 1, 3, 0})); });
+  for (size_t i = 0; i < before.size(); ++i) {
+    CHECK(test::distance(model.get_weights()[i], before[i]) == 0);
+  }
+}
+
+TEST_CASE("numbers of samples that differ") {
+  CHECK(fit_error(some_values({kRows, 4}), labels({0, 1, 2})) ==
+        "InvalidArgument: Sequential 'm': expected as many samples in every array, got x: 4; y: 3. "
+        "Row i of each belongs to sample i.");
+  CHECK(fit_error(some_values({kRows, 4}), good_labels(),
+                  {.validation_split = 0.5, .sample_weight = Tensor::from<float>({1})}) ==
+        "InvalidArgument: Sequential 'm': expected as many samples in every array, got x: 4; y: 4; "
+        "sample_weight: 1. Row i of each belongs to sample i.");
+  CHECK(fit_error(some_values({kRows, 4}), good_labels(),
+                  {.validation_data = {some_values({2, 4}), good_labels()}}) ==
+        "InvalidArgument: Sequential 'm': expected as many samples in every array, got x: 2; y: 4. "
+        "Row i of each belongs to sample i.");
+}
+
+TEST_CASE("a loss that becomes NaN") {
+  Tensor x = some_values({8, 4});
+  x.mutable_data<float>()[4 * 4] = std::numeric_limits<float>::quiet_NaN();
+  const Tensor y = labels({0, 1, 2, 0, 1, 2, 0, 1});
+  FitOptions options = {.batch_size = 2,
+                        .epochs = 3,
+                        .verbose = 0,
+                        .callbacks = {callbacks::TerminateOnNaN()},
+                        .shuffle = false};
+  Sequential model = classifier();
+  const Log log;
+  const History history = model.fit(x, y, options);
+  CHECK(contains(log.text(), "Epoch 1, batch 3: Invalid loss, terminating training"));
+  CHECK(history.epoch == std::vector<int64_t>{0});
+  CHECK(std::isnan(history.at("loss").at(0)));
+  CHECK(model.optimizer().iterations() == 3);
+
+  options.callbacks = {callbacks::TerminateOnNaN({.raise_error = true})};
+  CHECK(fit_error(x, y, options) ==
+        "OutOfRange: Sequential 'm': TerminateOnNaN: the loss became nan in batch 3 of epoch 1. "
+        "Lower the learning rate, clip gradients (clipnorm), or look for bad values in the data.");
+}
+
+TEST_CASE("names that aren't known") {
+  auto begins = [](const std::string& error, const std::string& text) {
+    CHECK(error.substr(0, text.size()) == text);
+  };
+  begins(error_of([] { layers::Dense({.units = 2, .activation = "rellu"}); }),
+         "InvalidArgument: Unknown activation 'rellu'. Did you mean 'relu'? Known: ");
+  begins(error_of([] { classifier({.optimizer = "adamm"}); }),
+         "InvalidArgument: Unknown optimizer 'adamm'. Did you mean 'adam'? Known: ");
+  begins(error_of([] { classifier({.loss = "categorical_crosentropy"}); }),
+         "InvalidArgument: Unknown loss 'categorical_crosentropy'. Did you mean "
+         "'categorical_crossentropy'? Known: ");
+  begins(error_of([] { classifier({.metrics = {"acuracy"}}); }),
+         "InvalidArgument: Unknown metric 'acuracy'. Did you mean 'accuracy'? Known: ");
+  // Outputs' names too.
+  const Tensor input = Input({.shape = {4}});
+  Model model(input, layers::Dense({.units = 3, .name = "digit"})(input), {.name = "m"});
+  model.compile({.loss = {{"digits", "mse"}}});
+  CHECK(error_of([&] {
+          model.fit(some_values({kRows, 4}), some_values({kRows, 3}), {.verbose = 0});
+        }) ==
+        "InvalidArgument: Functional 'm': a loss is given for an output 'digits', which it doesn't "
+        "have. Did you mean 'digit'? Known: digit.");
+}
+
+TEST_CASE("no data") {
+  CHECK(fit_error({}, {}) ==
+        "InvalidArgument: Sequential 'm': expected input data, got none. Give x at least one "
+        "array.");
+  CHECK(fit_error(some_values({0, 4}), labels({})) ==
+        "InvalidArgument: Sequential 'm': expected at least one sample, got arrays of none: x of "
+        "shape (0, 4). Check where they were read or filtered.");
+  CHECK(dataset_error(batches().take(0)) ==
+        "InvalidArgument: Sequential 'm': fit got no batches: the dataset is empty. Check its "
+        "source, and that repeat() or steps_per_epoch leave something for every epoch.");
+  Sequential model = classifier();
+  CHECK(
+      contains(error_of([&] { model.evaluate(batches().take(0), {.verbose = 0}); }),
+               "InvalidArgument: Sequential 'm': evaluate got no batches: the dataset is empty."));
+  CHECK(contains(error_of([&] { model.predict(batches().take(0), {.verbose = 0}); }),
+                 "InvalidArgument: Sequential 'm': predict got no batches: the dataset is empty."));
+}
+
+TEST_CASE("a checkpoint where nothing can be written") {
+  const test::Scratch scratch;
+  test::put(scratch.path("file"), "x");
+  const std::string path = scratch.path("file/sub/model.keras");
+  FitOptions options = {.verbose = 0,
+                        .callbacks = {callbacks::ModelCheckpoint({.filepath = path})}};
+  Sequential model = classifier();
+  CHECK(error_of([&] {
+          model.fit(some_values({kRows, 4}), good_labels(), options);
+        }) == "FailedPrecondition: Sequential 'm': ModelCheckpoint: the folder '" +
+                  scratch.path("file/sub") +
+                  "' can't be made: Not a directory. Make it, or give another filepath than '" +
+                  path + "'.");
+  CHECK_FALSE(model.built());  // nothing was trained
+}
+
+TEST_CASE("another number of inputs") {
+  const Tensor x = some_values({kRows, 4});
+  Sequential model = classifier();
+  CHECK(error_of([&] {
+          model.fit({x, x}, good_labels(), {.verbose = 0});
+        }) ==
+        "InvalidArgument: Sequential 'm': expected 1 input, got 2 of them. Make a "
+        "functional model of them, or concatenate them.");
+  const Tensor left = Input({.shape = {4}, .name = "left"});
+  const Tensor right = Input({.shape = {4}, .name = "right"});
+  Model two({left, right}, layers::Dense({.units = 3, .name = "score"})(left + right),
+            {.name = "two"});
+  two.compile({.loss = "mse"});
+  CHECK(error_of([&] {
+          two.fit(x, some_values({kRows, 3}), {.verbose = 0});
+        }) ==
+        "InvalidArgument: Functional 'two': expected 2 inputs (left, right), got 1. Give one "
+        "tensor for each, in this order or by name.");
+  CHECK(error_of([&] {
+          two.fit({{"left", x}, {"rihgt", x}}, some_values({kRows, 3}), {.verbose = 0});
+        }) ==
+        "NotFound: Functional 'two': There is no tensor named 'right'. Did you mean 'rihgt'? "
+        "Known: left, rihgt.");
+  CHECK(error_of([&] {
+          two.fit({x, x}, {x, x}, {.verbose = 0});
+        }) ==
+        "InvalidArgument: Functional 'two': expected a target for each of its outputs (score), "
+        "got 2 of them. Give one array for each, in this order or by name.");
+  const layers::Dense dense({.units = 2, .name = "d"});
+  CHECK(error_of([&] {
+          dense({x, x});
+        }) ==
+        "InvalidArgument: Dense 'd': expected 1 input, got 2 of them. Merge them first, for "
+        "example with layers::Concatenate().");
+}
+
+TEST_CASE("a target that is missing") {
+  const Tensor input = Input({.shape = {4}});
+  Model model(input,
+              {layers::Dense({.units = 3, .name = "a"})(input),
+               layers::Dense({.units = 3, .name = "b"})(input)},
+              {.name = "m"});
+  model.compile(
+      {.optimizer = "sgd", .loss = {{"a", "mse"}}, .metrics = {{"a", {"mae"}}, {"b", {"mae"}}}});
+  const Tensor x = some_values({kRows, 4});
+  const Tensor y = some_values({kRows, 3});
+  CHECK(error_of([&] {
+          model.fit(x, {{"a", y}}, {.verbose = 0});
+        }) ==
+        "InvalidArgument: Functional 'm': expected a target for output 'b', which has a metric, "
+        "got none.");
+  // The next attempt isn't spoiled by this one.
+  const History history = model.fit(x, {{"a", y}, {"b", y}}, {.verbose = 0});
+  CHECK(history.names() == std::vector<std::string>{"a_loss", "a_mae", "b_mae", "loss"});
+}
+
+TEST_CASE("fit before compile") {
+  Sequential model({layers::Dense({.units = 3})}, {.name = "m"});
+  CHECK(error_of([&] {
+          model.fit(some_values({kRows, 4}), good_labels(), {.verbose = 0});
+        }) ==
+        "FailedPrecondition: Sequential 'm': it must be compiled before fit. Call "
+        "compile({…}).");
+  CHECK(error_of([&] { model.optimizer(); }) ==
+        "FailedPrecondition: Sequential 'm': it must be compiled before its optimizer is used. "
+        "Call compile({…}).");
+  // Without a loss there is nothing to minimize.
+  model.compile({.optimizer = "sgd"});
+  CHECK(error_of([&] {
+          model.fit(some_values({kRows, 4}), good_labels(), {.verbose = 0});
+        }) ==
+        "FailedPrecondition: Sequential 'm': there is no loss to minimize. Give compile a loss, or "
+        "add one with add_loss.");
+}
+
+TEST_CASE("arguments that make no sense") {
+  const Tensor x = some_values({kRows, 4});
+  CHECK(contains(fit_error(x, good_labels(), {.steps_per_epoch = 0}),
+                 "InvalidArgument: Sequential 'm': fit: expected steps_per_epoch >= 1, got 0."));
+  CHECK(contains(fit_error(x, good_labels(), {.batch_size = 0}),
+                 "InvalidArgument: Sequential 'm': fit: expected a batch_size >= 1, got 0."));
+  CHECK(contains(fit_error(x, good_labels(), {.epochs = -1}),
+                 "InvalidArgument: Sequential 'm': fit: expected epochs and initial_epoch >= 0, "
+                 "got -1 and 0."));
+  CHECK(fit_error(x, good_labels(), {.validation_split = 0.9}) ==
+        "InvalidArgument: Sequential 'm': fit: a validation_split of 0.9 leaves 0 of 4 samples for "
+        "training. Use another fraction.");
+  CHECK(contains(dataset_error(batches(), {.batch_size = 2}),
+                 "InvalidArgument: Sequential 'm': fit: batch_size, sample_weight and "
+                 "validation_split go with arrays only; a dataset makes its own batches."));
+}
+
+TEST_CASE("class_weight together with sample_weight") {
+  CHECK(
+      fit_error(some_values({kRows, 4}), good_labels(),
+                {.class_weight = {{0, 2.0}}, .sample_weight = Tensor::from<float>({1, 1, 1, 1})}) ==
+      "InvalidArgument: Sequential 'm': fit: class_weight and sample_weight were both given. "
+      "Multiply them into sample_weight.");
+  CHECK(fit_error(some_values({kRows, 4}), {good_labels(), good_labels()},
+                  {.class_weight = {{0, 2.0}}}) ==
+        "InvalidArgument: Sequential 'm': fit: class_weight needs a single target of class indices "
+        "or one-hot rows, got 2 targets.");
+}
+
+TEST_CASE("a dataset that never ends") {
+  CHECK(dataset_error(batches().repeat()) ==
+        "InvalidArgument: Sequential 'm': fit: the dataset never ends. Say how many batches make "
+        "an epoch (steps_per_epoch), or take(n) of them.");
+  CHECK(dataset_error(batches().repeat(), {.steps_per_epoch = 3}) == "");
+  // Instead of validating on and on.
+  const callbacks::LambdaCallback guard({.on_test_batch_end = [](int64_t batch, const Logs&) {
+    check<Internal>(batch < 10, "validation goes on");
+  }});
+  const std::string error =
+      dataset_error(batches(), {.callbacks = {guard}, .validation_data = batches().repeat()});
+  CHECK(contains(error, "InvalidArgument: Sequential 'm': fit: the dataset never ends."));
+  CHECK(contains(error, "(validation_steps)"));
+  CHECK(
+      dataset_error(data::Dataset::from_tensor_slices({some_values({kRows, 4}), good_labels()})) ==
+      "InvalidArgument: Dataset: training takes batches of examples, but the elements are "
+      "(float32 (4,), int32 ()). Call batch() first.");
+}
