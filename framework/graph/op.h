@@ -49,6 +49,7 @@ struct OpTraits {
   bool commutative = false;    // of two inputs
   bool differentiable = true;  // false: gradients stop here (comparisons, argmax, …)
   bool collective = false;     // communicates: never removed, duplicated or reordered
+  bool checks_values = false;  // throws for some values of its inputs (labels, indices)
   bool has_effect = false;     // must run even when nothing reads its outputs (print, assert)
 };
 

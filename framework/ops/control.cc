@@ -115,8 +115,9 @@ class Branches {
 }  // namespace
 
 void register_control(OpRegistry& registry) {
-  registry.add({.name = "cond", .infer = infer_cond, .vjp = {}, .traits = {}});
-  registry.add({.name = "while", .infer = infer_while, .vjp = {}, .traits = {}});
+  registry.add({.name = "cond", .infer = infer_cond, .vjp = {}, .traits = {.checks_values = true}});
+  registry.add(
+      {.name = "while", .infer = infer_while, .vjp = {}, .traits = {.checks_values = true}});
 }
 
 Tensor stop_gradient(const Tensor& x) { return call<"stop_gradient">({x}); }

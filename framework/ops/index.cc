@@ -100,13 +100,22 @@ Types infer_one_hot(TypeSpan inputs, const Attributes& attributes) {
 }  // namespace
 
 void register_index(OpRegistry& registry) {
-  registry.add({.name = "gather", .infer = infer_gather, .vjp = gather_vjp, .traits = {}});
-  registry.add(
-      {.name = "scatter_add", .infer = infer_scatter_add, .vjp = scatter_add_vjp, .traits = {}});
-  registry.add(
-      {.name = "take_along_axis", .infer = infer_take_along, .vjp = take_along_vjp, .traits = {}});
-  registry.add(
-      {.name = "put_along_axis_add", .infer = infer_put_along, .vjp = put_along_vjp, .traits = {}});
+  registry.add({.name = "gather",
+                .infer = infer_gather,
+                .vjp = gather_vjp,
+                .traits = {.checks_values = true}});
+  registry.add({.name = "scatter_add",
+                .infer = infer_scatter_add,
+                .vjp = scatter_add_vjp,
+                .traits = {.checks_values = true}});
+  registry.add({.name = "take_along_axis",
+                .infer = infer_take_along,
+                .vjp = take_along_vjp,
+                .traits = {.checks_values = true}});
+  registry.add({.name = "put_along_axis_add",
+                .infer = infer_put_along,
+                .vjp = put_along_vjp,
+                .traits = {.checks_values = true}});
   registry.add(
       {.name = "one_hot", .infer = infer_one_hot, .vjp = {}, .traits = {.differentiable = false}});
 }

@@ -147,7 +147,7 @@ void register_nn(OpRegistry& registry) {
   registry.add({.name = "sparse_softmax_cross_entropy",
                 .infer = infer_sparse_cross_entropy,
                 .vjp = sparse_cross_entropy_vjp,
-                .traits = {}});
+                .traits = {.checks_values = true}});
 }
 
 Tensor softmax(const Tensor& x, int64_t axis) {

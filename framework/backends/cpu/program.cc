@@ -118,14 +118,15 @@ class ProgramBuilder {
   }
 
   // The new value of a state is computed right into its memory when nobody needs the old one by
-  // then.
+  // then, and no later node may find fault with the data.
   void locate_states() {
     std::vector<int> last_read(plan_graph_.types.size(), -1);
     const int end = static_cast<int>(plan_graph_.nodes.size());
+    int last_check = -1;
     for (int i = 0; i < end; ++i) {
-      for (ValueId id : plan_graph_.nodes[static_cast<size_t>(i)].inputs) {
-        last_read[static_cast<size_t>(id)] = i;
-      }
+      const Node& node = plan_graph_.nodes[static_cast<size_t>(i)];
+      for (ValueId id : node.inputs) last_read[static_cast<size_t>(id)] = i;
+      if (node.op->traits.checks_values) last_check = i;
     }
     for (ValueId id : plan_graph_.outputs) last_read[static_cast<size_t>(id)] = end;
     for (const StateBinding& state : plan_graph_.states) {
@@ -138,7 +139,7 @@ class ProgramBuilder {
       if (state.out == state.in) continue;
       const int32_t producer = producers[static_cast<size_t>(state.out)];
       const int last = last_read[static_cast<size_t>(state.in)];
-      const bool free = location(state.out).place == Place::None && producer >= 0 &&
+      const bool free = location(state.out).place == Place::None && producer > last_check &&
                         (last < producer || (last == producer && in_place(producer, state)));
       if (free) {
         location(state.out) = memory;
