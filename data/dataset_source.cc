@@ -16,7 +16,7 @@ class DatasetBatches : public BatchIterator {
     if (!iterator_.next(element)) return false;
     batch = {.x = element[0],
              .y = element.size() > 1 ? element[1] : Tensors(),
-             .sample_weight = element.size() > 2 ? element.tensor(2) : Tensor()};
+             .sample_weight = element.size() > 2 ? element[2] : Tensors()};
     return true;
   }
   Json save() const override { return iterator_.save(); }
@@ -33,7 +33,7 @@ class DatasetSource : public BatchSource {
     const ElementSpec& spec = node_->spec();
     const auto& components = spec.structure->components;
     check<InvalidArgument>(
-        components.size() <= 3 && (components.size() < 3 || components[2].size == 1),
+        components.size() <= 3,
         "Dataset: training takes elements x, (x, y) or (x, y, sample_weight), got {}. Use map() to "
         "bring them into that form.",
         spec.to_string());

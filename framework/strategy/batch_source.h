@@ -13,11 +13,12 @@
 namespace cornu {
 
 // What one training step works on: axis 0 of every tensor counts the examples. `y` and
-// `sample_weight` are empty (undefined) where there are none. A batch of zero examples is allowed.
+// `sample_weight` are empty where there are none. A single sample weight is for all outputs. A
+// batch of zero examples is allowed.
 struct Batch {
   Tensors x;
   Tensors y;
-  Tensor sample_weight;
+  Tensors sample_weight;
 };
 
 // The cardinality of a source that never ends (tf.data.INFINITE_CARDINALITY).

@@ -16,7 +16,7 @@ namespace {
 
 class ArraySource : public BatchSource, public std::enable_shared_from_this<ArraySource> {
  public:
-  ArraySource(const Tensors& x, const Tensors& y, const Tensor& sample_weight,
+  ArraySource(const Tensors& x, const Tensors& y, const Tensors& sample_weight,
               const ArraySourceOptions& options)
       : x_(x), y_(y), sample_weight_(sample_weight), options_(options) {
     rows_ = x[0].rank() > 0 ? x[0].shape().front() : 0;
@@ -40,8 +40,7 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
       }
       return tensors.with(std::move(parts));
     };
-    const Tensor weight = sample_weight_.defined() ? gather_rows(sample_weight_, rows) : Tensor();
-    return std::make_shared<ArraySource>(take(x_), take(y_), weight, options_);
+    return std::make_shared<ArraySource>(take(x_), take(y_), take(sample_weight_), options_);
   }
 
   std::shared_ptr<BatchSource> rebatch(int64_t batch_size) const override {
@@ -75,7 +74,7 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
     };
     batch.x = parts(x_);
     batch.y = parts(y_);
-    batch.sample_weight = sample_weight_.defined() ? part(sample_weight_) : Tensor();
+    batch.sample_weight = parts(sample_weight_);
   }
 
   int64_t rows() const { return rows_; }
@@ -85,7 +84,7 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
  private:
   Tensors x_;
   Tensors y_;
-  Tensor sample_weight_;
+  Tensors sample_weight_;
   ArraySourceOptions options_;
   int64_t rows_ = 0;
   mutable std::atomic<uint64_t> passes_{0};
@@ -166,8 +165,10 @@ class ClassWeightSource : public BatchSource {
       const Tensor& y = batch.y[0];
       const int64_t rows = y.shape().front();
       const int64_t columns = rows > 0 ? y.num_elements() / rows : 1;
-      Tensor given = batch.sample_weight;
-      if (given.defined()) given = ops::cast(given, DType::Float32);
+      Tensor given;
+      if (!batch.sample_weight.empty()) {
+        given = ops::cast(batch.sample_weight.single(), DType::Float32);
+      }
       check<InvalidArgument>(!given.defined() || given.num_elements() == rows,
                              "fit: class_weight needs one sample weight an example, got shape {} "
                              "for {} examples.",
@@ -212,15 +213,14 @@ std::string sizes_text(const Tensors& x, const Tensors& y, const Tensors& sample
   return join(texts, "; ");
 }
 
-void check_rows(const Tensors& x, const Tensors& y, const Tensor& sample_weight) {
+void check_rows(const Tensors& x, const Tensors& y, const Tensors& sample_weight) {
   check<InvalidArgument>(!x.empty(), "expected input data, got none. Give x at least one array.");
   const int64_t rows = x[0].rank() > 0 ? x[0].shape().front() : 0;
   auto differs = [&](const Tensor& tensor) {
     return tensor.rank() == 0 || tensor.shape().front() != rows;
   };
-  const bool wrong = std::any_of(x.begin(), x.end(), differs) ||
-                     std::any_of(y.begin(), y.end(), differs) ||
-                     (sample_weight.defined() && differs(sample_weight));
+  const bool wrong = std::ranges::any_of(x, differs) || std::ranges::any_of(y, differs) ||
+                     std::ranges::any_of(sample_weight, differs);
   check<InvalidArgument>(!wrong,
                          "expected as many samples in every array, got {}. Row i of each belongs "
                          "to sample i.",
@@ -234,12 +234,14 @@ void check_rows(const Tensors& x, const Tensors& y, const Tensor& sample_weight)
 }  // namespace
 
 std::shared_ptr<BatchSource> make_array_source(const Tensors& x, const Tensors& y,
-                                               const Tensor& sample_weight,
+                                               const Tensors& sample_weight,
                                                const ArraySourceOptions& options) {
   check_rows(x, y, sample_weight);
   check<InvalidArgument>(options.batch_size > 0, "fit: expected a batch_size >= 1, got {}.",
                          options.batch_size);
-  return std::make_shared<ArraySource>(x, y, sample_weight, options);
+  ArraySourceOptions within = options;
+  within.batch_size = std::min(options.batch_size, x[0].shape().front());
+  return std::make_shared<ArraySource>(x, y, sample_weight, within);
 }
 
 std::shared_ptr<BatchSource> with_class_weight(std::shared_ptr<BatchSource> source,
@@ -248,7 +250,7 @@ std::shared_ptr<BatchSource> with_class_weight(std::shared_ptr<BatchSource> sour
   return std::make_shared<ClassWeightSource>(std::move(source), std::move(class_weight));
 }
 
-SplitArrays split_arrays(const Tensors& x, const Tensors& y, const Tensor& sample_weight,
+SplitArrays split_arrays(const Tensors& x, const Tensors& y, const Tensors& sample_weight,
                          double fraction) {
   check_rows(x, y, sample_weight);
   check<InvalidArgument>(fraction > 0 && fraction < 1,
@@ -264,11 +266,8 @@ SplitArrays split_arrays(const Tensors& x, const Tensors& y, const Tensor& sampl
     for (const Tensor& tensor : tensors) result.push_back(tensor.rows(begin, end));
     return tensors.with(std::move(result));
   };
-  auto weights = [&](int64_t begin, int64_t end) {
-    return sample_weight.defined() ? sample_weight.rows(begin, end) : Tensor();
-  };
-  return {part(x, 0, kept),    part(y, 0, kept),    weights(0, kept),
-          part(x, kept, rows), part(y, kept, rows), weights(kept, rows)};
+  return {part(x, 0, kept),    part(y, 0, kept),    part(sample_weight, 0, kept),
+          part(x, kept, rows), part(y, kept, rows), part(sample_weight, kept, rows)};
 }
 
 }  // namespace cornu

@@ -19,7 +19,7 @@ struct ArraySourceOptions {
 // pass: pass k of a source is a function of the seed and k. InvalidArgument when the numbers of
 // rows differ, or there are none.
 std::shared_ptr<BatchSource> make_array_source(const Tensors& x, const Tensors& y,
-                                               const Tensor& sample_weight,
+                                               const Tensors& sample_weight,
                                                const ArraySourceOptions& options);
 
 // The same batches with sample weights multiplied by their classes' weights; `y` must be a single
@@ -30,11 +30,11 @@ std::shared_ptr<BatchSource> with_class_weight(std::shared_ptr<BatchSource> sour
 // The first rows and the rest (the last `fraction`, rounded down to whole rows, as Keras splits).
 struct SplitArrays {
   Tensors x, y;
-  Tensor sample_weight;
+  Tensors sample_weight;
   Tensors validation_x, validation_y;
-  Tensor validation_sample_weight;
+  Tensors validation_sample_weight;
 };
-SplitArrays split_arrays(const Tensors& x, const Tensors& y, const Tensor& sample_weight,
+SplitArrays split_arrays(const Tensors& x, const Tensors& y, const Tensors& sample_weight,
                          double fraction);
 
 }  // namespace cornu

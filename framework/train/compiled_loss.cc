@@ -40,24 +40,34 @@ std::vector<T> by_output(const std::string& who, const char* what, const PerOutp
   return result;
 }
 
-}  // namespace
-
-std::vector<Tensor> match_targets(const std::string& who,
-                                  const std::vector<std::string>& output_names, const Tensors& y) {
+// Targets or sample weights (`what`) in the order of the outputs; undefined where there are none.
+std::vector<Tensor> in_order(const std::string& who, const char* what, const Tensors& given,
+                             const std::vector<std::string>& output_names) {
   std::vector<Tensor> result(output_names.size());
-  if (y.has_names()) {
-    for (size_t i = 0; i < y.size(); ++i) {
-      result[output_index(who, "a target", y.names()[i], output_names)] = y[i];
+  if (given.has_names()) {
+    for (size_t i = 0; i < given.size(); ++i) {
+      result[output_index(who, what, given.names()[i], output_names)] = given[i];
     }
     return result;
   }
-  check<InvalidArgument>(y.empty() || y.size() == output_names.size(),
-                         "{}: expected a target for each of its outputs ({}), got {} of them. Give "
-                         "one array for each, in this order or by name.",
-                         who, join(output_names, ", "), y.size());
-  for (size_t i = 0; i < y.size(); ++i) result[i] = y[i];
+  check<InvalidArgument>(given.empty() || given.size() == output_names.size(),
+                         "{}: expected {} for each of its outputs ({}), got {} of them. Give one "
+                         "array for each, in this order or by name.",
+                         who, what, join(output_names, ", "), given.size());
+  for (size_t i = 0; i < given.size(); ++i) result[i] = given[i];
   return result;
 }
+
+// A single weight without a name is for all outputs.
+std::vector<Tensor> weights_in_order(const std::string& who, const Tensors& given,
+                                     const std::vector<std::string>& output_names) {
+  if (given.size() == 1 && !given.has_names()) {
+    return std::vector<Tensor>(output_names.size(), given[0]);
+  }
+  return in_order(who, "a sample weight", given, output_names);
+}
+
+}  // namespace
 
 CompiledLoss::CompiledLoss(const PerOutput<Loss>& losses, const PerOutput<double>& weights)
     : given_(losses), given_weights_(weights) {}
@@ -76,16 +86,17 @@ void CompiledLoss::match(const std::string& who, const std::vector<std::string>&
 }
 
 Tensor CompiledLoss::call(const std::string& who, const std::vector<std::string>& output_names,
-                          const Tensors& y, const Tensors& y_pred, const Tensor& sample_weight) {
+                          const Tensors& y, const Tensors& y_pred, const Tensors& sample_weight) {
   match(who, output_names);
-  const std::vector<Tensor> targets = match_targets(who, output_names, y);
+  const std::vector<Tensor> targets = in_order(who, "a target", y, output_names);
+  const std::vector<Tensor> sample_weights = weights_in_order(who, sample_weight, output_names);
   Tensor total;
   for (size_t i = 0; i < losses_.size(); ++i) {
     if (!losses_[i]) continue;
     check<InvalidArgument>(targets[i].defined(),
                            "{}: expected a target for output '{}', which has a loss, got none.",
                            who, output_names[i]);
-    Tensor value = losses_[i](targets[i], y_pred[i], sample_weight);
+    Tensor value = losses_[i](targets[i], y_pred[i], sample_weights[i]);
     if (i < trackers_.size()) {
       const auto examples = static_cast<float>(y_pred[i].shape().front());
       trackers_[i].impl().update_values(value, examples);
@@ -128,9 +139,11 @@ void CompiledMetrics::add(const MetricsArgument& given, bool weighted, const std
 }
 
 void CompiledMetrics::update(const std::string& who, const std::vector<std::string>& output_names,
-                             const Tensors& y, const Tensors& y_pred, const Tensor& sample_weight) {
+                             const Tensors& y, const Tensors& y_pred,
+                             const Tensors& sample_weight) {
   if (given_.empty() && given_weighted_.empty()) return;
-  const std::vector<Tensor> targets = match_targets(who, output_names, y);
+  const std::vector<Tensor> targets = in_order(who, "a target", y, output_names);
+  const std::vector<Tensor> sample_weights = weights_in_order(who, sample_weight, output_names);
   if (!matched_) {
     entries_.clear();  // what a failed attempt left
     add(given_, false, who, output_names, targets, y_pred);
@@ -139,7 +152,7 @@ void CompiledMetrics::update(const std::string& who, const std::vector<std::stri
   }
   for (const Entry& entry : entries_) {
     entry.metric.update_state(targets[entry.output], y_pred[entry.output],
-                              entry.weighted ? sample_weight : Tensor());
+                              entry.weighted ? sample_weights[entry.output] : Tensor());
   }
 }
 

@@ -17,7 +17,7 @@ class CompiledLoss {
   // The weighted sum; undefined when no output has a loss. InvalidArgument, naming the output, when
   // targets are missing or too many.
   Tensor call(const std::string& who, const std::vector<std::string>& output_names,
-              const Tensors& y, const Tensors& y_pred, const Tensor& sample_weight);
+              const Tensors& y, const Tensors& y_pred, const Tensors& sample_weight);
   const std::vector<Metric>& trackers() const { return trackers_; }
 
  private:
@@ -36,7 +36,7 @@ class CompiledMetrics {
   CompiledMetrics(MetricsArgument metrics, MetricsArgument weighted);
 
   void update(const std::string& who, const std::vector<std::string>& output_names,
-              const Tensors& y, const Tensors& y_pred, const Tensor& sample_weight);
+              const Tensors& y, const Tensors& y_pred, const Tensors& sample_weight);
   // Names as in logs ("accuracy"; "digit_accuracy" with several outputs), in compile's order.
   NamedValues<Tensor> results() const;
   std::vector<Metric> metrics() const;
@@ -57,9 +57,5 @@ class CompiledMetrics {
   bool matched_ = false;
   std::vector<Entry> entries_;
 };
-
-// The targets in the order of the outputs (undefined where there are none).
-std::vector<Tensor> match_targets(const std::string& who,
-                                  const std::vector<std::string>& output_names, const Tensors& y);
 
 }  // namespace cornu

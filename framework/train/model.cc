@@ -204,7 +204,7 @@ NamedValues<Tensor> Model::test_step(const Batch& data) {
 Tensors Model::predict_step(const Batch& data) { return (*this)(data.x, {.training = false}); }
 
 Tensor Model::compute_loss(const Tensors&, const Tensors& y, const Tensors& y_pred,
-                           const Tensor& sample_weight) {
+                           const Tensors& sample_weight) {
   Tensor total = trainer_->compiled_loss(*this, y, y_pred, sample_weight);
   for (const Tensor& loss : losses()) total = total.defined() ? total + loss : loss;
   check<FailedPrecondition>(
@@ -216,7 +216,7 @@ Tensor Model::compute_loss(const Tensors&, const Tensors& y, const Tensors& y_pr
 }
 
 NamedValues<Tensor> Model::compute_metrics(const Tensors&, const Tensors& y, const Tensors& y_pred,
-                                           const Tensor& sample_weight) {
+                                           const Tensors& sample_weight) {
   trainer_->update_metrics(*this, y, y_pred, sample_weight);
   return trainer_->metric_results();
 }

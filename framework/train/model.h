@@ -117,7 +117,7 @@ class Verbose {
 class ValidationData {
  public:
   ValidationData() = default;
-  ValidationData(Tensors x, Tensors y, Tensor sample_weight = {})
+  ValidationData(Tensors x, Tensors y, Tensors sample_weight = {})
       : x_(std::move(x)), y_(std::move(y)), sample_weight_(std::move(sample_weight)) {}
   ValidationData(std::shared_ptr<BatchSource> source) : source_(std::move(source)) {}  // NOLINT
   template <class T>
@@ -130,7 +130,7 @@ class ValidationData {
  private:
   Tensors x_;
   Tensors y_;
-  Tensor sample_weight_;
+  Tensors sample_weight_;
   std::shared_ptr<BatchSource> source_;
 };
 
@@ -156,7 +156,7 @@ struct FitOptions {
   ValidationData validation_data = {};
   bool shuffle = true;  // arrays, before each epoch
   std::map<int64_t, double> class_weight = {};
-  Tensor sample_weight = {};  // one number an example
+  Tensors sample_weight = {};  // one number an example, for all outputs or by output
   int64_t initial_epoch = 0;
   std::optional<int64_t> steps_per_epoch = {};  // the iterator goes on from epoch to epoch
   std::optional<int64_t> validation_steps = {};
@@ -167,7 +167,7 @@ struct FitOptions {
 struct EvaluateOptions {
   std::optional<int64_t> batch_size = {};
   Verbose verbose = "auto";
-  Tensor sample_weight = {};
+  Tensors sample_weight = {};
   std::optional<int64_t> steps = {};
   std::vector<CallbackHandle> callbacks = {};
 };
@@ -180,7 +180,7 @@ struct PredictOptions {
 };
 
 struct TrainOnBatchOptions {
-  Tensor sample_weight = {};
+  Tensors sample_weight = {};
   std::map<int64_t, double> class_weight = {};
 };
 
@@ -261,10 +261,10 @@ class Model : public Layer {
   virtual Tensors predict_step(const Batch& data);
   // The total: compiled losses, weighted, plus losses().
   virtual Tensor compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_pred,
-                              const Tensor& sample_weight);
+                              const Tensors& sample_weight);
   // Updates the compiled metrics and returns all results.
   virtual NamedValues<Tensor> compute_metrics(const Tensors& x, const Tensors& y,
-                                              const Tensors& y_pred, const Tensor& sample_weight);
+                                              const Tensors& y_pred, const Tensors& sample_weight);
 
   // ---- state ----
 

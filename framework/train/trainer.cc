@@ -81,13 +81,13 @@ void Trainer::track_loss(const Tensor& loss, const Batch& data) {
 }
 
 Tensor Trainer::compiled_loss(Model& model, const Tensors& y, const Tensors& y_pred,
-                              const Tensor& sample_weight) {
+                              const Tensors& sample_weight) {
   require_compiled(model, "its loss is used");
   return loss_->call(who(model), output_names(model, y_pred), y, y_pred, sample_weight);
 }
 
 void Trainer::update_metrics(Model& model, const Tensors& y, const Tensors& y_pred,
-                             const Tensor& sample_weight) {
+                             const Tensors& sample_weight) {
   metrics_->update(who(model), output_names(model, y_pred), y, y_pred, sample_weight);
 }
 
@@ -141,7 +141,7 @@ std::vector<Tensor> Trainer::traced_body(Kind kind, const std::vector<Tensor>& i
   Batch batch;
   batch.x = take(layout_.x);
   batch.y = take(layout_.y);
-  if (layout_.sample_weight.defined()) batch.sample_weight = *next;
+  batch.sample_weight = take(layout_.sample_weight);
   if (kind == Kind::Predict) {
     step.structure = model_->predict_step(batch);
     return step.structure.list();
@@ -168,7 +168,7 @@ std::vector<Tensor> Trainer::run(Model& model, Kind kind, const Batch& batch) {
   model_ = &model;
   std::vector<Tensor> inputs = batch.x.list();
   inputs.insert(inputs.end(), batch.y.begin(), batch.y.end());
-  if (batch.sample_weight.defined()) inputs.push_back(batch.sample_weight);
+  inputs.insert(inputs.end(), batch.sample_weight.begin(), batch.sample_weight.end());
   layout_ = batch;
   const Strategy strategy = strategy_ ? Strategy(strategy_) : get_strategy();
   return std::move(strategy.impl().run(step(kind).function, {std::move(inputs)}).front());
@@ -238,7 +238,7 @@ void Trainer::check_options(const FitOptions& options) {
                          "fit: expected steps_per_epoch >= 1, got {}. Leave it out to go through "
                          "all batches.",
                          options.steps_per_epoch.value_or(0));
-  check<InvalidArgument>(options.class_weight.empty() || !options.sample_weight.defined(),
+  check<InvalidArgument>(options.class_weight.empty() || options.sample_weight.empty(),
                          "fit: class_weight and sample_weight were both given. Multiply them into "
                          "sample_weight.");
 }
@@ -248,7 +248,7 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
   FitOptions for_source = options;
   Tensors train_x = x;
   Tensors train_y = y;
-  Tensor weight = options.sample_weight;
+  Tensors weight = options.sample_weight;
   const int64_t batch_size = options.batch_size.value_or(32);
   if (options.validation_split != 0 && options.validation_data.empty()) {
     SplitArrays split = split_arrays(x, y, weight, options.validation_split);
@@ -262,7 +262,7 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
   if (options.shuffle) arrays.shuffle_seed = next_seed();
   for_source.batch_size.reset();
   for_source.validation_batch_size = options.validation_batch_size.value_or(batch_size);
-  for_source.sample_weight = {};
+  for_source.sample_weight = Tensors();
   for_source.validation_split = 0;
   return fit(model, make_array_source(train_x, train_y, weight, arrays), for_source);
 }
@@ -271,7 +271,7 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
   require_compiled(model, "fit");
   check_options(options);
   check<InvalidArgument>(
-      !options.batch_size && !options.sample_weight.defined() && options.validation_split == 0,
+      !options.batch_size && options.sample_weight.empty() && options.validation_split == 0,
       "fit: batch_size, sample_weight and validation_split go with arrays only; "
       "a dataset makes its own batches.");
   EpochIterator iterator(with_class_weight(std::move(source), options.class_weight),
@@ -364,7 +364,7 @@ Logs Trainer::evaluate(Model& model, const Tensors& x, const Tensors& y,
                        const EvaluateOptions& options) {
   EvaluateOptions for_source = options;
   for_source.batch_size.reset();
-  for_source.sample_weight = {};
+  for_source.sample_weight = Tensors();
   return evaluate(model,
                   make_array_source(x, y, options.sample_weight,
                                     {.batch_size = options.batch_size.value_or(32)}),
@@ -374,7 +374,7 @@ Logs Trainer::evaluate(Model& model, const Tensors& x, const Tensors& y,
 Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
                        const EvaluateOptions& options) {
   require_compiled(model, "evaluate");
-  check<InvalidArgument>(!options.batch_size && !options.sample_weight.defined(),
+  check<InvalidArgument>(!options.batch_size && options.sample_weight.empty(),
                          "evaluate: batch_size and sample_weight go with arrays only.");
   EpochIterator iterator(std::move(source), options.steps);
   iterator.check_finite("evaluate", "steps");
@@ -428,7 +428,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
   while (iterator.next(batch)) {
     callbacks.on_predict_batch_begin(iterator.done() - 1);
     batch.y = Tensors();
-    batch.sample_weight = {};
+    batch.sample_weight = Tensors();
     batches.push_back(predict_on_batch(model, batch.x));
     callbacks.on_predict_batch_end(iterator.done() - 1);
   }

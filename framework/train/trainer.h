@@ -44,9 +44,9 @@ class Trainer {
   // Adds a batch's loss to the running mean, weighted by its number of examples.
   void track_loss(const Tensor& loss, const Batch& data);
   Tensor compiled_loss(Model& model, const Tensors& y, const Tensors& y_pred,
-                       const Tensor& sample_weight);
+                       const Tensors& sample_weight);
   void update_metrics(Model& model, const Tensors& y, const Tensors& y_pred,
-                      const Tensor& sample_weight);
+                      const Tensors& sample_weight);
   NamedValues<Tensor> metric_results() const;
   std::vector<Metric> metrics() const;
   void reset_metrics();

@@ -38,10 +38,10 @@ TEST_CASE("components become x, y and sample_weight") {
   CHECK(source_of(Dataset::from_tensor_slices(t).batch(2))->iterate()->next(batch));
   CHECK(batch.x.shape() == Shape{2});
   CHECK(batch.y.empty());
-  CHECK_FALSE(batch.sample_weight.defined());
+  CHECK(batch.sample_weight.empty());
   CHECK(source_of(Dataset::from_tensor_slices({t, t}).batch(2))->iterate()->next(batch));
   CHECK(batch.y.size() == 1);
-  CHECK_FALSE(batch.sample_weight.defined());
+  CHECK(batch.sample_weight.empty());
   CHECK(source_of(Dataset::from_tensor_slices({t, t, t}).batch(2))->iterate()->next(batch));
   CHECK(batch.sample_weight.shape() == Shape{2});
   auto named = Dataset::from_tensor_slices({{{"image", t}, {"hint", t}}, {{"digit", t}}}).batch(2);

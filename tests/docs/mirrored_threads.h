@@ -109,9 +109,7 @@ class MirroredThreads : public StrategyImpl {
     for (size_t i = 0; i < replicas_; ++i) {
       parts[i].x = batch.x.with(rows_of(batch.x.list(), i));
       parts[i].y = batch.y.with(rows_of(batch.y.list(), i));
-      if (batch.sample_weight.defined()) {
-        parts[i].sample_weight = rows_of({batch.sample_weight}, i).front();
-      }
+      parts[i].sample_weight = batch.sample_weight.with(rows_of(batch.sample_weight.list(), i));
     }
     return parts;
   }

@@ -45,7 +45,7 @@ void check_single_replica(const Strategy& strategy) {
   REQUIRE(parts.size() == 1);
   CHECK(parts[0].x.single().id() == kNumbers.id());
   CHECK(parts[0].y.empty());
-  CHECK_FALSE(parts[0].sample_weight.defined());
+  CHECK(parts[0].sample_weight.empty());
   CHECK(strategy.impl().distribute(nullptr) == nullptr);
 }
 

@@ -352,3 +352,24 @@ TEST_CASE("with use_ema, a trained model holds the averages") {
   plain.fit(x, y, twice);
   CHECK(plain.get_weights()[0].item<float>() == Approx(1.28));
 }
+
+TEST_CASE("sample weights: one for all outputs, or one for each by name") {
+  const Tensor x = Tensor::from<float>({1, 2}, {2, 1});
+  auto loss_with = [&](const Tensors& weights) {
+    const Tensor in = Input({.shape = {1}});
+    auto unit = [&](const std::string& name) {
+      return layers::Dense({.units = 1, .kernel_initializer = "ones", .name = name})(in);
+    };
+    Model model({in}, {unit("a"), unit("b")});
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    const Tensor zeros = ops::zeros({2, 1});
+    return model.evaluate(x, {zeros, zeros}, {.verbose = 0, .sample_weight = weights}).at("loss");
+  };
+  const Tensor first = Tensor::from<float>({1, 0});
+  const Tensor second = Tensor::from<float>({0, 1});
+  // Squares 1 and 4; a mean over both examples.
+  CHECK(loss_with({}) == Approx(2.5 + 2.5));
+  CHECK(loss_with(first) == Approx(0.5 + 0.5));
+  CHECK(loss_with({first, second}) == Approx(0.5 + 2));
+  CHECK(loss_with({{"b", second}}) == Approx(2.5 + 2));
+}
