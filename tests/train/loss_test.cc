@@ -9,25 +9,14 @@
 #include "cornu/graph/trace.h"
 #include "cornu/ops/ops.h"
 #include "cornu/train/losses/losses.h"
+#include "tests/train/parts.h"
 
 using namespace cornu;
+using test::floats;
+using test::ints;
+using test::message_of;
 
 namespace {
-
-template <class Kind = InvalidArgument>
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Kind& error) {
-    return error.what();
-  }
-  return "";
-}
-
-Tensor floats(const std::vector<float>& values, const Shape& shape) {
-  return Tensor::from(values, shape);
-}
-Tensor ints(const std::vector<int32_t>& values) { return Tensor::from(values); }
 
 // The ops of a traced and simplified body, constants left out.
 std::string ops_of(const std::vector<TensorType>& inputs,

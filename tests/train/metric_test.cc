@@ -10,27 +10,12 @@
 #include "cornu/model/layer.h"
 #include "cornu/ops/ops.h"
 #include "cornu/train/metrics/metrics.h"
+#include "tests/train/parts.h"
 
 using namespace cornu;
-
-namespace {
-
-template <class Kind = InvalidArgument>
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Kind& error) {
-    return error.what();
-  }
-  return "";
-}
-
-Tensor floats(const std::vector<float>& values, const Shape& shape) {
-  return Tensor::from(values, shape);
-}
-Tensor ints(const std::vector<int32_t>& values) { return Tensor::from(values); }
-
-}  // namespace
+using test::floats;
+using test::ints;
+using test::message_of;
 
 TEST_CASE("metrics resolve by name, which becomes theirs") {
   CHECK(Metric("mae").impl().class_name() == "MeanAbsoluteError");
