@@ -3,6 +3,8 @@
 
 #include <mutex>
 
+#include "cornu/core/strings.h"
+
 namespace cornu {
 
 void ensure_builtins() {
@@ -46,7 +48,12 @@ LayerHandle layer_from_json(const Json& json) {
   const bool custom = registered && registered->is_string() &&
                       layer_registry().find(registered->as_string()) != nullptr;
   const std::string& name = custom ? registered->as_string() : json.at("class_name").as_string();
-  return layer_registry().at(name)(json.at("config"));
+  const LayerFactory* make = layer_registry().find(name);
+  check<InvalidArgument>(make != nullptr,
+                         "Unknown layer '{}'.{} Add a class of your own to layer_registry() before "
+                         "loading.",
+                         name, did_you_mean(name, layer_registry().names()));
+  return (*make)(json.at("config"));
 }
 
 }  // namespace cornu
