@@ -373,3 +373,25 @@ TEST_CASE("sample weights: one for all outputs, or one for each by name") {
   CHECK(loss_with({first, second}) == Approx(0.5 + 2));
   CHECK(loss_with({{"b", second}}) == Approx(2.5 + 2));
 }
+
+TEST_CASE("steps_per_execution: batches between the callbacks, and the same weights") {
+  auto train = [&](int64_t steps) {
+    std::string calls;
+    Sequential model = line({.optimizer = "sgd", .loss = "mse", .steps_per_execution = steps});
+    model.fit(
+        counting(7), counting(7) * 3.0,
+        {.batch_size = 1,
+         .verbose = 0,
+         .callbacks = {callbacks::LambdaCallback(
+             {.on_train_batch_begin = [&](int64_t batch,
+                                          const Logs&) { calls += std::to_string(batch) + "("; },
+              .on_train_batch_end = [&](int64_t batch,
+                                        const Logs&) { calls += std::to_string(batch) + ")"; }})},
+         .shuffle = false});
+    return std::pair(calls, model.get_weights()[0].item<float>());
+  };
+  const auto [calls, weight] = train(3);
+  CHECK(calls == "0(2)3(5)6(6)");
+  CHECK(weight == train(1).second);
+  CHECK(weight != 2.0F);
+}
