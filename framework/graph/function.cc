@@ -20,7 +20,7 @@ struct Function::State {
 namespace {
 
 std::string signature_of(const std::vector<Tensor>& inputs) {
-  std::string key;
+  std::string key = std::to_string(replicas_in_sync()) + ':';
   for (const Tensor& input : inputs) {
     if (!input.defined()) {
       key += "none;";

@@ -6,6 +6,8 @@
 namespace cornu {
 namespace {
 
+thread_local int64_t replicas = 1;
+
 class Trace : public Tracer, public VariableHooks, public std::enable_shared_from_this<Trace> {
  public:
   explicit Trace(const TraceOptions& options) : options_(options) {}
@@ -140,6 +142,15 @@ std::vector<TensorType> substitute(const std::vector<TensorType>& types, int64_t
 }
 
 }  // namespace
+
+int64_t replicas_in_sync() { return replicas; }
+
+namespace internal {
+
+ReplicaContextScope::ReplicaContextScope(int64_t count) : previous_(replicas) { replicas = count; }
+ReplicaContextScope::~ReplicaContextScope() { replicas = previous_; }
+
+}  // namespace internal
 
 TracedGraph trace(const std::vector<TensorType>& inputs,
                   const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,

@@ -14,6 +14,24 @@
 
 namespace cornu {
 
+// How many replicas run the step that is being traced or run: 1 outside of strategies. A function
+// is traced anew for each number.
+int64_t replicas_in_sync();
+
+namespace internal {
+// Makes replicas_in_sync() tell of `replicas` until the guard ends, on this thread.
+class [[nodiscard]] ReplicaContextScope {
+ public:
+  explicit ReplicaContextScope(int64_t replicas);
+  ~ReplicaContextScope();
+  ReplicaContextScope(const ReplicaContextScope&) = delete;
+  ReplicaContextScope& operator=(const ReplicaContextScope&) = delete;
+
+ private:
+  int64_t previous_;
+};
+}  // namespace internal
+
 struct TraceOptions {
   std::string name = "function";
   // Whether variables become state of the graph. Otherwise (branches of a cond, map functions)

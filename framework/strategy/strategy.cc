@@ -8,7 +8,6 @@ namespace cornu {
 namespace {
 
 thread_local std::vector<std::shared_ptr<StrategyImpl>> scopes;
-thread_local int64_t context_replicas = 1;
 
 class SingleDeviceStrategy : public StrategyImpl {
  public:
@@ -67,7 +66,7 @@ std::vector<Tensor> ReplicaContext::all_reduce(ReduceOp op,
   return ops::all_reduce(values, reduce_name(op));
 }
 
-ReplicaContext get_replica_context() { return ReplicaContext(context_replicas); }
+ReplicaContext get_replica_context() { return ReplicaContext(replicas_in_sync()); }
 
 int64_t InputContext::get_per_replica_batch_size(int64_t global_batch_size) const {
   check<InvalidArgument>(global_batch_size % num_replicas_in_sync == 0,
@@ -121,12 +120,4 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values) const
   return impl_->reduce(op, by_replica);
 }
 
-namespace internal {
-
-ReplicaContextScope::ReplicaContextScope(int64_t replicas) : previous_(context_replicas) {
-  context_replicas = replicas;
-}
-ReplicaContextScope::~ReplicaContextScope() { context_replicas = previous_; }
-
-}  // namespace internal
 }  // namespace cornu

@@ -14,6 +14,7 @@
 #include "cornu/core/variable.h"
 #include "cornu/graph/communicator.h"
 #include "cornu/graph/function.h"
+#include "cornu/graph/trace.h"
 #include "cornu/strategy/batch_source.h"
 
 namespace cornu {
@@ -126,19 +127,5 @@ bool has_strategy();  // inside a scope?
 
 // A strategy of one replica on `device`.
 std::shared_ptr<StrategyImpl> make_single_device_strategy(const Device& device, std::string name);
-
-namespace internal {
-// Makes get_replica_context() tell of `replicas` until the guard ends: while a step is traced.
-class [[nodiscard]] ReplicaContextScope {
- public:
-  explicit ReplicaContextScope(int64_t replicas);
-  ~ReplicaContextScope();
-  ReplicaContextScope(const ReplicaContextScope&) = delete;
-  ReplicaContextScope& operator=(const ReplicaContextScope&) = delete;
-
- private:
-  int64_t previous_;
-};
-}  // namespace internal
 
 }  // namespace cornu

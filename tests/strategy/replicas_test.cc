@@ -233,3 +233,15 @@ TEST_CASE("parts that don't fit are refused") {
         "InvalidArgument: MirroredThreads: expected inputs of the same shapes and dtypes on all "
         "replicas of 'copy'.");
 }
+
+TEST_CASE("one function under two strategies is traced for each") {
+  const Function total =
+      function([](const Tensor& x) { return get_replica_context().all_reduce(ReduceOp::Sum, x); });
+  const Tensor one = ops::ones({1});
+  for (const int replicas : {1, 2, 3, 1, 2}) {
+    const Strategy strategy = replicas == 1 ? get_strategy() : mirrored(replicas);
+    const auto results = strategy.run(total, Tensors(one));
+    CHECK(results.values()[0].single().item<float>() == static_cast<float>(replicas));
+  }
+  CHECK(total.trace_count() == 3);
+}
