@@ -10,15 +10,7 @@ void visit_fields(Fields& fields, ConvOptions<kAxes>& options) {
   fields("filters", options.filters);
   visit_window_fields(fields, options);
   fields("groups", options.groups);
-  fields("activation", options.activation);
-  fields("use_bias", options.use_bias);
-  fields("kernel_initializer", options.kernel_initializer);
-  fields("bias_initializer", options.bias_initializer);
-  fields("kernel_regularizer", options.kernel_regularizer);
-  fields("bias_regularizer", options.bias_regularizer);
-  fields("activity_regularizer", options.activity_regularizer);
-  fields("kernel_constraint", options.kernel_constraint);
-  fields("bias_constraint", options.bias_constraint);
+  visit_kernel_fields(fields, options);
 }
 
 namespace {

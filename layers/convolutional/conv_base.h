@@ -21,6 +21,20 @@ void visit_window_fields(Fields& fields, Options& options) {
   fields("dilation_rate", options.dilation_rate);
 }
 
+// Those of a layer with one kernel, but for what says its shape.
+template <class Fields, class Options>
+void visit_kernel_fields(Fields& fields, Options& options) {
+  fields("activation", options.activation);
+  fields("use_bias", options.use_bias);
+  fields("kernel_initializer", options.kernel_initializer);
+  fields("bias_initializer", options.bias_initializer);
+  fields("kernel_regularizer", options.kernel_regularizer);
+  fields("bias_regularizer", options.bias_regularizer);
+  fields("activity_regularizer", options.activity_regularizer);
+  fields("kernel_constraint", options.kernel_constraint);
+  fields("bias_constraint", options.bias_constraint);
+}
+
 // A layer over kAxes spatial axes whose options have a window (kernel_size, strides, padding,
 // dilation_rate), a bias and an activation.
 template <class Options, int kAxes>

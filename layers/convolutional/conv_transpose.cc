@@ -14,15 +14,7 @@ void visit_fields(Fields& fields, ConvTransposeOptions<kAxes>& options) {
   fields("output_padding", options.output_padding);
   fields("data_format", options.data_format);
   fields("dilation_rate", options.dilation_rate);
-  fields("activation", options.activation);
-  fields("use_bias", options.use_bias);
-  fields("kernel_initializer", options.kernel_initializer);
-  fields("bias_initializer", options.bias_initializer);
-  fields("kernel_regularizer", options.kernel_regularizer);
-  fields("bias_regularizer", options.bias_regularizer);
-  fields("activity_regularizer", options.activity_regularizer);
-  fields("kernel_constraint", options.kernel_constraint);
-  fields("bias_constraint", options.bias_constraint);
+  visit_kernel_fields(fields, options);
 }
 
 namespace {
