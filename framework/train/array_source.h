@@ -11,7 +11,7 @@
 namespace cornu {
 
 struct ArraySourceOptions {
-  int64_t batch_size = 32;
+  int64_t batch_size = 32;                    // more than there are rows: all of them
   std::optional<uint64_t> shuffle_seed = {};  // None: in order
 };
 

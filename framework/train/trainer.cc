@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "cornu/core/random.h"
 #include "cornu/ops/ops.h"
@@ -295,8 +296,7 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
     reset_metrics();
     callbacks.on_epoch_begin(epoch);
     iterator.begin_epoch();
-    logs = Logs();
-    train_epoch(model, iterator, callbacks, logs);
+    logs = train_epoch(model, iterator, callbacks);
     callbacks.set_steps(iterator.done());
     if (validation && options.validation_freq.includes(epoch)) {
       validation_iterator.begin_epoch();
@@ -323,8 +323,7 @@ Tensor Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Batc
   return figures;
 }
 
-void Trainer::train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks,
-                          Logs& logs) {
+Logs Trainer::train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks) {
   const bool reads = callbacks.wants_batches();
   Tensor figures;
   Batch batch;
@@ -337,7 +336,7 @@ void Trainer::train_epoch(Model& model, EpochIterator& iterator, CallbackList& c
                          "{}: fit got no batches: the dataset is empty. Check its source, and that "
                          "repeat() or steps_per_epoch leave something for every epoch.",
                          who(model));
-  logs = read_logs(Kind::Train, figures);
+  return read_logs(Kind::Train, figures);
 }
 
 Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks) {
@@ -450,10 +449,9 @@ Tensors Trainer::predict_on_batch(Model& model, const Tensors& x) {
 namespace {
 
 Batch one_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
-  const int64_t rows = !x.empty() && x[0].rank() > 0 ? x[0].shape().front() : 0;
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   const auto source = with_class_weight(
-      make_array_source(x, y, options.sample_weight, {.batch_size = std::max<int64_t>(1, rows)}),
-      options.class_weight);
+      make_array_source(x, y, options.sample_weight, {.batch_size = kAll}), options.class_weight);
   Batch batch;
   source->iterate()->next(batch);
   return batch;

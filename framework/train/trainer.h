@@ -68,7 +68,7 @@ class Trainer {
   void require_compiled(const Model& model, const char* what) const;
   static void check_options(const FitOptions& options);
   Tensor run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch);
-  void train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks, Logs& logs);
+  Logs train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks);
   Logs test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks);
   static std::vector<std::string> output_names(const Model& model, const Tensors& y_pred);
 
