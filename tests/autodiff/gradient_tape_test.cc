@@ -108,7 +108,7 @@ TEST_CASE("a tape is used up by its gradient unless it is persistent") {
   GradientTape tape;
   const Tensor y = ops::sum(w * w);
   tape.gradient(y, w);
-  CHECK(error_of<FailedPrecondition>([&] {
+  CHECK(message_of<FailedPrecondition>([&] {
           tape.gradient(y, w);
         }).find("GradientTape: its gradient was taken already.") == 0);
   tape.reset();
@@ -142,7 +142,7 @@ TEST_CASE("an op that should have a gradient but hasn't is named") {
     GradientTape tape;
     tape.watch(in[0]);
     const Tensor y = apply(op, {in[0]}).front();
-    CHECK(error_of<Unimplemented>([&] {
+    CHECK(message_of<Unimplemented>([&] {
             tape.gradient(y, in[0]);
           }).find("GradientTape: the op 'tests_mystery' has no gradient.") == 0);
     return in;
@@ -154,16 +154,16 @@ TEST_CASE("mistakes") {
   const Tensor counts = Tensor::from(std::vector<int32_t>{1, 2});
   const Tensor x = Tensor::from(std::vector<double>{1, 2});
   GradientTape tape({.persistent = true});
-  CHECK(error_of<InvalidArgument>([&] { tape.watch(counts); }) ==
+  CHECK(message_of<InvalidArgument>([&] { tape.watch(counts); }) ==
         "GradientTape: expected a floating-point tensor to watch, got int32.");
-  CHECK(error_of<InvalidArgument>([&] { tape.gradient(counts, x); }) ==
+  CHECK(message_of<InvalidArgument>([&] { tape.gradient(counts, x); }) ==
         "GradientTape: expected a target of a floating-point dtype, got int32.");
   tape.watch(x);
   const Tensor y = x * 2;
-  CHECK(error_of<InvalidArgument>([&] {
+  CHECK(message_of<InvalidArgument>([&] {
           tape.gradient(y, x, {.output_gradients = ops::ones({3})});
         }) == "GradientTape: expected an output gradient of its target's shape (2,), got (3,).");
-  CHECK(error_of<InvalidArgument>([&] {
+  CHECK(message_of<InvalidArgument>([&] {
           tape.gradient({y, y}, x, {.output_gradients = ops::ones({2})});
         }) == "GradientTape: expected one output gradient for each of 2 targets, got 1.");
 }
@@ -281,7 +281,7 @@ TEST_CASE("while_loop: gradients eagerly; Unimplemented when compiled") {
   };
   CHECK(f({Tensor::scalar(2.0)}).item<double>() == 8 * std::pow(2.0, 7));
   const Function compiled([&](const Inputs& in) { return Inputs{f(in)}; });
-  CHECK(error_of<Unimplemented>([&] {
+  CHECK(message_of<Unimplemented>([&] {
           compiled.call({Tensor::scalar(2.0)});
         }).find("while_loop: a traced loop has no gradient") == 0);
 }

@@ -11,8 +11,11 @@
 #include <vector>
 
 #include "cornu/data/dataset.h"
+#include "tests/support/errors.h"
 
 namespace cornu::testing {
+
+using test::message_of;
 
 // An empty folder, removed with all it holds.
 class TempFolder {
@@ -65,16 +68,6 @@ inline std::string read_file(const std::filesystem::path& path) {
 // `content` as gzip data.
 std::string gzipped(const std::string& content);
 
-// The message of the error of kind `Kind` that `f` throws; "" when it throws none.
-template <class Kind, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const Kind& error) {
-    return error.what();
-  }
-  return "";
-}
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

@@ -12,19 +12,12 @@
 #include "cornu/model/initializers.h"
 #include "cornu/model/regularizers.h"
 #include "cornu/ops/ops.h"
+#include "tests/support/errors.h"
 
 using namespace cornu;
+using test::message_of;
 
 namespace {
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
-}
 
 bool begins_with(const std::string& text, const std::string& begin) {
   return text.substr(0, begin.size()) == begin;

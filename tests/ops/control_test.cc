@@ -82,7 +82,7 @@ TEST_CASE("mistakes") {
   const auto traced = [&](const OpFunction& f) {
     Function([&](const Inputs& in) { return Inputs{f(in)}; }).call({x});
   };
-  CHECK(error_of<InvalidArgument>([&] {
+  CHECK(message_of<InvalidArgument>([&] {
           traced([](const Inputs& in) {
             return ops::cond(
                 ops::any(in[0] > 0), [&] { return in[0]; }, [&] { return ops::sum(in[0]); });
@@ -90,20 +90,20 @@ TEST_CASE("mistakes") {
         }) ==
         "cond: expected the same type from both branches as output 0, got float64 (2,) and float64 "
         "().");
-  CHECK(error_of<InvalidArgument>([&] {
+  CHECK(message_of<InvalidArgument>([&] {
           traced([](const Inputs& in) {
             return ops::cond(
                 in[0] > 0, [&] { return in[0]; }, [&] { return in[0]; });
           });
         }).find("cond: expected a bool scalar as predicate") == 0);
-  CHECK(error_of<InvalidArgument>([&] {
+  CHECK(message_of<InvalidArgument>([&] {
           ops::while_loop([](const Inputs&) { return Tensor(true); },
                           [](const Inputs& vars) { return Inputs{ops::sum(vars[0])}; }, {x});
         }) ==
         "while_loop: expected a body that keeps types, but value 0 was float64 (2,) and became "
         "float64 ().");
   const Variable v(x);
-  CHECK(error_of<FailedPrecondition>([&] {
+  CHECK(message_of<FailedPrecondition>([&] {
           traced([&](const Inputs& in) {
             return ops::cond(
                 ops::any(in[0] > 0),
@@ -124,7 +124,7 @@ TEST_CASE("all_reduce with one replica") {
   }
   check_gradients([](const Inputs& in) { return ops::all_reduce(in[0] * in[0], "mean"); }, {x});
   CHECK(ops::all_reduce(std::vector<Tensor>{}).empty());
-  CHECK(error_of<InvalidArgument>([&] { ops::all_reduce(x, "median"); }) ==
+  CHECK(message_of<InvalidArgument>([&] { ops::all_reduce(x, "median"); }) ==
         "all_reduce: expected sum, mean, min or max, got 'median'.");
 }
 

@@ -41,10 +41,10 @@ TEST_CASE("a C++ double keeps its digits beside float64") {
 
 TEST_CASE("an integer that doesn't fit is an error, not another number") {
   const Tensor x = ops::ones({2}, DType::UInt8);
-  CHECK(error_of<InvalidArgument>([&] { return x + 300; }) ==
+  CHECK(message_of<InvalidArgument>([&] { return x + 300; }) ==
         "add: the number 300 doesn't fit the tensor's dtype uint8. Cast the tensor first, for "
         "example with ops::cast(x, DType::Int64).");
-  CHECK(error_of<InvalidArgument>([&] {
+  CHECK(message_of<InvalidArgument>([&] {
           return x < -1;
         }).find("less: the number -1 doesn't fit the tensor's dtype uint8") == 0);
   CHECK((ops::cast(x, DType::Int32) + 300).dtype() == DType::Int32);

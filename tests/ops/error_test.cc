@@ -12,7 +12,7 @@ namespace {
 
 template <class F>
 std::string invalid(F f) {
-  return error_of<InvalidArgument>(f);
+  return message_of<InvalidArgument>(f);
 }
 
 TEST_CASE("elementwise") {
@@ -27,7 +27,7 @@ TEST_CASE("elementwise") {
 }
 
 TEST_CASE("undefined tensors") {
-  CHECK(error_of<FailedPrecondition>([] { ops::exp(Tensor()); }) ==
+  CHECK(message_of<FailedPrecondition>([] { ops::exp(Tensor()); }) ==
         "Tensor: expected a tensor, got an undefined one.");
 }
 
@@ -76,13 +76,13 @@ TEST_CASE("matmul, conv and pool") {
 }
 
 TEST_CASE("axes") {
-  CHECK(error_of<OutOfRange>([] {
+  CHECK(message_of<OutOfRange>([] {
           ops::sum(ops::ones({2, 3}), 2);
         }) == "sum: expected an axis in [-2, 2) for shape (2, 3), got 2.");
   CHECK(invalid([] {
           ops::max(ops::ones({2, 3}), {1, -1});
         }) == "max: expected different axes, got axis 1 of shape (2, 3) twice.");
-  CHECK(error_of<OutOfRange>([] { ops::softmax(ops::ones({2}), 1); }).find("softmax: ") == 0);
+  CHECK(message_of<OutOfRange>([] { ops::softmax(ops::ones({2}), 1); }).find("softmax: ") == 0);
   CHECK(invalid([] {
           ops::argmax(Tensor::empty({0, 3}, DType::Float32), 0);
         }) == "argmax: expected elements along axis 0, got shape (0, 3).");
@@ -124,11 +124,11 @@ TEST_CASE("shapes") {
 
 TEST_CASE("indices") {
   const Tensor x = ops::ones({3, 2});
-  const std::string beyond = error_of<OutOfRange>([&] {
+  const std::string beyond = message_of<OutOfRange>([&] {
     ops::take(x, Tensor::from(std::vector<int32_t>{0, 3}), 0);
   });
   CHECK(beyond.find("3") != std::string::npos);
-  CHECK(error_of<OutOfRange>([&] {
+  CHECK(message_of<OutOfRange>([&] {
           ops::take(x, Tensor::from(std::vector<int32_t>{-1}), 0);
         }).find("-1") != std::string::npos);
   CHECK(invalid([&] { ops::take(x, ops::ones({2}), 0); }) ==

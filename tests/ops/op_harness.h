@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "cornu/core/tensor.h"
+#include "tests/support/errors.h"
 
 namespace cornu::testing {
+
+using test::message_of;
 
 using OpFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 
@@ -62,18 +65,5 @@ struct OpCheck {
 // All of the above, for f on float64 inputs. `expected` are its elements by the plain loop.
 void check_op(const OpFunction& f, const std::vector<Tensor>& inputs, const Shape& shape,
               const std::vector<double>& expected, const OpCheck& options = {});
-
-// The text of the error that f throws; fails the test when it throws none of this kind.
-template <class Kind, class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Kind& error) {
-    return error.what();
-  } catch (const Error& error) {
-    return std::string("another kind: ") + to_string(error.code()) + ": " + error.what();
-  }
-  return "no error";
-}
 
 }  // namespace cornu::testing

@@ -187,7 +187,7 @@ TEST_CASE("what can't be said of unknown axes is said so") {
   const auto recorder = std::make_shared<Recorder>();
   const Tensor x = recorder->input({kBatch, kUnknown, 3});
   const char* mend = "within a layer (in its call method)";
-  auto text = [&](const std::function<void()>& f) { return error_of<InvalidArgument>(f); };
+  auto text = [&](const std::function<void()>& f) { return message_of<InvalidArgument>(f); };
   const std::function<void()> cases[] = {
       [&] {
         ops::reshape(x, {-1, -1});

@@ -144,15 +144,15 @@ TEST_CASE("dropout: rate, scale, noise shape, gradient") {
 }
 
 TEST_CASE("mistakes") {
-  CHECK(error_of<InvalidArgument>([] {
+  CHECK(message_of<InvalidArgument>([] {
           random::randint({2}, 3, 3);
         }).find("randint: expected minval < maxval") == 0);
-  CHECK(error_of<InvalidArgument>([] { random::dropout(ops::ones({2}), 1.5); }) ==
+  CHECK(message_of<InvalidArgument>([] { random::dropout(ops::ones({2}), 1.5); }) ==
         "dropout: expected a rate in [0, 1], got 1.5.");
-  CHECK(error_of<InvalidArgument>([] {
+  CHECK(message_of<InvalidArgument>([] {
           random::normal({2}, {.seed = Tensor::from(std::vector<int32_t>{1, 2})});
         }) == "random: expected a key of dtype uint32 and shape (2,), got int32 (2,).");
-  CHECK(error_of<InvalidArgument>([] {
+  CHECK(message_of<InvalidArgument>([] {
           random::normal({2}, {.dtype = DType::Int32});
         }).find("random_normal: expected a float dtype, got int32") == 0);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <functional>
 #include <string>
 
 #include "cornu/graph/passes/pass.h"
@@ -9,20 +8,12 @@
 #include "cornu/model/layer.h"
 #include "cornu/ops/ops.h"
 #include "cornu/optimizers/optimizers.h"
+#include "tests/support/errors.h"
 
 using namespace cornu;
+using test::message_of;
 
 namespace {
-
-template <class Kind = InvalidArgument>
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Kind& error) {
-    return error.what();
-  }
-  return "";
-}
 
 Variable make_variable(const std::string& name, const std::vector<float>& values) {
   return Variable(Tensor::from(values), {.name = name});

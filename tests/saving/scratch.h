@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cornu/core/error.h"
+#include "tests/support/errors.h"
 
 namespace cornu::test {
 
@@ -54,19 +55,6 @@ inline std::string contents(const std::string& path) {
 
 inline void put(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
-}
-
-// The message of the error of this kind that `body` throws; "nothing thrown" when it doesn't.
-template <class Kind, class F>
-std::string message_of(F&& body) {
-  try {
-    body();
-  } catch (const Kind& error) {
-    return error.what();
-  } catch (const Error& error) {
-    return std::string("another kind, ") + to_string(error.code()) + ": " + error.what();
-  }
-  return "nothing thrown";
 }
 
 inline bool contains(const std::string& text, const std::string& part) {
