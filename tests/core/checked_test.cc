@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/checked.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "tests/support/errors.h"
+
+using namespace cornu;
+using test::message_of;
+
+TEST_CASE("sizes that fit are computed, others are named") {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  CHECK(checked_multiply(1LL << 31, 1LL << 31, "x") == 1LL << 62);
+  CHECK(checked_multiply(kMost, -1, "x") == -kMost);
+  CHECK(checked_add(kMost, -1, "x") == kMost - 1);
+  CHECK(message_of<InvalidArgument>([] { checked_multiply(1LL << 32, 1LL << 32, "reshape"); }) ==
+        "reshape: expected sizes whose product fits 64 bits, got 4294967296 * 4294967296.");
+  CHECK_THROWS_AS(checked_multiply(kLeast, -1, "x"), InvalidArgument);
+  CHECK(message_of<InvalidArgument>([] { checked_add(kMost, 1, "pool"); }) ==
+        "pool: expected sizes whose sum fits 64 bits, got 9223372036854775807 + 1.");
+  CHECK_THROWS_AS(checked_add(kLeast, -1, "x"), InvalidArgument);
+}
