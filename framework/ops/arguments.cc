@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cornu/core/checked.h"
 #include "cornu/core/random.h"
 #include "cornu/core/strings.h"
 
@@ -74,13 +75,18 @@ std::vector<int64_t> Padding::resolve(const std::vector<int64_t>& sizes,
                            "{}: padding \"same\" with stride {} needs the size of spatial axis {}, "
                            "which isn't known of this placeholder. Give Input its size.",
                            who, strides[i], i);
-    const int64_t extent = (window[i] - 1) * dilation[i] + 1;
-    const int64_t last = (sizes[i] + strides[i] - 1) % strides[i] + 1;  // elements of its stride
+    const int64_t extent = dilated_extent(window[i], dilation[i], who);
+    const int64_t rest = sizes[i] % strides[i];
+    const int64_t last = rest <= 0 ? strides[i] : rest;  // elements of the last stride
     const int64_t total = std::max<int64_t>(extent - last, 0);
     result[2 * i] = total / 2;
     result[2 * i + 1] = total - total / 2;
   }
   return result;
+}
+
+int64_t dilated_extent(int64_t window, int64_t dilation, std::string_view who) {
+  return checked_add(checked_multiply(window - 1, dilation, who), 1, who);
 }
 
 Tensor Seed::key() const {

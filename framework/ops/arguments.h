@@ -87,6 +87,10 @@ class Padding {
   Pairs pairs_;
 };
 
+// How many elements a window spans whose entries are `dilation` apart. InvalidArgument, naming
+// `who`, when that leaves int64.
+int64_t dilated_extent(int64_t window, int64_t dilation, std::string_view who);
+
 // Where a random op gets its key: a number, a uint32[2] tensor (a seed generator's draw), or
 // nothing, which takes the next seed of the thread's sequence (set_random_seed).
 class Seed {

@@ -50,15 +50,17 @@ Shape conv_shape(const Shape& x, const Shape& filter, const ConvAttributes& a) {
   check_attributes(a, static_cast<size_t>(rank) - 2, "conv");
   const int64_t channels = x.back();
   check<InvalidArgument>(
-      channels == filter[rank - 2] * a.groups && filter.back() % a.groups == 0,
+      channels == checked_multiply(filter[rank - 2], a.groups, "conv") &&
+          filter.back() % a.groups == 0,
       "conv: expected a kernel for {} channels in {} groups, with as many filters "
       "a group, got kernel {}.",
       channels, a.groups, filter);
   Shape out = {x[0]};
   for (int64_t i = 0; i < rank - 2; ++i) {
     const auto s = static_cast<size_t>(i);
-    const int64_t window = (filter[i] - 1) * a.dilation[s] + 1;
-    const int64_t padded = x[i + 1] + a.padding[2 * s] + a.padding[2 * s + 1];
+    const int64_t window = dilated_extent(filter[i], a.dilation[s], "conv");
+    const int64_t padding = checked_add(a.padding[2 * s], a.padding[2 * s + 1], "conv");
+    const int64_t padded = checked_add(x[i + 1], padding, "conv");
     check<InvalidArgument>(padded >= window,
                            "conv: expected an input at least as large as the kernel's window, got "
                            "{} for kernel {}. Use padding \"same\" or a larger input.",
@@ -212,10 +214,15 @@ struct TransposedAxis {
 
 TransposedAxis transposed_axis(int64_t size, int64_t extent, int64_t stride, bool same,
                                std::optional<int64_t> output_padding) {
-  const int64_t full = (size - 1) * stride + extent;
-  if (!same) return {full + output_padding.value_or(std::max<int64_t>(stride - extent, 0)), 0};
-  const int64_t result =
-      output_padding ? (size - 1) * stride + extent % 2 + *output_padding : size * stride;
+  constexpr const char* kWho = "conv_transpose";
+  const int64_t strides = checked_multiply(size - 1, stride, kWho);
+  const int64_t full = checked_add(strides, extent, kWho);
+  if (!same) {
+    const int64_t more = output_padding.value_or(std::max<int64_t>(stride - extent, 0));
+    return {checked_add(full, more, kWho), 0};
+  }
+  const int64_t last = output_padding ? extent % 2 + *output_padding : stride;
+  const int64_t result = checked_add(strides, last, kWho);
   return {result, std::max<int64_t>(full - result, 0)};
 }
 
@@ -249,7 +256,7 @@ Tensor conv_transpose(const Tensor& inputs, const Tensor& kernel,
                            "conv_transpose: expected output_padding smaller than strides {}, got "
                            "{}.",
                            Shape(strides), Shape(added));
-    const int64_t extent = (kernel.shape()[i] - 1) * dilation[s] + 1;
+    const int64_t extent = dilated_extent(kernel.shape()[i], dilation[s], "conv_transpose");
     const TransposedAxis axis =
         transposed_axis(inputs.shape()[i + 1], extent, strides[s], options.padding.is_same(),
                         added.empty() ? std::nullopt : std::optional<int64_t>(added[s]));

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cornu/core/checked.h"
 #include "cornu/core/tensor.h"
 #include "cornu/graph/dispatch.h"
 #include "cornu/graph/op.h"

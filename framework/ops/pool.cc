@@ -23,9 +23,11 @@ Shape pooled_shape(const Shape& x, const Attributes& attributes, std::string_vie
                          "axes as the window, got {}.",
                          who, x);
   Shape out = {x[0]};
+  int64_t positions = 1;  // of a window
   for (size_t i = 0; i < axes; ++i) {
     const int64_t size = x[static_cast<int64_t>(i) + 1];
-    const int64_t padded = size + padding[2 * i] + padding[2 * i + 1];
+    const int64_t padded =
+        checked_add(size, checked_add(padding[2 * i], padding[2 * i + 1], who), who);
     const int64_t most = std::max(padding[2 * i], padding[2 * i + 1]);
     check<InvalidArgument>(padding[2 * i] >= 0 && padding[2 * i + 1] >= 0 && most < window[i],
                            "{}: expected a padding from 0 and smaller than the window {}, got {}.",
@@ -34,6 +36,7 @@ Shape pooled_shape(const Shape& x, const Attributes& attributes, std::string_vie
                            "{}: expected an input at least as large as the window, got {}. Use "
                            "padding \"same\", a smaller pool_size or a larger input.",
                            who, x);
+    positions = checked_multiply(positions, window[i], who);
     out.push_back((padded - window[i]) / strides[i] + 1);
   }
   out.push_back(x.back());

@@ -30,7 +30,7 @@ Types infer_reshape(TypeSpan inputs, const Attributes& attributes) {
     if (shape[axis] == kUnknown && open < 0) {
       open = axis;
     } else {
-      known *= shape[axis];
+      known = checked_multiply(known, shape[axis], "reshape");
     }
   }
   if (open >= 0 && known > 0 && count % known == 0) shape[open] = count / known;

@@ -30,14 +30,14 @@ Tensor widened(const Tensor& x) {
 
 // How many elements each result of a reduction has; of an unknown number when an axis is unknown.
 Tensor count_of(const Tensor& x, const std::vector<int64_t>& axes, bool keepdims) {
-  int64_t count = 1;
+  double count = 1;
   for (int64_t axis : axes) {
     if (x.shape()[axis] == kUnknown) {
       return reduce<"reduce_sum">(ones_like(x), axes, keepdims);
     }
-    count *= x.shape()[axis];
+    count *= static_cast<double>(x.shape()[axis]);
   }
-  return static_cast<double>(count);
+  return count;
 }
 
 template <OpName kName>

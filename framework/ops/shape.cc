@@ -47,7 +47,9 @@ Tensor reshape(const Tensor& x, const Shape& newshape) {
                          target, x.shape());
   if (x.shape().is_static()) {
     int64_t known = 1;
-    for (int64_t size : target) known *= size == kUnknown ? 1 : size;
+    for (int64_t size : target) {
+      known = checked_multiply(known, size == kUnknown ? 1 : size, "reshape");
+    }
     const int64_t count = x.num_elements();
     for (int64_t axis = 0; axis < target.rank(); ++axis) {
       if (target[axis] == kUnknown && known > 0 && count % known == 0) target[axis] = count / known;
@@ -266,7 +268,7 @@ Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats) {
   for (size_t i = 0; i < rank; ++i) {
     apart = apart.concat({1, sizes[i]});
     repeated = repeated.concat({copies[i], sizes[i]});
-    joined.push_back(copies[i] * sizes[i]);
+    joined.push_back(checked_multiply(copies[i], sizes[i], "tile"));
   }
   return reshape(broadcast_to(reshape(x, apart), repeated), joined);
 }
@@ -279,7 +281,7 @@ Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis) {
   const Shape before = x.shape().slice(0, normalized + 1);
   const Shape after = x.shape().slice(normalized + 1);
   Shape joined = x.shape();
-  joined[normalized] *= repeats;
+  joined[normalized] = checked_multiply(joined[normalized], repeats, "repeat");
   const Tensor apart = reshape(x, before.concat({1}).concat(after));
   return reshape(broadcast_to(apart, before.concat({repeats}).concat(after)), joined);
 }

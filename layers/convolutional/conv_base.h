@@ -74,7 +74,7 @@ class ConvBase : public KerasLayerOf<Options> {
     std::vector<int64_t> window = options_.kernel_size.values();
     for (int i = 0; i < kAxes; ++i) {
       window[static_cast<size_t>(i)] =
-          (options_.kernel_size[i] - 1) * options_.dilation_rate[i] + 1;
+          dilated_extent(options_.kernel_size[i], options_.dilation_rate[i], label());
     }
     require_window(label(), shape, window, options_.padding);
   }

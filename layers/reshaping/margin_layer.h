@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cornu/core/checked.h"
 #include "cornu/layers/keras_layer.h"
 #include "cornu/layers/spatial.h"
 
@@ -31,6 +32,7 @@ class MarginLayer : public KerasLayerOf<Options> {
     for (const auto& [before, after] : margins_) {
       this->require(before >= 0 && after >= 0, "expected {} >= 0, got ({}, {}).", what, before,
                     after);
+      checked_add(before, after, this->label());
     }
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cornu/core/checked.h"
 #include "cornu/layers/keras_layer.h"
 #include "cornu/ops/ops.h"
 
@@ -56,7 +57,9 @@ class ReshapeLayer : public KerasLayerOf<ReshapeOptions> {
   // The size of the axis that is -1 for an input of this shape, or -1 when there is none.
   int64_t inferred(const Shape& input_shape) const {
     int64_t others = 1;
-    for (const int64_t size : *options_.target_shape) others *= size == -1 ? 1 : size;
+    for (const int64_t size : *options_.target_shape) {
+      others = checked_multiply(others, size == -1 ? 1 : size, label());
+    }
     const int64_t elements = input_shape.slice(1).num_elements();
     if (others == 0) return elements == 0 ? 0 : -1;
     return elements % others == 0 ? elements / others : -1;

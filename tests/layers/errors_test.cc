@@ -270,3 +270,22 @@ TEST_CASE("weights and layers that are made in call") {
         "built. Make weights and layers in its constructor or in build(), so that they're made "
         "once.");
 }
+
+TEST_CASE("sizes whose products or sums leave int64") {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  constexpr int64_t kWide = int64_t{1} << 32;
+  const layers::Conv1D conv(
+      {.filters = 1, .kernel_size = 5, .dilation_rate = kHuge, .name = "conv"});
+  CHECK(call_error(conv, {{2, 9, 1}}) ==
+        "InvalidArgument: Conv1D 'conv': expected sizes whose product fits 64 bits, got 4 * "
+        "4611686018427387904.");
+  CHECK(error_of([] {
+          layers::Cropping1D({.cropping = {kHuge, kHuge}, .name = "crop"});
+        }) ==
+        "InvalidArgument: Cropping1D 'crop': expected sizes whose sum fits 64 bits, got "
+        "4611686018427387904 + 4611686018427387904.");
+  const layers::Reshape reshape({.target_shape = {kWide, kWide, -1}, .name = "reshape"});
+  CHECK(call_error(reshape, {{2, 9}}) ==
+        "InvalidArgument: Reshape 'reshape': expected sizes whose product fits 64 bits, got "
+        "4294967296 * 4294967296.");
+}

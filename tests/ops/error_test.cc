@@ -185,6 +185,49 @@ TEST_CASE("graphs from text are checked as calls are") {
   read("%2 = reduce_sum(%0) {axes=[1], keepdims=false} : float32[2]");
 }
 
+TEST_CASE("sizes whose products or sums leave int64") {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  constexpr int64_t kWide = int64_t{1} << 32;
+  const Tensor image = ops::ones({1, 4, 4, 1});
+  const Tensor kernel = ops::ones({5, 5, 1, 1});
+  CHECK(invalid([&] { ops::conv(image, kernel, {.padding = "same", .dilation_rate = kHuge}); }) ==
+        "conv: expected sizes whose product fits 64 bits, got 4 * 4611686018427387904.");
+  CHECK(invalid([&] { ops::conv(image, kernel, {.dilation_rate = kHuge}); }) ==
+        "conv: expected sizes whose product fits 64 bits, got 4 * 4611686018427387904.");
+  CHECK(invalid([&] { ops::conv_transpose(image, kernel, {.dilation_rate = kHuge}); }) ==
+        "conv_transpose: expected sizes whose product fits 64 bits, got 4 * "
+        "4611686018427387904.");
+  CHECK(invalid([&] { ops::conv_transpose(image, kernel, {.strides = kHuge}); }) ==
+        "conv_transpose: expected sizes whose product fits 64 bits, got 3 * "
+        "4611686018427387904.");
+  CHECK(invalid([&] {
+          ops::max_pool(image, {kHuge + 1, kHuge + 1},
+                        {.strides = 1, .padding = Padding::Pairs{{kHuge, kHuge}, {kHuge, kHuge}}});
+        }) ==
+        "max_pool: expected sizes whose sum fits 64 bits, got 4611686018427387904 + "
+        "4611686018427387904.");
+  CHECK(invalid([&] {
+          ops::max_pool(image, {kWide, kWide}, {.padding = "same"});
+        }) == "max_pool: expected sizes whose product fits 64 bits, got 4294967296 * 4294967296.");
+  CHECK(invalid([&] {
+          ops::reshape(image, {kWide, kWide, -1});
+        }) == "reshape: expected sizes whose product fits 64 bits, got 4294967296 * 4294967296.");
+  CHECK(invalid([&] { ops::repeat(image, kHuge, 1); }) ==
+        "repeat: expected sizes whose product fits 64 bits, got 4 * 4611686018427387904.");
+  CHECK(invalid([&] {
+          ops::tile(image, {1, kHuge, 1, 1});
+        }) == "tile: expected sizes whose product fits 64 bits, got 4611686018427387904 * 4.");
+}
+
+TEST_CASE("a window much larger than its input") {
+  constexpr int64_t kTall = int64_t{1} << 40;
+  const Tensor image = ops::reshape(ops::arange(16, DType::Float32), {1, 4, 4, 1});
+  for (const Sizes& window : {Sizes{kTall, 1 << 20}, Sizes{1 << 20, kTall}}) {
+    CHECK(ops::max_pool(image, window, {.padding = "same"}).item<float>() == 15);
+    CHECK(ops::average_pool(image, window, {.padding = "same"}).item<float>() == 7.5f);
+  }
+}
+
 TEST_CASE("every op has what it needs") {
   ops::ensure_registered();
   const OpRegistry& registry = OpRegistry::global();

@@ -36,14 +36,12 @@ class PoolWindow {
  public:
   PoolWindow(const PoolProblem& problem, int64_t o0, int64_t o1, int64_t o2) : problem_(&problem) {
     const PoolProblem::Triple o = {o0, o1, o2};
-    PoolProblem::Triple first;
     for (size_t i = 0; i < 3; ++i) {
-      first[i] = o[i] * problem.strides[i] - problem.low[i];
-      begin_[i] = std::max<int64_t>(0, -first[i]);
-      end_[i] = std::min(problem.window[i], problem.in[i] - first[i]);
+      first_[i] = o[i] * problem.strides[i] - problem.low[i];
+      begin_[i] = std::max<int64_t>(0, -first_[i]);
+      end_[i] = std::min(problem.window[i], problem.in[i] - first_[i]);
       empty_ |= begin_[i] >= end_[i];
     }
-    origin_ = ((first[0] * problem.in[1] + first[1]) * problem.in[2] + first[2]) * problem.channels;
   }
 
   struct Walk {
@@ -68,13 +66,17 @@ class PoolWindow {
       const PoolProblem& problem = *window->problem_;
       const auto& [i, j, k] = position;
       number = (i * problem.window[1] + j) * problem.window[2] + k;
-      offset = window->origin_ + ((i * problem.in[1] + j) * problem.in[2] + k) * problem.channels;
+      const auto& [x, y, z] = window->first_;
+      offset = (((x + i) * problem.in[1] + y + j) * problem.in[2] + z + k) * problem.channels;
     }
   };
   Walk walk() const {
     Walk walk{this, begin_, 0, 0};
-    walk.locate();
-    if (empty_) walk.position[0] = end_[0];
+    if (empty_) {
+      walk.position[0] = end_[0];
+    } else {
+      walk.locate();
+    }
     return walk;
   }
 
@@ -87,7 +89,7 @@ class PoolWindow {
   const PoolProblem* problem_;
   PoolProblem::Triple begin_;
   PoolProblem::Triple end_;
-  int64_t origin_;
+  PoolProblem::Triple first_;  // the position of its first element in the image; may lie before it
   bool empty_ = false;
 };
 
