@@ -83,8 +83,9 @@ class HostBuffer : public Buffer {
 
 class WrappedBuffer : public Buffer {
  public:
-  WrappedBuffer(void* data, size_t bytes, std::shared_ptr<const void> owner)
-      : Buffer(static_cast<std::byte*>(data), bytes, Device{}), owner_(std::move(owner)) {}
+  WrappedBuffer(void* data, size_t bytes, bool read_only, std::shared_ptr<const void> owner)
+      : Buffer(static_cast<std::byte*>(data), bytes, Device{}, read_only),
+        owner_(std::move(owner)) {}
 
  private:
   std::shared_ptr<const void> owner_;
@@ -106,7 +107,12 @@ std::shared_ptr<Buffer> allocate_host(size_t bytes) {
 }
 
 std::shared_ptr<Buffer> wrap_host(void* data, size_t bytes, std::shared_ptr<const void> owner) {
-  return std::make_shared<WrappedBuffer>(data, bytes, std::move(owner));
+  return std::make_shared<WrappedBuffer>(data, bytes, false, std::move(owner));
+}
+
+std::shared_ptr<Buffer> wrap_host(const void* data, size_t bytes,
+                                  std::shared_ptr<const void> owner) {
+  return std::make_shared<WrappedBuffer>(const_cast<void*>(data), bytes, true, std::move(owner));
 }
 
 void release_cached_host_memory() { host_cache().clear(); }

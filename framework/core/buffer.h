@@ -21,23 +21,29 @@ class Buffer {
   const std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   const Device& device() const { return device_; }
+  // The bytes are somebody else's constants: to be copied, never written.
+  bool read_only() const { return read_only_; }
 
  protected:
-  Buffer(std::byte* data, size_t bytes, Device device)
-      : data_(data), bytes_(bytes), device_(device) {}
+  Buffer(std::byte* data, size_t bytes, Device device, bool read_only = false)
+      : data_(data), bytes_(bytes), device_(device), read_only_(read_only) {}
 
  private:
   std::byte* data_;
   size_t bytes_;
   Device device_;
+  bool read_only_;
 };
 
 // Uninitialized host memory from a caching allocator: freed blocks are kept for the next request of
 // their size class. ResourceExhausted, with the size asked for, when the system has none.
 std::shared_ptr<Buffer> allocate_host(size_t bytes);
 
-// Memory of the caller's, kept alive by `owner`; nothing is copied or freed.
+// Memory of the caller's, kept alive by `owner`; nothing is copied or freed. Constants are never
+// written to.
 std::shared_ptr<Buffer> wrap_host(void* data, size_t bytes, std::shared_ptr<const void> owner);
+std::shared_ptr<Buffer> wrap_host(const void* data, size_t bytes,
+                                  std::shared_ptr<const void> owner);
 
 // Gives cached free host blocks back to the system.
 void release_cached_host_memory();

@@ -10,7 +10,12 @@
 namespace cornu {
 
 Device Device::parse(std::string_view text) {
-  std::string name(text.substr(0, text.find(':')));
+  // TensorFlow's "/gpu:0" and "/job:…/replica:…/task:…/device:GPU:0" end in the device.
+  const bool is_path = text.starts_with('/');
+  std::string_view device_text = text.substr(is_path ? text.rfind('/') + 1 : 0);
+  constexpr std::string_view kDevice = "device:";
+  if (is_path && device_text.starts_with(kDevice)) device_text.remove_prefix(kDevice.size());
+  std::string name(device_text.substr(0, device_text.find(':')));
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return std::toupper(c); });
   Device device;
@@ -22,9 +27,9 @@ Device Device::parse(std::string_view text) {
   } else {
     known = name == "CPU";
   }
-  if (const size_t colon = text.find(':'); colon != std::string_view::npos) {
-    const char* end = text.data() + text.size();
-    const auto result = std::from_chars(text.data() + colon + 1, end, device.index);
+  if (const size_t colon = device_text.find(':'); colon != std::string_view::npos) {
+    const char* end = device_text.data() + device_text.size();
+    const auto result = std::from_chars(device_text.data() + colon + 1, end, device.index);
     known = known && result.ec == std::errc() && result.ptr == end && device.index >= 0;
   }
   check<InvalidArgument>(

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -16,13 +17,16 @@ struct Device {
   DeviceType type = DeviceType::Cpu;
   int index = 0;
 
-  // Parses "CPU", "CPU:1", "GPU:0", "TPU:3" (any case; a missing index is 0).
+  // Parses "CPU", "GPU:1" (any case; a missing index is 0) and TensorFlow's spellings: "/gpu:0",
+  // "/device:CPU:0", "/job:localhost/replica:0/task:0/device:GPU:0" (of which the device counts).
   // InvalidArgument otherwise.
   static Device parse(std::string_view text);
   std::string to_string() const;
 
   friend bool operator==(const Device&, const Device&) = default;
 };
+
+std::ostream& operator<<(std::ostream& out, const Device& device);
 
 }  // namespace cornu
 

@@ -6,8 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace cornu {
 
@@ -45,6 +48,29 @@ struct bfloat16 {
 const char* to_string(DType dtype);
 // Throws InvalidArgument with the nearest known name.
 DType dtype_from_string(std::string_view name);
+
+std::ostream& operator<<(std::ostream& out, DType dtype);
+
+// A dtype as arguments take it: `DType::Float32` or its name, "float32".
+class DTypeLike {
+ public:
+  constexpr DTypeLike(DType dtype) : dtype_(dtype) {}                      // NOLINT: implicit
+  DTypeLike(const char* name) : dtype_(dtype_from_string(name)) {}         // NOLINT
+  DTypeLike(const std::string& name) : dtype_(dtype_from_string(name)) {}  // NOLINT
+  constexpr operator DType() const { return dtype_; }                      // NOLINT
+
+ private:
+  DType dtype_;
+};
+
+// The name of a dtype or a dtype policy ("mixed_bfloat16"), where a dtype itself will do as well.
+class DTypeName : public std::string {
+ public:
+  DTypeName() = default;                                         // the default policy
+  DTypeName(DType dtype) : std::string(to_string(dtype)) {}      // NOLINT: implicit on purpose
+  DTypeName(const char* name) : std::string(name) {}             // NOLINT
+  DTypeName(std::string name) : std::string(std::move(name)) {}  // NOLINT
+};
 
 size_t size_of(DType dtype);  // bytes of one element
 bool is_floating(DType dtype);
@@ -104,6 +130,57 @@ struct DTypeOf<double> {
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 
+namespace internal {
+
+template <size_t kBytes, bool kSigned>
+struct StoredInteger;
+template <>
+struct StoredInteger<1, true> {
+  using Type = int8_t;
+};
+template <>
+struct StoredInteger<1, false> {
+  using Type = uint8_t;
+};
+template <bool kSigned>
+struct StoredInteger<2, kSigned> {
+  using Type = int32_t;  // there is no dtype of two bytes
+};
+template <>
+struct StoredInteger<4, true> {
+  using Type = int32_t;
+};
+template <>
+struct StoredInteger<4, false> {
+  using Type = uint32_t;
+};
+template <>
+struct StoredInteger<8, true> {
+  using Type = int64_t;
+};
+template <>
+struct StoredInteger<8, false> {
+  using Type = uint64_t;
+};
+
+template <class T>
+auto stored_type() {
+  if constexpr (requires { DTypeOf<T>::value; }) {
+    return T{};
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return double{};
+  } else {
+    return typename StoredInteger<sizeof(T), std::is_signed_v<T>>::Type{};
+  }
+}
+
+}  // namespace internal
+
+// The type that elements of C++ type T are stored as: T where a dtype has it, else the one that
+// holds its values (long long: int64_t, short: int32_t, char: int8_t, long double: double).
+template <class T>
+using stored_t = decltype(internal::stored_type<std::remove_cv_t<T>>());
+
 // Calls `f(T{})` with the C++ type of `dtype`, and returns what it returns.
 template <class F>
 decltype(auto) dispatch_dtype(DType dtype, F&& f) {
@@ -142,3 +219,5 @@ struct fmt::formatter<cornu::DType> : fmt::formatter<std::string_view> {
     return fmt::formatter<std::string_view>::format(cornu::to_string(dtype), context);
   }
 };
+template <>
+struct fmt::formatter<cornu::DTypeLike> : fmt::formatter<cornu::DType> {};

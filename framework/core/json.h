@@ -60,6 +60,7 @@ class Json {
 
   // Members of an object. `at` throws NotFound that names the key; `find` gives null when missing.
   const Json& at(std::string_view key) const;
+  const Json& operator[](std::string_view key) const { return at(key); }
   const Json* find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   void set(std::string_view key, Json value);  // replaces or appends

@@ -13,11 +13,34 @@ bool Shape::is_static() const {
 
 int64_t Shape::num_elements() const {
   int64_t product = 1;
+  bool overflows = false;
+  bool known = true;
+  bool empty = false;
   for (int64_t dim : dims_) {
-    CORNU_ASSERT(dim, >=, 0);
-    product *= dim;
+    known = known && dim >= 0;
+    empty = empty || dim == 0;
+    overflows = __builtin_mul_overflow(product, dim, &product) || overflows;
   }
+  check<InvalidArgument>(known,
+                         "Shape {}: expected sizes from 0 that are all known, to count elements. "
+                         "Those of a placeholder are known within a layer's call.",
+                         *this);
+  if (empty) return 0;
+  check<InvalidArgument>(!overflows, "Shape {}: it has more elements than can be counted.", *this);
   return product;
+}
+
+size_t Shape::num_bytes(size_t element_size) const {
+  const auto count = static_cast<size_t>(num_elements());
+  size_t bytes = 0;
+  check<InvalidArgument>(!__builtin_mul_overflow(count, element_size, &bytes),
+                         "Shape {}: it has more bytes than can be counted.", *this);
+  return bytes;
+}
+
+void Shape::out_of_range(int64_t axis) const {
+  raise<OutOfRange>("Shape {}: expected an axis in [{}, {}), got {}.", *this, -rank(), rank(),
+                    axis);
 }
 
 int64_t Shape::normalize_axis(int64_t axis, std::string_view who) const {
@@ -28,7 +51,12 @@ int64_t Shape::normalize_axis(int64_t axis, std::string_view who) const {
 }
 
 Shape Shape::slice(int64_t begin, int64_t end) const {
-  return Shape(std::vector<int64_t>(dims_.begin() + begin, dims_.begin() + end));
+  auto place = [this](int64_t axis) {
+    return std::clamp<int64_t>(axis < 0 ? axis + rank() : axis, 0, rank());
+  };
+  const int64_t first = place(begin);
+  return Shape(
+      std::vector<int64_t>(dims_.begin() + first, dims_.begin() + std::max(first, place(end))));
 }
 
 Shape Shape::concat(const Shape& tail) const {

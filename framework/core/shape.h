@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,23 +29,30 @@ class Shape {
 
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
   bool empty() const { return dims_.empty(); }  // a scalar's
-  int64_t operator[](int64_t axis) const { return dims_[static_cast<size_t>(axis)]; }
-  int64_t& operator[](int64_t axis) { return dims_[static_cast<size_t>(axis)]; }
-  int64_t front() const { return dims_.front(); }
-  int64_t back() const { return dims_.back(); }
+  // Negative axes count from the back. OutOfRange for an axis that the shape doesn't have.
+  int64_t operator[](int64_t axis) const { return dims_[place(axis)]; }
+  int64_t& operator[](int64_t axis) { return dims_[place(axis)]; }
+  int64_t front() const { return dims_[place(0)]; }
+  int64_t back() const { return dims_[place(-1)]; }
   auto begin() const { return dims_.begin(); }
   auto end() const { return dims_.end(); }
   const std::vector<int64_t>& dims() const { return dims_; }
   void push_back(int64_t dim) { dims_.push_back(dim); }
 
-  bool is_static() const;        // no axis is kUnknown
-  int64_t num_elements() const;  // product of the axes; 1 for a scalar. All axes must be known.
+  bool is_static() const;  // no axis is kUnknown
+  // The product of the axes, 1 for a scalar. InvalidArgument when an axis isn't known (or
+  // negative), or when the product doesn't fit 63 bits.
+  int64_t num_elements() const;
+  // num_elements() times `element_size`, under the same conditions.
+  size_t num_bytes(size_t element_size) const;
 
   // `axis` counted from the front, where negative values count from the back.
   // OutOfRange, naming `who`, when it is not in [-rank, rank).
   int64_t normalize_axis(int64_t axis, std::string_view who) const;
 
-  Shape slice(int64_t begin, int64_t end) const;  // axes [begin, end)
+  // Axes [begin, end), as Python slices: negative ones count from the back, and what lies outside
+  // is left out.
+  Shape slice(int64_t begin, int64_t end) const;
   Shape slice(int64_t begin) const { return slice(begin, rank()); }
   Shape concat(const Shape& tail) const;
 
@@ -54,8 +62,19 @@ class Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:
+  size_t place(int64_t axis) const {
+    const auto size = static_cast<int64_t>(dims_.size());
+    const int64_t from_front = axis < 0 ? axis + size : axis;
+    if (static_cast<uint64_t>(from_front) >= static_cast<uint64_t>(size)) [[unlikely]]
+      out_of_range(axis);
+    return static_cast<size_t>(from_front);
+  }
+  [[noreturn]] void out_of_range(int64_t axis) const;
+
   std::vector<int64_t> dims_;
 };
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
 // A shape or None, for options: `.shape = {28, 28, 1}` reads as in Keras.
 class OptionalShape : public std::optional<Shape> {

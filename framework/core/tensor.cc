@@ -1,33 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/core/tensor.h"
 
-#include <algorithm>
+#include <atomic>
+#include <cstring>
 
 namespace cornu {
-namespace {
 
-constexpr int64_t kPrintedElements = 6;
-
-}  // namespace
-
-Tensor Tensor::empty(const Shape& shape, DType dtype) {
-  const size_t bytes = static_cast<size_t>(shape.num_elements()) * size_of(dtype);
-  return from_buffer(allocate_host(bytes), 0, shape, dtype);
+void Tensor::undefined(const char* who) {
+  const std::string name = who;
+  raise<FailedPrecondition>("{}: expected a tensor, got an undefined one.",
+                            name.empty() || name == "operator()" ? "Tensor" : name);
 }
 
-Tensor Tensor::from(const std::vector<bool>& values, const Shape& shape) {
-  check<InvalidArgument>(static_cast<int64_t>(values.size()) == shape.num_elements(),
-                         "Tensor: expected {} values for shape {}, got {}.", shape.num_elements(),
-                         shape, values.size());
-  Tensor tensor = empty(shape, DType::Bool);
-  std::copy(values.begin(), values.end(), tensor.mutable_data<bool>().begin());
-  return tensor;
+Tensor Tensor::empty(const Shape& shape, DTypeLike dtype) {
+  return from_buffer(allocate_host(shape.num_bytes(size_of(dtype))), 0, shape, dtype);
 }
 
 Tensor Tensor::from_buffer(std::shared_ptr<Buffer> buffer, size_t offset, const Shape& shape,
                            DType dtype) {
-  CORNU_ASSERT(offset + static_cast<size_t>(shape.num_elements()) * size_of(dtype), <=,
-               buffer->bytes());
+  const size_t bytes = shape.num_bytes(size_of(dtype));
+  CORNU_ASSERT(bytes, <=, buffer->bytes());
+  CORNU_ASSERT(offset, <=, buffer->bytes() - bytes);
   auto impl = std::make_shared<Impl>();
   impl->shape = shape;
   impl->dtype = dtype;
@@ -36,9 +29,15 @@ Tensor Tensor::from_buffer(std::shared_ptr<Buffer> buffer, size_t offset, const 
   return Tensor(std::move(impl));
 }
 
-Tensor Tensor::wrap(void* data, const Shape& shape, DType dtype,
+Tensor Tensor::wrap(void* data, const Shape& shape, DTypeLike dtype,
                     std::shared_ptr<const void> owner) {
-  const size_t bytes = static_cast<size_t>(shape.num_elements()) * size_of(dtype);
+  const size_t bytes = shape.num_bytes(size_of(dtype));
+  return from_buffer(wrap_host(data, bytes, std::move(owner)), 0, shape, dtype);
+}
+
+Tensor Tensor::wrap(const void* data, const Shape& shape, DTypeLike dtype,
+                    std::shared_ptr<const void> owner) {
+  const size_t bytes = shape.num_bytes(size_of(dtype));
   return from_buffer(wrap_host(data, bytes, std::move(owner)), 0, shape, dtype);
 }
 
@@ -54,19 +53,35 @@ Tensor Tensor::symbol(std::shared_ptr<SymbolOwner> owner, int64_t id, const Shap
 
 Device Tensor::device() const { return impl().buffer ? impl().buffer->device() : Device{}; }
 
-const std::byte* Tensor::raw() const {
-  check<FailedPrecondition>(
-      impl().owner == nullptr,
-      "Tensor of shape {}: its value was asked for, but it is {}, which has none yet. Values can "
-      "be read outside of traced code only.",
-      shape(), impl().owner ? impl().owner->describe(impl().symbol_id) : std::string());
-  return impl().buffer->data() + impl().offset;
+const std::byte* Tensor::raw() const& {
+  const Impl& state = impl("raw");
+  if (state.owner) [[unlikely]] {
+    raise<FailedPrecondition>(
+        "Tensor of shape {}: its value was asked for, but it is {}, which has none yet. Values can "
+        "be read outside of traced code only; to choose by one, use ops::where or ops::cond.",
+        shape(), state.owner->describe(state.symbol_id));
+  }
+  return state.buffer->data() + state.offset;
 }
 
-std::byte* Tensor::mutable_raw() { return const_cast<std::byte*>(raw()); }
+std::byte* Tensor::mutable_raw() & {
+  const std::byte* data = raw();
+  if (is_unique() && !impl_->buffer->read_only()) return const_cast<std::byte*>(data);
+  auto copy = std::make_shared<Impl>(impl());
+  copy->buffer = allocate_host(bytes());
+  copy->offset = 0;
+  copy->origin = nullptr;
+  std::memcpy(copy->buffer->data(), data, bytes());
+  impl_ = copy;
+  return copy->buffer->data();
+}
 
 bool Tensor::is_unique() const {
-  return impl_ && impl_.use_count() == 1 && impl_->buffer && impl_->buffer.use_count() == 1;
+  if (!impl_ || impl_.use_count() != 1 || !impl_->buffer || impl_->buffer.use_count() != 1) {
+    return false;
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);  // what the last other owner read, it read
+  return true;
 }
 
 void Tensor::require_dtype(DType wanted) const {
@@ -106,13 +121,16 @@ Tensor Tensor::with_shape(const Shape& shape) const {
 
 Tensor Tensor::rows(int64_t begin, int64_t end) const {
   raw();  // values only
-  check<OutOfRange>(rank() > 0 && 0 <= begin && begin <= end && end <= shape().front(),
-                    "Tensor::rows: expected a range within {} rows, got [{}, {}).",
-                    rank() > 0 ? shape().front() : 0, begin, end);
+  const int64_t count = rank() > 0 ? shape().front() : 0;
+  const int64_t first = begin < 0 ? begin + count : begin;
+  const int64_t last = end < 0 ? end + count : end;
+  check<OutOfRange>(rank() > 0 && 0 <= first && first <= last && last <= count,
+                    "Tensor::rows: expected a range within {} rows, got [{}, {}).", count, begin,
+                    end);
   Shape result = shape();
-  const size_t row_bytes = static_cast<size_t>(shape().slice(1).num_elements()) * size_of(dtype());
-  result[0] = end - begin;
-  return from_buffer(impl().buffer, impl().offset + static_cast<size_t>(begin) * row_bytes, result,
+  const size_t row_bytes = shape().slice(1).num_bytes(size_of(dtype()));
+  result[0] = last - first;
+  return from_buffer(impl().buffer, impl().offset + static_cast<size_t>(first) * row_bytes, result,
                      dtype());
 }
 
@@ -136,27 +154,6 @@ Tensor Tensor::with_mask(const Tensor& mask) const {
 }
 
 Tensor Tensor::mask() const { return impl().mask ? Tensor(impl().mask) : Tensor(); }
-
-std::string Tensor::to_string() const {
-  if (!defined()) return "Tensor(undefined)";
-  std::string text = fmt::format("Tensor(shape={}, dtype={}", shape(), dtype());
-  if (is_symbolic()) return text + ", " + impl().owner->describe(impl().symbol_id) + ")";
-  text += ", values=[";
-  const int64_t printed = std::min(kPrintedElements, num_elements());
-  for (int64_t i = 0; i < printed; ++i) {
-    if (i > 0) text += ", ";
-    text += dispatch_dtype(dtype(), [&](auto t) {
-      decltype(t) value;
-      std::memcpy(&value, raw() + static_cast<size_t>(i) * sizeof(value), sizeof(value));
-      if constexpr (std::is_integral_v<decltype(t)>) {
-        return fmt::format("{}", static_cast<int64_t>(value));
-      } else {
-        return fmt::format("{:g}", static_cast<double>(value));
-      }
-    });
-  }
-  return text + (num_elements() > printed ? ", …])" : "])");
-}
 
 Tensor Tensor::weak_scalar(bool value) {
   return scalar(value);  // a bool promotes to anything anyway

@@ -2,20 +2,25 @@
 // The tensor handle.
 #pragma once
 
-#include <cstring>
+#include <initializer_list>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cornu/core/buffer.h"
 #include "cornu/core/device.h"
 #include "cornu/core/dtype.h"
 #include "cornu/core/error.h"
+#include "cornu/core/nested_values.h"
 #include "cornu/core/shape.h"
 
 namespace cornu {
+
+class Index;  // a number, slice, mask …: ops/indexing.h
 
 // What gives symbolic tensors their meaning: a trace being recorded, or a functional model's graph.
 class SymbolOwner {
@@ -25,59 +30,127 @@ class SymbolOwner {
   virtual std::string describe(int64_t id) const = 0;
 };
 
+// The elements of a tensor that was a temporary, read as a span is. They live as long as this does.
+template <class T>
+class TensorData {
+ public:
+  using value_type = T;
+  using const_iterator = const T*;
+
+  TensorData(std::shared_ptr<const void> owner, std::span<const T> values)
+      : owner_(std::move(owner)), values_(values) {}
+
+  const T* begin() const { return values_.data(); }
+  const T* end() const { return values_.data() + values_.size(); }
+  size_t size() const { return values_.size(); }
+  bool empty() const { return values_.empty(); }
+  const T& operator[](size_t index) const { return values_[index]; }
+  const T& front() const { return values_.front(); }
+  const T& back() const { return values_.back(); }
+  const T* data() const { return values_.data(); }
+  // A span of a temporary would outlive the memory: name the tensor or this first.
+  operator std::span<const T>() && = delete;
+
+ private:
+  std::shared_ptr<const void> owner_;
+  std::span<const T> values_;
+};
+
 // A cheap handle on an immutable array of numbers, row-major. It holds a value, or stands for a
 // node of the graph being traced, or is the placeholder of a functional model; code written with
 // ops:: need not know which. Copying shares. Handles may be used from several threads; one handle
 // may not be assigned from one thread while another reads it.
 //
 // C++ scalars convert to scalar tensors that are weakly typed: in an operation with another tensor
-// they take its dtype (`bfloat16_tensor / 255.0f` stays bfloat16).
+// they take its dtype (`bfloat16_tensor / 255.0f` stays bfloat16). `Tensor t = {{1, 2}, {3, 4}}`
+// is a matrix, as Keras makes one of Python's lists: int32, or float32 of doubles too.
+//
+// Functions of an undefined tensor throw FailedPrecondition, which names the function that asked.
 class Tensor {
  public:
   Tensor() = default;  // undefined: Keras's None
   template <class T>
   requires std::is_arithmetic_v<T> Tensor(T scalar)  // NOLINT: implicit on purpose
       : Tensor(weak_scalar(scalar)) {}
+  template <class T>
+  requires std::is_arithmetic_v<T> Tensor(std::initializer_list<T> values)  // NOLINT
+      : Tensor(from_nested<ListElement<T>>(values)) {}
+  template <class T>
+  requires std::is_arithmetic_v<T> Tensor(  // NOLINT
+      std::initializer_list<std::initializer_list<T>> values)
+      : Tensor(from_nested<ListElement<T>>(values)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  // A handle is assigned, never a place in a tensor: `x[0] = 1` doesn't compile. For that there is
+  // ops::slice_update.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
 
-  // A value on the host. `values.size()` must equal the number of elements; without `shape`, 1-D.
-  template <class T>
-  static Tensor from(std::span<const T> values, const Shape& shape);
-  template <class T>
-  static Tensor from(const std::vector<T>& values, const Shape& shape) {
-    return from(std::span<const T>(values), shape);
+  // A value on the host, of the C++ type's dtype: of a vector, span, std::array, C array or braced
+  // list, nested as deep as the tensor has axes, or flat with a shape. InvalidArgument when lengths
+  // differ, or aren't the shape's number of elements.
+  template <internal::NestedValues R>
+  static Tensor from(const R& values) {
+    return from_nested<stored_t<typename internal::Nesting<R>::Leaf>>(values);
+  }
+  template <internal::FlatValues R>
+  static Tensor from(const R& values, const Shape& shape) {
+    return from_nested<stored_t<typename internal::Nesting<R>::Leaf>>(values, &shape);
   }
   template <class T>
-  static Tensor from(const std::vector<T>& values) {
-    return from(values, Shape{static_cast<int64_t>(values.size())});
+  static Tensor from(std::initializer_list<T> values) {
+    return from_nested<stored_t<T>>(values);
+  }
+  template <class T>
+  static Tensor from(std::initializer_list<T> values, const Shape& shape) {
+    return from_nested<stored_t<T>>(values, &shape);
+  }
+  template <class T>
+  static Tensor from(std::initializer_list<std::initializer_list<T>> values) {
+    return from_nested<stored_t<T>>(values);
+  }
+  template <class T>
+  static Tensor from(
+      std::initializer_list<std::initializer_list<std::initializer_list<T>>> values) {
+    return from_nested<stored_t<T>>(values);
   }
   template <class T>
   static Tensor scalar(T value) {  // strongly typed
-    return from(std::span<const T>(&value, 1), Shape{});
+    const Shape shape;
+    return from(std::span<const T>(&value, 1), shape);
   }
-  static Tensor from(const std::vector<bool>& values, const Shape& shape);
 
   // An uninitialized value on the host, to be filled through mutable_data() before it is shared.
-  static Tensor empty(const Shape& shape, DType dtype);
+  // InvalidArgument for sizes that are negative or whose product overflows; ResourceExhausted where
+  // there is no such memory.
+  static Tensor empty(const Shape& shape, DTypeLike dtype);
   // A value that lies in `buffer`, `offset` bytes from its start.
   static Tensor from_buffer(std::shared_ptr<Buffer> buffer, size_t offset, const Shape& shape,
                             DType dtype);
-  // Host memory of the caller's, not copied; `owner` (may be null) keeps it alive.
-  static Tensor wrap(void* data, const Shape& shape, DType dtype,
+  // Host memory of the caller's, not copied; `owner` (may be null) keeps it alive. Constants are
+  // copied when they are to be written to.
+  static Tensor wrap(void* data, const Shape& shape, DTypeLike dtype,
+                     std::shared_ptr<const void> owner = nullptr);
+  static Tensor wrap(const void* data, const Shape& shape, DTypeLike dtype,
                      std::shared_ptr<const void> owner = nullptr);
   // A symbolic tensor: value `id` of `owner`.
   static Tensor symbol(std::shared_ptr<SymbolOwner> owner, int64_t id, const Shape& shape,
                        DType dtype);
 
   bool defined() const { return impl_ != nullptr; }
-  explicit operator bool() const = delete;
+  explicit operator bool() const = delete;  // of one element: item<bool>()
 
-  const Shape& shape() const { return impl().shape; }
-  DType dtype() const { return impl().dtype; }
+  const Shape& shape(const char* who = __builtin_FUNCTION()) const& { return impl(who).shape; }
+  Shape shape(const char* who = __builtin_FUNCTION()) && { return impl(who).shape; }
+  DType dtype(const char* who = __builtin_FUNCTION()) const { return impl(who).dtype; }
   Device device() const;
-  int64_t rank() const { return shape().rank(); }
-  int64_t dim(int64_t axis) const { return shape()[shape().normalize_axis(axis, "Tensor::dim")]; }
-  int64_t num_elements() const { return shape().num_elements(); }
-  size_t bytes() const { return static_cast<size_t>(num_elements()) * size_of(dtype()); }
+  int64_t rank(const char* who = __builtin_FUNCTION()) const { return impl(who).shape.rank(); }
+  int64_t dim(int64_t axis, const char* who = __builtin_FUNCTION()) const {
+    return impl(who).shape[axis];
+  }
+  int64_t num_elements() const { return shape("num_elements").num_elements(); }
+  int64_t size() const { return num_elements(); }  // NumPy's name
+  size_t bytes() const { return shape("bytes").num_bytes(size_of(dtype())); }
 
   bool is_symbolic() const { return impl_ && impl_->owner != nullptr; }
   bool is_weak() const { return impl_ && impl_->weak; }
@@ -90,34 +163,53 @@ class Tensor {
   // tensor, InvalidArgument when there isn't exactly one element.
   template <class T>
   T item() const;
-
-  // A view of the elements, valid while a handle lives. InvalidArgument when T isn't the dtype,
-  // FailedPrecondition on a symbolic tensor.
   template <class T>
-  std::span<const T> data() const {
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) explicit operator T() const {
+    return item<T>();
+  }
+
+  // A view of the elements, valid while a handle lives; of a temporary, one that keeps them itself.
+  // InvalidArgument when T isn't the dtype, FailedPrecondition on a symbolic tensor.
+  template <class T>
+  std::span<const T> data() const& {
     require_dtype(dtype_of<T>);
     return {reinterpret_cast<const T*>(raw()), static_cast<size_t>(num_elements())};
+  }
+  template <class T>
+  TensorData<T> data() && {
+    const std::span<const T> values = std::as_const(*this).template data<T>();
+    return TensorData<T>(impl_, values);
   }
   template <class T>
   std::vector<T> to_vector() const {
     auto view = data<T>();
     return std::vector<T>(view.begin(), view.end());
   }
-  const std::byte* raw() const;
+  const std::byte* raw() const&;
+  const std::byte* raw() && = delete;  // it would outlive the memory: name the tensor first
 
-  // Write access for whoever has just made this value; never write to a shared one.
-  std::byte* mutable_raw();
+  // Write access. A value that is shared is copied first, so that nobody else sees what is written;
+  // so get these anew after copying the handle. FailedPrecondition on a symbolic tensor.
+  std::byte* mutable_raw() &;
   template <class T>
-  std::span<T> mutable_data() {
+  std::span<T> mutable_data() & {
     require_dtype(dtype_of<T>);
     return {reinterpret_cast<T*>(mutable_raw()), static_cast<size_t>(num_elements())};
   }
   // The buffer is held by this handle's value alone (so it may be written in place).
   bool is_unique() const;
 
+  // NumPy's indexing, by numbers (negative ones from the end), slices, masks …: ops::get_item says
+  // what there is. `x[0]`, `x(0, Slice(1, 3))`, `x[x > 0]`; written in ops.
+  Tensor operator[](const Index& index) const;
+  template <class... Indices>
+  requires(sizeof...(Indices) > 0) Tensor operator()(const Indices&... indices) const {
+    return item_at({indices...});
+  }
+
   // The same elements under another shape (of as many elements) without copying; values only.
   Tensor with_shape(const Shape& shape) const;
-  // Rows [begin, end) of axis 0 without copying; values only.
+  // Rows [begin, end) of axis 0 without copying, counted from the end where negative; values only.
   Tensor rows(int64_t begin, int64_t end) const;
   // The same tensor, strongly typed.
   Tensor strong() const;
@@ -128,7 +220,8 @@ class Tensor {
   // Identity: two handles on the same value or symbol, with whatever masks.
   const void* id() const { return impl_ && impl_->origin ? impl_->origin.get() : impl_.get(); }
 
-  // "Tensor(shape=(2, 3), dtype=float32)", with the first elements of a value.
+  // "Tensor([1. 2.], shape=(2,), dtype=float32)", elements as NumPy prints them (print.h says
+  // how many).
   std::string to_string() const;
 
  private:
@@ -146,10 +239,18 @@ class Tensor {
   };
 
   explicit Tensor(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-  const Impl& impl() const {
-    check<FailedPrecondition>(impl_ != nullptr, "Tensor: expected a tensor, got an undefined one.");
+  const Impl& impl(const char* who = __builtin_FUNCTION()) const {
+    if (!impl_) [[unlikely]]
+      undefined(who);
     return *impl_;
   }
+  [[noreturn]] static void undefined(const char* who);
+  // As Keras takes Python's numbers.
+  template <class T>
+  using ListElement = std::conditional_t<std::is_floating_point_v<T>, float, stored_t<T>>;
+  template <class To, class R>
+  static Tensor from_nested(const R& values, const Shape* shape = nullptr);
+  Tensor item_at(std::initializer_list<Index> indices) const;
   void require_dtype(DType wanted) const;
   double item_as_double() const;
   int64_t item_as_int() const;
@@ -172,13 +273,15 @@ class Tensor {
 
 // ---- implementation of templates ----
 
-template <class T>
-Tensor Tensor::from(std::span<const T> values, const Shape& shape) {
-  check<InvalidArgument>(static_cast<int64_t>(values.size()) == shape.num_elements(),
-                         "Tensor: expected {} values for shape {}, got {}.", shape.num_elements(),
-                         shape, values.size());
-  Tensor tensor = empty(shape, dtype_of<T>);
-  if (!values.empty()) std::memcpy(tensor.mutable_raw(), values.data(), values.size_bytes());
+template <class To, class R>
+Tensor Tensor::from_nested(const R& values, const Shape* shape) {
+  Shape measured;
+  internal::append_sizes(values, measured);
+  check<InvalidArgument>(!shape || measured[0] == shape->num_elements(),
+                         "Tensor: expected {} values for shape {}, got {}.",
+                         shape ? shape->num_elements() : 0, shape ? *shape : measured, measured[0]);
+  Tensor tensor = empty(shape ? *shape : measured, dtype_of<To>);
+  internal::copy_nested(values, measured, 0, reinterpret_cast<To*>(tensor.mutable_raw()));
   return tensor;
 }
 
@@ -192,4 +295,13 @@ T Tensor::item() const {
   }
 }
 
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+
 }  // namespace cornu
+
+template <>
+struct fmt::formatter<cornu::Tensor> : fmt::formatter<std::string_view> {
+  auto format(const cornu::Tensor& tensor, format_context& context) const {
+    return fmt::formatter<std::string_view>::format(tensor.to_string(), context);
+  }
+};

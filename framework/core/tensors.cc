@@ -2,6 +2,7 @@
 #include "cornu/core/tensors.h"
 
 #include "cornu/core/strings.h"
+#include "cornu/core/variable.h"
 
 namespace cornu {
 
@@ -9,6 +10,7 @@ Tensors::Tensors(const Tensor& tensor) {
   if (tensor.defined()) tensors_.push_back(tensor);
 }
 
+Tensors::Tensors(const Variable& variable) : Tensors(variable.value()) {}
 Tensors::Tensors(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
 Tensors::Tensors(std::initializer_list<Tensor> tensors) : tensors_(tensors) {}
 
@@ -24,18 +26,29 @@ Tensors Tensors::named(std::vector<Named> tensors) {
   return result;
 }
 
-const Tensor& Tensors::at(std::string_view name) const {
+const Tensor& Tensors::operator[](size_t index) const& {
+  check<OutOfRange>(index < tensors_.size(),
+                    "Expected a place among {} tensors, got [{}]. A single tensor is indexed by "
+                    "y(i), or y.single()[i].",
+                    tensors_.size(), index);
+  return tensors_[index];
+}
+
+const Tensor& Tensors::at(std::string_view name) const& {
   for (size_t i = 0; i < names_.size(); ++i) {
     if (names_[i] == name) return tensors_[i];
   }
   raise<NotFound>("There is no tensor named '{}'.{}", name, did_you_mean(name, names_));
 }
 
-const Tensor& Tensors::single() const {
-  check<InvalidArgument>(tensors_.size() == 1,
-                         "Expected a single tensor, got {} of them. Choose one with at(name) or "
-                         "[index].",
-                         tensors_.size());
+const Tensor& Tensors::single() const& {
+  if (tensors_.size() != 1) [[unlikely]] {
+    std::string known;
+    for (const std::string& name : names_) known += (known.empty() ? "" : ", ") + name;
+    raise<InvalidArgument>("Expected a single tensor, got {} of them{}. Choose one with {}.",
+                           tensors_.size(), known.empty() ? "" : " (" + known + ")",
+                           known.empty() ? "[index]" : "[\"name\"] or [index]");
+  }
   return tensors_.front();
 }
 

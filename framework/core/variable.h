@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
 
@@ -54,6 +55,11 @@ class Variable {
   // InvalidArgument, naming the variable, when shape or dtype differ (a weakly typed scalar is
   // converted).
   void assign(const Tensor& value) const;
+  // value() + value and value() - value, written in ops; the value is cast to the variable's dtype.
+  void assign_add(const Tensor& value) const;
+  void assign_sub(const Tensor& value) const;
+  const Variable& operator+=(const Tensor& value) const;
+  const Variable& operator-=(const Tensor& value) const;
 
   const std::string& name() const { return impl().name; }
   // Keras's path: layer names and variable name joined by '/'.
@@ -61,7 +67,25 @@ class Variable {
   void set_path(std::string path) const { impl().path = std::move(path); }
   const Shape& shape() const { return impl().shape; }
   DType dtype() const { return impl().dtype; }
+  int64_t rank() const { return shape().rank(); }
+  int64_t dim(int64_t axis) const { return shape()[axis]; }
   int64_t num_elements() const { return shape().num_elements(); }
+  int64_t size() const { return num_elements(); }
+  // Of value().
+  template <class T>
+  T item() const {
+    return value().item<T>();
+  }
+  template <class T>
+  std::vector<T> to_vector() const {
+    return value().to_vector<T>();
+  }
+  // NumPy's indexing of value(), as Tensor has it.
+  Tensor operator[](const Index& index) const { return value()[index]; }
+  template <class... Indices>
+  requires(sizeof...(Indices) > 0) Tensor operator()(const Indices&... indices) const {
+    return value()(indices...);
+  }
   bool trainable() const { return impl().trainable; }
   void set_trainable(bool trainable) const { impl().trainable = trainable; }
   VariableSynchronization synchronization() const { return impl().synchronization; }
@@ -87,6 +111,9 @@ class Variable {
   void poison(const std::string& why) const;
   const void* id() const { return impl_.get(); }
 
+  // "Variable(path=dense/kernel, shape=(2, 3), dtype=float32, value=\n…)", elements as Tensor's.
+  std::string to_string() const;
+
  private:
   struct Impl {
     std::string name;
@@ -110,6 +137,8 @@ class Variable {
   std::shared_ptr<Impl> impl_;
 };
 
+std::ostream& operator<<(std::ostream& out, const Variable& variable);
+
 // Installs hooks for this thread until the guard ends. Guards nest.
 class [[nodiscard]] VariableHooksScope {
  public:
@@ -130,3 +159,10 @@ void add_read_observer(VariableReadObserver* observer);
 void remove_read_observer(VariableReadObserver* observer);
 
 }  // namespace cornu
+
+template <>
+struct fmt::formatter<cornu::Variable> : fmt::formatter<std::string_view> {
+  auto format(const cornu::Variable& variable, format_context& context) const {
+    return fmt::formatter<std::string_view>::format(variable.to_string(), context);
+  }
+};

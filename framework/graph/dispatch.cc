@@ -35,8 +35,8 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                           const Attributes& attributes) {
   Tracer* tracer = context.tracer;
   for (const Tensor& input : inputs) {
-    check<InvalidArgument>(input.defined(), "{}: expected a tensor, got an undefined one.",
-                           op.name);
+    check<FailedPrecondition>(input.defined(), "{}: expected a tensor, got an undefined one.",
+                              op.name);
     if (!input.is_symbolic() || input.symbol_owner().get() == tracer) continue;
     // A placeholder's owner takes the op itself; symbols of an outer trace go to the current one.
     auto* owner = dynamic_cast<Tracer*>(input.symbol_owner().get());

@@ -13,7 +13,7 @@ namespace cornu {
 struct InputOptions {
   OptionalShape shape = {};                // of one example
   std::optional<int64_t> batch_size = {};  // None: unknown
-  DType dtype = DType::Float32;
+  DTypeLike dtype = DType::Float32;
   OptionalShape batch_shape = {};  // instead of the two above
   std::string name = {};
 };

@@ -228,7 +228,7 @@ std::vector<std::pair<DType, Shape>> Layer::compute_output_types(
   return result;
 }
 
-Shape Layer::compute_output_shape(const Shape& input_shape, DType dtype) {
+Shape Layer::compute_output_shape(const Shape& input_shape, DTypeLike dtype) {
   return compute_output_types({{dtype, input_shape}}).at(0).second;
 }
 

@@ -29,8 +29,8 @@ struct CallArgs {
 // Arguments of add_weight, in Keras's order.
 struct WeightOptions {
   Shape shape = {};
-  Initializer initializer = {};     // None: glorot_uniform for floats, zeros otherwise
-  std::optional<DType> dtype = {};  // None: the layer's variable dtype
+  Initializer initializer = {};         // None: glorot_uniform for floats, zeros otherwise
+  std::optional<DTypeLike> dtype = {};  // None: the layer's variable dtype
   bool trainable = true;
   Regularizer regularizer = {};
   Constraint constraint = {};
@@ -40,8 +40,8 @@ struct WeightOptions {
 
 // Base-layer arguments, last in every layer's options.
 struct LayerOptions {
-  std::string name = {};   // empty: snake_case of the class, made unique ("dense", "dense_1", …)
-  std::string dtype = {};  // "float32", "mixed_bfloat16", …; empty: float32
+  std::string name = {};  // empty: snake_case of the class, made unique ("dense", "dense_1", …)
+  DTypeName dtype = {};   // "float32", DType::Float32, "mixed_bfloat16", …; empty: float32
   bool trainable = true;
   Regularizer activity_regularizer = {};
 };
@@ -145,7 +145,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // Output types for input types that may have unknown axes.
   std::vector<std::pair<DType, Shape>> compute_output_types(
       const std::vector<std::pair<DType, Shape>>& inputs, const CallArgs& args = {});
-  Shape compute_output_shape(const Shape& input_shape, DType dtype = DType::Float32);
+  Shape compute_output_shape(const Shape& input_shape, DTypeLike dtype = DType::Float32);
   // For functional graphs, which number a layer's calls on placeholders.
   int64_t next_node_index() { return nodes_made_++; }
 

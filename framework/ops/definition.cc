@@ -72,7 +72,13 @@ Tensor constant(double value, DType dtype) {
   });
 }
 
+void require_defined(const Tensor& x, std::string_view who) {
+  check<FailedPrecondition>(x.defined(), "{}: expected a tensor, got an undefined one.", who);
+}
+
 std::pair<Tensor, Tensor> unify(const Tensor& x1, const Tensor& x2, std::string_view who) {
+  require_defined(x1, who);
+  require_defined(x2, who);
   if (x1.is_weak() && !x2.is_weak()) {
     const DType dtype = dtype_beside(x1, x2.dtype());
     return {typed_scalar(x1, dtype, who), cast(x2, dtype)};

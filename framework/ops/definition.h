@@ -60,6 +60,9 @@ Tensor to_floating(const Tensor& x);
 // float16 and bfloat16 as float32, others as to_floating gives them.
 Tensor to_accumulator(const Tensor& x);
 
+// FailedPrecondition, naming the op, for an undefined tensor.
+void require_defined(const Tensor& x, std::string_view who);
+
 // ---- shapes that may not be known ----
 
 // InvalidArgument, with the way out, when an axis of a placeholder isn't known.

@@ -130,13 +130,18 @@ Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis) {
                                  {{"axis", x.shape().normalize_axis(axis, "take_along_axis")}});
 }
 
-Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis, DType dtype) {
-  const Tensor encoded = call<"one_hot">({x}, {{"depth", num_classes}, {"dtype", dtype}});
+Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis, DTypeLike dtype) {
+  const Tensor encoded = call<"one_hot">({x}, {{"depth", num_classes}, {"dtype", DType(dtype)}});
   return axis == -1 || axis == x.rank() ? encoded : moveaxis(encoded, -1, axis);
 }
 
 Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_segments) {
   const Shape shape = Shape{num_segments}.concat(data.shape().slice(1));
+  // Ids don't count from the end: a negative one is as wrong as one too large.
+  if (is_signed(segment_ids.dtype())) {
+    const Tensor ids = where(segment_ids < 0, num_segments, segment_ids);
+    return call<"scatter_add">({ids, data}, {{"shape", shape.dims()}, {"axis", int64_t{0}}});
+  }
   return call<"scatter_add">({segment_ids, data}, {{"shape", shape.dims()}, {"axis", int64_t{0}}});
 }
 

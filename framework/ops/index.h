@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations by index. Indices are integers; one that is negative or too large is OutOfRange when
-// the op runs, naming it.
+// Operations by index. Indices are integers; negative ones count from the end of the axis. One that
+// the axis doesn't have is OutOfRange when the op runs, naming it.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,10 @@ Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis = -1
 
 // A new axis of num_classes with 1 at the index, 0 elsewhere (everywhere for others).
 Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis = -1,
-               DType dtype = DType::Float32);
+               DTypeLike dtype = DType::Float32);
 
-// Sums of the slices data[i] with segment_ids[i] = s, for s in [0, num_segments).
+// Sums of the slices data[i] with segment_ids[i] = s, for s in [0, num_segments). Ids don't count
+// from the end.
 Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_segments);
 
 // predictions (batch, classes), targets (batch) -> bool (batch): is the target's prediction among

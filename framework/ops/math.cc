@@ -16,12 +16,14 @@ namespace {
 // A function of real numbers.
 template <OpName kName>
 Tensor real(const Tensor& x) {
+  require_defined(x, kName.text);
   return call<kName>({to_floating(x)});
 }
 
 // A function of any numbers; bools count as 0 and 1.
 template <OpName kName>
 Tensor numeric(const Tensor& x) {
+  require_defined(x, kName.text);
   return call<kName>({x.dtype() == DType::Bool ? cast(x, DType::Int32) : x});
 }
 
@@ -47,15 +49,17 @@ Tensor real_arithmetic(const Tensor& x1, const Tensor& x2) {
 
 template <OpName kName>
 Tensor logical(const Tensor& x1, const Tensor& x2) {
+  require_defined(x1, kName.text);
+  require_defined(x2, kName.text);
   return call<kName>({cast(x1, DType::Bool), cast(x2, DType::Bool)});
 }
 
 }  // namespace
 
-Tensor cast(const Tensor& x, DType dtype) {
+Tensor cast(const Tensor& x, DTypeLike dtype) {
   if (x.dtype() == dtype) return x.strong();
   if (x.is_weak()) return converted_scalar(x, dtype);
-  return call<"cast">({x}, {{"dtype", dtype}});
+  return call<"cast">({x}, {{"dtype", DType(dtype)}});
 }
 
 Tensor negative(const Tensor& x) { return numeric<"negate">(x); }
@@ -145,3 +149,40 @@ Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max) {
 }
 
 }  // namespace cornu::ops
+
+namespace cornu {
+namespace {
+
+void require_bools(const Tensor& x, const char* who, const char* mend) {
+  ops::internal::require_defined(x, who);
+  check<InvalidArgument>(x.dtype() == DType::Bool, "{}: expected bools, got {} of shape {}. {}",
+                         who, x.dtype(), x.shape(), mend);
+}
+
+constexpr const char* kCompare = "Compare first, as in `(x > 0) & (y > 0)`.";
+
+}  // namespace
+
+Tensor operator~(const Tensor& x) {
+  require_bools(x, "operator ~", kCompare);
+  return ops::logical_not(x);
+}
+
+Tensor operator&(const Tensor& x1, const Tensor& x2) {
+  for (const Tensor* x : {&x1, &x2}) require_bools(*x, "operator &", kCompare);
+  return ops::logical_and(x1, x2);
+}
+
+Tensor operator|(const Tensor& x1, const Tensor& x2) {
+  for (const Tensor* x : {&x1, &x2}) require_bools(*x, "operator |", kCompare);
+  return ops::logical_or(x1, x2);
+}
+
+Tensor operator^(const Tensor& x1, const Tensor& x2) {
+  for (const Tensor* x : {&x1, &x2}) {
+    require_bools(*x, "operator ^", "It is the exclusive or; for powers call ops::power(x, y).");
+  }
+  return ops::logical_xor(x1, x2);
+}
+
+}  // namespace cornu

@@ -12,7 +12,7 @@ namespace ops {
 // ---- dtype ----
 
 // float -> integer truncates; anything -> bool is != 0. The same handle when nothing changes.
-Tensor cast(const Tensor& x, DType dtype);
+Tensor cast(const Tensor& x, DTypeLike dtype);
 
 // ---- one operand ----
 
@@ -89,19 +89,34 @@ Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max);
 
 }  // namespace ops
 
-// Operators on tensors, variables and C++ scalars. There is no ==: ops::equal compares elements.
+// Operators on tensors, variables and C++ scalars, as NumPy has them: comparisons, == and != too,
+// give bool tensors (`a == b` of two handles tells nothing of identity: see Tensor::id).
+// & | ^ ~ and ! are logical, of bools; InvalidArgument for numbers, and for powers written as ^.
+inline Tensor operator+(const Tensor& x) { return x; }
 inline Tensor operator-(const Tensor& x) { return ops::negative(x); }
+inline Tensor operator!(const Tensor& x) { return ops::logical_not(x); }
 inline Tensor operator+(const Tensor& x1, const Tensor& x2) { return ops::add(x1, x2); }
 inline Tensor operator-(const Tensor& x1, const Tensor& x2) { return ops::subtract(x1, x2); }
 inline Tensor operator*(const Tensor& x1, const Tensor& x2) { return ops::multiply(x1, x2); }
 inline Tensor operator/(const Tensor& x1, const Tensor& x2) { return ops::divide(x1, x2); }
+inline Tensor operator%(const Tensor& x1, const Tensor& x2) { return ops::mod(x1, x2); }
+inline Tensor operator==(const Tensor& x1, const Tensor& x2) { return ops::equal(x1, x2); }
+inline Tensor operator!=(const Tensor& x1, const Tensor& x2) { return ops::not_equal(x1, x2); }
 inline Tensor operator<(const Tensor& x1, const Tensor& x2) { return ops::less(x1, x2); }
 inline Tensor operator>(const Tensor& x1, const Tensor& x2) { return ops::greater(x1, x2); }
 inline Tensor operator<=(const Tensor& x1, const Tensor& x2) { return ops::less_equal(x1, x2); }
 inline Tensor operator>=(const Tensor& x1, const Tensor& x2) { return ops::greater_equal(x1, x2); }
+Tensor operator~(const Tensor& x);
+Tensor operator&(const Tensor& x1, const Tensor& x2);
+Tensor operator|(const Tensor& x1, const Tensor& x2);
+Tensor operator^(const Tensor& x1, const Tensor& x2);
 inline Tensor& operator+=(Tensor& x1, const Tensor& x2) { return x1 = ops::add(x1, x2); }
 inline Tensor& operator-=(Tensor& x1, const Tensor& x2) { return x1 = ops::subtract(x1, x2); }
 inline Tensor& operator*=(Tensor& x1, const Tensor& x2) { return x1 = ops::multiply(x1, x2); }
 inline Tensor& operator/=(Tensor& x1, const Tensor& x2) { return x1 = ops::divide(x1, x2); }
+inline Tensor& operator%=(Tensor& x1, const Tensor& x2) { return x1 = ops::mod(x1, x2); }
+inline Tensor& operator&=(Tensor& x1, const Tensor& x2) { return x1 = x1 & x2; }
+inline Tensor& operator|=(Tensor& x1, const Tensor& x2) { return x1 = x1 | x2; }
+inline Tensor& operator^=(Tensor& x1, const Tensor& x2) { return x1 = x1 ^ x2; }
 
 }  // namespace cornu

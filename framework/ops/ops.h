@@ -12,6 +12,7 @@
 #include "cornu/ops/control.h"
 #include "cornu/ops/conv.h"
 #include "cornu/ops/index.h"
+#include "cornu/ops/indexing.h"
 #include "cornu/ops/math.h"
 #include "cornu/ops/matmul.h"
 #include "cornu/ops/nn.h"

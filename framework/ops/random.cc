@@ -65,11 +65,11 @@ void register_random(OpRegistry& registry) {
                 .traits = {.differentiable = false}});
 }
 
-Tensor random_uniform(const Tensor& seed, const Shape& shape, DType dtype) {
+Tensor random_uniform(const Tensor& seed, const Shape& shape, DTypeLike dtype) {
   return call<"random_uniform">({seed}, {{"shape", shape.dims()}, {"dtype", dtype}});
 }
 
-Tensor random_normal(const Tensor& seed, const Shape& shape, DType dtype) {
+Tensor random_normal(const Tensor& seed, const Shape& shape, DTypeLike dtype) {
   return call<"random_normal">({seed}, {{"shape", shape.dims()}, {"dtype", dtype}});
 }
 

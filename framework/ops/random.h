@@ -19,7 +19,7 @@ namespace random {
 struct NormalOptions {
   double mean = 0.0;
   double stddev = 1.0;
-  DType dtype = DType::Float32;
+  DTypeLike dtype = DType::Float32;
   Seed seed = {};
 };
 
@@ -30,14 +30,14 @@ Tensor truncated_normal(const Shape& shape, const NormalOptions& options = {});
 struct UniformOptions {
   double minval = 0.0;
   double maxval = 1.0;  // exclusive
-  DType dtype = DType::Float32;
+  DTypeLike dtype = DType::Float32;
   Seed seed = {};
 };
 
 Tensor uniform(const Shape& shape, const UniformOptions& options = {});
 
 struct RandintOptions {
-  DType dtype = DType::Int32;
+  DTypeLike dtype = DType::Int32;
   Seed seed = {};
 };
 
@@ -61,7 +61,7 @@ struct ShuffleOptions {
 Tensor shuffle(const Tensor& x, const ShuffleOptions& options = {});
 
 struct CategoricalOptions {
-  DType dtype = DType::Int32;
+  DTypeLike dtype = DType::Int32;
   Seed seed = {};
 };
 
@@ -83,8 +83,8 @@ namespace ops {
 
 // The stateless ops beneath. `seed` is a key, uint32[2].
 Tensor random_bits(const Tensor& seed, const Shape& shape);  // uint32
-Tensor random_uniform(const Tensor& seed, const Shape& shape, DType dtype = DType::Float32);
-Tensor random_normal(const Tensor& seed, const Shape& shape, DType dtype = DType::Float32);
+Tensor random_uniform(const Tensor& seed, const Shape& shape, DTypeLike dtype = DType::Float32);
+Tensor random_normal(const Tensor& seed, const Shape& shape, DTypeLike dtype = DType::Float32);
 Tensor random_permutation(const Tensor& seed, int64_t count);  // int32
 
 }  // namespace ops

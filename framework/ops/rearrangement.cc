@@ -119,8 +119,12 @@ Types infer_concatenate(TypeSpan inputs, const Attributes& attributes) {
     if (fits) rest[axis] = result[axis];
     check<InvalidArgument>(
         fits && rest == result,
-        "concatenate: expected shapes that differ at axis {} only, got {} and {}.", axis,
-        inputs[0].shape, input.shape);
+        fmt::runtime(
+            rest.rank() == result.rank()
+                ? "concatenate: expected shapes that differ at axis {} only, got {} and {}."
+                : "concatenate: expected tensors of one number of axes, to be joined at "
+                  "axis {}, got {} and {}. Reshape one of them, or use expand_dims."),
+        axis, inputs[0].shape, input.shape);
     result[axis] += input.shape[axis];
   }
   return {{inputs[0].dtype, result}};

@@ -2,6 +2,7 @@
 #include "cornu/ops/shape.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "cornu/ops/definition.h"
@@ -286,34 +287,54 @@ Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis) {
   return reshape(broadcast_to(apart, before.concat({repeats}).concat(after)), joined);
 }
 
-Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
-Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+Tensor zeros(const Shape& shape, DTypeLike dtype) { return full(shape, 0, dtype); }
+Tensor ones(const Shape& shape, DTypeLike dtype) { return full(shape, 1, dtype); }
 
-Tensor full(const Shape& shape, const Tensor& fill_value, std::optional<DType> dtype) {
+Tensor full(const Shape& shape, const Tensor& fill_value, std::optional<DTypeLike> dtype) {
   return broadcast_to(cast(fill_value, dtype.value_or(fill_value.dtype())), shape);
 }
 
-Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }
-Tensor ones_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 1, dtype); }
+Tensor zeros_like(const Tensor& x, std::optional<DTypeLike> dtype) {
+  return full_like(x, 0, dtype);
+}
+Tensor ones_like(const Tensor& x, std::optional<DTypeLike> dtype) { return full_like(x, 1, dtype); }
 
-Tensor full_like(const Tensor& x, const Tensor& fill_value, std::optional<DType> dtype) {
+Tensor full_like(const Tensor& x, const Tensor& fill_value, std::optional<DTypeLike> dtype) {
   const Tensor value = cast(fill_value, dtype.value_or(x.dtype()));
   return x.shape().is_static() ? broadcast_to(value, x.shape()) : where(true_like(x), value, value);
 }
 
-Tensor arange(int64_t stop, DType dtype) { return arange(0, stop, 1, dtype); }
-
-Tensor arange(int64_t start, int64_t stop, int64_t step, DType dtype) {
+Tensor arange(int64_t start, int64_t stop, int64_t step, DTypeLike dtype) {
   check<InvalidArgument>(step != 0, "arange: expected a step other than 0.");
-  const int64_t distance = step > 0 ? stop - start : start - stop;
-  const int64_t magnitude = step > 0 ? step : -step;
-  const int64_t count = std::max<int64_t>((distance + magnitude - 1) / magnitude, 0);
-  Tensor result =
-      call<"iota">({}, {{"shape", Ints{count}}, {"axis", int64_t{0}}, {"dtype", dtype}});
+  // Unsigned: distances of any two numbers fit.
+  const bool some = step > 0 ? start < stop : stop < start;
+  const uint64_t distance = step > 0 ? static_cast<uint64_t>(stop) - static_cast<uint64_t>(start)
+                                     : static_cast<uint64_t>(start) - static_cast<uint64_t>(stop);
+  const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : -static_cast<uint64_t>(step);
+  const uint64_t count = some ? (distance - 1) / stride + 1 : 0;
+  check<InvalidArgument>(count <= uint64_t{1} << 48,
+                         "arange: expected a number of elements that memory can hold, got {}.",
+                         count);
+  Tensor result = call<"iota">({}, {{"shape", Ints{static_cast<int64_t>(count)}},
+                                    {"axis", int64_t{0}},
+                                    {"dtype", DType(dtype)}});
   if (step != 1) result = result * step;
   return start == 0 ? result : result + start;
 }
 
-Tensor eye(int64_t n, DType dtype) { return one_hot(arange(n), n, -1, dtype); }
+Tensor arange(double start, double stop, double step, DTypeLike dtype) {
+  const double count = std::ceil((stop - start) / step);
+  check<InvalidArgument>(
+      step != 0 && count <= 0x1p48,
+      "arange: expected numbers from {} to {} by a step other than 0, got a step "
+      "of {}.",
+      start, stop, step);
+  Tensor values = Tensor::empty({static_cast<int64_t>(std::max(count, 0.0))}, DType::Float64);
+  double place = 0;
+  for (double& value : values.mutable_data<double>()) value = start + step * place++;
+  return cast(values, dtype);
+}
+
+Tensor eye(int64_t n, DTypeLike dtype) { return one_hot(arange(n), n, -1, dtype); }
 
 }  // namespace cornu::ops

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -53,19 +54,35 @@ Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats);
 // Each element `repeats` times along `axis`; without one, of the flattened x.
 Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis = {});
 
-Tensor zeros(const Shape& shape, DType dtype = DType::Float32);
-Tensor ones(const Shape& shape, DType dtype = DType::Float32);
+Tensor zeros(const Shape& shape, DTypeLike dtype = DType::Float32);
+Tensor ones(const Shape& shape, DTypeLike dtype = DType::Float32);
 // `dtype` None: fill_value's.
-Tensor full(const Shape& shape, const Tensor& fill_value, std::optional<DType> dtype = {});
-Tensor zeros_like(const Tensor& x, std::optional<DType> dtype = {});
-Tensor ones_like(const Tensor& x, std::optional<DType> dtype = {});
-Tensor full_like(const Tensor& x, const Tensor& fill_value, std::optional<DType> dtype = {});
+Tensor full(const Shape& shape, const Tensor& fill_value, std::optional<DTypeLike> dtype = {});
+Tensor zeros_like(const Tensor& x, std::optional<DTypeLike> dtype = {});
+Tensor ones_like(const Tensor& x, std::optional<DTypeLike> dtype = {});
+Tensor full_like(const Tensor& x, const Tensor& fill_value, std::optional<DTypeLike> dtype = {});
 
-// 0, 1, …, stop - 1 (int32 unless told otherwise).
-Tensor arange(int64_t stop, DType dtype = DType::Int32);
-// start, start + step, … up to, without, stop.
-Tensor arange(int64_t start, int64_t stop, int64_t step = 1, DType dtype = DType::Int32);
+// start, start + step, … up to, without, stop; start is 0 when one number is given. Without a
+// dtype, int32 of integers, float32 when a number is floating-point. InvalidArgument for a step of
+// 0, and for numbers that make no count.
+Tensor arange(int64_t start, int64_t stop, int64_t step, DTypeLike dtype);
+Tensor arange(double start, double stop, double step, DTypeLike dtype);
+template <class Start, class Stop, class Step = int>
+requires(std::is_arithmetic_v<Start>&& std::is_arithmetic_v<Stop>&& std::is_arithmetic_v<Step>)
+    Tensor arange(Start start, Stop stop, Step step = 1, std::optional<DTypeLike> dtype = {}) {
+  if constexpr (std::is_integral_v<Start> && std::is_integral_v<Stop> && std::is_integral_v<Step>) {
+    return arange(static_cast<int64_t>(start), static_cast<int64_t>(stop),
+                  static_cast<int64_t>(step), dtype.value_or(DType::Int32));
+  } else {
+    return arange(static_cast<double>(start), static_cast<double>(stop), static_cast<double>(step),
+                  dtype.value_or(DType::Float32));
+  }
+}
+template <class Stop>
+requires std::is_arithmetic_v<Stop> Tensor arange(Stop stop, std::optional<DTypeLike> dtype = {}) {
+  return arange(Stop{0}, stop, 1, dtype);
+}
 // The identity matrix of n rows.
-Tensor eye(int64_t n, DType dtype = DType::Float32);
+Tensor eye(int64_t n, DTypeLike dtype = DType::Float32);
 
 }  // namespace cornu::ops

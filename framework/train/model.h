@@ -199,7 +199,7 @@ struct SaveOptions {
 struct ModelOptions {
   std::string name = {};
   bool trainable = true;
-  std::string dtype = {};
+  DTypeName dtype = {};
 };
 
 class ModelBody;

@@ -12,7 +12,7 @@ namespace cornu::layers {
 struct ActivationOptions {
   cornu::Activation activation = {};  // None: linear
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -10,7 +10,7 @@ namespace cornu::layers {
 struct ELUOptions {
   double alpha = 1.0;
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

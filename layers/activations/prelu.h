@@ -14,7 +14,7 @@ struct PReLUOptions {
   Constraint alpha_constraint = {};
   AxisList shared_axes = {};  // axes (1 is the first after the batch) along which alpha is the same
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

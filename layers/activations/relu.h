@@ -13,7 +13,7 @@ struct ReLUOptions {
   double negative_slope = 0.0;
   double threshold = 0.0;
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 
@@ -28,7 +28,7 @@ class ReLU : public LayerHandle {
 struct LeakyReLUOptions {
   double negative_slope = 0.3;  // >= 0
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

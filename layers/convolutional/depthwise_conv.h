@@ -28,7 +28,7 @@ struct DepthwiseConvOptions {
   Constraint depthwise_constraint = {};
   Constraint bias_constraint = {};
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

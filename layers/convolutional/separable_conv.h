@@ -32,7 +32,7 @@ struct SeparableConvOptions {
   Constraint pointwise_constraint = {};
   Constraint bias_constraint = {};
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -16,7 +16,7 @@ struct EmbeddingOptions {
   Constraint embeddings_constraint = {};
   bool mask_zero = false;  // index 0 is padding: a mask rides on the output
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
   Regularizer activity_regularizer = {};
 };

@@ -9,7 +9,7 @@ namespace cornu::layers {
 
 struct IdentityOptions {
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

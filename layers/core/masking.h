@@ -10,7 +10,7 @@ namespace cornu::layers {
 struct MaskingOptions {
   double mask_value = 0.0;
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -11,7 +11,7 @@ namespace cornu::layers {
 struct ConcatenateOptions {
   int64_t axis = -1;
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -12,7 +12,7 @@ struct DotOptions {
   AxisList axes = {};      // must be given: one axis of both inputs, or one of each; not the batch
   bool normalize = false;  // to length 1 along the axes first: the cosine of the angle
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -10,7 +10,7 @@ namespace cornu::layers {
 
 struct MergeOptions {
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

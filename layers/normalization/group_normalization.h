@@ -21,7 +21,7 @@ struct GroupNormalizationOptions {
   Constraint beta_constraint = {};
   Constraint gamma_constraint = {};
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -20,7 +20,7 @@ struct LayerNormalizationOptions {
   Constraint beta_constraint = {};
   Constraint gamma_constraint = {};
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

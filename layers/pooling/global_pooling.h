@@ -13,7 +13,7 @@ struct GlobalPoolingOptions {
   std::string data_format = {};  // None: "channels_last", the only one there is
   bool keepdims = false;         // keep spatial axes, of size 1
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -16,7 +16,7 @@ struct PoolingOptions {
   std::string padding = "valid";  // or "same"
   std::string data_format = {};   // None: "channels_last", the only one there is
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

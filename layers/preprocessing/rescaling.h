@@ -12,7 +12,7 @@ struct RescalingOptions {
   NumberList scale = {};  // must be given: a number, or one for each channel
   NumberList offset = 0.0;
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -11,7 +11,7 @@ struct ActivityRegularizationOptions {
   double l1 = 0.0;
   double l2 = 0.0;
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -14,7 +14,7 @@ struct DropoutOptions {
   OptionalShape noise_shape = {};    // axes of 1 are dropped as a whole; kUnknown: as the input
   std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

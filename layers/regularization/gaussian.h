@@ -14,7 +14,7 @@ struct GaussianNoiseOptions {
   double stddev = -1;                // must be given, in [0, 1]
   std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 
@@ -29,7 +29,7 @@ struct GaussianDropoutOptions {
   double rate = -1;                  // must be given, in [0, 1)
   std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

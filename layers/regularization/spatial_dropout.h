@@ -14,7 +14,7 @@ struct SpatialDropout1DOptions {
   double rate = -1;  // must be given, in [0, 1]
   std::optional<int64_t> seed = {};
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
 };
 
 struct SpatialDropoutOptions {
@@ -22,7 +22,7 @@ struct SpatialDropoutOptions {
   std::string data_format = {};  // None: "channels_last", the only one there is
   std::optional<int64_t> seed = {};
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
 };
 using SpatialDropout2DOptions = SpatialDropoutOptions;
 using SpatialDropout3DOptions = SpatialDropoutOptions;

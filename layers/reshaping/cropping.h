@@ -12,7 +12,7 @@ namespace cornu::layers {
 struct Cropping1DOptions {
   Size2 cropping = 1;  // one for both sides, or {before, after}
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 
@@ -27,7 +27,7 @@ struct Cropping2DOptions {
   Margins2 cropping = 0;  // one for all sides, {height, width}, {{top, bottom}, {left, right}}
   std::string data_format = {};  // None: "channels_last", the only one there is
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

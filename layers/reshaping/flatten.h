@@ -10,7 +10,7 @@ namespace cornu::layers {
 struct FlattenOptions {
   std::string data_format = {};  // None: "channels_last", the only one there is
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -13,7 +13,7 @@ namespace cornu::layers {
 struct PermuteOptions {
   std::vector<int64_t> dims = {};  // must be given
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -12,7 +12,7 @@ namespace cornu::layers {
 struct RepeatVectorOptions {
   int64_t n = 0;  // must be given, > 0
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -11,7 +11,7 @@ namespace cornu::layers {
 struct ReshapeOptions {
   OptionalShape target_shape = {};  // of one example; one axis may be -1. Must be given
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

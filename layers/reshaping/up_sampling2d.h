@@ -13,7 +13,7 @@ struct UpSampling2DOptions {
   std::string data_format = {};           // None: "channels_last", the only one there is
   std::string interpolation = "nearest";  // the only one there is
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

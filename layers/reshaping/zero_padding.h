@@ -13,7 +13,7 @@ struct ZeroPadding1DOptions {
   Size2 padding = 1;             // one for both sides, or {before, after}
   std::string data_format = {};  // None: "channels_last", the only one there is
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 
@@ -28,7 +28,7 @@ struct ZeroPadding2DOptions {
   Margins2 padding = 1;  // one for all sides, {height, width}, {{top, bottom}, {left, right}}
   std::string data_format = {};  // None: "channels_last", the only one there is
   std::string name = {};
-  std::string dtype = {};
+  DTypeName dtype = {};
   bool trainable = true;
 };
 

@@ -62,6 +62,29 @@ TEST_CASE("a weak scalar takes the variable's dtype") {
   CHECK_FALSE(v.value().is_weak());
 }
 
+TEST_CASE("values are added and subtracted in place, eagerly and traced") {
+  Variable w(Tensor::from({1.0f, 2.0f}), {.name = "w"});
+  w.assign_add(1);
+  w.assign_sub(Tensor::from({0.5f, 1.5f}));
+  w += w;
+  w -= 1;
+  CHECK(w.to_vector<float>() == std::vector<float>{2, 2});
+  const Function step = function([&](const Tensor& x) {
+    w += x;
+    return w[-1];
+  });
+  CHECK(step(2.0f).item<float>() == 4);
+  CHECK(w.to_vector<float>() == std::vector<float>{4, 4});
+  const Variable count(Tensor::scalar(int64_t{7}));
+  count.assign_add(1);
+  CHECK(count.item<int>() == 8);
+  CHECK(count.dtype() == DType::Int64);
+  CHECK(w.rank() == 1);
+  CHECK(w.dim(-1) == 2);
+  CHECK(w.size() == 2);
+  CHECK_THROWS_AS(w.assign_add(ops::ones({2, 2})), InvalidArgument);
+}
+
 TEST_CASE("undefined and symbolic values make no variable") {
   CHECK(error_of([] { Variable(Tensor(), {.name = "w"}); }) ==
         "InvalidArgument: Variable 'w': expected an initial value, got Tensor(undefined). Create "

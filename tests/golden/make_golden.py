@@ -23,6 +23,7 @@ GROUPS = {
     "progbar": "golden_progbar",
     "callbacks": "golden_callbacks",
     "keras_files": "golden_files",
+    "numpy": "golden_numpy",
 }
 
 

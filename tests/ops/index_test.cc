@@ -34,6 +34,18 @@ TEST_CASE("take: every axis, value, gradient, second-order gradient") {
   check_values(ops::take(x, Tensor::empty({0}, DType::Int32), 0), {0, 4, 2}, {});
 }
 
+TEST_CASE("negative indices count from the end") {
+  const Tensor x = random_tensor({2, 3});
+  const auto v = to_doubles(x);
+  const Tensor last = Tensor::from({-1, 0});
+  check_op([](const Inputs& in) { return ops::take(in[0], in[1], 1); }, {x, last}, {2, 2},
+           {v[2], v[0], v[5], v[3]});
+  check_op([](const Inputs& in) { return ops::take_along_axis(in[0], in[1]); },
+           {x, Tensor::from({{-1}, {-3}})}, {2, 1}, {v[2], v[3]});
+  check_values(ops::take(x, -1), {}, {v[5]});
+  check_values(ops::take(Tensor::from({5, 6}), Tensor::from(std::vector<uint8_t>{1})), {1}, {6});
+}
+
 TEST_CASE("take_along_axis: value and gradients") {
   const Tensor x = random_tensor({2, 3});
   const Tensor indices = Tensor::from(std::vector<int64_t>{2, 0, 1, 1}, {2, 2});

@@ -30,11 +30,12 @@ struct AxisView {
   int64_t inner;
 };
 
-// Copies integers of any dtype to int64, after comparing each with the axis it goes into.
+// Copies integers of any dtype to int64, after comparing each with the axis it goes into; negative
+// ones count from its end.
 class IndexReader {
  public:
   IndexReader(const KernelSpec& spec, const TensorType& indices, AxisView view)
-      : op_(spec.op.name),
+      : op_(spec.op.name == "gather" ? "take" : spec.op.name),
         dtype_(indices.dtype),
         count_(indices.shape.num_elements()),
         view_(std::move(view)) {}
@@ -49,9 +50,10 @@ class IndexReader {
         const T* values = static_cast<const T*>(indices);
         const auto size = static_cast<uint64_t>(view_.size);
         for (int64_t i = 0; i < count_; ++i) {
-          out[i] = static_cast<int64_t>(values[i]);
+          const auto index = static_cast<int64_t>(values[i]);
+          out[i] = std::is_signed_v<T> && index < 0 ? index + view_.size : index;
           if (static_cast<uint64_t>(out[i]) >= size) [[unlikely]]
-            fail(out[i]);
+            fail(index);
         }
       }
     });
@@ -61,9 +63,9 @@ class IndexReader {
  private:
   [[noreturn]] void fail(int64_t index) const {
     raise<OutOfRange>(
-        "{}: index {} is outside of [0, {}), axis {} of shape {}. Indices must be less "
-        "than the axis is long, and not negative.",
-        op_, index, view_.size, view_.axis, view_.shape);
+        "{}: index {} is outside of [{}, {}), axis {} of shape {}. Negative indices count from the "
+        "end.",
+        op_, index, -view_.size, view_.size, view_.axis, view_.shape);
   }
 
   std::string op_;

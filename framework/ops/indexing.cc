@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/indexing.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "cornu/core/tensors.h"
+#include "cornu/core/variable.h"
+#include "cornu/ops/definition.h"
+#include "cornu/ops/index.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+// ---- masks ----
+
+// The places where `mask` is true: a tensor of numbers for each of its axes.
+std::vector<Tensor> places_of(const Tensor& mask) {
+  check<FailedPrecondition>(
+      !mask.is_symbolic(),
+      "get_item: what the mask {} selects depends on its values, which aren't known here. Use "
+      "ops::where, or multiply by the mask.",
+      mask.to_string());
+  const auto rank = static_cast<size_t>(mask.rank());
+  std::vector<std::vector<int64_t>> places(rank);
+  const std::span<const bool> values = mask.data<bool>();
+  Ints at(rank, 0);
+  for (bool value : values) {
+    for (size_t axis = 0; value && axis < rank; ++axis) places[axis].push_back(at[axis]);
+    for (size_t axis = rank; axis-- > 0;) {
+      if (++at[axis] < mask.dim(static_cast<int64_t>(axis))) break;
+      at[axis] = 0;
+    }
+  }
+  std::vector<Tensor> result;
+  for (const auto& axis : places) result.push_back(Tensor::from(axis));
+  return result;
+}
+
+// ---- the key, an entry an axis ----
+
+// Keys with one entry (number, slice or tensor of numbers) for each axis of x, and new axes.
+std::vector<Index> spelled_out(const Tensor& x, const std::vector<Index>& key) {
+  int64_t used = 0;
+  int64_t open = 0;
+  bool gathers = false;
+  for (const Index& index : key) {
+    const Tensor* tensor = index.tensor();
+    const bool is_mask = tensor && tensor->dtype() == DType::Bool;
+    check<InvalidArgument>(!is_mask || tensor->rank() > 0,
+                           "get_item: expected a mask of at least one axis, got a scalar.");
+    used += is_mask ? tensor->rank() : (index.is_ellipsis() || index.is_newaxis() ? 0 : 1);
+    open += index.is_ellipsis() ? 1 : 0;
+    gathers = gathers || tensor;
+  }
+  check<InvalidArgument>(open <= 1, "get_item: expected at most one ellipsis, got {}.", open);
+  check<OutOfRange>(used <= x.rank(), "get_item: expected at most {} indices for shape {}, got {}.",
+                    x.rank(), x.shape(), used);
+  std::vector<Index> result;
+  auto append_whole = [&] {
+    result.insert(result.end(), static_cast<size_t>(x.rank() - used), Slice());
+  };
+  int64_t axis = 0;
+  for (const Index& index : key) {
+    const Tensor* tensor = index.tensor();
+    if (index.is_ellipsis()) {
+      append_whole();
+      axis += x.rank() - used;
+    } else if (tensor && tensor->dtype() == DType::Bool) {
+      const Shape expected = x.shape().slice(axis, axis + tensor->rank());
+      check<InvalidArgument>(tensor->shape() == expected,
+                             "get_item: expected a mask of shape {}, the axes from {} on of {}, "
+                             "got {}.",
+                             expected, axis, x.shape(), tensor->shape());
+      for (const Tensor& places : places_of(*tensor)) result.emplace_back(places);
+      axis += tensor->rank();
+    } else {
+      // Beside tensors a number is one of them, as in NumPy.
+      result.push_back(gathers && index.number() ? Index(Tensor::scalar(*index.number())) : index);
+      axis += index.is_newaxis() ? 0 : 1;
+    }
+  }
+  if (open == 0) append_whole();
+  return result;
+}
+
+// ---- numbers and slices ----
+
+// A part of one axis: `count` elements (-1: the rest) from `begin` on, every `stride`-th, of the
+// axis in reverse order where `from_end`, put in reverse order after it where `turned`.
+struct Part {
+  int64_t begin = 0;
+  int64_t count = kUnknown;
+  int64_t stride = 1;
+  bool from_end = false;
+  bool turned = false;
+};
+
+int64_t divided_up(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
+
+Part part_of_number(int64_t number, int64_t size, int64_t axis, const Shape& shape) {
+  if (size == kUnknown) {
+    return number >= 0 ? Part{.begin = number, .count = 1}
+                       : Part{.begin = -(number + 1), .count = 1, .from_end = true};
+  }
+  check<OutOfRange>(number >= -size && number < size,
+                    "get_item: index {} is outside of [{}, {}), axis {} of shape {}.", number,
+                    -size, size, axis, shape);
+  return {.begin = number < 0 ? number + size : number, .count = 1};
+}
+
+// Of an axis whose size isn't known.
+Part part_of_open(const Slice& slice, int64_t axis, const Shape& shape) {
+  const int64_t start = slice.start.value_or(0);
+  if (slice.step > 0 && start >= 0) {
+    if (!slice.stop) return {.begin = start, .stride = slice.step};
+    if (*slice.stop >= 0) {
+      return {.begin = start,
+              .count = divided_up(*slice.stop - start, slice.step),
+              .stride = slice.step};
+    }
+    if (start == 0 && slice.step == 1) {
+      return {.begin = -*slice.stop, .from_end = true, .turned = true};
+    }
+  }
+  if (slice.step == 1 && start < 0 && !slice.stop) {
+    return {.count = -start, .from_end = true, .turned = true};
+  }
+  if (slice.step < 0 && !slice.start && !slice.stop) {
+    return {.stride = -slice.step, .from_end = true};
+  }
+  raise<InvalidArgument>(
+      "get_item: this slice needs the size of axis {}, which isn't known of a placeholder of shape "
+      "{}. Slice it within a layer (in its call method), where it is.",
+      axis, shape);
+}
+
+Part part_of_slice(const Slice& slice, int64_t size, int64_t axis, const Shape& shape) {
+  check<InvalidArgument>(slice.step != 0 && slice.step >= -std::numeric_limits<int64_t>::max(),
+                         "get_item: expected a step other than 0, got {}.", slice.step);
+  if (size == kUnknown) return part_of_open(slice, axis, shape);
+  const bool forward = slice.step > 0;
+  const int64_t least = forward ? 0 : -1;
+  const int64_t most = forward ? size : size - 1;
+  auto place = [&](const Slice::Place& given, int64_t otherwise) {
+    if (!given) return otherwise;
+    return std::clamp(*given < 0 ? *given + size : *given, least, most);
+  };
+  const int64_t start = place(slice.start, forward ? 0 : size - 1);
+  const int64_t stop = place(slice.stop, forward ? size : -1);
+  if (forward) {
+    return {.begin = start, .count = divided_up(stop - start, slice.step), .stride = slice.step};
+  }
+  return {.begin = size - 1 - start,
+          .count = divided_up(start - stop, -slice.step),
+          .stride = -slice.step,
+          .from_end = true};
+}
+
+// Numbers leave an axis of size 1; axes that tensors index stay whole.
+Tensor with_parts(const Tensor& x, const std::vector<Index>& entries) {
+  Ints reversed;
+  Ints turned;
+  Ints begins;
+  Ints counts;
+  Ints strides;
+  bool whole = true;
+  for (const Index& entry : entries) {
+    if (entry.is_newaxis()) continue;
+    const auto axis = static_cast<int64_t>(begins.size());
+    const int64_t size = x.shape()[axis];
+    Part part{.count = size};
+    if (entry.number()) part = part_of_number(*entry.number(), size, axis, x.shape());
+    if (entry.slice()) part = part_of_slice(*entry.slice(), size, axis, x.shape());
+    if (part.from_end) reversed.push_back(axis);
+    if (part.turned) turned.push_back(axis);
+    begins.push_back(part.begin);
+    counts.push_back(part.count);
+    strides.push_back(part.stride);
+    whole = whole && part.begin == 0 && part.count == size && part.stride == 1;
+  }
+  const Tensor along = reversed.empty() ? x : ops::flip(x, reversed);
+  const Tensor sliced = whole ? along : ops::slice(along, begins, counts, strides);
+  return turned.empty() ? sliced : ops::flip(sliced, turned);
+}
+
+// ---- tensors of numbers ----
+
+// One tensor that says the same of `axes` (of known sizes) in one as `indices` do of each.
+Tensor joined_indices(const std::vector<Tensor>& indices, const Ints& sizes) {
+  Tensor joined = Tensor::scalar(int64_t{0});
+  Tensor valid = true;
+  int64_t total = 1;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const Tensor index = ops::cast(indices[i], DType::Int64);
+    valid = valid & (index >= -sizes[i]) & (index < sizes[i]);
+    joined = joined * sizes[i] + ops::where(index < 0, index + sizes[i], index);
+    total *= sizes[i];
+  }
+  return ops::where(valid, joined, total);  // outside, which taking it finds
+}
+
+// Elements of y by the tensors among `entries`; their axes end up at `position`.
+Tensor gathered(const Tensor& y, const std::vector<Index>& entries, int64_t position) {
+  Ints axes;
+  Ints others;
+  std::vector<Tensor> indices;
+  for (const Index& entry : entries) {
+    if (entry.is_newaxis()) continue;
+    const auto axis = static_cast<int64_t>(axes.size() + others.size());
+    (entry.tensor() ? axes : others).push_back(axis);
+    if (entry.tensor()) indices.push_back(*entry.tensor());
+  }
+  if (indices.size() == 1 && axes[0] == position) return ops::take(y, indices[0], position);
+  Ints order(others.begin(), others.begin() + position);
+  order.insert(order.end(), axes.begin(), axes.end());
+  order.insert(order.end(), others.begin() + position, others.end());
+  const Tensor ordered = ops::transpose(y, order);
+  if (indices.size() == 1) return ops::take(ordered, indices[0], position);
+  Ints sizes;
+  int64_t joined_size = 1;
+  for (int64_t axis : axes) {
+    check<InvalidArgument>(y.shape()[axis] != kUnknown,
+                           "get_item: expected known sizes of axes that several tensors index, got "
+                           "a placeholder of shape {}.",
+                           y.shape());
+    sizes.push_back(y.shape()[axis]);
+    joined_size *= sizes.back();
+  }
+  const Shape shape = ordered.shape();
+  const Shape joined = shape.slice(0, position)
+                           .concat({joined_size})
+                           .concat(shape.slice(position + static_cast<int64_t>(axes.size())));
+  return ops::take(ops::reshape(ordered, joined), joined_indices(indices, sizes), position);
+}
+
+}  // namespace
+
+namespace ops {
+
+Tensor get_item(const Tensor& x, const std::vector<Index>& key) {
+  const std::vector<Index> entries = spelled_out(x, key);
+  Tensor y = with_parts(x, entries);
+  // NumPy puts the axes of tensors where they stood, or first when they stood apart.
+  int64_t blocks = 0;
+  int64_t position = 0;
+  int64_t indices_rank = 0;
+  bool in_block = false;
+  Ints numbers;
+  int64_t axis = 0;
+  for (const Index& entry : entries) {
+    if (entry.tensor()) {
+      blocks += in_block ? 0 : 1;
+      indices_rank = std::max(indices_rank, entry.tensor()->rank());
+    } else if (blocks == 0 && !entry.is_newaxis()) {
+      ++position;
+    }
+    in_block = entry.tensor() != nullptr;
+    if (entry.number()) numbers.push_back(axis);
+    axis += entry.is_newaxis() ? 0 : 1;
+  }
+  if (blocks > 0) y = gathered(y, entries, blocks > 1 ? 0 : position);
+  if (!numbers.empty()) y = squeeze(y, numbers);
+  Ints added;
+  int64_t place = blocks > 1 ? indices_rank : 0;
+  bool block_done = blocks != 1;
+  for (const Index& entry : entries) {
+    if (entry.is_newaxis()) added.push_back(place);
+    if (entry.is_newaxis() || entry.slice()) ++place;
+    if (entry.tensor() && !block_done) {
+      place += indices_rank;
+      block_done = true;
+    }
+  }
+  return added.empty() ? y : expand_dims(y, added);
+}
+
+}  // namespace ops
+
+Tensor Tensor::operator[](const Index& index) const { return ops::get_item(*this, {index}); }
+
+Tensor Tensor::item_at(std::initializer_list<Index> indices) const {
+  return ops::get_item(*this, indices);
+}
+
+// ---- variables, in terms of ops ----
+
+void Variable::assign_add(const Tensor& value) const {
+  assign(ops::add(this->value(), ops::cast(value, dtype())));
+}
+
+void Variable::assign_sub(const Tensor& value) const {
+  assign(ops::subtract(this->value(), ops::cast(value, dtype())));
+}
+
+const Variable& Variable::operator+=(const Tensor& value) const {
+  assign_add(value);
+  return *this;
+}
+
+const Variable& Variable::operator-=(const Tensor& value) const {
+  assign_sub(value);
+  return *this;
+}
+
+}  // namespace cornu
