@@ -93,19 +93,46 @@ Function::Body make_body(F f, std::index_sequence<kIndex...>) {
   };
 }
 
-// How many tensors a callable takes: the first count up to 8 that it can be called with.
+// How many tensors a callable takes: the first count from `kLeast` to 8 that it can be called with;
+// -1: none.
 template <class F, size_t... kIndex>
-constexpr bool takes(std::index_sequence<kIndex...>) {
-  return std::is_invocable_v<F&, decltype((void)kIndex, std::declval<const Tensor&>())...>;
+constexpr bool takes(std::index_sequence<kIndex...>) {  // std::is_invocable has longer errors
+  return requires(F & f, const Tensor& x) { f(((void)kIndex, x)...); };
 }
-template <class F, size_t kCount = 0>
-constexpr size_t arity() {
-  static_assert(kCount <= 8, "a function takes up to 8 tensors");
-  if constexpr (takes<F>(std::make_index_sequence<kCount>())) {
-    return kCount;
+template <class F, int kLeast = 0>
+constexpr int arity() {
+  if constexpr (kLeast > 8) {
+    return -1;
+  } else if constexpr (takes<F>(std::make_index_sequence<size_t{kLeast}>())) {
+    return kLeast;
   } else {
-    return arity<F, kCount + 1>();
+    return arity<F, kLeast + 1>();
   }
+}
+
+// Takes and returns a list. Not tried with a generic lambda, whose body has just been found wrong
+// with tensors: one error is enough.
+template <class F>
+concept OfList = (std::is_pointer_v<F> ||
+                  requires { typename std::type_identity_t<decltype(&F::operator())>; }) &&
+                 requires(F& f, const std::vector<Tensor>& list) {
+  std::vector<Tensor>(f(list));
+};
+
+// Can flatten_into take it?
+template <class T>
+struct IsTensors : std::bool_constant<std::is_void_v<T> || std::is_convertible_v<T, Tensor> ||
+                                      std::is_convertible_v<T, std::vector<Tensor>> ||
+                                      std::is_convertible_v<T, Tensors>> {};
+template <class... T>
+struct IsTensors<std::tuple<T...>> : std::conjunction<IsTensors<T>...> {};
+template <class A, class B>
+struct IsTensors<std::pair<A, B>> : std::conjunction<IsTensors<A>, IsTensors<B>> {};
+
+template <class F, size_t... kIndex>
+constexpr bool returns_tensors(std::index_sequence<kIndex...>) {
+  using Result = decltype(std::declval<F&>()(((void)kIndex, std::declval<const Tensor&>())...));
+  return IsTensors<std::remove_cvref_t<Result>>::value;
 }
 
 }  // namespace internal
@@ -114,12 +141,28 @@ constexpr size_t arity() {
 // vector of them. C++ scalars it captures are baked in at the first trace; variables are state.
 template <class F>
 Function function(F f, const FunctionOptions& options = {}) {
-  if constexpr (std::is_invocable_r_v<std::vector<Tensor>, F&, const std::vector<Tensor>&> &&
-                !std::is_invocable_v<F&, const Tensor&>) {
-    return Function(Function::Body(std::move(f)), options);
+  constexpr int kArity = internal::arity<F>();
+  if constexpr (kArity >= 0) {
+    constexpr auto kIndices = std::make_index_sequence<static_cast<size_t>(kArity)>();
+    constexpr bool kReturnsTensors = internal::returns_tensors<F>(kIndices);
+    static_assert(kReturnsTensors,
+                  "function(f): f must return nothing, a Tensor, Tensors, or a pair, tuple or "
+                  "vector of tensors");
+    if constexpr (kReturnsTensors) {
+      return Function(internal::make_body(std::move(f), kIndices), options);
+    } else {
+      return Function();
+    }
   } else {
-    constexpr size_t kArity = internal::arity<F>();
-    return Function(internal::make_body(std::move(f), std::make_index_sequence<kArity>()), options);
+    static_assert(internal::OfList<F>,
+                  "function(f): f must be callable with up to eight arguments of const Tensor&, or "
+                  "take and return a std::vector<Tensor>. What isn't a tensor is captured: "
+                  "[rate](const Tensor& x) { ... }");
+    if constexpr (internal::OfList<F>) {
+      return Function(Function::Body(std::move(f)), options);
+    } else {
+      return Function();
+    }
   }
 }
 
