@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -19,39 +20,65 @@ struct FunctionOptions {
   std::string name = "function";
   bool run_eagerly = false;  // call the body each time instead of compiling it
   bool optimize = true;
+  // Compiled signatures that are kept (>= 1). When there are more, the one that wasn't used for
+  // longest is dropped with its memory, and traced anew when it comes again.
+  int64_t max_signatures = 64;
 };
 
-// One traced and compiled signature of a function.
+// One traced and compiled signature of a function. Whoever runs it keeps it alive; several threads
+// may.
 struct CompiledFunction {
   Graph graph;  // as traced, before the backend's passes
   std::vector<Variable> variables;
   std::unique_ptr<Executable> executable;
-  uint64_t runs = 0;
+  Tensors structure;     // of the results, around undefined tensors
+  bool has_key = false;  // the last input is a uint32[2] that random ops without a seed draw from
+
+  // What a run takes: the tensors of all arguments, and a key where there is one: `key`, or the
+  // next of this thread's sequence. Replicas that shall draw different numbers have one each.
+  std::vector<Tensor> inputs(const std::vector<Tensors>& arguments,
+                             std::optional<uint64_t> key = {}) const;
 };
 
-// A cheap handle on a traced function. Called under another trace, its body is traced inline.
-// Traced on the caller's thread, never concurrently; not thread-safe.
+// A cheap handle on a traced function: a body of tensors, or of structures of them. Called under
+// another trace, its body is traced inline.
+//
+// A signature is what a trace depends on: dtypes, shapes, structure and names of the arguments, the
+// device, and the number of replicas. Each is traced once, on the caller's thread; traces of one
+// process take turns. Many retraces are warned about once, with what changed.
+//
+// Thread-safe, unless run_eagerly: several threads may call one function at once. Runs that write
+// the same variables take turns.
 class Function {
  public:
   using Body = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+  using StructuredBody = std::function<Tensors(const std::vector<Tensors>& arguments)>;
 
   Function() = default;
   explicit Function(Body body, const FunctionOptions& options = {});
+  static Function structured(StructuredBody body, const FunctionOptions& options = {});
 
   bool defined() const { return state_ != nullptr; }
-  // Runs on CPU:0's backend as a single replica. C++ scalars among the arguments become tensors.
-  std::vector<Tensor> call(const std::vector<Tensor>& inputs) const;
+  // Runs on the default device's backend as a single replica. C++ scalars among the arguments
+  // become tensors. `key`: what random ops without a seed draw from, instead of the next key of
+  // this thread's sequence.
+  std::vector<Tensor> call(const std::vector<Tensor>& inputs,
+                           std::optional<uint64_t> key = {}) const;
+  Tensors run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key = {}) const;
   template <class... Args>
   requires(std::is_convertible_v<Args, Tensor>&&...) Tensors operator()(const Args&... args) const {
     return Tensors(call({Tensor(args)...}));
   }
 
   // The compiled form for these inputs, traced on first use: what strategies run.
-  CompiledFunction& compiled(const std::vector<Tensor>& inputs) const;
-  // How often the body has been traced.
+  std::shared_ptr<const CompiledFunction> compiled(const std::vector<Tensor>& inputs) const;
+  std::shared_ptr<const CompiledFunction> compiled_for(const std::vector<Tensors>& arguments) const;
+  // How often the body has been traced, and how many of the signatures are kept.
   int64_t trace_count() const;
+  int64_t signature_count() const;
   const FunctionOptions& options() const;
-  const Body& body() const;
+  // Calls the body as it is.
+  Tensors call_body(const std::vector<Tensors>& arguments) const;
 
  private:
   struct State;
