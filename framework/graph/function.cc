@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "cornu/core/random.h"
+#include "cornu/core/variable_bindings.h"
 #include "cornu/graph/dispatch.h"
 #include "cornu/graph/trace.h"
 
@@ -16,13 +17,6 @@ namespace {
 
 // So many traces of one function are worth a warning.
 constexpr int64_t kManyTraces = 16;
-
-// Bodies share C++ objects (layers, optimizers) that a trace may build: one trace at a time. On one
-// thread a trace may need another.
-std::recursive_mutex& tracing() {
-  static auto* mutex = new std::recursive_mutex;
-  return *mutex;
-}
 
 std::vector<Tensor> flatten(const std::vector<Tensors>& arguments) {
   if (arguments.size() == 1) return arguments[0].list();
@@ -238,7 +232,7 @@ std::shared_ptr<const CompiledFunction> Function::compiled_for(
   write_signature(key, arguments);
   if (auto found = state_->find(key)) return found;
   const std::string own_key = key;  // a trace may call other functions
-  const std::lock_guard lock(tracing());
+  const auto lock = tracing_lock();
   if (auto found = state_->find(own_key)) return found;  // another thread has made it meanwhile
   auto compiled = state_->build(arguments);
   const auto dropped = state_->keep(own_key, compiled);
@@ -258,7 +252,9 @@ Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint6
   ReplicaArgs replica;
   replica.device = default_device();
   replica.inputs = inputs;
-  replica.variables = function->variables;
+  std::vector<Variable> bound;
+  if (VariableBindings::active()) bound = VariableBindings::apply(function->variables);
+  replica.variables = VariableBindings::active() ? bound : function->variables;
   function->executable->run({&replica, 1});
   return function->structure.with(std::move(replica.outputs));
 }

@@ -156,6 +156,11 @@ std::vector<TensorType> substitute(const std::vector<TensorType>& types, int64_t
 
 int64_t replicas_in_sync() { return replicas; }
 
+std::unique_lock<std::recursive_mutex> tracing_lock() {
+  static auto* mutex = new std::recursive_mutex;
+  return std::unique_lock(*mutex);
+}
+
 namespace internal {
 
 ReplicaContextScope::ReplicaContextScope(int64_t count) : previous_(replicas) { replicas = count; }

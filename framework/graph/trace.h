@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -18,6 +19,10 @@ namespace cornu {
 // How many replicas run the step that is being traced or run: 1 outside of strategies. A function
 // is traced anew for each number.
 int64_t replicas_in_sync();
+
+// Bodies share C++ objects (layers, optimizers, metrics) that a trace may build: functions are
+// traced one at a time, while this is held. On one thread a trace may need another.
+std::unique_lock<std::recursive_mutex> tracing_lock();
 
 namespace internal {
 // Makes replicas_in_sync() tell of `replicas` until the guard ends, on this thread.

@@ -50,6 +50,24 @@ void Trainer::require_compiled(const Model& model, const char* what) const {
                             who(model), what);
 }
 
+TrainingScope Trainer::train_alone(const Model& model) {
+  return TrainingScope(training_, who(model));
+}
+
+MetricScope Trainer::metric_scope() {
+  return MetricScope(
+      metric_state_,
+      [this](const Variable& variable) {
+        for (const Metric& metric : metrics()) {
+          for (const Variable& state : metric.impl().variables()) {
+            if (state.id() == variable.id()) return true;
+          }
+        }
+        return false;
+      },
+      [this] { reset_metrics(); });
+}
+
 const Optimizer& Trainer::optimizer(const Model& model) const {
   require_compiled(model, "its optimizer is used");
   return options_.optimizer;
@@ -107,6 +125,7 @@ NamedValues<Tensor> Trainer::metric_results() const {
 std::vector<Metric> Trainer::metrics() const {
   std::vector<Metric> result;
   if (!compiled_) return result;
+  const auto lock = tracing_lock();  // a trace may be making them
   result.push_back(loss_tracker_);
   for (const Metric& tracker : loss_->trackers()) {
     if (tracker) result.push_back(tracker);
@@ -282,6 +301,8 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
   EpochIterator validation_iterator(validation, options.validation_steps);
   if (validation) validation_iterator.check_finite("fit", "validation_steps");
 
+  const TrainingScope alone = train_alone(model);
+  const MetricScope metrics = metric_scope();
   const CallbackParams params{
       .verbose = options.verbose.resolve(), .epochs = options.epochs, .steps = iterator.steps()};
   CallbackList callbacks(options.callbacks, &model, params);
@@ -378,6 +399,7 @@ Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
       options.callbacks, &model,
       {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
   iterator.begin_epoch();
+  const MetricScope metrics = metric_scope();
   return test_loop(model, iterator, callbacks);
 }
 
@@ -458,12 +480,15 @@ Batch one_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& o
 Logs Trainer::train_on_batch(Model& model, const Tensors& x, const Tensors& y,
                              const TrainOnBatchOptions& options) {
   require_compiled(model, "train_on_batch");
+  const TrainingScope alone = train_alone(model);
+  const MetricScope metrics = metric_scope();
   return read_logs(run(model, Kind::Train, one_batch(x, y, options)));
 }
 
 Logs Trainer::test_on_batch(Model& model, const Tensors& x, const Tensors& y,
                             const TrainOnBatchOptions& options) {
   require_compiled(model, "test_on_batch");
+  const MetricScope metrics = metric_scope();
   return read_logs(run(model, Kind::Test, one_batch(x, y, options)));
 }
 

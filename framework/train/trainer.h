@@ -10,10 +10,12 @@
 #include "cornu/strategy/strategy.h"
 #include "cornu/train/compiled_loss.h"
 #include "cornu/train/model.h"
+#include "cornu/train/run_scopes.h"
 
 namespace cornu {
 
-// What the handles of one model share. A step (forward, loss, backward, all-reduce, update,
+// What the handles of one model share. Thread-safe but for compile: several threads may predict and
+// evaluate, beside one that trains. A step (forward, loss, backward, all-reduce, update,
 // metrics) is one traced function; its figures come back as named scalars.
 class Trainer {
  public:
@@ -62,6 +64,9 @@ class Trainer {
   static Tensors traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments);
   static Logs read_logs(const Tensors& figures);
   void require_compiled(const Model& model, const char* what) const;
+  // For the length of a run: what it needs for itself alone.
+  TrainingScope train_alone(const Model& model);
+  MetricScope metric_scope();
   static void check_options(const FitOptions& options);
   Tensors run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch);
   Logs train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks);
@@ -75,6 +80,8 @@ class Trainer {
   std::unique_ptr<CompiledMetrics> metrics_;
   Metric loss_tracker_;
   Function steps_[3];
+  ThreadOwned training_;
+  ThreadOwned metric_state_;
 };
 
 }  // namespace cornu
