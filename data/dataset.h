@@ -80,7 +80,8 @@ class Dataset {
 
   // `f` of each element; see map_function for what it may take and return. It is traced like
   // function(f), once for each signature of elements: now, and again where axes vary. So what it
-  // does must be done by ops, and depend on its arguments alone.
+  // does must be done by ops, and depend on its arguments alone. Random ops without a seed draw
+  // anew for each element of each pass.
   template <class F>
   Dataset map(F f, const MapOptions& options = {}) const {
     return mapped(map_function(std::move(f)), options);

@@ -10,7 +10,7 @@ void collect_seeds(const Node& node, std::vector<std::atomic<uint64_t>*>& seeds)
   if (auto* seed = node.drawn_seed()) seeds.push_back(seed);
 }
 
-// The seeds of those shuffles of the chain that weren't given one.
+// The seeds of those links of the chain that weren't given one.
 std::vector<std::atomic<uint64_t>*> drawn_seeds(const Node& node) {
   std::vector<std::atomic<uint64_t>*> seeds;
   collect_seeds(node, seeds);

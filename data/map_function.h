@@ -64,8 +64,10 @@ auto parameters() {
   } else if constexpr (std::is_pointer_v<F>) {
     return decltype(parameters_of(std::declval<F>())){};
   } else {
+    constexpr int kArity = cornu::internal::arity<F, 1>();
+    static_assert(kArity > 0, "map(f): f must be callable with up to eight tensors");
     return decltype(tensor_parameters(
-        std::make_index_sequence<cornu::internal::arity<F, 1>()>())){};
+        std::make_index_sequence<static_cast<size_t>(kArity > 0 ? kArity : 1)>())){};
   }
 }
 

@@ -60,7 +60,8 @@ class Node {
   // The row numbers of a pass. Only where there is a table.
   virtual StreamPtr<Row> rows(Pass pass) const;
 
-  // The seed of a shuffle that was given none: a saved position keeps it, and restores it here.
+  // The seed of a shuffle that was given none, or of a map that draws random numbers: a saved
+  // position keeps it, and restores it here.
   virtual std::atomic<uint64_t>* drawn_seed() const { return nullptr; }
 
   // The number of this new pass over the chain that ends here: 0, 1, ….

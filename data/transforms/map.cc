@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <mutex>
 
+#include "cornu/core/random.h"
 #include "cornu/core/variable.h"
 #include "cornu/data/transforms/transforms.h"
 #include "cornu/graph/dispatch.h"
@@ -54,62 +54,77 @@ class Mapper {
   }
 
   const ElementSpec& out() const { return out_; }
+  // May it draw random numbers without a seed?
+  bool draws() const { return draws_; }
 
-  Element operator()(const Element& element) const {
-    // One executable: its runs must not overlap, nor may traces.
-    std::lock_guard lock(mutex_);
+  // `key`: what it draws from.
+  Element operator()(const Element& element, uint64_t key) const {
     const DeviceScope host(Device{});
-    return Element(function_.call(element.tensors()), out_.structure);
+    return Element(function_.call(element.tensors(), key), out_.structure);
   }
 
  private:
-  std::vector<TensorType> compile(const std::vector<TensorType>& types) const {
+  std::vector<TensorType> compile(const std::vector<TensorType>& types) {
     std::vector<Tensor> stand_ins;
     for (const TensorType& type : types) stand_ins.push_back(Tensor::empty(type.shape, type.dtype));
     const DeviceScope host(Device{});
-    const Graph& graph = function_.compiled(stand_ins).graph;
+    const auto compiled = function_.compiled(stand_ins);
+    draws_ = compiled->has_key;
     std::vector<TensorType> results;
-    for (ValueId id : graph.outputs) results.push_back(graph.type(id));
+    for (ValueId id : compiled->graph.outputs) results.push_back(compiled->graph.type(id));
     return results;
   }
 
   Function function_;
   ElementSpec out_;
-  mutable std::mutex mutex_;
+  bool draws_ = true;  // where axes vary, nobody knows yet
 };
 
 class MapStream : public Stream<Element> {
  public:
-  MapStream(StreamPtr<Element> input, const Mapper& mapper)
-      : input_(std::move(input)), mapper_(mapper) {}
+  MapStream(StreamPtr<Element> input, const Mapper& mapper, uint64_t seed, Pass pass)
+      : input_(std::move(input)), mapper_(mapper), seed_(seed), pass_(pass) {}
 
   bool next(Element& element) override {
     if (!input_->next(element)) return false;
-    element = mapper_(element);
+    // The key is (seed, pass, number of the element), whoever computes it.
+    const auto words = philox(seed_, static_cast<uint64_t>(number_++), pass_.id);
+    element = mapper_(element, uint64_t{words[1]} << 32 | words[0]);
     return true;
   }
-  int64_t skip(int64_t count) override { return input_->skip(count); }
+  int64_t skip(int64_t count) override {
+    const int64_t skipped = input_->skip(count);
+    number_ += skipped;
+    return skipped;
+  }
 
  private:
   StreamPtr<Element> input_;
   const Mapper& mapper_;
+  uint64_t seed_;
+  Pass pass_;
+  int64_t number_ = 0;
 };
 
 class Mapped : public Node {
  public:
   Mapped(NodePtr input, MapFunction f)
-      : Node({std::move(input)}), mapper_(std::move(f), this->input().spec()) {}
+      : Node({std::move(input)}),
+        mapper_(std::move(f), this->input().spec()),
+        seed_(mapper_.draws() ? next_seed() : 0) {}
 
   const ElementSpec& spec() const override { return mapper_.out(); }
   std::string describe() const override {
     return fmt::format("map(to {})", mapper_.out().to_string());
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<MapStream>(input().elements(pass), mapper_);
+    return std::make_unique<MapStream>(input().elements(pass), mapper_, seed_, pass);
   }
+  std::atomic<uint64_t>* drawn_seed() const override { return mapper_.draws() ? &seed_ : nullptr; }
 
  private:
   Mapper mapper_;
+  mutable std::atomic<uint64_t> seed_;
 };
 
 }  // namespace

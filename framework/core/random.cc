@@ -27,10 +27,14 @@ uint64_t PhiloxEngine::below(uint64_t bound) {
 
 void set_random_seed(uint64_t seed) { sequence = {seed, 0}; }
 
-uint64_t next_seed() {
+uint64_t next_key() {
   const auto words = philox(sequence.seed, sequence.drawn++, /*stream=*/0x5eed);
+  return uint64_t{words[1]} << 32 | words[0];
+}
+
+uint64_t next_seed() {
   // Keras's seeds are below 2^31; staying there keeps them exact in JSON and int32.
-  return words[0] >> 1;
+  return static_cast<uint32_t>(next_key()) >> 1;
 }
 
 SeedSequence seed_sequence() { return sequence; }

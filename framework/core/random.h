@@ -66,8 +66,10 @@ class PhiloxEngine {
 // dropout, shuffles) on this thread. Without it, seeds come from the system.
 void set_random_seed(uint64_t seed);
 
-// The next seed of this thread's sequence.
+// The next seed of this thread's sequence, below 2^31.
 uint64_t next_seed();
+// The next draw of the same sequence, with all 64 bits: a key of Philox.
+uint64_t next_key();
 
 // `seed` if it is given, else the next seed of the sequence.
 inline uint64_t seed_or_next(const std::optional<int64_t>& seed) {

@@ -55,23 +55,11 @@ void Variable::assign(const Tensor& value) const {
   }
 }
 
-const Tensor& Variable::stored() const {
+void Variable::require_healthy() const {
   check<FailedPrecondition>(impl().poisoned.empty(),
                             "Variable '{}': its value was lost when a step failed ({}). Load the "
                             "weights or a checkpoint before going on.",
                             path(), impl().poisoned);
-  return impl().value;
-}
-
-void Variable::store(const Tensor& value) const {
-  CORNU_ASSERT(value.shape(), ==, shape());
-  CORNU_ASSERT(value.dtype(), ==, dtype());
-  check<FailedPrecondition>(!value.is_symbolic(),
-                            "Variable '{}': {} was assigned outside of the trace it belongs to.",
-                            path(), value.to_string());
-  impl().value = value.with_shape(shape());
-  impl().poisoned.clear();
-  ++impl().version;
 }
 
 std::byte* Variable::writable() const {
@@ -83,11 +71,6 @@ std::byte* Variable::writable() const {
   }
   ++state.version;
   return state.value.mutable_raw();
-}
-
-void Variable::poison(const std::string& why) const {
-  impl().poisoned = why;
-  ++impl().version;
 }
 
 VariableHooksScope::VariableHooksScope(VariableHooks* hooks) : previous_(current_hooks) {

@@ -42,7 +42,8 @@ class VariableReadObserver {
 };
 
 // A cheap handle on a named, shaped piece of state. Reading it (it converts to Tensor) gives the
-// value of that moment. Shape and dtype never change. Not thread-safe against concurrent writes.
+// value of that moment. Shape and dtype never change. Reads and writes are
+// thread-safe; while a compiled step runs that writes it, others wait.
 class Variable {
  public:
   Variable() = default;  // undefined, until built
@@ -100,10 +101,11 @@ class Variable {
   // ---- for backends, traces and checkpoints ----
 
   // The stored value, past hooks and observers. FailedPrecondition when poisoned.
-  const Tensor& stored() const;
+  Tensor stored() const;
   // Replaces the stored value, past the hooks; unpoisons.
   void store(const Tensor& value) const;
   // The stored value's memory, to be written in place: copied first when somebody else holds it.
+  // For who has it for himself alone (VariableAccess).
   std::byte* writable() const;
   // Counts writes; equal versions mean equal values.
   uint64_t version() const { return impl().version; }
@@ -127,7 +129,14 @@ class Variable {
     Tensor value;
     uint64_t version = 0;
     std::string poisoned;
+    // The queue of those who read and write it: the ticket of the next who comes, and of who is
+    // served. Guarded, as the value is, by VariableAccess.
+    uint32_t tickets = 0;
+    uint32_t served = 0;
+    const void* asker = nullptr;
   };
+  friend class VariableAccess;
+  void require_healthy() const;
   Impl& impl() const {
     check<FailedPrecondition>(impl_ != nullptr,
                               "Variable: expected a variable, got an undefined one. Was its layer "

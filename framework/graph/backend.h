@@ -21,7 +21,9 @@ struct ReplicaArgs {
   CollectiveGroup* group = nullptr;     // for collectives; null: a group of one
 };
 
-// A compiled graph. Runs of one executable don't overlap.
+// A compiled graph. Several threads may run it at once: what a run needs is apart from the code.
+// A run has the variables that it writes for itself alone, and sees the others as they are at one
+// moment between the runs that write them.
 class Executable {
  public:
   virtual ~Executable() = default;

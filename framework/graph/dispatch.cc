@@ -45,6 +45,8 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                               "{}: got {}, which doesn't exist any more: its trace has ended.",
                               op.name, input.to_string());
   }
+  // Only a functional model's placeholder keeps an op of several others whole.
+  if (op.expand && (context.tracer || !tracer)) return op.expand(inputs, attributes);
   std::vector<Tensor> outputs =
       tracer ? tracer->apply(op, inputs, attributes) : execute(op, inputs, attributes);
   if (!context.recording_stopped) {

@@ -1,93 +1,262 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/graph/function.h"
 
-#include <map>
+#include <spdlog/spdlog.h>
 
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "cornu/core/random.h"
+#include "cornu/core/variable_bindings.h"
 #include "cornu/graph/dispatch.h"
 #include "cornu/graph/trace.h"
 
 namespace cornu {
-
-struct Function::State {
-  Body body;
-  FunctionOptions options;
-  std::map<std::string, CompiledFunction> signatures;
-  std::string last_key;
-  CompiledFunction* last = nullptr;
-  int64_t trace_count = 0;
-};
-
 namespace {
 
-std::string signature_of(const std::vector<Tensor>& inputs) {
-  std::string key = std::to_string(replicas_in_sync()) + ':';
-  for (const Tensor& input : inputs) {
-    if (!input.defined()) {
-      key += "none;";
-      continue;
-    }
-    key += static_cast<char>('a' + static_cast<int>(input.dtype()));
-    for (int64_t dim : input.shape()) {
-      key += std::to_string(dim);
-      key += ',';
-    }
-    key += ';';
+// So many traces of one function are worth a warning.
+constexpr int64_t kManyTraces = 16;
+
+std::vector<Tensor> flatten(const std::vector<Tensors>& arguments) {
+  if (arguments.size() == 1) return arguments[0].list();
+  std::vector<Tensor> flat;
+  for (const Tensors& argument : arguments) {
+    flat.insert(flat.end(), argument.begin(), argument.end());
   }
-  return key;
+  return flat;
+}
+
+template <class T>
+void append(std::string& key, T value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// What a trace depends on, as bytes to be compared.
+void write_signature(std::string& key, const std::vector<Tensors>& arguments) {
+  key.clear();
+  append(key, static_cast<int32_t>(replicas_in_sync()));
+  const Device device = default_device();
+  append(key, static_cast<int32_t>(device.type));
+  append(key, static_cast<int32_t>(device.index));
+  for (const Tensors& argument : arguments) {
+    append(key, static_cast<uint32_t>(argument.size()));
+    append(key, argument.has_names());
+    for (const std::string& name : argument.names()) {
+      append(key, static_cast<uint32_t>(name.size()));
+      key += name;
+    }
+    for (const Tensor& tensor : argument) {
+      append(key, static_cast<int8_t>(tensor.defined() ? static_cast<int>(tensor.dtype()) : -1));
+      if (!tensor.defined()) continue;
+      append(key, static_cast<int8_t>(tensor.rank()));
+      for (int64_t size : tensor.shape()) append(key, size);
+    }
+  }
+}
+
+// The same for people: one line an argument.
+std::vector<std::string> describe(const std::vector<Tensors>& arguments) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    for (size_t j = 0; j < arguments[i].size(); ++j) {
+      const Tensor& tensor = arguments[i][j];
+      const std::string place = arguments[i].has_names()
+                                    ? fmt::format("'{}'", arguments[i].names()[j])
+                                    : fmt::format("{}", lines.size());
+      lines.push_back(tensor.defined()
+                          ? fmt::format("argument {}: {} {}", place, tensor.dtype(), tensor.shape())
+                          : fmt::format("argument {}: none", place));
+    }
+  }
+  return lines;
+}
+
+std::string difference(const std::vector<std::string>& before,
+                       const std::vector<std::string>& now) {
+  if (before.size() != now.size()) {
+    return fmt::format("{} tensors, before {}", now.size(), before.size());
+  }
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (now[i] != before[i]) return fmt::format("{}, before {}", now[i], before[i]);
+  }
+  return "device, structure or number of replicas";
 }
 
 }  // namespace
 
-Function::Function(Body body, const FunctionOptions& options) : state_(std::make_shared<State>()) {
-  state_->body = std::move(body);
-  state_->options = options;
+struct Function::State {
+  using Compiled = std::shared_ptr<const CompiledFunction>;
+  using Entry = std::pair<std::string, Compiled>;
+
+  StructuredBody body;
+  FunctionOptions options;
+
+  std::mutex mutex;          // of all below
+  std::list<Entry> entries;  // the one used last comes first
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> index;
+  int64_t traces = 0;
+  std::vector<std::string> last_traced;
+  bool warned = false;
+
+  Compiled find(const std::string& key) {
+    const std::lock_guard lock(mutex);
+    if (!entries.empty() && entries.front().first == key) return entries.front().second;
+    const auto it = index.find(key);
+    if (it == index.end()) return nullptr;
+    entries.splice(entries.begin(), entries, it->second);
+    return it->second->second;
+  }
+
+  // Returns what was dropped, to be destroyed without the lock.
+  Compiled keep(const std::string& key, Compiled compiled) {
+    const std::lock_guard lock(mutex);
+    entries.emplace_front(key, std::move(compiled));
+    index[entries.front().first] = entries.begin();
+    if (static_cast<int64_t>(entries.size()) <= options.max_signatures) return nullptr;
+    index.erase(entries.back().first);
+    Compiled dropped = std::move(entries.back().second);
+    entries.pop_back();
+    return dropped;
+  }
+
+  void count_trace(const std::vector<Tensors>& arguments) {
+    std::vector<std::string> now = describe(arguments);
+    const std::lock_guard lock(mutex);
+    ++traces;
+    if (!warned && traces > std::min(kManyTraces, options.max_signatures)) {
+      warned = true;
+      spdlog::warn(
+          "Function '{}': traced and compiled {} times, since each new signature of its arguments "
+          "needs a trace of its own. The last time this had changed: {}. Keep shapes alike (pad, "
+          "drop the remainder when batching), and pass numbers that change as tensors. The last {} "
+          "signatures are kept.",
+          options.name, traces, difference(last_traced, now), options.max_signatures);
+    }
+    last_traced = std::move(now);
+  }
+
+  Compiled build(const std::vector<Tensors>& arguments);
+};
+
+// Traces and compiles, with the lock on tracing held.
+Function::State::Compiled Function::State::build(const std::vector<Tensors>& arguments) {
+  std::vector<TensorType> types;
+  for (const Tensors& argument : arguments) {
+    for (const Tensor& tensor : argument) types.push_back(type_of(tensor));
+  }
+  auto compiled = std::make_shared<CompiledFunction>();
+  auto flat_body = [&](const std::vector<Tensor>& symbols) {
+    std::vector<Tensors> structured;
+    auto next = symbols.begin();
+    for (const Tensors& argument : arguments) {
+      const auto end = next + static_cast<int64_t>(argument.size());
+      structured.push_back(argument.with(std::vector<Tensor>(next, end)));
+      next = end;
+    }
+    const Tensors results = body(structured);
+    compiled->structure = results.with(std::vector<Tensor>(results.size()));
+    return results.list();
+  };
+  count_trace(arguments);
+  TracedGraph traced = trace(types, flat_body, {.name = options.name});
+  check<FailedPrecondition>(traced.captures.empty(),
+                            "Function '{}': it uses {}. Pass it as an argument.", options.name,
+                            traced.captures.empty() ? "" : traced.captures[0].to_string());
+  for (const StateBinding& binding : traced.graph.states) {
+    compiled->variables.push_back(binding.variable);
+  }
+  compiled->has_key = traced.has_key;
+  compiled->graph = traced.graph;
+  compiled->executable =
+      backend_for(default_device())
+          .compile(std::move(traced.graph), {.name = options.name, .optimize = options.optimize});
+  return compiled;
+}
+
+std::vector<Tensor> CompiledFunction::inputs(const std::vector<Tensors>& arguments,
+                                             std::optional<uint64_t> key) const {
+  std::vector<Tensor> result = flatten(arguments);
+  if (has_key) {
+    const uint64_t bits = key ? *key : next_key();
+    result.push_back(
+        Tensor::from<uint32_t>({static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32)}));
+  }
+  return result;
+}
+
+Function::Function(Body body, const FunctionOptions& options)
+    : Function(structured(
+          [body = std::move(body)](const std::vector<Tensors>& arguments) {
+            return Tensors(arguments.size() == 1 ? body(arguments[0].list())
+                                                 : body(flatten(arguments)));
+          },
+          options)) {}
+
+Function Function::structured(StructuredBody body, const FunctionOptions& options) {
+  check<InvalidArgument>(options.max_signatures >= 1,
+                         "Function '{}': expected max_signatures of at least 1, got {}.",
+                         options.name, options.max_signatures);
+  Function function;
+  function.state_ = std::make_shared<State>();
+  function.state_->body = std::move(body);
+  function.state_->options = options;
+  return function;
 }
 
 const FunctionOptions& Function::options() const { return state_->options; }
-const Function::Body& Function::body() const { return state_->body; }
-int64_t Function::trace_count() const { return state_->trace_count; }
 
-CompiledFunction& Function::compiled(const std::vector<Tensor>& inputs) const {
-  check<FailedPrecondition>(state_ != nullptr, "Function: expected one made by function(f).");
-  State& state = *state_;
-  std::string key = signature_of(inputs);
-  if (state.last && key == state.last_key) return *state.last;
-  auto it = state.signatures.find(key);
-  if (it == state.signatures.end()) {
-    std::vector<TensorType> types;
-    for (const Tensor& input : inputs) types.push_back(type_of(input));
-    ++state.trace_count;
-    TracedGraph traced = trace(types, state.body, {.name = state.options.name});
-    check<FailedPrecondition>(
-        traced.captures.empty(), "Function '{}': it uses {}. Pass it as an argument.",
-        state.options.name, traced.captures.empty() ? "" : traced.captures[0].to_string());
-    CompiledFunction compiled;
-    for (const StateBinding& binding : traced.graph.states) {
-      compiled.variables.push_back(binding.variable);
-    }
-    compiled.graph = traced.graph;
-    compiled.executable =
-        backend_for(default_device())
-            .compile(std::move(traced.graph),
-                     {.name = state.options.name, .optimize = state.options.optimize});
-    it = state.signatures.emplace(key, std::move(compiled)).first;
-  }
-  state.last_key = std::move(key);
-  state.last = &it->second;
-  return it->second;
+Tensors Function::call_body(const std::vector<Tensors>& arguments) const {
+  return state_->body(arguments);
 }
 
-std::vector<Tensor> Function::call(const std::vector<Tensor>& inputs) const {
+int64_t Function::trace_count() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->traces;
+}
+
+int64_t Function::signature_count() const {
+  const std::lock_guard lock(state_->mutex);
+  return static_cast<int64_t>(state_->entries.size());
+}
+
+std::shared_ptr<const CompiledFunction> Function::compiled(
+    const std::vector<Tensor>& inputs) const {
+  return compiled_for({Tensors(inputs)});
+}
+
+std::shared_ptr<const CompiledFunction> Function::compiled_for(
+    const std::vector<Tensors>& arguments) const {
   check<FailedPrecondition>(state_ != nullptr, "Function: expected one made by function(f).");
-  if (current_tracer() || state_->options.run_eagerly) return state_->body(inputs);
-  CompiledFunction& function = compiled(inputs);
+  thread_local std::string key;
+  write_signature(key, arguments);
+  if (auto found = state_->find(key)) return found;
+  const std::string own_key = key;  // a trace may call other functions
+  const auto lock = tracing_lock();
+  if (auto found = state_->find(own_key)) return found;  // another thread has made it meanwhile
+  auto compiled = state_->build(arguments);
+  const auto dropped = state_->keep(own_key, compiled);
+  return compiled;
+}
+
+std::vector<Tensor> Function::call(const std::vector<Tensor>& inputs,
+                                   std::optional<uint64_t> key) const {
+  return run({Tensors(inputs)}, key).list();
+}
+
+Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key) const {
+  check<FailedPrecondition>(state_ != nullptr, "Function: expected one made by function(f).");
+  if (current_tracer() || state_->options.run_eagerly) return state_->body(arguments);
+  const auto function = compiled_for(arguments);
+  const std::vector<Tensor> inputs = function->inputs(arguments, key);
   ReplicaArgs replica;
   replica.device = default_device();
   replica.inputs = inputs;
-  replica.variables = function.variables;
-  ++function.runs;
-  function.executable->run({&replica, 1});
-  return std::move(replica.outputs);
+  std::vector<Variable> bound;
+  if (VariableBindings::active()) bound = VariableBindings::apply(function->variables);
+  replica.variables = VariableBindings::active() ? bound : function->variables;
+  function->executable->run({&replica, 1});
+  return function->structure.with(std::move(replica.outputs));
 }
 
 }  // namespace cornu

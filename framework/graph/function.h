@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -19,39 +20,65 @@ struct FunctionOptions {
   std::string name = "function";
   bool run_eagerly = false;  // call the body each time instead of compiling it
   bool optimize = true;
+  // Compiled signatures that are kept (>= 1). When there are more, the one that wasn't used for
+  // longest is dropped with its memory, and traced anew when it comes again.
+  int64_t max_signatures = 64;
 };
 
-// One traced and compiled signature of a function.
+// One traced and compiled signature of a function. Whoever runs it keeps it alive; several threads
+// may.
 struct CompiledFunction {
   Graph graph;  // as traced, before the backend's passes
   std::vector<Variable> variables;
   std::unique_ptr<Executable> executable;
-  uint64_t runs = 0;
+  Tensors structure;     // of the results, around undefined tensors
+  bool has_key = false;  // the last input is a uint32[2] that random ops without a seed draw from
+
+  // What a run takes: the tensors of all arguments, and a key where there is one: `key`, or the
+  // next of this thread's sequence. Replicas that shall draw different numbers have one each.
+  std::vector<Tensor> inputs(const std::vector<Tensors>& arguments,
+                             std::optional<uint64_t> key = {}) const;
 };
 
-// A cheap handle on a traced function. Called under another trace, its body is traced inline.
-// Traced on the caller's thread, never concurrently; not thread-safe.
+// A cheap handle on a traced function: a body of tensors, or of structures of them. Called under
+// another trace, its body is traced inline.
+//
+// A signature is what a trace depends on: dtypes, shapes, structure and names of the arguments, the
+// device, and the number of replicas. Each is traced once, on the caller's thread; traces of one
+// process take turns. Many retraces are warned about once, with what changed.
+//
+// Thread-safe, unless run_eagerly: several threads may call one function at once. Runs that write
+// the same variables take turns.
 class Function {
  public:
   using Body = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+  using StructuredBody = std::function<Tensors(const std::vector<Tensors>& arguments)>;
 
   Function() = default;
   explicit Function(Body body, const FunctionOptions& options = {});
+  static Function structured(StructuredBody body, const FunctionOptions& options = {});
 
   bool defined() const { return state_ != nullptr; }
-  // Runs on CPU:0's backend as a single replica. C++ scalars among the arguments become tensors.
-  std::vector<Tensor> call(const std::vector<Tensor>& inputs) const;
+  // Runs on the default device's backend as a single replica. C++ scalars among the arguments
+  // become tensors. `key`: what random ops without a seed draw from, instead of the next key of
+  // this thread's sequence.
+  std::vector<Tensor> call(const std::vector<Tensor>& inputs,
+                           std::optional<uint64_t> key = {}) const;
+  Tensors run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key = {}) const;
   template <class... Args>
   requires(std::is_convertible_v<Args, Tensor>&&...) Tensors operator()(const Args&... args) const {
     return Tensors(call({Tensor(args)...}));
   }
 
   // The compiled form for these inputs, traced on first use: what strategies run.
-  CompiledFunction& compiled(const std::vector<Tensor>& inputs) const;
-  // How often the body has been traced.
+  std::shared_ptr<const CompiledFunction> compiled(const std::vector<Tensor>& inputs) const;
+  std::shared_ptr<const CompiledFunction> compiled_for(const std::vector<Tensors>& arguments) const;
+  // How often the body has been traced, and how many of the signatures are kept.
   int64_t trace_count() const;
+  int64_t signature_count() const;
   const FunctionOptions& options() const;
-  const Body& body() const;
+  // Calls the body as it is.
+  Tensors call_body(const std::vector<Tensors>& arguments) const;
 
  private:
   struct State;
@@ -93,19 +120,46 @@ Function::Body make_body(F f, std::index_sequence<kIndex...>) {
   };
 }
 
-// How many tensors a callable takes: the first count up to 8 that it can be called with.
+// How many tensors a callable takes: the first count from `kLeast` to 8 that it can be called with;
+// -1: none.
 template <class F, size_t... kIndex>
-constexpr bool takes(std::index_sequence<kIndex...>) {
-  return std::is_invocable_v<F&, decltype((void)kIndex, std::declval<const Tensor&>())...>;
+constexpr bool takes(std::index_sequence<kIndex...>) {  // std::is_invocable has longer errors
+  return requires(F & f, const Tensor& x) { f(((void)kIndex, x)...); };
 }
-template <class F, size_t kCount = 0>
-constexpr size_t arity() {
-  static_assert(kCount <= 8, "a function takes up to 8 tensors");
-  if constexpr (takes<F>(std::make_index_sequence<kCount>())) {
-    return kCount;
+template <class F, int kLeast = 0>
+constexpr int arity() {
+  if constexpr (kLeast > 8) {
+    return -1;
+  } else if constexpr (takes<F>(std::make_index_sequence<size_t{kLeast}>())) {
+    return kLeast;
   } else {
-    return arity<F, kCount + 1>();
+    return arity<F, kLeast + 1>();
   }
+}
+
+// Takes and returns a list. Not tried with a generic lambda, whose body has just been found wrong
+// with tensors: one error is enough.
+template <class F>
+concept OfList = (std::is_pointer_v<F> ||
+                  requires { typename std::type_identity_t<decltype(&F::operator())>; }) &&
+                 requires(F& f, const std::vector<Tensor>& list) {
+  std::vector<Tensor>(f(list));
+};
+
+// Can flatten_into take it?
+template <class T>
+struct IsTensors : std::bool_constant<std::is_void_v<T> || std::is_convertible_v<T, Tensor> ||
+                                      std::is_convertible_v<T, std::vector<Tensor>> ||
+                                      std::is_convertible_v<T, Tensors>> {};
+template <class... T>
+struct IsTensors<std::tuple<T...>> : std::conjunction<IsTensors<T>...> {};
+template <class A, class B>
+struct IsTensors<std::pair<A, B>> : std::conjunction<IsTensors<A>, IsTensors<B>> {};
+
+template <class F, size_t... kIndex>
+constexpr bool returns_tensors(std::index_sequence<kIndex...>) {
+  using Result = decltype(std::declval<F&>()(((void)kIndex, std::declval<const Tensor&>())...));
+  return IsTensors<std::remove_cvref_t<Result>>::value;
 }
 
 }  // namespace internal
@@ -114,12 +168,28 @@ constexpr size_t arity() {
 // vector of them. C++ scalars it captures are baked in at the first trace; variables are state.
 template <class F>
 Function function(F f, const FunctionOptions& options = {}) {
-  if constexpr (std::is_invocable_r_v<std::vector<Tensor>, F&, const std::vector<Tensor>&> &&
-                !std::is_invocable_v<F&, const Tensor&>) {
-    return Function(Function::Body(std::move(f)), options);
+  constexpr int kArity = internal::arity<F>();
+  if constexpr (kArity >= 0) {
+    constexpr auto kIndices = std::make_index_sequence<static_cast<size_t>(kArity)>();
+    constexpr bool kReturnsTensors = internal::returns_tensors<F>(kIndices);
+    static_assert(kReturnsTensors,
+                  "function(f): f must return nothing, a Tensor, Tensors, or a pair, tuple or "
+                  "vector of tensors");
+    if constexpr (kReturnsTensors) {
+      return Function(internal::make_body(std::move(f), kIndices), options);
+    } else {
+      return Function();
+    }
   } else {
-    constexpr size_t kArity = internal::arity<F>();
-    return Function(internal::make_body(std::move(f), std::make_index_sequence<kArity>()), options);
+    static_assert(internal::OfList<F>,
+                  "function(f): f must be callable with up to eight arguments of const Tensor&, or "
+                  "take and return a std::vector<Tensor>. What isn't a tensor is captured: "
+                  "[rate](const Tensor& x) { ... }");
+    if constexpr (internal::OfList<F>) {
+      return Function(Function::Body(std::move(f)), options);
+    } else {
+      return Function();
+    }
   }
 }
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/graph/op.h"
 
+#include <mutex>
+#include <shared_mutex>
+
 #include "cornu/core/registry.h"
 
 namespace cornu {
 
 struct OpRegistry::Impl {
+  mutable std::shared_mutex mutex;  // a definition, once there, stays where it is
   Registry<std::unique_ptr<OpDef>> ops{"op"};
 };
 
@@ -27,20 +31,29 @@ OpRegistry& OpRegistry::global() {
 
 const OpDef& OpRegistry::add(OpDef op) {
   const std::string name = op.name;
+  const std::unique_lock lock(impl_->mutex);
   impl_->ops.add(name, std::make_unique<OpDef>(std::move(op)));
   return *impl_->ops.at(name);
 }
 
-const OpDef& OpRegistry::at(std::string_view name) const { return *impl_->ops.at(name); }
+const OpDef& OpRegistry::at(std::string_view name) const {
+  const std::shared_lock lock(impl_->mutex);
+  return *impl_->ops.at(name);
+}
 
 const OpDef* OpRegistry::find(std::string_view name) const {
+  const std::shared_lock lock(impl_->mutex);
   const auto* found = impl_->ops.find(name);
   return found ? found->get() : nullptr;
 }
 
-std::vector<std::string> OpRegistry::names() const { return impl_->ops.names(); }
+std::vector<std::string> OpRegistry::names() const {
+  const std::shared_lock lock(impl_->mutex);
+  return impl_->ops.names();
+}
 
 void OpRegistry::set_vjp(std::string_view name, VjpFunction vjp) {
+  const std::unique_lock lock(impl_->mutex);
   impl_->ops.at(name)->vjp = std::move(vjp);
 }
 

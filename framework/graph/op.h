@@ -53,14 +53,21 @@ struct OpTraits {
   bool has_effect = false;     // must run even when nothing reads its outputs (print, assert)
 };
 
+// What an op of several others does, in ops. Such an op is a node of functional models only:
+// elsewhere it is expanded when it is applied, so no backend sees it.
+using ExpandFunction =
+    std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Attributes&)>;
+
 struct OpDef {
   std::string name;
   InferFunction infer;
   VjpFunction vjp;  // empty with traits.differentiable: Unimplemented when asked for
   OpTraits traits;
+  ExpandFunction expand = {};
 };
 
-// All operations by name. Filled once by ops::register_all, then read-only.
+// All operations by name. Thread-safe; definitions stay where they are. A vjp is set before the
+// first tape asks for it.
 class OpRegistry {
  public:
   static OpRegistry& global();

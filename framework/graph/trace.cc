@@ -15,7 +15,14 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   Tensor add_input(const TensorType& type) {
     const ValueId id = graph_.add_value(type);
     graph_.inputs.push_back(id);
+    ++own_inputs_;
     return symbol(id);
+  }
+
+  TracedDraw next_draw() {
+    if (!options_.own_key && outer_) return outer_->next_draw();
+    if (key_ == kNoValue) key_ = graph_.add_value({DType::UInt32, Shape{2}});
+    return {symbol(key_), options_.draws++};
   }
 
   std::string describe(int64_t id) const override {
@@ -55,7 +62,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                              options_.name, i);
       graph_.outputs.push_back(value_of(outputs[i]));
     }
-    return {std::move(graph_), std::move(captures_)};
+    if (key_ != kNoValue) graph_.inputs.insert(graph_.inputs.begin() + own_inputs_, key_);
+    return {std::move(graph_), std::move(captures_), key_ != kNoValue, options_.draws};
   }
 
   // Ends the trace, also one that failed. The symbols of states own the trace that owns them.
@@ -118,7 +126,10 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
 
   TraceOptions options_;
   VariableHooks* outer_hooks_ = current_variable_hooks();
+  Trace* outer_ = dynamic_cast<Trace*>(current_tracer());
   Graph graph_;
+  int64_t own_inputs_ = 0;
+  ValueId key_ = kNoValue;
   std::vector<Tensor> captures_;
   std::map<std::pair<const void*, int64_t>, ValueId> captured_;
   std::unordered_map<const void*, ValueId> constants_;
@@ -145,12 +156,22 @@ std::vector<TensorType> substitute(const std::vector<TensorType>& types, int64_t
 
 int64_t replicas_in_sync() { return replicas; }
 
+std::unique_lock<std::recursive_mutex> tracing_lock() {
+  static auto* mutex = new std::recursive_mutex;
+  return std::unique_lock(*mutex);
+}
+
 namespace internal {
 
 ReplicaContextScope::ReplicaContextScope(int64_t count) : previous_(replicas) { replicas = count; }
 ReplicaContextScope::~ReplicaContextScope() { replicas = previous_; }
 
 }  // namespace internal
+
+std::optional<TracedDraw> next_traced_draw() {
+  auto* tracer = dynamic_cast<Trace*>(current_tracer());
+  return tracer ? std::optional(tracer->next_draw()) : std::nullopt;
+}
 
 TracedGraph trace(const std::vector<TensorType>& inputs,
                   const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,

@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -17,6 +19,10 @@ namespace cornu {
 // How many replicas run the step that is being traced or run: 1 outside of strategies. A function
 // is traced anew for each number.
 int64_t replicas_in_sync();
+
+// Bodies share C++ objects (layers, optimizers, metrics) that a trace may build: functions are
+// traced one at a time, while this is held. On one thread a trace may need another.
+std::unique_lock<std::recursive_mutex> tracing_lock();
 
 namespace internal {
 // Makes replicas_in_sync() tell of `replicas` until the guard ends, on this thread.
@@ -37,14 +43,29 @@ struct TraceOptions {
   // Whether variables become state of the graph. Otherwise (branches of a cond, map functions)
   // their values are taken from outside, as captures or constants, and assigning one is an error.
   bool allow_state = true;
+  // Random ops without a seed draw from a key that is an input of this graph: new numbers with each
+  // new key. Otherwise (branches of a cond) the enclosing trace's key serves them.
+  bool own_key = true;
+  uint32_t draws = 0;  // made from that key already, by another graph that is given the same one
 };
 
 // A graph with the outer symbols it uses. `captures` are inputs of the graph that come after the
-// function's own, in order: symbols of an enclosing trace.
+// function's own (and the key, where there is one), in order: symbols of an enclosing trace.
 struct TracedGraph {
   Graph graph;
   std::vector<Tensor> captures;
+  bool has_key = false;  // an input uint32[2] after the function's own
+  uint32_t draws = 0;    // the first number that nothing was drawn by
 };
+
+// What a random op without a seed draws from in traced code: the key of the trace, and a number
+// that no other op of the graph has.
+struct TracedDraw {
+  Tensor key;
+  uint32_t number = 0;
+};
+// The next one on this thread; nothing outside of traces.
+std::optional<TracedDraw> next_traced_draw();
 
 // Runs `body` on symbols of the given types and records its ops. Tensors with values that it uses
 // become constants; variables it reads or assigns become states; symbols of an enclosing trace

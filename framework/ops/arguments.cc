@@ -7,6 +7,9 @@
 #include "cornu/core/checked.h"
 #include "cornu/core/random.h"
 #include "cornu/core/strings.h"
+#include "cornu/graph/trace.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/random.h"
 
 namespace cornu {
 
@@ -89,6 +92,8 @@ int64_t dilated_extent(int64_t window, int64_t dilation, std::string_view who) {
   return checked_add(checked_multiply(window - 1, dilation, who), 1, who);
 }
 
+Seed::Seed(const random::SeedGenerator& generator) : key_(generator.next()) {}
+
 Tensor Seed::key() const {
   if (key_.defined()) {
     check<InvalidArgument>(key_.dtype() == DType::UInt32 && key_.shape() == Shape{2},
@@ -96,9 +101,13 @@ Tensor Seed::key() const {
                            key_.dtype(), key_.shape());
     return key_;
   }
+  if (!value_) {
+    if (const auto draw = next_traced_draw()) {
+      return ops::add(draw->key, Tensor::from<uint32_t>({draw->number, 0}));
+    }
+  }
   const uint64_t seed = seed_or_next(value_);
-  return Tensor::from(
-      std::vector<uint32_t>{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  return Tensor::from<uint32_t>({static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
 }
 
 }  // namespace cornu

@@ -91,8 +91,13 @@ class Padding {
 // `who`, when that leaves int64.
 int64_t dilated_extent(int64_t window, int64_t dilation, std::string_view who);
 
-// Where a random op gets its key: a number, a uint32[2] tensor (a seed generator's draw), or
-// nothing, which takes the next seed of the thread's sequence (set_random_seed).
+namespace random {
+class SeedGenerator;
+}
+
+// Where a random op gets its key: a number (the same draw each time), a uint32[2] tensor, a
+// generator (its next draw), or nothing: a new draw each time, from the thread's sequence
+// (set_random_seed), also in traced code.
 class Seed {
  public:
   Seed() = default;
@@ -101,11 +106,14 @@ class Seed {
   Seed(T value) : value_(static_cast<int64_t>(value)) {}  // NOLINT
   Seed(std::optional<int64_t> value) : value_(value) {}   // NOLINT
   Seed(Tensor key) : key_(std::move(key)) {}              // NOLINT
+  Seed(const random::SeedGenerator& generator);           // NOLINT
 
   bool given() const { return value_ || key_.defined(); }
-  // The key, uint32[2]. In traced code a number or nothing becomes a constant: every run of the
-  // compiled function draws the same.
+  bool is_key() const { return key_.defined(); }
+  // The key, uint32[2]. In traced code a number is a constant; without a seed it comes from a key
+  // that the compiled function is given anew with each call.
   Tensor key() const;
+  std::optional<int64_t> value() const { return value_; }
 
  private:
   std::optional<int64_t> value_;

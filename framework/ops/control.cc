@@ -5,6 +5,7 @@
 #include "cornu/ops/collective.h"
 #include "cornu/ops/definition.h"
 #include "cornu/ops/math.h"
+#include "cornu/ops/random.h"
 
 namespace cornu::ops {
 
@@ -64,40 +65,61 @@ Types infer_while(TypeSpan inputs, const Attributes& attributes) {
   return types;
 }
 
-// A sub-graph whose inputs are `own` tensors, then the captures of all branches in one order.
+// Sub-graphs whose inputs are `own` tensors, then a key where one of them draws, then the captures
+// of all, in one order.
 class Branches {
  public:
   explicit Branches(std::vector<TensorType> own) : own_(std::move(own)) {}
 
-  void trace_branch(const char* name, const LoopBody& body) {
-    TracedGraph traced = cornu::trace(own_, body, {.name = name, .allow_state = false});
+  // `own_key`: the key is an input of its own, which all branches share.
+  void trace_branch(const char* name, const LoopBody& body, bool own_key) {
+    TracedGraph traced = cornu::trace(
+        own_, body, {.name = name, .allow_state = false, .own_key = own_key, .draws = draws_});
+    draws_ = traced.draws;
+    draw_ = draw_ || traced.has_key;
     branches_.push_back(std::move(traced));
     for (const Tensor& capture : branches_.back().captures) {
       if (position(capture) == captures_.size()) captures_.push_back(capture);
     }
   }
 
-  // The graphs, each taking all captures; `passes_captures`: and returning them (a loop's body).
-  std::shared_ptr<const Graph> graph(size_t branch, bool passes_captures) {
+  // The graphs, each taking all captures; `passes_on`: and returning them, after the key of the
+  // next iteration (a loop's body).
+  std::shared_ptr<const Graph> graph(size_t branch, bool passes_on) {
     TracedGraph& traced = branches_[branch];
     Graph graph = traced.graph;
-    std::vector<ValueId> inputs(graph.inputs.begin(),
-                                graph.inputs.begin() + static_cast<int64_t>(own_.size()));
+    const auto own = static_cast<int64_t>(own_.size());
+    std::vector<ValueId> inputs(graph.inputs.begin(), graph.inputs.begin() + own);
+    std::vector<ValueId> rest(graph.inputs.begin() + own, graph.inputs.end());
+    if (draw_) {
+      const ValueId key =
+          traced.has_key ? rest.front() : graph.add_value({DType::UInt32, Shape{2}});
+      if (traced.has_key) rest.erase(rest.begin());
+      inputs.push_back(key);
+      if (passes_on) graph.outputs.push_back(next_key(graph, key));
+    }
     for (const Tensor& capture : captures_) {
       ValueId id = kNoValue;
       for (size_t i = 0; i < traced.captures.size(); ++i) {
-        if (same(traced.captures[i], capture)) id = graph.inputs[own_.size() + i];
+        if (same(traced.captures[i], capture)) id = rest[i];
       }
       inputs.push_back(id != kNoValue ? id : graph.add_value(type_of(capture)));
-      if (passes_captures) graph.outputs.push_back(inputs.back());
+      if (passes_on) graph.outputs.push_back(inputs.back());
     }
     graph.inputs = inputs;
     return std::make_shared<const Graph>(std::move(graph));
   }
 
   const std::vector<Tensor>& captures() const { return captures_; }
+  bool draw() const { return draw_; }
 
  private:
+  // Ops count in the key's first word, iterations in its second.
+  static ValueId next_key(Graph& graph, ValueId key) {
+    const ValueId one =
+        graph.add_node(op<"constant">(), {}, {{"value", Tensor::from<uint32_t>({0, 1})}}).front();
+    return graph.add_node(op<"add">(), {key, one}).front();
+  }
   static bool same(const Tensor& a, const Tensor& b) {
     return a.symbol_owner() == b.symbol_owner() && a.symbol_id() == b.symbol_id();
   }
@@ -110,6 +132,8 @@ class Branches {
   std::vector<TensorType> own_;
   std::vector<TracedGraph> branches_;
   std::vector<Tensor> captures_;
+  bool draw_ = false;
+  uint32_t draws_ = 0;
 };
 
 }  // namespace
@@ -131,8 +155,10 @@ std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vecto
                          "Call it within a layer (in its call method).",
                          chosen.shape());
   Branches branches({});
-  branches.trace_branch("cond", [&](const std::vector<Tensor>&) { return then(); });
-  branches.trace_branch("cond", [&](const std::vector<Tensor>&) { return otherwise(); });
+  branches.trace_branch(
+      "cond", [&](const std::vector<Tensor>&) { return then(); }, false);
+  branches.trace_branch(
+      "cond", [&](const std::vector<Tensor>&) { return otherwise(); }, false);
   std::vector<Tensor> inputs = {chosen};
   inputs.insert(inputs.end(), branches.captures().begin(), branches.captures().end());
   return cornu::apply(op<"cond">(), inputs,
@@ -168,12 +194,17 @@ std::vector<Tensor> traced_loop(const LoopCondition& condition, const LoopBody& 
   std::vector<TensorType> types;
   for (const Tensor& value : values) types.push_back(type_of(value));
   Branches branches(types);
-  branches.trace_branch("while_loop", [&](const std::vector<Tensor>& inputs) {
-    return std::vector<Tensor>{cast(condition(inputs), DType::Bool)};
-  });
   branches.trace_branch(
-      "while_loop", [&](const std::vector<Tensor>& inputs) { return checked_body(body, inputs); });
+      "while_loop",
+      [&](const std::vector<Tensor>& inputs) {
+        return std::vector<Tensor>{cast(condition(inputs), DType::Bool)};
+      },
+      true);
+  branches.trace_branch(
+      "while_loop", [&](const std::vector<Tensor>& inputs) { return checked_body(body, inputs); },
+      true);
   const size_t count = values.size();
+  if (branches.draw()) values.push_back(random_bits(Seed().key(), Shape{2}));
   values.insert(values.end(), branches.captures().begin(), branches.captures().end());
   std::vector<Tensor> outputs =
       cornu::apply(op<"while">(), values,

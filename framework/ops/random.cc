@@ -40,9 +40,46 @@ void add_random(OpRegistry& registry, const std::string& name) {
                 .traits = {.differentiable = false}});
 }
 
+// A function of random:: that a functional model keeps whole, so that it draws anew each time. Its
+// seed is an attribute, or a key after x.
+template <class F>
+void add_whole(OpRegistry& registry, const std::string& name, F f) {
+  registry.add({.name = name,
+                .infer = [name](TypeSpan, const Attributes&) -> Types {
+                  raise<InvalidArgument>("{}: graphs don't hold it, but the ops it is made of.",
+                                         name);
+                },
+                .vjp = {},
+                .traits = {},
+                .expand =
+                    [f](const std::vector<Tensor>& in, const Attributes& a) {
+                      Seed seed;
+                      if (a.find("seed")) seed = a.get_int("seed");
+                      if (in.size() > 1) seed = in[1];
+                      return std::vector<Tensor>{f(in[0], a, seed)};
+                    }});
+}
+
+void register_whole(OpRegistry& registry) {
+  add_whole(registry, "random_shuffle", [](const Tensor& x, const Attributes& a, const Seed& seed) {
+    return random::shuffle(x, {.axis = a.get_int("axis"), .seed = seed});
+  });
+  add_whole(registry, "random_categorical",
+            [](const Tensor& logits, const Attributes& a, const Seed& seed) {
+              return random::categorical(logits, a.get_int("num_samples"),
+                                         {.dtype = a.get_dtype("dtype"), .seed = seed});
+            });
+  add_whole(registry, "random_dropout", [](const Tensor& x, const Attributes& a, const Seed& seed) {
+    random::DropoutOptions options{.seed = seed};
+    if (a.find("noise_shape")) options.noise_shape = a.get_shape("noise_shape");
+    return random::dropout(x, a.get_double("rate"), options);
+  });
+}
+
 }  // namespace
 
 void register_random(OpRegistry& registry) {
+  register_whole(registry);
   add_random(registry, "random_uniform");
   add_random(registry, "random_normal");
   registry.add({.name = "random_bits",
@@ -86,7 +123,31 @@ Tensor random_permutation(const Tensor& seed, int64_t count) {
 }  // namespace cornu::ops
 
 namespace cornu::random {
+
+SeedGenerator::SeedGenerator(std::optional<int64_t> seed)
+    : state_(initial_state(seed), {.name = "seed_generator_state", .trainable = false}) {}
+
+Tensor SeedGenerator::initial_state(const std::optional<int64_t>& seed) {
+  return Tensor::from<uint32_t>({static_cast<uint32_t>(seed_or_next(seed)), 0});
+}
+
+Tensor SeedGenerator::next() const {
+  const Tensor key = state_.value();
+  state_.assign(ops::add(key, Tensor::from<uint32_t>({0, 1})));
+  return key;
+}
+
 namespace {
+
+template <ops::internal::OpName kName>
+Tensor call_whole(const Tensor& x, Attributes attributes, const Seed& seed) {
+  if (seed.value()) attributes.set("seed", *seed.value());
+  std::vector<Tensor> inputs = {x};
+  if (seed.is_key()) inputs.push_back(seed.key());
+  return ops::internal::call<kName>(inputs, attributes);
+}
+
+bool is_of_model(const Tensor& x) { return x.is_symbolic() && !current_tracer(); }
 
 Tensor scaled(const Tensor& z, const NormalOptions& options) {
   return options.stddev == 1 && options.mean == 0 ? z : z * options.stddev + options.mean;
@@ -130,6 +191,7 @@ Tensor permutation(int64_t count, const SeedOptions& options) {
 
 Tensor shuffle(const Tensor& x, const ShuffleOptions& options) {
   const int64_t axis = x.shape().normalize_axis(options.axis, "shuffle");
+  if (is_of_model(x)) return call_whole<"random_shuffle">(x, {{"axis", axis}}, options.seed);
   return ops::take(x, permutation(x.dim(axis), {.seed = options.seed}), axis);
 }
 
@@ -138,7 +200,10 @@ Tensor categorical(const Tensor& logits, int64_t num_samples, const CategoricalO
   check<InvalidArgument>(logits.rank() == 2,
                          "categorical: expected logits (batch, classes), got shape {}.",
                          logits.shape());
-  ops::internal::require_static(logits, "categorical");
+  if (is_of_model(logits)) {
+    return call_whole<"random_categorical">(
+        logits, {{"num_samples", num_samples}, {"dtype", options.dtype}}, options.seed);
+  }
   const Shape shape = {logits.dim(0), num_samples, logits.dim(1)};
   const Tensor u = ops::random_uniform(options.seed.key(), shape);
   const Tensor noise = -ops::log(-ops::log(ops::maximum(u, 1e-20)));
@@ -149,7 +214,11 @@ Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options) {
   check<InvalidArgument>(rate >= 0 && rate <= 1, "dropout: expected a rate in [0, 1], got {}.",
                          rate);
   if (rate == 0) return x;
-  if (!options.noise_shape) ops::internal::require_static(x, "dropout");
+  if (is_of_model(x)) {
+    Attributes attributes{{"rate", rate}};
+    if (options.noise_shape) attributes.set("noise_shape", options.noise_shape->dims());
+    return call_whole<"random_dropout">(x, std::move(attributes), options.seed);
+  }
   const Shape shape = options.noise_shape.value_or(x.shape());
   const Tensor u = ops::random_uniform(options.seed.key(), shape);
   const double scale = rate < 1 ? 1 / (1 - rate) : 0;

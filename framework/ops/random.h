@@ -2,19 +2,46 @@
 // Random numbers (keras.random): counter-based (Philox), so that the same seed gives the same bits
 // on any number of threads.
 //
-// A seed is a number, a key tensor (uint32[2], from a seed generator), or nothing: the next one of
-// this thread's sequence. In traced code the latter is drawn once, at the trace: layers that draw
-// anew in each step (dropout) pass keys of a seed generator.
+// A seed is a number, a key tensor (uint32[2]), a SeedGenerator, or nothing. Without one each call
+// draws anew from this thread's sequence (set_random_seed); in traced code so does each call of the
+// compiled function (each step of fit, each batch of predict, each iteration of a loop, each
+// element of a dataset's map). What is computed from no placeholder at all is a constant of a
+// functional model, as in Keras.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "cornu/core/tensor.h"
+#include "cornu/core/variable.h"
 #include "cornu/ops/arguments.h"
 
 namespace cornu {
 namespace random {
+
+// keras.random.SeedGenerator: a sequence of keys that is state of its own: it goes on from call to
+// call, and can be saved and restored. Copies share it. As a `.seed` it gives its next key:
+//
+//   random::SeedGenerator generator(1337);
+//   random::normal({2, 3}, {.seed = generator});
+//
+// In traced code its state is a variable of the function, like a weight.
+class SeedGenerator {
+ public:
+  // Without a seed, the next of this thread's sequence.
+  explicit SeedGenerator(std::optional<int64_t> seed = {});
+  // A generator over a state that somebody else keeps, made from initial_state().
+  explicit SeedGenerator(Variable state) : state_(std::move(state)) {}
+  // uint32[2]: the seed's lower word, and the number of draws so far.
+  static Tensor initial_state(const std::optional<int64_t>& seed);
+
+  // The key of the next draw, uint32[2].
+  Tensor next() const;
+  const Variable& state() const { return state_; }
+
+ private:
+  Variable state_;
+};
 
 struct NormalOptions {
   double mean = 0.0;
@@ -57,7 +84,8 @@ struct ShuffleOptions {
   Seed seed = {};
 };
 
-// The slices of x along an axis in random order.
+// The slices of x along an axis in random order. This, categorical and dropout may be called on
+// placeholders: the functional model then draws anew with each call.
 Tensor shuffle(const Tensor& x, const ShuffleOptions& options = {});
 
 struct CategoricalOptions {

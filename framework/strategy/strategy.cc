@@ -18,11 +18,11 @@ class SingleDeviceStrategy : public StrategyImpl {
   int64_t num_replicas_in_sync() const override { return 1; }
   std::vector<Device> devices() const override { return {device_}; }
 
-  std::vector<std::vector<Tensor>> run(const Function& step,
-                                       const std::vector<std::vector<Tensor>>& inputs) override {
-    CORNU_ASSERT(inputs.size(), ==, size_t{1});
+  std::vector<Tensors> run(const Function& step,
+                           const std::vector<std::vector<Tensors>>& arguments) override {
+    CORNU_ASSERT(arguments.size(), ==, size_t{1});
     const DeviceScope scope(device_);
-    return {step.call(inputs[0])};
+    return {step.run(arguments[0])};
   }
 
   std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
@@ -102,11 +102,9 @@ distribute::PerReplica Strategy::run(const Function& step,
   check<InvalidArgument>(arguments.size() == replicas,
                          "Strategy '{}': expected arguments for {} local replicas, got {}.", name(),
                          replicas, arguments.size());
-  std::vector<std::vector<Tensor>> inputs;
-  for (const Tensors& values : arguments.values()) inputs.push_back(values.list());
-  std::vector<Tensors> results;
-  for (auto& outputs : impl_->run(step, inputs)) results.emplace_back(std::move(outputs));
-  return distribute::PerReplica(std::move(results));
+  std::vector<std::vector<Tensors>> by_replica;
+  for (const Tensors& values : arguments.values()) by_replica.push_back({values});
+  return distribute::PerReplica(impl_->run(step, by_replica));
 }
 
 distribute::PerReplica Strategy::run(const Function& step, const Tensors& arguments) const {

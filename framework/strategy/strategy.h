@@ -66,16 +66,17 @@ struct InputContext {
 
 }  // namespace distribute
 
-// What a strategy implements. Its methods are called from one thread at a time.
+// What a strategy implements. `run` may be called from several threads at once, the rest from one
+// at a time.
 class StrategyImpl {
  public:
   virtual ~StrategyImpl() = default;
   virtual std::string name() const = 0;
   virtual int64_t num_replicas_in_sync() const = 0;  // of all workers
   virtual std::vector<Device> devices() const = 0;   // of this process's replicas, in order
-  // Runs one step on every local replica at once; `inputs` by local replica.
-  virtual std::vector<std::vector<Tensor>> run(const Function& step,
-                                               const std::vector<std::vector<Tensor>>& inputs) = 0;
+  // Runs one step on every local replica at once; arguments and results by local replica.
+  virtual std::vector<Tensors> run(const Function& step,
+                                   const std::vector<std::vector<Tensors>>& arguments) = 0;
   // The batches of this process: each one is split over its local replicas by split().
   virtual std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) = 0;
   // A batch's parts by local replica; a part may have no examples.

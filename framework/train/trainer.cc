@@ -25,7 +25,9 @@ int64_t examples(const Batch& batch) {
 
 }  // namespace
 
-Trainer::Trainer() = default;
+Trainer::Trainer() {
+  for (const Kind kind : kKinds) steps_[static_cast<size_t>(kind)] = make_step(kind);
+}
 Trainer::~Trainer() = default;
 
 void Trainer::compile(Model& model, const CompileOptions& options) {
@@ -39,13 +41,31 @@ void Trainer::compile(Model& model, const CompileOptions& options) {
   loss_ = std::make_unique<CompiledLoss>(options.loss, options.loss_weights);
   metrics_ = std::make_unique<CompiledMetrics>(options.metrics, options.weighted_metrics);
   loss_tracker_ = metrics::Mean({.name = "loss"});
-  for (Step& step : steps_) step = {};
+  for (const Kind kind : kKinds) steps_[static_cast<size_t>(kind)] = make_step(kind);
   compiled_ = true;
 }
 
 void Trainer::require_compiled(const Model& model, const char* what) const {
   check<FailedPrecondition>(compiled_, "{}: it must be compiled before {}. Call compile({{…}}).",
                             who(model), what);
+}
+
+TrainingScope Trainer::train_alone(const Model& model) {
+  return TrainingScope(training_, who(model));
+}
+
+MetricScope Trainer::metric_scope() {
+  return MetricScope(
+      metric_state_,
+      [this](const Variable& variable) {
+        for (const Metric& metric : metrics()) {
+          for (const Variable& state : metric.impl().variables()) {
+            if (state.id() == variable.id()) return true;
+          }
+        }
+        return false;
+      },
+      [this] { reset_metrics(); });
 }
 
 const Optimizer& Trainer::optimizer(const Model& model) const {
@@ -105,6 +125,7 @@ NamedValues<Tensor> Trainer::metric_results() const {
 std::vector<Metric> Trainer::metrics() const {
   std::vector<Metric> result;
   if (!compiled_) return result;
+  const auto lock = tracing_lock();  // a trace may be making them
   result.push_back(loss_tracker_);
   for (const Metric& tracker : loss_->trackers()) {
     if (tracker) result.push_back(tracker);
@@ -117,70 +138,65 @@ void Trainer::reset_metrics() {
   for (const Metric& metric : metrics()) metric.reset_state();
 }
 
-Trainer::Step& Trainer::step(Kind kind) {
-  Step& step = steps_[static_cast<size_t>(kind)];
-  if (!step.function.defined()) {
-    static const char* const kNames[] = {"train_step", "test_step", "predict_step"};
-    step.function = Function(
-        [this, kind](const std::vector<Tensor>& inputs) { return traced_body(kind, inputs); },
-        {.name = kNames[static_cast<size_t>(kind)],
-         .run_eagerly = options_.run_eagerly,
-         .optimize = options_.jit_compile});
-  }
-  return step;
+// Whose step is run, and traced where need be, on this thread.
+class Trainer::RunningModel {
+ public:
+  explicit RunningModel(Model& model) : previous_(current_) { current_ = &model; }
+  ~RunningModel() { current_ = previous_; }
+  RunningModel(const RunningModel&) = delete;
+  RunningModel& operator=(const RunningModel&) = delete;
+  static Model& current() { return *current_; }
+
+ private:
+  static thread_local Model* current_;
+  Model* previous_;
+};
+
+thread_local Model* Trainer::RunningModel::current_ = nullptr;
+
+Function Trainer::make_step(Kind kind) {
+  static const char* const kNames[] = {"train_step", "test_step", "predict_step"};
+  return Function::structured(
+      [kind](const std::vector<Tensors>& arguments) {
+        return traced_body(RunningModel::current(), kind, arguments);
+      },
+      {.name = kNames[static_cast<size_t>(kind)],
+       .run_eagerly = options_.run_eagerly,
+       .optimize = options_.jit_compile});
 }
 
-// Runs under the trace: gives the flat inputs the structure of the batch that run() was given.
-std::vector<Tensor> Trainer::traced_body(Kind kind, const std::vector<Tensor>& inputs) {
-  Step& step = steps_[static_cast<size_t>(kind)];
-  auto next = inputs.begin();
-  auto take = [&](const Tensors& like) {
-    std::vector<Tensor> part(next, next + static_cast<int64_t>(like.size()));
-    next += static_cast<int64_t>(like.size());
-    return like.with(std::move(part));
-  };
-  Batch batch;
-  batch.x = take(layout_.x);
-  batch.y = take(layout_.y);
-  batch.sample_weight = take(layout_.sample_weight);
-  if (kind == Kind::Predict) {
-    step.structure = model_->predict_step(batch);
-    return step.structure.list();
-  }
+// Runs under the trace.
+Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments) {
+  const Batch batch{arguments[0], arguments[1], arguments[2]};
+  if (kind == Kind::Predict) return model.predict_step(batch);
   const NamedValues<Tensor> results =
-      kind == Kind::Train ? model_->train_step(batch) : model_->test_step(batch);
-  std::vector<std::pair<std::string, Tensor>> sorted(results.begin(), results.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  step.log_names.clear();
-  std::vector<Tensor> figures;
-  for (const auto& [name, value] : sorted) {
-    step.log_names.push_back(name);
-    figures.push_back(ops::reshape(ops::cast(value, DType::Float32), Shape{1}));
+      kind == Kind::Train ? model.train_step(batch) : model.test_step(batch);
+  std::vector<Tensors::Named> figures;
+  for (const auto& [name, value] : results) {
+    figures.emplace_back(name, ops::reshape(ops::cast(value, DType::Float32), Shape{}));
   }
+  std::stable_sort(figures.begin(), figures.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   check<InvalidArgument>(!figures.empty(),
                          "{}: its step returned no figures. Return at least the "
                          "loss.",
-                         who(*model_));
-  return {figures.size() == 1 ? figures[0] : ops::concatenate(figures, 0)};
+                         who(model));
+  return Tensors::named(std::move(figures));
 }
 
-std::vector<Tensor> Trainer::run(Model& model, Kind kind, const Batch& batch) {
-  model_ = &model;
-  std::vector<Tensor> inputs = batch.x.list();
-  inputs.insert(inputs.end(), batch.y.begin(), batch.y.end());
-  inputs.insert(inputs.end(), batch.sample_weight.begin(), batch.sample_weight.end());
-  layout_ = batch;
+Tensors Trainer::run(Model& model, Kind kind, const Batch& batch) {
+  const RunningModel running(model);
   const Strategy strategy = strategy_ ? Strategy(strategy_) : get_strategy();
-  return std::move(strategy.impl().run(step(kind).function, {std::move(inputs)}).front());
+  return strategy.impl()
+      .run(steps_[static_cast<size_t>(kind)], {{batch.x, batch.y, batch.sample_weight}})
+      .front();
 }
 
-Logs Trainer::read_logs(Kind kind, const Tensor& figures) const {
+Logs Trainer::read_logs(const Tensors& figures) {
   Logs logs;
-  const auto values = figures.data<float>();
-  const auto& names = steps_[static_cast<size_t>(kind)].log_names;
-  for (size_t i = 0; i < names.size(); ++i) {
-    logs[names[i]] = std::isnan(values[i]) ? NAN : values[i];  // never "-nan"
+  for (size_t i = 0; i < figures.size(); ++i) {
+    const float value = figures[i].item<float>();
+    logs[figures.names()[i]] = std::isnan(value) ? NAN : value;  // never "-nan"
   }
   return logs;
 }
@@ -285,6 +301,8 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
   EpochIterator validation_iterator(validation, options.validation_steps);
   if (validation) validation_iterator.check_finite("fit", "validation_steps");
 
+  const TrainingScope alone = train_alone(model);
+  const MetricScope metrics = metric_scope();
   const CallbackParams params{
       .verbose = options.verbose.resolve(), .epochs = options.epochs, .steps = iterator.steps()};
   CallbackList callbacks(options.callbacks, &model, params);
@@ -315,46 +333,46 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
 }
 
 // One execution: the given batch and those after it, as many as steps_per_execution says.
-Tensor Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch) {
-  Tensor figures = run(model, kind, batch).front();
+Tensors Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch) {
+  Tensors figures = run(model, kind, batch);
   for (int64_t i = 1; i < options_.steps_per_execution && iterator.next(batch); ++i) {
-    figures = run(model, kind, batch).front();
+    figures = run(model, kind, batch);
   }
   return figures;
 }
 
 Logs Trainer::train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks) {
   const bool reads = callbacks.wants_batches();
-  Tensor figures;
+  Tensors figures;
   Batch batch;
   while (!model.stop_training && iterator.next(batch)) {
     if (reads) callbacks.on_train_batch_begin(iterator.done() - 1);
     figures = run_steps(model, Kind::Train, iterator, batch);
-    if (reads) callbacks.on_train_batch_end(iterator.done() - 1, read_logs(Kind::Train, figures));
+    if (reads) callbacks.on_train_batch_end(iterator.done() - 1, read_logs(figures));
   }
-  check<InvalidArgument>(figures.defined(),
+  check<InvalidArgument>(!figures.empty(),
                          "{}: fit got no batches: the dataset is empty. Check its source, and that "
                          "repeat() or steps_per_epoch leave something for every epoch.",
                          who(model));
-  return read_logs(Kind::Train, figures);
+  return read_logs(figures);
 }
 
 Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks) {
   reset_metrics();
   callbacks.on_test_begin();
   const bool reads = callbacks.wants_batches();
-  Tensor figures;
+  Tensors figures;
   Batch batch;
   while (iterator.next(batch)) {
     if (reads) callbacks.on_test_batch_begin(iterator.done() - 1);
     figures = run_steps(model, Kind::Test, iterator, batch);
-    if (reads) callbacks.on_test_batch_end(iterator.done() - 1, read_logs(Kind::Test, figures));
+    if (reads) callbacks.on_test_batch_end(iterator.done() - 1, read_logs(figures));
   }
-  check<InvalidArgument>(figures.defined(),
+  check<InvalidArgument>(!figures.empty(),
                          "{}: evaluate got no batches: the dataset is empty. Check its source, and "
                          "the number of steps.",
                          who(model));
-  const Logs logs = read_logs(Kind::Test, figures);
+  const Logs logs = read_logs(figures);
   callbacks.on_test_end(logs);
   return logs;
 }
@@ -381,6 +399,7 @@ Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
       options.callbacks, &model,
       {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
   iterator.begin_epoch();
+  const MetricScope metrics = metric_scope();
   return test_loop(model, iterator, callbacks);
 }
 
@@ -442,8 +461,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
 }
 
 Tensors Trainer::predict_on_batch(Model& model, const Tensors& x) {
-  std::vector<Tensor> outputs = run(model, Kind::Predict, Batch{x, {}, {}});
-  return steps_[static_cast<size_t>(Kind::Predict)].structure.with(std::move(outputs));
+  return run(model, Kind::Predict, Batch{x, {}, {}});
 }
 
 namespace {
@@ -462,15 +480,16 @@ Batch one_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& o
 Logs Trainer::train_on_batch(Model& model, const Tensors& x, const Tensors& y,
                              const TrainOnBatchOptions& options) {
   require_compiled(model, "train_on_batch");
-  const Tensor figures = run(model, Kind::Train, one_batch(x, y, options)).front();
-  return read_logs(Kind::Train, figures);
+  const TrainingScope alone = train_alone(model);
+  const MetricScope metrics = metric_scope();
+  return read_logs(run(model, Kind::Train, one_batch(x, y, options)));
 }
 
 Logs Trainer::test_on_batch(Model& model, const Tensors& x, const Tensors& y,
                             const TrainOnBatchOptions& options) {
   require_compiled(model, "test_on_batch");
-  const Tensor figures = run(model, Kind::Test, one_batch(x, y, options)).front();
-  return read_logs(Kind::Test, figures);
+  const MetricScope metrics = metric_scope();
+  return read_logs(run(model, Kind::Test, one_batch(x, y, options)));
 }
 
 }  // namespace cornu

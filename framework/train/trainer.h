@@ -10,11 +10,13 @@
 #include "cornu/strategy/strategy.h"
 #include "cornu/train/compiled_loss.h"
 #include "cornu/train/model.h"
+#include "cornu/train/run_scopes.h"
 
 namespace cornu {
 
-// What the handles of one model share. A step (forward, loss, backward, all-reduce, update,
-// metrics) is one traced function; its figures come back as one small tensor.
+// What the handles of one model share. Thread-safe but for compile: several threads may predict and
+// evaluate, beside one that trains. A step (forward, loss, backward, all-reduce, update,
+// metrics) is one traced function; its figures come back as named scalars.
 class Trainer {
  public:
   Trainer();
@@ -53,21 +55,20 @@ class Trainer {
 
  private:
   enum class Kind { Train, Test, Predict };
-  // A traced step and how its outputs are read.
-  struct Step {
-    Function function;
-    std::vector<std::string> log_names;  // of a train or test step, in the order of its figures
-    Tensors structure;                   // of a prediction
-  };
+  static constexpr Kind kKinds[] = {Kind::Train, Kind::Test, Kind::Predict};
+  class RunningModel;
   class EpochIterator;
 
-  Step& step(Kind kind);
-  std::vector<Tensor> run(Model& model, Kind kind, const Batch& batch);
-  std::vector<Tensor> traced_body(Kind kind, const std::vector<Tensor>& inputs);
-  Logs read_logs(Kind kind, const Tensor& figures) const;
+  Function make_step(Kind kind);
+  Tensors run(Model& model, Kind kind, const Batch& batch);
+  static Tensors traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments);
+  static Logs read_logs(const Tensors& figures);
   void require_compiled(const Model& model, const char* what) const;
+  // For the length of a run: what it needs for itself alone.
+  TrainingScope train_alone(const Model& model);
+  MetricScope metric_scope();
   static void check_options(const FitOptions& options);
-  Tensor run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch);
+  Tensors run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch);
   Logs train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks);
   Logs test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks);
   static std::vector<std::string> output_names(const Model& model, const Tensors& y_pred);
@@ -78,11 +79,9 @@ class Trainer {
   std::unique_ptr<CompiledLoss> loss_;
   std::unique_ptr<CompiledMetrics> metrics_;
   Metric loss_tracker_;
-  Step steps_[3];
-
-  // What the step being traced works for; set by run().
-  Model* model_ = nullptr;
-  Batch layout_;
+  Function steps_[3];
+  ThreadOwned training_;
+  ThreadOwned metric_state_;
 };
 
 }  // namespace cornu

@@ -6,14 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "cornu/core/random.h"
 #include "cornu/layers/keras_layer.h"
 #include "cornu/ops/ops.h"
 
 namespace cornu::layers {
 
-// A layer that draws in training only, from a Keras seed generator: state of two words, the seed
-// and the number of draws so far.
+// A layer that draws in training only, from a seed generator.
 template <class Options>
 class RandomLayer : public KerasLayerOf<Options> {
  public:
@@ -26,27 +24,21 @@ class RandomLayer : public KerasLayerOf<Options> {
   RandomLayer(const std::string& class_name, const Options& options, bool draws)
       : Base(class_name, options) {
     if (!draws) return;
-    const auto seed = static_cast<uint32_t>(seed_or_next(options.seed));
-    state_ = this->add_state("seed_generator_state", Tensor::from<uint32_t>({seed, 0}));
+    generator_.emplace(this->add_state("seed_generator_state",
+                                       random::SeedGenerator::initial_state(options.seed)));
   }
 
-  bool draws(const CallArgs& args) const {
-    return state_.defined() && args.training.value_or(false);
-  }
+  bool draws(const CallArgs& args) const { return generator_ && args.training.value_or(false); }
 
   // The key of the next draw.
-  Tensor next_key() const {
-    const Tensor key = state_.value();
-    state_.assign(ops::add(key, Tensor::from<uint32_t>({0, 1})));
-    return key;
-  }
+  Tensor next_key() const { return generator_->next(); }
 
   void require_rate(double rate) const {
     this->require(rate >= 0 && rate <= 1, "expected a rate in [0, 1], got {}.", rate);
   }
 
  private:
-  Variable state_;
+  std::optional<random::SeedGenerator> generator_;
 };
 
 }  // namespace cornu::layers

@@ -228,7 +228,7 @@ TEST_CASE("gradients in compiled code are the eager ones") {
   step(x);
   const Tensor compiled = w.value();
   w.assign(start);
-  step.body()({x});
+  step.call_body({x});
   check_same(w.value(), compiled, 1e-12);
 }
 

@@ -15,11 +15,11 @@ namespace {
 
 // Runs what `f` is traced to on a backend.
 std::vector<Tensor> run_on(Backend& backend, const Function& f, const std::vector<Tensor>& inputs) {
-  CompiledFunction& compiled = f.compiled(inputs);
-  const auto executable = backend.compile(compiled.graph, {.name = "test"});
+  const auto compiled = f.compiled(inputs);
+  const auto executable = backend.compile(compiled->graph, {.name = "test"});
   ReplicaArgs replica;
   replica.inputs = inputs;
-  replica.variables = compiled.variables;
+  replica.variables = compiled->variables;
   executable->run({&replica, 1});
   return replica.outputs;
 }
@@ -80,8 +80,8 @@ TEST_CASE("two replicas, and one that fails") {
   const Variable second(ops::zeros({1, 1}), {.name = "w"});
   const Tensor inputs[] = {ops::ones({1, 1}), ops::ones({1, 1})};
   const Function step = training_step(first);
-  CompiledFunction& compiled = step.compiled({inputs[0], inputs[1]});
-  const auto executable = reference.compile(compiled.graph, {});
+  const auto compiled = step.compiled({inputs[0], inputs[1]});
+  const auto executable = reference.compile(compiled->graph, {});
   auto run = [&] {
     const auto group = make_in_process_group(2);
     std::vector<ReplicaArgs> replicas(2);

@@ -71,32 +71,35 @@ class MirroredThreads : public StrategyImpl {
     return devices;
   }
 
-  std::vector<std::vector<Tensor>> run(const Function& step,
-                                       const std::vector<std::vector<Tensor>>& inputs) override {
-    check<InvalidArgument>(inputs.size() == replicas_,
-                           "MirroredThreads: expected inputs for {} replicas, got {}.", replicas_,
-                           inputs.size());
+  std::vector<Tensors> run(const Function& step,
+                           const std::vector<std::vector<Tensors>>& arguments) override {
+    check<InvalidArgument>(arguments.size() == replicas_,
+                           "MirroredThreads: expected arguments for {} replicas, got {}.",
+                           replicas_, arguments.size());
     const internal::ReplicaContextScope context(num_replicas_in_sync());
-    CompiledFunction& compiled = step.compiled(inputs.front());
+    const auto compiled = step.compiled_for(arguments.front());
     const std::vector<Device> where = devices();
     // An aborted group stays so: each step has one of its own.
     const auto group = make_in_process_group(static_cast<int>(replicas_));
+    std::vector<std::vector<Tensor>> inputs;
     std::vector<std::vector<Variable>> variables;
     std::vector<ReplicaArgs> replicas(replicas_);
     for (size_t i = 0; i < replicas_; ++i) {
+      inputs.push_back(compiled->inputs(arguments[i]));
       require_alike(step, inputs[i], inputs.front());
-      variables.push_back(variables_.of_replica(compiled.variables, i));
+      variables.push_back(variables_.of_replica(compiled->variables, i));
       replicas[i].device = where[i];
       replicas[i].inputs = inputs[i];
       replicas[i].variables = variables[i];
       replicas[i].group = group[i].get();
     }
-    ++compiled.runs;
-    compiled.executable->run(replicas);
-    variables_.stepped(compiled.variables);
-    std::vector<std::vector<Tensor>> outputs;
-    for (ReplicaArgs& replica : replicas) outputs.push_back(std::move(replica.outputs));
-    return outputs;
+    compiled->executable->run(replicas);
+    variables_.stepped(compiled->variables);
+    std::vector<Tensors> results;
+    for (ReplicaArgs& replica : replicas) {
+      results.push_back(compiled->structure.with(std::move(replica.outputs)));
+    }
+    return results;
   }
 
   // Batches come whole: split() divides them.

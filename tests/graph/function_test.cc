@@ -115,16 +115,16 @@ TEST_CASE("two replicas of a traced step all-reduce between CPU:0 and CPU:1") {
   const Tensor inputs[2] = {Tensor::from(std::vector<float>{1, 2}),
                             Tensor::from(std::vector<float>{10, 20})};
   auto group = make_in_process_group(2);
-  CompiledFunction& compiled = step.compiled({inputs[0]});
+  const auto compiled = step.compiled({inputs[0]});
   std::vector<ReplicaArgs> replicas(2);
   for (int i = 0; i < 2; ++i) {
     replicas[i].device = {DeviceType::Cpu, i};
     replicas[i].inputs = std::span(&inputs[i], 1);
-    replicas[i].variables = compiled.variables;
+    replicas[i].variables = compiled->variables;
     replicas[i].group = group[i].get();
   }
   for (int round = 0; round < 20; ++round) {
-    compiled.executable->run(replicas);
+    compiled->executable->run(replicas);
     for (const ReplicaArgs& replica : replicas) {
       CHECK(replica.outputs[0].data<float>()[0] == 22);
       CHECK(replica.outputs[0].data<float>()[1] == 44);
@@ -142,12 +142,12 @@ TEST_CASE("a replica that fails wakes the others") {
   const Tensor good[] = {x, Tensor::from(std::vector<int32_t>{1})};
   const Tensor bad[] = {x, Tensor::from(std::vector<int32_t>{9})};
   auto group = make_in_process_group(2);
-  CompiledFunction& compiled = step.compiled({good[0], good[1]});
+  const auto compiled = step.compiled({good[0], good[1]});
   std::vector<ReplicaArgs> replicas(2);
   for (int i = 0; i < 2; ++i) {
     replicas[i].device = {DeviceType::Cpu, i};
     replicas[i].inputs = i == 0 ? std::span<const Tensor>(good) : std::span<const Tensor>(bad);
     replicas[i].group = group[i].get();
   }
-  CHECK_THROWS_AS(compiled.executable->run(replicas), InvalidArgument);
+  CHECK_THROWS_AS(compiled->executable->run(replicas), InvalidArgument);
 }

@@ -152,7 +152,7 @@ TEST_CASE("the replica context of one replica") {
   });
   get_strategy().run(step, Tensors(kNumbers));
   CHECK(inside == 1);
-  CHECK(step.compiled({kNumbers}).graph.nodes.empty());
+  CHECK(step.compiled({kNumbers})->graph.nodes.empty());
 }
 
 TEST_CASE("an input function is told its share of the batch") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cond and while: kernels that run whole programs.
+#include <algorithm>
 #include <cstring>
 
 #include "cornu/backends/cpu/program.h"
@@ -19,12 +20,17 @@ class CondKernel : public Kernel {
         operands_(spec.inputs.size() - 1),
         outputs_(spec.outputs.size()) {}
 
+  size_t scratch_bytes() const override {
+    return std::max(then_->workspace_bytes(), else_->workspace_bytes());
+  }
+
   void run(const KernelArgs& args) override {
     const bool chosen = *static_cast<const bool*>(args.in[0]);
     (chosen ? then_ : else_)
         ->run({.inputs = {args.in + 1, operands_},
                .states = {},
                .outputs = {args.out, outputs_},
+               .workspace = static_cast<std::byte*>(args.scratch),
                .group = args.group,
                .replica = args.replica});
   }
@@ -36,22 +42,32 @@ class CondKernel : public Kernel {
   size_t outputs_;
 };
 
+// Its scratch memory holds the loop's variables twice, of this iteration and of the next, and then
+// what condition and body need.
 class WhileKernel : public Kernel {
  public:
   explicit WhileKernel(const KernelSpec& spec)
       : condition_(make_program(spec.attributes, "condition")),
         body_(make_program(spec.attributes, "body")) {
-    for (const TensorType& type : spec.inputs) {
-      bytes_.push_back(type.bytes());
-      for (auto& side : sides_) {
-        buffers_.push_back(Tensor::empty(type.shape, type.dtype));
-        side.push_back(buffers_.back().mutable_raw());
-      }
+    for (const TensorType& type : spec.inputs) bytes_.push_back(type.bytes());
+    for (size_t i = 0; i < 2 * bytes_.size(); ++i) {
+      offsets_.push_back(variables_bytes_);
+      variables_bytes_ += (bytes_[i % bytes_.size()] + 63) / 64 * 64;
     }
+  }
+
+  size_t scratch_bytes() const override {
+    return variables_bytes_ + std::max(condition_->workspace_bytes(), body_->workspace_bytes());
   }
 
   void run(const KernelArgs& args) override {
     const size_t count = bytes_.size();
+    auto* scratch = static_cast<std::byte*>(args.scratch);
+    std::byte* workspace = scratch + variables_bytes_;
+    buffers_.clear();
+    for (size_t offset : offsets_) buffers_.push_back(scratch + offset);
+    const std::span<void* const> sides[] = {{buffers_.data(), count},
+                                            {buffers_.data() + count, count}};
     std::span<const void* const> current(args.in, count);
     size_t next = 0;
     bool go_on = false;
@@ -60,15 +76,17 @@ class WhileKernel : public Kernel {
       condition_->run({.inputs = current,
                        .states = {},
                        .outputs = condition_out,
+                       .workspace = workspace,
                        .group = args.group,
                        .replica = args.replica});
       if (!go_on) break;
       body_->run({.inputs = current,
                   .states = {},
-                  .outputs = sides_[next],
+                  .outputs = sides[next],
+                  .workspace = workspace,
                   .group = args.group,
                   .replica = args.replica});
-      current = {sides_[next].data(), count};
+      current = {sides[next].data(), count};
       next = 1 - next;
     }
     for (size_t i = 0; i < count; ++i) {
@@ -79,9 +97,10 @@ class WhileKernel : public Kernel {
  private:
   std::unique_ptr<Program> condition_;
   std::unique_ptr<Program> body_;
-  std::vector<size_t> bytes_;
-  std::vector<Tensor> buffers_;
-  std::vector<void*> sides_[2];
+  std::vector<size_t> bytes_;    // of each variable
+  std::vector<size_t> offsets_;  // of the variables, first of one side, then of the other
+  std::vector<void*> buffers_;
+  size_t variables_bytes_ = 0;
 };
 
 }  // namespace

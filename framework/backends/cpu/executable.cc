@@ -28,27 +28,67 @@ std::exception_ptr cause_of(const std::vector<std::exception_ptr>& errors) {
 
 }  // namespace
 
+// A program of the executable's for the length of a run.
+class CpuExecutable::Lease {
+ public:
+  explicit Lease(CpuExecutable& executable) : executable_(executable) {
+    const int threads = compute_threads();
+    {
+      const std::lock_guard lock(executable_.mutex_);
+      auto& idle = executable_.idle_;
+      const auto it = std::find_if(idle.rbegin(), idle.rend(), [&](const Prepared& prepared) {
+        return prepared.threads == threads;
+      });
+      if (it != idle.rend()) {
+        prepared_ = std::move(*it);
+        idle.erase(it.base() - 1);
+      }
+    }
+    // What kernels prepare may depend on the number of threads.
+    if (!prepared_.program) {
+      prepared_ = {threads, std::make_unique<Program>(executable_.graph_)};
+    }
+  }
+  ~Lease() {
+    const std::lock_guard lock(executable_.mutex_);
+    executable_.idle_.push_back(std::move(prepared_));
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  Program& program() const { return *prepared_.program; }
+
+ private:
+  CpuExecutable& executable_;
+  Prepared prepared_;
+};
+
 CpuExecutable::CpuExecutable(Graph graph, const ExecutableOptions& options) : name_(options.name) {
-  if (options.optimize) graph = optimize(std::move(graph), options.name);
-  programs_.push_back(std::make_unique<Program>(std::move(graph)));
+  graph_ = options.optimize ? optimize(std::move(graph), options.name) : std::move(graph);
+  workspace_bytes_ = Lease(*this).program().workspace_bytes();
+  demand_.emplace(workspace_bytes_);
 }
 
 CpuExecutable::~CpuExecutable() = default;
 
 void CpuExecutable::run(std::span<ReplicaArgs> replicas) {
-  while (programs_.size() < replicas.size()) {
-    programs_.push_back(std::make_unique<Program>(programs_.front()->graph()));
-  }
+  VariableAccess access;
   for (const ReplicaArgs& args : replicas) {
-    CORNU_ASSERT(args.inputs.size(), ==, programs_.front()->graph().inputs.size());
-    CORNU_ASSERT(args.variables.size(), ==, programs_.front()->graph().states.size());
+    CORNU_ASSERT(args.inputs.size(), ==, graph_.inputs.size());
+    CORNU_ASSERT(args.variables.size(), ==, graph_.states.size());
+    for (size_t i = 0; i < args.variables.size(); ++i) access.add(args.variables[i], writes(i));
   }
+  access.acquire();
+  std::vector<void*> states;
+  const size_t count = graph_.states.size();
+  for (size_t i = 0; i < count * replicas.size(); ++i) states.push_back(access.memory(i));
+
   std::vector<std::exception_ptr> errors(replicas.size());
   std::vector<char> touched(replicas.size(), false);  // has it begun to write variables?
   run_replicas(static_cast<int>(replicas.size()), [&](int replica) {
     const auto index = static_cast<size_t>(replica);
     try {
-      run_replica(index, replicas[index], touched[index]);
+      run_replica(replica, replicas[index], {states.data() + index * count, count}, touched[index]);
     } catch (const std::exception& error) {
       errors[index] = std::current_exception();
       if (replicas[index].group) replicas[index].group->abort(error.what());
@@ -62,7 +102,6 @@ void CpuExecutable::run(std::span<ReplicaArgs> replicas) {
 
 // What one replica has written and another has not fits together no more.
 void CpuExecutable::poison(std::span<ReplicaArgs> replicas, const std::exception_ptr& cause) const {
-  const Graph& graph = programs_.front()->graph();
   std::string why;
   try {
     std::rethrow_exception(cause);
@@ -70,45 +109,37 @@ void CpuExecutable::poison(std::span<ReplicaArgs> replicas, const std::exception
     why = error.what();
   }
   for (const ReplicaArgs& replica : replicas) {
-    for (size_t i = 0; i < graph.states.size(); ++i) {
-      if (graph.states[i].out != graph.states[i].in) replica.variables[i].poison(why);
+    for (size_t i = 0; i < graph_.states.size(); ++i) {
+      if (writes(i)) replica.variables[i].poison(why);
     }
   }
 }
 
-void CpuExecutable::run_replica(size_t index, ReplicaArgs& args, char& touched) {
-  Program& program = *programs_[index];
-  const Graph& graph = program.graph();
+void CpuExecutable::run_replica(int index, ReplicaArgs& args, std::span<void* const> states,
+                                char& touched) {
   std::vector<const void*> inputs;
   for (const Tensor& input : args.inputs) inputs.push_back(input.raw());
-  std::vector<void*> states;
-  for (size_t i = 0; i < graph.states.size(); ++i) {
-    const Variable& variable = args.variables[i];
-    const bool written = graph.states[i].out != graph.states[i].in;
-    variable.stored();  // throws when poisoned
-    states.push_back(written ? variable.writable()
-                             : const_cast<std::byte*>(variable.stored().raw()));
-  }
   args.outputs.clear();
   std::vector<void*> outputs;
-  for (ValueId id : graph.outputs) {
-    const TensorType& type = graph.type(id);
+  for (ValueId id : graph_.outputs) {
+    const TensorType& type = graph_.type(id);
     args.outputs.push_back(Tensor::empty(type.shape, type.dtype));
     outputs.push_back(args.outputs.back().mutable_raw());
   }
+  const Lease lease(*this);
+  const Workspace workspace(workspace_bytes_);
   touched = true;
   try {
-    program.run({.inputs = inputs,
-                 .states = states,
-                 .outputs = outputs,
-                 .group = args.group,
-                 .replica = static_cast<int>(index)});
+    lease.program().run({.inputs = inputs,
+                         .states = states,
+                         .outputs = outputs,
+                         .workspace = workspace.data(),
+                         .group = args.group,
+                         .replica = index});
   } catch (...) {
-    touched = program.states_touched();
+    touched = lease.program().states_touched();
     throw;
   }
 }
-
-std::string CpuExecutable::describe() const { return programs_.front()->graph().to_string(); }
 
 }  // namespace cornu::cpu

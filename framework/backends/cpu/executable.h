@@ -4,28 +4,46 @@
 
 #include <exception>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "cornu/backends/cpu/program.h"
+#include "cornu/backends/cpu/workspace.h"
+#include "cornu/core/variable_access.h"
 #include "cornu/graph/backend.h"
 
 namespace cornu::cpu {
 
+// Several threads may run it at once: each run and replica takes a program out of a pool, which has
+// as many as have run at once.
 class CpuExecutable : public Executable {
  public:
   CpuExecutable(Graph graph, const ExecutableOptions& options);
   ~CpuExecutable() override;
 
   void run(std::span<ReplicaArgs> replicas) override;
-  std::string describe() const override;
-  size_t workspace_bytes() const override { return programs_.front()->workspace_bytes(); }
+  std::string describe() const override { return graph_.to_string(); }
+  size_t workspace_bytes() const override { return workspace_bytes_; }
 
  private:
-  void run_replica(size_t index, ReplicaArgs& args, char& touched);
+  // A program for the compute threads of the calling thread.
+  struct Prepared {
+    int threads = 1;
+    std::unique_ptr<Program> program;
+  };
+  class Lease;
+
+  void run_replica(int index, ReplicaArgs& args, std::span<void* const> states, char& touched);
   void poison(std::span<ReplicaArgs> replicas, const std::exception_ptr& cause) const;
+  bool writes(size_t state) const { return graph_.states[state].out != graph_.states[state].in; }
 
   std::string name_;
-  std::vector<std::unique_ptr<Program>> programs_;  // by replica; made on first use
+  Graph graph_;  // optimized
+  size_t workspace_bytes_ = 0;
+  std::optional<WorkspaceDemand> demand_;
+  std::mutex mutex_;
+  std::vector<Prepared> idle_;  // guarded by mutex_
 };
 
 }  // namespace cornu::cpu

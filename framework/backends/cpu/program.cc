@@ -6,7 +6,6 @@
 #include <map>
 #include <numeric>
 
-#include "cornu/core/buffer.h"
 #include "cornu/graph/backend.h"
 #include "cornu/graph/passes/pass.h"
 
@@ -199,11 +198,13 @@ class ProgramBuilder {
     }
     program_.copies_.insert(program_.copies_.end(), second.begin(), second.end());
     program_.workspace_bytes_ = bytes;
-    program_.workspace_ = allocate_host(bytes);
     for (size_t i = 0; i < program_.instructions_.size(); ++i) {
-      if (plan.scratch[i] >= 0) {
-        program_.instructions_[i].scratch = program_.workspace_->data() + plan.scratch[i];
-      }
+      if (plan.scratch[i] < 0) continue;
+      const Node& node = plan_graph_.nodes[i];
+      program_.workspace_patches_.push_back(
+          {static_cast<uint32_t>(i),
+           static_cast<uint32_t>(node.inputs.size() + node.outputs.size()),
+           {Place::Workspace, plan.scratch[i]}});
     }
   }
 
@@ -227,10 +228,10 @@ class ProgramBuilder {
   void* fixed(ValueId id, size_t instruction, uint32_t slot) {
     const Location& where = location(id);
     CORNU_ASSERT(where.place != Place::None, ==, true);
-    if (where.place == Place::Workspace || where.place == Place::Constant) {
-      return program_.address(where, {});
-    }
-    program_.patches_.push_back({static_cast<uint32_t>(instruction), slot, where});
+    if (where.place == Place::Constant) return program_.address(where, {});
+    auto& patches =
+        where.place == Place::Workspace ? program_.workspace_patches_ : program_.patches_;
+    patches.push_back({static_cast<uint32_t>(instruction), slot, where});
     return nullptr;
   }
 
@@ -265,7 +266,7 @@ void* Program::address(const Location& location, const Bindings& bindings) const
   const auto index = static_cast<size_t>(location.at);
   switch (location.place) {
     case Place::Workspace:
-      return workspace_->data() + location.at;
+      return bindings.workspace + location.at;
     case Place::Input:
       return const_cast<void*>(bindings.inputs[index]);
     case Place::State:
@@ -280,17 +281,28 @@ void* Program::address(const Location& location, const Bindings& bindings) const
   return nullptr;
 }
 
-void Program::run(const Bindings& bindings) {
-  states_touched_ = false;
-  for (const Patch& patch : patches_) {
+void Program::bind(const std::vector<Patch>& patches, const Bindings& bindings) {
+  for (const Patch& patch : patches) {
     Instruction& instruction = instructions_[patch.instruction];
     void* pointer = address(patch.location, bindings);
     if (patch.slot < instruction.in.size()) {
       instruction.in[patch.slot] = pointer;
+    } else if (const size_t out = patch.slot - instruction.in.size();
+               out < instruction.out.size()) {
+      instruction.out[out] = pointer;
     } else {
-      instruction.out[patch.slot - instruction.in.size()] = pointer;
+      instruction.scratch = pointer;
     }
   }
+}
+
+void Program::run(const Bindings& bindings) {
+  states_touched_ = false;
+  if (bindings.workspace != workspace_) {
+    bind(workspace_patches_, bindings);
+    workspace_ = bindings.workspace;
+  }
+  bind(patches_, bindings);
   for (Instruction& instruction : instructions_) {
     states_touched_ |= instruction.writes_state;
     instruction.kernel->run({.in = instruction.in.data(),

@@ -15,7 +15,8 @@ namespace cornu::cpu {
 // Passes that make a graph fit for the CPU, in order; dumps each where $CORNU_DUMP_GRAPH is set.
 Graph optimize(Graph graph, const std::string& name);
 
-// Runs a graph again and again without allocating. Not thread-safe; replicas have one each.
+// Runs a graph again and again without allocating. One run at a time: kernels keep what they are
+// bound to. Who runs it brings the memory for intermediate values.
 class Program {
  public:
   explicit Program(Graph graph);
@@ -27,6 +28,7 @@ class Program {
     std::span<const void* const> inputs;  // by graph input
     std::span<void* const> states;        // by graph state; updated in place
     std::span<void* const> outputs;       // by graph output
+    std::byte* workspace = nullptr;       // workspace_bytes(), aligned to 64
     CollectiveGroup* group = nullptr;
     int replica = 0;
   };
@@ -52,10 +54,10 @@ class Program {
     void* scratch = nullptr;
     bool writes_state = false;
   };
-  // A pointer of an instruction that changes from run to run.
+  // A pointer of an instruction that changes from run to run, or with the workspace.
   struct Patch {
     uint32_t instruction;
-    uint32_t slot;  // inputs first, then outputs
+    uint32_t slot;  // inputs first, then outputs, then scratch
     Location location;
   };
   struct Copy {
@@ -64,13 +66,15 @@ class Program {
     size_t bytes;
   };
   void* address(const Location& location, const Bindings& bindings) const;
+  void bind(const std::vector<Patch>& patches, const Bindings& bindings);
 
   Graph graph_;
   std::vector<Instruction> instructions_;
-  std::vector<Patch> patches_;
-  std::vector<Copy> copies_;  // after the last instruction
+  std::vector<Patch> patches_;            // inputs, states, outputs
+  std::vector<Patch> workspace_patches_;  // bound when the workspace is another than last time
+  std::vector<Copy> copies_;              // after the last instruction
   std::vector<Tensor> constants_;
-  std::shared_ptr<Buffer> workspace_;
+  std::byte* workspace_ = nullptr;
   size_t workspace_bytes_ = 0;
   bool states_touched_ = false;
 };

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/backends/cpu/workspace.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <vector>
+
+namespace cornu::cpu {
+namespace {
+
+using Block = std::shared_ptr<Buffer>;
+
+struct Pool {
+  std::mutex mutex;
+  std::vector<Block> free;        // the one used last at the end
+  std::multiset<size_t> demands;  // of the programs there are
+  size_t held = 0;
+
+  // Takes a free block that is large enough out of the pool; else one that is too small, to be
+  // replaced; or nothing.
+  Block take(size_t bytes) {
+    if (free.empty()) return nullptr;
+    auto found = std::find_if(free.rbegin(), free.rend(),
+                              [&](const Block& block) { return block->bytes() >= bytes; });
+    auto chosen = found == free.rend() ? free.end() - 1 : found.base() - 1;
+    Block block = std::move(*chosen);
+    free.erase(chosen);
+    return block;
+  }
+
+  size_t largest_demand() const { return demands.empty() ? 0 : *demands.rbegin(); }
+
+  void trim() {
+    const size_t most = largest_demand();
+    std::erase_if(free, [&](const Block& block) {
+      if (block->bytes() <= most) return false;
+      held -= block->bytes();
+      return true;
+    });
+  }
+};
+
+// Never destroyed: programs may run in static destructors.
+Pool& pool() {
+  static auto* pool = new Pool;
+  return *pool;
+}
+
+}  // namespace
+
+Workspace::Workspace(size_t bytes) {
+  if (bytes == 0) return;
+  {
+    const std::lock_guard lock(pool().mutex);
+    block_ = pool().take(bytes);
+    if (block_ && block_->bytes() >= bytes) return;
+    if (block_) pool().held -= block_->bytes();
+  }
+  block_.reset();
+  block_ = allocate_host(bytes);
+  const std::lock_guard lock(pool().mutex);
+  pool().held += block_->bytes();
+}
+
+Workspace::~Workspace() {
+  if (!block_) return;
+  const std::lock_guard lock(pool().mutex);
+  if (block_->bytes() > pool().largest_demand()) {
+    pool().held -= block_->bytes();
+  } else {
+    pool().free.push_back(std::move(block_));
+  }
+}
+
+WorkspaceDemand::WorkspaceDemand(size_t bytes) : bytes_(bytes) {
+  const std::lock_guard lock(pool().mutex);
+  pool().demands.insert(bytes);
+}
+
+WorkspaceDemand::~WorkspaceDemand() {
+  const std::lock_guard lock(pool().mutex);
+  pool().demands.erase(pool().demands.find(bytes_));
+  pool().trim();
+}
+
+size_t workspace_bytes_held() {
+  const std::lock_guard lock(pool().mutex);
+  return pool().held;
+}
+
+}  // namespace cornu::cpu

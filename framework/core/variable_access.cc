@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/variable_access.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+namespace cornu {
+namespace {
+
+// Guards the queues and values of all variables: it is held for some instructions only.
+struct Traffic {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int waiting = 0;
+
+  template <class Predicate>
+  void wait(std::unique_lock<std::mutex>& lock, const Predicate& served) {
+    if (served()) return;
+    ++waiting;
+    changed.wait(lock, served);
+    --waiting;
+  }
+  void notify() {
+    if (waiting > 0) changed.notify_all();
+  }
+};
+
+Traffic& traffic() {
+  static auto* traffic = new Traffic;
+  return *traffic;
+}
+
+}  // namespace
+
+// ---- single reads and writes, outside of runs ----
+
+Tensor Variable::stored() const {
+  Impl& state = impl();
+  std::unique_lock lock(traffic().mutex);
+  if (state.served != state.tickets) {
+    const uint32_t ticket = state.tickets++;
+    traffic().wait(lock, [&] { return state.served == ticket; });
+    ++state.served;
+    traffic().notify();
+  }
+  require_healthy();
+  return state.value;
+}
+
+void Variable::store(const Tensor& value) const {
+  CORNU_ASSERT(value.shape(), ==, shape());
+  CORNU_ASSERT(value.dtype(), ==, dtype());
+  check<FailedPrecondition>(!value.is_symbolic(),
+                            "Variable '{}': {} was assigned outside of the trace it belongs to.",
+                            path(), value.to_string());
+  Impl& state = impl();
+  Tensor fresh = value.with_shape(shape());
+  std::unique_lock lock(traffic().mutex);
+  const uint32_t ticket = state.tickets++;
+  traffic().wait(lock, [&] { return state.served == ticket; });
+  std::swap(state.value, fresh);
+  state.poisoned.clear();
+  ++state.version;
+  ++state.served;
+  traffic().notify();
+}
+
+void Variable::poison(const std::string& why) const {
+  const std::lock_guard lock(traffic().mutex);
+  impl().poisoned = why;
+  ++impl().version;
+}
+
+// ---- runs ----
+
+void VariableAccess::add(const Variable& variable, bool writes) {
+  CORNU_ASSERT(acquired_, ==, false);
+  uses_.push_back({.variable = variable, .writes = writes, .value = {}});
+}
+
+bool VariableAccess::is_served() const {
+  return std::all_of(uses_.begin(), uses_.end(), [](const Use& use) {
+    return use.again || use.variable.impl().served == use.ticket;
+  });
+}
+
+void VariableAccess::acquire() {
+  std::unique_lock lock(traffic().mutex);
+  for (Use& use : uses_) {
+    Variable::Impl& state = use.variable.impl();
+    if (state.asker == this) {
+      use.again = true;
+      auto first = std::find_if(uses_.begin(), uses_.end(), [&](const Use& other) {
+        return other.variable.id() == use.variable.id();
+      });
+      first->writes = first->writes || use.writes;
+    } else {
+      state.asker = this;
+      use.ticket = state.tickets++;
+    }
+  }
+  for (const Use& use : uses_) use.variable.impl().asker = nullptr;
+  traffic().wait(lock, [this] { return is_served(); });
+  acquired_ = true;
+  for (Use& use : uses_) {
+    use.healthy = use.variable.impl().poisoned.empty();
+    if (use.again || use.writes) continue;
+    use.value = use.variable.impl().value;
+    ++use.variable.impl().served;
+  }
+  traffic().notify();
+}
+
+VariableAccess::~VariableAccess() {
+  if (!acquired_) return;
+  // Values are let go under the lock: who then writes in place does so after these reads.
+  const std::lock_guard lock(traffic().mutex);
+  for (Use& use : uses_) {
+    if (!use.again && use.writes) ++use.variable.impl().served;
+    use.value = {};
+  }
+  traffic().notify();
+}
+
+std::byte* VariableAccess::memory(size_t index) const {
+  const Use* use = &uses_[index];
+  if (use->again) {
+    use = &*std::find_if(uses_.begin(), uses_.end(), [&](const Use& other) {
+      return other.variable.id() == uses_[index].variable.id();
+    });
+  }
+  if (!use->healthy) use->variable.require_healthy();
+  return use->writes ? use->variable.writable() : const_cast<std::byte*>(use->value.raw());
+}
+
+}  // namespace cornu

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run of a compiled step holds of the variables it reads and writes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cornu/core/variable.h"
+
+namespace cornu {
+
+// Gives one run the values that its variables have at one moment, and those that it writes for
+// itself alone: others who want to read or write them wait for its end. Requests are served in the
+// order in which they came, each for all its variables at once, so that none starves and none
+// blocks another for ever. Readers don't hold up writers: memory that is still read is copied
+// before it is written.
+//
+//   VariableAccess access;
+//   access.add(w, true);
+//   access.acquire();   // waits
+//   … access.memory(0) …
+class VariableAccess {
+ public:
+  VariableAccess() = default;
+  ~VariableAccess();
+  VariableAccess(const VariableAccess&) = delete;
+  VariableAccess& operator=(const VariableAccess&) = delete;
+
+  // Before acquire(). The same variable may be added more than once.
+  void add(const Variable& variable, bool writes);
+  void acquire();
+
+  // The value of the index-th variable; writable where that was asked for. FailedPrecondition when
+  // it is poisoned.
+  std::byte* memory(size_t index) const;
+
+ private:
+  struct Use {
+    Variable variable;
+    bool writes = false;
+    bool again = false;   // added before: the first entry stands for it
+    bool healthy = true;  // not poisoned
+    uint32_t ticket = 0;
+    Tensor value;  // of one that is only read
+  };
+  bool is_served() const;
+
+  std::vector<Use> uses_;
+  bool acquired_ = false;
+};
+
+}  // namespace cornu

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may do what to one model from which thread.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "cornu/core/variable_bindings.h"
+
+namespace cornu {
+
+// Held by one thread at a time, which may take it again.
+class ThreadOwned {
+ public:
+  bool try_enter();
+  void leave();
+
+ private:
+  std::mutex mutex_;
+  std::thread::id owner_;
+  int depth_ = 0;
+};
+
+// Training: FailedPrecondition, naming the model, while another thread does it.
+class [[nodiscard]] TrainingScope {
+ public:
+  TrainingScope(ThreadOwned& training, const std::string& model);
+  ~TrainingScope() { training_.leave(); }
+  TrainingScope(const TrainingScope&) = delete;
+  TrainingScope& operator=(const TrainingScope&) = delete;
+
+ private:
+  ThreadOwned& training_;
+};
+
+// The metrics' state during a run: the model's own, or copies that end with the run while another
+// thread has that. `belongs` and `reset` are as for VariableBindings.
+class [[nodiscard]] MetricScope {
+ public:
+  MetricScope(ThreadOwned& metrics, std::function<bool(const Variable&)> belongs,
+              std::function<void()> reset);
+  ~MetricScope();
+  MetricScope(const MetricScope&) = delete;
+  MetricScope& operator=(const MetricScope&) = delete;
+
+ private:
+  ThreadOwned& metrics_;
+  std::optional<VariableBindings> copies_;
+};
+
+}  // namespace cornu

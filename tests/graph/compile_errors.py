@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What compilers say of mistakes in function(f): soon, in few lines, and first what is wrong.
+
+usage: compile_errors.py COMPILER INCLUDE_DIR
+"""
+import subprocess
+import sys
+import tempfile
+
+MAX_LINES = 40
+
+PREFIX = """
+#include "cornu/graph/dispatch.h"
+#include "cornu/graph/function.h"
+using namespace cornu;
+"""
+
+TAKES = "f must be callable with up to eight arguments of const Tensor&"
+RETURNS = "f must return nothing, a Tensor, Tensors, or a pair, tuple or vector of tensors"
+
+# Name: (the code, what the first error says; none: it compiles).
+SNIPPETS = {
+    "what function takes": ("""
+        std::vector<Tensor> of_list(const std::vector<Tensor>& x) { return x; }
+        struct ConvertsToTensor { operator Tensor() const; };
+        void use() {
+          function([] { return Tensor(); });
+          function([](const Tensor& x) { return x; });
+          function([](Tensor x, Tensor) { return std::pair(x, 1.0f); });
+          function([](const auto& x) { return std::tuple(x, x, ConvertsToTensor()); });
+          function([](const Tensors& x) { return x; });
+          function([](const std::vector<Tensor>& x) { return x; });
+          function(of_list);
+          function([](const Tensor&) {});
+          function([](const Tensor& x) mutable { return ConvertsToTensor(); });
+        }""", None),
+    "a parameter of another type": (
+        "auto f = function([](const Tensor& x, const std::string& s) { return x; });", TAKES),
+    "nine parameters": (
+        "using T = Tensor; auto f = function([](T a, T, T, T, T, T, T, T, T) { return a; });",
+        TAKES),
+    "an error in the body": ("auto f = function([](const Tensor& x) { return nope(x); });", "nope"),
+    "an error in the body of a generic lambda": (
+        "auto f = function([](const auto& x) { return x.nope(); });", "nope"),
+    "an error in a generic lambda of two": (
+        "auto f = function([](auto x, auto y) { return x.nope(y); });", "nope"),
+    "a result that isn't a tensor": (
+        'auto f = function([](const Tensor& x) { return std::string("x"); });', RETURNS),
+    "a pair of which one isn't": (
+        'auto f = function([](const Tensor& x) { return std::pair(x, std::string()); });', RETURNS),
+}
+
+
+def compile_output(compiler, include, code):
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/snippet.cc"
+        with open(path, "w") as file:
+            file.write(PREFIX + code + "\n")
+        command = [compiler, "-std=c++20", "-fsyntax-only", "-I" + include, path]
+        return subprocess.run(command, capture_output=True, text=True).stderr.splitlines()
+
+
+def main():
+    compiler, include = sys.argv[1:]
+    failures = 0
+    for name, (code, expected) in SNIPPETS.items():
+        lines = compile_output(compiler, include, code)
+        first = next((line for line in lines if "error" in line), None)
+        right = not lines if expected is None else first is not None and expected in first
+        if right and len(lines) < MAX_LINES:
+            continue
+        failures += 1
+        print(f"{name}: expected {expected or 'no error'} first, in less than {MAX_LINES} lines; "
+              f"got {len(lines)} lines:", *lines[:MAX_LINES], sep="\n  ")
+    return failures > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions and models that several threads use at once.
+#include <cornu/core/variable_access.h>
+#include <cornu/cornu.h>
+#include <cornu/train/trainer.h>
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <barrier>
+#include <thread>
+
+#include "tests/support/errors.h"
+
+using namespace cornu;
+
+namespace {
+
+constexpr int kThreads = 4;
+
+// Calls body(thread) on that many threads, which start together; rethrows what one threw.
+void on_threads(int count, const std::function<void(int)>& body) {
+  std::barrier start(count);
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(count));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      start.arrive_and_wait();
+      try {
+        body(i);
+      } catch (...) {
+        errors[static_cast<size_t>(i)] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
+         std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+Tensor request(int i) { return random::normal({1 + i % 3, 8, 8, 1}, {.seed = i}); }
+
+Sequential classifier() {
+  Sequential model(
+      Input({.shape = {8, 8, 1}}),
+      {layers::Conv2D({.filters = 4, .kernel_size = 3, .activation = "relu"}),
+       layers::MaxPooling2D(), layers::Flatten(), layers::Dropout({.rate = 0.5}),
+       layers::Dense({.units = 16, .activation = "tanh"}), layers::BatchNormalization(),
+       layers::Dense({.units = 3, .activation = "softmax"})});
+  model.compile(
+      {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a function called by several threads, from its first trace on") {
+  std::atomic<int> traces = 0;
+  const Function f = function([&](const Tensor& x) {
+    ++traces;
+    const Tensor y = ops::softmax(ops::matmul(x, ops::transpose(x)), -1);
+    return std::pair(ops::sum(y * x, 0), ops::max(y));
+  });
+  const Function alone = f;
+  auto input = [](int i) { return random::normal({5, 5}, {.seed = i}); };
+  std::vector<std::vector<Tensor>> results(100);
+  on_threads(kThreads, [&](int thread) {
+    for (int i = thread; i < 100; i += kThreads) {
+      results[static_cast<size_t>(i)] = f.call({input(i)});
+    }
+  });
+  CHECK(traces == 1);
+  for (int i = 0; i < 100; ++i) {
+    const auto expected = alone.call({input(i)});
+    for (size_t k = 0; k < 2; ++k) {
+      CHECK(same_bits(results[static_cast<size_t>(i)][k], expected[k]));
+    }
+  }
+}
+
+TEST_CASE("signatures that come and go between threads") {
+  const Function f =
+      function([](const Tensor& x) { return ops::sum(ops::matmul(x, x)); }, {.max_signatures = 2});
+  on_threads(kThreads, [&](int thread) {
+    for (int i = 0; i < 40; ++i) {
+      const int64_t n = 1 + (i + thread) % 5;
+      const float sum = f(ops::ones({n, n})).single().item<float>();
+      REQUIRE(sum == static_cast<float>(n * n * n));
+    }
+  });
+  CHECK(f.signature_count() <= 2);
+}
+
+TEST_CASE("writes to one variable from several threads are all there") {
+  const Variable count(Tensor::scalar(0.0f), {.name = "count"});
+  const Variable twice(Tensor::scalar(0.0f), {.name = "twice"});
+  const Function step = function([&] {
+    count.assign(count + 1.0f);
+    twice.assign(count * 2.0f);
+    return twice - count * 2.0f;
+  });
+  const Function other = function([&] { return twice - count * 2.0f; });
+  on_threads(kThreads, [&](int thread) {
+    for (int i = 0; i < 200; ++i) {
+      // A reader sees both variables as they are between steps.
+      const Tensors difference = thread % 2 == 0 ? step() : other();
+      REQUIRE(difference.single().item<float>() == 0);
+      REQUIRE(count.value().item<float>() >= 0);
+    }
+  });
+  CHECK(count.value().item<float>() == 200 * (kThreads / 2));
+}
+
+TEST_CASE("variable access: the same variable twice, and one that is poisoned") {
+  const Variable w(Tensor::scalar(1.0f), {.name = "w"});
+  {
+    VariableAccess access;
+    access.add(w, false);
+    access.add(w, true);
+    access.acquire();
+    CHECK(access.memory(0) == access.memory(1));
+  }
+  w.poison("on purpose");
+  {
+    VariableAccess access;
+    access.add(w, false);
+    access.acquire();
+    CHECK_THROWS_AS(access.memory(0), FailedPrecondition);
+  }
+  w.assign(2.0f);
+  CHECK(w.value().item<float>() == 2);
+}
+
+TEST_CASE("predict, predict_on_batch and evaluate of one model by several threads") {
+  set_random_seed(1);
+  Sequential model = classifier();
+  Sequential fresh = classifier();  // nothing of it was traced
+  fresh.set_weights(model.get_weights());
+  const int count = 24;
+  std::vector<Tensor> expected;
+  std::vector<double> losses;
+  auto labels = [](int i) { return random::randint({1 + i % 3}, 0, 3, {.seed = i}); };
+  for (int i = 0; i < count; ++i) {
+    expected.push_back(model.predict_on_batch(request(i)).single());
+    losses.push_back(model.evaluate(request(i), labels(i), {.verbose = 0})["loss"]);
+  }
+  std::vector<Tensor> batches(count);
+  std::vector<Tensor> predictions(count);
+  std::vector<double> evaluated(count);
+  on_threads(kThreads, [&](int thread) {
+    for (int i = thread; i < count; i += kThreads) {
+      const auto at = static_cast<size_t>(i);
+      batches[at] = fresh.predict_on_batch(request(i)).single();
+      predictions[at] = fresh.predict(request(i), {.verbose = 0}).single();
+      evaluated[at] = fresh.evaluate(request(i), labels(i), {.verbose = 0})["loss"];
+    }
+  });
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i);
+    CHECK(same_bits(batches[at], expected[at]));
+    CHECK(same_bits(predictions[at], expected[at]));
+    CHECK(evaluated[at] == losses[at]);
+  }
+}
+
+TEST_CASE("training one model by two threads is an error that names it") {
+  Sequential model(Input({.shape = {2}}), {layers::Dense({.units = 1})}, {.name = "shared"});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const Tensor x = ops::ones({4, 2});
+  const Tensor y = ops::ones({4, 1});
+  std::string fit_error;
+  std::string step_error;
+  const auto other_thread = callbacks::LambdaCallback({.on_epoch_begin = [&](int64_t, const Logs&) {
+    std::thread([&] {
+      fit_error = test::message_of<FailedPrecondition>([&] { model.fit(x, y, {.verbose = 0}); });
+      step_error = test::message_of<FailedPrecondition>([&] { model.train_on_batch(x, y); });
+      model.predict(x, {.verbose = 0});
+    }).join();
+    model.train_on_batch(x, y);  // the thread that trains may
+  }});
+  model.fit(x, y, {.verbose = 0, .callbacks = {other_thread}});
+  CHECK(fit_error ==
+        "Sequential 'shared': another thread is training it. Train one model "
+        "from one thread at a time; predict and evaluate may be called meanwhile.");
+  CHECK(step_error == fit_error);
+  model.train_on_batch(x, y);
+  std::thread([&] { model.train_on_batch(x, y); }).join();  // one after the other
+}
+
+TEST_CASE("predict and evaluate beside fit see the weights between two steps") {
+  // Two equal layers trained alike: their outputs are equal at every moment between steps.
+  const Tensor x = Input({.shape = {3}});
+  auto dense = [&](const char* name) {
+    return layers::Dense({.units = 1, .kernel_initializer = "ones", .name = name})(x);
+  };
+  Model model(x, Tensors({{"a", dense("a")}, {"b", dense("b")}}));
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  const Tensor inputs = random::normal({64, 3}, {.seed = 1});
+  const Tensor targets = random::normal({64, 1}, {.seed = 2});
+  const Tensors both({{"a", targets}, {"b", targets}});
+  std::atomic<bool> done = false;
+  std::thread trainer([&] {
+    model.fit(inputs, both, {.batch_size = 4, .epochs = 10, .verbose = 0});
+    done = true;
+  });
+  int compared = 0;
+  do {
+    const Tensors outputs = model.predict_on_batch(inputs);
+    REQUIRE(same_bits(outputs.at("a"), outputs.at("b")));
+    const Logs logs = model.evaluate(inputs, both, {.batch_size = 64, .verbose = 0});
+    REQUIRE(logs.at("loss") > 0);
+    ++compared;
+  } while (!done);
+  trainer.join();
+  CHECK(compared > 0);
+}
+
+TEST_CASE("named targets in another order are the same targets") {
+  const Tensor x = Input({.shape = {1}});
+  Model model(x, Tensors({{"a", layers::Dense({.units = 1, .name = "a"})(x)},
+                          {"b", layers::Dense({.units = 1, .name = "b"})(x)}}));
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const Tensor in = ops::ones({4, 1});
+  const Tensor ya = ops::zeros({4, 1});
+  const Tensor yb = ops::ones({4, 1}) * 100;
+  const double loss = model.evaluate(in, {{"a", ya}, {"b", yb}}, {.verbose = 0})["loss"];
+  CHECK(model.evaluate(in, {{"b", yb}, {"a", ya}}, {.verbose = 0})["loss"] == loss);
+  CHECK(model.evaluate(in, {{"a", yb}, {"b", ya}}, {.verbose = 0})["loss"] != loss);
+
+  const Tensor p = Input({.shape = {1}, .name = "p"});
+  const Tensor q = Input({.shape = {1}, .name = "q"});
+  Model difference(Tensors({p, q}), p - q);
+  const Tensor one = ops::ones({1, 1});
+  CHECK(difference.predict_on_batch({{"p", one * 3}, {"q", one}}).single().item<float>() == 2);
+  CHECK(difference.predict_on_batch({{"q", one}, {"p", one * 3}}).single().item<float>() == 2);
+}
