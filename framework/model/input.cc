@@ -6,15 +6,18 @@
 namespace cornu {
 
 Tensor Input(const InputOptions& options) {
+  const std::string who =
+      options.name.empty() ? std::string("Input") : fmt::format("Input '{}'", options.name);
   check<InvalidArgument>(options.shape.has_value() != options.batch_shape.has_value(),
-                         "Input '{}': expected either a shape or a batch_shape, got {}.",
-                         options.name, options.shape ? "both" : "neither");
+                         "{}: expected either a shape (of one example) or a batch_shape, got {}. "
+                         "For example Input({{.shape = {{28, 28, 1}}}}).",
+                         who, options.shape ? "both" : "neither");
   Shape shape = options.batch_shape
                     ? *options.batch_shape
                     : Shape{options.batch_size.value_or(kUnknown)}.concat(*options.shape);
   for (int64_t dim : shape) {
-    check<InvalidArgument>(dim >= kUnknown, "Input '{}': expected axes >= 0 or kUnknown, got {}.",
-                           options.name, shape);
+    check<InvalidArgument>(dim >= kUnknown, "{}: expected axes >= 0 or kUnknown, got {}.", who,
+                           shape);
   }
   auto layer = std::make_shared<InputLayer>(shape, options.dtype, options.name);
   layer->name();

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cornu/core/random.h"
+#include "cornu/model/call_frame.h"
 #include "cornu/ops/ops.h"
 #include "cornu/train/array_source.h"
 #include "cornu/train/body.h"
@@ -143,12 +144,17 @@ std::vector<Tensor> Trainer::traced_body(Kind kind, const std::vector<Tensor>& i
   batch.x = take(layout_.x);
   batch.y = take(layout_.y);
   batch.sample_weight = take(layout_.sample_weight);
+  using Phase = internal::CallFrame::Phase;
+  static constexpr Phase kPhases[] = {Phase::TrainStep, Phase::TestStep, Phase::PredictStep};
+  internal::CallFrame frame(*model_, kPhases[static_cast<size_t>(kind)]);
   if (kind == Kind::Predict) {
     step.structure = model_->predict_step(batch);
+    frame.finish();
     return step.structure.list();
   }
   const NamedValues<Tensor> results =
       kind == Kind::Train ? model_->train_step(batch) : model_->test_step(batch);
+  frame.finish();
   std::vector<std::pair<std::string, Tensor>> sorted(results.begin(), results.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -30,9 +30,7 @@ class RandomLayer : public KerasLayerOf<Options> {
     state_ = this->add_state("seed_generator_state", Tensor::from<uint32_t>({seed, 0}));
   }
 
-  bool draws(const CallArgs& args) const {
-    return state_.defined() && args.training.value_or(false);
-  }
+  bool draws(const CallArgs& args) const { return state_.defined() && args.training; }
 
   // The key of the next draw.
   Tensor next_key() const {
