@@ -29,14 +29,23 @@ KerasLayer::KerasLayer(std::string class_name, const LayerOptions& options)
   name();
 }
 
+namespace {
+
+constexpr char kOneInput[] =
+    "expected 1 input, got {} of them. Merge them first, for example with layers::Concatenate().";
+
+}  // namespace
+
 void KerasLayer::build_list(const std::vector<Shape>& input_shapes) {
-  if (input_shapes.size() == 1) check_input(input_shapes[0]);
-  Layer::build_list(input_shapes);
+  require(input_shapes.size() == 1, kOneInput, input_shapes.size());
+  check_input(input_shapes[0]);
+  build(input_shapes[0]);
 }
 
 Tensors KerasLayer::call_list(const Tensors& inputs, const CallArgs& args) {
-  if (inputs.size() == 1) check_input(inputs[0].shape());
-  return Layer::call_list(inputs, args);
+  require(inputs.size() == 1, kOneInput, inputs.size());
+  check_input(inputs[0].shape());
+  return call(inputs[0], args);
 }
 
 std::string KerasLayer::label() const { return fmt::format("{} '{}'", class_name(), name()); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All layers (keras.layers). Each is a cheap handle on a shared layer; the fields of its options
 // are Keras's arguments. Options that make no sense, and inputs that a layer can't take, are an
-// InvalidArgument that names the layer. Not thread-safe.
+// InvalidArgument that names the layer. Threads: as model/layer.h says.
 #pragma once
 
 #include "cornu/layers/activations/activation.h"

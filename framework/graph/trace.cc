@@ -6,6 +6,8 @@
 namespace cornu {
 namespace {
 
+constexpr char kShapeInference[] = "shape inference";
+
 thread_local int64_t replicas = 1;
 
 class Trace : public Tracer, public VariableHooks, public std::enable_shared_from_this<Trace> {
@@ -26,7 +28,11 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   }
 
   std::string describe(int64_t id) const override {
-    return fmt::format("value %{} of '{}' while it is traced", id, options_.name);
+    constexpr char kMend[] = "ops::where and ops::cond choose by a value there";
+    if (options_.name == kShapeInference) {
+      return fmt::format("a value of a call on shapes alone, before any data ({})", kMend);
+    }
+    return fmt::format("value %{} of '{}' while it is traced ({})", id, options_.name, kMend);
   }
 
   std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
@@ -152,6 +158,46 @@ std::vector<TensorType> substitute(const std::vector<TensorType>& types, int64_t
   return result;
 }
 
+// What went wrong with one substitute, as the user may see it: numbers that come out otherwise with
+// the other one are unknown. As it is where the two don't match.
+std::string with_unknowns(const std::string& text, const std::string& other) {
+  auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  auto number_at = [&](const std::string& from, size_t i) {
+    size_t end = i;
+    while (end < from.size() && is_digit(from[end])) ++end;
+    return from.substr(i, end - i);
+  };
+  std::string result;
+  size_t i = 0;
+  size_t j = 0;
+  while (i < text.size() && j < other.size()) {
+    const std::string number = number_at(text, i);
+    const std::string number_of_other = number_at(other, j);
+    if (number.empty() != number_of_other.empty()) return text;
+    if (number.empty()) {
+      if (text[i] != other[j++]) return text;
+      result += text[i++];
+      continue;
+    }
+    result += number == number_of_other ? number : "None";
+    i += number.size();
+    j += number_of_other.size();
+  }
+  return i == text.size() && j == other.size() ? result : text;
+}
+
+// Throws an error of this kind, in which a place is named.
+template <StatusCode... kKinds>
+void throw_alike(StatusCode kind, const std::string& text) {
+  auto if_it_is = [&]<StatusCode kKind>() {
+    if (kind != kKind) return;
+    ErrorOf<kKind> error(text);
+    error.add_place("");
+    throw error;
+  };
+  (if_it_is.template operator()<kKinds>(), ...);
+}
+
 }  // namespace
 
 int64_t replicas_in_sync() { return replicas; }
@@ -210,7 +256,7 @@ std::vector<Tensor> replay(const Graph& graph, const std::vector<Tensor>& inputs
 std::vector<TensorType> infer_types(
     const std::vector<TensorType>& inputs,
     const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body) {
-  const TraceOptions options{.name = "shape inference"};
+  const TraceOptions options{.name = kShapeInference};
   StopRecordingScope quiet;
   auto output_types = [&](int64_t size) {
     const TracedGraph traced = trace(substitute(inputs, size), body, options);
@@ -220,8 +266,21 @@ std::vector<TensorType> infer_types(
   };
   const bool known = std::all_of(inputs.begin(), inputs.end(),
                                  [](const TensorType& type) { return type.shape.is_static(); });
-  std::vector<TensorType> types = output_types(kSubstitutes[0]);
-  if (known) return types;
+  if (known) return output_types(kSubstitutes[0]);
+  std::vector<TensorType> types;
+  try {
+    types = output_types(kSubstitutes[0]);
+  } catch (const Error& error) {
+    std::string text = error.what();
+    try {
+      output_types(kSubstitutes[1]);
+    } catch (const Error& other) {
+      text = with_unknowns(text, other.what());
+    }
+    throw_alike<StatusCode::InvalidArgument, StatusCode::FailedPrecondition, StatusCode::OutOfRange,
+                StatusCode::NotFound, StatusCode::Unimplemented>(error.code(), text);
+    throw;
+  }
   const std::vector<TensorType> others = output_types(kSubstitutes[1]);
   for (size_t i = 0; i < types.size(); ++i) {
     for (int64_t axis = 0; axis < types[i].shape.rank(); ++axis) {

@@ -12,26 +12,44 @@
 
 namespace cornu {
 
-Tensors KerasNode::record(std::shared_ptr<Layer> layer, const Tensors& inputs, const CallArgs& args,
+Tensors KerasNode::record(std::shared_ptr<Layer> layer, const Tensors& inputs,
+                          const CallOptions& options,
                           const std::vector<std::pair<DType, Shape>>& outputs,
                           const std::vector<std::string>& output_names) {
   auto node = std::make_shared<KerasNode>();
   node->layer_ = std::move(layer);
-  node->index_ = node->layer_->next_node_index();
   node->inputs_ = inputs;
-  node->args_ = args;
+  node->options_ = options;
   node->outputs_ = outputs;
+  node->output_names_ = output_names;
+  node->index_ = node->layer_->add_node(node);
+  return node->outputs();
+}
+
+Tensors KerasNode::outputs() {
   std::vector<Tensor> placeholders;
-  for (size_t i = 0; i < outputs.size(); ++i) {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const auto& [dtype, shape] = outputs_[i];
     placeholders.push_back(
-        Tensor::symbol(node, static_cast<int64_t>(i), outputs[i].second, outputs[i].first));
+        Tensor::symbol(shared_from_this(), static_cast<int64_t>(i), shape, dtype));
   }
-  if (output_names.empty()) return Tensors(std::move(placeholders));
+  if (output_names_.empty()) return placeholders;
   std::vector<Tensors::Named> named;
   for (size_t i = 0; i < placeholders.size(); ++i) {
-    named.emplace_back(output_names[i], placeholders[i]);
+    named.emplace_back(output_names_[i], placeholders[i]);
   }
   return Tensors::named(std::move(named));
+}
+
+std::vector<Tensor> KerasNode::operands() const {
+  std::vector<Tensor> result;
+  for (const Tensor& input : inputs_) {
+    if (is_placeholder(input)) result.push_back(input);
+  }
+  for (const Tensor& mask : options_.mask) {
+    if (mask.defined() && is_placeholder(mask)) result.push_back(mask);
+  }
+  return result;
 }
 
 std::string KerasNode::describe(int64_t) const {
@@ -116,7 +134,7 @@ class DepthOrder {
       int& depth = node_depth_[node.get()];
       depth = std::max(depth, layer_depth);
       layer_depth = depth;
-      for (const Tensor& input : node->inputs()) {
+      for (const Tensor& input : node->operands()) {
         int& before = node_depth_[keras_node(input).get()];
         before = std::max(before, depth + 1);
       }
@@ -143,7 +161,7 @@ class DepthOrder {
   void visit(const std::shared_ptr<KerasNode>& node) {
     if (!seen_.insert(node.get()).second) return;
     if (layer_depth_.emplace(node->layer().get(), 0).second) seen_layers_.push_back(node->layer());
-    for (const Tensor& input : node->inputs()) visit(keras_node(input));
+    for (const Tensor& input : node->operands()) visit(keras_node(input));
     finished_.push_back(node);
   }
 
@@ -236,28 +254,34 @@ std::vector<Tensor> FunctionalGraph::arrange(const Tensors& given) const {
                            "their shape.",
                            key, expected, raw.shape());
     const DType dtype = inputs_[i].dtype();
-    result.push_back(value.dtype() == dtype ? value : ops::cast(value, dtype));
+    const Tensor typed = value.dtype() == dtype ? value : ops::cast(value, dtype);
+    result.push_back(raw.mask().defined() ? typed.with_mask(raw.mask()) : typed);
   }
   return result;
 }
 
-Tensors FunctionalGraph::call(const Tensors& inputs, const CallArgs& args) const {
+Tensors FunctionalGraph::call(const Tensors& inputs) const {
   std::unordered_map<const KerasNode*, std::vector<Tensor>> values;
   const std::vector<Tensor> arranged = arrange(inputs);
   for (size_t i = 0; i < arranged.size(); ++i) {
     values[keras_node(inputs_[i]).get()] = {arranged[i]};
   }
-  auto value_of = [&](const Tensor& placeholder) {
-    return values.at(keras_node(placeholder).get())[static_cast<size_t>(placeholder.symbol_id())];
+  auto value_of = [&](const Tensor& tensor) {
+    if (!tensor.defined() || !is_placeholder(tensor)) return tensor;
+    return values.at(keras_node(tensor).get())[static_cast<size_t>(tensor.symbol_id())];
+  };
+  auto values_of = [&](const Tensors& tensors) {
+    std::vector<Tensor> result;
+    for (const Tensor& tensor : tensors) result.push_back(value_of(tensor));
+    return tensors.with(std::move(result));
   };
   for (const auto& node : nodes_) {
     if (node->inputs().empty()) continue;
-    std::vector<Tensor> operands;
-    for (const Tensor& input : node->inputs()) operands.push_back(value_of(input));
-    CallArgs node_args = node->args();
-    if (!node_args.training) node_args.training = args.training;
+    const CallOptions& options = node->options();
     values[node.get()] =
-        (*node->layer())(node->inputs().with(std::move(operands)), node_args).list();
+        (*node->layer())(values_of(node->inputs()),
+                         {.training = options.training, .mask = values_of(options.mask)})
+            .list();
   }
   if (outputs_.size() == 1 && !outputs_.has_names()) return value_of(outputs_[0]);
   const std::vector<std::string> names = output_names();

@@ -16,7 +16,8 @@ namespace cornu {
 class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> {
  public:
   // `outputs`: types of the placeholders the node makes.
-  static Tensors record(std::shared_ptr<Layer> layer, const Tensors& inputs, const CallArgs& args,
+  static Tensors record(std::shared_ptr<Layer> layer, const Tensors& inputs,
+                        const CallOptions& options,
                         const std::vector<std::pair<DType, Shape>>& outputs,
                         const std::vector<std::string>& output_names = {});
 
@@ -28,15 +29,20 @@ class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> 
   // Which of the layer's calls on placeholders this is, in order; all models count together.
   int64_t index() const { return index_; }
   const Tensors& inputs() const { return inputs_; }
-  const CallArgs& args() const { return args_; }
+  const CallOptions& options() const { return options_; }
+  // All placeholders that the call reads: inputs, then masks.
+  std::vector<Tensor> operands() const;
+  // The placeholders the node makes.
+  Tensors outputs();
   const std::vector<std::pair<DType, Shape>>& output_types() const { return outputs_; }
 
  private:
   std::shared_ptr<Layer> layer_;
   int64_t index_ = 0;
   Tensors inputs_;
-  CallArgs args_;
+  CallOptions options_;
   std::vector<std::pair<DType, Shape>> outputs_;
+  std::vector<std::string> output_names_;
 };
 
 // The node a placeholder comes from. InvalidArgument for anything else.
@@ -83,9 +89,10 @@ class FunctionalGraph {
   // it), when an input isn't one of Input, or when two layers have one name.
   FunctionalGraph(const Tensors& inputs, const Tensors& outputs);
 
-  // Runs the layers on values, traced or placeholders. Named inputs go by the names of their Input
-  // layers. Outputs carry the names of the layers they come from where there are several.
-  Tensors call(const Tensors& inputs, const CallArgs& args) const;
+  // Runs the layers on values, traced or placeholders; they are told what the caller was. Named
+  // inputs go by the names of their Input layers. Outputs carry the names of the layers they come
+  // from where there are several.
+  Tensors call(const Tensors& inputs) const;
 
   const Tensors& inputs() const { return inputs_; }
   const Tensors& outputs() const { return outputs_; }

@@ -6,10 +6,12 @@
 namespace cornu {
 
 Tensor Input(const InputOptions& options) {
-  const std::string who = options.name.empty() ? "Input" : "Input '" + options.name + "'";
+  const std::string who =
+      options.name.empty() ? std::string("Input") : fmt::format("Input '{}'", options.name);
   check<InvalidArgument>(options.shape.has_value() != options.batch_shape.has_value(),
-                         "{}: expected either a shape or a batch_shape, got {}.", who,
-                         options.shape ? "both" : "neither");
+                         "{}: expected either a shape (of one example) or a batch_shape, got {}. "
+                         "For example Input({{.shape = {{28, 28, 1}}}}).",
+                         who, options.shape ? "both" : "neither");
   Shape shape = options.batch_shape
                     ? *options.batch_shape
                     : Shape{options.batch_size.value_or(kUnknown)}.concat(*options.shape);

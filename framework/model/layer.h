@@ -2,11 +2,15 @@
 // Layers: the base class, and the handles that built-in layers are.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
-#include <typeinfo>
+#include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -17,13 +21,31 @@
 
 namespace cornu {
 
+class KerasNode;
 class Layer;
 class LayerHandle;
+class MetricImpl;
+class Model;
+class Sequential;
+namespace internal {
+class CallFrame;
+struct LayerState;
+}  // namespace internal
 
-// What a layer is told besides its inputs. `training` unset: as the caller was told, else false.
+// What a caller may say besides the inputs.
+struct CallOptions {
+  std::optional<bool> training = {};  // None: as the caller was told, else false
+  // Bool, one for each input (an undefined one: none). They take the place of the masks that ride
+  // on the inputs.
+  Tensors mask = {};
+};
+
+// What `call` is told besides the inputs: nothing in it is left open.
 struct CallArgs {
-  std::optional<bool> training = {};
-  Tensor mask = {};  // bool; overrides the mask that rides on the input
+  bool training = false;
+  Tensor mask = {};  // the mask that rides on the only input, if any
+  // So that `dense_(x, args)` passes on what it was told. Masks ride on tensors: x has its own.
+  operator CallOptions() const { return {.training = training}; }  // NOLINT: implicit on purpose
 };
 
 // Arguments of add_weight, in Keras's order.
@@ -56,9 +78,15 @@ struct DTypePolicy {
 };
 
 // A unit of computation with weights. Subclass it: create weights in `build`, compute in `call`.
-// Objects can't be copied; make shared ones with make_layer<T>(…), and name sub-layers with
-// track(…) in the constructor's initializers, so that their weights are found.
-// Not thread-safe.
+// Objects can't be copied; make shared ones with make_layer<T>(…).
+//
+// Layers that it calls are its sub-layers: their weights and losses are its own. Those that its
+// first call comes by (in `build` or `call`) become so by themselves; track(…) does it at once,
+// gives the name in files, and is needed for layers that the first call doesn't come by:
+// FailedPrecondition when a later call meets a layer with weights that nobody tracked.
+//
+// Threads: calls of a built layer may run on several threads at once, as long as none of them
+// writes variables; the first call of a layer is made by one thread while others wait.
 class Layer : public std::enable_shared_from_this<Layer> {
  public:
   explicit Layer(const LayerOptions& options = {});
@@ -66,16 +94,16 @@ class Layer : public std::enable_shared_from_this<Layer> {
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
-  // Builds the layer when it isn't, and calls it. On placeholders (of Input) it records a node of a
-  // functional graph and returns placeholders; FailedPrecondition then if the layer isn't owned by
-  // a handle. Errors from within name the layer.
-  Tensors operator()(const Tensors& inputs, const CallArgs& args = {});
+  // Builds the layer when it isn't, and calls it. On placeholders (of Input, as inputs or masks) it
+  // records a node of a functional graph and returns placeholders; FailedPrecondition then if the
+  // layer isn't owned by a handle. Errors from within name the layer.
+  Tensors operator()(const Tensors& inputs, const CallOptions& options = {});
 
   // ---- to override ----
 
   // Creates the weights for one input of this shape (kUnknown for unknown axes).
   virtual void build(const Shape& input_shape);
-  // The same for several inputs; by default InvalidArgument unless there is one.
+  // The same for several inputs; by default build() with the shape of the first.
   virtual void build_list(const std::vector<Shape>& input_shapes);
   // The layer's function of one input; of several ones: call_list.
   virtual Tensor call(const Tensor& x, const CallArgs& args);
@@ -91,7 +119,8 @@ class Layer : public std::enable_shared_from_this<Layer> {
   virtual bool autocast() const { return true; }
   // Whether a mask on the input is passed on to the output (default: false).
   virtual bool supports_masking() const { return false; }
-  // The mask of the outputs; by default the input's where supports_masking(), else none.
+  // The mask of the outputs; by default the input's where supports_masking(), else none. An output
+  // that call gives a mask of its own (with_mask) keeps that.
   virtual Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const;
   // The handle that functional graphs keep of this layer; null when no handle owns it.
   virtual std::shared_ptr<Layer> shared_self() { return weak_from_this().lock(); }
@@ -107,13 +136,15 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // ---- state ----
 
   const std::string& name() const;
-  bool built() const { return built_; }
-  bool trainable() const { return trainable_; }
-  void set_trainable(bool trainable);  // and all sub-layers'
-  const DTypePolicy& dtype_policy() const { return policy_; }
-  DType compute_dtype() const { return policy_.compute; }
-  DType variable_dtype() const { return policy_.variable; }
-  const Regularizer& activity_regularizer() const { return activity_regularizer_; }
+  bool built() const;
+  bool trainable() const;
+  // And all sub-layers'. A layer that isn't trainable has no trainable weights, whatever its
+  // sub-layers are set to later (Keras's rule).
+  void set_trainable(bool trainable);
+  const DTypePolicy& dtype_policy() const;
+  DType compute_dtype() const { return dtype_policy().compute; }
+  DType variable_dtype() const { return dtype_policy().variable; }
+  const Regularizer& activity_regularizer() const;
 
   // Own weights, then those of sub-layers; trainable ones first in weights(), as Keras orders them
   // layer by layer.
@@ -124,30 +155,40 @@ class Layer : public std::enable_shared_from_this<Layer> {
   std::vector<Variable> variables() const;
   std::vector<Variable> trainable_variables() const { return trainable_weights(); }
   std::vector<Variable> non_trainable_variables() const;
-  const std::vector<Variable>& own_weights() const { return own_weights_; }
-  const std::vector<Variable>& own_state() const { return own_state_; }  // seed generators
-  // Sub-layers by attribute, as track() named them.
-  const NamedLayers& tracked() const { return tracked_; }
+  const std::vector<Variable>& own_weights() const;
+  const std::vector<Variable>& own_state() const;  // seed generators
+  // The weight of its own that add_weight named so ("kernel"). FailedPrecondition before it is
+  // built, NotFound with the nearest known name.
+  Variable weight(const std::string& name) const;
+  // Sub-layers by attribute: tracked ones, then those that calls came by.
+  const NamedLayers& tracked() const;
+  // Metrics that this layer tracks, without those of sub-layers.
+  const std::vector<std::shared_ptr<MetricImpl>>& tracked_metrics() const;
 
   std::vector<Tensor> get_weights() const;  // copies
   // InvalidArgument, naming the weight, when counts or shapes differ.
   void set_weights(const std::vector<Tensor>& values);
   int64_t count_params() const;
 
-  // Losses added in the last call (add_loss, activity regularizers, divided by the batch size) and
-  // by weight regularizers, sub-layers' included.
+  // Losses added in this thread's last call (add_loss, activity regularizers, divided by the batch
+  // size) and by weight regularizers, sub-layers' included.
   std::vector<Tensor> losses() const;
 
   // Builds for these input shapes if that wasn't done: what operator() does first.
   void ensure_built(const std::vector<Shape>& input_shapes);
   // Shapes that the layer was built with; empty before.
-  const std::vector<Shape>& built_shapes() const { return built_shapes_; }
+  const std::vector<Shape>& built_shapes() const;
   // Output types for input types that may have unknown axes.
   std::vector<std::pair<DType, Shape>> compute_output_types(
-      const std::vector<std::pair<DType, Shape>>& inputs, const CallArgs& args = {});
+      const std::vector<std::pair<DType, Shape>>& inputs, const CallOptions& options = {});
   Shape compute_output_shape(const Shape& input_shape, DTypeLike dtype = DType::Float32);
-  // For functional graphs, which number a layer's calls on placeholders.
-  int64_t next_node_index() { return nodes_made_++; }
+
+  // The placeholders of the layer's first call on placeholders: what a functional model that has
+  // the layer reads and makes there. FailedPrecondition when there was no such call.
+  virtual Tensors input() const;
+  virtual Tensors output() const;
+  // For functional graphs: numbers a layer's calls on placeholders, and remembers them.
+  int64_t add_node(const std::shared_ptr<KerasNode>& node);
 
  protected:
   // Creates a weight, or a piece of state when not trainable. For use in build (or a constructor).
@@ -157,48 +198,87 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // Adds a scalar to losses() during call.
   void add_loss(const Tensor& loss);
 
-  // Makes a sub-layer's weights this layer's, saved under the attribute's name; without one, under
-  // the snake_case of its class, numbered.
-  template <class Handle>
-  Handle track(Handle layer) {
-    track_handle("", layer);
-    return layer;
+  // Makes `thing` a part of this layer, and returns it: a layer (built-in, of make_layer, or a
+  // member that is one), a container of layers (vector, array, map, of layers or of pointers to
+  // them), a metric; with a name also a variable. Weights are saved under the attribute's name, of
+  // containers as "attribute/dense", "attribute/dense_1"; without one, under the snake_case of
+  // their class, numbered. AlreadyExists for a name that is taken. For use in a constructor or in
+  // build.
+  //   Mlp() : dense_(track(layers::Dense({.units = 8}))) { track("blocks", blocks_); }
+  template <class T>
+  T track(T&& thing) {
+    return track<T>("", std::forward<T>(thing));
   }
-  template <class Handle>
-  Handle track(const std::string& attribute, Handle layer) {
-    track_handle(attribute, layer);
-    return layer;
-  }
-  Variable track(const std::string& attribute, const Variable& variable);
+  template <class T>
+  T track(const std::string& attribute, T&& thing);
 
-  void set_name(std::string name) { name_ = std::move(name); }
-  void set_built() { built_ = true; }
+  void set_name(std::string name);
+  // For models whose layers change: what they were built for, or none.
+  void set_built(bool built = true, std::vector<Shape> input_shapes = {});
+  // Whether build or build_list runs, on this thread.
+  bool building() const;
+  // Handles on one layer: makes this one share all that belongs to `other`.
+  struct Share {};
+  Layer(const Layer& other, Share);
+  void share(const Layer& other);
 
  private:
-  struct WeightRegularizer {
-    Variable variable;
-    Regularizer regularizer;
-  };
-  void track_handle(const std::string& attribute, const LayerHandle& layer);
-  Tensors call_on_placeholders(const Tensors& inputs, const CallArgs& args);
-  Tensors call_on_values(const Tensors& inputs, const CallArgs& args);
-  void clear_losses();
-  void collect(std::vector<Variable>& out, bool (*wanted)(const Layer&, const Variable&),
-               bool with_state) const;
+  friend class internal::CallFrame;
 
-  mutable std::string name_;
-  bool trainable_;
-  DTypePolicy policy_;
-  Regularizer activity_regularizer_;
-  bool built_ = false;
-  int64_t nodes_made_ = 0;
-  std::vector<Shape> built_shapes_;
-  std::vector<Variable> own_weights_;
-  std::vector<Variable> own_state_;
-  std::vector<WeightRegularizer> regularizers_;
-  NamedLayers tracked_;
-  std::vector<Tensor> call_losses_;
+  // One part; a container's attribute ends in '/'.
+  template <class T>
+  void track_part(const std::string& attribute, T& thing);
+  void track_layer(const std::string& attribute, Layer& layer);
+  void track_variable(const std::string& attribute, const Variable& variable);
+  void track_metric(std::shared_ptr<MetricImpl> metric);
+  struct CallTypes {
+    std::vector<std::pair<DType, Shape>> types;
+    std::vector<std::string> names;  // none, or one each
+  };
+  CallTypes infer_call(const std::vector<std::pair<DType, Shape>>& inputs,
+                       const std::vector<std::string>& input_names, const CallOptions& options);
+  void build_once(const std::vector<Shape>& input_shapes);
+  Tensors call_on_placeholders(const Tensors& inputs, const CallOptions& options);
+  Tensors call_on_values(const Tensors& inputs, const CallOptions& options);
+  Tensors call_built(const Tensors& inputs, const Tensors& masks);
+  void clear_losses();
+  void set_trainable_since(bool trainable, uint64_t when);
+  void walk(std::unordered_set<uint64_t>& seen,
+            const std::function<void(const Layer&)>& visit) const;
+  std::vector<Variable> collect(bool (*wanted)(const Layer&, const Variable&),
+                                bool with_state) const;
+
+  std::shared_ptr<internal::LayerState> state_;
 };
+
+namespace internal {
+template <class>
+inline constexpr bool kNever = false;
+template <class T>
+concept PointsToLayer = requires(T& x) {
+  requires std::is_base_of_v<Layer, std::remove_cvref_t<decltype(*x)>>;
+};
+template <class T>
+concept IsMetric = requires(T& x) {
+  { x.shared() } -> std::convertible_to<std::shared_ptr<MetricImpl>>;
+};
+// A layer that isn't a handle: tracking one that is about to go away would lose it.
+template <class T>
+inline constexpr bool kPlainLayer =
+    std::is_base_of_v<Layer, T> && !std::is_same_v<T, Model> && !std::is_same_v<T, Sequential>;
+}  // namespace internal
+
+template <class T>
+T Layer::track(const std::string& attribute, T&& thing) {
+  if constexpr (internal::kPlainLayer<T>) {
+    static_assert(internal::kNever<T>,
+                  "track: this layer is a temporary. Make it with make_layer<T>(…), or track a "
+                  "member: `Linear linear_{32};` and track(linear_) in the constructor's body.");
+  } else {
+    track_part(attribute, thing);
+    return std::forward<T>(thing);
+  }
+}
 
 // A cheap handle on a shared layer of any class.
 class LayerHandle {
@@ -206,8 +286,8 @@ class LayerHandle {
   LayerHandle() = default;
   LayerHandle(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {}  // NOLINT: implicit
 
-  Tensors operator()(const Tensors& inputs, const CallArgs& args = {}) const {
-    return get()(inputs, args);
+  Tensors operator()(const Tensors& inputs, const CallOptions& options = {}) const {
+    return get()(inputs, options);
   }
   Layer& get() const {
     check<FailedPrecondition>(layer_ != nullptr, "LayerHandle: expected a layer, got none.");
@@ -217,9 +297,21 @@ class LayerHandle {
   explicit operator bool() const { return layer_ != nullptr; }
 
   const std::string& name() const { return get().name(); }
+  bool built() const { return get().built(); }
+  // Makes the weights for an input of this shape: what the first call does.
+  void build(const Shape& input_shape) const { get().ensure_built({input_shape}); }
+  Shape compute_output_shape(const Shape& input_shape) const {
+    return get().compute_output_shape(input_shape);
+  }
+  // See Layer::input.
+  Tensors input() const { return get().input(); }
+  Tensors output() const { return get().output(); }
   bool trainable() const { return get().trainable(); }
   void set_trainable(bool trainable) const { get().set_trainable(trainable); }
+  // See Layer::weight: `dense.weight("kernel")`.
+  Variable weight(const std::string& name) const { return get().weight(name); }
   std::vector<Variable> weights() const { return get().weights(); }
+  std::vector<Variable> variables() const { return get().variables(); }
   std::vector<Variable> trainable_weights() const { return get().trainable_weights(); }
   std::vector<Variable> trainable_variables() const { return get().trainable_variables(); }
   std::vector<Variable> non_trainable_weights() const { return get().non_trainable_weights(); }
@@ -250,6 +342,33 @@ class LayerRef : public LayerHandle {
 template <class T, class... Args>
 LayerRef<T> make_layer(Args&&... args) {
   return LayerRef<T>(std::make_shared<T>(std::forward<Args>(args)...));
+}
+
+template <class T>
+void Layer::track_part(const std::string& attribute, T& thing) {
+  const std::string part =
+      attribute.empty() || attribute.back() == '/' ? attribute : attribute + '/';
+  if constexpr (std::is_same_v<std::remove_cv_t<T>, Variable>) {
+    track_variable(attribute, thing);
+  } else if constexpr (std::is_base_of_v<Layer, T>) {
+    track_layer(attribute, const_cast<std::remove_cv_t<T>&>(thing));
+  } else if constexpr (std::is_base_of_v<LayerHandle, T>) {
+    track_layer(attribute, thing.get());
+  } else if constexpr (internal::PointsToLayer<T>) {
+    check<InvalidArgument>(static_cast<bool>(thing), "track '{}': expected a layer, got none.",
+                           attribute);
+    track_layer(attribute, *thing);
+  } else if constexpr (internal::IsMetric<T>) {
+    track_metric(thing.shared());
+  } else if constexpr (requires { thing.begin()->second; }) {
+    for (auto& [key, value] : thing) track_part(part, value);
+  } else if constexpr (requires { std::begin(thing); }) {
+    for (auto& element : thing) track_part(part, element);
+  } else {
+    static_assert(internal::kNever<T>,
+                  "track takes layers (built-in ones, those of make_layer, members that are "
+                  "layers), containers of them, metrics, and variables.");
+  }
 }
 
 // The training flag that the innermost layer call in progress was given.

@@ -29,8 +29,10 @@ class Walk {
   std::vector<SavedLayer> take() { return std::move(found_); }
 
  private:
-  // Python lists attributes in alphabetical order; Keras puts private ones last.
-  static std::string sort_key(const std::string& attribute) {
+  // Python lists attributes in alphabetical order; Keras puts private ones last. Those of one
+  // container ("blocks/dense_2") stay in its order.
+  static std::string sort_key(const std::string& key) {
+    const std::string attribute = key.substr(0, key.find('/'));
     return attribute.starts_with('_') ? "~" + attribute : attribute;
   }
 

@@ -19,7 +19,7 @@ class ModelBody {
   virtual std::string class_name() const = 0;
   virtual Json get_config(const Model& model) const = 0;
   virtual void build(const std::vector<Shape>& input_shapes) = 0;
-  virtual Tensors call(const Tensors& inputs, const CallArgs& args) = 0;
+  virtual Tensors call(const Tensors& inputs) = 0;
   virtual std::vector<std::shared_ptr<Layer>> layers() const = 0;
   // The graph, where there is one: always of a functional model, of a Sequential one once its input
   // is known. Null otherwise.
@@ -36,9 +36,7 @@ class FunctionalBody : public ModelBody {
   std::string class_name() const override { return "Functional"; }
   Json get_config(const Model& model) const override;
   void build(const std::vector<Shape>&) override {}
-  Tensors call(const Tensors& inputs, const CallArgs& args) override {
-    return graph_.call(inputs, args);
-  }
+  Tensors call(const Tensors& inputs) override { return graph_.call(inputs); }
   std::vector<std::shared_ptr<Layer>> layers() const override { return graph_.layers(); }
   const FunctionalGraph* graph() const override { return &graph_; }
 
@@ -53,10 +51,11 @@ class SequentialBody : public ModelBody {
   std::string class_name() const override { return "Sequential"; }
   Json get_config(const Model& model) const override;
   void build(const std::vector<Shape>& input_shapes) override;
-  Tensors call(const Tensors& inputs, const CallArgs& args) override;
+  Tensors call(const Tensors& inputs) override;
   std::vector<std::shared_ptr<Layer>> layers() const override;
   const FunctionalGraph* graph() const override { return graph_ ? graph_.get() : nullptr; }
 
+  const Tensor& input() const { return input_; }  // a placeholder, once known
   void add(const LayerHandle& layer, const std::string& model_name);
   void add_input(const Tensor& input);
   void pop();

@@ -100,6 +100,11 @@ class GraphWriter {
                                                 tensor.symbol_id()})}})}});
   }
 
+  // What a call is given: another call's output, or a value.
+  Json value(const Tensor& tensor) const {
+    return is_placeholder(tensor) ? reference(tensor) : serialize_constant(tensor);
+  }
+
   Json::Array arguments(const KerasNode& node) const {
     const Tensors& inputs = node.inputs();
     Json::Array list;
@@ -114,21 +119,24 @@ class GraphWriter {
     }
     if (inputs.has_names()) {
       Json named = Json::object();
-      for (size_t i = 0; i < inputs.size(); ++i) named.set(inputs.names()[i], reference(inputs[i]));
+      for (size_t i = 0; i < inputs.size(); ++i) named.set(inputs.names()[i], value(inputs[i]));
       return {named};
     }
-    for (const Tensor& input : inputs) list.push_back(reference(input));
+    for (const Tensor& input : inputs) list.push_back(value(input));
     if (list.size() == 1 || node.layer()->takes_separate_inputs()) return list;
     return {Json(std::move(list))};
   }
 
   Json call(const KerasNode& node) const {
-    check<Unimplemented>(!node.args().mask.defined(),
-                         "{} '{}': a call with an explicit mask can't be saved. Let the mask come "
-                         "with the input (Masking, Embedding), or save the weights alone.",
-                         node.layer()->class_name(), node.layer()->name());
     Json kwargs = Json::object();
-    if (node.args().training) kwargs.set("training", *node.args().training);
+    const CallOptions& options = node.options();
+    if (options.training) kwargs.set("training", *options.training);
+    if (!options.mask.empty()) {
+      Json::Array masks;
+      for (const Tensor& mask : options.mask)
+        masks.push_back(mask.defined() ? value(mask) : Json());
+      kwargs.set("mask", masks.size() == 1 ? masks[0] : Json(std::move(masks)));
+    }
     return Json::object({{"args", arguments(node)}, {"kwargs", std::move(kwargs)}});
   }
 
@@ -309,18 +317,31 @@ class GraphReader {
     }
   }
 
+  // One mask, or a list with null for inputs that have none.
+  Tensors masks(const Json& json) const {
+    const Json::Array list = json.is_array() ? json.as_array() : Json::Array{json};
+    const bool none =
+        std::all_of(list.begin(), list.end(), [](const Json& mask) { return mask.is_null(); });
+    if (none) return {};
+    std::vector<Tensor> result;
+    for (const Json& mask : list) {
+      Operands operands;
+      if (!mask.is_null()) collect(mask, operands);
+      result.push_back(operands.list.empty() ? Tensor() : operands.list[0]);
+    }
+    return result;
+  }
+
   Tensors call_layer(const Part& part, const Json& call) const {
     Operands operands;
     collect(call.at("args"), operands);
-    CallArgs args;
+    CallOptions options;
     for (const auto& [key, value] : call.at("kwargs").as_object()) {
       const bool is_tensor = history_of(value) != nullptr;
       if (key == "training" && value.is_bool()) {
-        args.training = value.as_bool();
-      } else if (key == "mask" && is_tensor) {
-        Operands mask;
-        collect(value, mask);
-        args.mask = mask.list[0];
+        options.training = value.as_bool();
+      } else if (key == "mask") {
+        options.mask = masks(value);
       } else if (is_tensor) {
         collect(value, operands);
       } else {
@@ -330,12 +351,12 @@ class GraphReader {
       }
     }
     const bool named = !operands.names.empty() && operands.names.size() == operands.list.size();
-    if (!named) return part.layer(Tensors(std::move(operands.list)), args);
+    if (!named) return part.layer(Tensors(std::move(operands.list)), options);
     std::vector<Tensors::Named> inputs;
     for (size_t i = 0; i < operands.list.size(); ++i) {
       inputs.emplace_back(operands.names[i], operands.list[i]);
     }
-    return part.layer(Tensors::named(std::move(inputs)), args);
+    return part.layer(Tensors::named(std::move(inputs)), options);
   }
 
   Tensors call_op(const Part& part, const Json& call) {

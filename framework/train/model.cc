@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/train/model.h"
 
+#include <algorithm>
 #include <typeinfo>
+#include <utility>
 
 #include "cornu/autodiff/gradient_tape.h"
 #include "cornu/core/strings.h"
+#include "cornu/model/call_frame.h"
 #include "cornu/ops/ops.h"
 #include "cornu/train/body.h"
 #include "cornu/train/summary.h"
@@ -47,31 +50,62 @@ Model::Model(const Tensors& inputs, const Tensors& outputs, const ModelOptions& 
     : Model(std::make_shared<FunctionalBody>(inputs, outputs), options) {
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape());
-  ensure_built(shapes);
+  set_built(true, std::move(shapes));
 }
 
 Model::Model(const Model& other)
-    : Layer({.name = other.name(),
-             .dtype = other.dtype_policy().name(),
-             .trainable = other.trainable()}),
+    : Layer(other, Share{}),
       stop_training(other.stop_training),
       body_(other.body_),
-      trainer_(other.trainer_) {
-  check<FailedPrecondition>(body_ != nullptr,
+      trainer_(other.trainer_),
+      object_(other.object_) {
+  if (other.is_handle()) return;
+  object_ = std::dynamic_pointer_cast<Model>(const_cast<Model&>(other).Layer::shared_self());
+  check<FailedPrecondition>(object_ != nullptr,
                             "Model '{}': an object of a class derived from Model can't be copied. "
                             "Make a shared one with make_layer<T>(…).",
                             other.name());
-  if (other.built()) ensure_built(other.built_shapes());
+}
+
+Model& Model::operator=(const Model& other) {
+  if (this == &other) return *this;
+  check<FailedPrecondition>(is_handle(),
+                            "{} '{}': an object of a class derived from Model can't be assigned. "
+                            "Assign to a Model, or to the LayerRef of make_layer<{}>(…).",
+                            class_name(), name(), class_name());
+  const Model handle(other);
+  share(handle);
+  stop_training = handle.stop_training;
+  body_ = handle.body_;
+  trainer_ = handle.trainer_;
+  object_ = handle.object_;
+  return *this;
 }
 
 Model::~Model() = default;
 
+// Whether all there is to this object is shared with its copies.
+bool Model::is_handle() const {
+  return typeid(*this) == typeid(Model) || typeid(*this) == typeid(Sequential);
+}
+
+// Whose steps fit runs.
+Model& Model::subject() const {
+  if (!object_) return const_cast<Model&>(*this);
+  check<FailedPrecondition>(is_handle(),
+                            "Model '{}': this is a copy of an object of a class derived from "
+                            "Model. Use the one that make_layer<T>(…) made.",
+                            name());
+  return *object_;
+}
+
 std::shared_ptr<Layer> Model::shared_self() {
-  if (auto self = Layer::shared_self()) return self;
-  if (!body_) return nullptr;
+  if (object_) return object_;
+  if (!body_ || !is_handle()) return Layer::shared_self();
   auto handle = body_->shared_handle.lock();
   if (!handle) {
-    handle = std::make_shared<Model>(*this);
+    handle = Layer::shared_self();
+    if (!handle) handle = std::make_shared<Model>(*this);
     body_->shared_handle = handle;
   }
   return handle;
@@ -86,16 +120,42 @@ Model::operator LayerHandle() const {
   return LayerHandle(self);
 }
 
-std::string Model::class_name() const { return body_ ? body_->class_name() : Layer::class_name(); }
+std::string Model::class_name() const {
+  if (object_) return object_->class_name();
+  return body_ && is_handle() ? body_->class_name() : Layer::class_name();
+}
 
 Json Model::module() const {
-  if (!body_) return nullptr;
+  if (object_) return object_->module();
+  if (!body_ || !is_handle()) return nullptr;
   return body_->class_name() == "Functional" ? "keras.src.models.functional" : "keras";
 }
 
-Json Model::get_config() const { return body_ ? body_->get_config(*this) : Layer::get_config(); }
+Json Model::get_config() const {
+  if (object_) return object_->get_config();
+  return body_ ? body_->get_config(*this) : Layer::get_config();
+}
+
+bool Model::autocast() const { return object_ ? object_->autocast() : Layer::autocast(); }
+bool Model::supports_masking() const {
+  return object_ ? object_->supports_masking() : Layer::supports_masking();
+}
+bool Model::takes_separate_inputs() const {
+  return object_ ? object_->takes_separate_inputs() : Layer::takes_separate_inputs();
+}
+Tensor Model::compute_mask(const Tensors& inputs, const Tensor& mask) const {
+  return object_ ? object_->compute_mask(inputs, mask) : Layer::compute_mask(inputs, mask);
+}
+
+void Model::build(const Shape& input_shape) {
+  if (object_) return object_->build(input_shape);
+  if (building()) return;
+  ensure_built({input_shape});
+  if (!body_) compute_output_types({{compute_dtype(), input_shape}});
+}
 
 void Model::build_list(const std::vector<Shape>& input_shapes) {
+  if (object_) return object_->build_list(input_shapes);
   if (body_) {
     body_->build(input_shapes);
   } else if (input_shapes.size() == 1) {
@@ -103,18 +163,47 @@ void Model::build_list(const std::vector<Shape>& input_shapes) {
   }
 }
 
+Tensor Model::call(const Tensor& x, const CallArgs& args) {
+  if (object_) return object_->call(x, args);
+  return body_ ? Model::call_list(x, args).single() : Layer::call(x, args);
+}
+
 Tensors Model::call_list(const Tensors& inputs, const CallArgs& args) {
-  return body_ ? body_->call(inputs, args) : Layer::call_list(inputs, args);
+  if (object_) return object_->call_list(inputs, args);
+  if (!body_) return Layer::call_list(inputs, args);
+  const internal::CallFrame nobody;  // its layers are its own
+  return body_->call(inputs);
 }
 
 Layer::NamedLayers Model::sublayers() const {
+  if (object_) return object_->sublayers();
   if (!body_) return Layer::sublayers();
   NamedLayers result;
   for (const auto& layer : body_->layers()) result.emplace_back(layer->name(), layer);
+  for (const auto& [key, layer] : tracked()) {
+    const bool known = std::any_of(result.begin(), result.end(),
+                                   [&](const auto& entry) { return entry.second == layer; });
+    if (!known) result.emplace_back(key, layer);
+  }
   return result;
 }
 
+const FunctionalGraph& Model::graph(const char* what) const {
+  const FunctionalGraph* graph = body_ ? body_->graph() : nullptr;
+  check<FailedPrecondition>(graph != nullptr,
+                            "{} '{}': it has no {}: only functional models have, and Sequential "
+                            "ones that know their input. Give it an Input.",
+                            class_name(), name(), what);
+  return *graph;
+}
+
+Tensors Model::inputs() const { return graph("inputs").inputs(); }
+Tensors Model::outputs() const { return graph("outputs").outputs(); }
+Shape Model::input_shape() const { return graph("input_shape").inputs().single().shape(); }
+Shape Model::output_shape() const { return graph("output_shape").outputs().single().shape(); }
+
 std::optional<std::vector<std::shared_ptr<Layer>>> Model::saved_list() const {
+  if (object_) return object_->saved_list();
   std::vector<std::shared_ptr<Layer>> result;
   for (const auto& [key, layer] : sublayers()) result.push_back(layer);
   return result;
@@ -145,41 +234,42 @@ void Model::require_built(const char* what) const {
 
 void Model::summary(const SummaryOptions& options) { print_summary(*this, options); }
 
-void Model::compile(const CompileOptions& options) { trainer_->compile(*this, options); }
+void Model::compile(const CompileOptions& options) { trainer_->compile(subject(), options); }
 bool Model::compiled() const { return trainer_->compiled(); }
 const Optimizer& Model::optimizer() const { return trainer_->optimizer(*this); }
 std::vector<Metric> Model::metrics() const { return trainer_->metrics(); }
 void Model::reset_metrics() { trainer_->reset_metrics(); }
 
 History Model::fit(const Tensors& x, const Tensors& y, const FitOptions& options) {
-  return placed(*this, [&] { return trainer_->fit(*this, x, y, options); });
+  return placed(*this, [&] { return trainer_->fit(subject(), x, y, options); });
 }
 History Model::fit(const std::shared_ptr<BatchSource>& source, const FitOptions& options) {
-  return placed(*this, [&] { return trainer_->fit(*this, source, options); });
+  return placed(*this, [&] { return trainer_->fit(subject(), source, options); });
 }
 Logs Model::evaluate(const Tensors& x, const Tensors& y, const EvaluateOptions& options) {
-  return placed(*this, [&] { return trainer_->evaluate(*this, x, y, options); });
+  return placed(*this, [&] { return trainer_->evaluate(subject(), x, y, options); });
 }
 Logs Model::evaluate(const std::shared_ptr<BatchSource>& source, const EvaluateOptions& options) {
-  return placed(*this, [&] { return trainer_->evaluate(*this, source, options); });
+  return placed(*this, [&] { return trainer_->evaluate(subject(), source, options); });
 }
 Tensors Model::predict(const Tensors& x, const PredictOptions& options) {
-  return placed(*this, [&] { return trainer_->predict(*this, x, options); });
+  return placed(*this, [&] { return trainer_->predict(subject(), x, options); });
 }
 Tensors Model::predict(const std::shared_ptr<BatchSource>& source, const PredictOptions& options) {
-  return placed(*this, [&] { return trainer_->predict(*this, source, options); });
+  return placed(*this, [&] { return trainer_->predict(subject(), source, options); });
 }
 Logs Model::train_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
-  return placed(*this, [&] { return trainer_->train_on_batch(*this, x, y, options); });
+  return placed(*this, [&] { return trainer_->train_on_batch(subject(), x, y, options); });
 }
 Logs Model::test_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
-  return placed(*this, [&] { return trainer_->test_on_batch(*this, x, y, options); });
+  return placed(*this, [&] { return trainer_->test_on_batch(subject(), x, y, options); });
 }
 Tensors Model::predict_on_batch(const Tensors& x) {
-  return placed(*this, [&] { return trainer_->predict_on_batch(*this, x); });
+  return placed(*this, [&] { return trainer_->predict_on_batch(subject(), x); });
 }
 
 NamedValues<Tensor> Model::train_step(const Batch& data) {
+  if (object_) return object_->train_step(data);
   std::vector<Tensor> gradients;
   Tensors y_pred;
   Tensor loss;
@@ -196,15 +286,21 @@ NamedValues<Tensor> Model::train_step(const Batch& data) {
 }
 
 NamedValues<Tensor> Model::test_step(const Batch& data) {
+  if (object_) return object_->test_step(data);
   const Tensors y_pred = (*this)(data.x, {.training = false});
   trainer_->track_loss(compute_loss(data.x, data.y, y_pred, data.sample_weight), data);
   return compute_metrics(data.x, data.y, y_pred, data.sample_weight);
 }
 
-Tensors Model::predict_step(const Batch& data) { return (*this)(data.x, {.training = false}); }
+Tensors Model::predict_step(const Batch& data) {
+  if (object_) return object_->predict_step(data);
+  return (*this)(data.x, {.training = false});
+}
 
-Tensor Model::compute_loss(const Tensors&, const Tensors& y, const Tensors& y_pred,
+Tensor Model::compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_pred,
                            const Tensors& sample_weight) {
+  if (object_) return object_->compute_loss(x, y, y_pred, sample_weight);
+  const internal::CallFrame nobody;  // a model that a loss calls is no part of this one
   Tensor total = trainer_->compiled_loss(*this, y, y_pred, sample_weight);
   for (const Tensor& loss : losses()) total = total.defined() ? total + loss : loss;
   check<FailedPrecondition>(
@@ -215,8 +311,10 @@ Tensor Model::compute_loss(const Tensors&, const Tensors& y, const Tensors& y_pr
   return total;
 }
 
-NamedValues<Tensor> Model::compute_metrics(const Tensors&, const Tensors& y, const Tensors& y_pred,
-                                           const Tensors& sample_weight) {
+NamedValues<Tensor> Model::compute_metrics(const Tensors& x, const Tensors& y,
+                                           const Tensors& y_pred, const Tensors& sample_weight) {
+  if (object_) return object_->compute_metrics(x, y, y_pred, sample_weight);
+  const internal::CallFrame nobody;
   trainer_->update_metrics(*this, y, y_pred, sample_weight);
   return trainer_->metric_results();
 }

@@ -2,6 +2,7 @@
 // Models: layers that can be trained, saved and summarized.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -202,19 +203,42 @@ struct ModelOptions {
   DTypeName dtype = {};
 };
 
+class FunctionalGraph;
 class ModelBody;
 class Trainer;
 
-// A functional model is a cheap handle: copies share layers, weights and training state. A
-// subclass overrides `call` (or call_list) and tracks its layers; it is an object.
-// Not thread-safe.
+// A flag that all handles of a model share.
+class SharedFlag {
+ public:
+  SharedFlag() : value_(std::make_shared<std::atomic<bool>>(false)) {}
+  SharedFlag(const SharedFlag&) = default;   // shares
+  operator bool() const { return *value_; }  // NOLINT: implicit on purpose
+  SharedFlag& operator=(bool value) {
+    *value_ = value;
+    return *this;
+  }
+  SharedFlag& operator=(const SharedFlag& other) = default;  // shares
+
+ private:
+  std::shared_ptr<std::atomic<bool>> value_;
+};
+
+// A functional or Sequential model is a cheap handle: copies share all that belongs to it, layers,
+// weights, flags and training state. A subclass overrides `call` (or call_list); it is an object.
+// One of make_layer<T>(…) can be copied to a Model, which is a handle on it; a copy of any other is
+// FailedPrecondition.
 class Model : public Layer {
  public:
   Model();
   explicit Model(const ModelOptions& options);  // for subclasses
   Model(const Tensors& inputs, const Tensors& outputs, const ModelOptions& options = {});
   Model(const Model& other);  // shares
+  // Makes this handle one on `other`. FailedPrecondition for a subclass's object, which is no
+  // handle.
+  Model& operator=(const Model& other);
   ~Model() override;
+  // The functional model that get_config() of one tells of, with fresh weights.
+  static Model from_config(const Json& config);
 
   // FailedPrecondition for a subclass's object, which can't be shared: make_layer<T>(…) makes one
   // that can.
@@ -272,13 +296,26 @@ class Model : public Layer {
   std::vector<Metric> metrics() const;
   void reset_metrics();
   bool compiled() const;
-  bool stop_training = false;  // callbacks set it to end fit after this epoch
+  SharedFlag stop_training;  // callbacks set it to end fit after this epoch
 
   // Layers in Keras's order; of a functional model the inputs too.
   std::vector<LayerHandle> layers() const;
   // NotFound with the nearest known name.
   LayerHandle get_layer(const std::string& name) const;
   void summary(const SummaryOptions& options = {});
+  // The placeholders that a functional model, or a Sequential one that knows its input, begins and
+  // ends with; FailedPrecondition for others. Model(base.inputs(), base.get_layer("x").output())
+  // is a model of its first layers.
+  Tensors inputs() const;
+  Tensors outputs() const;
+  Tensors input() const override { return inputs(); }
+  Tensors output() const override { return outputs(); }
+  // Of the only input or output, kUnknown for unknown axes; InvalidArgument where there are
+  // several.
+  Shape input_shape() const;
+  Shape output_shape() const;
+  // Keras's to_json: architecture and compile arguments, without weights.
+  std::string to_json() const;
 
   // Keras's .keras archive: architecture, weights, compile arguments and optimizer state. Written
   // atomically. InvalidArgument for a path that ends otherwise, FailedPrecondition before the
@@ -293,7 +330,14 @@ class Model : public Layer {
   std::string class_name() const override;
   Json module() const override;
   Json get_config() const override;
+  bool autocast() const override;
+  bool supports_masking() const override;
+  bool takes_separate_inputs() const override;
+  Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const override;
+  // Makes the weights for an input of this shape, of a subclass by its call on shapes alone.
+  void build(const Shape& input_shape) override;
   void build_list(const std::vector<Shape>& input_shapes) override;
+  Tensor call(const Tensor& x, const CallArgs& args) override;
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
   NamedLayers sublayers() const override;
   std::shared_ptr<Layer> shared_self() override;
@@ -307,19 +351,49 @@ class Model : public Layer {
   void require_built(const char* what) const;
 
  private:
+  bool is_handle() const;
+  Model& subject() const;
+  const FunctionalGraph& graph(const char* what) const;
+
   std::shared_ptr<ModelBody> body_;
   std::shared_ptr<Trainer> trainer_;
+  std::shared_ptr<Model> object_;  // the subclass's object that this is a handle on
+};
+
+// What a Sequential model is made of: an Input first, layers, models.
+class SequentialPart {
+ public:
+  SequentialPart(const Tensor& input) : input_(input) {}  // NOLINT: implicit on purpose
+  template <class T>
+  requires(std::is_convertible_v<const T&, LayerHandle>) SequentialPart(const T& layer)  // NOLINT
+      : layer_(static_cast<LayerHandle>(layer)) {}
+  template <class T>
+  requires(std::is_base_of_v<Layer, T> && !std::is_convertible_v<const T&, LayerHandle>)
+      SequentialPart(const T&) {  // NOLINT
+    static_assert(internal::kNever<T>,
+                  "Sequential shares its layers: make this one with make_layer<T>(…).");
+  }
+  const Tensor& input() const { return input_; }  // undefined for a layer
+  const LayerHandle& layer() const { return layer_; }
+
+ private:
+  Tensor input_;
+  LayerHandle layer_;
 };
 
 // Layers one after another. A cheap handle, as functional models are.
 class Sequential : public Model {
  public:
   explicit Sequential(const ModelOptions& options = {});
-  Sequential(std::initializer_list<LayerHandle> layers, const ModelOptions& options = {});
+  // Built at once where the first part is an Input.
+  Sequential(std::initializer_list<SequentialPart> parts, const ModelOptions& options = {});
   explicit Sequential(const std::vector<LayerHandle>& layers, const ModelOptions& options = {});
   // Starts with an Input: the model is built at once.
   Sequential(const Tensor& input, std::initializer_list<LayerHandle> layers,
              const ModelOptions& options = {});
+
+  // The model that get_config() of one tells of, with fresh weights.
+  static Sequential from_config(const Json& config);
 
   void add(const LayerHandle& layer);
   void add(const Tensor& input);  // an Input, first
@@ -332,6 +406,9 @@ struct LoadOptions {
   bool compile = true;
 };
 Model load_model(const std::string& path, const LoadOptions& options = {});
+
+// The model that to_json() gave (of Keras or Cornu), with fresh weights; compiled where it was.
+Model model_from_json(const std::string& json);
 
 // A model like this one with weights of its own (keras.models.clone_model).
 Model clone_model(const Model& model);

@@ -80,18 +80,18 @@ Json read_config(const ArchiveReader& archive, const std::string& path) {
 }
 
 // The model that a config describes, with fresh weights.
-Model model_from_json(const Json& config, bool compile) {
+Model model_from_config(const Json& config, bool compile) {
   const LayerHandle layer = layer_from_json(config);
   const auto* made = dynamic_cast<const Model*>(layer.pointer().get());
-  check<InvalidArgument>(made && made->body(),
-                         "the class '{}' isn't Sequential or Functional. Make an object of it and "
-                         "load its weights alone (load_weights).",
+  check<InvalidArgument>(made != nullptr, "the class '{}' is a layer's; expected a model's.",
                          layer.get().class_name());
   Model model(*made);
   build_if_known(model);
   const Json* build = config.find("build_config");
   const Json* shape = build && build->is_object() ? build->find("input_shape") : nullptr;
-  if (!model.built() && shape && shape->is_array()) model.ensure_built({shape->as_shape()});
+  if (shape && shape->is_array() && (!model.built() || !model.body())) {
+    model.build(shape->as_shape());
+  }
   const Json* arguments = config.find("compile_config");
   if (compile && arguments && arguments->is_object() && arguments->size() > 0) {
     model.compile(compile_options_from_json(*arguments));
@@ -167,7 +167,7 @@ Model load_model(const std::string& path, const LoadOptions& options) {
   const ArchiveReader archive(path);
   const Json config = read_config(archive, path);
   Model model =
-      from_file(path + ": " + kConfig, [&] { return model_from_json(config, options.compile); });
+      from_file(path + ": " + kConfig, [&] { return model_from_config(config, options.compile); });
   if (!model.built()) return model;
   if (model.compiled()) model.optimizer().impl().build(model.trainable_variables());
   report(load_weights_from_bytes(archive.read(kWeights, kMostExpansion * file_size(path)),
@@ -176,12 +176,29 @@ Model load_model(const std::string& path, const LoadOptions& options) {
   return model;
 }
 
+std::string Model::to_json() const { return serialize_model(*this).dump(); }
+
+Model model_from_json(const std::string& json) {
+  const Json config = Json::parse(json);
+  return from_file("model_from_json", [&] { return model_from_config(config, true); });
+}
+
+Model Model::from_config(const Json& config) {
+  return from_file("Model::from_config", [&] { return Model(*functional_from_config(config)); });
+}
+
+Sequential Sequential::from_config(const Json& config) {
+  return from_file("Sequential::from_config", [&] {
+    return Sequential(*std::static_pointer_cast<Sequential>(sequential_from_config(config)));
+  });
+}
+
 Model clone_model(const Model& model) {
   check<InvalidArgument>(model.body() != nullptr,
                          "clone_model: '{}' is an object of the class {}, which can't be cloned. "
                          "Make another one with make_layer<{}>(…).",
                          model.name(), model.class_name(), model.class_name());
-  return model_from_json(serialize_model(model), false);
+  return model_from_config(serialize_model(model), false);
 }
 
 }  // namespace cornu

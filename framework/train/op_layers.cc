@@ -40,17 +40,26 @@ const std::map<std::string, KerasOp, std::less<>>& keras_ops() {
       {"expm1", {"numpy", "Expm1"}},
       {"floor", {"numpy", "Floor"}},
       {"floor_divide", {"numpy", "FloorDivide"}},
+      {"greater", {"numpy", "Greater"}},
+      {"greater_equal", {"numpy", "GreaterEqual"}},
+      {"is_finite", {"numpy", "Isfinite"}},
+      {"is_inf", {"numpy", "Isinf"}},
       {"is_nan", {"numpy", "Isnan"}},
       {"less", {"numpy", "Less"}},
+      {"less_equal", {"numpy", "LessEqual"}},
       {"log", {"numpy", "Log"}},
       {"log1p", {"numpy", "Log1p"}},
       {"log_softmax", {"nn", "LogSoftmax"}},
       {"logical_and", {"numpy", "LogicalAnd"}},
+      {"logical_not", {"numpy", "LogicalNot"}},
+      {"logical_or", {"numpy", "LogicalOr"}},
+      {"logical_xor", {"numpy", "LogicalXor"}},
       {"maximum", {"numpy", "Maximum"}},
       {"minimum", {"numpy", "Minimum"}},
       {"mod", {"numpy", "Mod"}},
       {"multiply", {"numpy", "Multiply"}},
       {"negate", {"numpy", "Negative"}},
+      {"not_equal", {"numpy", "NotEqual"}},
       {"power", {"numpy", "Power"}},
       {"reciprocal", {"numpy", "Reciprocal"}},
       {"reduce_max", {"numpy", "Max"}},
@@ -287,7 +296,11 @@ Json serialize_op(const OpLayer& layer) {
                        "op '{}', applied to placeholders as '{}', can't be saved: Keras has no "
                        "such op. Put it into a layer, or save the weights alone (save_weights).",
                        op, layer.name());
-  const KerasOp keras = op == "matmul" ? KerasOp{"numpy", "Matmul"} : entry->second;
+  KerasOp keras = op == "matmul" ? KerasOp{"numpy", "Matmul"} : entry->second;
+  const bool extreme = op == "reduce_max" || op == "reduce_min";
+  if (extreme && layer.output()[0].dtype() == DType::Bool) {
+    keras.class_name = op == "reduce_max" ? "Any" : "All";
+  }
   Json config = Json::object({{"name", layer.name()}});
   if (op != "matmul") {
     for (const auto& [key, value] : layer.attributes().entries()) {

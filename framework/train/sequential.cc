@@ -38,9 +38,10 @@ void SequentialBody::connect(const Tensor& input) {
   graph_ = std::make_unique<FunctionalGraph>(Tensors(input), x);
 }
 
-Tensors SequentialBody::call(const Tensors& inputs, const CallArgs& args) {
+Tensors SequentialBody::call(const Tensors& inputs) {
+  check<InvalidArgument>(inputs.size() == 1, "expected 1 input, got {} of them.", inputs.size());
   Tensors x = inputs;
-  for (const LayerHandle& layer : layers_) x = layer(x, args);
+  for (const LayerHandle& layer : layers_) x = layer(x);
   return x;
 }
 
@@ -89,8 +90,16 @@ SequentialBody& sequential(const Model& model) {
 Sequential::Sequential(const ModelOptions& options)
     : Model(std::make_shared<SequentialBody>(), options) {}
 
-Sequential::Sequential(std::initializer_list<LayerHandle> layers, const ModelOptions& options)
-    : Sequential(std::vector<LayerHandle>(layers), options) {}
+Sequential::Sequential(std::initializer_list<SequentialPart> parts, const ModelOptions& options)
+    : Sequential(options) {
+  for (const SequentialPart& part : parts) {
+    if (part.input().defined()) {
+      add(part.input());
+    } else {
+      add(part.layer());
+    }
+  }
+}
 
 Sequential::Sequential(const std::vector<LayerHandle>& layers, const ModelOptions& options)
     : Sequential(options) {
@@ -113,7 +122,9 @@ void Sequential::add(const LayerHandle& layer) {
         {.dtype = input->dtype(), .batch_shape = input->batch_shape(), .name = input->name()}));
     return;
   }
-  sequential(*this).add(layer, name());
+  SequentialBody& body = sequential(*this);
+  body.add(layer, name());
+  if (body.input().defined()) set_built(true, {body.input().shape()});
 }
 
 void Sequential::add(const Tensor& input) {
@@ -121,6 +132,10 @@ void Sequential::add(const Tensor& input) {
   sequential(*this).add_input(input);
 }
 
-void Sequential::pop() { sequential(*this).pop(); }
+void Sequential::pop() {
+  SequentialBody& body = sequential(*this);
+  body.pop();
+  if (layers().empty()) set_built(false);
+}
 
 }  // namespace cornu

@@ -172,8 +172,9 @@ bool is_chain(const FunctionalGraph& graph) {
   std::set<const KerasNode*> read;
   std::set<const Layer*> layers;
   for (const auto& node : graph.nodes()) {
-    if (!layers.insert(node->layer().get()).second || node->inputs().size() > 1) return false;
-    for (const Tensor& input : node->inputs()) {
+    const std::vector<Tensor> operands = node->operands();
+    if (!layers.insert(node->layer().get()).second || operands.size() > 1) return false;
+    for (const Tensor& input : operands) {
       if (!read.insert(keras_node(input).get()).second) return false;
     }
   }
@@ -202,7 +203,7 @@ SummaryRow make_row(Layer& layer, const NodesByLayer& calls) {
   if (!layer.weights().empty()) row.trainable = layer.trainable();
   if (const auto found = calls.find(&layer); found != calls.end()) {
     for (const KerasNode* node : found->second) {
-      for (const Tensor& input : node->inputs()) {
+      for (const Tensor& input : node->operands()) {
         const auto from = keras_node(input);
         row.connected_to.push_back(
             fmt::format("{}[{}][{}]", from->layer()->name(), from->index(), input.symbol_id()));

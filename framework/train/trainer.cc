@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cornu/core/random.h"
+#include "cornu/model/call_frame.h"
 #include "cornu/ops/ops.h"
 #include "cornu/train/array_source.h"
 #include "cornu/train/body.h"
@@ -168,9 +169,17 @@ Function Trainer::make_step(Kind kind) {
 // Runs under the trace.
 Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments) {
   const Batch batch{arguments[0], arguments[1], arguments[2]};
-  if (kind == Kind::Predict) return model.predict_step(batch);
+  using Phase = internal::CallFrame::Phase;
+  static constexpr Phase kPhases[] = {Phase::TrainStep, Phase::TestStep, Phase::PredictStep};
+  internal::CallFrame frame(model, kPhases[static_cast<size_t>(kind)]);
+  if (kind == Kind::Predict) {
+    Tensors outputs = model.predict_step(batch);
+    frame.finish();
+    return outputs;
+  }
   const NamedValues<Tensor> results =
       kind == Kind::Train ? model.train_step(batch) : model.test_step(batch);
+  frame.finish();
   std::vector<Tensors::Named> figures;
   for (const auto& [name, value] : results) {
     figures.emplace_back(name, ops::reshape(ops::cast(value, DType::Float32), Shape{}));

@@ -26,6 +26,8 @@ class PReLU : public LayerHandle {
  public:
   explicit PReLU(const PReLUOptions& options = {});
   static PReLU from_config(const Json& config);
+  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  Variable alpha() const { return weight("alpha"); }
 };
 
 }  // namespace cornu::layers

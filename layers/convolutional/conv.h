@@ -43,6 +43,9 @@ class Conv : public LayerHandle {
  public:
   explicit Conv(const ConvOptions<kAxes>& options = {});
   static Conv from_config(const Json& config);
+  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  Variable kernel() const { return weight("kernel"); }
+  Variable bias() const { return weight("bias"); }
 };
 
 using Conv1DOptions = ConvOptions<1>;

@@ -43,6 +43,9 @@ class ConvTranspose : public LayerHandle {
  public:
   explicit ConvTranspose(const ConvTransposeOptions<kAxes>& options = {});
   static ConvTranspose from_config(const Json& config);
+  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  Variable kernel() const { return weight("kernel"); }
+  Variable bias() const { return weight("bias"); }
 };
 
 using Conv1DTransposeOptions = ConvTransposeOptions<1>;

@@ -41,6 +41,9 @@ class DepthwiseConv : public LayerHandle {
  public:
   explicit DepthwiseConv(const DepthwiseConvOptions<kAxes>& options = {});
   static DepthwiseConv from_config(const Json& config);
+  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  Variable kernel() const { return weight("kernel"); }
+  Variable bias() const { return weight("bias"); }
 };
 
 using DepthwiseConv1DOptions = DepthwiseConvOptions<1>;

@@ -46,6 +46,10 @@ class SeparableConv : public LayerHandle {
  public:
   explicit SeparableConv(const SeparableConvOptions<kAxes>& options = {});
   static SeparableConv from_config(const Json& config);
+  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  Variable depthwise_kernel() const { return weight("depthwise_kernel"); }
+  Variable pointwise_kernel() const { return weight("pointwise_kernel"); }
+  Variable bias() const { return weight("bias"); }
 };
 
 using SeparableConv1DOptions = SeparableConvOptions<1>;

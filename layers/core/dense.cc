@@ -25,7 +25,9 @@ namespace {
 class DenseLayer : public KerasLayerOf<DenseOptions> {
  public:
   explicit DenseLayer(const DenseOptions& options) : KerasLayerOf("Dense", options) {
-    require(options.units > 0, "expected units > 0, got {}.", options.units);
+    require(options.units > 0,
+            "expected units > 0, got {}. Say how many: layers::Dense({{.units = 64}}).",
+            options.units);
   }
   bool supports_masking() const override { return true; }
 

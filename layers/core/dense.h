@@ -32,6 +32,9 @@ class Dense : public LayerHandle {
  public:
   explicit Dense(const DenseOptions& options = {});
   static Dense from_config(const Json& config);
+  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  Variable kernel() const { return weight("kernel"); }
+  Variable bias() const { return weight("bias"); }
 };
 
 }  // namespace cornu::layers

@@ -30,6 +30,8 @@ class Embedding : public LayerHandle {
  public:
   explicit Embedding(const EmbeddingOptions& options = {});
   static Embedding from_config(const Json& config);
+  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  Variable embeddings() const { return weight("embeddings"); }
 };
 
 }  // namespace cornu::layers

@@ -23,4 +23,9 @@ class Concatenate : public LayerHandle {
   static Concatenate from_config(const Json& config);
 };
 
+// keras.layers.concatenate: the layer, made and called.
+inline Tensor concatenate(const Tensors& inputs, const ConcatenateOptions& options = {}) {
+  return Concatenate(options)(inputs);
+}
+
 }  // namespace cornu::layers

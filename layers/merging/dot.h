@@ -27,4 +27,7 @@ class Dot : public LayerHandle {
   static Dot from_config(const Json& config);
 };
 
+// keras.layers.dot: the layer, made and called.
+inline Tensor dot(const Tensors& inputs, const DotOptions& options) { return Dot(options)(inputs); }
+
 }  // namespace cornu::layers

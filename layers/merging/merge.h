@@ -41,4 +41,24 @@ using Average = Merge<MergeKind::Average>;
 using Maximum = Merge<MergeKind::Maximum>;
 using Minimum = Merge<MergeKind::Minimum>;
 
+// keras.layers.add and its like: the layer, made and called.
+inline Tensor add(const Tensors& inputs, const AddOptions& options = {}) {
+  return Add(options)(inputs);
+}
+inline Tensor average(const Tensors& inputs, const AverageOptions& options = {}) {
+  return Average(options)(inputs);
+}
+inline Tensor maximum(const Tensors& inputs, const MaximumOptions& options = {}) {
+  return Maximum(options)(inputs);
+}
+inline Tensor minimum(const Tensors& inputs, const MinimumOptions& options = {}) {
+  return Minimum(options)(inputs);
+}
+inline Tensor multiply(const Tensors& inputs, const MultiplyOptions& options = {}) {
+  return Multiply(options)(inputs);
+}
+inline Tensor subtract(const Tensors& inputs, const SubtractOptions& options = {}) {
+  return Subtract(options)(inputs);
+}
+
 }  // namespace cornu::layers

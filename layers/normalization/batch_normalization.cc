@@ -56,7 +56,7 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
     const Tensor x = ops::cast(input, dtype);
     Tensor mean = ops::cast(moving_mean_, dtype);
     Tensor variance = ops::cast(moving_variance_, dtype);
-    if (args.training.value_or(false) && trainable()) {
+    if (args.training && trainable()) {
       const auto [batch_mean, batch_variance] = moments(x, args.mask);
       move(moving_mean_, mean, batch_mean);
       move(moving_variance_, variance, batch_variance);

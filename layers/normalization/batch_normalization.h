@@ -38,6 +38,11 @@ class BatchNormalization : public LayerHandle {
  public:
   explicit BatchNormalization(const BatchNormalizationOptions& options = {});
   static BatchNormalization from_config(const Json& config);
+  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  Variable gamma() const { return weight("gamma"); }
+  Variable beta() const { return weight("beta"); }
+  Variable moving_mean() const { return weight("moving_mean"); }
+  Variable moving_variance() const { return weight("moving_variance"); }
 };
 
 }  // namespace cornu::layers

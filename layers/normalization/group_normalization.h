@@ -33,6 +33,9 @@ class GroupNormalization : public LayerHandle {
  public:
   explicit GroupNormalization(const GroupNormalizationOptions& options = {});
   static GroupNormalization from_config(const Json& config);
+  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  Variable gamma() const { return weight("gamma"); }
+  Variable beta() const { return weight("beta"); }
 };
 
 }  // namespace cornu::layers

@@ -32,6 +32,9 @@ class LayerNormalization : public LayerHandle {
  public:
   explicit LayerNormalization(const LayerNormalizationOptions& options = {});
   static LayerNormalization from_config(const Json& config);
+  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  Variable gamma() const { return weight("gamma"); }
+  Variable beta() const { return weight("beta"); }
 };
 
 }  // namespace cornu::layers

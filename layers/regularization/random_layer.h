@@ -28,7 +28,7 @@ class RandomLayer : public KerasLayerOf<Options> {
                                        random::SeedGenerator::initial_state(options.seed)));
   }
 
-  bool draws(const CallArgs& args) const { return generator_ && args.training.value_or(false); }
+  bool draws(const CallArgs& args) const { return generator_ && args.training; }
 
   // The key of the next draw.
   Tensor next_key() const { return generator_->next(); }

@@ -113,6 +113,38 @@ def nested(rng):
     return model, x
 
 
+def mask_of_embedding(rng):
+    """A mask that Keras hands to a layer's call: an op of its own in the graph."""
+    words = keras.Input((5,), dtype="int32", name="words")
+    x = layers.Embedding(7, 3, mask_zero=True)(words)
+    x = layers.Dense(4, activation="relu")(x)
+    pooled = layers.GlobalAveragePooling1D()(x)
+    model = keras.Model(words, layers.Dense(2)(pooled), name="mask_of_embedding")
+    randomize(rng, model)
+    values = rng.integers(0, 7, (4, 5)).astype("int32")
+    values[0, 2:] = 0
+    return model, [values]
+
+
+def mask_of_masking(rng):
+    """Masking, pooling, a model in a model that is given one mask of two, an explicit mask."""
+    a, b = keras.Input((3, 2), name="a"), keras.Input((3, 2), name="b")
+    left, right = keras.Input((3, 2)), keras.Input((3, 2))
+    inner = keras.Model([left, right], layers.Add()([left, right]), name="inner")
+    masked = layers.Masking()(a)
+    both = inner([masked, b])
+    first = layers.GlobalAveragePooling1D()(layers.Dense(2)(masked))
+    keep = keras.ops.greater(keras.ops.sum(b, -1), 0.0)
+    second = layers.GlobalAveragePooling1D()(both, mask=keep)
+    normalized = layers.BatchNormalization()(masked)
+    model = keras.Model([a, b], [first, second, normalized], name="mask_of_masking")
+    randomize(rng, model)
+    x = [common.normal(rng, (4, 3, 2)) for _ in range(2)]
+    x[0][:, 1] = 0
+    x[1][:, 0] = np.abs(x[1][:, 0])
+    return model, x
+
+
 def dense(rng):
     model = keras.Sequential([keras.Input((4,)), layers.Dense(5, "relu"), layers.Dense(3)])
     randomize(rng, model)
@@ -131,6 +163,8 @@ CASES = {
     "functional.keras": functional,
     "bn_cnn.keras": bn_cnn,
     "nested.keras": nested,
+    "mask_of_embedding.keras": mask_of_embedding,
+    "mask_of_masking.keras": mask_of_masking,
     "dense.weights.h5": dense,
     "dense_compiled.weights.h5": dense_compiled,
 }

@@ -129,9 +129,11 @@ TEST_CASE("windows, groups and paddings") {
 
 TEST_CASE("arguments that were left out or make no sense") {
   CHECK(error_of([] { layers::Dense({.name = "d"}); }) ==
-        "InvalidArgument: Dense 'd': expected units > 0, got 0.");
+        "InvalidArgument: Dense 'd': expected units > 0, got 0. Say how many: "
+        "layers::Dense({.units = 64}).");
   CHECK(error_of([] { layers::Dense({.units = -3, .name = "d"}); }) ==
-        "InvalidArgument: Dense 'd': expected units > 0, got -3.");
+        "InvalidArgument: Dense 'd': expected units > 0, got -3. Say how many: "
+        "layers::Dense({.units = 64}).");
   CHECK(error_of([] { layers::Conv2D({.filters = 3, .name = "c"}); }) ==
         "InvalidArgument: Conv2D 'c': expected kernel_size, got none.");
   CHECK(error_of([] { layers::Conv2D({.kernel_size = 3, .name = "c"}); }) ==

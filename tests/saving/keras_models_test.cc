@@ -54,6 +54,16 @@ Case nested() {
   return {model, x};
 }
 
+// A mask that rides on its tensor, and one that is given.
+Case masked() {
+  const Tensor words = Input({.shape = {4}, .dtype = DType::Int32, .name = "words"});
+  const Tensor x = layers::Embedding({.input_dim = 6, .output_dim = 3, .mask_zero = true})(words);
+  const Tensor riding = layers::GlobalAveragePooling1D()(x);
+  const Tensor given = layers::GlobalAveragePooling1D()(x, {.mask = ops::greater(words, 2)});
+  const Tensor indices = Tensor::from<int32_t>({1, 3, 0, 0, 5, 4, 3, 2, 0, 1, 0, 4}, {3, 4});
+  return {Model(words, layers::concatenate({riding, given})), indices};
+}
+
 class Branches : public Model {
  public:
   Branches() : Model(ModelOptions{}) {}
@@ -87,6 +97,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   cases.emplace("cnn", trained_cnn());
   cases.emplace("ops", ops_and_shared_layers());
   cases.emplace("nested", nested());
+  cases.emplace("masked", masked());
   for (auto& [name, item] : cases) {
     item.model.save(scratch.path(name + ".keras"));
     item.model.save_weights(scratch.path(name + ".weights.h5"));

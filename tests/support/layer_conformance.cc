@@ -113,7 +113,7 @@ void check_compiled(const LayerCase& c) {
   layer(Tensors(c.inputs), kInference);
   const std::vector<Tensor> before = state_of(layer.get());
   for (const CallArgs& args : {kInference, kTraining}) {
-    CAPTURE(*args.training);
+    CAPTURE(args.training);
     const Function compiled = function(
         [&](const std::vector<Tensor>& inputs) { return layer(Tensors(inputs), args).list(); });
     // Two calls, so that state that the first one leaves behind counts.
@@ -142,7 +142,7 @@ void check_gradients(const LayerCase& c) {
   LayerHandle layer = c.make();
   layer(Tensors(c.inputs), kInference);
   for (const CallArgs& args : {kInference, kTraining}) {
-    CAPTURE(*args.training);
+    CAPTURE(args.training);
     GradientTape tape({.persistent = true});
     std::vector<Tensor> inputs;
     for (const Tensor& input : c.inputs) {

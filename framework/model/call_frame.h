@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who calls a layer: layers that a first call comes by become the caller's. Internal.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "cornu/model/layer.h"
+
+namespace cornu::internal {
+
+// A layer's call, or a model's step, in progress on this thread until the guard ends.
+class [[nodiscard]] CallFrame {
+ public:
+  // Calls, and the steps of a model, come by layers of their own.
+  enum class Phase : unsigned { Call = 1, TrainStep = 2, TestStep = 4, PredictStep = 8 };
+
+  // Waits while another thread makes the first call of this phase.
+  CallFrame(Layer& layer, Phase phase);
+  // Layers called within have an owner already: a functional model's, a loss function's.
+  CallFrame();
+  ~CallFrame();
+  CallFrame(const CallFrame&) = delete;
+  CallFrame& operator=(const CallFrame&) = delete;
+
+  // The call went well: the first one is over. FailedPrecondition when layers with weights were
+  // made within it.
+  void finish();
+
+  // For a layer that is about to be called: makes it the caller's where this is the caller's first
+  // call. True when it isn't, and nobody who calls has the layer.
+  static bool is_stray(Layer& callee);
+  // FailedPrecondition where a stray layer's weights or losses would be lost.
+  static void require_nothing_lost(const Layer& stray);
+  // Takes a layer that goes away back from those that have it without owning it.
+  static void take_back(const Layer& gone);
+
+ private:
+  void take_in(Layer& callee);
+
+  CallFrame* outer_;
+  Layer* layer_ = nullptr;
+  Phase phase_ = Phase::Call;
+  bool first_ = false;
+  std::unique_lock<std::recursive_mutex> lock_;
+};
+
+// The call's training flag and depth; restored when the guard ends.
+class [[nodiscard]] CallScope {
+ public:
+  explicit CallScope(const std::optional<bool>& training);
+  ~CallScope();
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+  static bool outermost();
+
+ private:
+  std::optional<bool> previous_training_;
+};
+
+}  // namespace cornu::internal

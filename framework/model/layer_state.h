@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the handles of one layer share. Internal: framework/model's .cc files include it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "cornu/graph/dispatch.h"
+#include "cornu/model/layer.h"
+
+namespace cornu::internal {
+
+// Counts up over all layers of the process: identities of layers, and the order of what was done.
+uint64_t next_stamp();
+
+// Throws FailedPrecondition for a layer that is built: `what` was to make its part `of`. A call may
+// run many times, and under traces.
+void require_unbuilt(const Layer& layer, const char* what, const std::string& of);
+
+// Runs eagerly whatever is being traced or recorded around it.
+template <class F>
+auto outside_of_traces(F f) {
+  TracerScope no_tracer(nullptr);
+  VariableHooksScope no_hooks(nullptr);
+  StopRecordingScope no_recording;
+  return f();
+}
+
+struct LayerState {
+  explicit LayerState(const LayerOptions& options)
+      : name(options.name),
+        named(!options.name.empty()),
+        trainable(options.trainable),
+        policy(DTypePolicy::parse(options.dtype)),
+        activity_regularizer(options.activity_regularizer) {}
+
+  struct WeightRegularizer {
+    Variable variable;
+    Regularizer regularizer;
+  };
+
+  const uint64_t id = next_stamp();  // never used again, as an address would be
+  std::mutex naming;
+  std::string name;
+  std::atomic<bool> named;
+  std::atomic<bool> trainable;
+  uint64_t trainable_since = 0;  // the stamp of set_trainable
+  DTypePolicy policy;
+  Regularizer activity_regularizer;
+
+  // Held while the layer is built, and by the first call of each phase.
+  std::recursive_mutex first_call;
+  bool building = false;
+  std::atomic<bool> built = false;
+  std::vector<Shape> built_shapes;
+  std::atomic<unsigned> phases_done = 0;
+
+  std::vector<Variable> own_weights;
+  std::vector<Variable> own_state;
+  std::vector<WeightRegularizer> regularizers;
+  std::vector<std::shared_ptr<MetricImpl>> metrics;
+
+  // Sub-layers: the first `tracked` ones by track(), the others because a first call came by them,
+  // in the order they were made, which doesn't depend on the way a call took.
+  Layer::NamedLayers children;
+  size_t tracked = 0;
+  std::unordered_set<uint64_t> known;                // ids of layers in the tree below
+  std::vector<std::weak_ptr<LayerState>> borrowers;  // who has this layer without owning it
+  std::string lost;  // a layer with weights that went away during the first call
+
+  std::atomic<int64_t> nodes_made = 0;
+  std::vector<std::weak_ptr<KerasNode>> nodes;
+};
+
+}  // namespace cornu::internal

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights of layers, and losses.
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "cornu/core/strings.h"
+#include "cornu/model/layer_state.h"
+#include "cornu/ops/ops.h"
+
+namespace cornu {
+namespace {
+
+bool is_trainable_weight(const Layer& layer, const Variable& variable) {
+  return layer.trainable() && variable.trainable();
+}
+bool is_frozen_weight(const Layer& layer, const Variable& variable) {
+  return !is_trainable_weight(layer, variable);
+}
+bool is_any(const Layer&, const Variable&) { return true; }
+
+// What layers added in this thread's last calls, by their ids.
+struct CallLosses {
+  std::weak_ptr<internal::LayerState> layer;
+  std::vector<Tensor> losses;
+};
+thread_local std::unordered_map<uint64_t, CallLosses> call_losses;
+
+std::vector<Tensor>& call_losses_of(const std::shared_ptr<internal::LayerState>& state) {
+  CallLosses& entry = call_losses[state->id];
+  if (entry.layer.expired()) {  // a new one: time to forget those of layers that are gone
+    entry.layer = state;
+    std::erase_if(call_losses, [](const auto& other) { return other.second.layer.expired(); });
+  }
+  return entry.losses;
+}
+
+}  // namespace
+
+Variable Layer::add_weight(const WeightOptions& options) {
+  internal::require_unbuilt(*this, "add_weight", options.name);
+  check<InvalidArgument>(options.shape.is_static(),
+                         "{} '{}': weight '{}' needs a known shape, got {}. Give Input the missing "
+                         "axes.",
+                         class_name(), name(), options.name, options.shape);
+  const DType dtype = options.dtype.value_or(variable_dtype());
+  Initializer initializer = options.initializer;
+  if (!initializer) initializer = Initializer(is_floating(dtype) ? "glorot_uniform" : "zeros");
+  const Tensor value =
+      internal::outside_of_traces([&] { return (*initializer)(options.shape, dtype); });
+  Variable variable(
+      value,
+      {.name = options.name, .trainable = options.trainable, .aggregation = options.aggregation});
+  const std::string& scope = NameScope::current();
+  variable.set_path((scope.empty() ? name() : scope) + "/" + options.name);
+  if (options.constraint) {
+    variable.set_constraint(
+        [constraint = options.constraint](const Tensor& weight) { return (*constraint)(weight); });
+  }
+  if (options.regularizer) state_->regularizers.push_back({variable, options.regularizer});
+  state_->own_weights.push_back(variable);
+  return variable;
+}
+
+Variable Layer::add_state(const std::string& state_name, const Tensor& initial_value) {
+  Variable variable(initial_value, {.name = state_name, .trainable = false});
+  variable.set_path(name() + "/" + state_name);
+  state_->own_state.push_back(variable);
+  return variable;
+}
+
+void Layer::add_loss(const Tensor& loss) {
+  check<InvalidArgument>(loss.shape().empty(),
+                         "{} '{}': add_loss expects a scalar, got shape {}. Reduce it, for example "
+                         "with ops::mean.",
+                         class_name(), name(), loss.shape());
+  call_losses_of(state_).push_back(loss);
+}
+
+bool Layer::trainable() const { return state_->trainable; }
+
+void Layer::set_trainable(bool trainable) {
+  set_trainable_since(trainable, internal::next_stamp());
+}
+
+void Layer::set_trainable_since(bool trainable, uint64_t when) {
+  if (state_->trainable_since > when) return;  // set after that
+  state_->trainable = trainable;
+  state_->trainable_since = when;
+  for (const auto& [key, layer] : sublayers()) layer->set_trainable_since(trainable, when);
+}
+
+void Layer::clear_losses() {
+  if (call_losses.empty()) return;
+  call_losses.erase(state_->id);
+  for (const auto& [key, layer] : sublayers()) layer->clear_losses();
+}
+
+// Visits this layer and those below, each once.
+void Layer::walk(std::unordered_set<uint64_t>& seen,
+                 const std::function<void(const Layer&)>& visit) const {
+  if (!seen.insert(state_->id).second) return;
+  visit(*this);
+  for (const auto& [key, layer] : sublayers()) layer->walk(seen, visit);
+}
+
+std::vector<Tensor> Layer::losses() const {
+  std::vector<Tensor> result;
+  std::unordered_set<uint64_t> seen;
+  walk(seen, [&](const Layer& layer) {
+    if (const auto found = call_losses.find(layer.state_->id); found != call_losses.end()) {
+      result.insert(result.end(), found->second.losses.begin(), found->second.losses.end());
+    }
+    for (const auto& [variable, regularizer] : layer.state_->regularizers) {
+      if (trainable() && is_trainable_weight(layer, variable)) {
+        result.push_back((*regularizer)(variable.value()));
+      }
+    }
+  });
+  return result;
+}
+
+std::vector<Variable> Layer::collect(bool (*wanted)(const Layer&, const Variable&),
+                                     bool with_state) const {
+  std::vector<Variable> result;
+  std::unordered_set<const void*> known;
+  std::unordered_set<uint64_t> seen;
+  walk(seen, [&](const Layer& layer) {
+    auto add = [&](const Variable& variable) {
+      if (wanted(layer, variable) && known.insert(variable.id()).second) result.push_back(variable);
+    };
+    for (const bool trainable : {true, false}) {
+      for (const Variable& variable : layer.own_weights()) {
+        if (variable.trainable() == trainable) add(variable);
+      }
+    }
+    if (with_state) std::for_each(layer.own_state().begin(), layer.own_state().end(), add);
+  });
+  return result;
+}
+
+const std::vector<Variable>& Layer::own_weights() const { return state_->own_weights; }
+const std::vector<Variable>& Layer::own_state() const { return state_->own_state; }
+
+Variable Layer::weight(const std::string& weight_name) const {
+  std::vector<std::string> known;
+  for (const Variable& variable : own_weights()) {
+    if (variable.name() == weight_name) return variable;
+    known.push_back(variable.name());
+  }
+  check<FailedPrecondition>(built(),
+                            "{} '{}': its weight '{}' doesn't exist yet. Call the layer, or build "
+                            "it for the shape of its input.",
+                            class_name(), name(), weight_name);
+  raise<NotFound>("{} '{}': it has no weight named '{}'.{}", class_name(), name(), weight_name,
+                  did_you_mean(weight_name, known));
+}
+
+std::vector<Variable> Layer::weights() const { return collect(is_any, false); }
+std::vector<Variable> Layer::trainable_weights() const {
+  return trainable() ? collect(is_trainable_weight, false) : std::vector<Variable>();
+}
+std::vector<Variable> Layer::non_trainable_weights() const {
+  return collect(trainable() ? is_frozen_weight : is_any, false);
+}
+std::vector<Variable> Layer::variables() const { return collect(is_any, true); }
+std::vector<Variable> Layer::non_trainable_variables() const {
+  return collect(trainable() ? is_frozen_weight : is_any, true);
+}
+
+std::vector<Tensor> Layer::get_weights() const {
+  std::vector<Tensor> values;
+  for (const Variable& variable : weights()) {
+    Tensor copy = Tensor::empty(variable.shape(), variable.dtype());
+    if (copy.bytes() > 0) std::memcpy(copy.mutable_raw(), variable.stored().raw(), copy.bytes());
+    values.push_back(std::move(copy));
+  }
+  return values;
+}
+
+void Layer::set_weights(const std::vector<Tensor>& values) {
+  const std::vector<Variable> all = weights();
+  check<InvalidArgument>(
+      values.size() == all.size(), "{} '{}': set_weights expected {} tensors, got {}.{}",
+      class_name(), name(), all.size(), values.size(),
+      all.empty() && !built() ? " The layer isn't built yet: call it first." : "");
+  for (size_t i = 0; i < all.size(); ++i) {
+    check<InvalidArgument>(values[i].shape() == all[i].shape(),
+                           "{} '{}': set_weights expected shape {} for '{}', got {}.", class_name(),
+                           name(), all[i].shape(), all[i].path(), values[i].shape());
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].store(values[i].dtype() == all[i].dtype() ? values[i]
+                                                     : ops::cast(values[i], all[i].dtype()));
+  }
+}
+
+int64_t Layer::count_params() const {
+  int64_t count = 0;
+  for (const Variable& variable : weights()) count += variable.num_elements();
+  return count;
+}
+
+}  // namespace cornu

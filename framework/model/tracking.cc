@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sub-layers: tracked ones, and those that first calls come by.
+#include <algorithm>
+#include <atomic>
+
+#include "cornu/core/strings.h"
+#include "cornu/model/call_frame.h"
+#include "cornu/model/layer_state.h"
+
+namespace cornu {
+namespace internal {
+
+uint64_t next_stamp() {
+  static std::atomic<uint64_t> stamp = 0;
+  return ++stamp;
+}
+
+namespace {
+
+struct CallContext {
+  std::optional<bool> training;
+  int depth = 0;
+  CallFrame* frame = nullptr;
+};
+thread_local CallContext context;
+
+std::string label(const Layer& layer) {
+  return fmt::format("{} '{}'", layer.class_name(), layer.name());
+}
+
+// A key among `children` for a layer without a name of its own: its class, numbered.
+std::string numbered_key(const std::string& prefix, const Layer& layer,
+                         const Layer::NamedLayers& children, size_t count) {
+  const std::string stem = prefix + to_snake_case(layer.class_name());
+  auto taken = [&](const std::string& candidate) {
+    return std::any_of(children.begin(), children.begin() + static_cast<int64_t>(count),
+                       [&](const auto& entry) { return entry.first == candidate; });
+  };
+  std::string key = stem;
+  for (int number = 1; taken(key); ++number) key = stem + "_" + std::to_string(number);
+  return key;
+}
+
+void name_untracked(LayerState& state) {
+  for (size_t i = state.tracked; i < state.children.size(); ++i) {
+    state.children[i].first = numbered_key("", *state.children[i].second, state.children, i);
+  }
+}
+
+}  // namespace
+
+CallFrame::CallFrame(Layer& layer, Phase phase)
+    : outer_(context.frame), layer_(&layer), phase_(phase) {
+  LayerState& state = *layer.state_;
+  auto done = [&] { return (state.phases_done & static_cast<unsigned>(phase)) != 0; };
+  if (!done()) {
+    lock_ = std::unique_lock(state.first_call);
+    first_ = !done();
+    if (first_) {
+      state.lost.clear();
+    } else {
+      lock_.unlock();
+    }
+  }
+  context.frame = this;
+}
+
+CallFrame::CallFrame() : outer_(context.frame) { context.frame = this; }
+
+CallFrame::~CallFrame() { context.frame = outer_; }
+
+namespace {
+
+bool has_below(const Layer& layer, uint64_t id, const auto& id_of) {
+  const auto children = layer.sublayers();
+  return std::any_of(children.begin(), children.end(), [&](const auto& entry) {
+    return id_of(*entry.second) == id || has_below(*entry.second, id, id_of);
+  });
+}
+
+}  // namespace
+
+bool CallFrame::is_stray(Layer& callee) {
+  CallFrame* const frame = context.frame;
+  if (!frame || !frame->layer_) return false;
+  const uint64_t id = callee.state_->id;
+  const LayerState& caller = *frame->layer_->state_;
+  if (id == caller.id || caller.known.contains(id)) return false;
+  if (frame->first_) {
+    frame->take_in(callee);
+    return false;
+  }
+  auto id_of = [](const Layer& layer) { return layer.state_->id; };
+  for (const CallFrame* outer = frame; outer; outer = outer->outer_) {
+    if (outer->layer_ &&
+        (outer->layer_->state_->id == id || has_below(*outer->layer_, id, id_of))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void CallFrame::take_in(Layer& callee) {
+  LayerState& state = *layer_->state_;
+  auto id_of = [](const Layer& layer) { return layer.state_->id; };
+  const uint64_t id = id_of(callee);
+  for (const CallFrame* outer = this; outer; outer = outer->outer_) {
+    if (outer->layer_ && id_of(*outer->layer_) == id) return;  // a caller of this one
+  }
+  if (!has_below(*layer_, id, id_of)) {
+    std::shared_ptr<Layer> child = callee.shared_self();
+    if (!child) {  // a plain object: its destructor takes it back
+      child = std::shared_ptr<Layer>(std::shared_ptr<void>(), &callee);
+      callee.state_->borrowers.push_back(layer_->state_);
+    }
+    auto& children = state.children;
+    const auto place =
+        std::find_if(children.begin() + static_cast<int64_t>(state.tracked), children.end(),
+                     [&](const auto& entry) { return id_of(*entry.second) > id; });
+    children.emplace(place, "", child);
+    name_untracked(state);
+    if (state.trainable_since > callee.state_->trainable_since) {
+      callee.set_trainable_since(state.trainable, state.trainable_since);
+    }
+    callee.clear_losses();
+  }
+  state.known.insert(id);
+}
+
+void CallFrame::finish() {
+  if (!first_) return;
+  LayerState& state = *layer_->state_;
+  std::string made_within = std::exchange(state.lost, "");
+  auto& children = state.children;
+  for (size_t i = state.tracked; i < children.size();) {
+    const auto& child = children[i].second;
+    // Nobody but this list knows it any more.
+    if (child.use_count() != 1 || child->state_.use_count() != 1) {
+      ++i;
+      continue;
+    }
+    if (!child->weights().empty() || !child->losses().empty()) made_within = label(*child);
+    state.known.erase(child->state_->id);
+    children.erase(children.begin() + static_cast<int64_t>(i));
+  }
+  name_untracked(state);
+  check<FailedPrecondition>(
+      made_within.empty(),
+      "{}: {} was made within its call, with new weights each time, which nothing would train or "
+      "save. Make it a member, and in the constructor write track(…) of it.",
+      label(*layer_), made_within);
+  state.phases_done |= static_cast<unsigned>(phase_);
+}
+
+void CallFrame::require_nothing_lost(const Layer& stray) {
+  if (stray.weights().empty() && stray.losses().empty()) return;
+  const Layer& caller = *context.frame->layer_;
+  FailedPrecondition error(fmt::format(
+      "{}: it calls {}, which its first call didn't come by and nobody tracked: nothing "
+      "would train or save the weights. Make it a member, and in the constructor of {} "
+      "write track(member).",
+      label(caller), label(stray), caller.class_name()));
+  error.add_place("");  // the caller's place is named
+  throw error;
+}
+
+void CallFrame::take_back(const Layer& gone) {
+  for (const auto& borrower : gone.state_->borrowers) {
+    const std::shared_ptr<LayerState> state = borrower.lock();
+    if (!state) continue;
+    auto& children = state->children;
+    const auto entry = std::find_if(children.begin(), children.end(),
+                                    [&](const auto& child) { return child.second.get() == &gone; });
+    if (entry == children.end()) continue;
+    const bool tracked = entry - children.begin() < static_cast<int64_t>(state->tracked);
+    if (tracked) {
+      --state->tracked;
+    } else if (state->phases_done == 0 && !gone.weights().empty()) {
+      state->lost = fmt::format("'{}'", gone.name());
+    }
+    children.erase(entry);
+    state->known.erase(gone.state_->id);
+    name_untracked(*state);
+  }
+}
+
+CallScope::CallScope(const std::optional<bool>& training) : previous_training_(context.training) {
+  if (training) context.training = training;
+  ++context.depth;
+}
+
+CallScope::~CallScope() {
+  context.training = previous_training_;
+  --context.depth;
+}
+
+bool CallScope::outermost() { return context.depth == 0; }
+
+}  // namespace internal
+
+std::optional<bool> current_training() { return internal::context.training; }
+
+void internal::require_unbuilt(const Layer& layer, const char* what, const std::string& of) {
+  check<FailedPrecondition>(!layer.built(),
+                            "{}: {} '{}' was called after it was built. Make weights and layers in "
+                            "its constructor or in build(), so that they're made once.",
+                            label(layer), what, of);
+}
+
+const Layer::NamedLayers& Layer::tracked() const { return state_->children; }
+
+Layer::NamedLayers Layer::sublayers() const { return state_->children; }
+
+void Layer::track_layer(const std::string& attribute, Layer& layer) {
+  internal::LayerState& state = *state_;
+  auto& children = state.children;
+  const auto begin = children.begin();
+  const auto end = begin + static_cast<int64_t>(state.tracked);
+  const bool numbered = attribute.empty() || attribute.back() == '/';
+  auto is_same = [&](const Layer& other) { return other.state_->id == layer.state_->id; };
+  const auto same = std::find_if(begin, end, [&](const auto& entry) {
+    return is_same(*entry.second) && (attribute.empty() || entry.first == attribute);
+  });
+  if (same != end) return;
+  std::string key = attribute;
+  if (numbered) key = internal::numbered_key(attribute, layer, children, state.tracked);
+  internal::require_unbuilt(*this, "track", key);
+  const bool taken = std::any_of(begin, end, [&](const auto& entry) { return entry.first == key; });
+  check<AlreadyExists>(!taken,
+                       "{} '{}': it tracks another layer as '{}'. Give this one a name of "
+                       "its own.",
+                       class_name(), name(), key);
+  check<InvalidArgument>(key != "layers" || !saved_list(),
+                         "{} '{}': files keep all layers of a model as 'layers'. Track this one "
+                         "under another name.",
+                         class_name(), name());
+  std::shared_ptr<Layer> child = layer.shared_self();
+  if (!child) {
+    child = std::shared_ptr<Layer>(std::shared_ptr<void>(), &layer);
+    layer.state_->borrowers.push_back(state_);
+  }
+  children.emplace(end, std::move(key), std::move(child));
+  ++state.tracked;
+  state.known.insert(layer.state_->id);
+  // One that a call came by before has its name now.
+  const auto before =
+      std::find_if(children.begin() + static_cast<int64_t>(state.tracked), children.end(),
+                   [&](const auto& entry) { return is_same(*entry.second); });
+  if (before != children.end()) children.erase(before);
+  internal::name_untracked(state);
+}
+
+void Layer::track_variable(const std::string& attribute, const Variable& variable) {
+  check<InvalidArgument>(!attribute.empty(),
+                         "{} '{}': track expected a name for the variable, as in "
+                         "track(\"scale\", scale_).",
+                         class_name(), name());
+  internal::require_unbuilt(*this, "track", attribute);
+  variable.set_path(name() + "/" + attribute);
+  state_->own_weights.push_back(variable);
+}
+
+void Layer::track_metric(std::shared_ptr<MetricImpl> metric) {
+  auto& metrics = state_->metrics;
+  if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) {
+    metrics.push_back(std::move(metric));
+  }
+}
+
+const std::vector<std::shared_ptr<MetricImpl>>& Layer::tracked_metrics() const {
+  return state_->metrics;
+}
+
+}  // namespace cornu

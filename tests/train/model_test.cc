@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models as values: handles, flags, ends, configs.
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "cornu/core/random.h"
+#include "cornu/layers/layers.h"
+#include "cornu/model/builtins.h"
+#include "cornu/ops/ops.h"
+#include "cornu/train/model.h"
+#include "tests/saving/scratch.h"
+#include "tests/support/errors.h"
+
+using namespace cornu;
+using test::message_of;
+
+namespace {
+
+Tensor some(const Shape& shape) { return random::normal(shape, {.seed = 3}); }
+
+Sequential small(const std::string& name = "") {
+  return Sequential({Input({.shape = {3}}), layers::Dense({.units = 2, .name = "first"}),
+                     layers::Dense({.units = 1, .name = "last"})},
+                    {.name = name});
+}
+
+std::vector<float> floats(const Tensors& x) { return x.single().to_vector<float>(); }
+
+}  // namespace
+
+TEST_CASE("a custom layer is told plainly whether it trains") {
+  class Twice : public Layer {
+   public:
+    Tensor call(const Tensor& x, const CallArgs& args) override {
+      if (args.training) return x * 2;
+      return x;
+    }
+  };
+  Sequential model({Input({.shape = {2}}), make_layer<Twice>()});
+  const Tensor x = ops::ones({1, 2});
+  CHECK(floats(model.predict(x, {.verbose = 0})) == std::vector<float>{1, 1});
+  CHECK(floats(model(x)) == std::vector<float>{1, 1});
+  CHECK(floats(model(x, {.training = true})) == std::vector<float>{2, 2});
+  // A layer that isn't told is told what its caller was; one that is told passes that on.
+  class Outer : public Layer {
+   public:
+    Tensor call(const Tensor& x, const CallArgs& args) override {
+      return Tensor(inner_(x)) + inner_(x, args) + inner_(x, {.training = !args.training});
+    }
+
+   private:
+    LayerRef<Twice> inner_ = make_layer<Twice>();
+  };
+  Outer outer;
+  CHECK(floats(outer(x)) == std::vector<float>{4, 4});
+  CHECK(floats(outer(x, {.training = true})) == std::vector<float>{5, 5});
+}
+
+TEST_CASE("what belongs to a model belongs to all its handles") {
+  Sequential inner = small("inner_of_flags");
+  Sequential outer({Input({.shape = {3}}), inner, layers::Dense({.units = 1})});
+  CHECK(inner.built());
+  CHECK(outer.built());
+  CHECK(outer.layers()[0].built());
+  inner.set_trainable(false);
+  CHECK(!outer.layers()[0].trainable());
+  CHECK(outer.trainable_weights().size() == 2);
+  CHECK(!outer.get_config().at("layers")[1].at("config").at("trainable").as_bool());
+  std::string text;
+  outer.summary(
+      {.print_fn = [&](const std::string& part) { text += part; }, .show_trainable = true});
+  CHECK(test::contains(text, "N "));
+  CHECK(!test::contains(text, "unbuilt"));
+  Model copy = inner;
+  copy.stop_training = true;
+  CHECK(inner.stop_training);
+  inner.stop_training = false;
+  CHECK(!copy.stop_training);
+  outer.set_trainable(false);
+  outer.layers()[1].set_trainable(true);
+  CHECK(!inner.trainable());
+  CHECK(outer.trainable_weights().empty());  // as Keras has it
+  CHECK(outer.layers()[1].trainable_weights().size() == 2);
+}
+
+TEST_CASE("stop_training through another handle ends fit") {
+  class Stop : public Callback {
+   public:
+    explicit Stop(Model model) : model_(std::move(model)) {}
+    void on_epoch_end(int64_t, const Logs&) override { model_.stop_training = true; }
+
+   private:
+    Model model_;
+  };
+  Sequential model = small();
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const History history =
+      model.fit(some({8, 3}), some({8, 1}),
+                {.epochs = 5, .verbose = 0, .callbacks = {make_callback<Stop>(model)}});
+  CHECK(history.epoch.size() == 1);
+}
+
+TEST_CASE("models are assigned as they are copied") {
+  Model model;
+  model = small("assigned");
+  CHECK(model.name() == "assigned");
+  CHECK(model.weights().size() == 4);
+  const Model other = small();
+  model = other;
+  CHECK(model.weights()[0].id() == other.weights()[0].id());
+  Sequential sequential;
+  sequential = small();
+  CHECK(sequential.built());
+
+  class Custom : public Model {
+   public:
+    Custom(const Tensors& inputs, const Tensors& outputs) : Model(inputs, outputs) {}
+    NamedValues<Tensor> train_step(const Batch&) override {
+      NamedValues<Tensor> logs;
+      logs["mine"] = ops::ones({});
+      return logs;
+    }
+  };
+  const Tensor in = Input({.shape = {3}});
+  const Tensor out = layers::Dense({.units = 1})(in);
+  Custom custom(in, out);
+  CHECK(message_of<FailedPrecondition>([&] { Model slice = custom; })
+            .ends_with(
+                "an object of a class derived from Model can't be copied. Make a shared one with "
+                "make_layer<T>(…)."));
+  CHECK_THROWS_AS(custom.Model::operator=(other), FailedPrecondition);
+
+  // A handle on a shared one is as good as the object.
+  Model handle = *make_layer<Custom>(in, out);
+  CHECK(handle.class_name() == "Custom");
+  handle.compile({.optimizer = "sgd", .loss = "mse"});
+  const History history = handle.fit(some({4, 3}), some({4, 1}), {.verbose = 0});
+  CHECK(history.at("mine").size() == 1);
+}
+
+TEST_CASE("ends of models and of layers") {
+  Sequential model = small();
+  CHECK(model.input_shape() == Shape{kUnknown, 3});
+  CHECK(model.output_shape() == Shape{kUnknown, 1});
+  CHECK(model.inputs().size() == 1);
+  const Model features(model.inputs(), model.get_layer("first").output());
+  const Tensor x = some({2, 3});
+  Model both(model.inputs(), {model.get_layer("first").output(), model.output()});
+  CHECK(Tensor(Model(features)(x)).shape() == Shape{2, 2});
+  CHECK(both(x).size() == 2);
+  CHECK(floats(both(x)[1]) == floats(model(x)));
+  CHECK(message_of<FailedPrecondition>([] { layers::Dense({.units = 1, .name = "d"}).output(); }) ==
+        "Dense 'd': it has no output: it was never called on placeholders. Make it part of a "
+        "functional model, or of a Sequential one that knows its input.");
+  CHECK(message_of<FailedPrecondition>([] {
+          Sequential({layers::Dense({.units = 1})}, {.name = "s"}).outputs();
+        }).starts_with("Sequential 's': it has no outputs"));
+}
+
+TEST_CASE("weights by name") {
+  const layers::Dense dense({.units = 2, .use_bias = false, .name = "named"});
+  CHECK(message_of<FailedPrecondition>([&] { dense.kernel(); }) ==
+        "Dense 'named': its weight 'kernel' doesn't exist yet. Call the layer, or build it for the "
+        "shape of its input.");
+  dense.build({kUnknown, 3});
+  CHECK(dense.built());
+  CHECK(dense.kernel().shape() == Shape{3, 2});
+  CHECK(dense.weight("kernel").id() == dense.weights()[0].id());
+  CHECK(message_of<NotFound>([&] { dense.bias(); }) ==
+        "Dense 'named': it has no weight named 'bias'. Known: kernel.");
+}
+
+TEST_CASE("functions that make a layer and call it") {
+  const Tensor a = Input({.shape = {2}});
+  const Tensor b = Input({.shape = {2}});
+  const Tensor y =
+      layers::concatenate({layers::add({a, b}), layers::subtract({a, b}), layers::multiply({a, b}),
+                           layers::average({a, b}), layers::maximum({a, b}),
+                           layers::minimum({a, b}), layers::dot({a, b}, {.axes = 1})});
+  Model model({a, b}, y);
+  const Tensor value =
+      model({Tensor::from<float>({1, 2}, {1, 2}), Tensor::from<float>({3, 1}, {1, 2})});
+  CHECK(value.to_vector<float>() == std::vector<float>{4, 3, -2, 1, 3, 2, 2, 1.5F, 3, 2, 1, 1, 5});
+}
+
+TEST_CASE("Sequential.build makes the weights, and so does a subclass's") {
+  Sequential model({layers::Dense({.units = 2})});
+  model.build({kUnknown, 3});
+  CHECK(model.built());
+  CHECK(model.weights().size() == 2);
+  CHECK(model.output_shape() == Shape{kUnknown, 2});
+  class Own : public Model {
+   public:
+    Tensor call(const Tensor& x, const CallArgs& args) override { return dense_(x, args); }
+    layers::Dense dense_{{.units = 2}};
+  };
+  Own own;
+  own.build({kUnknown, 3});
+  CHECK(own.built());
+  CHECK(own.weights().size() == 2);
+}
+
+TEST_CASE("models to JSON and back") {
+  Sequential model = small();
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  Model copy = model_from_json(model.to_json());
+  CHECK(copy.to_json() == model.to_json());
+  CHECK(copy.compiled());
+  copy.set_weights(model.get_weights());
+  const Tensor x = some({2, 3});
+  CHECK(floats(copy(x)) == floats(model(x)));
+  const Sequential sequential = Sequential::from_config(model.get_config());
+  CHECK(sequential.get_config() == model.get_config());
+  const Tensor in = Input({.shape = {3}});
+  const Model functional(in, layers::Dense({.units = 1})(in));
+  CHECK(Model::from_config(functional.get_config()).get_config() == functional.get_config());
+  CHECK_THROWS_AS(model_from_json("{"), DataLoss);
+}
+
+TEST_CASE("a registered subclass is saved and loaded") {
+  class Doubler : public Model {
+   public:
+    explicit Doubler(int64_t units = 1) : units_(units), dense_({.units = units}) {}
+    std::string class_name() const override { return "tests>Doubler"; }
+    Json get_config() const override { return Json::object({{"units", units_}}); }
+    Tensor call(const Tensor& x, const CallArgs& args) override {
+      return Tensor(dense_(x, args)) * 2;
+    }
+    NamedValues<Tensor> train_step(const Batch& data) override {
+      NamedValues<Tensor> logs = Model::train_step(data);
+      logs["twice"] = logs["loss"] * 2;
+      return logs;
+    }
+
+   private:
+    int64_t units_;
+    layers::Dense dense_;
+  };
+  layer_registry().add("tests>Doubler", [](const Json& config) {
+    return make_layer<Doubler>(config.at("units").as_int());
+  });
+  const test::Scratch scratch;
+  const Tensor x = some({4, 3});
+  Doubler model(2);
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  model.fit(x, some({4, 2}), {.verbose = 0});
+  model.save(scratch.path("doubler.keras"));
+  Model loaded = load_model(scratch.path("doubler.keras"));
+  CHECK(loaded.class_name() == "tests>Doubler");
+  CHECK(floats(loaded.predict(x, {.verbose = 0})) == floats(model.predict(x, {.verbose = 0})));
+  const History history = loaded.fit(x, some({4, 2}), {.verbose = 0});
+  CHECK(history.at("twice")[0] == doctest::Approx(2 * history.at("loss")[0]));
+}
+
+TEST_CASE("several inputs need call_list alone, and names of outputs survive") {
+  class Both : public Layer {
+   public:
+    Tensors call_list(const Tensors& inputs, const CallArgs&) override {
+      return Tensors::named({{"sum", inputs[0] + inputs[1]}, {"product", inputs[0] * inputs[1]}});
+    }
+  };
+  auto both = make_layer<Both>();
+  const Tensor x = some({2, 3});
+  CHECK(both({x, x}).at("product").shape() == Shape{2, 3});
+  const Tensor a = Input({.shape = {3}});
+  const Tensor b = Input({.shape = {3}});
+  const Tensors outputs = both({a, b});
+  CHECK(outputs.names() == std::vector<std::string>{"sum", "product"});
+  Model model({a, b}, outputs);
+  CHECK(model({x, x}).names() == outputs.names());
+}
+
+TEST_CASE("errors of a call on placeholders show None") {
+  class Bug : public Layer {
+   public:
+    Tensor call(const Tensor& x, const CallArgs&) override {
+      return ops::matmul(x, ops::ones({7, 3}));
+    }
+  };
+  CHECK(message_of([] {
+          Sequential({Input({.shape = {8}}), make_layer<Bug>()});
+        }) ==
+        "Bug 'bug': matmul: expected inner axes of equal size, got (None, 8) and (7, 3): 8 isn't "
+        "7. Is one of them to be transposed?");
+  class Reads : public Layer {
+   public:
+    Tensor call(const Tensor& x, const CallArgs&) override {
+      return ops::sum(x).item<float>() > 0 ? x : -x;
+    }
+  };
+  const std::string text = message_of<FailedPrecondition>([] {
+    Sequential({Input({.shape = {8}}), make_layer<Reads>()});
+  });
+  CHECK(text.find("a value of a call on shapes alone, before any data (ops::where and ops::cond "
+                  "choose by a value there)") != std::string::npos);
+  CHECK(message_of([] { Input({}); }).starts_with("Input: expected either a shape"));
+}
+
+TEST_CASE("a model of one input says so") {
+  Sequential model = small("one_input");
+  const Tensor x = some({2, 3});
+  CHECK(message_of([&] {
+          model({x, x});
+        }) == "Sequential 'one_input': expected 1 input, got 2 of them.");
+}
+
+TEST_CASE("masks given on placeholders") {
+  const Tensor words = Input({.shape = {3}, .dtype = DType::Int32});
+  const Tensor x = layers::Embedding({.input_dim = 5, .output_dim = 2})(words);
+  const Tensor given = layers::GlobalAveragePooling1D()(x, {.mask = ops::not_equal(words, 0)});
+  Model model(words, given);
+  const Tensor values = Tensor::from<int32_t>({1, 0, 2, 4, 4, 0}, {2, 3});
+  const Tensor expected = model(values);
+  const auto rows = model.weights()[0].value().to_vector<float>();
+  CHECK(expected.data<float>()[0] == doctest::Approx((rows[2] + rows[4]) / 2));
+  CHECK(expected.data<float>()[3] == doctest::Approx(rows[9]));
+  // The mask that rides on the embedding comes to the same.
+  const Tensor riding = layers::GlobalAveragePooling1D()(
+      layers::Embedding({.input_dim = 5, .output_dim = 2, .mask_zero = true})(words));
+  Model implicit(words, riding);
+  implicit.set_weights(model.get_weights());
+  CHECK(floats(implicit(values)) == floats(expected));
+  const test::Scratch scratch;
+  model.save(scratch.path("masked.keras"));
+  Model loaded = load_model(scratch.path("masked.keras"));
+  CHECK(floats(loaded.predict(values, {.verbose = 0})) ==
+        floats(model.predict(values, {.verbose = 0})));
+  CHECK(message_of([&] {
+          layers::Dense({.units = 1})(x, {.mask = {words, words}});
+        }).find("expected a mask for each of its 1 inputs, got 2.") != std::string::npos);
+}
+
+TEST_CASE("one model called on many threads at once, also for the first time") {
+  class Own : public Model {
+   public:
+    Tensor call(const Tensor& x, const CallArgs& args) override {
+      const Tensor y = layers::ReLU()(dense_(x, args));
+      add_loss(ops::mean(y));
+      return head_(y, args);
+    }
+
+   private:
+    layers::Dense dense_{{.units = 4}};
+    layers::Dense head_{{.units = 2, .activity_regularizer = "l2"}};
+  };
+  Own model;
+  constexpr int kThreads = 4;
+  std::vector<Tensor> inputs;
+  for (int i = 0; i < kThreads; ++i) inputs.push_back(random::normal({3, 5}, {.seed = i}));
+  std::vector<std::vector<float>> values(kThreads);
+  std::vector<std::vector<float>> losses(kThreads);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const auto place = static_cast<size_t>(i);
+      for (int round = 0; round < 20; ++round) {
+        values[place] = floats(model(inputs[place]));
+        losses[place].clear();
+        for (const Tensor& loss : model.losses()) losses[place].push_back(loss.item<float>());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(model.weights().size() == 4);
+  for (size_t i = 0; i < kThreads; ++i) {
+    CHECK(floats(model(inputs[i])) == values[i]);
+    REQUIRE(losses[i].size() == 2);
+    CHECK(model.losses()[0].item<float>() == losses[i][0]);
+    CHECK(model.losses()[1].item<float>() == losses[i][1]);
+  }
+}

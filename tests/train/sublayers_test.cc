@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sub-layers: tracked ones, and those that a first call comes by.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "cornu/core/random.h"
+#include "cornu/layers/layers.h"
+#include "cornu/ops/ops.h"
+#include "cornu/saving/weight_paths.h"
+#include "cornu/train/model.h"
+#include "tests/saving/scratch.h"
+#include "tests/support/errors.h"
+
+using namespace cornu;
+using test::message_of;
+
+namespace {
+
+std::vector<std::string> keys(const Layer& layer) {
+  std::vector<std::string> result;
+  for (const auto& [key, child] : layer.tracked()) result.push_back(key);
+  return result;
+}
+
+std::vector<std::string> paths(const Layer& layer) {
+  std::vector<std::string> result;
+  for (const SavedLayer& saved : weight_paths(layer)) {
+    if (!saved.weights.empty()) result.push_back(saved.path);
+  }
+  return result;
+}
+
+Tensor some(const Shape& shape) { return random::normal(shape, {.seed = 3}); }
+
+// The layer of Keras's guides.
+class Linear : public Layer {
+ public:
+  explicit Linear(int64_t units) : units_(units) {}
+  void build(const Shape& input_shape) override {
+    w_ = add_weight({.shape = {input_shape.back(), units_}, .regularizer = "l2", .name = "w"});
+    b_ = add_weight({.shape = {units_}, .initializer = "zeros", .name = "b"});
+  }
+  Tensor call(const Tensor& x, const CallArgs&) override { return ops::matmul(x, w_) + b_; }
+
+ private:
+  int64_t units_;
+  Variable w_;
+  Variable b_;
+};
+
+// Members that nobody tracked: a plain layer, a handle, a list, a model.
+class Mlp : public Model {
+ public:
+  Mlp() : body_({Input({.shape = {4}}), layers::Dense({.units = 3})}) {
+    for (int i = 0; i < 2; ++i) blocks_.push_back(layers::Dense({.units = 4}));
+  }
+  Tensor call(const Tensor& x, const CallArgs& args) override {
+    Tensor y = linear_(x);
+    for (const auto& block : blocks_) y = block(y, args);
+    return head_(dropout_(body_(y, args), args), args);
+  }
+  const layers::Dense& head() const { return head_; }
+
+ private:
+  Linear linear_{4};
+  layers::Dense head_{{.units = 1}};
+  layers::Dropout dropout_{{.rate = 0.5}};
+  std::vector<layers::Dense> blocks_;
+  Sequential body_;
+};
+
+}  // namespace
+
+TEST_CASE("a model has the layers its first call comes by") {
+  Mlp model;
+  CHECK(model.weights().empty());
+  model(some({5, 4}));
+  CHECK(model.weights().size() == 10);
+  CHECK(model.losses().size() == 1);  // of linear_'s regularizer
+  // In the order they were made, whatever the order of the calls.
+  CHECK(keys(model) ==
+        std::vector<std::string>{"linear", "dense", "dropout", "sequential", "dense_1", "dense_2"});
+  CHECK(model.layers().size() == 6);
+  CHECK(model.get_layer(model.head().name()).weights().size() == 2);
+  model(some({5, 4}), {.training = true});
+  CHECK(model.weights().size() == 10);
+}
+
+TEST_CASE("fit trains untracked members, and files keep them") {
+  Mlp model;
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  const Tensor x = some({64, 4});
+  const Tensor y = ops::sum(x, 1, true);
+  const History history = model.fit(x, y, {.epochs = 3, .verbose = 0});
+  CHECK(history.at("loss").back() < history.at("loss").front());
+  const test::Scratch folder;
+  const std::string path = folder.path("mlp.weights.h5");
+  model.save_weights(path);
+  Mlp other;
+  other(x);
+  other.load_weights(path);
+  const Tensor expected = model.predict(x, {.verbose = 0});
+  CHECK(Tensor(other.predict(x, {.verbose = 0})).to_vector<float>() == expected.to_vector<float>());
+}
+
+TEST_CASE("trainable flags reach layers that a call comes by later") {
+  Mlp model;
+  model.set_trainable(false);
+  model(some({5, 4}));
+  CHECK(model.trainable_weights().empty());
+  CHECK(model.non_trainable_weights().size() == 10);
+  CHECK(!model.head().trainable());
+  model.head().set_trainable(true);
+  CHECK(model.head().trainable_weights().size() == 2);
+  CHECK(model.trainable_weights().empty());
+  model.set_trainable(true);
+  CHECK(model.trainable_weights().size() == 10);
+}
+
+TEST_CASE("a layer that is made in each call is an error") {
+  class Forgetful : public Layer {
+   public:
+    Tensor call(const Tensor& x, const CallArgs&) override {
+      return layers::ReLU()(layers::Dense({.units = 2, .name = "anew"})(x));
+    }
+  };
+  Forgetful layer;
+  const std::string expected =
+      "Forgetful 'forgetful': Dense 'anew' was made within its call, with new weights each time, "
+      "which nothing would train or save. Make it a member, and in the constructor write track(…) "
+      "of it.";
+  CHECK(message_of<FailedPrecondition>([&] { layer(some({2, 3})); }) == expected);
+  class Plain : public Layer {
+   public:
+    Tensor call(const Tensor& x, const CallArgs&) override {
+      Linear linear(2);
+      return linear(x);
+    }
+  };
+  Plain plain;
+  CHECK_THROWS_AS(plain(some({2, 3})), FailedPrecondition);
+  // Without weights there is nothing to lose.
+  class Weightless : public Layer {
+   public:
+    Tensor call(const Tensor& x, const CallArgs&) override { return layers::ReLU()(x); }
+  };
+  Weightless fine;
+  fine(some({2, 3}));
+  fine(some({2, 3}));
+  CHECK(fine.tracked().empty());
+}
+
+TEST_CASE("a layer that the first call doesn't come by is an error, unless it is tracked") {
+  class Late : public Layer {
+   public:
+    explicit Late(bool tracks) {
+      if (tracks) track("extra", extra_);
+    }
+    Tensor call(const Tensor& x, const CallArgs& args) override {
+      return args.training ? Tensor(extra_(x)) : x;
+    }
+
+   private:
+    layers::Dense extra_{{.units = 2, .name = "extra"}};
+  };
+  Late late(false);
+  const Tensor x = some({2, 3});
+  late(x);
+  const std::string message = message_of<FailedPrecondition>([&] { late(x, {.training = true}); });
+  CHECK(
+      message.starts_with("Late 'late': it calls Dense 'extra', which its first call didn't come "
+                          "by and nobody tracked"));
+  CHECK(message.ends_with("in the constructor of Late write track(member)."));
+  Late fine(true);
+  fine(x);
+  fine(x, {.training = true});
+  CHECK(paths(fine) == std::vector<std::string>{"extra"});
+}
+
+TEST_CASE("models called in a train_step are the model's") {
+  class Gan : public Model {
+   public:
+    Gan(Model generator, Model discriminator)
+        : generator_(std::move(generator)), discriminator_(std::move(discriminator)) {}
+    NamedValues<Tensor> train_step(const Batch& data) override {
+      const Tensor fake = generator_(data.x[0], {.training = true});
+      const Tensor score = discriminator_(fake, {.training = true});
+      NamedValues<Tensor> logs;
+      logs["loss"] = ops::mean(score);
+      return logs;
+    }
+
+   private:
+    Model generator_;
+    Model discriminator_;
+  };
+  Model generator = Sequential({Input({.shape = {4}}), layers::Dense({.units = 2})});
+  Model discriminator = Sequential({Input({.shape = {2}}), layers::Dense({.units = 1})});
+  Gan gan(generator, discriminator);
+  gan.compile({.optimizer = "sgd"});
+  gan.fit(some({8, 4}), {}, {.verbose = 0});
+  CHECK(gan.weights().size() == 4);
+  CHECK(gan.layers().size() == 2);
+}
+
+TEST_CASE("a model that only a loss calls is no part of the model in training") {
+  Model judge = Sequential({Input({.shape = {1}}), layers::Dense({.units = 1})});
+  Sequential model({layers::Dense({.units = 1})});
+  model.compile({.optimizer = "sgd", .loss = [judge](const Tensor& y, const Tensor& p) mutable {
+                   return ops::square(Tensor(judge(y)) - Tensor(judge(p)));
+                 }});
+  model.fit(some({8, 4}), some({8, 1}), {.verbose = 0});
+  CHECK(model.weights().size() == 2);
+}
+
+TEST_CASE("layers that have an owner stay theirs") {
+  class Inner : public Layer {
+   public:
+    Tensor call(const Tensor& x, const CallArgs& args) override { return dense_(x, args); }
+    layers::Dense dense_{{.units = 3}};
+  };
+  class Outer : public Layer {
+   public:
+    Outer() : inner_(track("inner", make_layer<Inner>())) {}
+    Tensor call(const Tensor& x, const CallArgs& args) override {
+      return inner_->dense_(inner_(x, args), args);
+    }
+    LayerRef<Inner> inner_;
+  };
+  Outer outer;
+  outer(some({2, 3}));
+  CHECK(keys(outer) == std::vector<std::string>{"inner"});
+  CHECK(keys(*outer.inner_) == std::vector<std::string>{"dense"});
+  CHECK(outer.weights().size() == 2);
+
+  // Shared by two parents: both have it, its weights count once.
+  class Half : public Layer {
+   public:
+    explicit Half(layers::Dense shared) : shared_(std::move(shared)) {}
+    Tensor call(const Tensor& x, const CallArgs& args) override { return shared_(x, args); }
+
+   private:
+    layers::Dense shared_;
+  };
+  class Both : public Layer {
+   public:
+    Tensor call(const Tensor& x, const CallArgs& args) override { return b_(a_(x, args), args); }
+    layers::Dense shared_{{.units = 3, .kernel_regularizer = "l2"}};
+    Half a_{shared_};
+    Half b_{shared_};
+  };
+  Both both;
+  both(some({2, 3}));
+  CHECK(both.weights().size() == 2);
+  CHECK(both.losses().size() == 1);
+  CHECK(both.a_.weights().size() == 2);
+}
+
+TEST_CASE("a plain member that goes away is no part any more") {
+  Linear linear(2);
+  class Holder : public Layer {
+   public:
+    Tensor call(const Tensor& x, const CallArgs&) override { return (*part_)(x); }
+    std::unique_ptr<Linear> part_ = std::make_unique<Linear>(2);
+  };
+  Holder holder;
+  holder(some({2, 3}));
+  CHECK(holder.weights().size() == 2);
+  holder.part_.reset();
+  CHECK(holder.weights().empty());
+}
+
+TEST_CASE("track takes layers, pointers, containers and variables") {
+  class Everything : public Layer {
+   public:
+    Everything() : handle_(track("handle", layers::Dense({.units = 2}))) {
+      queue_.emplace_back(3);
+      track("plain", plain_);
+      track("list", list_);
+      track("array", array_);
+      track("queue", queue_);
+      track("pointer", pointer_);
+      track("named", named_);
+      track(again_);
+      track("scale", scale_);
+    }
+    Tensor call(const Tensor& x, const CallArgs&) override { return x * scale_; }
+
+   private:
+    layers::Dense handle_;
+    Linear plain_{2};
+    std::vector<layers::Dense> list_ = {layers::Dense({.units = 1}), layers::Dense({.units = 2})};
+    std::array<Linear, 2> array_ = {Linear(1), Linear(2)};
+    std::deque<Linear> queue_;
+    std::unique_ptr<Linear> pointer_ = std::make_unique<Linear>(2);
+    std::map<std::string, LayerHandle> named_ = {{"x", layers::Dense({.units = 1})}};
+    std::vector<LayerRef<Linear>> again_ = {make_layer<Linear>(1), make_layer<Linear>(2)};
+    Variable scale_{Tensor(1.0f)};
+  };
+  Everything layer;
+  CHECK(keys(layer) == std::vector<std::string>{"handle", "plain", "list/dense", "list/dense_1",
+                                                "array/linear", "array/linear_1", "queue/linear",
+                                                "pointer", "named/dense", "linear", "linear_1"});
+  CHECK(layer.own_weights().size() == 1);
+}
+
+TEST_CASE("two layers of one name are noticed when they are tracked") {
+  class SameName : public Layer {
+   public:
+    SameName() {
+      track("dense", a_);
+      track("dense", a_);  // the same again
+      track("dense", b_);
+    }
+    layers::Dense a_{{.units = 1}};
+    layers::Dense b_{{.units = 1}};
+  };
+  CHECK(
+      message_of<AlreadyExists>([] { SameName same; }) ==
+      "SameName 'same_name': it tracks another layer as 'dense'. Give this one a name of its own.");
+  class Reserved : public Model {
+   public:
+    Reserved() { track("layers", a_); }
+    layers::Dense a_{{.units = 1}};
+  };
+  CHECK(message_of([] {
+          Reserved reserved;
+        }).find("files keep all layers of a model as 'layers'") != std::string::npos);
+}
