@@ -19,6 +19,8 @@ namespace cornu {
 
 class Layer;
 class LayerHandle;
+class Metric;  // of train/metric.h: a layer only keeps those that it tracks
+class MetricImpl;
 
 // What a layer is told besides its inputs. `training` unset: as the caller was told, else false.
 struct CallArgs {
@@ -128,6 +130,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
   const std::vector<Variable>& own_state() const { return own_state_; }  // seed generators
   // Sub-layers by attribute, as track() named them.
   const NamedLayers& tracked() const { return tracked_; }
+  const std::vector<std::shared_ptr<MetricImpl>>& tracked_metrics() const {
+    return tracked_metrics_;
+  }
 
   std::vector<Tensor> get_weights() const;  // copies
   // InvalidArgument, naming the weight, when counts or shapes differ.
@@ -170,6 +175,12 @@ class Layer : public std::enable_shared_from_this<Layer> {
     return layer;
   }
   Variable track(const std::string& attribute, const Variable& variable);
+  // Makes a metric one of the model's: it is in metrics(), and reset with them.
+  template <class Handle>
+  requires std::is_base_of_v<Metric, Handle> Handle track(Handle metric) {
+    tracked_metrics_.push_back(metric.shared());
+    return metric;
+  }
 
   void set_name(std::string name) { name_ = std::move(name); }
   void set_built() { built_ = true; }
@@ -197,6 +208,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
   std::vector<Variable> own_state_;
   std::vector<WeightRegularizer> regularizers_;
   NamedLayers tracked_;
+  std::vector<std::shared_ptr<MetricImpl>> tracked_metrics_;
   std::vector<Tensor> call_losses_;
 };
 
