@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cornu/autodiff/gradient_tape.h"
+#include "cornu/core/logging.h"
 #include "cornu/core/print.h"
 #include "cornu/core/random.h"
 #include "cornu/core/tensors.h"

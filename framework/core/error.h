@@ -51,17 +51,41 @@ class ErrorOf : public Error {
   explicit ErrorOf(std::string message) : Error(kCode, std::move(message)) {}
 };
 
-using InvalidArgument = ErrorOf<StatusCode::InvalidArgument>;
-using DeadlineExceeded = ErrorOf<StatusCode::DeadlineExceeded>;
-using NotFound = ErrorOf<StatusCode::NotFound>;
-using AlreadyExists = ErrorOf<StatusCode::AlreadyExists>;
-using ResourceExhausted = ErrorOf<StatusCode::ResourceExhausted>;
-using FailedPrecondition = ErrorOf<StatusCode::FailedPrecondition>;
-using OutOfRange = ErrorOf<StatusCode::OutOfRange>;
-using Unimplemented = ErrorOf<StatusCode::Unimplemented>;
-using Internal = ErrorOf<StatusCode::Internal>;
-using Unavailable = ErrorOf<StatusCode::Unavailable>;
-using DataLoss = ErrorOf<StatusCode::DataLoss>;
+// The kinds: classes with names of their own, so that what ends a program on an uncaught error
+// prints "cornu::NotFound".
+struct InvalidArgument : ErrorOf<StatusCode::InvalidArgument> {
+  using ErrorOf::ErrorOf;
+};
+struct DeadlineExceeded : ErrorOf<StatusCode::DeadlineExceeded> {
+  using ErrorOf::ErrorOf;
+};
+struct NotFound : ErrorOf<StatusCode::NotFound> {
+  using ErrorOf::ErrorOf;
+};
+struct AlreadyExists : ErrorOf<StatusCode::AlreadyExists> {
+  using ErrorOf::ErrorOf;
+};
+struct ResourceExhausted : ErrorOf<StatusCode::ResourceExhausted> {
+  using ErrorOf::ErrorOf;
+};
+struct FailedPrecondition : ErrorOf<StatusCode::FailedPrecondition> {
+  using ErrorOf::ErrorOf;
+};
+struct OutOfRange : ErrorOf<StatusCode::OutOfRange> {
+  using ErrorOf::ErrorOf;
+};
+struct Unimplemented : ErrorOf<StatusCode::Unimplemented> {
+  using ErrorOf::ErrorOf;
+};
+struct Internal : ErrorOf<StatusCode::Internal> {
+  using ErrorOf::ErrorOf;
+};
+struct Unavailable : ErrorOf<StatusCode::Unavailable> {
+  using ErrorOf::ErrorOf;
+};
+struct DataLoss : ErrorOf<StatusCode::DataLoss> {
+  using ErrorOf::ErrorOf;
+};
 
 // A peer of a distributed job that no longer answers. `rank` is its rank, `step` the global step at
 // which it was missed.

@@ -58,6 +58,10 @@ class Registry {
     for (const auto& [name, value] : entries_) {
       known.push_back(lower ? to_snake_case(name) : name);
       if (known.back() == text) return name;
+      // As it is mostly written: "adamw" for "AdamW".
+      std::string flat = name;
+      for (char& c : flat) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      if (lower && aliases_.contains(flat)) known.back() = flat;
     }
     raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, text, did_you_mean(text, known));
   }

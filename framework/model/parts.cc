@@ -6,10 +6,28 @@
 namespace cornu {
 namespace {
 
+// A function of the user's own.
+template <class Base, class... Arguments>
+class OfFunction : public Base {
+ public:
+  explicit OfFunction(std::function<Tensor(Arguments...)> function)
+      : function_(std::move(function)) {}
+  Tensor operator()(Arguments... arguments) const override { return function_(arguments...); }
+  std::string class_name() const override { return ""; }
+
+ private:
+  std::function<Tensor(Arguments...)> function_;
+};
+
 template <class Part>
-Json serialize_part(const char* module, const Part& part) {
+Json serialize_part(const char* kind, const Part& part) {
   if (!part) return nullptr;
-  return serialized_form(module, part->class_name(), part->get_config());
+  check<InvalidArgument>(!part->class_name().empty(),
+                         "A function as {0} can't be saved. Make it a class, and register it with "
+                         "{0}_registry().add(\"package>Name\", …).",
+                         kind);
+  const std::string module = fmt::format("keras.{}s", kind);
+  return serialized_form(module.c_str(), part->class_name(), part->get_config());
 }
 
 template <class Part, class Factory>
@@ -19,14 +37,27 @@ Part part_from_json(const Registry<Factory>& registry, const Json& json) {
 
 }  // namespace
 
+std::shared_ptr<const InitializerImpl> Initializer::from_function(
+    std::function<Tensor(const Shape&, DType)> function) {
+  return std::make_shared<const OfFunction<InitializerImpl, const Shape&, DType>>(
+      std::move(function));
+}
 Initializer::Initializer(const char* name) : Initializer(std::string(name)) {}
 Initializer::Initializer(const std::string& name)
     : Initializer(make_from_serialized(initializer_registry(), name)) {}
 
+std::shared_ptr<const RegularizerImpl> Regularizer::from_function(
+    std::function<Tensor(const Tensor&)> function) {
+  return std::make_shared<const OfFunction<RegularizerImpl, const Tensor&>>(std::move(function));
+}
 Regularizer::Regularizer(const char* name) : Regularizer(std::string(name)) {}
 Regularizer::Regularizer(const std::string& name)
     : Regularizer(make_from_serialized(regularizer_registry(), name)) {}
 
+std::shared_ptr<const ConstraintImpl> Constraint::from_function(
+    std::function<Tensor(const Tensor&)> function) {
+  return std::make_shared<const OfFunction<ConstraintImpl, const Tensor&>>(std::move(function));
+}
 Constraint::Constraint(const char* name) : Constraint(std::string(name)) {}
 Constraint::Constraint(const std::string& name)
     : Constraint(make_from_serialized(constraint_registry(), name)) {}
@@ -39,14 +70,12 @@ Activation::Activation(const std::string& name) {
 }
 
 Json serialize(const Initializer& initializer) {
-  return serialize_part("keras.initializers", initializer);
+  return serialize_part("initializer", initializer);
 }
 Json serialize(const Regularizer& regularizer) {
-  return serialize_part("keras.regularizers", regularizer);
+  return serialize_part("regularizer", regularizer);
 }
-Json serialize(const Constraint& constraint) {
-  return serialize_part("keras.constraints", constraint);
-}
+Json serialize(const Constraint& constraint) { return serialize_part("constraint", constraint); }
 
 Json serialize(const Activation& activation) {
   const std::string name = activation.name();

@@ -48,7 +48,8 @@ class ActivationImpl {
 };
 
 // The value of an option: built from a name (resolved at once, InvalidArgument with the nearest
-// known one), from an object, or None ({} or nullptr).
+// known one), from an object, from a function of one's own (which can't be saved), or None ({} or
+// nullptr).
 class Initializer {
  public:
   Initializer() = default;
@@ -58,12 +59,19 @@ class Initializer {
   template <class T>
   requires std::is_base_of_v<InitializerImpl, T> Initializer(T object)
       : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, F, const Shape&, DType> &&
+           !std::is_base_of_v<InitializerImpl, F>) Initializer(F function)  // NOLINT
+      : impl_(from_function(std::move(function))) {}
   explicit Initializer(std::shared_ptr<const InitializerImpl> impl) : impl_(std::move(impl)) {}
   explicit operator bool() const { return impl_ != nullptr; }
   const InitializerImpl& operator*() const { return *impl_; }
   const InitializerImpl* operator->() const { return impl_.get(); }
 
  private:
+  static std::shared_ptr<const InitializerImpl> from_function(
+      std::function<Tensor(const Shape& shape, DType dtype)> function);
+
   std::shared_ptr<const InitializerImpl> impl_;
 };
 
@@ -76,12 +84,19 @@ class Regularizer {
   template <class T>
   requires std::is_base_of_v<RegularizerImpl, T> Regularizer(T object)
       : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, F, const Tensor&> &&
+           !std::is_base_of_v<RegularizerImpl, F>) Regularizer(F function)  // NOLINT
+      : impl_(from_function(std::move(function))) {}
   explicit Regularizer(std::shared_ptr<const RegularizerImpl> impl) : impl_(std::move(impl)) {}
   explicit operator bool() const { return impl_ != nullptr; }
   const RegularizerImpl& operator*() const { return *impl_; }
   const RegularizerImpl* operator->() const { return impl_.get(); }
 
  private:
+  static std::shared_ptr<const RegularizerImpl> from_function(
+      std::function<Tensor(const Tensor& x)> function);
+
   std::shared_ptr<const RegularizerImpl> impl_;
 };
 
@@ -94,12 +109,19 @@ class Constraint {
   template <class T>
   requires std::is_base_of_v<ConstraintImpl, T> Constraint(T object)
       : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, F, const Tensor&> && !std::is_base_of_v<ConstraintImpl, F>)
+      Constraint(F function)  // NOLINT
+      : impl_(from_function(std::move(function))) {}
   explicit Constraint(std::shared_ptr<const ConstraintImpl> impl) : impl_(std::move(impl)) {}
   explicit operator bool() const { return impl_ != nullptr; }
   const ConstraintImpl& operator*() const { return *impl_; }
   const ConstraintImpl* operator->() const { return impl_.get(); }
 
  private:
+  static std::shared_ptr<const ConstraintImpl> from_function(
+      std::function<Tensor(const Tensor& weight)> function);
+
   std::shared_ptr<const ConstraintImpl> impl_;
 };
 

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <numeric>
 #include <span>
 
 #include "cornu/core/random.h"
 #include "cornu/core/rows.h"
 #include "cornu/core/strings.h"
+#include "cornu/model/input.h"
 #include "cornu/ops/ops.h"
 
 namespace cornu {
@@ -178,7 +180,12 @@ class ClassWeightSource : public BatchSource {
         const auto* values = reinterpret_cast<const decltype(t)*>(y.raw());
         for (int64_t row = 0; row < rows; ++row) {
           const auto* first = values + row * columns;
-          const int64_t label = columns == 1 ? static_cast<int64_t>(static_cast<double>(*first))
+          const auto number = static_cast<double>(*first);
+          check<InvalidArgument>(columns > 1 || std::abs(number) < 1e18,
+                                 "fit: class_weight needs class indices, but the label of row {} "
+                                 "of a batch is {}. Labels are numbers of classes.",
+                                 row, number);
+          const int64_t label = columns == 1 ? static_cast<int64_t>(number)
                                              : std::max_element(first, first + columns) - first;
           const auto it = weights_.find(label);
           float weight = it == weights_.end() ? 1.0f : static_cast<float>(it->second);
@@ -215,6 +222,14 @@ std::string sizes_text(const Tensors& x, const Tensors& y, const Tensors& sample
 
 void check_rows(const Tensors& x, const Tensors& y, const Tensors& sample_weight) {
   check<InvalidArgument>(!x.empty(), "expected input data, got none. Give x at least one array.");
+  for (const Tensors* given : {&x, &y, &sample_weight}) {
+    for (const Tensor& tensor : *given) {
+      check<InvalidArgument>(tensor.defined() && !is_placeholder(tensor),
+                             "expected arrays of values, got {}. Give the data; a placeholder "
+                             "(what Input and layers called on it return) only makes models.",
+                             tensor.defined() ? "a placeholder" : "an undefined tensor");
+    }
+  }
   const int64_t rows = x[0].rank() > 0 ? x[0].shape().front() : 0;
   auto differs = [&](const Tensor& tensor) {
     return tensor.rank() == 0 || tensor.shape().front() != rows;

@@ -6,9 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
+#include "cornu/core/error.h"
 #include "cornu/core/json.h"
 #include "cornu/train/logs.h"
 
@@ -44,9 +47,9 @@ class Callback {
   virtual void on_predict_batch_begin(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
   virtual void on_predict_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
 
-  // Whether the batch methods are wanted at all: when no callback wants them, fit reads no figures
-  // during an epoch.
-  virtual bool wants_batches() const { return false; }
+  // Whether the batch methods are called: by default where one of them is overridden. When no
+  // callback wants them, fit reads no figures during an epoch.
+  virtual bool wants_batches() const { return overrides_batches_; }
   // Figures to add to the logs of an epoch that ends ("learning_rate"); asked for just before
   // on_epoch_end. This callback, those after it and the history see them.
   virtual Logs epoch_logs() const { return {}; }
@@ -54,8 +57,13 @@ class Callback {
   virtual Json save_state() const { return nullptr; }
   virtual void restore_state(const Json& state) { (void)state; }
 
-  // The model in training; valid from before on_train_begin on.
-  Model& model() const { return *model_; }
+  // The model in training, from before on_train_begin on; FailedPrecondition earlier.
+  Model& model() const {
+    check<FailedPrecondition>(model_ != nullptr,
+                              "Callback: it has no model yet. Give it to fit, evaluate or predict "
+                              "first; its methods are called with one.");
+    return *model_;
+  }
   const CallbackParams& params() const { return params_; }
   void attach(Model* model, const CallbackParams& params) {
     model_ = model;
@@ -63,15 +71,50 @@ class Callback {
   }
 
  private:
+  friend class CallbackHandle;
+
   Model* model_ = nullptr;
   CallbackParams params_;
+  bool overrides_batches_ = true;
 };
+
+namespace internal {
+
+// Whether T inherits all batch methods from Callback: a pointer to an inherited member has the type
+// of the class that declares it. A name that can't be taken (overloaded, private) counts as
+// overridden.
+template <class T>
+constexpr bool inherits_batch_methods() {
+  using Method = void (Callback::*)(int64_t, const Logs&);
+  if constexpr (requires {
+                  &T::on_train_batch_begin, &T::on_train_batch_end, &T::on_test_batch_begin,
+                      &T::on_test_batch_end, &T::on_predict_batch_begin, &T::on_predict_batch_end;
+                }) {
+    return std::is_same_v<decltype(&T::on_train_batch_begin), Method> &&
+           std::is_same_v<decltype(&T::on_train_batch_end), Method> &&
+           std::is_same_v<decltype(&T::on_test_batch_begin), Method> &&
+           std::is_same_v<decltype(&T::on_test_batch_end), Method> &&
+           std::is_same_v<decltype(&T::on_predict_batch_begin), Method> &&
+           std::is_same_v<decltype(&T::on_predict_batch_end), Method>;
+  }
+  return false;
+}
+
+}  // namespace internal
 
 // A cheap handle on a callback; the classes of callbacks.h convert to it.
 class CallbackHandle {
  public:
-  CallbackHandle(std::shared_ptr<Callback> callback)  // NOLINT: implicit on purpose
-      : callback_(std::move(callback)) {}
+  template <class T>
+  requires std::is_base_of_v<Callback, T> CallbackHandle(std::shared_ptr<T> callback)  // NOLINT
+      : callback_(std::move(callback)) {
+    check<InvalidArgument>(callback_ != nullptr, "CallbackHandle: expected a callback, got none.");
+    Callback& made = *callback_;
+    // What a class derived from T overrides isn't known here.
+    if (typeid(made) == typeid(T)) {
+      made.overrides_batches_ = !internal::inherits_batch_methods<T>();
+    }
+  }
   Callback& get() const { return *callback_; }
   Callback* operator->() const { return callback_.get(); }
 

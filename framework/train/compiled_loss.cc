@@ -29,7 +29,7 @@ std::vector<T> by_output(const std::string& who, const char* what, const PerOutp
     for (size_t i = 0; i < given.list().size(); ++i) {
       result[output_index(who, what, given.names()[i], output_names)] = given.list()[i];
     }
-  } else if (given.list().size() == 1) {
+  } else if (given.is_for_all()) {
     std::fill(result.begin(), result.end(), given.list()[0]);
   } else if (!given.empty()) {
     check<InvalidArgument>(given.list().size() == output_names.size(),
@@ -38,6 +38,14 @@ std::vector<T> by_output(const std::string& who, const char* what, const PerOutp
     result = given.list();
   }
   return result;
+}
+
+// A name that `taken` doesn't know, from this one.
+template <class F>
+std::string unique_log_name(const std::string& name, const F& taken) {
+  std::string unique = name;
+  for (int number = 1; taken(unique); ++number) unique = name + "_" + std::to_string(number);
+  return unique;
 }
 
 // Targets or sample weights (`what`) in the order of the outputs; undefined where there are none.
@@ -72,100 +80,135 @@ std::vector<Tensor> weights_in_order(const std::string& who, const Tensors& give
 CompiledLoss::CompiledLoss(const PerOutput<Loss>& losses, const PerOutput<double>& weights)
     : given_(losses), given_weights_(weights) {}
 
-void CompiledLoss::match(const std::string& who, const std::vector<std::string>& output_names) {
+void CompiledLoss::match(const std::string& who, const OutputNames& outputs) {
   if (matched_) return;
-  losses_ = by_output(who, "a loss", given_, output_names, Loss());
-  weights_ = by_output(who, "a loss weight", given_weights_, output_names, 1.0);
-  if (output_names.size() > 1) {
-    for (size_t i = 0; i < output_names.size(); ++i) {
-      trackers_.push_back(losses_[i] ? Metric(metrics::Mean({.name = output_names[i] + "_loss"}))
-                                     : Metric());
+  const auto losses = by_output(who, "a loss", given_, outputs.list, Loss());
+  const auto weights = by_output(who, "a loss weight", given_weights_, outputs.list, 1.0);
+  const bool several = std::count_if(losses.begin(), losses.end(),
+                                     [](const Loss& loss) { return static_cast<bool>(loss); }) > 1;
+  std::vector<std::string> names;
+  auto taken = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (size_t i = 0; i < losses.size(); ++i) {
+    Entry entry{losses[i], weights[i], {}};
+    if (several && losses[i]) {
+      const std::string of = outputs.given ? outputs.list[i] : losses[i].name();
+      names.push_back(unique_log_name(of + "_loss", taken));
+      entry.tracker = metrics::Mean({.name = names.back()});
     }
+    entries_.push_back(std::move(entry));
   }
   matched_ = true;
 }
 
-Tensor CompiledLoss::call(const std::string& who, const std::vector<std::string>& output_names,
-                          const Tensors& y, const Tensors& y_pred, const Tensors& sample_weight) {
-  match(who, output_names);
-  const std::vector<Tensor> targets = in_order(who, "a target", y, output_names);
-  const std::vector<Tensor> sample_weights = weights_in_order(who, sample_weight, output_names);
+Tensor CompiledLoss::call(const std::string& who, const OutputNames& outputs, const Tensors& y,
+                          const Tensors& y_pred, const Tensors& sample_weight) {
+  match(who, outputs);
+  const std::vector<Tensor> targets = in_order(who, "a target", y, outputs.list);
+  const std::vector<Tensor> sample_weights = weights_in_order(who, sample_weight, outputs.list);
   Tensor total;
-  for (size_t i = 0; i < losses_.size(); ++i) {
-    if (!losses_[i]) continue;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (!entry.loss) continue;
     check<InvalidArgument>(targets[i].defined(),
                            "{}: expected a target for output '{}', which has a loss, got none.",
-                           who, output_names[i]);
-    Tensor value = losses_[i](targets[i], y_pred[i], sample_weights[i]);
-    if (i < trackers_.size()) {
-      const auto examples = static_cast<float>(y_pred[i].shape().front());
-      trackers_[i].impl().update_values(value, examples);
-    }
-    if (weights_[i] != 1.0) value = value * weights_[i];
+                           who, outputs.list[i]);
+    Tensor value = entry.loss(targets[i], y_pred[i], sample_weights[i]);
+    if (entry.tracker) entry.tracker.update_state(value);
+    if (entry.weight != 1.0) value = value * entry.weight;
     total = total.defined() ? total + value : value;
   }
   return total;
 }
 
-CompiledMetrics::CompiledMetrics(MetricsArgument metrics, MetricsArgument weighted)
-    : given_(std::move(metrics)), given_weighted_(std::move(weighted)) {}
-
-void CompiledMetrics::add(const MetricsArgument& given, bool weighted, const std::string& who,
-                          const std::vector<std::string>& output_names,
-                          const std::vector<Tensor>& y, const Tensors& y_pred) {
-  for (size_t i = 0; i < given.lists().size(); ++i) {
-    const size_t output =
-        given.has_names() ? output_index(who, "a metric", given.names()[i], output_names) : i;
-    check<InvalidArgument>(output < output_names.size(),
-                           "{}: metrics are given for {} outputs, but it has {}.", who,
-                           given.lists().size(), output_names.size());
-    for (const Metric& metric : given.lists()[i]) {
-      check<InvalidArgument>(y[output].defined(),
-                             "{}: expected a target for output '{}', which has a metric, got none.",
-                             who, output_names[output]);
-      const Metric resolved = metric.resolve(y[output].shape(), y_pred[output].shape());
-      std::string name = resolved.name();
-      if (output_names.size() > 1) name = output_names[output] + "_" + name;
-      auto taken = [&](const std::string& candidate) {
-        return std::any_of(entries_.begin(), entries_.end(),
-                           [&](const Entry& entry) { return entry.log_name == candidate; });
-      };
-      if (weighted && taken(name)) name = "weighted_" + name;
-      std::string unique = name;
-      for (int number = 1; taken(unique); ++number) unique = name + "_" + std::to_string(number);
-      entries_.push_back({resolved, unique, output, weighted});
-    }
-  }
-}
-
-void CompiledMetrics::update(const std::string& who, const std::vector<std::string>& output_names,
-                             const Tensors& y, const Tensors& y_pred,
-                             const Tensors& sample_weight) {
-  if (given_.empty() && given_weighted_.empty()) return;
-  const std::vector<Tensor> targets = in_order(who, "a target", y, output_names);
-  const std::vector<Tensor> sample_weights = weights_in_order(who, sample_weight, output_names);
-  if (!matched_) {
-    entries_.clear();  // what a failed attempt left
-    add(given_, false, who, output_names, targets, y_pred);
-    add(given_weighted_, true, who, output_names, targets, y_pred);
-    matched_ = true;
-  }
+std::vector<Metric> CompiledLoss::trackers() const {
+  std::vector<Metric> result;
   for (const Entry& entry : entries_) {
-    entry.metric.update_state(targets[entry.output], y_pred[entry.output],
-                              entry.weighted ? sample_weights[entry.output] : Tensor());
+    if (entry.tracker) result.push_back(entry.tracker);
+  }
+  return result;
+}
+
+CompiledMetrics::CompiledMetrics(const MetricsArgument& metrics, const MetricsArgument& weighted)
+    : given_{{{}, "metrics"}, {{}, "weighted_metrics"}} {
+  add(metrics, false);
+  add(weighted, true);
+}
+
+void CompiledMetrics::add(const MetricsArgument& given, bool weighted) {
+  std::vector<std::string>& outputs = given_[weighted].outputs;
+  for (const MetricsArgument::Entry& entry : given.entries()) {
+    for (const Metric& metric : entry.list) {
+      // A name stands for a metric of this model's own, even if the options are used again.
+      const Metric own = metric.spelling().empty() ? metric : Metric(metric.spelling());
+      entries_.push_back({own, outputs.size(), weighted, own.name()});
+    }
+    outputs.push_back(entry.output);
   }
 }
 
-NamedValues<Tensor> CompiledMetrics::results() const {
-  NamedValues<Tensor> results;
-  for (const Entry& entry : entries_) results[entry.log_name] = entry.metric.result();
-  return results;
+size_t CompiledMetrics::output_of(const Given& given, size_t place, const std::string& who,
+                                  const OutputNames& outputs) {
+  if (!given.outputs[place].empty()) {
+    return output_index(who, "a metric", given.outputs[place], outputs.list);
+  }
+  if (outputs.list.size() == 1) return 0;
+  check<InvalidArgument>(
+      given.outputs.size() == outputs.list.size(),
+      "{}: {}: expected one entry for each of its {} outputs ({}), got {}. Give a metric or a "
+      "list of them for each, in this order: {{{{…}}, {{…}}}}; or name outputs: {{{{\"{}\", "
+      "{{…}}}}}}.",
+      who, given.what, outputs.list.size(), join(outputs.list, ", "), given.outputs.size(),
+      outputs.list[0]);
+  return place;
+}
+
+void CompiledMetrics::match(const std::string& who, const OutputNames& outputs) {
+  if (matched_) return;
+  std::vector<Entry> matched;
+  for (Entry entry : entries_) {
+    entry.place = output_of(given_[entry.weighted], entry.place, who, outputs);
+    const std::string prefix = outputs.prefix(entry.place);
+    auto taken = [&](const std::string& candidate) {
+      return std::any_of(matched.begin(), matched.end(),
+                         [&](const Entry& other) { return other.log_name == candidate; });
+    };
+    std::string name = prefix + entry.metric.name();
+    if (entry.weighted && taken(name)) name = prefix + "weighted_" + entry.metric.name();
+    entry.log_name = unique_log_name(name, taken);
+    matched.push_back(std::move(entry));
+  }
+  entries_ = std::move(matched);
+  matched_ = true;
+}
+
+void CompiledMetrics::update(const std::string& who, const OutputNames& outputs, const Tensors& y,
+                             const Tensors& y_pred, const Tensors& sample_weight) {
+  if (entries_.empty()) return;
+  const std::vector<Tensor> targets = in_order(who, "a target", y, outputs.list);
+  const std::vector<Tensor> sample_weights = weights_in_order(who, sample_weight, outputs.list);
+  match(who, outputs);
+  for (const Entry& entry : entries_) {
+    check<InvalidArgument>(targets[entry.place].defined(),
+                           "{}: expected a target for output '{}', which has a metric, got none.",
+                           who, outputs.list[entry.place]);
+    entry.metric.update_state(targets[entry.place], y_pred[entry.place],
+                              entry.weighted ? sample_weights[entry.place] : Tensor());
+  }
 }
 
 std::vector<Metric> CompiledMetrics::metrics() const {
   std::vector<Metric> result;
   for (const Entry& entry : entries_) result.push_back(entry.metric);
   return result;
+}
+
+std::string CompiledMetrics::log_name(const Metric& metric) const {
+  for (const Entry& entry : entries_) {
+    if (entry.metric.shared() == metric.shared()) return entry.log_name;
+  }
+  return "";
 }
 
 }  // namespace cornu

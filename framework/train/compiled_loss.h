@@ -9,51 +9,75 @@
 
 namespace cornu {
 
-// One loss an output, weighted and summed; with several outputs each is tracked by itself.
+// A model's outputs, in their order.
+struct OutputNames {
+  std::vector<std::string> list;
+  // False where the model gives its outputs no names: logs then leave them out, as Keras does.
+  bool given = true;
+  // What figures of the `index`-th output begin with: "" for the only output.
+  std::string prefix(size_t index) const {
+    return given && list.size() > 1 ? list[index] + "_" : std::string();
+  }
+};
+
+// One loss an output, weighted and summed; several are tracked by themselves, too.
 class CompiledLoss {
  public:
   CompiledLoss(const PerOutput<Loss>& losses, const PerOutput<double>& weights);
 
   // The weighted sum; undefined when no output has a loss. InvalidArgument, naming the output, when
   // targets are missing or too many.
-  Tensor call(const std::string& who, const std::vector<std::string>& output_names,
-              const Tensors& y, const Tensors& y_pred, const Tensors& sample_weight);
-  const std::vector<Metric>& trackers() const { return trackers_; }
+  Tensor call(const std::string& who, const OutputNames& outputs, const Tensors& y,
+              const Tensors& y_pred, const Tensors& sample_weight);
+  // One for each of several losses: the mean over batches, each of which counts once.
+  std::vector<Metric> trackers() const;
 
  private:
-  void match(const std::string& who, const std::vector<std::string>& output_names);
+  struct Entry {
+    Loss loss;  // may be None
+    double weight = 1;
+    Metric tracker;  // none unless there are several losses
+  };
+  void match(const std::string& who, const OutputNames& outputs);
 
   PerOutput<Loss> given_;
   PerOutput<double> given_weights_;
   bool matched_ = false;
-  std::vector<Loss> losses_;      // by output; may be None
-  std::vector<double> weights_;   // by output
-  std::vector<Metric> trackers_;  // by output, with several outputs
+  std::vector<Entry> entries_;  // by output
 };
 
+// The metrics of each output. They are matched to the outputs in the first update.
 class CompiledMetrics {
  public:
-  CompiledMetrics(MetricsArgument metrics, MetricsArgument weighted);
+  CompiledMetrics(const MetricsArgument& metrics, const MetricsArgument& weighted);
 
-  void update(const std::string& who, const std::vector<std::string>& output_names,
-              const Tensors& y, const Tensors& y_pred, const Tensors& sample_weight);
-  // Names as in logs ("accuracy"; "digit_accuracy" with several outputs), in compile's order.
-  NamedValues<Tensor> results() const;
+  // InvalidArgument where there isn't one entry (a metric or a list) for each output, or for an
+  // output that the model doesn't have.
+  void update(const std::string& who, const OutputNames& outputs, const Tensors& y,
+              const Tensors& y_pred, const Tensors& sample_weight);
+  // All of them, in compile's order.
   std::vector<Metric> metrics() const;
+  // The metric's name in logs ("accuracy"; "digit_accuracy" with several outputs); "" for another's
+  // metric.
+  std::string log_name(const Metric& metric) const;
 
  private:
   struct Entry {
     Metric metric;
-    std::string log_name;
-    size_t output;
+    size_t place;  // of the argument's entry; then the number of the output
     bool weighted;
+    std::string log_name;
   };
-  void add(const MetricsArgument& given, bool weighted, const std::string& who,
-           const std::vector<std::string>& output_names, const std::vector<Tensor>& y,
-           const Tensors& y_pred);
+  struct Given {
+    std::vector<std::string> outputs;  // by place; "" where no name was given
+    const char* what;
+  };
+  void add(const MetricsArgument& given, bool weighted);
+  void match(const std::string& who, const OutputNames& outputs);
+  static size_t output_of(const Given& given, size_t place, const std::string& who,
+                          const OutputNames& outputs);
 
-  MetricsArgument given_;
-  MetricsArgument given_weighted_;
+  Given given_[2];  // metrics, weighted_metrics
   bool matched_ = false;
   std::vector<Entry> entries_;
 };

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/train/console.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+
+#include "cornu/core/logging.h"
 
 namespace cornu::console {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 // output, so there is one of it.
 std::atomic<bool> inside_line = false;
 
+// A progress bar that is being drawn keeps its line; messages go below.
 void end_line() {
   if (inside_line && is_terminal()) write("\n");
 }
@@ -27,6 +29,8 @@ void write(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
   inside_line = text.back() != '\n';
+  static const bool watched = (logging::set_line_end(end_line), true);
+  static_cast<void>(watched);
 }
 
 bool is_terminal() { return isatty(STDOUT_FILENO) == 1; }
@@ -37,16 +41,6 @@ int64_t columns() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return 80;
-}
-
-void info(const std::string& message) {
-  end_line();
-  spdlog::info("{}", message);
-}
-
-void warn(const std::string& message) {
-  end_line();
-  spdlog::warn("{}", message);
 }
 
 }  // namespace cornu::console

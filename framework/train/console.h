@@ -18,9 +18,4 @@ bool is_terminal();
 // 80.
 int64_t columns();
 
-// Logs (spdlog's default logger), on a line of its own: a progress bar that is being drawn keeps
-// its line and goes on below.
-void info(const std::string& message);
-void warn(const std::string& message);
-
 }  // namespace cornu::console

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/train/logs.h"
 
+#include <type_traits>
+
 #include "cornu/core/error.h"
 #include "cornu/core/strings.h"
 #include "cornu/core/tensor.h"
@@ -9,7 +11,9 @@ namespace cornu {
 
 template <class T>
 void NamedValues<T>::not_found(std::string_view name) const {
-  raise<NotFound>("Logs: there is no figure named '{}'.{}", name, did_you_mean(name, names()));
+  raise<NotFound>("{}: there is no figure named '{}'.{}",
+                  std::is_same_v<T, std::vector<double>> ? "History" : "Logs", name,
+                  did_you_mean(name, names()));
 }
 
 template class NamedValues<double>;

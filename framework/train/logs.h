@@ -2,6 +2,8 @@
 // What training reports: the figures of a batch or an epoch, and their history.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -10,7 +12,11 @@
 
 namespace cornu {
 
-// Values by name, in order of insertion: {"accuracy": 0.97, "loss": 0.09}.
+template <class T>
+class NamedValueReference;
+
+// Values by name, in order of insertion: {"accuracy": 0.97, "loss": 0.09}. Reading a name that
+// isn't there is NotFound, with the nearest known name; writing one adds it.
 template <class T>
 class NamedValues {
  public:
@@ -25,19 +31,17 @@ class NamedValues {
     }
     return nullptr;
   }
-  // NotFound, with the nearest known name.
   const T& at(std::string_view name) const {
     const T* found = find(name);
     if (!found) not_found(name);
     return *found;
   }
-  T& operator[](std::string_view name) {
-    for (Entry& entry : entries_) {
-      if (entry.first == name) return entry.second;
-    }
-    entries_.emplace_back(std::string(name), T());
-    return entries_.back().second;
-  }
+  void set(std::string_view name, T value) { entry(name) = std::move(value); }
+  // logs["loss"] reads, logs["loss"] = x writes.
+  const T& operator[](std::string_view name) const& { return at(name); }
+  NamedValueReference<T> operator[](std::string_view name) &;
+  T operator[](std::string_view name) && { return at(name); }
+
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
   auto begin() const { return entries_.begin(); }
@@ -48,18 +52,67 @@ class NamedValues {
     return result;
   }
 
+ protected:
+  // The value of that name, made where there is none.
+  T& entry(std::string_view name) {
+    if (const T* found = find(name)) return const_cast<T&>(*found);
+    return entries_.emplace_back(std::string(name), T()).second;
+  }
+
  private:
   [[noreturn]] void not_found(std::string_view name) const;
 
   std::vector<Entry> entries_;
 };
 
+// What logs["loss"] is where it can be assigned: a read that finds nothing adds nothing. Lives as
+// long as its NamedValues does.
+template <class T>
+class NamedValueReference {
+ public:
+  NamedValueReference(NamedValues<T>& values, std::string_view name)
+      : values_(values), name_(name) {}
+  NamedValueReference(const NamedValueReference&) = delete;
+  const T& get() const { return values_.at(name_); }
+  operator const T&() const { return get(); }  // NOLINT: implicit on purpose
+  const T* operator->() const { return &get(); }
+  NamedValueReference& operator=(T value) {
+    values_.set(name_, std::move(value));
+    return *this;
+  }
+  NamedValueReference& operator=(const NamedValueReference& other) { return *this = other.get(); }
+
+ private:
+  NamedValues<T>& values_;
+  std::string name_;
+};
+
+template <class T>
+NamedValueReference<T> NamedValues<T>::operator[](std::string_view name) & {
+  return {*this, name};
+}
+
 using Logs = NamedValues<double>;
 
 // What fit returns: each figure's value by epoch (tf.keras.callbacks.History).
 class History : public NamedValues<std::vector<double>> {
  public:
+  const std::vector<double>& operator[](std::string_view name) const { return at(name); }
+  // Adds an epoch's figures.
+  void add(int64_t number, const Logs& logs) {
+    epoch.push_back(number);
+    for (const auto& [name, value] : logs) entry(name).push_back(value);
+  }
+
   std::vector<int64_t> epoch;  // the epochs that were run
 };
 
 }  // namespace cornu
+
+template <class T>
+struct fmt::formatter<cornu::NamedValueReference<T>> : fmt::formatter<T> {
+  template <class Context>
+  auto format(const cornu::NamedValueReference<T>& reference, Context& context) const {
+    return fmt::formatter<T>::format(reference.get(), context);
+  }
+};

@@ -125,13 +125,13 @@ Loss::Loss(const std::string& name) : generic_(name) {
   impl_ = registry.at(class_name)(config).impl_;
 }
 
-Loss Loss::from_function(std::function<Tensor(const Tensor&, const Tensor&)> function) {
+Loss::Loss(Function function, const LossOptions& options) {
   auto typed = [function = std::move(function)](const Tensor& y_true, const Tensor& y_pred) {
     auto [left, right] = squeeze_or_expand_to_same_rank(ops::cast(y_true, y_pred.dtype()), y_pred);
     return function(left, right);
   };
-  return Loss(std::make_shared<const losses::FunctionLoss>("", "loss", Reduction::SumOverBatchSize,
-                                                           std::move(typed)));
+  impl_ = std::make_shared<const losses::FunctionLoss>(
+      "", options.name.empty() ? "loss" : options.name, options.reduction, std::move(typed));
 }
 
 const LossImpl& Loss::impl() const {
@@ -203,8 +203,9 @@ Json serialize(const Loss& loss) {
   if (!loss.spelling().empty()) return loss.spelling();
   const std::string class_name = loss.impl().class_name();
   check<InvalidArgument>(!class_name.empty(),
-                         "Loss '{}': a function can't be saved. Make it a LossImpl and register it "
-                         "with loss_registry().add(\"package>Name\", …).",
+                         "Loss '{}': a function, or a class without class_name(), can't be saved. "
+                         "Make it a LossImpl whose class_name() is \"package>Name\", and register "
+                         "that with loss_registry().add(…).",
                          loss.name());
   return serialized_form("keras.losses", class_name, loss.impl().get_config());
 }

@@ -30,17 +30,20 @@ struct LossOptions {
   std::string name = {};  // empty: the snake_case of the class
 };
 
-// A loss's function: one value for each example and inner position. Written in ops.
+// A loss's function: one value for each example and inner position. Written in ops. A loss of one's
+// own derives from this (keras.losses.Loss) and is made with make_loss<T>(…); one without options
+// is a function.
 class LossImpl {
  public:
-  LossImpl(std::string name, Reduction reduction) : name_(std::move(name)), reduction_(reduction) {}
+  explicit LossImpl(std::string name = "loss", Reduction reduction = Reduction::SumOverBatchSize)
+      : name_(std::move(name)), reduction_(reduction) {}
   virtual ~LossImpl() = default;
   // (batch, d0, …, dN) in, (batch, d0, …, dN-1) out, unreduced. y_pred is floating, at least
   // float32; y_true is as the caller gave it. A mask on the result takes positions out, as one on
   // y_pred does.
   virtual Tensor call(const Tensor& y_true, const Tensor& y_pred) const = 0;
-  virtual std::string class_name() const = 0;  // "" where it can't be saved
-  virtual Json get_config() const;             // name, reduction, and what subclasses add
+  virtual std::string class_name() const { return ""; }  // "": it can't be saved
+  virtual Json get_config() const;                       // name, reduction, and what subclasses add
   const std::string& name() const { return name_; }
   Reduction reduction() const { return reduction_; }
 
@@ -54,13 +57,15 @@ class LossImpl {
 // (y_true, y_pred) -> per-example losses.
 class Loss {
  public:
+  using Function = std::function<Tensor(const Tensor& y_true, const Tensor& y_pred)>;
   Loss() = default;               // None
   Loss(const char* name);         // NOLINT: implicit on purpose
   Loss(const std::string& name);  // NOLINT
   template <class F>
   requires(std::is_invocable_r_v<Tensor, F, const Tensor&, const Tensor&> &&
            !std::is_base_of_v<Loss, F>) Loss(F function)  // NOLINT
-      : Loss(from_function(std::move(function))) {}
+      : Loss(std::move(function), LossOptions()) {}
+  Loss(Function function, const LossOptions& options);
   explicit Loss(std::shared_ptr<const LossImpl> impl) : impl_(std::move(impl)) {}
 
   explicit operator bool() const { return impl_ != nullptr || needs_resolving(); }
@@ -92,11 +97,15 @@ class Loss {
   Parts parts(const Tensor& y_true, const Tensor& y_pred, const Tensor& sample_weight = {}) const;
 
  private:
-  static Loss from_function(std::function<Tensor(const Tensor&, const Tensor&)> function);
-
   std::shared_ptr<const LossImpl> impl_;
   std::string generic_;
 };
+
+// Makes a loss of a user's class.
+template <class T, class... Args>
+Loss make_loss(Args&&... args) {
+  return Loss(std::make_shared<const T>(std::forward<Args>(args)...));
+}
 
 using LossFactory = std::function<Loss(const Json& config)>;
 Registry<LossFactory>& loss_registry();  // by class name, with Keras's aliases ("mse")

@@ -4,6 +4,7 @@
 #include "cornu/graph/dispatch.h"
 #include "cornu/model/initializers.h"
 #include "cornu/model/serialized.h"
+#include "cornu/train/metrics/reduction.h"
 #include "cornu/train/metrics/register.h"
 
 namespace cornu {
@@ -28,6 +29,49 @@ void placed(const MetricImpl& metric, const F& body) {
     throw;
   }
 }
+
+// "accuracy" or "crossentropy", until the first update shows the shapes.
+class OneOfFamily : public MetricImpl {
+ public:
+  OneOfFamily(const std::string& name, std::string family)
+      : MetricImpl(name), family_(std::move(family)) {}
+  void update_state(const Tensor& y_true, const Tensor& y_pred,
+                    const Tensor& sample_weight) override {
+    if (!chosen_) chosen_ = choose(y_true.shape(), y_pred.shape());
+    chosen_.impl().update_state(y_true, y_pred, sample_weight);
+  }
+  Tensor result() const override {
+    check<FailedPrecondition>(static_cast<bool>(chosen_),
+                              "Metric '{}': which metric it is depends on the shapes of labels and "
+                              "predictions. Update it before its result is asked for.",
+                              name());
+    return chosen_.result();
+  }
+  void reset_state() override {
+    if (chosen_) chosen_.reset_state();
+  }
+  std::string class_name() const override {
+    return chosen_ ? chosen_.impl().class_name() : family_;
+  }
+  Json get_config() const override {
+    return chosen_ ? chosen_.impl().get_config() : MetricImpl::get_config();
+  }
+  const std::vector<Variable>& variables() const override {
+    return chosen_ ? chosen_.impl().variables() : MetricImpl::variables();
+  }
+
+ private:
+  Metric choose(const Shape& y_true, const Shape& y_pred) const {
+    const bool binary = !y_pred.empty() && y_pred.back() == 1;
+    const bool sparse = y_true.rank() < y_pred.rank() ||
+                        (!y_true.empty() && y_true.back() == 1 && y_pred.back() > 1);
+    const std::string kind = binary ? "Binary" : sparse ? "SparseCategorical" : "Categorical";
+    return metric_registry().at(kind + family_)(Json::object({{"name", name()}}));
+  }
+
+  std::string family_;
+  Metric chosen_;
+};
 
 }  // namespace
 
@@ -58,34 +102,22 @@ Variable MetricImpl::add_variable(const Shape& shape, const std::string& name, d
 
 Metric::Metric(const char* name) : Metric(std::string(name)) {}
 
-Metric::Metric(const std::string& name) : generic_(name) {
+Metric::Metric(const std::string& name) : spelling_(name) {
   const std::string lower = lower_case(name);
-  if (is_accuracy(lower) || is_crossentropy(lower)) return;
+  if (is_accuracy(lower) || is_crossentropy(lower)) {
+    impl_ = std::make_shared<OneOfFamily>(name, is_accuracy(lower) ? "Accuracy" : "Crossentropy");
+    return;
+  }
   impl_ = make_from_serialized(metric_registry(), Json(name)).impl_;
   impl_->set_name(name);
 }
 
+Metric::Metric(const std::string& name, Function function)
+    : Metric(metrics::MeanMetricWrapper(std::move(function), {.name = name})) {}
+
 MetricImpl& Metric::impl() const {
-  check<FailedPrecondition>(!needs_resolving(),
-                            "Metric '{}': which metric it is depends on the shapes of labels and "
-                            "predictions. resolve() it first.",
-                            generic_);
   check<FailedPrecondition>(impl_ != nullptr, "Metric: expected a metric, got none.");
   return *impl_;
-}
-
-const std::string& Metric::name() const { return needs_resolving() ? generic_ : impl().name(); }
-
-Metric Metric::resolve(const Shape& y_true, const Shape& y_pred) const {
-  if (!needs_resolving()) return *this;
-  const bool binary = !y_pred.empty() && y_pred.back() == 1;
-  const bool sparse =
-      y_true.rank() < y_pred.rank() || (!y_true.empty() && y_true.back() == 1 && y_pred.back() > 1);
-  const std::string family = is_accuracy(lower_case(generic_)) ? "Accuracy" : "Crossentropy";
-  const std::string kind = binary ? "Binary" : sparse ? "SparseCategorical" : "Categorical";
-  Metric metric = metric_registry().at(kind + family)(Json::object({{"name", generic_}}));
-  metric.generic_ = generic_;
-  return metric;
 }
 
 void Metric::update_state(const Tensor& y_true, const Tensor& y_pred,
@@ -114,8 +146,9 @@ Json serialize(const Metric& metric) {
   const std::string class_name = metric.impl().class_name();
   check<InvalidArgument>(
       !class_name.empty(),
-      "Metric '{}': a function can't be saved. Make it a MetricImpl and register "
-      "it with metric_registry().add(\"package>Name\", …).",
+      "Metric '{}': a function, or a class without class_name(), can't be saved. Make it a "
+      "MetricImpl whose class_name() is \"package>Name\", and register that with "
+      "metric_registry().add(…).",
       metric.name());
   return serialized_form("keras.metrics", class_name, metric.impl().get_config());
 }

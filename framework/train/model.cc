@@ -2,6 +2,7 @@
 #include "cornu/train/model.h"
 
 #include <algorithm>
+#include <set>
 #include <typeinfo>
 #include <utility>
 
@@ -28,6 +29,21 @@ auto placed(const Model& model, const F& body) {
   } catch (Error& error) {
     error.add_place(fmt::format("{} '{}'", model.class_name(), model.name()));
     throw;
+  }
+}
+
+void add_tracked(const Layer& layer, std::vector<Metric>& metrics) {
+  for (const auto& metric : layer.tracked_metrics()) metrics.emplace_back(metric);
+}
+
+// What the layers within track. A model within isn't trained as one: its metrics don't count, its
+// layers' do (Keras's rule).
+void add_metrics_below(const Layer& layer, std::set<const Layer*>& seen,
+                       std::vector<Metric>& metrics) {
+  for (const auto& [key, below] : layer.sublayers()) {
+    if (!seen.insert(below.get()).second) continue;
+    if (!dynamic_cast<const Model*>(below.get())) add_tracked(*below, metrics);
+    add_metrics_below(*below, seen, metrics);
   }
 }
 
@@ -237,8 +253,24 @@ void Model::summary(const SummaryOptions& options) { print_summary(*this, option
 void Model::compile(const CompileOptions& options) { trainer_->compile(subject(), options); }
 bool Model::compiled() const { return trainer_->compiled(); }
 const Optimizer& Model::optimizer() const { return trainer_->optimizer(*this); }
-std::vector<Metric> Model::metrics() const { return trainer_->metrics(); }
-void Model::reset_metrics() { trainer_->reset_metrics(); }
+
+std::vector<Metric> Model::metrics() const {
+  std::vector<Metric> result = trainer_->metrics();
+  std::set<const Layer*> seen = {this};
+  add_tracked(*this, result);
+  add_metrics_below(*this, seen, result);
+  return result;
+}
+
+void Model::reset_metrics() {
+  for (const Metric& metric : metrics()) metric.reset_state();
+}
+
+NamedValues<Tensor> Model::get_metrics_result() const {
+  NamedValues<Tensor> results;
+  for (const Metric& metric : metrics()) results.set(trainer_->log_name(metric), metric.result());
+  return results;
+}
 
 History Model::fit(const Tensors& x, const Tensors& y, const FitOptions& options) {
   return placed(*this, [&] { return trainer_->fit(subject(), x, y, options); });
@@ -316,7 +348,7 @@ NamedValues<Tensor> Model::compute_metrics(const Tensors& x, const Tensors& y,
   if (object_) return object_->compute_metrics(x, y, y_pred, sample_weight);
   const internal::CallFrame nobody;
   trainer_->update_metrics(*this, y, y_pred, sample_weight);
-  return trainer_->metric_results();
+  return get_metrics_result();
 }
 
 }  // namespace cornu

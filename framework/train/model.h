@@ -23,7 +23,10 @@
 
 namespace cornu {
 
-// One value for a model's only output, or one by output name, or one each in order.
+// What compile takes for each output, in the forms that Keras takes:
+//   .loss = "mse"                              for the only output, or for every one
+//   .loss = {"mse", losses::Huber()}           one each, in the outputs' order
+//   .loss = {{"price", "mse"}, {"kind", "ce"}} by output name
 template <class T>
 class PerOutput {
  public:
@@ -32,20 +35,16 @@ class PerOutput {
   template <class U>
   requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, PerOutput>)
       PerOutput(U&& value)
-      : list_{T(std::forward<U>(value))} {}        // NOLINT: implicit on purpose
-  PerOutput(std::initializer_list<Named> named) {  // NOLINT
-    for (const Named& entry : named) {
-      names_.push_back(entry.first);
-      list_.push_back(entry.second);
-    }
-  }
-  static PerOutput in_order(std::vector<T> values) {
-    PerOutput result;
-    result.list_ = std::move(values);
-    return result;
+      : list_{T(std::forward<U>(value))}, for_all_(true) {}       // NOLINT: implicit
+  PerOutput(std::initializer_list<T> values) : list_(values) {}   // NOLINT
+  PerOutput(std::vector<T> values) : list_(std::move(values)) {}  // NOLINT
+  PerOutput(std::initializer_list<Named> named) {                 // NOLINT
+    for (const Named& entry : named) add(entry.first, entry.second);
   }
   bool empty() const { return list_.empty(); }
   bool has_names() const { return !names_.empty(); }
+  // One value, given by itself.
+  bool is_for_all() const { return for_all_; }
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<T>& list() const { return list_; }
   void add(std::string name, T value) {
@@ -56,39 +55,38 @@ class PerOutput {
  private:
   std::vector<std::string> names_;
   std::vector<T> list_;
+  bool for_all_ = false;
 };
 
-// Metrics for a model's only output ({"accuracy", metrics::AUC()}), or lists by output name.
+// Metrics, in the forms that Keras takes:
+//   .metrics = {"accuracy", metrics::AUC()}      all for the only output; or one for each output
+//   .metrics = {{"mae", "mse"}, {}}              a list for each output, in their order
+//   .metrics = {{"price", {"mae"}}, {"kind", {"accuracy"}}}   by output name
 class MetricsArgument {
  public:
-  using Named = std::pair<std::string, std::vector<Metric>>;
+  // The metrics of one place of the list.
+  struct Entry {
+    Entry() = default;
+    template <class... M>
+    requires(sizeof...(M) > 0 && (std::is_convertible_v<M, Metric> && ...)) Entry(M&&... metrics)
+        : list{Metric(std::forward<M>(metrics))...} {}                // NOLINT: implicit on purpose
+    Entry(std::vector<Metric> metrics) : list(std::move(metrics)) {}  // NOLINT
+    Entry(std::string output, std::vector<Metric> metrics)
+        : output(std::move(output)), list(std::move(metrics)) {}
+
+    std::string output = {};  // "": by place
+    std::vector<Metric> list = {};
+  };
   MetricsArgument() = default;
-  MetricsArgument(std::initializer_list<Metric> metrics) : lists_{metrics} {}   // NOLINT
-  MetricsArgument(std::vector<Metric> metrics) : lists_{std::move(metrics)} {}  // NOLINT
-  MetricsArgument(std::initializer_list<Named> named) {                         // NOLINT
-    for (const Named& entry : named) {
-      names_.push_back(entry.first);
-      lists_.push_back(entry.second);
-    }
-  }
-  // One list an output, in their order.
-  static MetricsArgument in_order(std::vector<std::vector<Metric>> lists) {
-    MetricsArgument result;
-    result.lists_ = std::move(lists);
-    return result;
-  }
-  bool empty() const { return lists_.empty(); }
-  bool has_names() const { return !names_.empty(); }
-  const std::vector<std::string>& names() const { return names_; }
-  const std::vector<std::vector<Metric>>& lists() const { return lists_; }
-  void add(std::string name, std::vector<Metric> metrics) {
-    names_.push_back(std::move(name));
-    lists_.push_back(std::move(metrics));
-  }
+  MetricsArgument(std::initializer_list<Entry> entries) : entries_(entries) {}   // NOLINT
+  MetricsArgument(std::vector<Entry> entries) : entries_(std::move(entries)) {}  // NOLINT
+  MetricsArgument(const std::vector<Metric>& metrics)                            // NOLINT
+      : entries_(metrics.begin(), metrics.end()) {}
+  bool empty() const { return entries_.empty(); }
+  const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  std::vector<std::string> names_;
-  std::vector<std::vector<Metric>> lists_;
+  std::vector<Entry> entries_;
 };
 
 // Arguments of compile, in Keras's order.
@@ -246,8 +244,11 @@ class Model : public Layer {
 
   void compile(const CompileOptions& options);
 
-  // Trains. `y` may be empty for models that only add losses.
+  // Trains. `y` may be left out for models that only add losses.
   History fit(const Tensors& x, const Tensors& y, const FitOptions& options = {});
+  History fit(const Tensors& x, const FitOptions& options = {}) {
+    return fit(x, Tensors(), options);
+  }
   History fit(const std::shared_ptr<BatchSource>& source, const FitOptions& options = {});
   template <class T>
   requires(std::is_convertible_v<T, std::shared_ptr<BatchSource>> &&
@@ -257,6 +258,9 @@ class Model : public Layer {
   }
 
   Logs evaluate(const Tensors& x, const Tensors& y, const EvaluateOptions& options = {});
+  Logs evaluate(const Tensors& x, const EvaluateOptions& options = {}) {
+    return evaluate(x, Tensors(), options);
+  }
   Logs evaluate(const std::shared_ptr<BatchSource>& source, const EvaluateOptions& options = {});
   template <class T>
   requires(std::is_convertible_v<T, std::shared_ptr<BatchSource>> &&
@@ -286,15 +290,20 @@ class Model : public Layer {
   // The total: compiled losses, weighted, plus losses().
   virtual Tensor compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_pred,
                               const Tensors& sample_weight);
-  // Updates the compiled metrics and returns all results.
+  // Updates the compiled metrics and returns get_metrics_result().
   virtual NamedValues<Tensor> compute_metrics(const Tensors& x, const Tensors& y,
                                               const Tensors& y_pred, const Tensors& sample_weight);
 
   // ---- state ----
 
   const Optimizer& optimizer() const;  // FailedPrecondition before compile
-  std::vector<Metric> metrics() const;
-  void reset_metrics();
+  // The loss, the compiled metrics, the losses of several outputs, and what this model and its
+  // layers track: what fit resets before each epoch and each evaluation, as evaluate does. An
+  // override that returns trackers of one's own is what counts.
+  virtual std::vector<Metric> metrics() const;
+  virtual void reset_metrics();
+  // The results of metrics(), under the names that logs have.
+  NamedValues<Tensor> get_metrics_result() const;
   bool compiled() const;
   SharedFlag stop_training;  // callbacks set it to end fit after this epoch
 

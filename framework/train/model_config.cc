@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/train/model_config.h"
 
-#include <algorithm>
-
-#include <spdlog/spdlog.h>
-
 #include <utility>
 
+#include "cornu/core/logging.h"
 #include "cornu/model/functional.h"
 #include "cornu/train/body.h"
 #include "cornu/train/op_layers.h"
@@ -27,7 +24,7 @@ Json per_output_to_json(const PerOutput<T>& values, const F& to_json) {
     }
     return named;
   }
-  if (values.list().size() == 1) return to_json(values.list()[0]);
+  if (values.is_for_all()) return to_json(values.list()[0]);
   Json::Array list;
   for (const T& value : values.list()) list.push_back(to_json(value));
   return list;
@@ -42,10 +39,10 @@ PerOutput<T> per_output_from_json(const Json* json, const F& from_json) {
   if (json->is_array()) {
     std::vector<T> list;
     for (const Json& element : json->as_array()) list.push_back(from_json(element));
-    return PerOutput<T>::in_order(std::move(list));
+    return PerOutput<T>(std::move(list));
   }
   if (!json->is_object() || is_serialized_object(*json)) {
-    return PerOutput<T>::in_order({from_json(*json)});
+    return PerOutput<T>(from_json(*json));
   }
   for (const auto& [name, value] : json->as_object()) result.add(name, from_json(value));
   return result;
@@ -53,16 +50,20 @@ PerOutput<T> per_output_from_json(const Json* json, const F& from_json) {
 
 Json metrics_to_json(const MetricsArgument& metrics) {
   if (metrics.empty()) return nullptr;
-  std::vector<Json> lists;
-  for (const auto& list : metrics.lists()) {
-    Json::Array array;
-    for (const Metric& metric : list) array.push_back(serialize(metric));
-    lists.emplace_back(std::move(array));
-  }
-  if (!metrics.has_names()) return lists.size() == 1 ? lists[0] : Json(Json::Array(lists));
+  Json::Array list;
   Json named = Json::object();
-  for (size_t i = 0; i < lists.size(); ++i) named.set(metrics.names()[i], lists[i]);
-  return named;
+  for (const MetricsArgument::Entry& entry : metrics.entries()) {
+    Json::Array part;
+    for (const Metric& metric : entry.list) part.push_back(serialize(metric));
+    if (!entry.output.empty()) {
+      named.set(entry.output, Json(std::move(part)));
+    } else if (part.size() == 1) {
+      list.push_back(part[0]);
+    } else {
+      list.emplace_back(std::move(part));
+    }
+  }
+  return list.empty() ? named : Json(std::move(list));
 }
 
 std::vector<Metric> metric_list(const Json& json) {
@@ -75,16 +76,16 @@ std::vector<Metric> metric_list(const Json& json) {
 
 MetricsArgument metrics_from_json(const Json* json) {
   if (!json || json->is_null()) return {};
-  if (json->is_array() && std::any_of(json->as_array().begin(), json->as_array().end(),
-                                      [](const Json& element) { return element.is_array(); })) {
-    std::vector<std::vector<Metric>> lists;
-    for (const Json& list : json->as_array()) lists.push_back(metric_list(list));
-    return MetricsArgument::in_order(std::move(lists));
+  std::vector<MetricsArgument::Entry> entries;
+  if (json->is_object() && !is_serialized_object(*json)) {
+    for (const auto& [name, list] : json->as_object())
+      entries.emplace_back(name, metric_list(list));
+  } else if (json->is_array()) {
+    for (const Json& element : json->as_array()) entries.emplace_back(metric_list(element));
+  } else {
+    entries.emplace_back(metric_list(*json));
   }
-  if (!json->is_object() || is_serialized_object(*json)) return metric_list(*json);
-  MetricsArgument result;
-  for (const auto& [name, list] : json->as_object()) result.add(name, metric_list(list));
-  return result;
+  return entries;
 }
 
 // ---- models ----
@@ -129,9 +130,9 @@ Json serialize_model(const Model& model) {
   try {
     json.set("compile_config", compile_config(model));
   } catch (const InvalidArgument& error) {  // a function: no reason to lose the weights
-    spdlog::warn(
+    logging::warn(fmt::format(
         "{} '{}': saved without its compile arguments, to be given again after loading. {}",
-        model.class_name(), model.name(), error.what());
+        model.class_name(), model.name(), error.what()));
     json.set("compile_config", Json::object());
   }
   return json;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models in files: .keras archives and .weights.h5.
 #include <fmt/chrono.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <utility>
 
+#include "cornu/core/logging.h"
 #include "cornu/core/strings.h"
 #include "cornu/saving/archive.h"
 #include "cornu/saving/atomic_file.h"
@@ -60,10 +60,10 @@ OptimizerState optimizer_state(const Model& model) {
 
 void report(OptimizerRestore restored, const Model& model, const std::string& path) {
   if (restored != OptimizerRestore::Misfit) return;
-  spdlog::warn(
+  logging::warn(fmt::format(
       "{}: the optimizer's state in '{}' is another optimizer's, or of other variables; "
       "training goes on with a fresh one.",
-      who(model), path);
+      who(model), path));
 }
 
 std::span<const std::byte> bytes_of(const std::string& text) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/train/optimizer.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "cornu/core/logging.h"
 #include "cornu/graph/dispatch.h"
 #include "cornu/model/builtins.h"
 #include "cornu/model/initializers.h"
@@ -164,8 +163,8 @@ OptimizerImpl::Pairs OptimizerImpl::known_pairs(const std::vector<Tensor>& gradi
     const auto it = positions.find(variables[i].id());
     check<InvalidArgument>(
         it != positions.end(),
-        "{} '{}': expected one of the variables it was built for, got '{}'. Make "
-        "a new optimizer to train other variables.",
+        "{} '{}': expected one of the variables it was built for, got '{}'. To train other "
+        "variables, as after unfreezing layers, call compile again with a new optimizer.",
         class_name_, name(), variables[i].path());
     if (gradients[i].defined()) {
       pairs.emplace_back(gradients[i], it->second);
@@ -178,8 +177,8 @@ OptimizerImpl::Pairs OptimizerImpl::known_pairs(const std::vector<Tensor>& gradi
                          "loss depend on them?",
                          class_name_, name(), joined_paths(variables));
   if (!missing.empty() && !warned_) {
-    spdlog::warn("{} '{}': no gradients for {}; they are left as they are.", class_name_, name(),
-                 joined_paths(missing));
+    logging::warn(fmt::format("{} '{}': no gradients for {}; they are left as they are.",
+                              class_name_, name(), joined_paths(missing)));
     warned_ = true;
   }
   return pairs;
@@ -375,6 +374,14 @@ void set_from_config(const Json& json, LearningRate& learning_rate) {
 Optimizer::Optimizer(const char* name) : Optimizer(std::string(name)) {}
 Optimizer::Optimizer(const std::string& name)
     : Optimizer(make_from_serialized(optimizer_registry(), name)) {}
+
+void Optimizer::apply(const std::vector<Tensor>& gradients) const {
+  check<FailedPrecondition>(impl().built(),
+                            "{} '{}': apply without variables needs an optimizer that was built "
+                            "for some. Call build(variables) first, or give the variables.",
+                            impl().class_name(), impl().name());
+  impl().apply_gradients(gradients, impl().trainable_variables());
+}
 
 OptimizerImpl& Optimizer::impl() const {
   check<FailedPrecondition>(impl_ != nullptr, "Optimizer: expected an optimizer, got none.");

@@ -178,6 +178,13 @@ class Optimizer {
                        const std::vector<Variable>& variables) const {
     impl().apply_gradients(gradients, variables);
   }
+  // The same. Without variables the gradients are those of the variables it was built for, in that
+  // order: FailedPrecondition before build, which the first call with variables is, too.
+  void apply(const std::vector<Tensor>& gradients, const std::vector<Variable>& variables) const {
+    impl().apply_gradients(gradients, variables);
+  }
+  void apply(const std::vector<Tensor>& gradients) const;
+  void build(const std::vector<Variable>& variables) const { impl().build(variables); }
   std::vector<Variable> variables() const { return impl().variables(); }
   Tensor learning_rate() const { return impl().learning_rate(); }
   void set_learning_rate(double value) const { impl().set_learning_rate(value); }

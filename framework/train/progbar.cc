@@ -64,12 +64,16 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 // A drawing in the making: its text, and its width on the screen.
 struct Progbar::Line {
   bool styled;
+  int64_t limit;
   std::string text = {};
   int64_t width = 0;
 
   void add(std::string_view plain) {
-    text += plain;
-    for (char c : plain) width += (c & 0xC0) != 0x80;  // characters, not bytes
+    for (char c : plain) {
+      width += (c & 0xC0) != 0x80;  // characters, not bytes
+      if (width <= limit) text += c;
+    }
+    width = std::min(width, limit);
   }
   void add(std::string_view style, std::string_view plain) {
     if (styled) text += style;
@@ -83,7 +87,10 @@ Progbar::Progbar(const ProgbarOptions& options, ProgbarOutput output)
   check<InvalidArgument>(!options.stateful_metrics || !options.stateless_metrics,
                          "Progbar: stateful_metrics and stateless_metrics were both given. Give "
                          "one: the figures it doesn't name are of the other kind.");
-  if (!output_.write) output_.write = console::write;
+  if (!output_.write) {
+    output_.write = console::write;
+    if (!output_.columns) output_.columns = console::columns;
+  }
   if (!output_.clock) output_.clock = steady_seconds;
   if (output_.display == ProgbarDisplay::Auto) {
     output_.display = console::is_terminal() ? ProgbarDisplay::Redraw : ProgbarDisplay::Final;
@@ -156,7 +163,10 @@ void Progbar::append_figures(std::string& text, bool by_magnitude) const {
 void Progbar::draw(int64_t current, double now, double duration, bool finalize) {
   const ProgbarDisplay display = output_.display;
   const int64_t target = options_.target.value_or(0);
-  Line line{.styled = display != ProgbarDisplay::Final};
+  // A line that wraps can't be drawn over: it would be repeated at each update.
+  const bool cut = display == ProgbarDisplay::Redraw && !finalize && output_.columns;
+  Line line{.styled = display != ProgbarDisplay::Final,
+            .limit = cut ? output_.columns() - 1 : std::numeric_limits<int64_t>::max()};
   if (target > 0) {
     const double done = static_cast<double>(current) / static_cast<double>(target);
     const auto length = static_cast<int64_t>(static_cast<double>(options_.width) * done);

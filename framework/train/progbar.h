@@ -39,6 +39,9 @@ struct ProgbarOutput {
   ProgbarDisplay display = ProgbarDisplay::Auto;
   std::function<void(std::string_view)> write = {};  // None: standard output
   std::function<double()> clock = {};                // seconds; None: a steady clock
+  // The width of what it writes to; a longer line that is redrawn is cut. None: the terminal's
+  // where `write` is standard output, else no limit.
+  std::function<int64_t()> columns = {};
 };
 
 // A bar over counted steps, with figures: text for text what Keras prints. An update that draws

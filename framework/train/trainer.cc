@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "cornu/core/logging.h"
 #include "cornu/core/random.h"
 #include "cornu/model/call_frame.h"
 #include "cornu/ops/ops.h"
@@ -18,6 +19,14 @@ namespace {
 
 std::string who(const Model& model) {
   return fmt::format("{} '{}'", model.class_name(), model.name());
+}
+
+// `absent`: whether the argument, which a dataset can't be given with, was left out.
+void check_arrays_only(const char* method, const char* argument, bool absent, const char* mend) {
+  check<InvalidArgument>(absent,
+                         "{}: {} goes with arrays only; a dataset makes its own batches. Leave it "
+                         "out, and {}.",
+                         method, argument, mend);
 }
 
 int64_t examples(const Batch& batch) {
@@ -74,12 +83,12 @@ const Optimizer& Trainer::optimizer(const Model& model) const {
   return options_.optimizer;
 }
 
-std::vector<std::string> Trainer::output_names(const Model& model, const Tensors& y_pred) {
-  if (y_pred.has_names()) return y_pred.names();
+OutputNames Trainer::output_names(const Model& model, const Tensors& y_pred) {
+  if (y_pred.has_names()) return {y_pred.names()};
   const FunctionalGraph* graph = model.body() ? model.body()->graph() : nullptr;
-  if (graph) return graph->output_names();
-  std::vector<std::string> names;
-  for (size_t i = 0; i < y_pred.size(); ++i) names.push_back(fmt::format("output_{}", i + 1));
+  if (graph) return {graph->output_names()};
+  OutputNames names{.list = {}, .given = false};
+  for (size_t i = 0; i < y_pred.size(); ++i) names.list.push_back(fmt::format("output_{}", i + 1));
   return names;
 }
 
@@ -113,30 +122,19 @@ void Trainer::update_metrics(Model& model, const Tensors& y, const Tensors& y_pr
   metrics_->update(who(model), output_names(model, y_pred), y, y_pred, sample_weight);
 }
 
-NamedValues<Tensor> Trainer::metric_results() const {
-  NamedValues<Tensor> results;
-  results["loss"] = loss_tracker_.result();
-  for (const Metric& tracker : loss_->trackers()) {
-    if (tracker) results[tracker.name()] = tracker.result();
-  }
-  for (const auto& [name, value] : metrics_->results()) results[name] = value;
-  return results;
-}
-
 std::vector<Metric> Trainer::metrics() const {
-  std::vector<Metric> result;
-  if (!compiled_) return result;
+  if (!compiled_) return {};
   const auto lock = tracing_lock();  // a trace may be making them
-  result.push_back(loss_tracker_);
-  for (const Metric& tracker : loss_->trackers()) {
-    if (tracker) result.push_back(tracker);
+  std::vector<Metric> result = {loss_tracker_};
+  for (const std::vector<Metric>& part : {metrics_->metrics(), loss_->trackers()}) {
+    result.insert(result.end(), part.begin(), part.end());
   }
-  for (const Metric& metric : metrics_->metrics()) result.push_back(metric);
   return result;
 }
 
-void Trainer::reset_metrics() {
-  for (const Metric& metric : metrics()) metric.reset_state();
+std::string Trainer::log_name(const Metric& metric) const {
+  const std::string compiled = compiled_ ? metrics_->log_name(metric) : "";
+  return compiled.empty() ? metric.name() : compiled;
 }
 
 // Whose step is run, and traced where need be, on this thread.
@@ -223,20 +221,29 @@ class Trainer::EpochIterator {
     return cardinality == kInfiniteCardinality ? std::nullopt : cardinality;
   }
 
+  // Goes on where the last epoch ended, where steps are counted and batches are left.
   void begin_epoch() {
     done_ = 0;
-    if (!iterator_ || !steps_ || exhausted_) iterator_ = source_->iterate();
-    exhausted_ = false;
+    if (!iterator_ || !steps_ || exhausted_) iterate();
+  }
+  // From the first batch, as every evaluation begins.
+  void begin_anew() {
+    iterator_.reset();
+    begin_epoch();
   }
 
   bool next(Batch& batch) {
     if (exhausted_ || (steps_ && done_ >= *steps_)) return false;
-    if (!iterator_->next(batch)) {
-      exhausted_ = true;
-      return false;
+    bool more = iterator_->next(batch);
+    if (!more && done_ == 0 && passed_ > 0) {  // the last epoch took all there was
+      iterate();
+      more = iterator_->next(batch);
     }
-    ++done_;
-    return true;
+    exhausted_ = !more;
+    done_ += more;
+    passed_ += more;
+    if (!more && steps_ && done_ > 0) warn_of_end();
+    return more;
   }
 
   int64_t done() const { return done_; }
@@ -249,11 +256,25 @@ class Trainer::EpochIterator {
   }
 
  private:
+  void iterate() {
+    iterator_ = source_->iterate();
+    exhausted_ = false;
+    passed_ = 0;
+  }
+  void warn_of_end() const {
+    logging::warn(
+        fmt::format("The data ran out after {} of {} steps; the epoch ends here. Give the dataset "
+                    "as many batches as steps_per_epoch and epochs ask for, with repeat() for "
+                    "example, or leave out the number of steps.",
+                    done_, *steps_));
+  }
+
   std::shared_ptr<BatchSource> source_;
   std::optional<int64_t> steps_;
   std::unique_ptr<BatchIterator> iterator_;
   bool exhausted_ = false;
-  int64_t done_ = 0;
+  int64_t done_ = 0;    // batches of this epoch
+  int64_t passed_ = 0;  // batches of this pass over the source
 };
 
 void Trainer::check_options(const FitOptions& options) {
@@ -296,10 +317,12 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
 History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options) {
   require_compiled(model, "fit");
   check_options(options);
-  check<InvalidArgument>(
-      !options.batch_size && options.sample_weight.empty() && options.validation_split == 0,
-      "fit: batch_size, sample_weight and validation_split go with arrays only; "
-      "a dataset makes its own batches.");
+  check_arrays_only("fit", "batch_size", !options.batch_size,
+                    "call batch() on the dataset instead");
+  check_arrays_only("fit", "sample_weight", options.sample_weight.empty(),
+                    "let the dataset give (x, y, sample_weight)");
+  check_arrays_only("fit", "validation_split", options.validation_split == 0,
+                    "split the dataset with take() and skip(), and give validation_data");
   EpochIterator iterator(with_class_weight(std::move(source), options.class_weight),
                          options.steps_per_epoch);
   iterator.check_finite("fit", "steps_per_epoch");
@@ -320,20 +343,19 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
   callbacks.on_train_begin();
   Logs logs;
   for (int64_t epoch = options.initial_epoch; epoch < options.epochs; ++epoch) {
-    reset_metrics();
+    model.reset_metrics();
     callbacks.on_epoch_begin(epoch);
     iterator.begin_epoch();
     logs = train_epoch(model, iterator, callbacks);
     callbacks.set_steps(iterator.done());
     if (validation && options.validation_freq.includes(epoch)) {
-      validation_iterator.begin_epoch();
+      validation_iterator.begin_anew();
       for (const auto& [name, value] : test_loop(model, validation_iterator, callbacks)) {
         logs["val_" + name] = value;
       }
     }
     logs = callbacks.on_epoch_end(epoch, logs);
-    history.epoch.push_back(epoch);
-    for (const auto& [name, value] : logs) history[name].push_back(value);
+    history.add(epoch, logs);
     if (model.stop_training) break;
   }
   if (!history.epoch.empty()) optimizer(model).impl().finalize_variable_values();
@@ -367,8 +389,8 @@ Logs Trainer::train_epoch(Model& model, EpochIterator& iterator, CallbackList& c
 }
 
 Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks) {
-  reset_metrics();
   callbacks.on_test_begin();
+  model.reset_metrics();
   const bool reads = callbacks.wants_batches();
   Tensors figures;
   Batch batch;
@@ -400,8 +422,10 @@ Logs Trainer::evaluate(Model& model, const Tensors& x, const Tensors& y,
 Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
                        const EvaluateOptions& options) {
   require_compiled(model, "evaluate");
-  check<InvalidArgument>(!options.batch_size && options.sample_weight.empty(),
-                         "evaluate: batch_size and sample_weight go with arrays only.");
+  check_arrays_only("evaluate", "batch_size", !options.batch_size,
+                    "call batch() on the dataset instead");
+  check_arrays_only("evaluate", "sample_weight", options.sample_weight.empty(),
+                    "let the dataset give (x, y, sample_weight)");
   EpochIterator iterator(std::move(source), options.steps);
   iterator.check_finite("evaluate", "steps");
   CallbackList callbacks(
@@ -442,7 +466,8 @@ Tensor join_rows(const std::vector<Tensors>& batches, size_t output) {
 
 Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
                          const PredictOptions& options) {
-  check<InvalidArgument>(!options.batch_size, "predict: batch_size goes with arrays only.");
+  check_arrays_only("predict", "batch_size", !options.batch_size,
+                    "call batch() on the dataset instead");
   EpochIterator iterator(std::move(source), options.steps);
   iterator.check_finite("predict", "steps");
   CallbackList callbacks(

@@ -49,9 +49,10 @@ class Trainer {
                        const Tensors& sample_weight);
   void update_metrics(Model& model, const Tensors& y, const Tensors& y_pred,
                       const Tensors& sample_weight);
-  NamedValues<Tensor> metric_results() const;
+  // The loss, the compiled metrics, and the losses of several outputs; none before compile.
   std::vector<Metric> metrics() const;
-  void reset_metrics();
+  // The name of a model's metric in logs.
+  std::string log_name(const Metric& metric) const;
 
  private:
   enum class Kind { Train, Test, Predict };
@@ -71,7 +72,7 @@ class Trainer {
   Tensors run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch);
   Logs train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks);
   Logs test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks);
-  static std::vector<std::string> output_names(const Model& model, const Tensors& y_pred);
+  static OutputNames output_names(const Model& model, const Tensors& y_pred);
 
   bool compiled_ = false;
   CompileOptions options_;

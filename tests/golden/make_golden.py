@@ -22,6 +22,7 @@ GROUPS = {
     "models": "golden_models",
     "progbar": "golden_progbar",
     "callbacks": "golden_callbacks",
+    "trainer": "golden_trainer",
     "keras_files": "golden_files",
     "numpy": "golden_numpy",
 }

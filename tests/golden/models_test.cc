@@ -47,7 +47,6 @@ class Recorder : public Callback {
     int64_t index;
     Logs logs;
   };
-  bool wants_batches() const override { return true; }
   void on_train_batch_end(int64_t batch, const Logs& logs) override {
     calls.push_back({"train_batch_end", batch, logs});
   }

@@ -173,6 +173,21 @@ TEST_CASE("regularizers and constraints check their arguments") {
   CHECK((*l2)(Tensor::from(std::vector<float>{3, 4})).item<float>() == doctest::Approx(25e-4f));
 }
 
+TEST_CASE("functions are initializers, regularizers and constraints") {
+  const Initializer halves = [](const Shape& shape, DType dtype) {
+    return ops::ones(shape, dtype) * 0.5;
+  };
+  CHECK((*halves)({2}, DType::Float32).data<float>()[1] == 0.5F);
+  const Regularizer total = [](const Tensor& x) { return ops::sum(x) * 2.0; };
+  CHECK((*total)(ops::ones({3})).item<float>() == 6.0F);
+  const Constraint positive = [](const Tensor& w) { return ops::relu(w); };
+  CHECK((*positive)(Tensor::from<float>({-1, 1})).data<float>()[0] == 0.0F);
+  CHECK(message_of([&] { serialize(halves); }) ==
+        "A function as initializer can't be saved. Make it a class, and register it with "
+        "initializer_registry().add(\"package>Name\", …).");
+  CHECK(message_of([&] { serialize(total); }).find("regularizer_registry()") != std::string::npos);
+}
+
 TEST_CASE("regularizers keep the dtype of what they penalize") {
   const Tensor x = ops::cast(Tensor::from(std::vector<float>{1, -2}), DType::BFloat16);
   CHECK(regularizers::L1(0.5)(x).dtype() == DType::BFloat16);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What users are told when they train with the wrong things.
 #include <doctest/doctest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
 #include <cmath>
 #include <limits>
@@ -11,10 +9,12 @@
 #include "cornu/cornu.h"
 #include "tests/saving/scratch.h"
 #include "tests/support/layer_conformance.h"
+#include "tests/support/log.h"
 
 using namespace cornu;
 using test::contains;
 using test::error_of;
+using test::Log;
 using test::some_values;
 
 namespace {
@@ -49,23 +49,6 @@ std::string dataset_error(const data::Dataset& dataset, FitOptions options = {})
   options.verbose = 0;
   return error_of([&] { model.fit(dataset, options); });
 }
-
-// What is logged while this lives.
-class Log {
- public:
-  Log() : before_(spdlog::default_logger()) {
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
-  }
-  ~Log() { spdlog::set_default_logger(before_); }
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
-  std::string text() const { return text_.str(); }
-
- private:
-  std::ostringstream text_;
-  std::shared_ptr<spdlog::logger> before_;
-};
 
 }  // namespace
 
@@ -332,7 +315,7 @@ TEST_CASE("a target that is missing") {
         "got none.");
   // The next attempt isn't spoiled by this one.
   const History history = model.fit(x, {{"a", y}, {"b", y}}, {.verbose = 0});
-  CHECK(history.names() == std::vector<std::string>{"a_loss", "a_mae", "b_mae", "loss"});
+  CHECK(history.names() == std::vector<std::string>{"a_mae", "b_mae", "loss"});
 }
 
 TEST_CASE("fit before compile") {
@@ -366,9 +349,17 @@ TEST_CASE("arguments that make no sense") {
   CHECK(fit_error(x, good_labels(), {.validation_split = 0.9}) ==
         "InvalidArgument: Sequential 'm': fit: a validation_split of 0.9 leaves 0 of 4 samples for "
         "training. Use another fraction.");
-  CHECK(contains(dataset_error(batches(), {.batch_size = 2}),
-                 "InvalidArgument: Sequential 'm': fit: batch_size, sample_weight and "
-                 "validation_split go with arrays only; a dataset makes its own batches."));
+  CHECK(dataset_error(batches(), {.batch_size = 2}) ==
+        "InvalidArgument: Sequential 'm': fit: batch_size goes with arrays only; a dataset makes "
+        "its own batches. Leave it out, and call batch() on the dataset instead.");
+  CHECK(contains(dataset_error(batches(), {.validation_split = 0.5}),
+                 "fit: validation_split goes with arrays only;"));
+  CHECK(contains(dataset_error(batches(), {.sample_weight = Tensor::from<float>({1, 1})}),
+                 "fit: sample_weight goes with arrays only;"));
+  const Tensor placeholder = Input({.shape = {4}});
+  CHECK(fit_error(placeholder, good_labels()) ==
+        "InvalidArgument: Sequential 'm': expected arrays of values, got a placeholder. Give the "
+        "data; a placeholder (what Input and layers called on it return) only makes models.");
 }
 
 TEST_CASE("class_weight together with sample_weight") {
@@ -381,6 +372,69 @@ TEST_CASE("class_weight together with sample_weight") {
                   {.class_weight = {{0, 2.0}}}) ==
         "InvalidArgument: Sequential 'm': fit: class_weight needs a single target of class indices "
         "or one-hot rows, got 2 targets.");
+  CHECK(fit_error(some_values({kRows, 4}), Tensor::from<float>({0, 1, NAN, 0}),
+                  {.class_weight = {{0, 2.0}}, .shuffle = false}) ==
+        "InvalidArgument: Sequential 'm': fit: class_weight needs class indices, but the label of "
+        "row 2 of a batch is nan. Labels are numbers of classes.");
+}
+
+TEST_CASE("metrics that don't fit the outputs") {
+  const Tensor input = Input({.shape = {4}});
+  Model model(input,
+              {layers::Dense({.units = 3, .name = "a"})(input),
+               layers::Dense({.units = 3, .name = "b"})(input)},
+              {.name = "m"});
+  const Tensor y = some_values({kRows, 3});
+  const auto error_with = [&](const CompileOptions& options) {
+    model.compile(options);
+    return error_of([&] { model.fit(some_values({kRows, 4}), {y, y}, {.verbose = 0}); });
+  };
+  CHECK(error_with({.loss = "mse", .metrics = {"mae"}}) ==
+        "InvalidArgument: Functional 'm': metrics: expected one entry for each of its 2 outputs "
+        "(a, b), got 1. Give a metric or a list of them for each, in this order: {{…}, {…}}; or "
+        "name outputs: {{\"a\", {…}}}.");
+  CHECK(contains(error_with({.loss = "mse", .weighted_metrics = {"mae", "mae", "mae"}}),
+                 "weighted_metrics: expected one entry for each of its 2 outputs (a, b), got 3."));
+  CHECK(contains(error_with({.loss = "mse", .metrics = {{"c", {"mae"}}}}),
+                 "a metric is given for an output 'c', which it doesn't have. Known: a, b."));
+  CHECK(error_with({.loss = {"mse"}}) ==
+        "InvalidArgument: Functional 'm': expected a loss for each of its 2 outputs, got 1 of "
+        "them.");
+  CHECK(error_with({.loss = {"mse", "mae"}, .metrics = {"mae", {}}}) == "");
+}
+
+TEST_CASE("data that ends before steps_per_epoch is warned of") {
+  const Log log;
+  CHECK(dataset_error(batches(), {.steps_per_epoch = 2}) == "");  // as many as there are
+  CHECK(log.text() == "");
+  CHECK(dataset_error(batches(), {.steps_per_epoch = 5}) == "");
+  CHECK(contains(log.text(),
+                 "The data ran out after 2 of 5 steps; the epoch ends here. Give the dataset as "
+                 "many batches as steps_per_epoch and epochs ask for, with repeat() for example, "
+                 "or leave out the number of steps."));
+}
+
+TEST_CASE("variables that an optimizer wasn't built for") {
+  const Variable known(Tensor::from<float>({1, 2}));
+  const Variable other(Tensor::from<float>({1, 2}), {.name = "other"});
+  const Optimizer sgd = optimizers::SGD({.learning_rate = 0.5, .name = "sgd"});
+  CHECK(error_of([&] { sgd.apply({ops::ones({2})}); }) ==
+        "FailedPrecondition: SGD 'sgd': apply without variables needs an optimizer that was built "
+        "for some. Call build(variables) first, or give the variables.");
+  sgd.build({known});
+  sgd.apply({ops::ones({2})});
+  sgd.apply({ops::ones({2})}, {known});
+  CHECK(known.value().data<float>()[1] == 1.0F);
+  CHECK(error_of([&] { sgd.apply({ops::ones({2})}, {other}); }) ==
+        "InvalidArgument: SGD 'sgd': expected one of the variables it was built for, got 'other'. "
+        "To train other variables, as after unfreezing layers, call compile again with a new "
+        "optimizer.");
+}
+
+TEST_CASE("an unknown optimizer: known ones are spelled as they are mostly written") {
+  CHECK(contains(error_of([] { Optimizer("adamm"); }),
+                 "Known: adadelta, adagrad, adam, adamw, adamax, ftrl, lamb, lion, nadam, "
+                 "rmsprop, sgd."));
 }
 
 TEST_CASE("a dataset that never ends") {

@@ -35,7 +35,6 @@ class Witness : public Model {
 // Keeps the figures of every batch.
 class Batches : public Callback {
  public:
-  bool wants_batches() const override { return true; }
   void on_train_batch_end(int64_t, const Logs& logs) override { train.push_back(logs); }
   void on_test_batch_end(int64_t, const Logs& logs) override { test.push_back(logs); }
 
@@ -260,7 +259,42 @@ TEST_CASE("regularizers and added losses are part of the loss") {
   // Without any compiled loss, and without targets.
   model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1})});
   CHECK(model.fit(x, {}, {.verbose = 0}).at("loss").at(0) == Approx(0.25 * 4 + 0.5 * 4));
+  model.set_weights({ops::ones({1, 1}) * 2.0});
+  CHECK(model.fit(x, {.verbose = 0}).at("loss").at(0) == Approx(0.25 * 4 + 0.5 * 4));
   CHECK(model.get_weights()[0].item<float>() == Approx(2 - 0.1 * (2 * 0.25 * 2 + 0.5 * 2)));
+}
+
+TEST_CASE("batch methods are called where they are overridden, without being asked for") {
+  class Of : public Callback {
+   public:
+    void on_epoch_end(int64_t, const Logs&) override {}
+  };
+  class Below : public Of {
+   public:
+    void on_train_batch_end(int64_t batch, const Logs& logs) override {
+      calls += fmt::format("{}:{:.0f} ", batch, logs["loss"]);
+    }
+    std::string calls;
+  };
+  class Hidden : public Callback {
+    void on_test_batch_begin(int64_t, const Logs&) override {}
+  };
+  CHECK(!make_callback<Of>()->wants_batches());
+  CHECK(make_callback<Below>()->wants_batches());
+  CHECK(make_callback<Hidden>()->wants_batches());
+  CHECK(!callbacks::EarlyStopping()->wants_batches());
+  CHECK(callbacks::TerminateOnNaN()->wants_batches());
+  // Known by its base alone, a callback counts as one that overrides them.
+  const std::shared_ptr<Callback> base = std::make_shared<Of>();
+  CHECK(CallbackHandle(base)->wants_batches());
+  const auto below = std::make_shared<Below>();
+  line(standing())
+      .fit(ops::ones({4, 1}), ops::zeros({4, 1}),
+           {.batch_size = 2, .verbose = 0, .callbacks = {below}});
+  CHECK(below->calls == "0:4 1:4 ");
+  CHECK(test::message_of<FailedPrecondition>([] { make_callback<Of>()->model(); }) ==
+        "Callback: it has no model yet. Give it to fit, evaluate or predict first; its methods are "
+        "called with one.");
 }
 
 TEST_CASE("a train_step of the user's own is what fit runs") {

@@ -53,8 +53,44 @@ TEST_CASE("a loss given by name is saved as that name") {
   CHECK(serialize(focal).at("config").at("delta").as_double() == 2.0);
   const Loss callable = [](const Tensor& a, const Tensor& b) { return ops::abs(a - b); };
   CHECK(message_of([&] { serialize(callable); }) ==
-        "Loss 'loss': a function can't be saved. Make it a LossImpl and register it with "
-        "loss_registry().add(\"package>Name\", …).");
+        "Loss 'loss': a function, or a class without class_name(), can't be saved. Make it a "
+        "LossImpl whose class_name() is \"package>Name\", and register that with "
+        "loss_registry().add(…).");
+}
+
+TEST_CASE("a loss of one's own is a function or one class") {
+  const Tensor y_true = Tensor::from<float>({1, 2}, {2, 1});
+  const Tensor y_pred = Tensor::from<float>({2, 5}, {2, 1});
+  const Loss summed([](const Tensor& a, const Tensor& b) { return ops::abs(a - b); },
+                    {.reduction = Reduction::Sum, .name = "distance"});
+  CHECK(summed.name() == "distance");
+  CHECK(summed(y_true, y_pred).item<float>() == 4.0f);
+  class Scaled : public LossImpl {
+   public:
+    explicit Scaled(double scale) : LossImpl("scaled"), scale_(scale) {}
+    Tensor call(const Tensor& truth, const Tensor& pred) const override {
+      return ops::mean(ops::abs(truth - pred), -1) * scale_;
+    }
+
+   private:
+    double scale_;
+  };
+  const Loss scaled = make_loss<Scaled>(3.0);
+  CHECK(scaled(y_true, y_pred).item<float>() == 6.0f);
+  CHECK(scaled(y_true, y_pred, Tensor::from<float>({1, 0})).item<float>() == 1.5f);
+}
+
+TEST_CASE("a class index that is no number is an error") {
+  const losses::SparseCategoricalCrossentropy loss;
+  const Tensor y_pred = Tensor::from<float>({0.2f, 0.8f, 0.5f, 0.5f}, {2, 2});
+  CHECK(loss(Tensor::from<float>({1, 0}), y_pred).item<float>() > 0);
+  for (const float label : {NAN, INFINITY, -INFINITY}) {
+    CHECK(message_of([&] {
+            loss(Tensor::from<float>({1, label}), y_pred);
+          })
+              .find("label -2147483648 (a float label that isn't finite) of row 1 is outside of "
+                    "[0, 2)") != std::string::npos);
+  }
 }
 
 TEST_CASE("'crossentropy' becomes a family's member when shapes are known") {

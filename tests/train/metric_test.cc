@@ -28,18 +28,25 @@ TEST_CASE("metrics resolve by name, which becomes theirs") {
 
 TEST_CASE("'accuracy' and 'crossentropy' become a family's member when shapes are known") {
   const Metric accuracy = "accuracy";
-  REQUIRE(accuracy.needs_resolving());
   CHECK(accuracy.name() == "accuracy");
-  CHECK(accuracy.resolve({32}, {32, 1}).impl().class_name() == "BinaryAccuracy");
-  CHECK(accuracy.resolve({32}, {32, 10}).impl().class_name() == "SparseCategoricalAccuracy");
-  CHECK(accuracy.resolve({32, 1}, {32, 10}).impl().class_name() == "SparseCategoricalAccuracy");
-  CHECK(accuracy.resolve({32, 10}, {32, 10}).impl().class_name() == "CategoricalAccuracy");
-  CHECK(Metric("acc").resolve({32}, {32, 10}).name() == "acc");
-  CHECK(Metric("ce").resolve({32, 1}, {32, 1}).impl().class_name() == "BinaryCrossentropy");
-  CHECK(serialize(accuracy.resolve({32}, {32, 10})) == Json("accuracy"));
   CHECK(message_of<FailedPrecondition>([&] { accuracy.result(); }) ==
         "Metric 'accuracy': which metric it is depends on the shapes of labels and predictions. "
-        "resolve() it first.");
+        "Update it before its result is asked for.");
+  const auto class_after = [](const Metric& metric, const Shape& y_true, const Shape& y_pred) {
+    metric.update_state(ops::zeros(y_true), ops::zeros(y_pred));
+    CHECK(metric.variables().size() == 2);
+    return metric.impl().class_name();
+  };
+  CHECK(class_after("accuracy", {32, 1}, {32, 1}) == "BinaryAccuracy");
+  CHECK(class_after("accuracy", {32}, {32, 10}) == "SparseCategoricalAccuracy");
+  CHECK(class_after("accuracy", {32, 1}, {32, 10}) == "SparseCategoricalAccuracy");
+  CHECK(class_after("accuracy", {32, 10}, {32, 10}) == "CategoricalAccuracy");
+  CHECK(class_after("ce", {32, 1}, {32, 1}) == "BinaryCrossentropy");
+  accuracy.update_state(ints({0, 1}), floats({1, 0, 1, 0}, {2, 2}));
+  CHECK(accuracy.result().item<float>() == 0.5f);
+  accuracy.reset_state();
+  CHECK(accuracy.result().item<float>() == 0.0f);
+  CHECK(serialize(accuracy) == Json("accuracy"));
 }
 
 TEST_CASE("metrics without a name of Keras's own get unique ones") {
@@ -99,7 +106,37 @@ TEST_CASE("functions of users are metrics") {
       {.name = "off"});
   off.update_state(ints({1, 2}), floats({2, 5}, {2}));
   CHECK(off.result().item<float>() == 2.0f);
-  CHECK(message_of([&] { serialize(off); }).find("Metric 'off': a function can't be saved") == 0);
+  CHECK(message_of([&] { serialize(off); })
+            .find("Metric 'off': a function, or a class without "
+                  "class_name(), can't be saved.") == 0);
+  const Metric named("off", [](const Tensor& a, const Tensor& b) { return ops::abs(a - b); });
+  CHECK(named.name() == "off");
+  const Metric unnamed = [](const Tensor& a, const Tensor& b) { return ops::abs(a - b); };
+  unnamed.update_state(floats({1, 2}, {2}), floats({2, 5}, {2}));
+  CHECK(unnamed.result().item<float>() == 2.0f);
+}
+
+TEST_CASE("a metric of one's own is one class") {
+  class Positives : public MetricImpl {
+   public:
+    explicit Positives(double threshold) : MetricImpl("positives"), threshold_(threshold) {}
+    void update_state(const Tensor&, const Tensor& y_pred, const Tensor&) override {
+      count_.assign(count_.value() + ops::sum(ops::cast(y_pred > threshold_, DType::Float32)));
+    }
+    Tensor result() const override { return count_.value(); }
+    double threshold() const { return threshold_; }
+
+   private:
+    double threshold_;
+    Variable count_ = add_variable({}, "count");
+  };
+  const auto positives = make_metric<Positives>(0.5);
+  CHECK(positives->threshold() == 0.5);
+  const Metric metric = positives;
+  metric.update_state(floats({0, 0, 0}, {3}), floats({0.2f, 0.6f, 0.9f}, {3}));
+  CHECK(metric.result().item<float>() == 2.0f);
+  metric.reset_state();
+  CHECK(metric.result().item<float>() == 0.0f);
 }
 
 TEST_CASE("masks and weights of predictions count") {

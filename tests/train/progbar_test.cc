@@ -78,6 +78,32 @@ TEST_CASE("a bar writes what Keras writes") {
   CHECK(cases >= 12);
 }
 
+TEST_CASE("a line that is redrawn is cut to the terminal's width, but for the last one") {
+  std::string written;
+  double now = 0;
+  Progbar bar({.target = 2, .interval = 0},
+              {.display = ProgbarDisplay::Redraw,
+               .write = [&](std::string_view text) { written = text; },
+               .clock = [&] { return now; },
+               .columns = [] { return int64_t{20}; }});
+  const auto width = [&] {  // without control bytes and colours
+    int64_t count = 0;
+    for (size_t i = 0; i < written.size(); ++i) {
+      if (written[i] == '\x1b')
+        i = written.find('m', i);
+      else
+        count += written[i] >= ' ' || (written[i] & 0xC0) == 0xC0;
+    }
+    return count;
+  };
+  bar.update(1, {{"accuracy", 0.5}, {"loss", 1}});
+  CHECK(width() == 19);
+  CHECK(written.find("1/2") != std::string::npos);
+  now = 1;
+  bar.update(2, {{"accuracy", 0.5}, {"loss", 1}});
+  CHECK(written.find("accuracy: 0.5000 - loss: 1.0000\n") != std::string::npos);
+}
+
 // Plays the callback calls of a whole fit, evaluate or predict, as the case lists them.
 void play(const Json& item, CallbackList& callbacks) {
   const std::string& action = item.at("action").as_string();

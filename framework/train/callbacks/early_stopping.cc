@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/train/callbacks/early_stopping.h"
 
+#include "cornu/core/logging.h"
 #include "cornu/train/callbacks/monitor.h"
 #include "cornu/train/callbacks/tensor_json.h"
-#include "cornu/train/console.h"
 #include "cornu/train/model.h"
 
 namespace cornu::callbacks {
@@ -76,7 +76,7 @@ class Impl : public Callback {
     if (options_.restore_best_weights) state_.best_weights = model().get_weights();
   }
   void say(const std::string& message) const {
-    if (options_.verbose > 0) console::info(message);
+    if (options_.verbose > 0) logging::info(message);
   }
 
   EarlyStoppingOptions options_;

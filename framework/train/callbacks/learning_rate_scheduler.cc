@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "cornu/core/logging.h"
 #include "cornu/train/callbacks/text.h"
-#include "cornu/train/console.h"
 #include "cornu/train/model.h"
 
 namespace cornu::callbacks {
@@ -24,7 +24,7 @@ class Impl : public Callback {
                            epoch + 1, rate);
     model().optimizer().set_learning_rate(rate);
     if (options_.verbose > 0) {
-      console::info(fmt::format("Epoch {}: LearningRateScheduler setting learning rate to {}.",
+      logging::info(fmt::format("Epoch {}: LearningRateScheduler setting learning rate to {}.",
                                 epoch + 1, float_text(rate)));
     }
   }

@@ -9,11 +9,11 @@
 #include <filesystem>
 
 #include "cornu/core/file_descriptor.h"
+#include "cornu/core/logging.h"
 #include "cornu/core/strings.h"
 #include "cornu/strategy/strategy.h"
 #include "cornu/train/callbacks/monitor.h"
 #include "cornu/train/callbacks/text.h"
-#include "cornu/train/console.h"
 #include "cornu/train/model.h"
 
 namespace cornu::callbacks {
@@ -121,7 +121,7 @@ class Impl : public Callback {
 
  private:
   void say(const std::string& message) const {
-    if (options_.verbose > 0) console::info(fmt::format("Epoch {}: {}", epoch_ + 1, message));
+    if (options_.verbose > 0) logging::info(fmt::format("Epoch {}: {}", epoch_ + 1, message));
   }
 
   std::string path(std::optional<int64_t> batch, const Logs& logs) const {

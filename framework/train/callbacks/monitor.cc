@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "cornu/core/logging.h"
 #include "cornu/core/strings.h"
-#include "cornu/train/console.h"
 
 namespace cornu::callbacks {
 namespace {
@@ -45,7 +45,7 @@ std::optional<double> Monitor::value(const Logs& logs) {
     const auto of_validation = [](const std::string& name) { return name.rfind("val_", 0) == 0; };
     const bool unvalidated =
         of_validation(name_) && std::none_of(known.begin(), known.end(), of_validation);
-    console::warn(fmt::format("{}: there is no figure '{}' to watch.{}{}", who_, name_,
+    logging::warn(fmt::format("{}: there is no figure '{}' to watch.{}{}", who_, name_,
                               did_you_mean(name_, known),
                               unvalidated ? " Give fit validation data." : ""));
   }

@@ -11,7 +11,10 @@ namespace {
 class Impl : public Callback {
  public:
   explicit Impl(ProgbarOutput output) : output_(std::move(output)) {
-    if (!output_.write) output_.write = console::write;
+    if (!output_.write) {
+      output_.write = console::write;
+      if (!output_.columns) output_.columns = console::columns;
+    }
     if (output_.display == ProgbarDisplay::Auto) {
       output_.display = console::is_terminal() ? ProgbarDisplay::Redraw : ProgbarDisplay::Final;
     }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "cornu/core/logging.h"
 #include "cornu/train/callbacks/monitor.h"
 #include "cornu/train/callbacks/text.h"
-#include "cornu/train/console.h"
 #include "cornu/train/model.h"
 
 namespace cornu::callbacks {
@@ -61,7 +61,7 @@ class Impl : public Callback {
     const double rate = std::max(current() * options_.factor, options_.min_lr);
     model().optimizer().set_learning_rate(rate);
     if (options_.verbose > 0) {
-      console::info(fmt::format("Epoch {}: ReduceLROnPlateau reducing learning rate to {}.",
+      logging::info(fmt::format("Epoch {}: ReduceLROnPlateau reducing learning rate to {}.",
                                 epoch + 1, float_text(rate)));
     }
     state_.cooldown = options_.cooldown;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "cornu/train/console.h"
+#include "cornu/core/logging.h"
 #include "cornu/train/model.h"
 
 namespace cornu::callbacks {
@@ -13,7 +13,6 @@ class Impl : public Callback {
  public:
   explicit Impl(const TerminateOnNaNOptions& options) : options_(options) {}
 
-  bool wants_batches() const override { return true; }
   void on_epoch_begin(int64_t epoch, const Logs&) override { epoch_ = epoch; }
 
   void on_train_batch_end(int64_t batch, const Logs& logs) override {
@@ -24,7 +23,7 @@ class Impl : public Callback {
         "TerminateOnNaN: the loss became {} in batch {} of epoch {}. Lower the "
         "learning rate, clip gradients (clipnorm), or look for bad values in the data.",
         std::isnan(*loss) ? "nan" : "infinite", batch + 1, epoch_ + 1);
-    console::warn(fmt::format("Epoch {}, batch {}: Invalid loss, terminating training", epoch_ + 1,
+    logging::warn(fmt::format("Epoch {}, batch {}: Invalid loss, terminating training", epoch_ + 1,
                               batch + 1));
     model().stop_training = true;
   }

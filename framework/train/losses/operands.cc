@@ -49,8 +49,11 @@ Tensor class_indices(const Tensor& y_true, const Tensor& y_pred) {
       y_pred.shape(), y_true.shape(),
       one_hot ? "For one-hot labels use the class without 'Sparse' in its name."
               : "Give one class index for each row of predictions.");
-  const bool signed_integer = is_integer(labels.dtype()) && is_signed(labels.dtype());
-  return signed_integer ? labels : ops::cast(labels, DType::Int32);
+  if (is_integer(labels.dtype()) && is_signed(labels.dtype())) return labels;
+  if (!is_floating(labels.dtype())) return ops::cast(labels, DType::Int32);
+  // What is no number is no class: -2^31 is refused, where a plain cast would make a 0 of it.
+  const Tensor wide = ops::cast(labels, DType::Float32);
+  return ops::cast(ops::where(ops::isfinite(wide), wide, -2147483648.0), DType::Int32);
 }
 
 Tensor masked_weights(const Tensor& mask, const Tensor& sample_weight) {

@@ -2,7 +2,6 @@
 // Metrics that average or add up: of values, or of a function of labels and predictions.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "cornu/train/metric.h"
@@ -28,7 +27,6 @@ class Sum : public Metric {
 // user's function can't be saved.
 class MeanMetricWrapper : public Metric {
  public:
-  using Function = std::function<Tensor(const Tensor& y_true, const Tensor& y_pred)>;
   explicit MeanMetricWrapper(Function function, const MetricOptions& options = {});
 };
 

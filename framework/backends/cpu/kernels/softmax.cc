@@ -191,10 +191,12 @@ void read_labels(const void* data, const Rows& rows, int64_t ignored, const Shap
     const bool is_class = value >= 0 && value < rows.count;
     check<InvalidArgument>(
         is_ignored || is_class,
-        "sparse_softmax_cross_entropy: label {} is outside of [0, {}), the classes of logits of "
-        "shape {}. Labels are numbers of classes, counted from 0; one that is to be left out is "
-        "named by ignore_class.",
-        label, rows.count, shape);
+        "sparse_softmax_cross_entropy: label {}{} of row {} is outside of [0, {}), the classes of "
+        "logits of shape {}. Labels are numbers of classes, counted from 0; one that is to be left "
+        "out is named by ignore_class.",
+        label,
+        value == std::numeric_limits<int32_t>::min() ? " (a float label that isn't finite)" : "", i,
+        rows.count, shape);
     out[i] = is_ignored ? -1 : value;
   }
 }

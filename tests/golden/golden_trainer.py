@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What fit and evaluate report: own steps and trackers, metrics and losses of several outputs."""
+
+import common
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+def data(rng):
+    x = common.normal(rng, (10, 3))
+    return x, common.normal(rng, (10, 1)), common.normal(rng, (10, 1))
+
+
+def report(name, model, x, y, val):
+    """Uneven batches (4, 4, 2), validation ones too (4, 1): a history and an evaluation."""
+    start = [common.tensor(value) for value in model.get_weights()]
+    history = model.fit(
+        x, y, batch_size=4, epochs=3, shuffle=False, verbose=0, validation_data=val
+    )
+    evaluated = model.evaluate(val[0], val[1], batch_size=4, verbose=0, return_dict=True)
+    return {
+        "name": name,
+        "start": start,
+        "history": {key: list(map(float, value)) for key, value in history.history.items()},
+        "evaluated": {key: float(value) for key, value in evaluated.items()},
+    }
+
+
+class Tracking(keras.layers.Layer):
+    """Keeps the mean of what passes."""
+
+    def __init__(self):
+        super().__init__()
+        self.passed = keras.metrics.Mean(name="passed")
+
+    def call(self, x):
+        self.passed.update_state(x)
+        return x
+
+
+class Plain(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(1, name="dense")
+
+    def call(self, x):
+        return self.dense(x)
+
+
+class Compiled(Plain):
+    """The first model of the guide "Customizing what happens in fit()"."""
+
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(y=y, y_pred=y_pred)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        for metric in self.metrics:
+            if metric.name == "loss":
+                metric.update_state(loss)
+            else:
+                metric.update_state(y, y_pred)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+
+class Lower(Plain):
+    """Its second: trackers of its own, which `metrics` returns."""
+
+    def __init__(self):
+        super().__init__()
+        self.loss_tracker = keras.metrics.Mean(name="loss")
+        self.mae_metric = keras.metrics.MeanAbsoluteError(name="mae")
+        self.count = keras.metrics.Sum(name="count")
+
+    @property
+    def metrics(self):
+        return [self.loss_tracker, self.mae_metric, self.count]
+
+    def step(self, data, training):
+        x, y = data
+        with tf.GradientTape() as tape:
+            y_pred = self(x, training=training)
+            loss = keras.losses.mean_squared_error(y, y_pred)
+        if training:
+            gradients = tape.gradient(loss, self.trainable_variables)
+            self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+        self.loss_tracker.update_state(loss)
+        self.mae_metric.update_state(y, y_pred)
+        self.count.update_state(1)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+    def train_step(self, data):
+        return self.step(data, True)
+
+    def test_step(self, data):
+        return self.step(data, False)
+
+
+class Tracked(Plain):
+    """Trackers without an override, of the model and of a layer within."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Tracking()
+        self.steps = keras.metrics.Sum(name="steps")
+
+    def call(self, x):
+        return self.dense(self.inner(x))
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        self.steps.update_state(1)
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+
+def own_steps():
+    for name, make, arguments in [
+        ("compiled_metrics", Compiled, {"loss": "mse", "metrics": ["mae"]}),
+        ("own_metrics", Lower, {}),
+        ("tracked_metrics", Tracked, {"loss": "mse", "metrics": ["mae"]}),
+    ]:
+        rng = common.start(name)
+        x, y, _ = data(rng)
+        model = make()
+        model(x[:1])
+        model.set_weights([common.normal(rng, (3, 1)), common.normal(rng, (1,))])
+        model.compile(keras.optimizers.SGD(0.05), **arguments)
+        case = report(name, model, x, y, (x[:5] + 1, y[:5]))
+        yield case | {"x": common.tensor(x), "y": [common.tensor(y)]}
+
+
+class Two(keras.Model):
+    def __init__(self, named):
+        super().__init__()
+        self.a = keras.layers.Dense(1, name="a")
+        self.b = keras.layers.Dense(1, name="b")
+        self.named = named
+
+    def call(self, x):
+        outputs = [self.a(x), self.b(x)]
+        return {"u": outputs[0], "v": outputs[1]} if self.named else outputs
+
+
+def outputs(kind):
+    if kind != "functional":
+        return Two(kind == "named")
+    x = keras.Input((3,))
+    return keras.Model(x, [keras.layers.Dense(1, name=name)(x) for name in ("a", "b")])
+
+
+# How Cornu spells each is in trainer_test.cc, under the same name.
+SEVERAL = [
+    ("one_loss", "functional", {"loss": "mse"}),
+    ("losses", "functional", {"loss": ["mse", "mae"], "loss_weights": [1.0, 0.5]}),
+    ("half_a_loss", "functional", {"loss": ["mse", None]}),
+    ("metrics", "functional", {"loss": "mse", "metrics": ["mae", "mse"]}),
+    ("metric_lists", "functional", {"loss": "mse", "metrics": [["mae", "mse"], []]}),
+    ("metrics_by_name", "functional", {"loss": "mse", "metrics": {"b": ["mae"]}}),
+    (
+        "weighted",
+        "functional",
+        {"loss": "mse", "metrics": ["mae", "mae"], "weighted_metrics": ["mae", ["mae", "mae"]]},
+    ),
+    ("plain_list", "list", {"loss": ["mse", "mae"], "metrics": ["mae", "mae"]}),
+    ("named_outputs", "named", {"loss": {"u": "mse", "v": "mae"}, "metrics": {"u": ["mae"]}}),
+]
+
+
+def several_outputs():
+    for name, kind, arguments in SEVERAL:
+        rng = common.start(name)
+        x, a, b = data(rng)
+        model = outputs(kind)
+        model(x[:1])
+        model.set_weights([common.normal(rng, shape) for shape in [(3, 1), (1,)] * 2])
+        model.compile(keras.optimizers.SGD(0.05), **arguments)
+        y = {"u": a, "v": b} if kind == "named" else [a, b]
+        val = {"u": a[:5], "v": b[:5]} if kind == "named" else [a[:5], b[:5]]
+        case = report(name, model, x, y, (x[:5] + 1, val))
+        yield case | {"x": common.tensor(x), "y": [common.tensor(a), common.tensor(b)]}
+
+
+def batches_seen(name, rows, epochs, steps):
+    """The first sample of each batch: what steps_per_epoch and validation_steps take."""
+    common.start(name)
+    seen = []
+
+    class First(keras.Model):
+        def train_step(self, data):
+            return {"first": data[0][0, 0]}
+
+        test_step = train_step
+
+    class Keep(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            seen.append(float(logs["first"]))
+
+        def on_test_batch_end(self, batch, logs=None):
+            seen.append(-float(logs["first"]))
+
+    model = First()
+    model.compile()
+    x = np.arange(1, rows + 1, dtype="float32")[:, None]
+    model.fit(
+        x,
+        x,
+        batch_size=2,
+        epochs=epochs,
+        shuffle=False,
+        verbose=0,
+        steps_per_epoch=steps,
+        callbacks=[Keep()],
+        validation_data=(x, x),
+        validation_steps=2,
+        validation_batch_size=2,
+    )
+    return {"name": name, "rows": rows, "epochs": epochs, "steps": steps, "seen": seen}
+
+
+def make():
+    return [
+        *own_steps(),
+        *several_outputs(),
+        batches_seen("steps_even", 8, 3, 2),
+        batches_seen("steps_uneven", 10, 4, 2),
+        batches_seen("steps_too_many", 8, 2, 6),
+    ]

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// What fit and evaluate report, against real Keras. golden_trainer.py has the same models.
+#include <doctest/doctest.h>
+
+#include "cornu/cornu.h"
+#include "golden.h"
+
+namespace cornu {
+namespace {
+
+using test::golden_tensor;
+
+class Plain : public Model {
+ public:
+  Plain() : dense_(track(layers::Dense({.units = 1}))) {}
+  Tensor call(const Tensor& x, const CallArgs& args) override { return dense_(x, args); }
+
+ private:
+  layers::Dense dense_;
+};
+
+class Compiled : public Plain {
+ public:
+  NamedValues<Tensor> train_step(const Batch& data) override {
+    GradientTape tape;
+    const Tensor y_pred = (*this)(data.x, {.training = true});
+    const Tensor loss = compute_loss(data.x, data.y, y_pred, data.sample_weight);
+    optimizer().apply(tape.gradient(loss, trainable_variables()), trainable_variables());
+    NamedValues<Tensor> results;
+    for (const Metric& metric : metrics()) {
+      if (metric.name() == "loss") {
+        metric.update_state(loss);
+      } else {
+        metric.update_state(data.y.single(), y_pred);
+      }
+      results[metric.name()] = metric.result();
+    }
+    return results;
+  }
+};
+
+class Lower : public Plain {
+ public:
+  std::vector<Metric> metrics() const override { return {loss_tracker_, mae_metric_, count_}; }
+  NamedValues<Tensor> train_step(const Batch& data) override { return step(data, true); }
+  NamedValues<Tensor> test_step(const Batch& data) override { return step(data, false); }
+
+ private:
+  NamedValues<Tensor> step(const Batch& data, bool training) {
+    GradientTape tape;
+    const Tensor y_pred = (*this)(data.x, {.training = training});
+    const Tensor loss = ops::mean(ops::square(data.y.single() - y_pred), {-1});
+    if (training) {
+      optimizer().apply_gradients(tape.gradient(loss, trainable_variables()),
+                                  trainable_variables());
+    }
+    loss_tracker_.update_state(loss);
+    mae_metric_.update_state(data.y.single(), y_pred);
+    count_.update_state(1.0F);
+    NamedValues<Tensor> results;
+    for (const Metric& metric : metrics()) results[metric.name()] = metric.result();
+    return results;
+  }
+
+  metrics::Mean loss_tracker_ = metrics::Mean({.name = "loss"});
+  metrics::MeanAbsoluteError mae_metric_ = metrics::MeanAbsoluteError({.name = "mae"});
+  metrics::Sum count_ = metrics::Sum({.name = "count"});
+};
+
+class Tracking : public Layer {
+ public:
+  Tensor call(const Tensor& x, const CallArgs&) override {
+    passed_.update_state(x);
+    return x;
+  }
+
+ private:
+  metrics::Mean passed_ = track(metrics::Mean({.name = "passed"}));
+};
+
+class Tracked : public Plain {
+ public:
+  Tensor call(const Tensor& x, const CallArgs& args) override {
+    return Plain::call(inner_(x, args), args);
+  }
+  NamedValues<Tensor> compute_metrics(const Tensors& x, const Tensors& y, const Tensors& y_pred,
+                                      const Tensors& sample_weight) override {
+    steps_.update_state(1.0F);
+    return Plain::compute_metrics(x, y, y_pred, sample_weight);
+  }
+
+ private:
+  LayerRef<Tracking> inner_ = track(make_layer<Tracking>());
+  metrics::Sum steps_ = track(metrics::Sum({.name = "steps"}));
+};
+
+class Two : public Model {
+ public:
+  explicit Two(bool named)
+      : a_(track(layers::Dense({.units = 1}))),
+        b_(track(layers::Dense({.units = 1}))),
+        named_(named) {}
+  void build_list(const std::vector<Shape>&) override {}
+  Tensors call_list(const Tensors& inputs, const CallArgs& args) override {
+    const Tensor a = a_(inputs, args);
+    const Tensor b = b_(inputs, args);
+    return named_ ? Tensors{{"u", a}, {"v", b}} : Tensors{a, b};
+  }
+
+ private:
+  layers::Dense a_;
+  layers::Dense b_;
+  bool named_;
+};
+
+Model functional() {
+  const Tensor x = Input({.shape = {3}});
+  return Model(x, {layers::Dense({.units = 1, .name = "a"})(x),
+                   layers::Dense({.units = 1, .name = "b"})(x)});
+}
+
+Json golden_case(const std::string& name) {
+  const Json cases = test::golden_cases("trainer");
+  for (const Json& item : cases.as_array()) {
+    if (item.at("name").as_string() == name) return item;
+  }
+  FAIL("no golden case " << name);
+  return nullptr;
+}
+
+// Trains and evaluates as golden_trainer.py does, and compares all that is reported.
+void check_report(const std::string& name, Model& model, CompileOptions options,
+                  const std::vector<std::string>& output_names = {}) {
+  CAPTURE(name);
+  const Json item = golden_case(name);
+  const Tensor x = golden_tensor(item.at("x"));
+  std::vector<Tensor> y;
+  std::vector<Tensor> validation_y;
+  for (const Json& target : item.at("y").as_array()) {
+    y.push_back(golden_tensor(target));
+    validation_y.push_back(y.back().rows(0, 5));
+  }
+  auto targets = [&](const std::vector<Tensor>& list) {
+    return output_names.empty() ? Tensors(list)
+                                : Tensors{{output_names[0], list[0]}, {output_names[1], list[1]}};
+  };
+  const Tensor validation_x = x.rows(0, 5) + 1.0F;
+  std::vector<Tensor> start;
+  for (const Json& weight : item.at("start").as_array()) start.push_back(golden_tensor(weight));
+  model(x.rows(0, 1));
+  model.set_weights(start);
+  options.optimizer = optimizers::SGD({.learning_rate = 0.05});
+  model.compile(options);
+
+  const History history = model.fit(x, targets(y),
+                                    {.batch_size = 4,
+                                     .epochs = 3,
+                                     .verbose = 0,
+                                     .validation_data = {validation_x, targets(validation_y)},
+                                     .shuffle = false});
+  const Json& expected = item.at("history");
+  std::vector<std::string> names;
+  for (const auto& [figure, values] : expected.as_object()) {
+    names.push_back(figure);
+    CAPTURE(figure);
+    REQUIRE(history.contains(figure));
+    REQUIRE(history[figure].size() == values.size());
+    for (size_t epoch = 0; epoch < values.size(); ++epoch) {
+      CHECK(history[figure][epoch] == doctest::Approx(values[epoch].as_double()).epsilon(1e-5));
+    }
+  }
+  CHECK(history.size() == names.size());
+  const Logs logs =
+      model.evaluate(validation_x, targets(validation_y), {.batch_size = 4, .verbose = 0});
+  for (const auto& [figure, value] : item.at("evaluated").as_object()) {
+    CAPTURE(figure);
+    CHECK(logs[figure] == doctest::Approx(value.as_double()).epsilon(1e-5));
+  }
+  CHECK(logs.size() == item.at("evaluated").size());
+}
+
+TEST_CASE("a train_step of one's own sees and reports the compiled metrics") {
+  Compiled model;
+  check_report("compiled_metrics", model, {.loss = "mse", .metrics = {"mae"}});
+}
+
+TEST_CASE("metrics that an override returns are reset before each epoch and evaluation") {
+  Lower model;
+  check_report("own_metrics", model, {});
+}
+
+TEST_CASE("metrics that a model and its layers track are reported and reset") {
+  Tracked model;
+  check_report("tracked_metrics", model, {.loss = "mse", .metrics = {"mae"}});
+}
+
+TEST_CASE("losses and metrics of several outputs have Keras's names and values") {
+  const auto check_functional = [](const std::string& name, const CompileOptions& options) {
+    Model model = functional();
+    check_report(name, model, options);
+  };
+  check_functional("one_loss", {.loss = "mse"});
+  check_functional("losses", {.loss = {"mse", "mae"}, .loss_weights = {1.0, 0.5}});
+  check_functional("half_a_loss", {.loss = {"mse", Loss()}});
+  check_functional("metrics", {.loss = "mse", .metrics = {"mae", "mse"}});
+  check_functional("metric_lists", {.loss = "mse", .metrics = {{"mae", "mse"}, {}}});
+  check_functional("metrics_by_name", {.loss = "mse", .metrics = {{"b", {"mae"}}}});
+  check_functional(
+      "weighted",
+      {.loss = "mse", .metrics = {"mae", "mae"}, .weighted_metrics = {"mae", {"mae", "mae"}}});
+  Two list(false);
+  check_report("plain_list", list, {.loss = {"mse", "mae"}, .metrics = {"mae", "mae"}});
+  Two named(true);
+  check_report("named_outputs", named,
+               {.loss = {{"u", "mse"}, {"v", "mae"}}, .metrics = {{"u", {"mae"}}}}, {"u", "v"});
+}
+
+// Reports the first sample of each batch.
+class First : public Model {
+ public:
+  First() { set_built(); }
+  NamedValues<Tensor> train_step(const Batch& data) override {
+    return {{"first", ops::sum(ops::slice_axis(data.x[0], 0, 0, 1))}};
+  }
+  NamedValues<Tensor> test_step(const Batch& data) override { return train_step(data); }
+};
+
+TEST_CASE("an epoch of counted steps begins where the last one ended; an evaluation anew") {
+  for (const char* name : {"steps_even", "steps_uneven", "steps_too_many"}) {
+    CAPTURE(name);
+    const Json item = golden_case(name);
+    std::vector<double> seen;
+    const callbacks::LambdaCallback keep(
+        {.on_train_batch_end = [&](int64_t, const Logs& logs) { seen.push_back(logs["first"]); },
+         .on_test_batch_end = [&](int64_t, const Logs& logs) { seen.push_back(-logs["first"]); }});
+    const int64_t rows = item.at("rows").as_int();
+    Tensor x = Tensor::empty({rows, 1}, DType::Float32);
+    for (int64_t i = 0; i < rows; ++i) x.mutable_data<float>()[i] = static_cast<float>(i + 1);
+    First model;
+    model.compile({});
+    logging::set_level(logging::Level::Off);
+    model.fit(x, x,
+              {.batch_size = 2,
+               .epochs = item.at("epochs").as_int(),
+               .verbose = 0,
+               .callbacks = {keep},
+               .validation_data = {x, x},
+               .shuffle = false,
+               .steps_per_epoch = item.at("steps").as_int(),
+               .validation_steps = 2,
+               .validation_batch_size = 2});
+    logging::set_level(logging::Level::Info);
+    std::vector<double> expected;
+    for (const Json& value : item.at("seen").as_array()) expected.push_back(value.as_double());
+    CHECK(seen == expected);
+  }
+}
+
+}  // namespace
+}  // namespace cornu
