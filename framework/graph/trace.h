@@ -37,6 +37,8 @@ struct TraceOptions {
   // Whether variables become state of the graph. Otherwise (branches of a cond, map functions)
   // their values are taken from outside, as captures or constants, and assigning one is an error.
   bool allow_state = true;
+  // Whether tensors with values become captures too, rather than constants.
+  bool capture_values = false;
 };
 
 // A graph with the outer symbols it uses. `captures` are inputs of the graph that come after the
