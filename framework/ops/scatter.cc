@@ -206,7 +206,9 @@ Tensor slice_update(const Tensor& inputs, const Ints& start_indices, const Tenso
   return where(inside, pad(cast(updates, inputs.dtype()), widths), inputs);
 }
 
-Tensor slice_update(const Tensor& inputs, const Tensor& start_indices, const Tensor& updates) {
+namespace internal {
+
+Tensor slice_update_at(const Tensor& inputs, const Tensor& start_indices, const Tensor& updates) {
   require_block(inputs, start_indices, updates.shape().dims(), "slice_update");
   if (updates.num_elements() == 0) return inputs.strong();
   Tensor spread = cast(updates, inputs.dtype());
@@ -224,7 +226,7 @@ Tensor slice_update(const Tensor& inputs, const Tensor& start_indices, const Ten
   return where(inside, spread, inputs);
 }
 
-Tensor slice(const Tensor& x, const Tensor& start_indices, const Ints& shape) {
+Tensor slice_at(const Tensor& x, const Tensor& start_indices, const Ints& shape) {
   require_block(x, start_indices, shape, "slice");
   Tensor result = x.strong();
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
@@ -234,6 +236,8 @@ Tensor slice(const Tensor& x, const Tensor& start_indices, const Ints& shape) {
   }
   return result;
 }
+
+}  // namespace internal
 
 Tensor multi_hot(const Tensor& x, int64_t num_classes, int64_t axis, DType dtype) {
   check<InvalidArgument>(x.rank() >= 1,

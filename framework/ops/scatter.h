@@ -3,6 +3,7 @@
 // are OutOfRange when the op runs.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,11 @@
 #include "cornu/core/tensor.h"
 
 namespace cornu::ops {
+
+namespace internal {
+Tensor slice_update_at(const Tensor& inputs, const Tensor& start_indices, const Tensor& updates);
+Tensor slice_at(const Tensor& x, const Tensor& start_indices, const std::vector<int64_t>& shape);
+}  // namespace internal
 
 // The largest (smallest) elements, and the products, of the slices data[i] with segment_ids[i] = s,
 // for s in [0, num_segments). Of no slice: the dtype's lowest (highest) value, which is -infinity
@@ -33,9 +39,15 @@ Tensor scatter_update(const Tensor& inputs, const Tensor& indices, const Tensor&
 // doesn't fit; a start that is a tensor (a vector of one number an axis) is moved to where it does.
 Tensor slice_update(const Tensor& inputs, const std::vector<int64_t>& start_indices,
                     const Tensor& updates);
-Tensor slice_update(const Tensor& inputs, const Tensor& start_indices, const Tensor& updates);
+template <std::same_as<Tensor> Start>  // not for lists in braces, which are numbers
+Tensor slice_update(const Tensor& inputs, const Start& start_indices, const Tensor& updates) {
+  return internal::slice_update_at(inputs, start_indices, updates);
+}
 // The block of `shape` that starts at start_indices, a vector of one number an axis.
-Tensor slice(const Tensor& x, const Tensor& start_indices, const std::vector<int64_t>& shape);
+template <std::same_as<Tensor> Start>
+Tensor slice(const Tensor& x, const Start& start_indices, const std::vector<int64_t>& shape) {
+  return internal::slice_at(x, start_indices, shape);
+}
 
 // 1 at each of the class numbers along axis 1 (of a vector: axis 0), 0 elsewhere: (batch, n) ->
 // (batch, num_classes).
