@@ -11,6 +11,9 @@ Dataset Dataset::from_tensor_slices(const Element& tensors) {
   return Dataset(make_tensor_slices(tensors));
 }
 Dataset Dataset::from_tensors(const Element& tensors) { return Dataset(make_tensors(tensors)); }
+Dataset Dataset::from_generator(Generator generator, const GeneratorOptions& options) {
+  return Dataset(make_generator(std::move(generator), options));
+}
 Dataset Dataset::range(int64_t start, int64_t stop, int64_t step) {
   return Dataset(make_range(start, stop, step));
 }
@@ -28,6 +31,9 @@ Dataset Dataset::batch(int64_t batch_size, const BatchOptions& options) const {
 }
 Dataset Dataset::mapped(MapFunction f, const MapOptions& options) const {
   return Dataset(make_map(node_, std::move(f), options));
+}
+Dataset Dataset::filtered(MapFunction predicate) const {
+  return Dataset(make_filter(node_, std::move(predicate)));
 }
 Dataset Dataset::repeat(int64_t count) const { return Dataset(make_repeat(node_, count)); }
 Dataset Dataset::take(int64_t count) const { return Dataset(make_take(node_, count)); }

@@ -10,6 +10,7 @@
 
 #include "cornu/core/json.h"
 #include "cornu/data/element.h"
+#include "cornu/data/generator.h"
 #include "cornu/data/map_function.h"
 #include "cornu/data/options.h"
 #include "cornu/strategy/batch_source.h"
@@ -63,6 +64,23 @@ class Dataset {
   static Dataset from_tensor_slices(const Element& tensors);
   // A single element.
   static Dataset from_tensors(const Element& tensors);
+  // What a function of the caller's gives. `generator` is called at the beginning of each pass and
+  // returns a function that gives one element after another, then nullopt:
+  //
+  //   auto squares = data::Dataset::from_generator([] {
+  //     return [i = 0]() mutable -> std::optional<data::Element> {
+  //       if (i == 10) return std::nullopt;
+  //       ++i;
+  //       return Tensor::scalar(i * i);
+  //     };
+  //   });
+  //
+  // Each pass must give the same elements: a position is saved as their number, and restored by
+  // leaving out as many. Without output_signature, the first element tells the types of all (the
+  // generator is called once here). InvalidArgument, while iterating, for an element of another
+  // kind; what the functions throw is thrown by the iterator. They run on the thread that iterates,
+  // or on that of a prefetch.
+  static Dataset from_generator(Generator generator, const GeneratorOptions& options = {});
   // int64 scalars.
   static Dataset range(int64_t stop) { return range(0, stop); }
   static Dataset range(int64_t start, int64_t stop, int64_t step = 1);
@@ -85,6 +103,13 @@ class Dataset {
   template <class F>
   Dataset map(F f, const MapOptions& options = {}) const {
     return mapped(map_function(std::move(f)), options);
+  }
+
+  // The elements of which `predicate` holds. It takes what a map function does, is traced as that
+  // is, and returns a bool scalar; InvalidArgument when it returns anything else.
+  template <class F>
+  Dataset filter(F predicate) const {
+    return filtered(map_function(std::move(predicate)));
   }
 
   // The whole `count` times; -1: without end.
@@ -123,6 +148,7 @@ class Dataset {
  private:
   explicit Dataset(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   Dataset mapped(MapFunction f, const MapOptions& options) const;
+  Dataset filtered(MapFunction predicate) const;
 
   std::shared_ptr<const Node> node_;
 };

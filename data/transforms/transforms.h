@@ -12,6 +12,7 @@ NodePtr make_batch(NodePtr input, int64_t batch_size, const BatchOptions& option
 NodePtr make_cache(NodePtr input);
 NodePtr make_concatenate(NodePtr first, NodePtr second);
 NodePtr make_enumerate(NodePtr input, int64_t start);
+NodePtr make_filter(NodePtr input, MapFunction predicate);
 NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options);
 NodePtr make_prefetch(NodePtr input, int64_t buffer_size);
 // See BatchSource::rebatch.

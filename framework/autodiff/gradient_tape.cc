@@ -79,6 +79,27 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
   Gradients backward(const Tensors& targets, const Tensors& output_gradients,
                      const std::vector<Tensor>& sources) const;
 
+  // The gradients of `sources` in their order, those that no target depends on as `unconnected`.
+  std::vector<Tensor> gradients(const Tensors& targets, const Tensors& output_gradients,
+                                const std::vector<Tensor>& sources,
+                                UnconnectedGradients unconnected) const;
+  std::vector<Tensor> gradients(const Tensors& targets, const Tensors& output_gradients,
+                                const std::vector<Variable>& sources,
+                                UnconnectedGradients unconnected) const;
+
+  // Around what uses the tape up, unless it is persistent.
+  void begin_gradient() {
+    check<FailedPrecondition>(!used_up,
+                              "GradientTape: its gradient was taken already. Make it persistent to "
+                              "take several.");
+    if (options.persistent) return;
+    used_up = true;
+    stop();
+  }
+  void end_gradient() {
+    if (!options.persistent) forget();
+  }
+
   GradientTapeOptions options;
   bool recording = false;
   bool used_up = false;
@@ -183,59 +204,73 @@ void GradientTape::watch(const Variable& variable) {
   recorder_->explicitly.push_back(variable);
 }
 
-std::vector<Tensor> GradientTape::gradient(const Tensors& target,
-                                           const std::vector<Tensor>& sources,
-                                           const GradientOptions& options) {
-  Recorder& recorder = *recorder_;
-  check<FailedPrecondition>(!recorder.used_up,
-                            "GradientTape: its gradient was taken already. Make it persistent to "
-                            "take several.");
-  if (!recorder.options.persistent) {
-    recorder.used_up = true;
-    recorder.stop();
-  }
-  const Recorder::Gradients gradients =
-      recorder.backward(target, options.output_gradients, sources);
+std::vector<Tensor> GradientTape::Recorder::gradients(const Tensors& targets,
+                                                      const Tensors& output_gradients,
+                                                      const std::vector<Tensor>& sources,
+                                                      UnconnectedGradients unconnected) const {
+  const Gradients found = backward(targets, output_gradients, sources);
   std::vector<Tensor> result;
   for (const Tensor& source : sources) {
-    const auto it = gradients.find(source.id());
-    if (it != gradients.end()) {
+    const auto it = found.find(source.id());
+    if (it != found.end()) {
       result.push_back(it->second);
     } else {
-      const bool zero = options.unconnected_gradients == UnconnectedGradients::Zero;
+      const bool zero = unconnected == UnconnectedGradients::Zero;
       result.push_back(zero ? ops::zeros_like(source) : Tensor());
     }
   }
-  if (!recorder.options.persistent) recorder.forget();
   return result;
 }
 
-std::vector<Tensor> GradientTape::gradient(const Tensors& target,
-                                           const std::vector<Variable>& sources,
-                                           const GradientOptions& options) {
+std::vector<Tensor> GradientTape::Recorder::gradients(const Tensors& targets,
+                                                      const Tensors& output_gradients,
+                                                      const std::vector<Variable>& sources,
+                                                      UnconnectedGradients unconnected) const {
   std::vector<Tensor> reads;
   std::vector<size_t> owner;
   for (size_t i = 0; i < sources.size(); ++i) {
-    const auto it = recorder_->reads_of.find(sources[i].id());
-    if (it == recorder_->reads_of.end()) continue;
+    const auto it = reads_of.find(sources[i].id());
+    if (it == reads_of.end()) continue;
     for (const Tensor& read : it->second) {
       reads.push_back(read);
       owner.push_back(i);
     }
   }
-  GradientOptions inner = options;
-  inner.unconnected_gradients = UnconnectedGradients::None;
-  const std::vector<Tensor> of_reads = gradient(target, reads, inner);
+  const std::vector<Tensor> of_reads =
+      gradients(targets, output_gradients, reads, UnconnectedGradients::None);
   std::vector<Tensor> result(sources.size());
   for (size_t i = 0; i < reads.size(); ++i) {
     if (of_reads[i].defined()) accumulate(result[owner[i]], of_reads[i]);
   }
-  if (options.unconnected_gradients == UnconnectedGradients::Zero) {
+  if (unconnected == UnconnectedGradients::Zero) {
     for (size_t i = 0; i < sources.size(); ++i) {
       if (!result[i].defined()) result[i] = ops::zeros(sources[i].shape(), sources[i].dtype());
     }
   }
   return result;
+}
+
+template <class Source>
+std::vector<Tensor> GradientTape::take_gradients(const Tensors& target,
+                                                 const std::vector<Source>& sources,
+                                                 const GradientOptions& options) {
+  recorder_->begin_gradient();
+  std::vector<Tensor> result = recorder_->gradients(target, options.output_gradients, sources,
+                                                    options.unconnected_gradients);
+  recorder_->end_gradient();
+  return result;
+}
+
+std::vector<Tensor> GradientTape::gradient(const Tensors& target,
+                                           const std::vector<Tensor>& sources,
+                                           const GradientOptions& options) {
+  return take_gradients(target, sources, options);
+}
+
+std::vector<Tensor> GradientTape::gradient(const Tensors& target,
+                                           const std::vector<Variable>& sources,
+                                           const GradientOptions& options) {
+  return take_gradients(target, sources, options);
 }
 
 std::vector<Tensor> GradientTape::gradient(const Tensors& target,
@@ -258,6 +293,87 @@ Tensor GradientTape::gradient(const Tensors& target, const Variable& source,
 Tensor GradientTape::gradient(const Tensors& target, const Tensor& source,
                               const GradientOptions& options) {
   return gradient(target, std::vector<Tensor>{source}, options).front();
+}
+
+namespace {
+
+// The tensor of `shape` with 1 at one place of the flattened one, or of each row of it.
+Tensor unit(const Shape& shape, int64_t place, DType dtype) {
+  const Tensor row = ops::one_hot(Tensor::scalar(place), shape.num_elements(), -1, dtype);
+  return ops::reshape(row, shape);
+}
+
+}  // namespace
+
+template <class Source>
+std::vector<Tensor> GradientTape::take_jacobians(const Tensor& target,
+                                                 const std::vector<Source>& sources,
+                                                 UnconnectedGradients unconnected) {
+  check<InvalidArgument>(target.shape().is_static(),
+                         "GradientTape: expected a target whose sizes are known, got shape {}.",
+                         target.shape());
+  recorder_->begin_gradient();
+  const int64_t count = target.num_elements();
+  std::vector<std::vector<Tensor>> rows(sources.size());
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor seed = unit(target.shape(), i, target.dtype());
+    const std::vector<Tensor> row =
+        recorder_->gradients(Tensors(target), Tensors(seed), sources, unconnected);
+    for (size_t s = 0; s < sources.size(); ++s) rows[s].push_back(row[s]);
+  }
+  recorder_->end_gradient();
+  std::vector<Tensor> result(sources.size());
+  for (size_t s = 0; s < sources.size(); ++s) {
+    const Shape shape = target.shape().concat(sources[s].shape());
+    if (count == 0) {
+      result[s] = ops::zeros(shape, sources[s].dtype());
+    } else if (rows[s][0].defined()) {
+      result[s] = ops::reshape(ops::stack(rows[s]), shape);
+    }
+  }
+  return result;
+}
+
+std::vector<Tensor> GradientTape::jacobian(const Tensor& target, const std::vector<Tensor>& sources,
+                                           UnconnectedGradients unconnected_gradients) {
+  return take_jacobians(target, sources, unconnected_gradients);
+}
+std::vector<Tensor> GradientTape::jacobian(const Tensor& target,
+                                           const std::vector<Variable>& sources,
+                                           UnconnectedGradients unconnected_gradients) {
+  return take_jacobians(target, sources, unconnected_gradients);
+}
+Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source,
+                              UnconnectedGradients unconnected_gradients) {
+  return take_jacobians(target, std::vector<Tensor>{source}, unconnected_gradients).front();
+}
+Tensor GradientTape::jacobian(const Tensor& target, const Variable& source,
+                              UnconnectedGradients unconnected_gradients) {
+  return take_jacobians(target, std::vector<Variable>{source}, unconnected_gradients).front();
+}
+
+Tensor GradientTape::batch_jacobian(const Tensor& target, const Tensor& source,
+                                    UnconnectedGradients unconnected_gradients) {
+  check<InvalidArgument>(target.shape().is_static() && target.rank() >= 1 && source.rank() >= 1 &&
+                             target.shape().front() == source.shape().front(),
+                         "GradientTape: batch_jacobian expects a target and a source of one batch "
+                         "size (axis 0), got shapes {} and {}.",
+                         target.shape(), source.shape());
+  recorder_->begin_gradient();
+  const Shape inner = target.shape().slice(1);
+  std::vector<Tensor> columns;
+  for (int64_t i = 0; i < inner.num_elements(); ++i) {
+    const Tensor seed = ops::broadcast_to(unit(inner, i, target.dtype()), target.shape());
+    columns.push_back(recorder_
+                          ->gradients(Tensors(target), Tensors(seed), std::vector<Tensor>{source},
+                                      unconnected_gradients)
+                          .front());
+  }
+  recorder_->end_gradient();
+  const Shape shape = target.shape().concat(source.shape().slice(1));
+  if (columns.empty()) return ops::zeros(shape, source.dtype());
+  if (!columns[0].defined()) return Tensor();
+  return ops::reshape(ops::stack(columns, 1), shape);
 }
 
 GradientTape::StopRecording::StopRecording(GradientTape& tape)

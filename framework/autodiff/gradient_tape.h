@@ -65,6 +65,25 @@ class GradientTape {
                   const GradientOptions& options = {});
   Tensor gradient(const Tensors& target, const Tensor& source, const GradientOptions& options = {});
 
+  // The gradient of each element of `target` by itself: of shape target.shape + source.shape;
+  // undefined (or zeros) where the target doesn't depend on the source. It costs as much as one
+  // gradient() for each element of the target, and uses the tape up in the same way.
+  std::vector<Tensor> jacobian(
+      const Tensor& target, const std::vector<Tensor>& sources,
+      UnconnectedGradients unconnected_gradients = UnconnectedGradients::None);
+  std::vector<Tensor> jacobian(
+      const Tensor& target, const std::vector<Variable>& sources,
+      UnconnectedGradients unconnected_gradients = UnconnectedGradients::None);
+  Tensor jacobian(const Tensor& target, const Tensor& source,
+                  UnconnectedGradients unconnected_gradients = UnconnectedGradients::None);
+  Tensor jacobian(const Tensor& target, const Variable& source,
+                  UnconnectedGradients unconnected_gradients = UnconnectedGradients::None);
+  // For a target (batch, …) whose rows depend on the same row of the source (batch, …) alone: the
+  // jacobian of each row, (batch,) + target.shape[1:] + source.shape[1:]. It costs as much as one
+  // gradient() for each element of a row. InvalidArgument when the batch sizes differ.
+  Tensor batch_jacobian(const Tensor& target, const Tensor& source,
+                        UnconnectedGradients unconnected_gradients = UnconnectedGradients::None);
+
   // This tape sees nothing until the guard ends.
   class [[nodiscard]] StopRecording {
    public:
@@ -87,6 +106,13 @@ class GradientTape {
 
  private:
   class Recorder;
+  template <class Source>
+  std::vector<Tensor> take_gradients(const Tensors& target, const std::vector<Source>& sources,
+                                     const GradientOptions& options);
+  template <class Source>
+  std::vector<Tensor> take_jacobians(const Tensor& target, const std::vector<Source>& sources,
+                                     UnconnectedGradients unconnected);
+
   std::unique_ptr<Recorder> recorder_;
 };
 

@@ -96,16 +96,18 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
       if (tensor.symbol_owner().get() == this) return static_cast<ValueId>(tensor.symbol_id());
       return capture(tensor);
     }
-    return constant(tensor);
+    return options_.capture_values ? capture(tensor) : constant(tensor);
   }
 
   ValueId capture(const Tensor& outer) {
     const auto key =
-        std::pair(static_cast<const void*>(outer.symbol_owner().get()), outer.symbol_id());
+        outer.is_symbolic()
+            ? std::pair(static_cast<const void*>(outer.symbol_owner().get()), outer.symbol_id())
+            : std::pair(outer.id(), int64_t{-1});
     if (const auto it = captured_.find(key); it != captured_.end()) return it->second;
     const ValueId id = graph_.add_value(type_of(outer));
     graph_.inputs.push_back(id);
-    captures_.push_back(outer);
+    captures_.push_back(outer.is_weak() ? outer.strong() : outer);
     return captured_[key] = id;
   }
 

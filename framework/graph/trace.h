@@ -47,6 +47,8 @@ struct TraceOptions {
   // new key. Otherwise (branches of a cond) the enclosing trace's key serves them.
   bool own_key = true;
   uint32_t draws = 0;  // made from that key already, by another graph that is given the same one
+  // Whether tensors with values become captures too, rather than constants.
+  bool capture_values = false;
 };
 
 // A graph with the outer symbols it uses. `captures` are inputs of the graph that come after the

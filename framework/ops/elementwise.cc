@@ -15,12 +15,18 @@ using namespace internal;
 
 namespace {
 
-enum class Domain { Any, Numbers, Reals, Bools };
+enum class Domain { Any, Numbers, Reals, Bools, Integers };
 
 void require_domain(const TensorType& type, Domain domain, std::string_view op) {
   switch (domain) {
     case Domain::Any:
       return;
+    case Domain::Integers:
+      return check<InvalidArgument>(
+          is_integer(type.dtype),
+          "{}: expected integers, got {} of shape {}. Cast it first, for example with "
+          "ops::cast(x, DType::Int32).",
+          op, type.dtype, type.shape);
     case Domain::Reals:
       return require_floating(type, op);
     case Domain::Numbers:
@@ -104,6 +110,8 @@ const UnaryOp kUnaryOps[] = {
     {"tanh", Domain::Reals, [](const Unary& u) { return u.dy * (1 - square(u.y)); }},
     {"erf", Domain::Reals,
      [](const Unary& u) { return u.dy * (kTwoOverSqrtPi * exp(-square(u.x))); }},
+    {"erfc", Domain::Reals,
+     [](const Unary& u) { return u.dy * (-kTwoOverSqrtPi * exp(-square(u.x))); }},
     {"erf_inv", Domain::Reals,
      [](const Unary& u) { return u.dy * (exp(square(u.y)) / kTwoOverSqrtPi); }},
     {"relu", Domain::Numbers, [](const Unary& u) { return where(u.y > 0, u.dy, 0); }},
@@ -238,6 +246,19 @@ void register_predicates(OpRegistry& registry) {
   }
 }
 
+// Integers have no gradients.
+void register_bitwise(OpRegistry& registry) {
+  for (const char* name :
+       {"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}) {
+    const bool is_shift = std::string_view(name).ends_with("shift");
+    registry.add(
+        {.name = name,
+         .infer = infer_binary(name, Domain::Integers, false),
+         .vjp = {},
+         .traits = {.elementwise = true, .commutative = !is_shift, .differentiable = false}});
+  }
+}
+
 // ---- select and cast ----
 
 Types infer_select(TypeSpan inputs, const Attributes&) {
@@ -277,6 +298,7 @@ void register_elementwise(OpRegistry& registry) {
   register_unary(registry);
   register_binary(registry);
   register_predicates(registry);
+  register_bitwise(registry);
   registry.add({.name = "select",
                 .infer = infer_select,
                 .vjp = vjp_select,

@@ -131,7 +131,9 @@ Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis) {
 }
 
 Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis, DTypeLike dtype) {
-  const Tensor encoded = call<"one_hot">({x}, {{"depth", num_classes}, {"dtype", DType(dtype)}});
+  const Tensor numbers = is_integer(x.dtype()) ? x.strong() : cast(x, DType::Int64);
+  const Tensor encoded =
+      call<"one_hot">({numbers}, {{"depth", num_classes}, {"dtype", DType(dtype)}});
   return axis == -1 || axis == x.rank() ? encoded : moveaxis(encoded, -1, axis);
 }
 

@@ -18,7 +18,8 @@ Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis 
 // `axis`.
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis = -1);
 
-// A new axis of num_classes with 1 at the index, 0 elsewhere (everywhere for others).
+// A new axis of num_classes with 1 at the index, 0 elsewhere (everywhere for others). Floats count
+// as the integers they are cut to.
 Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis = -1,
                DTypeLike dtype = DType::Float32);
 

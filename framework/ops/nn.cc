@@ -185,6 +185,8 @@ Tensor gelu(const Tensor& x, bool approximate) {
   }
   return x * 0.5 * (1 + erf(x * (1 / std::numbers::sqrt2)));
 }
+Tensor swish(const Tensor& x) { return silu(x); }
+Tensor hard_swish(const Tensor& x) { return hard_silu(x); }
 Tensor silu(const Tensor& x) { return x * sigmoid(x); }
 Tensor mish(const Tensor& x) { return x * tanh(softplus(x)); }
 Tensor softplus(const Tensor& x) { return relu(x) + log1p_exp_minus_abs(x); }

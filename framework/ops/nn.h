@@ -20,10 +20,12 @@ Tensor selu(const Tensor& x);                                     // Klambauer e
 Tensor celu(const Tensor& x, double alpha = 1.0);                 // Barron 2017
 Tensor gelu(const Tensor& x, bool approximate = true);            // approximate: by tanh
 Tensor silu(const Tensor& x);                                     // x * sigmoid(x)
+Tensor swish(const Tensor& x);                                    // another name of silu
 Tensor sigmoid(const Tensor& x);
 Tensor log_sigmoid(const Tensor& x);
 Tensor hard_sigmoid(const Tensor& x);                         // relu6(x + 3) / 6
 Tensor hard_silu(const Tensor& x);                            // x * hard_sigmoid(x)
+Tensor hard_swish(const Tensor& x);                           // another name of hard_silu
 Tensor hard_tanh(const Tensor& x);                            // clip(x, -1, 1)
 Tensor hard_shrink(const Tensor& x, double threshold = 0.5);  // 0 where |x| <= threshold
 Tensor soft_shrink(const Tensor& x, double threshold = 0.5);  // threshold nearer to 0

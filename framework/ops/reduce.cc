@@ -70,6 +70,9 @@ Tensor min(const Tensor& x, const Axes& axis, bool keepdims) {
   return reduce<"reduce_min">(x, axis.normalized(x.shape(), "min"), keepdims);
 }
 
+Tensor amax(const Tensor& x, const Axes& axis, bool keepdims) { return max(x, axis, keepdims); }
+Tensor amin(const Tensor& x, const Axes& axis, bool keepdims) { return min(x, axis, keepdims); }
+
 Tensor any(const Tensor& x, const Axes& axis, bool keepdims) {
   return reduce<"reduce_max">(cast(x, DType::Bool), axis.normalized(x.shape(), "any"), keepdims);
 }

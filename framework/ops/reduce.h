@@ -17,6 +17,8 @@ Tensor sum(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 Tensor prod(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 Tensor max(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 Tensor min(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor amax(const Tensor& x, const Axes& axis = {}, bool keepdims = false);  // max
+Tensor amin(const Tensor& x, const Axes& axis = {}, bool keepdims = false);  // min
 // Integers give float32; float16 and bfloat16 are computed in float32.
 Tensor mean(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 Tensor var(const Tensor& x, const Axes& axis = {}, bool keepdims = false);  // of the population

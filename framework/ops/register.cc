@@ -13,9 +13,13 @@ void register_all(OpRegistry& registry) {
   register_reduce(registry);
   register_shape(registry);
   register_index(registry);
+  register_scatter(registry);
+  register_linalg(registry);
   register_nn(registry);
   register_random(registry);
+  register_distributions(registry);
   register_control(registry);
+  register_custom_gradient(registry);
   register_collective(registry);
 }
 

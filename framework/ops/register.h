@@ -6,9 +6,11 @@
 //
 // Elementwise: negate abs sign exp expm1 log log1p sqrt rsqrt square reciprocal sin cos tan asin
 // acos
-//     atan sinh cosh tanh erf erf_inv floor ceil round relu sigmoid identity stop_gradient(x);
+//     atan sinh cosh tanh erf erfc erf_inv floor ceil round relu sigmoid identity stop_gradient(x);
 //   is_nan is_inf is_finite logical_not(x) -> bool; cast(x) {dtype};
 //   add subtract multiply divide maximum minimum power floor_divide mod atan2(a, b), broadcast;
+//   bitwise_and bitwise_or bitwise_xor left_shift right_shift(a, b) of integers: shifts by more
+//     than the bits there are, and negative ones, move all of them out;
 //   equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor(a, b)
 //     -> bool; select(condition: bool, a, b).
 //   maximum, minimum, relu and sign hand NaN on; an integer divided by 0 is 0; mod has b's sign.
@@ -32,12 +34,20 @@
 // Indices (any integer dtype): gather(x, indices) {axis}; scatter_add(indices, updates) {shape,
 //   axis}, its transpose; take_along_axis(x, indices) {axis}; put_along_axis_add(indices, updates)
 //   {shape, axis}; one_hot(indices) {depth, dtype}, zeros for those outside.
+//   segment_reduce(ids, data) {count, reduction: "max", "min" or "prod"}.
+// Matrices, in the last two axes: lu(x) -> packed, rows: int32, x[rows] = L U; cholesky(x) -> L;
+//   triangular_solve(a, b) {lower, transpose, unit}; qr(x) {complete} -> q, r; eigh(x) -> values,
+//   vectors; svd(x) {full} -> u, s, vh. cholesky and eigh read the lower triangle.
 // Random, from a key uint32[2]: random_bits(key) {shape} -> uint32; random_uniform
 // random_normal(key)
 //   {shape, dtype}; random_permutation(key) {count} -> int32.
+//   random_gamma(key, alpha); random_binomial(key, counts, probabilities): element i draws from
+//   Philox's stream i + 1.
 // Control: cond(predicate: bool, operands…) {then, else}; while(operands…) {condition, body}:
 // graphs
 //   that take all operands; a body returns as many.
+//   custom_gradient(outputs…, arguments…, captures…) {outputs, arguments: how many; backward} ->
+//   outputs, as they are; backward takes their gradients and the captures.
 // Collective: all_reduce(x…) {reduce: "sum", "mean", "min" or "max"}.
 #pragma once
 
@@ -60,9 +70,13 @@ void register_pool(OpRegistry& registry);
 void register_reduce(OpRegistry& registry);
 void register_shape(OpRegistry& registry);
 void register_index(OpRegistry& registry);
+void register_scatter(OpRegistry& registry);
+void register_linalg(OpRegistry& registry);
 void register_nn(OpRegistry& registry);
 void register_random(OpRegistry& registry);
+void register_distributions(OpRegistry& registry);
 void register_control(OpRegistry& registry);
+void register_custom_gradient(OpRegistry& registry);
 void register_collective(OpRegistry& registry);
 
 }  // namespace cornu::ops

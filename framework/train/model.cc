@@ -255,6 +255,7 @@ bool Model::compiled() const { return trainer_->compiled(); }
 const Optimizer& Model::optimizer() const { return trainer_->optimizer(*this); }
 
 std::vector<Metric> Model::metrics() const {
+  if (object_) return object_->metrics();
   std::vector<Metric> result = trainer_->metrics();
   std::set<const Layer*> seen = {this};
   add_tracked(*this, result);
@@ -263,6 +264,7 @@ std::vector<Metric> Model::metrics() const {
 }
 
 void Model::reset_metrics() {
+  if (object_) return object_->reset_metrics();
   for (const Metric& metric : metrics()) metric.reset_state();
 }
 

@@ -66,6 +66,7 @@ const UnaryCase kUnary[] = {
     {"cosh", [](double x) { return std::cosh(x); }, -9, 9},
     {"tanh", [](double x) { return std::tanh(x); }, -9, 9},
     {"erf", [](double x) { return std::erf(x); }, -5, 5},
+    {"erfc", [](double x) { return std::erfc(x); }, -3, 9},
     {"erf_inv", reference_erf_inv, 0, 0.999, 2},
     {"floor", [](double x) { return std::floor(x); }, -9, 9, 0},
     {"ceil", [](double x) { return std::ceil(x); }, -9, 9, 0},
@@ -148,6 +149,7 @@ const SpecialCase kSpecial[] = {
     {"cosh", {kNan, kInfinity, -kInfinity, 0}, {kNan, kInfinity, kInfinity, 1}},
     {"tanh", {kNan, kInfinity, -kInfinity, 50, 0}, {kNan, 1, -1, 1, 0}},
     {"erf", {kNan, kInfinity, -kInfinity, 0, 50}, {kNan, 1, -1, 0, 1}},
+    {"erfc", {kNan, kInfinity, -kInfinity, 0, 50}, {kNan, 0, 2, 1, 0}},
     {"erf_inv", {kNan, 1, -1, 0, 2}, {kNan, kInfinity, -kInfinity, 0, kNan}},
     {"sigmoid", {kNan, kInfinity, -kInfinity, 0}, {kNan, 1, 0, 0.5}},
     {"relu", {kNan, kInfinity, -kInfinity, 0}, {kNan, kInfinity, 0, 0}},
@@ -309,6 +311,28 @@ TEST_CASE("arithmetic of every dtype") {
       });
     }
   });
+}
+
+TEST_CASE("bits of integers: shifts too far leave nothing but the sign") {
+  const Tensor a = Tensor::from(std::vector<int8_t>{12, -12, 1, -1, 127, -128, 5});
+  const Tensor b = Tensor::from(std::vector<int8_t>{10, 3, 7, 8, -1, 100, 0});
+  const TensorType type = type_of(a);
+  CHECK(run1("bitwise_and", {a, b}, type).to_vector<int8_t>() ==
+        std::vector<int8_t>{8, 0, 1, 8, 127, 0, 0});
+  CHECK(run1("bitwise_or", {a, b}, type).to_vector<int8_t>() ==
+        std::vector<int8_t>{14, -9, 7, -1, -1, -28, 5});
+  CHECK(run1("bitwise_xor", {a, b}, type).to_vector<int8_t>() ==
+        std::vector<int8_t>{6, -9, 6, -9, -128, -28, 5});
+  CHECK(run1("left_shift", {a, b}, type).to_vector<int8_t>() ==
+        std::vector<int8_t>{0, -96, -128, 0, 0, 0, 5});
+  CHECK(run1("right_shift", {a, b}, type).to_vector<int8_t>() ==
+        std::vector<int8_t>{0, -2, 0, -1, 0, -1, 5});
+  const Tensor wide = Tensor::from(std::vector<uint64_t>{1, ~uint64_t{0}, 3});
+  const Tensor by = Tensor::from(std::vector<uint64_t>{63, 64, 1});
+  CHECK(run1("left_shift", {wide, by}, type_of(wide)).to_vector<uint64_t>() ==
+        std::vector<uint64_t>{uint64_t{1} << 63, 0, 6});
+  CHECK(run1("right_shift", {wide, by}, type_of(wide)).to_vector<uint64_t>() ==
+        std::vector<uint64_t>{0, 0, 1});
 }
 
 TEST_CASE("integers wrap around, and division by zero gives zero") {

@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "cornu/core/random.h"
+#include "cornu/ops/math.h"
 #include "tests/data/support.h"
 
 using namespace cornu;
@@ -19,6 +21,15 @@ struct Pipeline {
   const char* name;
   std::function<Dataset()> make;  // as the program makes it each time it starts
 };
+
+Dataset generated_to(int64_t count) {
+  return Dataset::from_generator([count] {
+    return [count, next = int64_t{0}]() mutable -> std::optional<data::Element> {
+      if (next == count) return std::nullopt;
+      return Tensor::scalar(next++);
+    };
+  });
+}
 
 std::vector<Pipeline> pipelines() {
   return {
@@ -47,6 +58,15 @@ std::vector<Pipeline> pipelines() {
        }},
       {"concatenate",
        [] { return rows_to(5).concatenate(Dataset::range(6).shuffle(3, {.seed = 1})); }},
+      {"generator", [] { return generated_to(9).shuffle(4, {.seed = 1}).batch(2); }},
+      {"generator, repeated", [] { return generated_to(3).repeat(3).prefetch(2); }},
+      {"filter",
+       [] {
+         return rows_to(20)
+             .shuffle(20, {.seed = 1})
+             .filter([](const Tensor& x) { return ops::equal(ops::mod(x, 3), 0); })
+             .batch(2);
+       }},
       {"prefetch", [] { return rows_to(20).shuffle(8, {.seed = 1}).batch(3).prefetch(2); }},
       {"prefetch twice",
        [] { return Dataset::range(20).prefetch(2).batch(3).prefetch(data::kAutotune); }},

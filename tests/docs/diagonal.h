@@ -14,17 +14,18 @@ namespace cornu::ops {
 using namespace internal;
 
 // The diagonals of square matrices: (…, n, n) -> (…, n).
-inline Tensor diagonal(const Tensor& x) { return call<"diagonal">({x}); }
+inline Tensor main_diagonal(const Tensor& x) { return call<"main_diagonal">({x}); }
 
 inline Types infer_diagonal(TypeSpan inputs, const Attributes&) {
-  require_inputs(inputs, 1, "diagonal");
-  require_rank(inputs[0], 2, "diagonal");
+  require_inputs(inputs, 1, "main_diagonal");
+  require_rank(inputs[0], 2, "main_diagonal");
   const Shape& shape = inputs[0].shape;
   const int64_t rank = shape.rank();
-  check<InvalidArgument>(shape[rank - 2] == shape[rank - 1],
-                         "diagonal: expected square matrices, got shape {}. Cut them first, for "
-                         "example with ops::slice_axis.",
-                         shape);
+  check<InvalidArgument>(
+      shape[rank - 2] == shape[rank - 1],
+      "main_diagonal: expected square matrices, got shape {}. Cut them first, for "
+      "example with ops::slice_axis.",
+      shape);
   return {{inputs[0].dtype, shape.slice(0, rank - 1)}};
 }
 
@@ -34,8 +35,10 @@ inline Tensor vjp_diagonal(const VjpContext& c) {
 }
 
 inline void register_diagonal(OpRegistry& registry) {
-  registry.add(
-      {.name = "diagonal", .infer = infer_diagonal, .vjp = single(vjp_diagonal), .traits = {}});
+  registry.add({.name = "main_diagonal",
+                .infer = infer_diagonal,
+                .vjp = single(vjp_diagonal),
+                .traits = {}});
 }
 
 }  // namespace cornu::ops
@@ -58,6 +61,8 @@ inline std::unique_ptr<Kernel> make_diagonal(const KernelSpec& spec) {
   });
 }
 
-inline void register_diagonal_kernels(KernelTable& table) { table.add("diagonal", make_diagonal); }
+inline void register_diagonal_kernels(KernelTable& table) {
+  table.add("main_diagonal", make_diagonal);
+}
 
 }  // namespace cornu::cpu

@@ -31,24 +31,26 @@ Graph traced(const Shape& shape, const std::function<Tensor(const Tensor&)>& f) 
 
 TEST_CASE("shapes, and the mistakes that are told") {
   ensure_diagonal();
-  const Graph graph = traced({5, 3, 3}, ops::diagonal);
+  const Graph graph = traced({5, 3, 3}, ops::main_diagonal);
   CHECK(graph.type(graph.outputs[0]) == TensorType{DType::Float32, {5, 3}});
-  CHECK(test::error_of([] {
-          traced({2, 3}, ops::diagonal);
-        }) ==
-        "InvalidArgument: diagonal: expected square matrices, got shape (2, 3). Cut them first, "
-        "for example with ops::slice_axis.");
-  CHECK_THROWS_AS(traced({3}, ops::diagonal), InvalidArgument);
+  CHECK(
+      test::error_of([] {
+        traced({2, 3}, ops::main_diagonal);
+      }) ==
+      "InvalidArgument: main_diagonal: expected square matrices, got shape (2, 3). Cut them first, "
+      "for example with ops::slice_axis.");
+  CHECK_THROWS_AS(traced({3}, ops::main_diagonal), InvalidArgument);
 }
 
 TEST_CASE("the kernel") {
   ensure_diagonal();
   const cpu::testing::KernelRunner kernels(cpu::register_diagonal_kernels);
   const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2});
-  const auto y = kernels.run("diagonal", {x}, {}, {{DType::Float32, {2, 2}}});
+  const auto y = kernels.run("main_diagonal", {x}, {}, {{DType::Float32, {2, 2}}});
   CHECK(y[0].to_vector<float>() == std::vector<float>{1, 4, 5, 8});
   const Tensor none = Tensor::empty({3, 0, 0}, DType::Float32);
-  CHECK(kernels.run("diagonal", {none}, {}, {{DType::Float32, {3, 0}}})[0].num_elements() == 0);
+  CHECK(kernels.run("main_diagonal", {none}, {}, {{DType::Float32, {3, 0}}})[0].num_elements() ==
+        0);
 }
 
 TEST_CASE("the gradient puts dy on the diagonal") {
@@ -56,7 +58,7 @@ TEST_CASE("the gradient puts dy on the diagonal") {
   const Graph graph = traced({2, 2}, [](const Tensor& x) {
     GradientTape tape;
     tape.watch(x);
-    return tape.gradient(ops::diagonal(x) * Tensor::from(std::vector<float>{3, 5}), x);
+    return tape.gradient(ops::main_diagonal(x) * Tensor::from(std::vector<float>{3, 5}), x);
   });
   CHECK(graph.type(graph.outputs[0]).shape == Shape{2, 2});
   // The gradient doesn't need the op's value: without it the CPU can run the graph.

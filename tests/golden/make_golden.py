@@ -19,6 +19,8 @@ GROUPS = {
     "schedules": "golden_schedules",
     "regularizers_constraints_initializers": "golden_misc",
     "activations": "golden_activations",
+    "ops": "golden_ops",
+    "ops_names": "golden_ops_names",
     "models": "golden_models",
     "progbar": "golden_progbar",
     "callbacks": "golden_callbacks",

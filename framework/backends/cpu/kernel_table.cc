@@ -58,7 +58,11 @@ const KernelTable& kernel_table() {
     register_pooling_kernels(*made);
     register_shape_kernels(*made);
     register_index_kernels(*made);
+    register_segment_kernels(*made);
+    register_factorization_kernels(*made);
+    register_spectral_kernels(*made);
     register_random_kernels(*made);
+    register_distribution_kernels(*made);
     register_collective_kernels(*made);
     register_control_kernels(*made);
     return made;

@@ -36,6 +36,7 @@ constexpr Named kNames[] = {
     {"cosh", TileOp::Cosh},
     {"tanh", TileOp::Tanh},
     {"erf", TileOp::Erf},
+    {"erfc", TileOp::Erfc},
     {"erf_inv", TileOp::ErfInv},
     {"floor", TileOp::Floor},
     {"ceil", TileOp::Ceil},
@@ -59,6 +60,11 @@ constexpr Named kNames[] = {
     {"logical_and", TileOp::LogicalAnd},
     {"logical_or", TileOp::LogicalOr},
     {"logical_xor", TileOp::LogicalXor},
+    {"bitwise_and", TileOp::BitwiseAnd},
+    {"bitwise_or", TileOp::BitwiseOr},
+    {"bitwise_xor", TileOp::BitwiseXor},
+    {"left_shift", TileOp::LeftShift},
+    {"right_shift", TileOp::RightShift},
     {"equal", TileOp::Equal},
     {"not_equal", TileOp::NotEqual},
     {"less", TileOp::Less},
@@ -125,6 +131,8 @@ double tile_cost(TileOp op, DType dtype) {
       return 0.5 * width;
     case TileOp::ErfInv:
       return 200;
+    case TileOp::Erfc:
+      return 20;
     case TileOp::Power:
       return dtype == DType::Float32 ? 2 : 20;
     case TileOp::Atan2:

@@ -99,6 +99,21 @@ T power(T base, T exponent) {
   return static_cast<T>(result);
 }
 
+// Shifts by more bits than T has, and by negative ones, move every bit out.
+template <class T>
+constexpr Unsigned<T> kBits = static_cast<Unsigned<T>>(8 * sizeof(T));
+
+template <class T>
+T left_shift(T a, T b) {
+  const auto by = static_cast<Unsigned<T>>(b);
+  return by < kBits<T> ? static_cast<T>(uint64_t{static_cast<Unsigned<T>>(a)} << by) : T{0};
+}
+template <class T>
+T right_shift(T a, T b) {
+  const auto by = static_cast<Unsigned<T>>(b);
+  return static_cast<T>(a >> (by < kBits<T> ? by : kBits<T> - 1u) >> (by < kBits<T> ? 0 : 1));
+}
+
 template <class T, TileOp kOp>
 T integer_unary(T a) {
   if constexpr (kOp == TileOp::Negate) return negate(a);
@@ -123,6 +138,11 @@ T integer_binary(T a, T b) {
   if constexpr (kOp == TileOp::Power) return power(a, b);
   if constexpr (kOp == TileOp::FloorDivide) return floor_divide(a, b);
   if constexpr (kOp == TileOp::Mod) return mod(a, b);
+  if constexpr (kOp == TileOp::BitwiseAnd) return static_cast<T>(x & y);
+  if constexpr (kOp == TileOp::BitwiseOr) return static_cast<T>(x | y);
+  if constexpr (kOp == TileOp::BitwiseXor) return static_cast<T>(x ^ y);
+  if constexpr (kOp == TileOp::LeftShift) return left_shift(a, b);
+  if constexpr (kOp == TileOp::RightShift) return right_shift(a, b);
 }
 
 template <class T, TileOp kOp>
@@ -199,6 +219,16 @@ TileFn integer_function(TileOp op) {
       return map_plain<T, T, integer_binary<T, TileOp::FloorDivide>>;
     case TileOp::Mod:
       return map_plain<T, T, integer_binary<T, TileOp::Mod>>;
+    case TileOp::BitwiseAnd:
+      return map_plain<T, T, integer_binary<T, TileOp::BitwiseAnd>>;
+    case TileOp::BitwiseOr:
+      return map_plain<T, T, integer_binary<T, TileOp::BitwiseOr>>;
+    case TileOp::BitwiseXor:
+      return map_plain<T, T, integer_binary<T, TileOp::BitwiseXor>>;
+    case TileOp::LeftShift:
+      return map_plain<T, T, integer_binary<T, TileOp::LeftShift>>;
+    case TileOp::RightShift:
+      return map_plain<T, T, integer_binary<T, TileOp::RightShift>>;
     default:
       return compare_function<T>(op);
   }
@@ -258,6 +288,11 @@ T arctangent(T a, T b) {
   return std::atan2(a, b);
 }
 
+template <class T>
+T erf_complement(T x) {
+  return std::erfc(x);
+}
+
 // Winitzki's approximation, then Halley's iteration, which triples the good digits each time.
 template <class T>
 T erf_inverse(T value) {
@@ -281,6 +316,8 @@ T erf_inverse(T value) {
 template <class T>
 TileFn float_function(TileOp op) {
   switch (op) {
+    case TileOp::Erfc:
+      return map_plain<T, T, erf_complement<T>>;
     case TileOp::ErfInv:
       return map_plain<T, T, erf_inverse<T>>;
     case TileOp::Power:

@@ -90,7 +90,7 @@ TileFn unary(TileOp op) {
   if (op == TileOp::IsNan) return classify_tile<T, TileOp::IsNan>;
   if (op == TileOp::IsInf) return classify_tile<T, TileOp::IsInf>;
   if (op == TileOp::IsFinite) return classify_tile<T, TileOp::IsFinite>;
-  if (op == TileOp::ErfInv) return nullptr;
+  if (op == TileOp::Erfc || op == TileOp::ErfInv) return nullptr;
   return find<T, TileOp::Sigmoid>(op);
 }
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/data/sources/host.h"
+#include "cornu/data/sources/sources.h"
+
+namespace cornu::data {
+namespace {
+
+// Whether an element of `type` is one of the signature's `wanted`, whose axes may be unknown.
+bool fits(const TensorType& type, const TensorType& wanted) {
+  if (type.dtype != wanted.dtype || type.shape.rank() != wanted.shape.rank()) return false;
+  for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
+    if (wanted.shape[axis] != kUnknown && wanted.shape[axis] != type.shape[axis]) return false;
+  }
+  return true;
+}
+
+class GeneratorStream : public Stream<Element> {
+ public:
+  // Both outlive it.
+  GeneratorStream(const Generator& generator, const ElementSpec& spec)
+      : generator_(generator), spec_(spec) {}
+
+  bool next(Element& element) override {
+    if (ended_) return false;
+    if (!started_) produce_ = generator_();  // not before it is needed
+    started_ = true;
+    check<InvalidArgument>(produce_ != nullptr,
+                           "from_generator: expected a function that gives elements, got none.");
+    std::optional<Element> made = produce_();
+    ended_ = !made;
+    if (ended_) return false;
+    element = on_host(*made, "from_generator");
+    require_fit(element);
+    ++count_;
+    return true;
+  }
+
+ private:
+  void require_fit(const Element& element) const {
+    const ElementSpec own = spec_of(element);
+    bool same = own.structure && *own.structure == *spec_.structure;
+    for (size_t i = 0; same && i < own.types.size(); ++i) same = fits(own.types[i], spec_.types[i]);
+    check<InvalidArgument>(same,
+                           "from_generator: expected elements of the kind {}, got {} as element "
+                           "{}. Where axes vary, give output_signature, with kUnknown for them.",
+                           spec_.to_string(), own.structure ? own.to_string() : "none", count_);
+  }
+
+  const Generator& generator_;
+  const ElementSpec& spec_;
+  std::function<std::optional<Element>()> produce_;
+  int64_t count_ = 0;
+  bool started_ = false;
+  bool ended_ = false;
+};
+
+class FromGenerator : public Node {
+ public:
+  FromGenerator(Generator generator, const GeneratorOptions& options)
+      : generator_(std::move(generator)) {
+    check<InvalidArgument>(generator_ != nullptr,
+                           "from_generator: expected a generator, got none.");
+    if (options.output_signature) {
+      spec_ = *options.output_signature;
+      if (!spec_.structure) {
+        auto structure = std::make_shared<Structure>();
+        structure->components.resize(spec_.types.size());
+        spec_.structure = structure;
+      }
+      return;
+    }
+    const auto produce = generator_();
+    const std::optional<Element> first = produce ? produce() : std::nullopt;
+    check<InvalidArgument>(first && first->structure(),
+                           "from_generator: expected a first element, which tells the types of "
+                           "all, got none. Give output_signature where there may be none.");
+    spec_ = spec_of(*first);
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::optional<int64_t> cardinality() const override { return std::nullopt; }
+  std::string describe() const override { return fmt::format("generator({})", spec_.to_string()); }
+  StreamPtr<Element> elements(Pass) const override {
+    return std::make_unique<GeneratorStream>(generator_, spec_);
+  }
+
+ private:
+  Generator generator_;
+  ElementSpec spec_;
+};
+
+}  // namespace
+
+NodePtr make_generator(Generator generator, const GeneratorOptions& options) {
+  return std::make_shared<FromGenerator>(std::move(generator), options);
+}
+
+}  // namespace cornu::data

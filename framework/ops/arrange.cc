@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/arrange.h"
+
+#include <algorithm>
+
+#include "cornu/ops/definition.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+
+using namespace internal;
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+Tensor roll_axis(const Tensor& x, int64_t shift, int64_t axis) {
+  const int64_t size = x.dim(axis);
+  if (size == 0) return x.strong();
+  const int64_t cut = (size - shift % size) % size;  // what becomes the first one
+  if (cut == 0) return x.strong();
+  return concatenate({slice_axis(x, axis, cut), slice_axis(x, axis, 0, cut)}, axis);
+}
+
+// x with axes of size 1 put before (or after) its own until it has `rank` of them.
+Tensor at_least(const Tensor& x, int64_t rank) {
+  Shape shape = x.shape();
+  if (rank == 3 && shape.rank() < 3) {  // dstack's rule: (n) -> (1, n, 1), (m, n) -> (m, n, 1)
+    while (shape.rank() < 2) shape = Shape{1}.concat(shape);
+    return reshape(x.strong(), shape.concat({1}));
+  }
+  while (shape.rank() < rank) shape = Shape{1}.concat(shape);
+  return reshape(x.strong(), shape);
+}
+
+std::vector<Tensor> all_at_least(const std::vector<Tensor>& xs, int64_t rank) {
+  std::vector<Tensor> result;
+  for (const Tensor& x : xs) result.push_back(at_least(x, rank));
+  return result;
+}
+
+void require_axes(const Tensor& x, int64_t least, std::string_view who) {
+  check<InvalidArgument>(x.rank() >= least, "{}: expected at least {} axes, got shape {}.", who,
+                         least, x.shape());
+}
+
+int64_t horizontal_axis(const Tensor& x, std::string_view who) {
+  require_axes(x, 1, who);
+  return x.rank() == 1 ? 0 : 1;
+}
+
+// Sizes of (batch, height, width, channels).
+Shape image_shape(const Tensor& x, int64_t block_size, std::string_view who) {
+  check<InvalidArgument>(x.rank() == 4 && block_size >= 1,
+                         "{}: expected (batch, height, width, channels) and a block_size >= 1, got "
+                         "shape {} and {}.",
+                         who, x.shape(), block_size);
+  require_static(x, who);
+  return x.shape();
+}
+
+}  // namespace
+
+Tensor roll(const Tensor& x, const Axes& shift, const Axes& axis) {
+  require_static(x, "roll");
+  const Ints shifts = shift.values();
+  check<InvalidArgument>(!shifts.empty(), "roll: expected a shift, got none.");
+  if (axis.all()) {
+    int64_t total = 0;
+    for (int64_t by : shifts) total += by;
+    return reshape(roll_axis(ravel(x), total, 0), x.shape());
+  }
+  const Ints axes = axis.values();
+  check<InvalidArgument>(shifts.size() == axes.size() || shifts.size() == 1,
+                         "roll: expected one shift, or one for each of {} axes, got {}.",
+                         axes.size(), shifts.size());
+  Tensor result = x.strong();
+  for (size_t i = 0; i < axes.size(); ++i) {
+    result = roll_axis(result, shifts.size() == 1 ? shifts[0] : shifts[i],
+                       x.shape().normalize_axis(axes[i], "roll"));
+  }
+  return result;
+}
+
+Tensor rot90(const Tensor& x, int64_t k, std::pair<int64_t, int64_t> axes) {
+  require_axes(x, 2, "rot90");
+  const int64_t first = x.shape().normalize_axis(axes.first, "rot90");
+  const int64_t second = x.shape().normalize_axis(axes.second, "rot90");
+  check<InvalidArgument>(first != second, "rot90: expected two different axes, got {} and {}.",
+                         axes.first, axes.second);
+  switch ((k % 4 + 4) % 4) {
+    case 1:
+      return swapaxes(flip(x, second), first, second);
+    case 2:
+      return flip(x, {first, second});
+    case 3:
+      return flip(swapaxes(x, first, second), second);
+    default:
+      return x.strong();
+  }
+}
+
+Tensor fliplr(const Tensor& x) {
+  require_axes(x, 2, "fliplr");
+  return flip(x, 1);
+}
+Tensor flipud(const Tensor& x) {
+  require_axes(x, 1, "flipud");
+  return flip(x, 0);
+}
+
+Tensor moveaxis(const Tensor& x, const Ints& source, const Ints& destination) {
+  check<InvalidArgument>(source.size() == destination.size(),
+                         "moveaxis: expected as many destinations as sources, got {} and {}.",
+                         Shape(destination), Shape(source));
+  const Ints moved = Axes(source).normalized(x.shape(), "moveaxis");
+  Axes(destination).normalized(x.shape(), "moveaxis");
+  Ints order(static_cast<size_t>(x.rank()), -1);
+  for (size_t i = 0; i < source.size(); ++i) {
+    order[static_cast<size_t>(x.shape().normalize_axis(destination[i], "moveaxis"))] =
+        x.shape().normalize_axis(source[i], "moveaxis");
+  }
+  int64_t next = 0;
+  for (int64_t& axis : order) {
+    if (axis >= 0) continue;
+    while (std::binary_search(moved.begin(), moved.end(), next)) ++next;
+    axis = next++;
+  }
+  return transpose(x, order);
+}
+
+Tensor append(const Tensor& x1, const Tensor& x2, std::optional<int64_t> axis) {
+  const auto [a, b] = unify(x1, x2, "append");
+  return axis ? concatenate({a, b}, *axis) : concatenate({ravel(a), ravel(b)}, 0);
+}
+
+Tensor hstack(const std::vector<Tensor>& xs) {
+  const std::vector<Tensor> parts = all_at_least(xs, 1);
+  return concatenate(parts, !parts.empty() && parts[0].rank() == 1 ? 0 : 1);
+}
+Tensor vstack(const std::vector<Tensor>& xs) { return concatenate(all_at_least(xs, 2), 0); }
+Tensor dstack(const std::vector<Tensor>& xs) { return concatenate(all_at_least(xs, 3), 2); }
+
+std::vector<Tensor> array_split(const Tensor& x, int64_t sections, int64_t axis) {
+  require_static(x, "array_split");
+  check<InvalidArgument>(sections >= 1, "array_split: expected at least 1 part, got {}.", sections);
+  const int64_t size = x.dim(axis);
+  Ints indices;
+  for (int64_t i = 1; i < sections; ++i) {
+    indices.push_back(i * (size / sections) + std::min(i, size % sections));
+  }
+  return split(x, indices, axis);
+}
+
+std::vector<Tensor> array_split(const Tensor& x, const Ints& indices, int64_t axis) {
+  return split(x, indices, axis);
+}
+
+std::vector<Tensor> hsplit(const Tensor& x, int64_t sections) {
+  return split(x, sections, horizontal_axis(x, "hsplit"));
+}
+std::vector<Tensor> hsplit(const Tensor& x, const Ints& indices) {
+  return split(x, indices, horizontal_axis(x, "hsplit"));
+}
+std::vector<Tensor> vsplit(const Tensor& x, int64_t sections) {
+  require_axes(x, 2, "vsplit");
+  return split(x, sections, 0);
+}
+std::vector<Tensor> vsplit(const Tensor& x, const Ints& indices) {
+  require_axes(x, 2, "vsplit");
+  return split(x, indices, 0);
+}
+std::vector<Tensor> dsplit(const Tensor& x, int64_t sections) {
+  require_axes(x, 3, "dsplit");
+  return split(x, sections, 2);
+}
+std::vector<Tensor> dsplit(const Tensor& x, const Ints& indices) {
+  require_axes(x, 3, "dsplit");
+  return split(x, indices, 2);
+}
+
+std::vector<Tensor> unravel_index(const Tensor& indices, const Shape& shape) {
+  check<InvalidArgument>(is_integer(indices.dtype()),
+                         "unravel_index: expected integers, got {} of shape {}.", indices.dtype(),
+                         indices.shape());
+  const int64_t count = shape.num_elements();
+  Tensor left = where(indices < 0, indices + count, indices);
+  std::vector<Tensor> result(static_cast<size_t>(shape.rank()));
+  for (int64_t axis = shape.rank(); axis-- > 0;) {
+    result[static_cast<size_t>(axis)] = mod(left, shape[axis]);
+    left = floor_divide(left, shape[axis]);
+  }
+  return result;
+}
+
+Tensor depth_to_space(const Tensor& x, int64_t block_size) {
+  const Shape shape = image_shape(x, block_size, "depth_to_space");
+  const int64_t channels = shape[3] / (block_size * block_size);
+  check<InvalidArgument>(channels * block_size * block_size == shape[3],
+                         "depth_to_space: expected channels that {} (block_size squared) divides, "
+                         "got shape {}.",
+                         block_size * block_size, shape);
+  const Tensor apart = reshape(x, {shape[0], shape[1], shape[2], block_size, block_size, channels});
+  return reshape(transpose(apart, {0, 1, 3, 2, 4, 5}),
+                 {shape[0], shape[1] * block_size, shape[2] * block_size, channels});
+}
+
+Tensor space_to_depth(const Tensor& x, int64_t block_size) {
+  const Shape shape = image_shape(x, block_size, "space_to_depth");
+  const int64_t height = shape[1] / block_size;
+  const int64_t width = shape[2] / block_size;
+  check<InvalidArgument>(height * block_size == shape[1] && width * block_size == shape[2],
+                         "space_to_depth: expected a height and width that block_size {} divides, "
+                         "got shape {}.",
+                         block_size, shape);
+  const Tensor apart = reshape(x, {shape[0], height, block_size, width, block_size, shape[3]});
+  return reshape(transpose(apart, {0, 1, 3, 2, 4, 5}),
+                 {shape[0], height, width, shape[3] * block_size * block_size});
+}
+
+}  // namespace cornu::ops

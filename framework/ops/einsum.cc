@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/einsum.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "cornu/ops/definition.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/matmul.h"
+#include "cornu/ops/matrix.h"
+#include "cornu/ops/reduce.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+
+using namespace internal;
+
+namespace {
+
+using Labels = std::string;  // one character an axis; '0' + i stands for axis i of an ellipsis
+
+template <class... Args>
+void expect(bool condition, std::string_view subscripts, fmt::format_string<Args...> format,
+            Args&&... args) {
+  if (condition) return;
+  raise<InvalidArgument>("einsum \"{}\": {}", subscripts,
+                         fmt::format(format, std::forward<Args>(args)...));
+}
+
+bool contains(const Labels& labels, char label) { return labels.find(label) != Labels::npos; }
+
+struct Operand {
+  Tensor tensor;
+  Labels labels;
+};
+
+struct Notation {
+  std::vector<std::string> inputs;
+  std::optional<std::string> output;
+};
+
+Notation parse(std::string_view subscripts) {
+  std::string text;
+  for (char c : subscripts) {
+    if (std::isspace(static_cast<unsigned char>(c)) == 0) text += c;
+  }
+  Notation notation;
+  if (const size_t arrow = text.find("->"); arrow != std::string::npos) {
+    notation.output = text.substr(arrow + 2);
+    text.resize(arrow);
+  }
+  size_t begin = 0;
+  for (size_t comma; (comma = text.find(',', begin)) != std::string::npos; begin = comma + 1) {
+    notation.inputs.push_back(text.substr(begin, comma - begin));
+  }
+  notation.inputs.push_back(text.substr(begin));
+  return notation;
+}
+
+// The labels of a term whose ellipsis stands for `axes` axes, the last of `most`.
+Labels expand(const std::string& term, int64_t axes, int64_t most, std::string_view subscripts) {
+  Labels labels;
+  const size_t dots = term.find("...");
+  for (size_t i = 0; i < term.size(); ++i) {
+    if (i == dots) {
+      for (int64_t axis = most - axes; axis < most; ++axis) {
+        labels += static_cast<char>('0' + axis);
+      }
+      i += 2;
+      continue;
+    }
+    expect(std::isalpha(static_cast<unsigned char>(term[i])) != 0, subscripts,
+           "expected letters and one \"...\" in each term, got '{}'.", term);
+    labels += term[i];
+  }
+  return labels;
+}
+
+int64_t letters_of(const std::string& term) {
+  const bool dots = term.find("...") != std::string::npos;
+  return static_cast<int64_t>(term.size()) - (dots ? 3 : 0);
+}
+
+// A letter that comes twice in an operand: its diagonal, once.
+void take_diagonals(Operand& operand) {
+  for (size_t i = 0; i < operand.labels.size();) {
+    const size_t again = operand.labels.find(operand.labels[i], i + 1);
+    if (again == Labels::npos) {
+      ++i;
+      continue;
+    }
+    const char label = operand.labels[i];
+    operand.tensor = diagonal(
+        operand.tensor, {.axis1 = static_cast<int64_t>(i), .axis2 = static_cast<int64_t>(again)});
+    operand.labels.erase(again, 1);
+    operand.labels.erase(i, 1);
+    operand.labels += label;
+  }
+}
+
+// Sums over the axes whose labels nobody else needs.
+void sum_unneeded(Operand& operand, const Labels& needed) {
+  std::vector<int64_t> axes;
+  Labels kept;
+  for (size_t i = 0; i < operand.labels.size(); ++i) {
+    if (contains(needed, operand.labels[i])) {
+      kept += operand.labels[i];
+    } else {
+      axes.push_back(static_cast<int64_t>(i));
+    }
+  }
+  if (axes.empty()) return;
+  operand.tensor = sum(operand.tensor, axes);
+  operand.labels = kept;
+}
+
+// The axes of `labels` in this order; those the operand lacks get size 1.
+Tensor arranged(const Operand& operand, const Labels& labels) {
+  std::vector<int64_t> order;
+  Shape shape;
+  for (char label : labels) {
+    const size_t axis = operand.labels.find(label);
+    if (axis == Labels::npos) {
+      shape.push_back(1);
+      continue;
+    }
+    order.push_back(static_cast<int64_t>(axis));
+    shape.push_back(operand.tensor.dim(order.back()));
+  }
+  return reshape(transpose(operand.tensor, order), shape);
+}
+
+// Sizes of all labels of two operands.
+std::map<char, int64_t> sizes_of(const Operand& a, const Operand& b) {
+  std::map<char, int64_t> sizes;
+  for (const Operand* operand : {&a, &b}) {
+    for (size_t i = 0; i < operand->labels.size(); ++i) {
+      int64_t& size = sizes.try_emplace(operand->labels[i], 1).first->second;
+      const int64_t own = operand->tensor.dim(static_cast<int64_t>(i));
+      if (own != 1) size = own;
+    }
+  }
+  return sizes;
+}
+
+// One product of matrices: labels of both that are kept are its leading axes, labels of both that
+// aren't are summed over.
+Operand join(Operand a, Operand b, const Labels& needed) {
+  const std::map<char, int64_t> sizes = sizes_of(a, b);
+  // A summed axis of size 1 against a longer one is repeated: here, where both are known.
+  Labels batch;
+  Labels summed;
+  Labels only_a;
+  Labels only_b;
+  for (const auto& [label, size] : sizes) {
+    const bool in_a = contains(a.labels, label);
+    const bool in_b = contains(b.labels, label);
+    (in_a && in_b ? (contains(needed, label) ? batch : summed) : in_a ? only_a : only_b) += label;
+  }
+  auto total = [&](const Labels& labels) {
+    int64_t product = 1;
+    for (char label : labels) product *= sizes.at(label);
+    return product;
+  };
+  auto matrices = [&](const Operand& operand, const Labels& rows, const Labels& columns) {
+    const Tensor moved = arranged(operand, batch + rows + columns);
+    Shape full;
+    for (char label : batch + rows + columns) full.push_back(sizes.at(label));
+    Shape shape;
+    for (char label : batch) shape.push_back(sizes.at(label));
+    return reshape(broadcast_to(moved, full), shape.concat({total(rows), total(columns)}));
+  };
+  const Tensor product = matmul(matrices(a, only_a, summed), matrices(b, summed, only_b));
+  Shape shape;
+  for (char label : batch + only_a + only_b) shape.push_back(sizes.at(label));
+  return {reshape(product, shape), batch + only_a + only_b};
+}
+
+// The result's labels where none are given: ellipsis, then letters that appear once.
+Labels implied_output(const std::vector<Operand>& operands, int64_t most) {
+  std::map<char, int> times;
+  for (const Operand& operand : operands) {
+    for (char label : operand.labels) ++times[label];
+  }
+  Labels output;
+  for (int64_t axis = 0; axis < most; ++axis) output += static_cast<char>('0' + axis);
+  for (const auto& [label, count] : times) {
+    if (count == 1 && std::isalpha(static_cast<unsigned char>(label)) != 0) output += label;
+  }
+  return output;
+}
+
+// Every letter has one size, or 1.
+void require_sizes_agree(const std::vector<Operand>& operands, std::string_view subscripts) {
+  std::map<char, int64_t> sizes;
+  for (const Operand& operand : operands) {
+    for (size_t i = 0; i < operand.labels.size(); ++i) {
+      const int64_t size = operand.tensor.dim(static_cast<int64_t>(i));
+      int64_t& known = sizes.try_emplace(operand.labels[i], size).first->second;
+      if (known == 1) known = size;
+      expect(size == known || size == 1, subscripts,
+             "expected one size for the axes '{}', got {} and {}.", operand.labels[i], known, size);
+    }
+  }
+}
+
+}  // namespace
+
+Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
+  const Notation notation = parse(subscripts);
+  expect(notation.inputs.size() == tensors.size(), subscripts,
+         "expected {} operands, one for each term, got {}.", notation.inputs.size(),
+         tensors.size());
+  DType dtype = tensors[0].dtype();
+  for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
+  if (dtype == DType::Bool) dtype = DType::Int32;
+  int64_t most = 0;  // axes of the longest ellipsis
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    require_static(tensors[i], "einsum");
+    const std::string& term = notation.inputs[i];
+    const int64_t rest = tensors[i].rank() - letters_of(term);
+    expect(rest == 0 || (rest > 0 && term.find("...") != std::string::npos), subscripts,
+           "expected {} axes for the term '{}', got shape {}.", letters_of(term), term,
+           tensors[i].shape());
+    most = std::max(most, rest);
+  }
+  expect(most <= 10, subscripts, "expected at most 10 axes in \"...\", got {}.", most);
+  std::vector<Operand> operands;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const int64_t rest = tensors[i].rank() - letters_of(notation.inputs[i]);
+    operands.push_back(
+        {cast(tensors[i], dtype), expand(notation.inputs[i], rest, most, subscripts)});
+  }
+  require_sizes_agree(operands, subscripts);
+  const Labels output = notation.output ? expand(*notation.output, most, most, subscripts)
+                                        : implied_output(operands, most);
+  Labels known;
+  for (const Operand& operand : operands) known += operand.labels;
+  for (size_t i = 0; i < output.size(); ++i) {
+    expect(contains(known, output[i]) && output.find(output[i], i + 1) == Labels::npos, subscripts,
+           "expected letters of the operands, each once, in the result, got '{}'.",
+           notation.output.value_or(""));
+  }
+  Operand result;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    Labels needed = output;
+    for (size_t later = i + 1; later < operands.size(); ++later) needed += operands[later].labels;
+    take_diagonals(operands[i]);
+    sum_unneeded(operands[i], i == 0 ? needed : needed + result.labels);
+    result = i == 0 ? operands[0] : join(std::move(result), std::move(operands[i]), needed);
+  }
+  return arranged(result, output);
+}
+
+}  // namespace cornu::ops

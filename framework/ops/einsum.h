@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of products by index notation.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "cornu/core/tensor.h"
+
+namespace cornu::ops {
+
+// Einstein's summation: a letter for each axis of each operand, those of the result after "->"
+// (without it, those that appear once, in alphabetical order). Axes of a letter are equal or 1; a
+// letter the result lacks is summed over; one that an operand has twice is its diagonal; "..." are
+// axes that broadcast.
+//
+//   einsum("bij,bjk->bik", {a, b})   products of matrices
+//   einsum("ii", {a})                a trace
+//
+// Operands are joined from the left, each pair as one product of matrices. InvalidArgument, naming
+// the subscripts, when they don't fit.
+Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& operands);
+
+}  // namespace cornu::ops

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops and choices over functions (keras.ops.core). Loops whose length is known are run step by
+// step, under a trace too: gradients flow through them, and the graph grows with their length. For
+// long ones, and lengths that are computed, there is while_loop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cornu/core/tensor.h"
+
+namespace cornu::ops {
+
+// value = body_fun(i, value) for i = lower, …, upper - 1. Under a trace, bounds that have no value
+// yet make it a while_loop: then there is no gradient through it.
+Tensor fori_loop(const Tensor& lower, const Tensor& upper,
+                 const std::function<Tensor(const Tensor& i, const Tensor& value)>& body_fun,
+                 const Tensor& init_val);
+std::vector<Tensor> fori_loop(
+    const Tensor& lower, const Tensor& upper,
+    const std::function<std::vector<Tensor>(const Tensor& i, const std::vector<Tensor>& values)>&
+        body_fun,
+    const std::vector<Tensor>& init_val);
+
+// f of each slice along axis 0, stacked. InvalidArgument when there are none, or of different
+// numbers.
+Tensor map(const std::function<Tensor(const Tensor&)>& f, const Tensor& xs);
+std::vector<Tensor> map(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
+                        const std::vector<Tensor>& xs);
+// The same: a slice after the other here.
+Tensor vectorized_map(const std::function<Tensor(const Tensor&)>& function, const Tensor& elements);
+
+struct ScanOptions {
+  std::optional<int64_t> length = {};  // None: that of xs
+  bool reverse = false;                // from the last slice to the first
+};
+
+// (carry, y) = f(carry, x) for each slice of xs along axis 0 (an undefined x where xs is
+// undefined); gives the last carry, and all y stacked in xs's order (undefined where f gives none).
+std::pair<Tensor, Tensor> scan(
+    const std::function<std::pair<Tensor, Tensor>(const Tensor& carry, const Tensor& x)>& f,
+    const Tensor& init, const Tensor& xs, const ScanOptions& options = {});
+
+// Running results of an associative f along an axis: x0, f(x0, x1), f(f(x0, x1), x2), …, in
+// log2(length) calls of f on whole tensors.
+Tensor associative_scan(const std::function<Tensor(const Tensor&, const Tensor&)>& f,
+                        const Tensor& elems, bool reverse = false, int64_t axis = 0);
+
+// branches[index](operands); an index outside is moved to the nearest. (keras.ops.switch, whose
+// name is a keyword here.) Under a trace, index may be symbolic; then all give the same types.
+Tensor switch_(const Tensor& index,
+               const std::vector<std::function<Tensor(const std::vector<Tensor>&)>>& branches,
+               const std::vector<Tensor>& operands = {});
+std::vector<Tensor> switch_(
+    const Tensor& index,
+    const std::vector<std::function<std::vector<Tensor>(const std::vector<Tensor>&)>>& branches,
+    const std::vector<Tensor>& operands = {});
+
+}  // namespace cornu::ops

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/matrix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "cornu/ops/creation.h"
+#include "cornu/ops/definition.h"
+#include "cornu/ops/index.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/matmul.h"
+#include "cornu/ops/reduce.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+
+using namespace internal;
+
+namespace {
+
+// x with zeros where column - row > most, or < least.
+Tensor band(const Tensor& x, std::optional<int64_t> least, std::optional<int64_t> most,
+            std::string_view who) {
+  check<InvalidArgument>(x.rank() >= 2, "{}: expected matrices (at least 2 axes), got shape {}.",
+                         who, x.shape());
+  const int64_t rows = x.dim(-2);
+  const int64_t columns = x.dim(-1);
+  check<InvalidArgument>(rows != kUnknown && columns != kUnknown,
+                         "{}: expected known sizes of the last two axes, got a placeholder of "
+                         "shape {}. Call it within a layer (in its call method), where they are.",
+                         who, x.shape());
+  const Tensor keep =
+      most ? tri(rows, {.m = columns, .k = *most, .dtype = DType::Bool})
+           : logical_not(tri(rows, {.m = columns, .k = *least - 1, .dtype = DType::Bool}));
+  return where(keep, x, 0);
+}
+
+// Component i along the last axis.
+Tensor component(const Tensor& x, int64_t i) { return squeeze(slice_axis(x, -1, i, i + 1), -1); }
+
+}  // namespace
+
+Tensor diag(const Tensor& x, int64_t k) {
+  check<InvalidArgument>(x.rank() == 1 || x.rank() == 2,
+                         "diag: expected a vector or a matrix, got shape {}.", x.shape());
+  if (x.rank() == 2) return diagonal(x, {.offset = k});
+  require_static(x, "diag");
+  const int64_t size = x.dim(0) + std::abs(k);
+  // Element i stands at (i, i + k), or (i - k, i).
+  const Tensor rows = pad(expand_dims(x.strong(), 1),
+                          {{std::max<int64_t>(-k, 0), std::max<int64_t>(k, 0)}, {0, 0}});
+  const Tensor place = expand_dims(arange(size, DType::Int64), 1) + k;
+  return where(equal(place, arange(size, DType::Int64)), rows, 0);
+}
+
+Tensor diagflat(const Tensor& x, int64_t k) { return diag(ravel(x), k); }
+
+Tensor diagonal(const Tensor& x, const DiagonalOptions& options) {
+  check<InvalidArgument>(x.rank() >= 2, "diagonal: expected at least 2 axes, got shape {}.",
+                         x.shape());
+  const int64_t row_axis = x.shape().normalize_axis(options.axis1, "diagonal");
+  const int64_t column_axis = x.shape().normalize_axis(options.axis2, "diagonal");
+  check<InvalidArgument>(row_axis != column_axis,
+                         "diagonal: expected two different axes, got {} and {}.", options.axis1,
+                         options.axis2);
+  std::vector<int64_t> order;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    if (axis != row_axis && axis != column_axis) order.push_back(axis);
+  }
+  order.push_back(row_axis);
+  order.push_back(column_axis);
+  const Tensor matrices = transpose(x, order);
+  require_static(matrices, "diagonal");
+  const Shape leading = matrices.shape().slice(0, x.rank() - 2);
+  const int64_t rows = matrices.dim(-2);
+  const int64_t columns = matrices.dim(-1);
+  const int64_t first_row = std::max<int64_t>(-options.offset, 0);
+  const int64_t first_column = std::max<int64_t>(options.offset, 0);
+  const int64_t count = std::max<int64_t>(std::min(rows - first_row, columns - first_column), 0);
+  // In a flattened matrix they are columns + 1 apart.
+  const int64_t first = count == 0 ? 0 : first_row * columns + first_column;
+  const Tensor flat = reshape(matrices, leading.concat({rows * columns}));
+  std::vector<int64_t> starts(static_cast<size_t>(leading.rank()), 0);
+  std::vector<int64_t> strides(static_cast<size_t>(leading.rank()), 1);
+  starts.push_back(first);
+  strides.push_back(columns + 1);
+  return slice(flat, starts, leading.concat({count}).dims(), strides);
+}
+
+Tensor trace(const Tensor& x, const DiagonalOptions& options) {
+  return sum(diagonal(x, options), -1);
+}
+
+Tensor tril(const Tensor& x, int64_t k) { return band(x, {}, k, "tril"); }
+Tensor triu(const Tensor& x, int64_t k) { return band(x, k, {}, "triu"); }
+
+Tensor cross(const Tensor& x1, const Tensor& x2, const CrossOptions& options) {
+  const auto [first, second] = unify(x1, x2, "cross");
+  const Tensor a = moveaxis(first, options.axis.value_or(options.axisa), -1);
+  const Tensor b = moveaxis(second, options.axis.value_or(options.axisb), -1);
+  const int64_t m = a.dim(-1);
+  const int64_t n = b.dim(-1);
+  check<InvalidArgument>((m == 2 || m == 3) && (n == 2 || n == 3),
+                         "cross: expected vectors of 2 or 3 along axis {}, got shapes {} and {}.",
+                         options.axis.value_or(options.axisa), x1.shape(), x2.shape());
+  const Tensor third = component(a, 0) * component(b, 1) - component(a, 1) * component(b, 0);
+  if (m == 2 && n == 2) return third;
+  // a2 b3 - a3 b2 where a third component may be missing, which is then 0.
+  auto difference = [&](int64_t i, int64_t j) {
+    auto product = [&](int64_t p, int64_t q) {
+      return p < m && q < n ? component(a, p) * component(b, q) : zeros_like(third);
+    };
+    return product(i, j) - product(j, i);
+  };
+  return stack({difference(1, 2), difference(2, 0), third}, options.axis.value_or(options.axisc));
+}
+
+Tensor inner(const Tensor& x1, const Tensor& x2) {
+  if (x1.rank() == 0 || x2.rank() == 0) return x1 * x2;
+  return tensordot(x1, x2, {-1}, {-1});
+}
+
+Tensor vdot(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = unify(x1, x2, "vdot");
+  return dot(ravel(a), ravel(b));
+}
+
+Tensor kron(const Tensor& x1, const Tensor& x2) {
+  require_static(x1, "kron");
+  require_static(x2, "kron");
+  const int64_t rank = std::max(x1.rank(), x2.rank());
+  auto padded = [&](const Tensor& x) {
+    return Shape(std::vector<int64_t>(static_cast<size_t>(rank - x.rank()), 1)).concat(x.shape());
+  };
+  const Shape outer_sizes = padded(x1);
+  const Shape inner_sizes = padded(x2);
+  Shape outer_shape;
+  Shape inner_shape;
+  Shape result;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    outer_shape = outer_shape.concat({outer_sizes[axis], 1});
+    inner_shape = inner_shape.concat({1, inner_sizes[axis]});
+    result.push_back(outer_sizes[axis] * inner_sizes[axis]);
+  }
+  return reshape(reshape(x1.strong(), outer_shape) * reshape(x2.strong(), inner_shape), result);
+}
+
+}  // namespace cornu::ops

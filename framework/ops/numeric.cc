@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/numeric.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "cornu/ops/definition.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/reduce.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+
+using namespace internal;
+
+namespace {
+
+// Beyond it 1 is lost beside a square, in float64 too.
+constexpr double kLarge = 1e9;
+
+double highest(DType dtype) {
+  switch (dtype) {
+    case DType::Float16:
+      return 65504;
+    case DType::BFloat16:
+      return 0x1.fep127;
+    case DType::Float32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
+// log(x + sqrt(x^2 + shift)) of x >= 0, where small(x) is exact for small x.
+template <class F>
+Tensor area(const Tensor& x, F small) {
+  const Tensor large = x > kLarge;
+  return where(large, log(where(large, x, 1)) + std::numbers::ln2, small(where(large, 1, x)));
+}
+
+// Both in the floating-point dtype they have in common.
+std::pair<Tensor, Tensor> unified_reals(const Tensor& x1, const Tensor& x2, std::string_view who) {
+  const auto [a, b] = unify(x1, x2, who);
+  return {to_floating(a), to_floating(b)};
+}
+
+template <OpName kName>
+Tensor bits(const Tensor& x, const Tensor& y) {
+  const auto [a, b] = unify(x, y, kName.text);
+  return call<kName>({a, b});
+}
+
+}  // namespace
+
+Tensor trunc(const Tensor& x) {
+  return is_floating(x.dtype()) ? where(x < 0, ceil(x), floor(x)) : x.strong();
+}
+
+Tensor fabs(const Tensor& x) { return abs(to_floating(x)); }
+Tensor exp2(const Tensor& x) { return power(2.0, to_floating(x)); }
+
+Tensor cbrt(const Tensor& x) {
+  const Tensor real = to_floating(x);
+  return sign(real) * power(abs(real), 1.0 / 3);
+}
+
+Tensor deg2rad(const Tensor& x) { return to_floating(x) * (std::numbers::pi / 180); }
+Tensor rad2deg(const Tensor& x) { return to_floating(x) * (180 / std::numbers::pi); }
+
+Tensor arcsinh(const Tensor& x) {
+  const Tensor real = to_floating(x);
+  const Tensor negative = real < 0;
+  const Tensor result = area(where(negative, -real, real), [](const Tensor& a) {
+    const Tensor squared = square(a);
+    return log1p(a + squared / (sqrt(squared + 1) + 1));
+  });
+  return where(negative, -result, result);
+}
+
+Tensor arccosh(const Tensor& x) {
+  return area(to_floating(x), [](const Tensor& a) {
+    const Tensor over = a - 1;
+    return log1p(over + sqrt(over * (over + 2)));
+  });
+}
+
+Tensor arctanh(const Tensor& x) {
+  const Tensor real = to_floating(x);
+  return (log1p(real) - log1p(-real)) * 0.5;
+}
+
+Tensor erfc(const Tensor& x) { return call<"erfc">({to_floating(x)}); }
+
+Tensor sinc(const Tensor& x) {
+  const Tensor angle = to_floating(x) * std::numbers::pi;
+  const Tensor zero = equal(angle, 0);
+  const Tensor divisor = where(zero, 1, angle);
+  return where(zero, 1, sin(divisor) / divisor);
+}
+
+Tensor signbit(const Tensor& x) {
+  if (!is_floating(x.dtype())) return less(x, 0);
+  return logical_or(less(x, 0), logical_and(equal(x, 0), less(reciprocal(x), 0)));
+}
+
+Tensor isposinf(const Tensor& x) { return logical_and(isinf(x), greater(x, 0)); }
+Tensor isneginf(const Tensor& x) { return logical_and(isinf(x), less(x, 0)); }
+
+Tensor nan_to_num(const Tensor& x, const NanToNumOptions& options) {
+  if (!is_floating(x.dtype())) return x.strong();
+  const double most = highest(x.dtype());
+  const Tensor finite = where(isnan(x), options.nan, x);
+  const Tensor bounded = where(isposinf(finite), options.posinf.value_or(most), finite);
+  return where(isneginf(bounded), options.neginf.value_or(-most), bounded);
+}
+
+Tensor saturate_cast(const Tensor& x, DType dtype) {
+  if (is_integer(dtype) && x.dtype() != DType::Bool) {
+    return dispatch_dtype(dtype, [&](auto zero) -> Tensor {
+      using T = decltype(zero);
+      if constexpr (std::is_integral_v<T>) {
+        // Compared as float64, in which the bounds of 64-bit integers are rounded outwards.
+        const Tensor wide = cast(x, DType::Float64);
+        const auto low = static_cast<double>(std::numeric_limits<T>::lowest());
+        const auto high = static_cast<double>(std::numeric_limits<T>::max());
+        const Tensor inside = logical_and(wide > low, wide < high);
+        const Tensor least = Tensor::scalar(std::numeric_limits<T>::lowest());
+        const Tensor most = Tensor::scalar(std::numeric_limits<T>::max());
+        return where(inside, cast(where(inside, x, 0), dtype), where(wide >= high, most, least));
+      } else {
+        raise<Internal>("saturate_cast: {} is no integer dtype.", dtype);
+      }
+    });
+  }
+  if (!is_floating(dtype) || !is_floating(x.dtype()) || highest(dtype) >= highest(x.dtype())) {
+    return cast(x, dtype);
+  }
+  return cast(clip(x, -highest(dtype), highest(dtype)), dtype);
+}
+
+Tensor hypot(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = unified_reals(x1, x2, "hypot");
+  // The scale cancels, so it may be a constant to the gradient.
+  const Tensor larger = call<"stop_gradient">({maximum(abs(a), abs(b))});
+  const Tensor scale = where(logical_and(isfinite(larger), larger > 0), larger, 1);
+  return scale * sqrt(square(a / scale) + square(b / scale));
+}
+
+Tensor logaddexp2(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = unified_reals(x1, x2, "logaddexp2");
+  return logaddexp(a * std::numbers::ln2, b * std::numbers::ln2) / std::numbers::ln2;
+}
+
+Tensor ldexp(const Tensor& x1, const Tensor& x2) {
+  const Tensor real = to_floating(x1);
+  return real * power(2.0, cast(x2, real.dtype()));
+}
+
+Tensor fmod(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = unify(x1, x2, "fmod");
+  const Tensor rest = mod(a, b);
+  const Tensor other_sign = logical_xor(rest < 0, a < 0);
+  return where(logical_and(not_equal(rest, 0), other_sign), rest - b, rest);
+}
+
+Tensor heaviside(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = unified_reals(x1, x2, "heaviside");
+  return where(equal(a, 0), b, where(isnan(a), a, cast(a > 0, a.dtype())));
+}
+
+Tensor fmax(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = unify(x1, x2, "fmax");
+  if (!is_floating(a.dtype())) return maximum(a, b);
+  return where(isnan(a), b, where(isnan(b), a, maximum(a, b)));
+}
+
+Tensor fmin(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = unify(x1, x2, "fmin");
+  if (!is_floating(a.dtype())) return minimum(a, b);
+  return where(isnan(a), b, where(isnan(b), a, minimum(a, b)));
+}
+
+Tensor isclose(const Tensor& x1, const Tensor& x2, const CloseOptions& options) {
+  const auto [a, b] = unified_reals(x1, x2, "isclose");
+  const Tensor near = less_equal(abs(a - b), abs(b) * options.rtol + options.atol);
+  const Tensor finite = logical_and(isfinite(a), isfinite(b));
+  const Tensor close = logical_or(equal(a, b), logical_and(finite, near));
+  return options.equal_nan ? logical_or(close, logical_and(isnan(a), isnan(b))) : close;
+}
+
+Tensor allclose(const Tensor& x1, const Tensor& x2, const CloseOptions& options) {
+  return all(isclose(x1, x2, options));
+}
+
+Tensor bitwise_and(const Tensor& x, const Tensor& y) {
+  const bool logical = x.dtype() == DType::Bool && y.dtype() == DType::Bool;
+  return logical ? logical_and(x, y) : bits<"bitwise_and">(x, y);
+}
+Tensor bitwise_or(const Tensor& x, const Tensor& y) {
+  const bool logical = x.dtype() == DType::Bool && y.dtype() == DType::Bool;
+  return logical ? logical_or(x, y) : bits<"bitwise_or">(x, y);
+}
+Tensor bitwise_xor(const Tensor& x, const Tensor& y) {
+  const bool logical = x.dtype() == DType::Bool && y.dtype() == DType::Bool;
+  return logical ? logical_xor(x, y) : bits<"bitwise_xor">(x, y);
+}
+Tensor bitwise_not(const Tensor& x) {
+  if (x.dtype() == DType::Bool) return logical_not(x);
+  check<InvalidArgument>(is_integer(x.dtype()),
+                         "bitwise_not: expected integers, got {} of shape {}. Cast it first, for "
+                         "example with ops::cast(x, DType::Int32).",
+                         x.dtype(), x.shape());
+  return bits<"bitwise_xor">(x, converted_scalar(-1, x.dtype()));
+}
+Tensor bitwise_invert(const Tensor& x) { return bitwise_not(x); }
+Tensor left_shift(const Tensor& x, const Tensor& y) { return bits<"left_shift">(x, y); }
+Tensor right_shift(const Tensor& x, const Tensor& y) { return bits<"right_shift">(x, y); }
+Tensor bitwise_left_shift(const Tensor& x, const Tensor& y) { return left_shift(x, y); }
+Tensor bitwise_right_shift(const Tensor& x, const Tensor& y) { return right_shift(x, y); }
+
+}  // namespace cornu::ops

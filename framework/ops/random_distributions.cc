@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/random_distributions.h"
+
+#include "cornu/ops/definition.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/register.h"
+#include "cornu/ops/shape.h"
+
+namespace cornu::ops {
+
+using namespace internal;
+
+namespace {
+
+// A key and `operands` of one floating-point type, which is the result's.
+InferFunction infer_draw(std::string name, size_t operands) {
+  return [=](TypeSpan inputs, const Attributes&) -> Types {
+    require_inputs(inputs, operands + 1, name);
+    check<InvalidArgument>(inputs[0].dtype == DType::UInt32 && inputs[0].shape == Shape{2},
+                           "{}: expected a seed of two uint32 words, got {} {}.", name,
+                           inputs[0].dtype, inputs[0].shape);
+    for (const TensorType& type : inputs.subspan(1)) {
+      require_floating(type, name);
+      check<InvalidArgument>(type == inputs[1],
+                             "{}: expected operands of one type, got {} {} and "
+                             "{} {}.",
+                             name, inputs[1].dtype, inputs[1].shape, type.dtype, type.shape);
+    }
+    return {inputs[1]};
+  };
+}
+
+}  // namespace
+
+void register_distributions(OpRegistry& registry) {
+  auto add = [&](const char* name, size_t operands) {
+    registry.add({.name = name,
+                  .infer = infer_draw(name, operands),
+                  .vjp = {},
+                  .traits = {.differentiable = false}});
+  };
+  add("random_gamma", 1);
+  add("random_binomial", 2);
+}
+
+Tensor random_gamma(const Tensor& seed, const Tensor& alpha) {
+  return call<"random_gamma">({seed, alpha});
+}
+
+Tensor random_binomial(const Tensor& seed, const Tensor& counts, const Tensor& probabilities) {
+  return call<"random_binomial">({seed, counts, probabilities});
+}
+
+}  // namespace cornu::ops
+
+namespace cornu::random {
+namespace {
+
+// A parameter in the dtype it is computed in, of the result's shape.
+Tensor spread(const Tensor& parameter, const Shape& shape, DType dtype, const char* who) {
+  check<InvalidArgument>(is_floating(dtype), "{}: expected a floating-point dtype, got {}.", who,
+                         dtype);
+  return ops::broadcast_to(ops::cast(parameter, promote(dtype, DType::Float32)), shape);
+}
+
+}  // namespace
+
+Tensor gamma(const Shape& shape, const Tensor& alpha, const DistributionOptions& options) {
+  const Tensor wide = spread(alpha, shape, options.dtype, "gamma");
+  return ops::cast(ops::random_gamma(options.seed.key(), wide), options.dtype);
+}
+
+Tensor binomial(const Shape& shape, const Tensor& counts, const Tensor& probabilities,
+                const DistributionOptions& options) {
+  const Tensor n = spread(counts, shape, options.dtype, "binomial");
+  const Tensor p = spread(probabilities, shape, options.dtype, "binomial");
+  return ops::cast(ops::random_binomial(options.seed.key(), n, p), options.dtype);
+}
+
+Tensor beta(const Shape& shape, const Tensor& alpha, const Tensor& beta,
+            const DistributionOptions& options) {
+  // X / (X + Y) of two gamma draws; in float64, lest both be 0 for small parameters.
+  spread(alpha, shape, options.dtype, "beta");
+  const Tensor parameters = ops::stack(
+      {spread(alpha, shape, DType::Float64, "beta"), spread(beta, shape, DType::Float64, "beta")});
+  const std::vector<Tensor> draws = ops::unstack(ops::random_gamma(options.seed.key(), parameters));
+  return ops::cast(draws[0] / (draws[0] + draws[1]), options.dtype);
+}
+
+}  // namespace cornu::random

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/scatter.h"
+
+#include <algorithm>
+
+#include "cornu/core/strings.h"
+#include "cornu/ops/definition.h"
+#include "cornu/ops/index.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/reduce.h"
+#include "cornu/ops/register.h"
+#include "cornu/ops/shape.h"
+#include "cornu/ops/statistics.h"
+
+namespace cornu::ops {
+
+using namespace internal;
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+Types infer_segment_reduce(TypeSpan inputs, const Attributes& attributes) {
+  require_inputs(inputs, 2, "segment_reduce");
+  require_index(inputs[0], "segment_reduce");
+  const int64_t count = attributes.get_int("count");
+  const std::string& kind = attributes.get_string("reduction");
+  check<InvalidArgument>(kind == "max" || kind == "min" || kind == "prod",
+                         "segment_reduce: unknown reduction '{}'.", kind);
+  const Shape& data = inputs[1].shape;
+  check<InvalidArgument>(
+      data.rank() >= 1 && inputs[0].shape == data.slice(0, 1),
+      "segment_{}: expected one segment id for each slice of data of shape {}, got shape {}.", kind,
+      data, inputs[0].shape);
+  check<InvalidArgument>(inputs[1].dtype != DType::Bool,
+                         "segment_{}: expected numbers, got bool of shape {}. Cast it first.", kind,
+                         data);
+  const Shape shape = Shape{count}.concat(data.slice(1));
+  require_sizes(shape, "segment_reduce");
+  return {{inputs[1].dtype, shape}};
+}
+
+Tensor segment_reduce(const Tensor& data, const Tensor& ids, int64_t count,
+                      const std::string& kind) {
+  const Tensor numbers = data.dtype() == DType::Bool ? cast(data, DType::Int32) : data;
+  const bool plain = ids.dtype() == DType::Int32 || !is_integer(ids.dtype());
+  return call<"segment_reduce">({plain ? ids : cast(ids, DType::Int64), numbers},
+                                {{"count", count}, {"reduction", kind}});
+}
+
+// Equal extremes share the gradient, as in TensorFlow. A product's is that of the other factors: of
+// those that aren't 0, unless a second one is.
+Gradients vjp_segment_reduce(const VjpContext& c) {
+  const Tensor& ids = c.in(0);
+  const Tensor& data = c.in(1);
+  const int64_t count = c.attributes.get_int("count");
+  const Tensor dy = take(c.gradient(), ids, 0);
+  if (c.attributes.get_string("reduction") != "prod") {
+    const Tensor chosen = equal(data, take(c.out(), ids, 0));
+    const Tensor shares = segment_sum(cast(chosen, data.dtype()), ids, count);
+    return {Tensor(), where(chosen, dy / take(maximum(shares, 1), ids, 0), 0)};
+  }
+  const Tensor zero = equal(data, 0);
+  const Tensor zeros = take(segment_sum(cast(zero, data.dtype()), ids, count), ids, 0);
+  const Tensor factor = where(zero, 1, data);
+  const Tensor product = take(segment_prod(factor, ids, count), ids, 0);
+  const Tensor only_zero = logical_and(zero, equal(zeros, 1));
+  return {Tensor(), dy * where(only_zero, product, where(equal(zeros, 0), product / factor, 0))};
+}
+
+// Places in the flattened leading axes, -1 (which is no place) where an index is out of range.
+struct Places {
+  Tensor flat;     // of all updates, a vector
+  int64_t count;   // of places there are
+  Shape trailing;  // what lies at each place
+};
+
+Places places_of(const Tensor& indices, const Shape& shape, std::string_view who) {
+  check<InvalidArgument>(
+      indices.rank() >= 1 && is_integer(indices.dtype()) && indices.dim(-1) <= shape.rank(),
+      "{}: expected integer indices of shape (..., axes), at most {} axes for shape {}, got {} of "
+      "shape {}.",
+      who, shape.rank(), shape, indices.dtype(), indices.shape());
+  require_static(indices, who);
+  const int64_t depth = indices.dim(-1);
+  const Tensor rows = reshape(cast(indices, DType::Int64), {-1, depth});
+  Tensor flat = zeros({rows.dim(0)}, DType::Int64);
+  Tensor valid = ones({rows.dim(0)}, DType::Bool);
+  for (int64_t axis = 0; axis < depth; ++axis) {
+    const Tensor index = squeeze(slice_axis(rows, 1, axis, axis + 1), 1);
+    valid = logical_and(valid, logical_and(index >= 0, index < shape[axis]));
+    flat = flat * shape[axis] + index;
+  }
+  return {where(valid, flat, -1), shape.slice(0, depth).num_elements(), shape.slice(depth)};
+}
+
+// Updates with one row for each place.
+Tensor rows_of(const Tensor& updates, const Tensor& indices, const Places& places,
+               std::string_view who) {
+  const Shape expected = indices.shape().slice(0, indices.rank() - 1).concat(places.trailing);
+  check<InvalidArgument>(updates.shape() == expected,
+                         "{}: expected values of shape {} for indices of shape {}, got {}.", who,
+                         expected, indices.shape(), updates.shape());
+  return reshape(updates, Shape{places.flat.dim(0)}.concat(places.trailing));
+}
+
+// For each place the last of the rows that go there; -1 where there is none.
+Tensor last_rows(const Places& places) {
+  const int64_t updates = places.flat.dim(0);
+  return segment_max(arange(updates), places.flat, places.count);
+}
+
+Tensor replaced(const Tensor& rows, const Tensor& updates, const Places& places) {
+  if (places.flat.dim(0) == 0) return rows;
+  const Tensor last = last_rows(places);
+  Shape column(Ints(static_cast<size_t>(rows.rank()), 1));
+  column[0] = places.count;
+  const Tensor written = reshape(last >= 0, column);
+  return where(written, take(updates, maximum(last, 0), 0), rows);
+}
+
+// For each axis the places of a block's elements, moved so that it lies inside.
+Tensor block_start(const Tensor& starts, int64_t axis, int64_t size, int64_t length) {
+  const Tensor start = squeeze(slice_axis(starts, 0, axis, axis + 1), 0);
+  return clip(cast(start, DType::Int64), 0, size - length);
+}
+
+void require_block(const Tensor& x, const Tensor& starts, const Ints& block, std::string_view who) {
+  require_static(x, who);
+  bool fits = static_cast<int64_t>(block.size()) == x.rank();
+  for (size_t i = 0; fits && i < block.size(); ++i) {
+    fits = block[i] >= 0 && block[i] <= x.dim(static_cast<int64_t>(i));
+  }
+  check<InvalidArgument>(fits && starts.shape() == Shape{x.rank()} && is_integer(starts.dtype()),
+                         "{}: expected a block that fits into shape {} and one integer start for "
+                         "each axis, got a block of {} and starts of {} {}.",
+                         who, x.shape(), Shape(block), starts.dtype(), starts.shape());
+}
+
+}  // namespace
+
+void register_scatter(OpRegistry& registry) {
+  registry.add({.name = "segment_reduce",
+                .infer = infer_segment_reduce,
+                .vjp = vjp_segment_reduce,
+                .traits = {.checks_values = true}});
+}
+
+Tensor segment_max(const Tensor& data, const Tensor& segment_ids, int64_t num_segments) {
+  return segment_reduce(data, segment_ids, num_segments, "max");
+}
+Tensor segment_min(const Tensor& data, const Tensor& segment_ids, int64_t num_segments) {
+  return segment_reduce(data, segment_ids, num_segments, "min");
+}
+Tensor segment_prod(const Tensor& data, const Tensor& segment_ids, int64_t num_segments) {
+  return segment_reduce(data, segment_ids, num_segments, "prod");
+}
+
+Tensor scatter(const Tensor& indices, const Tensor& values, const Shape& shape) {
+  const Places places = places_of(indices, shape, "scatter");
+  const Tensor rows = rows_of(values.strong(), indices, places, "scatter");
+  return reshape(segment_sum(rows, places.flat, places.count), shape);
+}
+
+Tensor scatter_update(const Tensor& inputs, const Tensor& indices, const Tensor& updates,
+                      const std::string& reduction) {
+  const std::vector<std::string> known = {"", "add", "max", "min", "mul"};
+  check<InvalidArgument>(std::count(known.begin(), known.end(), reduction) > 0,
+                         "scatter_update: unknown reduction '{}'.{}", reduction,
+                         did_you_mean(reduction, known));
+  require_static(inputs, "scatter_update");
+  const Places places = places_of(indices, inputs.shape(), "scatter_update");
+  const Tensor values = rows_of(cast(updates, inputs.dtype()), indices, places, "scatter_update");
+  const Tensor rows = reshape(inputs.strong(), Shape{places.count}.concat(places.trailing));
+  Tensor result;
+  if (reduction.empty()) {
+    result = replaced(rows, values, places);
+  } else if (reduction == "add") {
+    result = rows + segment_sum(values, places.flat, places.count);
+  } else if (reduction == "max") {
+    result = maximum(rows, segment_max(values, places.flat, places.count));
+  } else if (reduction == "min") {
+    result = minimum(rows, segment_min(values, places.flat, places.count));
+  } else {
+    result = rows * segment_prod(values, places.flat, places.count);
+  }
+  return reshape(result, inputs.shape());
+}
+
+Tensor slice_update(const Tensor& inputs, const Ints& start_indices, const Tensor& updates) {
+  require_static(inputs, "slice_update");
+  std::vector<std::pair<int64_t, int64_t>> widths;
+  bool fits = static_cast<int64_t>(start_indices.size()) == inputs.rank() &&
+              updates.rank() == inputs.rank();
+  for (size_t i = 0; fits && i < start_indices.size(); ++i) {
+    const auto axis = static_cast<int64_t>(i);
+    const int64_t room = inputs.dim(axis) - updates.dim(axis);
+    fits = start_indices[i] >= 0 && start_indices[i] <= room;
+    widths.emplace_back(start_indices[i], room - start_indices[i]);
+  }
+  check<InvalidArgument>(fits,
+                         "slice_update: expected a block that lies within shape {}, got start {} "
+                         "and updates of shape {}.",
+                         inputs.shape(), Shape(start_indices), updates.shape());
+  const Tensor inside = pad(ones(updates.shape(), DType::Bool), widths, false);
+  return where(inside, pad(cast(updates, inputs.dtype()), widths), inputs);
+}
+
+namespace internal {
+
+Tensor slice_update_at(const Tensor& inputs, const Tensor& start_indices, const Tensor& updates) {
+  require_block(inputs, start_indices, updates.shape().dims(), "slice_update");
+  if (updates.num_elements() == 0) return inputs.strong();
+  Tensor spread = cast(updates, inputs.dtype());
+  Tensor inside = true;
+  for (int64_t axis = 0; axis < inputs.rank(); ++axis) {
+    const int64_t length = updates.dim(axis);
+    const Tensor from = arange(inputs.dim(axis), DType::Int64) -
+                        block_start(start_indices, axis, inputs.dim(axis), length);
+    spread = take(spread, clip(from, 0, length - 1), axis);
+    Shape along(Ints(static_cast<size_t>(inputs.rank()), 1));
+    along[axis] = inputs.dim(axis);
+    const Tensor covered = logical_and(from >= 0, from < length);
+    inside = logical_and(inside, reshape(covered, along));
+  }
+  return where(inside, spread, inputs);
+}
+
+Tensor slice_at(const Tensor& x, const Tensor& start_indices, const Ints& shape) {
+  require_block(x, start_indices, shape, "slice");
+  Tensor result = x.strong();
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const int64_t length = shape[static_cast<size_t>(axis)];
+    const Tensor start = block_start(start_indices, axis, x.dim(axis), length);
+    result = take(result, arange(length, DType::Int64) + start, axis);
+  }
+  return result;
+}
+
+}  // namespace internal
+
+Tensor multi_hot(const Tensor& x, int64_t num_classes, int64_t axis, DType dtype) {
+  check<InvalidArgument>(x.rank() >= 1,
+                         "multi_hot: expected class numbers along an axis, got a "
+                         "scalar.");
+  return max(one_hot(x, num_classes, axis, dtype), x.rank() > 1 ? 1 : 0);
+}
+
+}  // namespace cornu::ops

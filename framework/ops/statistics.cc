@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/statistics.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "cornu/core/strings.h"
+#include "cornu/ops/creation.h"
+#include "cornu/ops/definition.h"
+#include "cornu/ops/index.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/matmul.h"
+#include "cornu/ops/matrix.h"
+#include "cornu/ops/reduce.h"
+#include "cornu/ops/shape.h"
+#include "cornu/ops/values.h"
+
+namespace cornu::ops {
+
+using namespace internal;
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+Tensor to_numbers(const Tensor& x) {
+  return x.dtype() == DType::Bool ? cast(x, DType::Int32) : x.strong();
+}
+
+// The axes, as one last axis behind the others.
+Tensor axes_to_end(const Tensor& x, const Ints& axes) {
+  require_static(x, "quantile");
+  Ints order;
+  Shape kept;
+  int64_t count = 1;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    if (std::binary_search(axes.begin(), axes.end(), axis)) {
+      count *= x.dim(axis);
+    } else {
+      order.push_back(axis);
+      kept.push_back(x.dim(axis));
+    }
+  }
+  order.insert(order.end(), axes.begin(), axes.end());
+  return reshape(transpose(x, order), kept.concat({count}));
+}
+
+enum class Nan { Propagates, Missing };
+
+// The elements of sorted rows at the places that are `q` of the way from the first to the last one
+// that counts: (..., n), counts (..., 1), q (k) -> (..., k).
+Tensor interpolated(const Tensor& sorted, const Tensor& counts, const Tensor& q,
+                    const std::string& method) {
+  const Tensor place = cast(counts - 1, DType::Float64) * cast(q, DType::Float64);
+  const int64_t last = sorted.dim(-1) - 1;
+  auto at = [&](const Tensor& index) {
+    const Tensor inside = cast(clip(index, 0.0, static_cast<double>(last)), DType::Int32);
+    return take_along_axis(sorted, inside, -1);
+  };
+  if (method == "lower") return at(floor(place));
+  if (method == "higher") return at(ceil(place));
+  if (method == "nearest") return at(round(place));
+  const Tensor lower = at(floor(place));
+  const Tensor higher = at(ceil(place));
+  if (method == "midpoint") return (lower + higher) * 0.5;
+  const Tensor weight = cast(place - floor(place), sorted.dtype());
+  return lower * (1 - weight) + higher * weight;
+}
+
+Tensor quantile_of(const Tensor& x, const Tensor& q, const QuantileOptions& options, Nan nan,
+                   std::string_view who) {
+  const std::vector<std::string> methods = {"linear", "lower", "higher", "midpoint", "nearest"};
+  check<InvalidArgument>(std::count(methods.begin(), methods.end(), options.method) > 0,
+                         "{}: unknown method '{}'.{}", who, options.method,
+                         did_you_mean(options.method, methods));
+  check<InvalidArgument>(q.rank() <= 1, "{}: expected q to be a scalar or a vector, got shape {}.",
+                         who, q.shape());
+  const Ints axes = options.axis.normalized(x.shape(), who);
+  const Tensor real = to_floating(x);
+  const Tensor rows = axes_to_end(real, axes);
+  check<InvalidArgument>(rows.dim(-1) > 0, "{}: expected elements along the axes, got shape {}.",
+                         who, x.shape());
+  const Tensor sorted = sort(rows, -1);  // NaN comes last
+  const Tensor missing = isnan(rows);
+  const Tensor counts =
+      rows.dim(-1) - sum(cast(missing, DType::Int32), -1, true) * (nan == Nan::Missing ? 1 : 0);
+  Tensor result = interpolated(sorted, counts, ravel(q.strong()), options.method);
+  if (nan == Nan::Propagates) {
+    const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+    result = where(any(missing, -1, true), not_a_number, result);
+  }
+  result = moveaxis(result, -1, 0);
+  const Shape kept = reduced_shape(x.shape(), axes, options.keepdims);
+  return reshape(result, q.shape().concat(kept));
+}
+
+// Products of all elements up to each one along an axis, by doubling.
+Tensor running_products(const Tensor& x, int64_t axis) {
+  const int64_t size = x.dim(axis);
+  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
+  Tensor products = x;
+  for (int64_t by = 1; by < size; by *= 2) {
+    widths[static_cast<size_t>(axis)] = {by, 0};
+    const Tensor before = pad(slice_axis(products, axis, 0, size - by), widths, 1);
+    products = products * before;
+  }
+  return products;
+}
+
+Tensor without_nan(const Tensor& x, double value) {
+  return is_floating(x.dtype()) ? where(isnan(x), value, x) : x.strong();
+}
+
+// `result` where some element counts, else `otherwise`.
+Tensor where_any_counts(const Tensor& x, const Axes& axis, bool keepdims, const Tensor& result,
+                        const Tensor& otherwise) {
+  if (!is_floating(x.dtype())) return result;
+  return where(all(isnan(x), axis, keepdims), otherwise, result);
+}
+
+}  // namespace
+
+Tensor average(const Tensor& x, const Axes& axis, const Tensor& weights) {
+  if (!weights.defined()) return mean(x, axis);
+  const auto [a, b] = unify(x, weights, "average");
+  const Tensor values = to_floating(a);
+  Tensor scale = to_floating(b);
+  const Ints axes = axis.normalized(x.shape(), "average");
+  if (scale.shape() != values.shape()) {
+    check<InvalidArgument>(
+        scale.rank() == 1 && axis.count() == 1 && scale.dim(0) == values.dim(axes[0]),
+        "average: expected weights of x's shape {}, or one for each place along "
+        "a single axis, got shape {}.",
+        x.shape(), weights.shape());
+    Shape along(Ints(static_cast<size_t>(x.rank()), 1));
+    along[axes[0]] = scale.dim(0);
+    scale = reshape(scale, along);
+    return sum(values * scale, axes) / sum(scale);
+  }
+  return sum(values * scale, axes) / sum(scale, axes);
+}
+
+Tensor median(const Tensor& x, const Axes& axis, bool keepdims) {
+  return quantile_of(x, 0.5, {.axis = axis, .keepdims = keepdims}, Nan::Propagates, "median");
+}
+Tensor quantile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
+  return quantile_of(x, q, options, Nan::Propagates, "quantile");
+}
+Tensor percentile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
+  return quantile_of(x, cast(q, DType::Float64) / 100, options, Nan::Propagates, "percentile");
+}
+Tensor nanmedian(const Tensor& x, const Axes& axis, bool keepdims) {
+  return quantile_of(x, 0.5, {.axis = axis, .keepdims = keepdims}, Nan::Missing, "nanmedian");
+}
+Tensor nanquantile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
+  return quantile_of(x, q, options, Nan::Missing, "nanquantile");
+}
+Tensor nanpercentile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
+  return quantile_of(x, cast(q, DType::Float64) / 100, options, Nan::Missing, "nanpercentile");
+}
+
+Tensor ptp(const Tensor& x, const Axes& axis, bool keepdims) {
+  const Tensor numbers = to_numbers(x);
+  return max(numbers, axis, keepdims) - min(numbers, axis, keepdims);
+}
+
+Tensor corrcoef(const Tensor& x) {
+  check<InvalidArgument>(x.rank() == 1 || x.rank() == 2,
+                         "corrcoef: expected (variables, observations), got shape {}.", x.shape());
+  const Tensor rows = x.rank() == 1 ? expand_dims(to_floating(x), 0) : to_floating(x);
+  const Tensor centered = rows - mean(rows, -1, true);
+  const Tensor products = matmul(centered, centered, {.transpose_x2 = true});
+  const Tensor lengths = sqrt(diagonal(products));
+  const Tensor result = clip(products / (expand_dims(lengths, 1) * lengths), -1, 1);
+  return x.rank() == 1 ? reshape(result, {}) : result;
+}
+
+std::pair<Tensor, Tensor> histogram(const Tensor& x, const HistogramOptions& options) {
+  check<InvalidArgument>(options.bins >= 1, "histogram: expected bins >= 1, got {}.", options.bins);
+  const Tensor flat = ravel(to_numbers(x));
+  const Tensor real = to_floating(flat);
+  Tensor low = options.range ? constant_like(real, options.range->first) : min(real);
+  Tensor high = options.range ? constant_like(real, options.range->second) : max(real);
+  check<InvalidArgument>(!options.range || options.range->first <= options.range->second,
+                         "histogram: expected a range from low to high, got ({}, {}).",
+                         options.range ? options.range->first : 0,
+                         options.range ? options.range->second : 0);
+  const Tensor edges = linspace(low, high, options.bins + 1);
+  const Tensor inner = slice_axis(edges, 0, 1, options.bins);
+  const Tensor inside = logical_and(real >= low, real <= high);
+  const Tensor counts =
+      segment_sum(cast(inside, DType::Int32), searchsorted(inner, real, "right"), options.bins);
+  return {cast(counts, flat.dtype()), cast(edges, flat.dtype())};
+}
+
+Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
+  check<InvalidArgument>(x.rank() == 1 && (is_integer(x.dtype()) || x.dtype() == DType::Bool),
+                         "bincount: expected a vector of integers, got {} of shape {}.", x.dtype(),
+                         x.shape());
+  require_value(x, "bincount", "Use ops::segment_sum with a fixed number of segments instead.");
+  const Tensor places = cast(x, DType::Int64);
+  int64_t size = std::max<int64_t>(minlength, 0);
+  if (x.dim(0) > 0) {
+    const auto least = min(places).item<int64_t>();
+    check<InvalidArgument>(least >= 0, "bincount: expected integers >= 0, got {}.", least);
+    size = std::max(size, max(places).item<int64_t>() + 1);
+  }
+  const Tensor amounts = weights.defined() ? to_numbers(weights) : ones_like(places, DType::Int32);
+  check<InvalidArgument>(amounts.shape() == x.shape(),
+                         "bincount: expected weights of x's shape {}, got {}.", x.shape(),
+                         amounts.shape());
+  return segment_sum(amounts, places, size);
+}
+
+Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, const std::string& side) {
+  check<InvalidArgument>(side == "left" || side == "right",
+                         "searchsorted: expected side \"left\" or \"right\", got \"{}\".", side);
+  check<InvalidArgument>(sorted_sequence.rank() == 1,
+                         "searchsorted: expected a sorted vector, got shape {}. Use "
+                         "ops::vectorized_map for several.",
+                         sorted_sequence.shape());
+  require_static(sorted_sequence, "searchsorted");
+  const auto [sequence, wanted] = unify(sorted_sequence, values, "searchsorted");
+  const int64_t size = sequence.dim(0);
+  // Is the element at `index` to stand before the wanted one?
+  auto before = [&, &sequence = sequence, &wanted = wanted](const Tensor& index) {
+    const Tensor element = take(sequence, index);
+    const Tensor smaller = side == "left" ? element < wanted : element <= wanted;
+    if (!is_floating(sequence.dtype())) return smaller;
+    const Tensor nan = isnan(wanted);
+    return logical_or(smaller,
+                      side == "left" ? logical_and(nan, logical_not(isnan(element))) : nan);
+  };
+  // Binary search for all at once: how many elements stand before each.
+  Tensor count = zeros_like(wanted, DType::Int32);
+  int64_t step = 1;
+  while (step * 2 <= size) step *= 2;
+  for (; size > 0 && step >= 1; step /= 2) {
+    const Tensor next = count + step;
+    const Tensor possible = next <= size;
+    const Tensor index = where(possible, next - 1, 0);
+    count = where(logical_and(possible, before(index)), next, count);
+  }
+  return count;
+}
+
+Tensor digitize(const Tensor& x, const Tensor& bins) { return searchsorted(bins, x, "right"); }
+
+Tensor cumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
+  const Tensor numbers = to_numbers(cast(x, dtype.value_or(x.dtype())));
+  const Tensor along = axis ? numbers : ravel(numbers);
+  require_static(along, "cumprod");
+  return running_products(along, along.shape().normalize_axis(axis.value_or(0), "cumprod"));
+}
+
+Tensor diff(const Tensor& x, int64_t n, int64_t axis) {
+  check<InvalidArgument>(n >= 0, "diff: expected n >= 0, got {}.", n);
+  const int64_t along = x.shape().normalize_axis(axis, "diff");
+  Tensor result = x.strong();
+  for (int64_t i = 0; i < n && result.dim(along) > 0; ++i) {
+    const Tensor later = slice_axis(result, along, 1);
+    const Tensor earlier = slice_axis(result, along, 0, result.dim(along) - 1);
+    result = x.dtype() == DType::Bool ? not_equal(later, earlier) : later - earlier;
+  }
+  return result;
+}
+
+Tensor trapezoid(const Tensor& y, const TrapezoidOptions& options) {
+  const Tensor last = moveaxis(to_floating(y), options.axis, -1);
+  check<InvalidArgument>(last.dim(-1) > 0, "trapezoid: expected samples along axis {}, got {}.",
+                         options.axis, y.shape());
+  const Tensor heights =
+      (slice_axis(last, -1, 1) + slice_axis(last, -1, 0, last.dim(-1) - 1)) * 0.5;
+  if (!options.x.defined()) return sum(heights * options.dx, -1);
+  const Tensor points = cast(options.x, last.dtype());
+  return sum(heights * diff(points.rank() == 1 ? points : moveaxis(points, options.axis, -1)), -1);
+}
+
+Tensor nansum(const Tensor& x, const Axes& axis, bool keepdims) {
+  return sum(without_nan(x, 0), axis, keepdims);
+}
+Tensor nanprod(const Tensor& x, const Axes& axis, bool keepdims) {
+  return prod(without_nan(x, 1), axis, keepdims);
+}
+
+Tensor nanmax(const Tensor& x, const Axes& axis, bool keepdims) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return where_any_counts(x, axis, keepdims, max(without_nan(x, -kInfinity), axis, keepdims),
+                          std::numeric_limits<double>::quiet_NaN());
+}
+Tensor nanmin(const Tensor& x, const Axes& axis, bool keepdims) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return where_any_counts(x, axis, keepdims, min(without_nan(x, kInfinity), axis, keepdims),
+                          std::numeric_limits<double>::quiet_NaN());
+}
+
+Tensor nanmean(const Tensor& x, const Axes& axis, bool keepdims) {
+  if (!is_floating(x.dtype())) return mean(x, axis, keepdims);
+  const Tensor wide = to_accumulator(x);
+  const Tensor count = sum(cast(logical_not(isnan(wide)), wide.dtype()), axis, keepdims);
+  return cast(nansum(wide, axis, keepdims) / count, x.dtype());
+}
+
+Tensor nanvar(const Tensor& x, const Axes& axis, bool keepdims) {
+  if (!is_floating(x.dtype())) return var(x, axis, keepdims);
+  const Tensor wide = to_accumulator(x);
+  return cast(nanmean(square(wide - nanmean(wide, axis, true)), axis, keepdims), x.dtype());
+}
+Tensor nanstd(const Tensor& x, const Axes& axis, bool keepdims) {
+  return sqrt(nanvar(x, axis, keepdims));
+}
+
+Tensor nanargmax(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return where_any_counts(x, axis ? Axes(*axis) : Axes(), keepdims,
+                          argmax(without_nan(x, -kInfinity), axis, keepdims), -1);
+}
+Tensor nanargmin(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return where_any_counts(x, axis ? Axes(*axis) : Axes(), keepdims,
+                          argmin(without_nan(x, kInfinity), axis, keepdims), -1);
+}
+
+Tensor nancumsum(const Tensor& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
+  return cumsum(without_nan(cast(x, dtype.value_or(x.dtype())), 0), axis);
+}
+Tensor nancumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
+  return cumprod(without_nan(cast(x, dtype.value_or(x.dtype())), 1), axis);
+}
+
+}  // namespace cornu::ops

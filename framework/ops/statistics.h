@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Averages, quantiles, counts, running products and differences (keras.ops.numpy).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cornu/core/tensor.h"
+#include "cornu/ops/arguments.h"
+
+namespace cornu::ops {
+
+// The mean, or with weights sum(x * weights) / sum(weights). Weights have x's shape, or are a
+// vector along the one `axis`.
+Tensor average(const Tensor& x, const Axes& axis = {}, const Tensor& weights = {});
+Tensor median(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+
+struct QuantileOptions {
+  Axes axis = {};
+  // What is given for a place between two elements: "linear", "lower", "higher", "midpoint" or
+  // "nearest" (of two, the one at the even place).
+  std::string method = "linear";
+  bool keepdims = false;
+};
+
+// The values below which the parts q (a scalar or a vector, in [0, 1]) of the elements lie, with
+// q's axis first. NaN where an element is NaN.
+Tensor quantile(const Tensor& x, const Tensor& q, const QuantileOptions& options = {});
+// The same for q in percent.
+Tensor percentile(const Tensor& x, const Tensor& q, const QuantileOptions& options = {});
+
+// max - min.
+Tensor ptp(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+// Pearson's correlation coefficients of the rows of (variables, observations).
+Tensor corrcoef(const Tensor& x);
+
+// ---- counts ----
+
+struct HistogramOptions {
+  int64_t bins = 10;
+  std::optional<std::pair<double, double>> range = {};  // None: from min(x) to max(x)
+};
+
+// How many elements lie in each of `bins` equal parts of the range (int32), and the bins + 1 edges.
+// A bin takes its lower edge, the last one both.
+std::pair<Tensor, Tensor> histogram(const Tensor& x, const HistogramOptions& options = {});
+
+// How often each integer from 0 to the largest of x comes, or the sum of its weights: a vector of
+// at least `minlength` elements. InvalidArgument for negative ones. Its size depends on values:
+// under a trace FailedPrecondition; there use segment_sum, which is told the size.
+Tensor bincount(const Tensor& x, const Tensor& weights = {}, int64_t minlength = 0);
+
+// Where each of `values` is to be put into a sorted vector to keep it sorted, int32: before
+// ("left") or behind ("right") equal ones. NaN comes last.
+Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values,
+                    const std::string& side = "left");
+// In which bin each element lies, int32: 0 below bins[0], i from bins[i - 1] up to bins[i].
+Tensor digitize(const Tensor& x, const Tensor& bins);
+
+// ---- along an axis ----
+
+// Running products; without an axis, of the flattened x.
+Tensor cumprod(const Tensor& x, std::optional<int64_t> axis = {}, std::optional<DType> dtype = {});
+// Differences of neighbours, n times over; of bools, whether they differ.
+Tensor diff(const Tensor& x, int64_t n = 1, int64_t axis = -1);
+
+struct TrapezoidOptions {
+  Tensor x = {};  // the sample points, along the axis or in y's shape; none: dx apart
+  double dx = 1.0;
+  int64_t axis = -1;
+};
+
+// The integral of y by the trapezoidal rule.
+Tensor trapezoid(const Tensor& y, const TrapezoidOptions& options = {});
+
+// ---- the same without NaNs: they count as missing; of nothing but NaN, NaN ----
+
+Tensor nansum(const Tensor& x, const Axes& axis = {}, bool keepdims = false);   // of nothing: 0
+Tensor nanprod(const Tensor& x, const Axes& axis = {}, bool keepdims = false);  // of nothing: 1
+Tensor nanmax(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor nanmin(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor nanmean(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor nanvar(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor nanstd(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor nanmedian(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+Tensor nanquantile(const Tensor& x, const Tensor& q, const QuantileOptions& options = {});
+Tensor nanpercentile(const Tensor& x, const Tensor& q, const QuantileOptions& options = {});
+// int32; -1 of nothing but NaN.
+Tensor nanargmax(const Tensor& x, std::optional<int64_t> axis = {}, bool keepdims = false);
+Tensor nanargmin(const Tensor& x, std::optional<int64_t> axis = {}, bool keepdims = false);
+Tensor nancumsum(const Tensor& x, std::optional<int64_t> axis = {},
+                 std::optional<DType> dtype = {});
+Tensor nancumprod(const Tensor& x, std::optional<int64_t> axis = {},
+                  std::optional<DType> dtype = {});
+
+}  // namespace cornu::ops

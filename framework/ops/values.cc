@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/ops/values.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "cornu/ops/arrange.h"
+#include "cornu/ops/definition.h"
+#include "cornu/ops/index.h"
+#include "cornu/ops/math.h"
+#include "cornu/ops/reduce.h"
+#include "cornu/ops/shape.h"
+#include "cornu/ops/statistics.h"
+
+namespace cornu::ops {
+
+using namespace internal;
+
+namespace internal {
+
+void require_value(const Tensor& x, std::string_view who, std::string_view instead) {
+  check<FailedPrecondition>(!x.is_symbolic(),
+                            "{}: the shape of its result depends on values, but {} has none yet. "
+                            "{}",
+                            who, x.is_symbolic() ? x.to_string() : std::string(), instead);
+}
+
+}  // namespace internal
+
+namespace {
+
+// The places of true elements in the flattened mask, int32.
+Tensor places_of(const Tensor& mask) {
+  std::vector<int32_t> places;
+  const auto flags = mask.data<bool>();
+  for (size_t i = 0; i < flags.size(); ++i) {
+    if (flags[i]) places.push_back(static_cast<int32_t>(i));
+  }
+  return Tensor::from(places);
+}
+
+std::vector<Tensor> indices_of_true(const Tensor& x, std::string_view who) {
+  require_value(x, who, "Use ops::where(condition, x1, x2), which keeps the shape, instead.");
+  const Tensor places = places_of(not_equal(x, 0));
+  return unravel_index(places, x.shape());
+}
+
+// The order that sorts the rows of a matrix, by their first column first; stable.
+Tensor row_order(const Tensor& rows) {
+  Tensor order = arange(rows.dim(0));
+  for (int64_t column = rows.dim(1); column-- > 0;) {
+    const Tensor keys = take(squeeze(slice_axis(rows, 1, column, column + 1), 1), order);
+    order = take(order, argsort(keys));
+  }
+  return order;
+}
+
+// True for each sorted row that differs from the one before.
+Tensor begins_group(const Tensor& sorted_rows) {
+  const int64_t count = sorted_rows.dim(0);
+  const Tensor differs =
+      any(not_equal(slice_axis(sorted_rows, 0, 1), slice_axis(sorted_rows, 0, 0, count - 1)), 1);
+  return concatenate({ones({1}, DType::Bool), differs}, 0);
+}
+
+// A vector cut to `size`, or with `fill` behind its first `count` elements.
+Tensor sized(const Tensor& x, int64_t size, const Tensor& count, const Tensor& fill) {
+  const int64_t have = x.dim(0);
+  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
+  widths[0].second = std::max<int64_t>(size - have, 0);
+  const Tensor cut = pad(slice_axis(x, 0, 0, std::min(size, have)), widths, fill);
+  Shape column(std::vector<int64_t>(static_cast<size_t>(x.rank()), 1));
+  column[0] = size;
+  return where(reshape(arange(size), column) < count, cut, fill);
+}
+
+}  // namespace
+
+std::vector<Tensor> nonzero(const Tensor& x) { return indices_of_true(x, "nonzero"); }
+std::vector<Tensor> where(const Tensor& condition) {
+  return indices_of_true(condition, "where(condition)");
+}
+
+Tensor boolean_mask(const Tensor& x, const Tensor& mask) {
+  require_value(mask, "boolean_mask",
+                "Use ops::where(mask, x, 0), which keeps the shape, instead.");
+  const int64_t axes = mask.rank();
+  check<InvalidArgument>(mask.dtype() == DType::Bool && axes >= 1 && axes <= x.rank() &&
+                             mask.shape() == x.shape().slice(0, axes),
+                         "boolean_mask: expected a bool mask of the leading axes of {}, got {} of "
+                         "shape {}.",
+                         x.shape(), mask.dtype(), mask.shape());
+  const Tensor rows = reshape(x, Shape{mask.num_elements()}.concat(x.shape().slice(axes)));
+  return take(rows, places_of(mask), 0);
+}
+
+Tensor unique(const Tensor& x) { return unique(x, UniqueOptions{}).values; }
+
+UniqueResult unique(const Tensor& x, const UniqueOptions& options) {
+  if (!options.size) {
+    require_value(x, "unique", "Give it a size, which is then its result's.");
+  }
+  require_static(x, "unique");
+  const Tensor slices =
+      options.axis ? moveaxis(x.strong(), *options.axis, 0) : reshape(x.strong(), {kUnknown});
+  const int64_t total = slices.dim(0);
+  check<InvalidArgument>(total > 0 || !options.size || *options.size == 0,
+                         "unique: expected elements to fill a size of {}, got shape {}.",
+                         options.size.value_or(0), x.shape());
+  const int64_t width = slices.shape().slice(1).num_elements();
+  const Tensor rows = reshape(slices, {total, width});
+  const Tensor order = row_order(rows);
+  const Tensor first = total == 0 ? zeros({0}, DType::Bool) : begins_group(take(rows, order, 0));
+  const Tensor group_of_sorted = cumsum(cast(first, DType::Int32)) - 1;
+  const Tensor count = sum(cast(first, DType::Int32));
+  const int64_t size = options.size ? *options.size : count.item<int64_t>();
+  // The sorted places at which groups begin come first, in order.
+  const Tensor begins = argsort(cast(logical_not(first), DType::Int32));
+  Tensor index = take(order, begins);  // of each group's first element: the order is stable
+  Tensor rank = arange(total);         // of a group among the results
+  if (!options.sorted) {
+    const Tensor appearance = argsort(where(arange(total) < count, index, total));
+    index = take(index, appearance);
+    rank = argsort(appearance);
+  }
+  const Tensor inverse = total == 0 ? order : take(take(rank, group_of_sorted), argsort(order));
+  UniqueResult result;
+  result.values =
+      sized(take(slices, index, 0), size, count, cast(Tensor(options.fill_value), x.dtype()));
+  if (options.axis) result.values = moveaxis(result.values, 0, *options.axis);
+  if (options.return_index) result.index = sized(index, size, count, 1);
+  if (options.return_inverse) {
+    result.inverse = options.axis ? inverse : reshape(inverse, x.shape());
+  }
+  if (options.return_counts) {
+    const Tensor counts = segment_sum(ones({total}, DType::Int32), inverse, total);
+    result.counts = sized(counts, size, count, 0);
+  }
+  return result;
+}
+
+Tensor isin(const Tensor& x1, const Tensor& x2, bool, bool invert) {
+  const auto [a, b] = unify(x1, x2, "isin");
+  require_static(b, "isin");
+  if (b.num_elements() == 0) return full_like(a, invert, DType::Bool);
+  const Tensor sorted = sort(ravel(b));
+  const Tensor place = minimum(searchsorted(sorted, a), static_cast<int64_t>(b.num_elements() - 1));
+  const Tensor found = equal(take(sorted, place), a);
+  return invert ? logical_not(found) : found;
+}
+
+}  // namespace cornu::ops

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of keras.ops: results for small inputs, their dtypes among them."""
+
+import common
+import numpy as np
+from keras import ops
+
+OF_LISTS = {"dstack", "hstack", "vstack", "meshgrid", "einsum"}
+
+
+def f32(*values, shape=None):
+    array = np.array(values, "float32")
+    return array if shape is None else array.reshape(shape)
+
+
+def i32(*values, shape=None):
+    array = np.array(values, "int32")
+    return array if shape is None else array.reshape(shape)
+
+
+def numbers(seed, *shape):
+    return common.normal(np.random.default_rng(seed), shape, 2.0)
+
+
+NAN, INF = float("nan"), float("inf")
+EDGES = f32(-2.5, -1.5, -1, -0.5, -0.0, 0, 0.25, 0.5, 1, 1.5, 2.5)
+SPECIAL = f32(NAN, INF, -INF, 0, 1, -1)
+LARGE = f32(-1e20, -1e9, -30, 30, 1e9, 1e20)
+MATRIX = numbers(1, 3, 4)
+CUBE = numbers(2, 2, 3, 4)
+SQUARE = numbers(3, 2, 3, 3) + 4 * np.eye(3, dtype="float32")
+POSITIVE = (SQUARE @ SQUARE.transpose(0, 2, 1)).astype("float32")
+WITH_NAN = f32(1, NAN, 3, 4, 5, NAN, NAN, 8, NAN, NAN, 11, 12, shape=(3, 4))
+INTS = i32(5, -3, 0, 7, 12, -8)
+BOOLS = np.array([True, False, True, True])
+
+UNARY = {
+    "trunc": EDGES, "fabs": EDGES, "exp2": EDGES, "cbrt": EDGES, "deg2rad": EDGES,
+    "rad2deg": EDGES, "arcsinh": EDGES, "erfc": np.concatenate([EDGES, f32(4, 9)]),
+    "arccosh": f32(1, 1.001, 2, 50, 1e9, 1e20), "arctanh": f32(-0.99, -0.5, 0, 0.25, 0.999),
+    "sinc": EDGES, "signbit": EDGES, "isposinf": SPECIAL, "isneginf": SPECIAL,
+    "nan_to_num": SPECIAL, "swish": EDGES, "hard_swish": EDGES, "bitwise_not": INTS,
+    "bitwise_invert": INTS, "diagflat": MATRIX, "det": SQUARE, "slogdet": SQUARE,
+    "logdet": POSITIVE, "inv": SQUARE, "cholesky": POSITIVE, "cholesky_inverse": POSITIVE,
+    "lu_factor": SQUARE[1], "corrcoef": MATRIX, "fliplr": MATRIX, "flipud": MATRIX,
+    "matrix_rank": f32(1, 2, 2, 4, shape=(2, 2)), "pinv": MATRIX, "unique": INTS,
+    "nonzero": INTS.reshape(2, 3), "norm": MATRIX, "trace": MATRIX, "diagonal": CUBE,
+    "median": MATRIX, "ptp": MATRIX, "average": MATRIX, "amax": MATRIX, "amin": MATRIX,
+    "bincount": i32(1, 4, 1, 0, 2, 1), "histogram": MATRIX.ravel(), "cumprod": MATRIX, "diff": MATRIX,
+    "trapezoid": MATRIX, "vander": f32(1, 2, 3), "nansum": WITH_NAN, "nanprod": WITH_NAN,
+    "nanmax": WITH_NAN, "nanmin": WITH_NAN, "nanmean": WITH_NAN, "nanvar": WITH_NAN,
+    "nanstd": WITH_NAN, "nanmedian": WITH_NAN, "nanargmax": WITH_NAN, "nanargmin": WITH_NAN,
+    "nancumsum": WITH_NAN, "nancumprod": WITH_NAN, "rot90": MATRIX, "tril": CUBE, "triu": CUBE,
+    "diag": f32(1, 2, 3), "zeros_like": MATRIX,
+}
+
+PAIRS = {
+    "hypot": (f32(3, -4, 0, 1e30, INF), f32(4, 3, 0, 1e30, 1)),
+    "logaddexp2": (EDGES, EDGES[::-1].copy()), "ldexp": (EDGES, i32(*range(11))),
+    "fmod": (f32(5, -5, 5, -5, 7.5), f32(3, 3, -3, -3, 2)),
+    "heaviside": (EDGES, np.float32(0.5)), "fmax": (SPECIAL, f32(1, 2, 3, NAN, NAN, -2)),
+    "fmin": (SPECIAL, f32(1, 2, 3, NAN, NAN, -2)),
+    "bitwise_and": (INTS, i32(3, 5, 6, 1, 2, 7)), "bitwise_or": (INTS, i32(3, 5, 6, 1, 2, 7)),
+    "bitwise_xor": (INTS, i32(3, 5, 6, 1, 2, 7)), "left_shift": (INTS, i32(3, 5, 6, 1, 2, 7)),
+    "right_shift": (INTS, i32(3, 1, 2, 1, 2, 2)), "inner": (MATRIX, numbers(5, 2, 4)),
+    "bitwise_left_shift": (INTS, i32(3, 5, 6, 1, 2, 7)),
+    "bitwise_right_shift": (INTS, i32(3, 1, 2, 1, 2, 2)),
+    "vdot": (MATRIX, numbers(6, 3, 4)), "kron": (numbers(7, 2, 3), numbers(8, 3, 2)),
+    "cross": (numbers(9, 4, 3), numbers(10, 4, 3)), "append": (MATRIX, f32(1, 2)),
+    "solve": (SQUARE, numbers(11, 2, 3, 2)), "solve_triangular": (SQUARE, numbers(11, 2, 3, 2)),
+    "lstsq": (numbers(12, 5, 3), numbers(13, 5)), "linspace": (np.float32(-1), np.float32(3)),
+    "logspace": (np.float32(0), np.float32(2)), "geomspace": (np.float32(1), np.float32(1000)),
+    "quantile": (MATRIX, f32(0.1, 0.5, 0.9)), "percentile": (MATRIX, np.float32(30)),
+    "nanquantile": (WITH_NAN, f32(0.25, 0.5)), "nanpercentile": (WITH_NAN, np.float32(75)),
+    "searchsorted": (f32(1, 2, 2, 5), f32(0, 2, 3, 9)), "digitize": (EDGES, f32(-1, 0, 1)),
+    "isin": (INTS, i32(7, 5, 99)), "isclose": (f32(1, 2, 3), f32(1, 2.00001, 3.1)),
+    "allclose": (f32(1, 2), f32(1, 2.00001)),
+}
+
+# (op, name of the case, inputs, arguments)
+MORE = [
+    ("nan_to_num", "given", [SPECIAL], {"nan": 5.0, "posinf": 6.0, "neginf": 7.0}),
+    ("isclose", "nan", [SPECIAL, SPECIAL], {"equal_nan": True}),
+    ("isclose", "wide", [EDGES, EDGES + 0.125], {"rtol": 0.1, "atol": 0.05}),
+    ("trunc", "ints", [INTS], {}),
+    ("arcsinh", "large", [LARGE], {}),
+    ("heaviside", "ints", [INTS, i32(2, 2, 2, 2, 2, 2)], {}),
+    ("linspace", "open", [np.float32(0), np.float32(1)], {"num": 4, "endpoint": False}),
+    ("linspace", "axis", [f32(0, 1), f32(2, 5)], {"num": 3, "axis": -1}),
+    ("linspace", "one", [np.float32(3), np.float32(8)], {"num": 1}),
+    ("linspace", "ints", [np.int32(0), np.int32(10)], {"num": 4, "dtype": "int32"}),
+    ("logspace", "base", [np.float32(0), np.float32(4)], {"num": 5, "base": 2}),
+    ("geomspace", "open", [np.float32(2), np.float32(32)], {"num": 4, "endpoint": False}),
+    ("diag", "above", [f32(1, 2, 3)], {"k": 2}),
+    ("diag", "below", [f32(1, 2, 3)], {"k": -1}),
+    ("diag", "of_matrix", [MATRIX], {"k": 1}),
+    ("diagonal", "axes", [CUBE], {"offset": 1, "axis1": 2, "axis2": 1}),
+    ("trace", "ints", [i32(*range(12), shape=(3, 4))], {"offset": -1}),
+    ("tril", "k", [MATRIX], {"k": -1}),
+    ("triu", "k", [MATRIX], {"k": 2}),
+    ("tri", "square", [], {"N": 3}),
+    ("tri", "wide", [], {"N": 3, "M": 5, "k": 1, "dtype": "int32"}),
+    ("identity", "ints", [], {"n": 3, "dtype": "int32"}),
+    ("bartlett", "seven", [], {"x": 7}),
+    ("blackman", "seven", [], {"x": 7}),
+    ("hamming", "eight", [], {"x": 8}),
+    ("hanning", "seven", [], {"x": 7}),
+    ("cross", "axes", [numbers(14, 3, 5), numbers(15, 5, 3)],
+     {"axisa": 0, "axisb": 1, "axisc": 0}),
+    ("cross", "two_and_three", [numbers(16, 4, 2), numbers(17, 4, 3)], {}),
+    ("cross", "two", [numbers(16, 4, 2), numbers(17, 4, 2)], {}),
+    ("roll", "flat", [MATRIX], {"shift": 5}),
+    ("roll", "axis", [MATRIX], {"shift": -1, "axis": 1}),
+    ("roll", "axes", [MATRIX], {"shift": [1, 2], "axis": [0, 1]}),
+    ("rot90", "back", [CUBE], {"k": -1, "axes": [1, 2]}),
+    ("rot90", "twice", [MATRIX], {"k": 2}),
+    ("append", "axis", [MATRIX, MATRIX], {"axis": 1}),
+    ("hstack", "vectors", [f32(1, 2), f32(3)], {}),
+    ("hstack", "matrices", [MATRIX, MATRIX], {}),
+    ("vstack", "vectors", [f32(1, 2), f32(3, 4)], {}),
+    ("dstack", "vectors", [f32(1, 2), f32(3, 4)], {}),
+    ("dstack", "matrices", [MATRIX, MATRIX], {}),
+    ("meshgrid", "xy", [f32(1, 2, 3), f32(4, 5)], {"indexing": "xy"}),
+    ("meshgrid", "ij", [f32(1, 2, 3), f32(4, 5), f32(6, 7)], {"indexing": "ij"}),
+    ("array_split", "uneven", [numbers(18, 7, 2)], {"indices_or_sections": 3}),
+    ("hsplit", "two", [MATRIX], {"indices_or_sections": 2}),
+    ("vsplit", "three", [MATRIX], {"indices_or_sections": 3}),
+    ("dsplit", "two", [CUBE], {"indices_or_sections": 2}),
+    ("unravel_index", "vector", [i32(0, 5, 11, 7)], {"shape": [3, 4]}),
+    ("depth_to_space", "two", [numbers(19, 1, 2, 3, 8)], {"block_size": 2}),
+    ("space_to_depth", "two", [numbers(20, 1, 4, 6, 2)], {"block_size": 2}),
+    ("moveaxis", "several", [CUBE], {"source": [0, 1], "destination": [-1, 0]}),
+    ("average", "weights", [MATRIX, np.abs(numbers(21, 3, 4))], {"axis": 1}),
+    ("average", "vector", [MATRIX, f32(1, 2, 3)], {"axis": 0}),
+    ("average", "ints", [INTS], {}),
+    ("median", "axis", [CUBE], {"axis": [0, 2], "keepdims": True}),
+    ("median", "nan", [WITH_NAN], {"axis": 1}),
+    ("median", "ints", [INTS], {}),
+    *[("quantile", method, [CUBE, f32(0, 0.3, 0.5, 1)], {"axis": 1, "method": method})
+      for method in ("linear", "lower", "higher", "midpoint", "nearest")],
+    ("quantile", "keepdims", [CUBE, f32(0.2, 0.7)], {"axis": [0, 1], "keepdims": True}),
+    ("nanquantile", "axis", [WITH_NAN, f32(0.25, 0.5)], {"axis": 1}),
+    ("nanmedian", "axis", [WITH_NAN], {"axis": 0}),
+    ("histogram", "range", [MATRIX.ravel()], {"bins": 4, "range": [-1, 2]}),
+    ("bincount", "weights", [i32(1, 3, 1), f32(0.5, 2, 4)], {"minlength": 6}),
+    ("searchsorted", "right", [f32(1, 2, 2, 5), f32(0, 2, 3, 9)], {"side": "right"}),
+    ("searchsorted", "ints", [i32(1, 4, 9), i32(0, 1, 5, 10)], {}),
+    ("cumprod", "axis", [CUBE], {"axis": 1}),
+    ("cumprod", "ints", [i32(1, 2, 3, 4, 5)], {"axis": 0}),
+    ("diff", "twice", [CUBE], {"n": 2, "axis": 1}),
+    ("diff", "bools", [BOOLS], {}),
+    ("trapezoid", "points", [MATRIX, f32(0, 1, 3, 4)], {}),
+    ("trapezoid", "axis", [MATRIX], {"dx": 0.5, "axis": 0}),
+    ("vander", "increasing", [f32(1, 2, 3)], {"N": 2, "increasing": True}),
+    *[(op, "axis", [WITH_NAN], {"axis": 1})
+      for op in ("nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd",
+                 "nancumsum", "nancumprod")],
+    ("nanmax", "nothing", [f32(NAN, NAN, 1, NAN, shape=(2, 2))], {"axis": 1}),
+    ("nanargmax", "nothing", [f32(NAN, NAN, 1, NAN, shape=(2, 2))], {"axis": 1}),
+    ("nansum", "ints", [INTS], {}),
+    ("unique", "all", [i32(3, 1, 3, 2, 1, 1, shape=(2, 3))],
+     {"return_index": True, "return_inverse": True, "return_counts": True}),
+    ("unique", "unsorted", [f32(3, 1, 3, 2, 1, 1)],
+     {"sorted": False, "return_index": True, "return_inverse": True, "return_counts": True}),
+    ("unique", "rows", [i32(1, 2, 3, 0, 1, 2, 1, 1, shape=(4, 2))],
+     {"axis": 0, "return_inverse": True, "return_counts": True}),
+    ("unique", "padded", [i32(3, 1, 3)], {"size": 4, "fill_value": 9, "return_counts": True}),
+    ("unique", "cut", [i32(3, 1, 2)], {"size": 2, "return_index": True}),
+    ("isin", "inverted", [MATRIX, MATRIX[0]], {"invert": True}),
+    ("segment_max", "rows", [CUBE.reshape(6, 4), i32(0, 2, 1, 0, 2, 2)], {"num_segments": 3}),
+    ("segment_min", "rows", [CUBE.reshape(6, 4), i32(0, 2, 1, 0, 2, 2)], {"num_segments": 3}),
+    ("segment_prod", "rows", [CUBE.reshape(6, 4), i32(0, 2, 1, 0, 2, 2)], {"num_segments": 4}),
+    ("scatter", "points", [i32(0, 1, 2, 0, 0, 1, shape=(3, 2)), f32(1, 2, 3)], {"shape": [3, 2]}),
+    ("scatter", "rows", [i32(2, 0, shape=(2, 1)), MATRIX[:2]], {"shape": [3, 4]}),
+    *[("scatter_update", str(kind), [MATRIX, i32(0, 1, 2, 3, 0, 1, shape=(3, 2)), f32(1, 2, 3)],
+       {"reduction": kind}) for kind in ("add", "max", "min", "mul")],
+    ("scatter_update", "set", [MATRIX, i32(0, 1, 2, 3, shape=(2, 2)), f32(1, 2)], {}),
+    ("scatter_update", "rows", [MATRIX, i32(2, 0, shape=(2, 1)), MATRIX[1:]], {}),
+    ("slice_update", "block", [MATRIX, np.ones((2, 2), "float32")], {"start_indices": [1, 2]}),
+    ("slice", "block", [MATRIX], {"start_indices": [1, 0], "shape": [2, 3]}),
+    ("multi_hot", "batch", [i32(1, 3, 0, 0, shape=(2, 2))], {"num_classes": 4}),
+    ("multi_hot", "vector", [i32(2, 0)], {"num_classes": 4}),
+    ("one_hot", "floats", [f32(0, 2, 1.7)], {"num_classes": 3}),
+    *[("norm", f"vector_{order}", [MATRIX], {"ord": order, "axis": 1})
+      for order in (0, 1, 2, 3, "inf", "-inf")],
+    *[("norm", f"matrix_{order}", [CUBE], {"ord": order, "axis": [1, 2]})
+      for order in ("fro", "nuc", 1, -1, 2, -2, "inf", "-inf")],
+    ("norm", "matrix_axes", [CUBE], {"ord": 1, "axis": [2, 0], "keepdims": True}),
+    ("cholesky", "upper", [POSITIVE], {"upper": True}),
+    ("solve", "vectors", [SQUARE, numbers(22, 2, 3)], {}),
+    ("solve_triangular", "lower", [SQUARE, numbers(22, 2, 3)], {"lower": True}),
+    ("svd", "values", [CUBE], {"compute_uv": False}),
+    ("matrix_rank", "full", [CUBE], {}),
+    ("saturate_cast", "to_uint8", [f32(-5, 3.7, 300, 255)], {"dtype": "uint8"}),
+    ("saturate_cast", "to_int8", [i32(-500, 3, 300)], {"dtype": "int8"}),
+    *[("einsum", f"{i}", inputs, {"subscripts": subscripts})
+      for i, (subscripts, *inputs) in enumerate([
+          ("ij,kj->ik", MATRIX, numbers(23, 2, 4)), ("bij,bjk->bik", CUBE, numbers(24, 2, 4, 2)),
+          ("ij->ji", MATRIX), ("ij->", MATRIX), ("bii->bi", SQUARE), ("bii", SQUARE),
+          ("i,j->ij", f32(1, 2), f32(3, 4, 5)), ("...ij,jk->...ik", CUBE, numbers(25, 4, 2)),
+          ("ij,jk,kl->il", MATRIX, numbers(26, 4, 2), numbers(27, 2, 3)),
+          ("bij,bkj->bikj", CUBE, numbers(28, 2, 2, 4)), ("ab,b", MATRIX, f32(1, 2, 3, 4)),
+          ("i...->...", CUBE)])],
+]
+
+
+IMAGES = numbers(30, 2, 4, 6, 3)
+MORE += [
+    *[("image.resize", f"{method}_{name}", [IMAGES], {"size": size, "interpolation": method,
+                                                      "antialias": antialias})
+      for method in ("bilinear", "nearest", "bicubic", "lanczos3", "lanczos5")
+      for name, size, antialias in (("up", [8, 12], False), ("down", [2, 3], False),
+                                    ("smooth", [2, 3], True))],
+    ("image.resize", "uneven", [IMAGES[0]], {"size": [3, 5]}),
+    ("image.resize", "nearest_uneven", [IMAGES], {"size": [3, 7], "interpolation": "nearest"}),
+    ("image.resize", "cropped", [IMAGES], {"size": [4, 4], "crop_to_aspect_ratio": True}),
+    ("image.resize", "padded", [IMAGES],
+     {"size": [4, 4], "pad_to_aspect_ratio": True, "fill_value": 2.0}),
+    ("image.rgb_to_grayscale", "floats", [IMAGES], {}),
+    ("image.rgb_to_grayscale", "bytes", [np.arange(18, dtype="uint8").reshape(2, 3, 3) * 14], {}),
+    ("image.extract_patches", "side_by_side", [IMAGES], {"size": 2}),
+    ("image.extract_patches", "overlapping", [IMAGES[0]], {"size": [2, 3], "strides": [1, 2]}),
+    ("image.extract_patches", "same", [IMAGES],
+     {"size": [3, 3], "strides": [2, 2], "padding": "same"}),
+    ("image.extract_patches", "dilated", [IMAGES],
+     {"size": [2, 2], "strides": [1, 1], "dilation_rate": 2}),
+]
+
+
+def python_arguments(arguments):
+    result = dict(arguments)
+    if result.get("ord") in ("inf", "-inf"):
+        result["ord"] = float(result["ord"])
+    for key in ("axis", "axes", "range", "shape", "size", "strides"):
+        if isinstance(result.get(key), list):
+            result[key] = tuple(result[key])
+    return result
+
+
+def run(op, name, inputs, arguments):
+    function = getattr(ops.image, op[6:]) if op.startswith("image.") else getattr(ops, op)
+    keywords = python_arguments(arguments)
+    if op == "einsum":
+        result = function(keywords["subscripts"], *inputs)
+    elif op in ("meshgrid",):
+        result = function(*inputs, **keywords)
+    elif op in OF_LISTS:
+        result = function(list(inputs), **keywords)
+    elif op == "slice_update":
+        result = function(inputs[0], keywords["start_indices"], inputs[1])
+    elif op in ("average", "trapezoid") and len(inputs) == 2:
+        keywords["weights" if op == "average" else "x"] = inputs[1]
+        result = function(inputs[0], **keywords)
+    else:
+        result = function(*[ops.convert_to_tensor(x) for x in inputs], **keywords)
+    outputs = list(result) if isinstance(result, (tuple, list)) else [result]
+    return {
+        "name": f"{op}_{name}",
+        "op": op,
+        "inputs": [common.tensor(x) for x in inputs],
+        "arguments": arguments,
+        "outputs": [common.tensor(x) for x in outputs],
+    }
+
+
+def make():
+    cases = [(op, "plain", [x], {}) for op, x in UNARY.items()]
+    cases += [(op, "plain", list(pair), {}) for op, pair in PAIRS.items()]
+    return [run(*case) for case in cases + MORE]

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values are Keras's (tests/golden) or follow from what a factorization is.
+#include <doctest/doctest.h>
+
+#include "cornu/ops/ops.h"
+#include "tests/ops/op_harness.h"
+
+namespace cornu::testing {
+namespace {
+
+using Inputs = std::vector<Tensor>;
+
+constexpr GradientCheck kClose = {.tolerance = 2e-5};
+
+void check_smooth(const OpFunction& f, const Inputs& inputs) {
+  check_compiled(f, inputs, 1e-9);
+  check_gradients(f, inputs, kClose);
+}
+
+Tensor transposed(const Tensor& x) { return ops::swapaxes(x, -1, -2); }
+
+// Matrices far from singular.
+Tensor regular(const Shape& shape, uint64_t seed = 1) {
+  return random_tensor(shape, -1, 1, seed) + ops::eye(shape.back(), DType::Float64) * 3;
+}
+
+// Symmetric, with eigenvalues that are apart.
+Tensor symmetric(const Tensor& x) {
+  const Tensor steps = ops::arange(x.dim(-1), DType::Float64) * 4;
+  return (x + transposed(x)) * 0.5 + ops::eye(x.dim(-1), DType::Float64) * steps;
+}
+
+Tensor positive(const Tensor& x) {
+  return ops::matmul(x, x, {.transpose_x2 = true}) + ops::eye(x.dim(-1), DType::Float64);
+}
+
+TEST_CASE("gradients of det, slogdet, inv, solve, triangular solve") {
+  const Tensor a = regular({2, 3, 3});
+  check_smooth([](const Inputs& in) { return ops::det(in[0]); }, {a});
+  check_smooth([](const Inputs& in) { return ops::slogdet(in[0]).second; }, {a});
+  check_smooth([](const Inputs& in) { return ops::inv(in[0]); }, {a});
+  check_smooth([](const Inputs& in) { return ops::solve(in[0], in[1]); },
+               {a, random_tensor({2, 3, 2})});
+  check_smooth([](const Inputs& in) { return ops::solve(in[0], in[1]); },
+               {a, random_tensor({2, 3})});
+  check_smooth([](const Inputs& in) { return ops::lu_factor(in[0]).first; }, {a});
+  for (const bool lower : {false, true}) {
+    check_smooth([=](const Inputs& in) { return ops::solve_triangular(in[0], in[1], lower); },
+                 {a, random_tensor({2, 3, 2})});
+  }
+  check_smooth([](const Inputs& in) { return ops::solve(in[0], in[1]); },
+               {regular({3, 3}), random_tensor({2, 3, 2})});  // one matrix for two systems
+}
+
+TEST_CASE("gradients of cholesky and eigh") {
+  const Tensor x = random_tensor({2, 3, 3}, -1, 1);
+  check_smooth([](const Inputs& in) { return ops::cholesky(positive(in[0])); }, {x});
+  check_smooth([](const Inputs& in) { return ops::cholesky(positive(in[0]), true); }, {x});
+  check_smooth([](const Inputs& in) { return ops::logdet(positive(in[0])); }, {x});
+  check_smooth(
+      [](const Inputs& in) { return ops::cholesky_inverse(ops::cholesky(positive(in[0]))); }, {x});
+  check_smooth([](const Inputs& in) { return ops::eigh(symmetric(in[0])).first; }, {x});
+  // A vector's sign is free: squares have none.
+  check_smooth([](const Inputs& in) { return ops::square(ops::eigh(symmetric(in[0])).second); },
+               {x});
+}
+
+TEST_CASE("gradients of qr and svd, of any shape") {
+  for (const Shape& shape : {Shape{3, 3}, Shape{4, 2}, Shape{2, 4}, Shape{2, 3, 2}}) {
+    CAPTURE(shape);
+    const Tensor x = random_tensor(shape, -1, 1, 5);
+    check_smooth([](const Inputs& in) { return ops::qr(in[0]).first; }, {x});
+    check_smooth([](const Inputs& in) { return ops::qr(in[0]).second; }, {x});
+    check_smooth([](const Inputs& in) { return ops::svd(in[0], true, false).s; }, {x});
+    // Signs cancel in products of the two sides.
+    check_smooth(
+        [](const Inputs& in) {
+          const ops::Svd parts = ops::svd(in[0], false);
+          return ops::matmul(parts.u * ops::expand_dims(ops::exp(parts.s), -2), parts.vh);
+        },
+        {x});
+    check_smooth([](const Inputs& in) { return ops::square(ops::svd(in[0], false).u); }, {x});
+    check_smooth([](const Inputs& in) { return ops::square(ops::svd(in[0], false).vh); }, {x});
+  }
+  check_smooth([](const Inputs& in) { return ops::pinv(in[0]); }, {random_tensor({4, 2}, -1, 1)});
+  check_smooth([](const Inputs& in) { return ops::lstsq(in[0], in[1]); },
+               {random_tensor({4, 2}, -1, 1), random_tensor({4})});
+}
+
+TEST_CASE("gradients of norms") {
+  const Tensor x = random_tensor({3, 4}, 0.5, 2);
+  for (const double ord : {1.0, 2.0, 3.0}) {
+    check_smooth([=](const Inputs& in) { return ops::norm(in[0], {.ord = ord, .axis = 1}); }, {x});
+  }
+  check_smooth([](const Inputs& in) { return ops::norm(in[0]); }, {x});
+  check_smooth([](const Inputs& in) { return ops::norm(in[0], {.name = "nuc"}); }, {x});
+}
+
+TEST_CASE("factors multiply to what was factored, float32 and 16 bits too") {
+  for (const Shape& shape :
+       {Shape{5, 5}, Shape{7, 3}, Shape{3, 7}, Shape{2, 40, 30}, Shape{1, 1}}) {
+    CAPTURE(shape);
+    const Tensor x = random_tensor(shape, -1, 1, 9);
+    for (const std::string mode : {"reduced", "complete"}) {
+      const auto [q, r] = ops::qr(x, mode);
+      check_same(ops::matmul(q, r), x, 1e-12);
+      check_same(ops::matmul(transposed(q), q),
+                 ops::broadcast_to(ops::eye(q.dim(-1), DType::Float64),
+                                   x.shape().slice(0, x.rank() - 2).concat({q.dim(-1), q.dim(-1)})),
+                 1e-12);
+    }
+    const ops::Svd parts = ops::svd(x, false);
+    check_same(ops::matmul(parts.u * ops::expand_dims(parts.s, -2), parts.vh), x, 1e-12);
+    CHECK(ops::svd(x).u.dim(-1) == x.dim(-2));
+    CHECK(ops::svd(x).vh.dim(-2) == x.dim(-1));
+    const Tensor narrow = ops::cast(x, DType::BFloat16);
+    CHECK(ops::svd(narrow, false).s.dtype() == DType::BFloat16);
+    check_same(ops::svd(ops::cast(x, DType::Float32), false).s, ops::cast(parts.s, DType::Float32),
+               1e-5);
+  }
+  const Tensor s = symmetric(random_tensor({2, 5, 5}, -1, 1));
+  const auto [values, vectors] = ops::eigh(s);
+  check_same(ops::matmul(s, vectors), vectors * ops::expand_dims(values, -2), 1e-12);
+}
+
+TEST_CASE("linear algebra of nothing, of integers, and of what has no inverse") {
+  check_values(ops::det(ops::zeros({0, 0})), {}, {1});
+  check_values(ops::inv(ops::zeros({2, 0, 0})), {2, 0, 0}, {});
+  check_values(ops::cholesky(ops::zeros({0, 2, 2})), {0, 2, 2}, {});
+  check_values(ops::svd(ops::zeros({3, 0}), false).s, {0}, {});
+  check_values(ops::det(Tensor::from(std::vector<int32_t>{1, 2, 3, 4}, {2, 2})), {}, {-2}, 1e-6);
+  check_values(ops::det(ops::ones({2, 2})), {}, {0});
+  check_values(ops::slogdet(ops::zeros({2, 2})).first, {}, {0});
+  CHECK(message_of<InvalidArgument>([] {
+          ops::inv(ops::ones({3, 2, 2}));
+        }) ==
+        "triangular_solve: solve: expected matrices that have an inverse, but number 0 has none "
+        "(its triangular factor has a 0 on the diagonal).");
+  CHECK(message_of<InvalidArgument>([] { ops::cholesky(-ops::eye(2)); }) ==
+        "cholesky: expected symmetric positive definite matrices, but number 0 isn't one.");
+  CHECK(message_of<InvalidArgument>([] {
+          ops::det(ops::ones({2, 3}));
+        }) == "lu_factor: expected square matrices, got shape (2, 3).");
+  CHECK(message_of<InvalidArgument>([] {
+          ops::solve(ops::eye(3), ops::ones({2, 1}));
+        }) ==
+        "solve: expected right-hand sides of 3 rows, as the matrices of shape (3, 3) have, got "
+        "shape (2, 1).");
+  CHECK(message_of<InvalidArgument>([] { ops::qr(ops::eye(2), "full"); }) ==
+        "qr: expected mode \"reduced\" or \"complete\", got \"full\".");
+  CHECK(message_of<InvalidArgument>([] { ops::norm(ops::eye(2), {.ord = 3}); }) ==
+        "norm: expected ord 1, -1, 2, -2 or an infinity for matrices, got 3. For vectors give one "
+        "axis.");
+}
+
+TEST_CASE("einsum: gradients, and its mistakes") {
+  const Tensor a = random_tensor({2, 3, 4});
+  const Tensor b = random_tensor({2, 4, 2}, -2, 2, 2);
+  auto by = [](const char* subscripts) {
+    return [=](const Inputs& in) { return ops::einsum(subscripts, in); };
+  };
+  check_smooth(by("bij,bjk->kbi"), {a, b});
+  check_smooth(by("bij,bjk->"), {a, b});
+  check_smooth(by("...j,...j"), {a, a});
+  check_smooth(by("ii->i"), {random_tensor({3, 3})});
+  check_smooth(by("ij,jk,kl"),
+               {random_tensor({2, 3}), random_tensor({3, 2}), random_tensor({2, 2})});
+  check_values(ops::einsum("i,i", {ops::ones({0}), ops::ones({0})}), {}, {0});
+  const Tensor m = ops::ones({2, 3});
+  CHECK(message_of<InvalidArgument>([&] { ops::einsum("ij,jk", {m}); }) ==
+        "einsum \"ij,jk\": expected 2 operands, one for each term, got 1.");
+  CHECK(message_of<InvalidArgument>([&] { ops::einsum("ijk", {m}); }) ==
+        "einsum \"ijk\": expected 3 axes for the term 'ijk', got shape (2, 3).");
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::einsum("ij,jk", {m, m});
+        }) == "einsum \"ij,jk\": expected one size for the axes 'j', got 3 and 2.");
+  CHECK(message_of<InvalidArgument>([&] { ops::einsum("ij->ik", {m}); }) ==
+        "einsum \"ij->ik\": expected letters of the operands, each once, in the result, got "
+        "'ik'.");
+}
+
+}  // namespace
+}  // namespace cornu::testing

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that are written in other ops: their values are Keras's (tests/golden), so what is left
+// is that they are differentiated and compiled rightly, and their mistakes.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "cornu/ops/ops.h"
+#include "tests/ops/op_harness.h"
+
+namespace cornu::testing {
+namespace {
+
+using Inputs = std::vector<Tensor>;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Eagerly, compiled, and its gradients.
+void check_smooth(const OpFunction& f, const Inputs& inputs, const GradientCheck& check = {}) {
+  check_compiled(f, inputs, 1e-10);
+  check_gradients(f, inputs, check);
+}
+
+void check_smooth(Tensor (*f)(const Tensor&), double low, double high) {
+  check_smooth([f](const Inputs& in) { return f(in[0]); }, {random_tensor({3, 5}, low, high)});
+}
+
+void check_smooth(Tensor (*f)(const Tensor&, const Tensor&), double low, double high) {
+  const Tensor a = random_tensor({3, 5}, low, high);
+  const Tensor b = random_tensor({5}, low, high, 2);
+  check_smooth([f](const Inputs& in) { return f(in[0], in[1]); }, {a, b});
+}
+
+TEST_CASE("gradients of elementwise functions") {
+  check_smooth(ops::fabs, 0.5, 2);
+  check_smooth(ops::exp2, -2, 2);
+  check_smooth(ops::cbrt, 0.5, 2);
+  check_smooth(ops::cbrt, -2, -0.5);
+  check_smooth(ops::deg2rad, -90, 90);
+  check_smooth(ops::rad2deg, -1, 1);
+  check_smooth(ops::arcsinh, -3, 3);
+  check_smooth(ops::arccosh, 1.5, 4);
+  check_smooth(ops::arctanh, -0.8, 0.8);
+  check_smooth(ops::erfc, -2, 2);
+  check_smooth(ops::sinc, 0.1, 2);
+  check_smooth(ops::hypot, 0.5, 2);
+  check_smooth(ops::logaddexp2, -2, 2);
+  check_smooth(ops::fmax, -2, 2);
+  check_smooth(ops::fmin, -2, 2);
+  check_smooth(ops::swish, -2, 2);
+  check_smooth([](const Inputs& in) { return ops::fmod(in[0], Tensor::scalar(0.7)); },
+               {Tensor::from(std::vector<double>{1.0, -1.0, 0.3, 5.2})});
+}
+
+TEST_CASE("at and beyond what floats can hold") {
+  const Tensor x = Tensor::from(std::vector<float>{1e30F, -1e30F, 0, -0.0F});
+  check_values(ops::arcsinh(x), {4}, {69.7706948, -69.7706948, 0, 0}, 1e-6);
+  check_values(ops::hypot(x, 0), {4}, {1e30, 1e30, 0, 0}, 1e-6);
+  check_values(ops::hypot(Tensor::scalar(kInfinity), kNan), {}, {kNan});
+  check_values(ops::erfc(Tensor::scalar(20.0)), {}, {5.395865611607901e-176}, 1e-12);
+  check_values(ops::arccosh(Tensor::scalar(0.5)), {}, {kNan});
+  check_values(ops::signbit(x), {4}, {0, 1, 0, 1});
+  check_values(ops::heaviside(Tensor::scalar(kNan), 0.5), {}, {kNan});
+  check_values(ops::isclose(Tensor::scalar(kInfinity), Tensor::scalar(kInfinity)), {}, {1});
+  check_values(ops::isclose(Tensor::scalar(1.0), Tensor::scalar(kInfinity)), {}, {0});
+  for (const DType dtype : {DType::Float16, DType::BFloat16, DType::Float32, DType::Float64}) {
+    CAPTURE(dtype);
+    const Tensor largest = ops::nan_to_num(ops::cast(Tensor::scalar(kInfinity), dtype));
+    CHECK(largest.dtype() == dtype);
+    CHECK(std::isfinite(largest.item<double>()));
+    CHECK(std::isinf((largest * 2).item<double>()));
+  }
+  check_values(ops::saturate_cast(Tensor::scalar(1e30), DType::Float16), {}, {65504});
+  check_values(ops::saturate_cast(Tensor::scalar(1e30), DType::Int64), {}, {9223372036854775807.0});
+}
+
+TEST_CASE("bits: bools are logical, other dtypes are refused") {
+  const Tensor flags = Tensor::from({true, false, true}, {3});
+  const Tensor others = Tensor::from({true, true, false}, {3});
+  check_same(ops::bitwise_and(flags, others), Tensor::from({true, false, false}, {3}));
+  check_same(ops::bitwise_or(flags, others), Tensor::from({true, true, true}, {3}));
+  check_same(ops::bitwise_xor(flags, others), Tensor::from({false, true, true}, {3}));
+  check_same(ops::bitwise_not(flags), Tensor::from({false, true, false}, {3}));
+  const Tensor bytes = Tensor::from(std::vector<uint8_t>{1, 200});
+  check_same(ops::bitwise_not(bytes), Tensor::from(std::vector<uint8_t>{254, 55}));
+  check_compiled(
+      [](const Inputs& in) { return ops::bitwise_xor(ops::left_shift(in[0], 2), in[0]); },
+      {random_ints({3, 4}, 0, 100)});
+  CHECK(message_of<InvalidArgument>([] { ops::bitwise_and(ops::ones({2}), ops::ones({2})); }) ==
+        "bitwise_and: expected integers, got float32 of shape (2,). Cast it first, for example "
+        "with ops::cast(x, DType::Int32).");
+  CHECK(message_of<InvalidArgument>([] { ops::bitwise_not(ops::ones({2})); }) ==
+        "bitwise_not: expected integers, got float32 of shape (2,). Cast it first, for example "
+        "with ops::cast(x, DType::Int32).");
+}
+
+TEST_CASE("gradients of rearrangements and sums along axes") {
+  const Tensor x = random_tensor({3, 4});
+  const Tensor cube = random_tensor({2, 3, 4}, -2, 2, 3);
+  const OpFunction functions[] = {
+      [](const Inputs& in) { return ops::diagonal(in[0], {.offset = 1, .axis1 = -1, .axis2 = 0}); },
+      [](const Inputs& in) { return ops::trace(in[0]); },
+      [](const Inputs& in) { return ops::tril(in[0], 1); },
+      [](const Inputs& in) { return ops::triu(in[0]); },
+      [](const Inputs& in) { return ops::diagflat(in[0], -2); },
+      [](const Inputs& in) {
+        return ops::roll(in[0], {1, -1}, {0, 1});
+      },
+      [](const Inputs& in) { return ops::rot90(in[0], 3); },
+      [](const Inputs& in) { return ops::kron(in[0], in[0]); },
+      [](const Inputs& in) { return ops::inner(in[0], in[0]); },
+      [](const Inputs& in) { return ops::average(in[0], 0, ops::exp(in[0])); },
+      [](const Inputs& in) { return ops::quantile(in[0], 0.3, {.axis = 1}); },
+      [](const Inputs& in) { return ops::cumprod(in[0], 1); },
+      [](const Inputs& in) { return ops::diff(in[0], 2); },
+      [](const Inputs& in) { return ops::trapezoid(in[0] * in[0]); },
+      [](const Inputs& in) { return ops::nanvar(ops::where(in[0] > 1.5, kNan, in[0]), 1); },
+      [](const Inputs& in) { return ops::linspace(in[0], 2.0, 3, {.axis = 1}); },
+  };
+  for (size_t i = 0; i < std::size(functions); ++i) {
+    CAPTURE(i);
+    check_smooth(functions[i], {x});
+  }
+  check_smooth([](const Inputs& in) { return ops::cross(in[0], in[1], {.axis = 1}); },
+               {cube, random_tensor({2, 3, 4}, -2, 2, 4)});
+  check_smooth([](const Inputs& in) { return ops::corrcoef(in[0]); }, {x});
+  check_smooth([](const Inputs& in) { return ops::depth_to_space(in[0], 2); },
+               {random_tensor({1, 2, 3, 8})});
+}
+
+TEST_CASE("empty and odd sizes") {
+  const Tensor none = ops::zeros({0, 3});
+  check_values(ops::diagonal(none), {0}, {});
+  check_values(ops::tril(none), {0, 3}, {});
+  check_values(ops::cumprod(none, 0), {0, 3}, {});
+  check_values(ops::diff(ops::ones({1})), {0}, {});
+  check_values(ops::diff(ops::ones({2}), 5), {0}, {});
+  check_values(ops::linspace(0.0, 1.0, 0), {0}, {});
+  check_values(ops::linspace(2.0, 9.0, 1), {1}, {2});
+  check_values(ops::diagonal(ops::ones({2, 2}), {.offset = -7}), {0}, {});
+  check_values(ops::diag(ops::zeros({0}), 1), {1, 1}, {0});
+  check_values(ops::roll(none, 2), {0, 3}, {});
+  check_values(ops::searchsorted(ops::zeros({0}), ops::ones({2})), {2}, {0, 0});
+  check_values(ops::bincount(ops::zeros({0}, DType::Int32), {}, 2), {2}, {0, 0});
+  check_values(ops::tri(0), {0, 0}, {});
+  check_values(ops::hanning(1), {1}, {1});
+  check_values(ops::vander(ops::zeros({0})), {0, 0}, {});
+  const std::vector<Tensor> split = ops::array_split(ops::ones({2}), 3);
+  CHECK(split.size() == 3);
+  CHECK(split[2].shape() == Shape{0});
+}
+
+TEST_CASE("values, and what their shapes are") {
+  CHECK(ops::convert_to_tensor(2.5).dtype() == DType::Float32);
+  CHECK(ops::convert_to_tensor(2, DType::Float64).dtype() == DType::Float64);
+  CHECK(ops::array(ops::ones({2}), DType::Int32).dtype() == DType::Int32);
+  CHECK(ops::shape(ops::ones({2, 3})) == Shape{2, 3});
+  CHECK(ops::ndim(ops::ones({2, 3})) == 2);
+  CHECK(!ops::is_tensor(Tensor()));
+  check_values(ops::convert_to_numpy(ops::ones({2})), {2}, {1, 1});
+}
+
+TEST_CASE("mistakes say what was expected") {
+  const Tensor x = ops::ones({3, 4});
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::diag(ops::ones({1, 1, 1}));
+        }) == "diag: expected a vector or a matrix, got shape (1, 1, 1).");
+  CHECK(message_of<InvalidArgument>([&] { ops::tril(ops::ones({2})); }) ==
+        "tril: expected matrices (at least 2 axes), got shape (2,).");
+  CHECK(message_of<InvalidArgument>([&] { ops::quantile(x, 0.5, {.method = "linar"}); }) ==
+        "quantile: unknown method 'linar'. Did you mean 'linear'? Known: linear, lower, higher, "
+        "midpoint, nearest.");
+  CHECK(message_of<InvalidArgument>([&] { ops::meshgrid({x}, "yx"); }) ==
+        "meshgrid: expected indexing \"xy\" or \"ij\", got \"yx\".");
+  CHECK(message_of<InvalidArgument>([&] { ops::average(x, 0, ops::ones({4})); }) ==
+        "average: expected weights of x's shape (3, 4), or one for each place along a single axis, "
+        "got shape (4,).");
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::bincount(Tensor::from(std::vector<int32_t>{1, -2}));
+        }) == "bincount: expected integers >= 0, got -2.");
+  CHECK(message_of<InvalidArgument>([&] { ops::searchsorted(x, x); }) ==
+        "searchsorted: expected a sorted vector, got shape (3, 4). Use ops::vectorized_map for "
+        "several.");
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::roll(x, {1, 2}, {0});
+        }) == "roll: expected one shift, or one for each of 1 axes, got 2.");
+  CHECK(message_of<InvalidArgument>([&] { ops::cross(x, x); }) ==
+        "cross: expected vectors of 2 or 3 along axis -1, got shapes (3, 4) and (3, 4).");
+  CHECK(message_of<InvalidArgument>([&] { ops::linspace(0., 1., -1); }) ==
+        "linspace: expected num >= 0, got -1.");
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::depth_to_space(ops::ones({1, 2, 2, 3}), 2);
+        }) ==
+        "depth_to_space: expected channels that 4 (block_size squared) divides, got shape (1, 2, "
+        "2, 3).");
+}
+
+}  // namespace
+}  // namespace cornu::testing

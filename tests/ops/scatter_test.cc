@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "cornu/graph/function.h"
+#include "cornu/ops/ops.h"
+#include "tests/ops/op_harness.h"
+
+namespace cornu::testing {
+namespace {
+
+using Inputs = std::vector<Tensor>;
+
+Tensor ints(const std::vector<int32_t>& values, const Shape& shape) {
+  return Tensor::from(values, shape);
+}
+
+void check_smooth(const OpFunction& f, const Inputs& inputs) {
+  check_compiled(f, inputs, 1e-10);
+  check_gradients(f, inputs);
+}
+
+TEST_CASE("segments: gradients, any integers as ids, and places that don't exist") {
+  const Tensor data = random_tensor({5, 2});
+  const Tensor ids = ints({0, 2, 0, 2, 2}, {5});
+  check_smooth(
+      [&](const Inputs& in) {
+        // Segment 1 has nothing, whose -infinity has no differences.
+        return ops::take(ops::segment_max(in[0], ids, 3), ints({0, 2}, {2}), 0);
+      },
+      {data});
+  check_smooth([&](const Inputs& in) { return ops::segment_prod(in[0], ids, 4); }, {data});
+  const auto least = [&](const Inputs& in) {
+    return ops::slice_axis(ops::segment_min(in[0], ids, 3), 0, 0, 1);
+  };
+  check_smooth(least, {data});
+  // Of a product with one 0, the gradient is the product of the others.
+  const Tensor zeros = Tensor::from(std::vector<double>{0, 3, 2, 0, 0}, {5});
+  check_gradients([&](const Inputs& in) { return ops::segment_prod(in[0], ids, 3); }, {zeros},
+                  {.second_order = false});
+  for (const DType dtype : {DType::UInt8, DType::Int64, DType::UInt32}) {
+    check_same(ops::segment_max(data, ops::cast(ids, dtype), 3), ops::segment_max(data, ids, 3));
+  }
+  const Tensor nan = Tensor::from(std::vector<double>{1, std::numeric_limits<double>::quiet_NaN()});
+  CHECK(std::isnan(ops::segment_max(nan, ints({0, 0}, {2}), 1).item<double>()));
+  CHECK(std::isinf(ops::segment_max(data, ids, 3).data<double>()[2]));  // of nothing
+  check_values(ops::segment_max(ints({3, -2}, {2}), ints({1, 1}, {2}), 2), {2}, {-2147483648.0, 3});
+  CHECK(ops::segment_prod(ops::cast(data, DType::BFloat16), ids, 3).dtype() == DType::BFloat16);
+  CHECK(message_of<OutOfRange>([&] { ops::segment_max(data, ids, 2); }) ==
+        "segment_reduce: index 2 is outside of [0, 2), the segments.");
+  CHECK(message_of<InvalidArgument>([&] { ops::segment_max(data, ints({0}, {1}), 2); }) ==
+        "segment_max: expected one segment id for each slice of data of shape (5, 2), got shape "
+        "(1,).");
+}
+
+TEST_CASE("scatter and scatter_update: gradients; the last of several updates stays") {
+  const Tensor x = random_tensor({3, 4});
+  const Tensor updates = random_tensor({3}, -2, 2, 5);
+  const Tensor indices = ints({0, 1, 2, 3, 0, 1}, {3, 2});
+  check_smooth([&](const Inputs& in) { return ops::scatter(indices, in[0], {3, 4}); }, {updates});
+  for (const std::string reduction : {"", "add", "max", "min", "mul"}) {
+    CAPTURE(reduction);
+    check_smooth(
+        [&](const Inputs& in) { return ops::scatter_update(in[0], indices, in[1], reduction); },
+        {x, updates});
+  }
+  check_values(ops::scatter_update(ops::zeros({3}), ints({1, 1, 0}, {3, 1}),
+                                   Tensor::from(std::vector<float>{5, 6, 7})),
+               {3}, {7, 6, 0});
+  const double low = -std::numeric_limits<double>::infinity();
+  check_values(ops::scatter_update(ops::full({2}, low), ints({1}, {1, 1}), ops::ones({1}), "max"),
+               {2}, {low, 1});
+  check_values(
+      ops::scatter_update(x, ops::zeros({0, 2}, DType::Int32), ops::zeros({0}, DType::Float64)),
+      {3, 4}, to_doubles(x));
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::scatter_update(x, indices, updates, "sum");
+        }).starts_with("scatter_update: unknown reduction 'sum'."));
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::scatter(indices, x, {3, 4});
+        }) == "scatter: expected values of shape (3,) for indices of shape (3, 2), got (3, 4).");
+  CHECK(message_of<OutOfRange>([&] {
+          ops::scatter(ints({0, 9}, {1, 2}), ops::ones({1}), {3, 4});
+        }).find("index -1") != std::string::npos);
+}
+
+TEST_CASE("slice and slice_update: by numbers and by tensors") {
+  const Tensor x = random_tensor({3, 4});
+  const Tensor block = random_tensor({2, 2}, -2, 2, 5);
+  check_smooth(
+      [](const Inputs& in) {
+        return ops::slice_update(in[0], {1, 2}, in[1]);
+      },
+      {x, block});
+  const Tensor start = ints({1, 2}, {2});
+  check_smooth([&](const Inputs& in) { return ops::slice_update(in[0], start, in[1]); },
+               {x, block});
+  check_smooth([&](const Inputs& in) { return ops::slice(in[0], start, {2, 2}); }, {x});
+  check_same(ops::slice(ops::slice_update(x, start, block), start, {2, 2}), block);
+  // A start that is a tensor is moved to where the block fits.
+  check_same(ops::slice_update(x, ints({9, -5}, {2}), block), ops::slice_update(x, {1, 0}, block));
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::slice_update(x, {2, 3}, block);
+        }) ==
+        "slice_update: expected a block that lies within shape (3, 4), got start (2, 3) and "
+        "updates of shape (2, 2).");
+}
+
+TEST_CASE("what depends on values says so under a trace") {
+  auto text_of = [](const OpFunction& f) {
+    const Function traced([&](const Inputs& x) { return Inputs{f(x)}; }, {});
+    return message_of<FailedPrecondition>([&] { traced.call({ops::ones({2}, DType::Int32)}); });
+  };
+  auto contains = [](const std::string& text, const char* part) {
+    CAPTURE(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  const std::string text = text_of([](const Inputs& in) { return ops::nonzero(in[0])[0]; });
+  contains(text, "nonzero: the shape of its result depends on values");
+  contains(text, "Use ops::where(condition, x1, x2)");
+  contains(text_of([](const Inputs& in) { return ops::unique(in[0]); }), "Give it a size");
+  contains(text_of([](const Inputs& in) { return ops::bincount(in[0]); }), "Use ops::segment_sum");
+  contains(text_of([](const Inputs& in) { return ops::boolean_mask(in[0], in[0] > 0); }),
+           "Use ops::where(mask, x, 0)");
+}
+
+TEST_CASE("nonzero, where, boolean_mask, unique of values") {
+  const Tensor x = ints({0, 3, 0, 5, 0, 5}, {2, 3});
+  const std::vector<Tensor> places = ops::where(x > 0);
+  check_values(places[0], {3}, {0, 1, 1});
+  check_values(places[1], {3}, {1, 0, 2});
+  check_values(ops::boolean_mask(x, x > 0), {3}, {3, 5, 5});
+  check_values(ops::boolean_mask(x, Tensor::from({false, true}, {2})), {1, 3}, {5, 0, 5});
+  check_gradients([&](const Inputs& in) { return ops::boolean_mask(in[0], x > 0); },
+                  {random_tensor({2, 3})});
+  check_values(ops::unique(x), {3}, {0, 3, 5});
+  check_values(ops::unique(ops::zeros({0})), {0}, {});
+  CHECK(message_of<InvalidArgument>([&] { ops::boolean_mask(x, ops::ones({3}, DType::Bool)); }) ==
+        "boolean_mask: expected a bool mask of the leading axes of (2, 3), got bool of shape "
+        "(3,).");
+}
+
+}  // namespace
+}  // namespace cornu::testing
