@@ -44,7 +44,8 @@ class Registry {
   // InvalidArgument with the nearest known name.
   const T& at(std::string_view name) const {
     if (const T* found = find(name)) return *found;
-    raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, name, did_you_mean(name, names()));
+    raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, printable(name),
+                           did_you_mean(name, names()));
   }
   // The name that `text` stands for: itself, what it is an alias of, or the one whose snake_case it
   // is ("he_normal" for "HeNormal"). InvalidArgument with the nearest known name, spelled alike.
@@ -59,7 +60,7 @@ class Registry {
       known.push_back(lower ? to_snake_case(name) : name);
       if (known.back() == text) return name;
     }
-    raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, text, did_you_mean(text, known));
+    raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, printable(text), did_you_mean(text, known));
   }
   std::vector<std::string> names() const {
     std::vector<std::string> result;

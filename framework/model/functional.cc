@@ -34,6 +34,22 @@ Tensors KerasNode::record(std::shared_ptr<Layer> layer, const Tensors& inputs, c
   return Tensors::named(std::move(named));
 }
 
+KerasNode::~KerasNode() {
+  thread_local std::vector<std::pair<Tensors, Tensor>>* ending = nullptr;
+  if (ending) {
+    ending->emplace_back(std::move(inputs_), std::move(args_.mask));
+    return;
+  }
+  std::vector<std::pair<Tensors, Tensor>> list;
+  ending = &list;
+  list.emplace_back(std::move(inputs_), std::move(args_.mask));
+  while (!list.empty()) {
+    const auto last = std::move(list.back());
+    list.pop_back();  // what `last` owned alone is added when it ends
+  }
+  ending = nullptr;
+}
+
 std::string KerasNode::describe(int64_t) const {
   return fmt::format("a placeholder (the output of {} '{}')", layer_->class_name(), layer_->name());
 }
@@ -140,11 +156,26 @@ class DepthOrder {
   }
 
  private:
-  void visit(const std::shared_ptr<KerasNode>& node) {
-    if (!seen_.insert(node.get()).second) return;
-    if (layer_depth_.emplace(node->layer().get(), 0).second) seen_layers_.push_back(node->layer());
-    for (const Tensor& input : node->inputs()) visit(keras_node(input));
-    finished_.push_back(node);
+  // A node and all before it, depth first.
+  void visit(const std::shared_ptr<KerasNode>& last) {
+    std::vector<std::pair<std::shared_ptr<KerasNode>, size_t>> path;  // and the next of its inputs
+    const auto enter = [&](const std::shared_ptr<KerasNode>& node) {
+      if (!seen_.insert(node.get()).second) return;
+      if (layer_depth_.emplace(node->layer().get(), 0).second) {
+        seen_layers_.push_back(node->layer());
+      }
+      path.emplace_back(node, 0);
+    };
+    enter(last);
+    while (!path.empty()) {
+      const std::shared_ptr<KerasNode> node = path.back().first;
+      if (path.back().second < node->inputs().size()) {
+        enter(keras_node(node->inputs()[path.back().second++]));
+      } else {
+        finished_.push_back(node);
+        path.pop_back();
+      }
+    }
   }
 
   std::set<const KerasNode*> seen_;
@@ -187,9 +218,11 @@ FunctionalGraph::FunctionalGraph(const Tensors& inputs, const Tensors& outputs)
                            "inputs. Add it to them.",
                            node->layer()->name());
   }
+  std::set<const KerasNode*> known;
+  for (const auto& node : nodes_) known.insert(node.get());
   for (const Tensor& input : inputs) {  // those that no output depends on
     const auto node = keras_node(input);
-    if (std::find(nodes_.begin(), nodes_.end(), node) != nodes_.end()) continue;
+    if (!known.insert(node.get()).second) continue;
     nodes_.push_back(node);
     layers_.push_back(node->layer());
   }
