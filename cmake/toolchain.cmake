@@ -34,6 +34,15 @@ if(CORNU_SANITIZE)
   add_link_options(-fsanitize=${sanitizers})
 endif()
 
+if(CORNU_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "CORNU_FUZZ needs clang, whose libFuzzer the targets use; this is "
+      "${CMAKE_CXX_COMPILER_ID}.")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_compile_definitions(FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION)
+endif()
+
 # Warnings, for our own code only.
 function(cornu_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra)

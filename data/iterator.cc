@@ -74,7 +74,7 @@ void Iterator::restore(const Json& position) {
   const int64_t pass = position.at("pass").as_int();
   const int64_t consumed = position.at("consumed").as_int();
   check<DataLoss>(pass >= 0 && consumed >= 0, "Dataset: the position {} is damaged.",
-                  position.dump());
+                  position.excerpt());
   for (size_t i = 0; i < seeds.size(); ++i) seeds[i]->store(static_cast<uint64_t>(saved_seeds[i]));
   state.pass = pass;
   state.counter->set_next_pass(pass + 1);

@@ -10,7 +10,7 @@ Margin margin_from_json(const Json& json) {
   if (json.is_int()) return {json.as_int(), json.as_int()};
   const auto sides = json.as_ints();
   check<InvalidArgument>(sides.size() == 2, "expected two numbers for an axis, got {}.",
-                         json.dump());
+                         json.excerpt());
   return {sides[0], sides[1]};
 }
 
@@ -23,14 +23,14 @@ Size<kAxes> Size<kAxes>::from_json(const Json& json) {
   Size size;
   size.values_ = json.as_ints();
   check<InvalidArgument>(size.values_.size() == kAxes, "expected {} integers, got {}.", kAxes,
-                         json.dump());
+                         json.excerpt());
   return size;
 }
 
 Margins2 Margins2::from_json(const Json& json) {
   if (json.is_int()) return json.as_int();
   check<InvalidArgument>(json.is_array() && json.size() == 2,
-                         "expected ((top, bottom), (left, right)), got {}.", json.dump());
+                         "expected ((top, bottom), (left, right)), got {}.", json.excerpt());
   return {margin_from_json(json[0]), margin_from_json(json[1])};
 }
 

@@ -15,7 +15,7 @@ void set_from_config(const Json& json, Margins2& value) { value = Margins2::from
 void set_from_config(const Json& json, AbsentFeature& feature) {
   check<Unimplemented>(json.is_null() || json == feature.off,
                        "Config: '{}' isn't available here: expected {}, got {}.", feature.key,
-                       feature.off.dump(), json.dump());
+                       feature.off.dump(), json.excerpt());
 }
 
 std::string dtype_from_config(const Json& json) {

@@ -31,12 +31,26 @@ const char* to_string(StatusCode code) {
   return "Unknown";
 }
 
-Error::Error(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+namespace {
+
+// A message may hold what a file gave: a very long one is cut in its middle.
+void cut(std::string& message) {
+  constexpr size_t kMost = 8000;
+  constexpr size_t kTail = 1000;
+  if (message.size() > kMost) message.replace(kMost - kTail, message.size() - kMost, " … ");
+}
+
+}  // namespace
+
+Error::Error(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {
+  cut(message_);
+}
 
 void Error::add_place(const std::string& where) {
   if (placed_) return;
   placed_ = true;
   if (message_.rfind(where, 0) != 0) message_ = where + ": " + message_;
+  cut(message_);
 }
 
 PeerLost::PeerLost(int rank, std::string address, int64_t step)

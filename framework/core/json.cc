@@ -6,8 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "cornu/core/error.h"
+#include "cornu/core/strings.h"
 
 namespace cornu {
 namespace {
@@ -70,43 +72,58 @@ class Builder : public nlohmann::json_sax<Parsed> {
   }
   bool string(std::string& value) override { return add(std::move(value)); }
   bool binary(Parsed::binary_t&) override { return false; }
-  bool start_object(size_t) override { return open(Json::object()); }
+  bool start_object(size_t) override { return open(false); }
   bool key(std::string& value) override {
     open_.back().key = std::move(value);
     return true;
   }
   bool end_object() override { return close(); }
-  bool start_array(size_t) override { return open(Json::array()); }
+  bool start_array(size_t) override { return open(true); }
   bool end_array() override { return close(); }
   bool parse_error(size_t byte, const std::string&, const Parsed::exception& reason) override {
     error_byte = byte;
-    error = reason.what();
+    error = printable(reason.what(), 300);
     return false;
   }
 
  private:
+  // An array or object that hasn't ended yet.
   struct Open {
-    Json value;
-    std::string key;  // of the member to come
+    bool is_array;
+    Json::Array elements = {};
+    Json::Object members = {};
+    std::string key = {};                                 // of the member to come
+    std::unordered_map<std::string, size_t> places = {};  // of the members, by key
   };
 
   bool add(Json value) {
     if (open_.empty()) {
       root = std::move(value);
-    } else if (open_.back().value.is_array()) {
-      open_.back().value.push_back(std::move(value));
+    } else if (open_.back().is_array) {
+      open_.back().elements.push_back(std::move(value));
     } else {
-      open_.back().value.set(open_.back().key, std::move(value));
+      add_member(open_.back(), std::move(value));
     }
     return true;
   }
-  bool open(Json value) {
+  // Of members of one name the last counts, at the place of the first, as in Python.
+  static void add_member(Open& open, Json value) {
+    const auto [place, added] = open.places.emplace(open.key, open.members.size());
+    if (added) {
+      open.members.emplace_back(std::move(open.key), std::move(value));
+    } else {
+      open.members[place->second].second = std::move(value);
+    }
+  }
+  bool open(bool is_array) {
     check<DataLoss>(open_.size() < kDeepest, "JSON: nested deeper than {} levels.", kDeepest);
-    open_.push_back({std::move(value), {}});
+    open_.push_back({is_array});
     return true;
   }
   bool close() {
-    Json value = std::move(open_.back().value);
+    Open& last = open_.back();
+    Json value =
+        last.is_array ? Json(std::move(last.elements)) : Json::of_members(std::move(last.members));
     open_.pop_back();
     return add(std::move(value));
   }
@@ -124,50 +141,62 @@ std::string number_text(double value) {
   return text;
 }
 
-std::string quoted(const std::string& text) {
-  return Parsed(text).dump(-1, ' ', false, Parsed::error_handler_t::replace);
-}
+// Writes JSON text.
+class Writer {
+ public:
+  // Compact with indent < 0. Stops soon after `most` bytes.
+  Writer(int indent, size_t most) : indent_(indent), most_(most) {}
 
-void newline(std::string& text, int indent, int depth) {
-  if (indent < 0) return;
-  text += '\n';
-  text.append(static_cast<size_t>(indent * depth), ' ');
-}
-
-void write(const Json& json, int indent, int depth, std::string& text) {
-  if (json.is_array()) {
-    text += '[';
-    for (size_t i = 0; i < json.size(); ++i) {
-      if (i > 0) text += indent < 0 ? ", " : ",";
-      newline(text, indent, depth + 1);
-      write(json[i], indent, depth + 1, text);
+  void write(const Json& json, int depth) {
+    if (json.is_array()) {
+      list('[', json.as_array(), ']', depth, [&](const Json& x) { write(x, depth + 1); });
+    } else if (json.is_object()) {
+      list('{', json.as_object(), '}', depth, [&](const Json::Member& member) {
+        text_ += quoted(member.first) + ": ";
+        write(member.second, depth + 1);
+      });
+    } else if (json.is_string()) {
+      text_ += quoted(json.as_string());
+    } else if (json.is_bool()) {
+      text_ += json.as_bool() ? "true" : "false";
+    } else if (json.is_int()) {
+      text_ += std::to_string(json.as_int());
+    } else if (json.is_number()) {
+      text_ += number_text(json.as_double());
+    } else {
+      text_ += "null";
     }
-    if (json.size() > 0) newline(text, indent, depth);
-    text += ']';
-  } else if (json.is_object()) {
-    text += '{';
-    const char* separator = "";
-    for (const auto& [key, value] : json.as_object()) {
-      text += separator;
-      newline(text, indent, depth + 1);
-      text += quoted(key) + ": ";
-      write(value, indent, depth + 1, text);
-      separator = indent < 0 ? ", " : ",";
-    }
-    if (json.size() > 0) newline(text, indent, depth);
-    text += '}';
-  } else if (json.is_string()) {
-    text += quoted(json.as_string());
-  } else if (json.is_bool()) {
-    text += json.as_bool() ? "true" : "false";
-  } else if (json.is_int()) {
-    text += std::to_string(json.as_int());
-  } else if (json.is_number()) {
-    text += number_text(json.as_double());
-  } else {
-    text += "null";
   }
-}
+  std::string take() { return std::move(text_); }
+
+ private:
+  template <class Elements, class F>
+  void list(char begin, const Elements& elements, char end, int depth, F write_element) {
+    text_ += begin;
+    const char* separator = "";
+    for (const auto& element : elements) {
+      if (text_.size() > most_) break;
+      text_ += separator;
+      newline(depth + 1);
+      write_element(element);
+      separator = indent_ < 0 ? ", " : ",";
+    }
+    if (!elements.empty()) newline(depth);
+    text_ += end;
+  }
+  void newline(int depth) {
+    if (indent_ < 0) return;
+    text_ += '\n';
+    text_.append(static_cast<size_t>(indent_ * depth), ' ');
+  }
+  std::string quoted(const std::string& text) const {
+    return Parsed(text.substr(0, most_)).dump(-1, ' ', false, Parsed::error_handler_t::replace);
+  }
+
+  int indent_;
+  size_t most_;
+  std::string text_;
+};
 
 }  // namespace
 
@@ -185,6 +214,12 @@ Json Json::object(std::initializer_list<Member> members) {
   return json;
 }
 
+Json Json::of_members(Object members) {
+  Json json;
+  json.value_ = std::move(members);
+  return json;
+}
+
 Json Json::parse(std::string_view text) {
   Builder builder;
   if (Parsed::sax_parse(text, &builder)) return std::move(builder.root);
@@ -194,16 +229,23 @@ Json Json::parse(std::string_view text) {
 }
 
 std::string Json::dump(int indent) const {
-  std::string text;
-  write(*this, indent, 0, text);
-  return text;
+  Writer writer(indent, std::string::npos);
+  writer.write(*this, 0);
+  return writer.take();
+}
+
+std::string Json::excerpt() const {
+  constexpr size_t kMost = 200;
+  Writer writer(-1, kMost);
+  writer.write(*this, 0);
+  return printable(writer.take(), kMost);
 }
 
 namespace {
 
 template <class T>
 const T& expect(const T* value, const char* what, const Json& json) {
-  if (!value) raise<InvalidArgument>("JSON: expected {}, got {}.", what, json.dump());
+  if (!value) raise<InvalidArgument>("JSON: expected {}, got {}.", what, json.excerpt());
   return *value;
 }
 
@@ -251,7 +293,7 @@ std::vector<int64_t> Json::as_ints() const {
 
 const Json& Json::at(std::string_view key) const {
   const Json* found = find(key);
-  if (!found) raise<NotFound>("JSON: expected a member '{}' in {}.", key, dump());
+  if (!found) raise<NotFound>("JSON: expected a member '{}' in {}.", printable(key), excerpt());
   return *found;
 }
 

@@ -35,10 +35,15 @@ class Json {
   static Json object(std::initializer_list<Member> members = {});
   static Json array(std::initializer_list<Json> elements = {}) { return Json(Array(elements)); }
 
+  static Json of_members(Object members);  // whose names differ
+
   // DataLoss, with the byte offset, when `text` isn't JSON. Python's NaN and Infinity are read.
   static Json parse(std::string_view text);
   // Compact with indent < 0. Numbers are written so that they read back equal.
   std::string dump(int indent = -1) const;
+
+  // dump(), for the text of an error: cut after about 200 bytes.
+  std::string excerpt() const;
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   bool is_bool() const { return std::holds_alternative<bool>(value_); }

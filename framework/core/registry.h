@@ -44,7 +44,8 @@ class Registry {
   // InvalidArgument with the nearest known name.
   const T& at(std::string_view name) const {
     if (const T* found = find(name)) return *found;
-    raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, name, did_you_mean(name, names()));
+    raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, printable(name),
+                           did_you_mean(name, names()));
   }
   // The name that `text` stands for: itself, what it is an alias of, or the one whose snake_case it
   // is ("he_normal" for "HeNormal"). InvalidArgument with the nearest known name, spelled alike.
@@ -63,7 +64,7 @@ class Registry {
       for (char& c : flat) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       if (lower && aliases_.contains(flat)) known.back() = flat;
     }
-    raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, text, did_you_mean(text, known));
+    raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, printable(text), did_you_mean(text, known));
   }
   std::vector<std::string> names() const {
     std::vector<std::string> result;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/core/strings.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <iterator>
@@ -39,9 +41,14 @@ bool is_lower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0;
 }  // namespace
 
 std::string nearest(std::string_view name, std::span<const std::string> known) {
+  constexpr size_t kLongest = 64;  // the time grows with the square of it
   const std::string* best = nullptr;
   size_t best_distance = std::max<size_t>(1, name.size() / 2) + 1;
+  if (name.size() > kLongest) return {};
   for (const std::string& candidate : known) {
+    const size_t longer = std::max(name.size(), candidate.size());
+    const size_t shorter = std::min(name.size(), candidate.size());
+    if (longer > kLongest || longer - shorter >= best_distance) continue;
     const size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) {
       best_distance = distance;
@@ -55,10 +62,14 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> kno
   constexpr size_t kListed = 12;
   std::string text;
   if (const std::string best = nearest(name, known); !best.empty()) {
-    text += " Did you mean '" + best + "'?";
+    text += " Did you mean '" + printable(best) + "'?";
   }
   if (known.empty()) return text;
-  text += " Known: " + join(known.first(std::min(kListed, known.size())), ", ");
+  std::vector<std::string> listed;
+  for (const std::string& name : known.first(std::min(kListed, known.size()))) {
+    listed.push_back(printable(name));
+  }
+  text += " Known: " + join(listed, ", ");
   return text + (known.size() > kListed ? ", …" : ".");
 }
 
@@ -74,6 +85,23 @@ std::string to_snake_case(std::string_view name) {
       result += '_';
     }
     result += static_cast<char>(std::tolower(static_cast<unsigned char>(letters[i])));
+  }
+  return result;
+}
+
+std::string printable(std::string_view text, size_t most) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool starts = (byte & 0xC0) != 0x80;  // a character, in UTF-8
+    if (starts && result.size() >= most) return result + "…";
+    // The controls of ASCII, and those that UTF-8 writes as C2 80 to C2 9F.
+    const bool wide = byte == 0xC2 && i + 1 < text.size() && (text[i + 1] & 0xE0) == 0x80;
+    if (byte >= 0x20 && byte != 0x7F && !wide) {
+      result += text[i];
+    } else {
+      result += fmt::format("\\x{:02x}", wide ? static_cast<unsigned char>(text[++i]) : byte);
+    }
   }
   return result;
 }

@@ -10,15 +10,19 @@
 namespace cornu {
 
 // The member of `known` nearest to `name` by edit distance, or "" when none is near (more than half
-// of its characters differ).
+// of its characters differ). Names of more than 64 bytes are near to none.
 std::string nearest(std::string_view name, std::span<const std::string> known);
 
 // " Did you mean 'x'? Known: a, b, c." — the tail of an error about an unknown name; begins with a
-// space. At most a dozen known names are listed.
+// space. At most a dozen known names are listed, each as printable() gives it.
 std::string did_you_mean(std::string_view name, std::span<const std::string> known);
 
 // "MaxPooling2D" -> "max_pooling2d", as Keras names layers after their class.
 std::string to_snake_case(std::string_view name);
+
+// `text` as a table or an error can show it: control characters are written as \xNN, and what is
+// longer than `most` bytes is cut, with "…" at the end.
+std::string printable(std::string_view text, size_t most = 100);
 
 std::string join(std::span<const std::string> parts, std::string_view separator);
 

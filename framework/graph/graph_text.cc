@@ -112,6 +112,9 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   Graph graph() {
+    constexpr int kDeepest = 64;
+    check<InvalidArgument>(depth_++ < kDeepest, "Graph text: graphs within graphs, {} levels deep.",
+                           kDeepest);
     Graph graph;
     expect_word("graph");
     expect('(');
@@ -128,6 +131,7 @@ class Parser {
     expect_word("return");
     graph.outputs = value_ids();
     expect('}');
+    --depth_;
     return graph;
   }
 
@@ -186,7 +190,7 @@ class Parser {
   ValueId value_id() {
     expect('%');
     const auto id = number<ValueId>();
-    if (id < 0 || id > (1 << 24)) fail("a small value number");
+    if (id < 0) fail("a value number");
     return id;
   }
   std::vector<ValueId> value_ids() {
@@ -223,7 +227,13 @@ class Parser {
 
   void define(Graph& graph, ValueId id, TensorType type) {
     const auto index = static_cast<size_t>(id);
-    if (index >= graph.types.size()) graph.types.resize(index + 1);
+    if (index >= graph.types.size()) {
+      // Numbers may have gaps, but the tables of them stay in proportion to the text.
+      constexpr size_t kMostGap = 16;
+      entries_ += index + 1 - graph.types.size();
+      if (entries_ > kMostGap * text_.size()) fail("small value numbers");
+      graph.types.resize(index + 1);
+    }
     graph.types[index] = std::move(type);
   }
 
@@ -324,6 +334,8 @@ class Parser {
 
   std::string_view text_;
   size_t at_ = 0;
+  size_t entries_ = 0;  // in the tables of types
+  int depth_ = 0;
 };
 
 }  // namespace

@@ -52,6 +52,22 @@ std::vector<Tensor> KerasNode::operands() const {
   return result;
 }
 
+KerasNode::~KerasNode() {
+  thread_local std::vector<std::pair<Tensors, Tensors>>* ending = nullptr;
+  if (ending) {
+    ending->emplace_back(std::move(inputs_), std::move(options_.mask));
+    return;
+  }
+  std::vector<std::pair<Tensors, Tensors>> list;
+  ending = &list;
+  list.emplace_back(std::move(inputs_), std::move(options_.mask));
+  while (!list.empty()) {
+    const auto last = std::move(list.back());
+    list.pop_back();  // what `last` owned alone is added when it ends
+  }
+  ending = nullptr;
+}
+
 std::string KerasNode::describe(int64_t) const {
   return fmt::format("a placeholder (the output of {} '{}')", layer_->class_name(), layer_->name());
 }
@@ -158,11 +174,32 @@ class DepthOrder {
   }
 
  private:
-  void visit(const std::shared_ptr<KerasNode>& node) {
-    if (!seen_.insert(node.get()).second) return;
-    if (layer_depth_.emplace(node->layer().get(), 0).second) seen_layers_.push_back(node->layer());
-    for (const Tensor& input : node->operands()) visit(keras_node(input));
-    finished_.push_back(node);
+  // A node and all before it, depth first.
+  void visit(const std::shared_ptr<KerasNode>& last) {
+    struct Step {
+      std::shared_ptr<KerasNode> node;
+      std::vector<Tensor> operands;
+      size_t next = 0;
+    };
+    std::vector<Step> path;
+    const auto enter = [&](const std::shared_ptr<KerasNode>& node) {
+      if (!seen_.insert(node.get()).second) return;
+      if (layer_depth_.emplace(node->layer().get(), 0).second) {
+        seen_layers_.push_back(node->layer());
+      }
+      path.push_back({node, node->operands()});
+    };
+    enter(last);
+    while (!path.empty()) {
+      Step& step = path.back();
+      if (step.next < step.operands.size()) {
+        const Tensor operand = step.operands[step.next++];
+        enter(keras_node(operand));
+      } else {
+        finished_.push_back(step.node);
+        path.pop_back();
+      }
+    }
   }
 
   std::set<const KerasNode*> seen_;
@@ -205,9 +242,11 @@ FunctionalGraph::FunctionalGraph(const Tensors& inputs, const Tensors& outputs)
                            "inputs. Add it to them.",
                            node->layer()->name());
   }
+  std::set<const KerasNode*> known;
+  for (const auto& node : nodes_) known.insert(node.get());
   for (const Tensor& input : inputs) {  // those that no output depends on
     const auto node = keras_node(input);
-    if (std::find(nodes_.begin(), nodes_.end(), node) != nodes_.end()) continue;
+    if (!known.insert(node.get()).second) continue;
     nodes_.push_back(node);
     layers_.push_back(node->layer());
   }

@@ -21,6 +21,9 @@ class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> 
                         const std::vector<std::pair<DType, Shape>>& outputs,
                         const std::vector<std::string>& output_names = {});
 
+  // Chains of nodes may be long: those before it end one after another, not within each other.
+  ~KerasNode() override;
+
   std::string describe(int64_t id) const override;
   std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                             const Attributes& attributes) override;

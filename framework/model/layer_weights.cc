@@ -4,8 +4,10 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "cornu/core/checked.h"
 #include "cornu/core/strings.h"
 #include "cornu/model/layer_state.h"
+#include "cornu/model/weight_limit.h"
 #include "cornu/ops/ops.h"
 
 namespace cornu {
@@ -44,6 +46,9 @@ Variable Layer::add_weight(const WeightOptions& options) {
                          "axes.",
                          class_name(), name(), options.name, options.shape);
   const DType dtype = options.dtype.value_or(variable_dtype());
+  const auto bytes_of_one = static_cast<int64_t>(size_of(dtype));
+  WeightLimit::add(static_cast<uint64_t>(
+      checked_multiply(options.shape.num_elements(), bytes_of_one, options.name)));
   Initializer initializer = options.initializer;
   if (!initializer) initializer = Initializer(is_floating(dtype) ? "glorot_uniform" : "zeros");
   const Tensor value =

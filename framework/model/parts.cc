@@ -108,7 +108,7 @@ Activation activation_from_json(const Json& json) {
   check<InvalidArgument>(name != nullptr && name->is_string(),
                          "Config of an activation: expected a name or a registered function, got "
                          "{}.",
-                         json.dump());
+                         json.excerpt());
   return Activation(name->as_string());
 }
 

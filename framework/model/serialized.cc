@@ -23,7 +23,7 @@ SerializedObject read_serialized(const Json& json, const std::string& kind) {
   check<InvalidArgument>(class_name != nullptr && class_name->is_string(),
                          "Config of the {}: expected a name or an object with a 'class_name', got "
                          "{}.",
-                         kind, json.dump());
+                         kind, json.excerpt());
   const Json* registered = json.find("registered_name");
   const bool custom = registered && registered->is_string() &&
                       registered->as_string().find('>') != std::string::npos;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,19 @@ class Bytes {
  private:
   virtual void read_within(uint64_t address, std::span<std::byte> out) const = 0;
   uint64_t size_;
+};
+
+// The blocks of one structure. Tells it from what only pretends to be one: no block comes twice,
+// and all of them together have no more bytes than the file.
+class Blocks {
+ public:
+  explicit Blocks(const Bytes& file) : left_(file.size()) {}
+  // DataLoss, naming `what`, otherwise.
+  void add(uint64_t address, uint64_t bytes, std::string_view what);
+
+ private:
+  std::set<uint64_t> seen_;
+  uint64_t left_;
 };
 
 // Takes numbers (little-endian) and texts from a block, one after another. Past its end: DataLoss.

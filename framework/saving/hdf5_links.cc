@@ -3,9 +3,10 @@
 // format, else messages in its header, or, for many links, in a fractal heap.
 #include <algorithm>
 #include <bit>
-#include <set>
 
 #include "cornu/core/error.h"
+#include "cornu/core/fuzzing.h"
+#include "cornu/core/strings.h"
 #include "cornu/saving/hdf5_object.h"
 
 namespace cornu::hdf5 {
@@ -19,33 +20,36 @@ constexpr std::string_view kLink = "a group's link";
 constexpr std::string_view kIndex = "a group's index";
 constexpr std::string_view kHeap = "a group's heap";
 
-// Tells a tree from what only pretends to be one: no block is visited twice.
-class Visited {
+// Collects the links of a group. Names may overlap in the file, but all together have no more
+// bytes.
+class LinkList {
  public:
-  void add(uint64_t address, std::string_view what) {
-    check<DataLoss>(seen_.insert(address).second, "{} goes in circles.", what);
+  explicit LinkList(const Bytes& file) : left_(file.size()) {}
+
+  void add(const std::string& name, const Link& link) {
+    check<DataLoss>(name.size() <= left_, "{} overlap: they have more bytes than the file.",
+                    kNames);
+    left_ -= name.size();
+    check<DataLoss>(!name.empty() && links_.emplace(name, link).second,
+                    "{} has the name '{}' twice, or empty.", kNames, printable(name));
   }
+  Links take() { return std::move(links_); }
 
  private:
-  std::set<uint64_t> seen_;
+  uint64_t left_;
+  Links links_;
 };
-
-void add_link(Links& links, const std::string& name, const Link& link) {
-  check<DataLoss>(!name.empty() && links.emplace(name, link).second,
-                  "{} has the name '{}' twice, or empty.", kNames, name);
-}
 
 // III.A.1 B-trees of version 1, III.B symbol table nodes, III.D local heaps.
 class SymbolTable {
  public:
-  explicit SymbolTable(const Bytes& file) : file_(file) {}
+  SymbolTable(const Bytes& file, LinkList& links) : file_(file), links_(links), blocks_(file) {}
 
-  Links read(const Message& message) {
+  void read(const Message& message) {
     Cursor cursor(message.data, kTable);
     const uint64_t tree = cursor.u64();
     read_names(cursor.u64());
     read_tree(tree, -1);
-    return std::move(links_);
   }
 
  private:
@@ -63,7 +67,6 @@ class SymbolTable {
   // `level` of the node that is expected; -1: any.
   void read_tree(uint64_t address, int level) {
     constexpr uint64_t kHead = 24;
-    visited_.add(address, kTable);
     const auto head_bytes = file_.block(address, kHead, kTable);
     Cursor head(head_bytes, kTable);
     head.expect("TREE");
@@ -71,6 +74,7 @@ class SymbolTable {
     const uint8_t found = head.u8();
     check<DataLoss>(type == 0 && (level < 0 || level == found), "{} is no tree of names.", kTable);
     const uint16_t children = head.u16();
+    blocks_.add(address, kHead + uint64_t{children} * 16, kTable);
     const auto body = file_.block(address + kHead, uint64_t{children} * 16, kTable);
     Cursor cursor(body, kTable);
     for (uint16_t i = 0; i < children; ++i) {
@@ -88,13 +92,13 @@ class SymbolTable {
     constexpr uint64_t kHead = 8;
     constexpr uint64_t kEntry = 40;
     constexpr uint32_t kSoft = 2;
-    visited_.add(address, kTable);
     const auto head_bytes = file_.block(address, kHead, kTable);
     Cursor head(head_bytes, kTable);
     head.expect("SNOD");
     head.version(1, 1);
     head.skip(1);
     const uint16_t count = head.u16();
+    blocks_.add(address, kHead + count * kEntry, kTable);
     const auto body = file_.block(address + kHead, count * kEntry, kTable);
     Cursor cursor(body, kTable);
     for (uint16_t i = 0; i < count; ++i) {
@@ -103,18 +107,18 @@ class SymbolTable {
       const uint64_t object = cursor.u64();
       const bool hard = cursor.u32() != kSoft;
       cursor.skip(20);
-      add_link(links_, name.text_to_zero(), {hard, object});
+      links_.add(name.text_to_zero(), {hard, object});
     }
   }
 
   const Bytes& file_;
   std::vector<std::byte> names_;
-  Links links_;
-  Visited visited_;
+  LinkList& links_;
+  Blocks blocks_;
 };
 
 // IV.A.2.g
-void read_link(Cursor cursor, Links& links) {
+void read_link(Cursor cursor, LinkList& links) {
   cursor.version(1, 1);
   const uint8_t flags = cursor.u8();
   const uint8_t kind = flags & 8 ? cursor.u8() : 0;
@@ -123,7 +127,7 @@ void read_link(Cursor cursor, Links& links) {
   const std::string name = cursor.text(cursor.number(uint64_t{1} << (flags & 3)));
   Link link{kind == 0, kUndefined};
   if (link.hard) link.address = cursor.u64();
-  add_link(links, name, link);
+  links.add(name, link);
 }
 
 uint64_t bytes_for(uint64_t largest) { return (std::bit_width(largest | 1) + 7) / 8; }
@@ -131,7 +135,7 @@ uint64_t bytes_for(uint64_t largest) { return (std::bit_width(largest | 1) + 7) 
 // III.G, of blocks without filters.
 class FractalHeap {
  public:
-  FractalHeap(const Bytes& file, uint64_t address) : file_(file) {
+  FractalHeap(const Bytes& file, uint64_t address) : file_(file), blocks_(file) {
     constexpr uint64_t kSize = 146;
     const auto block = file.block(address, kSize, kHeap);
     verify_checksum(block, kHeap);
@@ -158,7 +162,8 @@ class FractalHeap {
     length_bytes_ = std::min(bytes_for(most_direct_ - 1), bytes_for(most_object_));
   }
 
-  std::vector<std::byte> object(std::span<const std::byte> id) {
+  // The bytes of an object, which are the heap's.
+  std::span<const std::byte> object(std::span<const std::byte> id) {
     Cursor cursor(id, kHeap);
     check<Unimplemented>((cursor.u8() & 0xF0) == 0, "{} has an object that isn't managed.", kHeap);
     const uint64_t offset = cursor.number(offset_bytes_);
@@ -170,20 +175,27 @@ class FractalHeap {
  private:
   uint64_t row_size(uint64_t row) const { return row < 2 ? first_size_ : first_size_ << (row - 1); }
 
-  std::vector<std::byte> from_direct(uint64_t address, uint64_t size, uint64_t offset,
-                                     uint64_t length) {
-    const auto [cached, added] = direct_.try_emplace(address);
-    std::vector<std::byte>& block = cached->second;
-    if (added) {
-      block = file_.block(address, size, kHeap);
-      Cursor(block, kHeap).expect("FHDB");
-      const size_t at = 4 + 1 + 8 + offset_bytes_;
-      if (has_checksums_) verify_with_checksum_within(block, at);
+  // A block, and whether it was read just now.
+  std::pair<const std::vector<std::byte>&, bool> block(uint64_t address, uint64_t size) {
+    if (const auto found = read_.find(address); found != read_.end()) {
+      check<DataLoss>(found->second.size() == size, "{} has blocks that overlap.", kHeap);
+      return {found->second, false};
     }
-    check<DataLoss>(offset <= block.size() && length <= block.size() - offset,
+    blocks_.add(address, size, kHeap);
+    return {read_.emplace(address, file_.block(address, size, kHeap)).first->second, true};
+  }
+
+  std::span<const std::byte> from_direct(uint64_t address, uint64_t size, uint64_t offset,
+                                         uint64_t length) {
+    const auto [direct, added] = block(address, size);
+    if (added) {
+      Cursor(direct, kHeap).expect("FHDB");
+      const size_t at = 4 + 1 + 8 + offset_bytes_;
+      if (has_checksums_) verify_with_checksum_within(direct, at);
+    }
+    check<DataLoss>(offset <= direct.size() && length <= direct.size() - offset,
                     "{} has an object past its end.", kHeap);
-    const auto begin = block.begin() + static_cast<std::ptrdiff_t>(offset);
-    return {begin, begin + static_cast<std::ptrdiff_t>(length)};
+    return std::span(direct).subspan(static_cast<size_t>(offset), static_cast<size_t>(length));
   }
 
   // Direct blocks are summed with zeros in place of their checksum.
@@ -193,18 +205,18 @@ class FractalHeap {
     cursor.skip(at);
     const uint32_t stored = cursor.u32();
     std::fill_n(block.begin() + static_cast<std::ptrdiff_t>(at), 4, std::byte{0});
-    check<DataLoss>(stored == lookup3(block), "{} is damaged: its checksum is wrong.", kHeap);
+    check<DataLoss>(!kChecksumsMatter || stored == lookup3(block), "{} is damaged: its checksum is wrong.", kHeap);
   }
 
   // `offset` counts from the start of what the block covers.
-  std::vector<std::byte> from_indirect(uint64_t address, uint64_t rows, uint64_t offset,
-                                       uint64_t length, int depth) {
+  std::span<const std::byte> from_indirect(uint64_t address, uint64_t rows, uint64_t offset,
+                                           uint64_t length, int depth) {
     check<DataLoss>(depth < 8 && rows <= 64, "{} is too deep.", kHeap);
     const uint64_t head = 4 + 1 + 8 + offset_bytes_;
-    const auto block = file_.block(address, head + rows * width_ * 8 + 4, kHeap);
-    Cursor cursor(block, kHeap);
+    const auto [indirect, added] = block(address, head + rows * width_ * 8 + 4);
+    Cursor cursor(indirect, kHeap);
     cursor.expect("FHIB");
-    verify_checksum(block, kHeap);
+    if (added) verify_checksum(indirect, kHeap);
     for (uint64_t row = 0, begin = 0; row < rows; ++row) {
       const uint64_t size = row_size(row);
       if (offset - begin < size * width_) {
@@ -230,14 +242,15 @@ class FractalHeap {
   bool has_checksums_ = false;
   uint64_t most_object_ = 0, width_ = 0, first_size_ = 0, most_direct_ = 0, offset_bytes_ = 0;
   uint64_t length_bytes_ = 0, root_ = 0, rows_ = 0, direct_rows_ = 0;
-  std::map<uint64_t, std::vector<std::byte>> direct_;
+  Blocks blocks_;
+  std::map<uint64_t, std::vector<std::byte>> read_;
 };
 
 // III.A.2, of type 5: names of links, by their hashes.
 class NameIndex {
  public:
-  NameIndex(const Bytes& file, FractalHeap& heap, Links& links)
-      : file_(file), heap_(heap), links_(links) {}
+  NameIndex(const Bytes& file, FractalHeap& heap, LinkList& links)
+      : file_(file), heap_(heap), links_(links), blocks_(file) {}
 
   void read(uint64_t address) {
     constexpr uint64_t kSize = 38;
@@ -281,21 +294,20 @@ class NameIndex {
   }
 
   void read_node(uint64_t address, uint64_t records, int depth) {
-    visited_.add(address, kIndex);
     check<DataLoss>(records <= node_size_ / record_size_, "{} is damaged.", kIndex);
     const uint64_t pointer =
         depth == 0 ? 0 : 8 + count_bytes_ + total_bytes_[static_cast<size_t>(depth) - 1];
     const uint64_t pointers = depth == 0 ? 0 : (records + 1) * pointer;
-    const auto block =
-        file_.block(address, kNodeOverhead + records * record_size_ + pointers, kIndex);
+    const uint64_t size = kNodeOverhead + records * record_size_ + pointers;
+    blocks_.add(address, size, kIndex);
+    const auto block = file_.block(address, size, kIndex);
     verify_checksum(block, kIndex);
     Cursor cursor(block, kIndex);
     cursor.expect(depth == 0 ? "BTLF" : "BTIN");
     cursor.skip(2);
     for (uint64_t i = 0; i < records; ++i) {
       const auto record = cursor.take(record_size_);
-      const auto message = heap_.object(record.subspan(4));
-      read_link(Cursor(message, kLink), links_);
+      read_link(Cursor(heap_.object(record.subspan(4)), kLink), links_);
     }
     for (uint64_t i = 0; depth > 0 && i <= records; ++i) {
       const uint64_t child = cursor.u64();
@@ -307,14 +319,14 @@ class NameIndex {
 
   const Bytes& file_;
   FractalHeap& heap_;
-  Links& links_;
-  Visited visited_;
+  LinkList& links_;
+  Blocks blocks_;
   uint64_t node_size_ = 0, record_size_ = 0, count_bytes_ = 0;
   std::vector<uint64_t> total_bytes_;
 };
 
 // IV.A.2.c
-void read_dense_links(const Bytes& file, const Message& info, Links& links) {
+void read_dense_links(const Bytes& file, const Message& info, LinkList& links) {
   Cursor cursor(info.data, kLink);
   cursor.version(0, 0);
   if (cursor.u8() & 1) cursor.skip(8);  // the largest creation order
@@ -328,17 +340,18 @@ void read_dense_links(const Bytes& file, const Message& info, Links& links) {
 }  // namespace
 
 std::map<std::string, Link> read_links(const Bytes& file, const Object& group) {
+  LinkList links(file);
   if (const Message* table = group.find(MessageType::SymbolTable)) {
-    return SymbolTable(file).read(*table);
+    SymbolTable(file, links).read(*table);
+    return links.take();
   }
-  Links links;
   for (const Message& message : group.messages) {
     if (message.type == MessageType::Link) read_link(Cursor(message.data, kLink), links);
   }
   if (const Message* info = group.find(MessageType::LinkInfo)) {
     read_dense_links(file, *info, links);
   }
-  return links;
+  return links.take();
 }
 
 }  // namespace cornu::hdf5

@@ -2,7 +2,6 @@
 #include "cornu/saving/hdf5_object.h"
 
 #include <algorithm>
-#include <set>
 
 #include "cornu/core/error.h"
 
@@ -30,7 +29,7 @@ void expect_complete(const Bytes& file, uint64_t base, uint64_t end) {
 // Collects the messages of an object header's chunks.
 class HeaderReader {
  public:
-  explicit HeaderReader(const Bytes& file) : file_(file) {}
+  explicit HeaderReader(const Bytes& file) : file_(file), blocks_(file) {}
 
   Object read(uint64_t address) {
     const auto prefix = file_.block(address, std::min(kMostPrefix, rest(address)), kHeader);
@@ -41,8 +40,8 @@ class HeaderReader {
       read_version_2(address, start);
     }
     for (size_t i = 0; i < chunks_.size(); ++i) {  // grows meanwhile
-      check<DataLoss>(i < kMostChunks && seen_.insert(chunks_[i].first).second,
-                      "{} goes on in circles.", kHeader);
+      check<DataLoss>(i < kMostChunks, "{} has more than {} parts.", kHeader, kMostChunks);
+      blocks_.add(chunks_[i].first, chunks_[i].second, kHeader);
       const auto block = file_.block(chunks_[i].first, chunks_[i].second, kHeader);
       Cursor chunk(block, kHeader);
       if (version_ == 1) {
@@ -118,7 +117,7 @@ class HeaderReader {
   bool has_order_ = false;
   int64_t left_ = 0;  // messages that are still to come, in version 1
   std::vector<std::pair<uint64_t, uint64_t>> chunks_;  // address and size
-  std::set<uint64_t> seen_;
+  Blocks blocks_;
   Object object_;
 };
 

@@ -15,8 +15,6 @@ using hdf5::Attribute;
 using hdf5::MessageType;
 using hdf5::TypeClass;
 
-constexpr size_t kMostCached = 4096;  // objects and groups
-
 std::vector<std::string> split(std::string_view path) {
   std::vector<std::string> parts;
   if (path.empty() || path == "/") return parts;
@@ -87,41 +85,57 @@ struct Hdf5Reader::State {
   std::string name;
   std::unique_ptr<hdf5::Bytes> bytes;
   uint64_t root = 0;
-  std::map<uint64_t, std::shared_ptr<const Links>> links;  // of groups, by their address
+  // What was read, by address: nothing is read twice, however often paths meet.
+  std::map<uint64_t, std::shared_ptr<const hdf5::Object>> objects;
+  std::map<uint64_t, std::shared_ptr<const Links>> links;  // of groups
+  uint64_t kept = 0;                                       // bytes of the file that these stand for
+
+  // Headers and links don't overlap in a sound file: all of them are no larger than it.
+  void keep(uint64_t count) {
+    kept += count;
+    check<DataLoss>(kept <= 2 * bytes->size(),
+                    "its headers and groups overlap: they have more bytes than the file.");
+  }
+
+  std::shared_ptr<const hdf5::Object> object_at(uint64_t address) {
+    if (const auto found = objects.find(address); found != objects.end()) return found->second;
+    auto result = std::make_shared<const hdf5::Object>(hdf5::read_object(*bytes, address));
+    for (const hdf5::Message& message : result->messages) keep(message.data.size());
+    objects.emplace(address, result);
+    return result;
+  }
 
   std::shared_ptr<const Links> links_of(uint64_t address, const hdf5::Object& group) {
     if (const auto found = links.find(address); found != links.end()) return found->second;
     auto result = std::make_shared<const Links>(hdf5::read_links(*bytes, group));
-    if (links.size() >= kMostCached) links.clear();
+    for (const auto& [name, link] : *result) keep(name.size() + 8);
     links.emplace(address, result);
     return result;
   }
 
   struct Found {
     uint64_t address = 0;
-    hdf5::Object object;
+    std::shared_ptr<const hdf5::Object> object;
   };
   // None when a name on the way isn't there; `missing` says which, and what is there instead.
   std::optional<Found> find(std::string_view path, std::string* missing = nullptr) {
-    Found at{root, {}};
-    const auto parts = split(path);
-    for (size_t i = 0; i <= parts.size(); ++i) {
-      at.object = hdf5::read_object(*bytes, at.address);
-      if (i == parts.size()) break;
-      const auto group =
-          at.object.is_group() ? links_of(at.address, at.object) : std::make_shared<const Links>();
-      const auto link = group->find(parts[i]);
+    Found at{root, object_at(root)};
+    for (const std::string& part : split(path)) {
+      const auto group = at.object->is_group() ? links_of(at.address, *at.object)
+                                               : std::make_shared<const Links>();
+      const auto link = group->find(part);
       if (link == group->end()) {
-        std::vector<std::string> known;
-        for (const auto& [child, unused] : *group) known.push_back(child);
         if (missing) {
-          *missing = fmt::format("there is no '{}'.{}", parts[i], did_you_mean(parts[i], known));
+          std::vector<std::string> known;
+          for (const auto& [child, unused] : *group) known.push_back(child);
+          *missing = fmt::format("there is no '{}'.{}", part, did_you_mean(part, known));
         }
         return std::nullopt;
       }
       check<Unimplemented>(link->second.hard,
-                           "'{}' is a link to another place, which isn't followed.", parts[i]);
+                           "'{}' is a link to another place, which isn't followed.", part);
       at.address = link->second.address;
+      at.object = object_at(at.address);
     }
     return at;
   }
@@ -133,15 +147,16 @@ struct Hdf5Reader::State {
     return std::move(*found);
   }
 
-  hdf5::Object dataset(std::string_view path) {
-    hdf5::Object object = get(path).object;
+  std::shared_ptr<const hdf5::Object> dataset(std::string_view path) {
+    auto result = get(path).object;
+    const hdf5::Object& object = *result;
     check<InvalidArgument>(object.is_dataset(), "it is a group, not a dataset.");
     check<Unimplemented>(!object.find(MessageType::ExternalFiles),
                          "its elements are in other files, which are not opened.");
     check<Unimplemented>(!object.find(MessageType::FilterPipeline),
                          "it is compressed; only plain datasets can be read. h5repack -l CONTI "
                          "-f NONE rewrites the file so.");
-    return object;
+    return result;
   }
 
   std::optional<Attribute> attribute(const hdf5::Object& object, const std::string& wanted) {
@@ -239,23 +254,23 @@ Hdf5Reader Hdf5Reader::from_bytes(std::vector<std::byte> bytes, const std::strin
 bool Hdf5Reader::is_group(const std::string& path) const {
   return state_->at(path, [&] {
     const auto found = state_->find(path);
-    return found && found->object.is_group();
+    return found && found->object->is_group();
   });
 }
 
 bool Hdf5Reader::is_dataset(const std::string& path) const {
   return state_->at(path, [&] {
     const auto found = state_->find(path);
-    return found && found->object.is_dataset();
+    return found && found->object->is_dataset();
   });
 }
 
 std::vector<std::string> Hdf5Reader::children(const std::string& path) const {
   return state_->at(path, [&] {
     const auto group = state_->get(path);
-    check<InvalidArgument>(group.object.is_group(), "it is a dataset, not a group.");
+    check<InvalidArgument>(group.object->is_group(), "it is a dataset, not a group.");
     std::vector<std::string> names;
-    for (const auto& [name, link] : *state_->links_of(group.address, group.object)) {
+    for (const auto& [name, link] : *state_->links_of(group.address, *group.object)) {
       names.push_back(name);
     }
     return names;
@@ -263,32 +278,32 @@ std::vector<std::string> Hdf5Reader::children(const std::string& path) const {
 }
 
 Hdf5Reader::Dataset Hdf5Reader::describe(const std::string& path) const {
-  return state_->at(path, [&] { return state_->describe(state_->dataset(path)); });
+  return state_->at(path, [&] { return state_->describe(*state_->dataset(path)); });
 }
 
 Tensor Hdf5Reader::read(const std::string& path, const Shape& shape, DType dtype) const {
   return state_->at(path, [&] {
-    const hdf5::Object object = state_->dataset(path);
-    const Dataset stored = state_->describe(object);
+    const auto object = state_->dataset(path);
+    const Dataset stored = state_->describe(*object);
     check<InvalidArgument>(stored.shape == shape,
                            "expected shape {}, got {}. Was the file written by the same model?",
                            shape, stored.shape);
     check<InvalidArgument>(std::string_view(kind_of(stored.dtype)) == kind_of(dtype),
                            "expected {} ({}), got {}. Was the file written by the same model?",
                            kind_of(dtype), dtype, stored.dtype);
-    return convert(state_->read(object, stored), dtype);
+    return convert(state_->read(*object, stored), dtype);
   });
 }
 
 std::optional<std::string> Hdf5Reader::string_attribute(const std::string& path,
                                                         const std::string& name) const {
-  return state_->at(path, [&] { return state_->text(state_->get(path).object, name); });
+  return state_->at(path, [&] { return state_->text(*state_->get(path).object, name); });
 }
 
 std::optional<int64_t> Hdf5Reader::int_attribute(const std::string& path,
                                                  const std::string& name) const {
   return state_->at(path, [&]() -> std::optional<int64_t> {
-    const auto found = state_->attribute(state_->get(path).object, name);
+    const auto found = state_->attribute(*state_->get(path).object, name);
     if (!found) return std::nullopt;
     const hdf5::Datatype& type = found->type;
     check<InvalidArgument>(

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,7 +55,7 @@ class SequentialBody : public ModelBody {
   void build(const std::vector<Shape>& input_shapes) override;
   Tensors call(const Tensors& inputs) override;
   std::vector<std::shared_ptr<Layer>> layers() const override;
-  const FunctionalGraph* graph() const override { return graph_ ? graph_.get() : nullptr; }
+  const FunctionalGraph* graph() const override;
 
   const Tensor& input() const { return input_; }  // a placeholder, once known
   void add(const LayerHandle& layer, const std::string& model_name);
@@ -61,11 +63,12 @@ class SequentialBody : public ModelBody {
   void pop();
 
  private:
-  void connect(const Tensor& input);
-
   std::vector<LayerHandle> layers_;  // without the InputLayer
+  std::set<std::string> names_;      // of the layers
   Tensor input_;                     // a placeholder, once known
-  std::unique_ptr<FunctionalGraph> graph_;
+  std::vector<Tensors> outputs_;     // placeholders, of each layer, once the input is known
+  mutable std::mutex graph_mutex_;
+  mutable std::unique_ptr<FunctionalGraph> graph_;  // made when it is asked for
 };
 
 }  // namespace cornu

@@ -172,10 +172,15 @@ class GraphReader {
  public:
   explicit GraphReader(const Json& config) {
     for (const Json& entry : config.at("layers").as_array()) add(entry);
-    // Layers may be listed in any order: go round until all calls are made.
-    for (bool progress = true; progress;) {
-      progress = false;
-      for (Part& part : parts_) progress = make_calls(part) || progress;
+    // Layers may be listed in any order: round and round over those that may go on.
+    std::set<size_t> ready;
+    for (size_t i = 0; i < parts_.size(); ++i) ready.insert(i);
+    for (size_t last = 0; !ready.empty();) {
+      auto next = ready.lower_bound(last);
+      if (next == ready.end()) next = ready.begin();
+      last = *next;
+      ready.erase(next);
+      make_calls(last, ready);
     }
     for (const Part& part : parts_) {
       check<InvalidArgument>(part.calls.size() == part.next,
@@ -197,18 +202,28 @@ class GraphReader {
   }
 
  private:
+  struct Needed {
+    size_t part;  // kNone for one that isn't in the config
+    int64_t call;
+  };
+  static constexpr size_t kNone = std::string::npos;
+
   struct Part {
     std::string name;
     const Json* entry;
     LayerHandle layer;               // none for ops
     std::vector<const Json*> calls;  // to make
     size_t next = 0;
-    std::vector<Tensors> outputs;  // of each call made
+    std::vector<Tensors> outputs = {};  // of each call made
+    // What the next call needs, as far as that isn't known to be there; which call was looked at.
+    std::vector<Needed> needed = {};
+    size_t looked_at = std::string::npos;
+    std::vector<size_t> waiting = {};  // parts that need more outputs of this one
   };
 
   void add(const Json& entry) {
     const Json* name = entry.find("name");
-    Part part{(name ? *name : entry.at("config").at("name")).as_string(), &entry, {}, {}, 0, {}};
+    Part part{(name ? *name : entry.at("config").at("name")).as_string(), &entry, {}, {}};
     check<InvalidArgument>(index_.emplace(part.name, parts_.size()).second,
                            "Functional: two of its layers are named '{}'.", part.name);
     for (const Json& call : entry.at("inbound_nodes").as_array()) part.calls.push_back(&call);
@@ -231,30 +246,46 @@ class GraphReader {
     return module && module->is_string() && module->as_string().starts_with("keras.src.ops.");
   }
 
-  bool make_calls(Part& part) {
+  // Makes the calls of a part whose inputs are there, and adds the parts that waited for them.
+  void make_calls(size_t index, std::set<size_t>& ready) {
+    Part& part = parts_[index];
     const size_t before = part.next;
-    while (part.next < part.calls.size() && is_ready(*part.calls[part.next])) {
+    while (part.next < part.calls.size() && is_ready(index)) {
       const Json& call = *part.calls[part.next++];
       part.outputs.push_back(part.layer ? call_layer(part, call) : call_op(part, call));
     }
-    return part.next > before;
+    if (part.next == before) return;
+    ready.insert(part.waiting.begin(), part.waiting.end());
+    part.waiting.clear();
   }
 
-  // Whether all tensors that the value refers to exist.
-  bool is_ready(const Json& value) const {
+  // Whether all tensors that a part's next call refers to exist. If not, the part waits for one.
+  bool is_ready(size_t index) {
+    Part& part = parts_[index];
+    if (part.looked_at != part.next) {
+      part.looked_at = part.next;
+      part.needed.clear();
+      find_needed(*part.calls[part.next], part.needed);
+    }
+    for (; !part.needed.empty(); part.needed.pop_back()) {
+      const auto& [from, call] = part.needed.back();
+      if (from == kNone) return false;
+      if (call < static_cast<int64_t>(parts_[from].outputs.size())) continue;
+      parts_[from].waiting.push_back(index);
+      return false;
+    }
+    return true;
+  }
+
+  void find_needed(const Json& value, std::vector<Needed>& needed) const {
     if (value.is_array()) {
-      const auto& list = value.as_array();
-      return std::all_of(list.begin(), list.end(), [&](const Json& x) { return is_ready(x); });
-    }
-    if (!value.is_object()) return true;
-    if (const Json* history = history_of(value)) {
+      for (const Json& element : value.as_array()) find_needed(element, needed);
+    } else if (const Json* history = history_of(value)) {
       const auto it = index_.find((*history)[0].as_string());
-      return it != index_.end() &&
-             (*history)[1].as_int() < static_cast<int64_t>(parts_[it->second].outputs.size());
+      needed.push_back({it == index_.end() ? kNone : it->second, (*history)[1].as_int()});
+    } else if (value.is_object()) {
+      for (const auto& [key, member] : value.as_object()) find_needed(member, needed);
     }
-    const auto& members = value.as_object();
-    return std::all_of(members.begin(), members.end(),
-                       [&](const auto& member) { return is_ready(member.second); });
   }
 
   static const Json* history_of(const Json& value) {
@@ -347,7 +378,7 @@ class GraphReader {
       } else {
         const bool off = value.is_null() || (value.is_bool() && !value.as_bool());
         check<Unimplemented>(off, "Layer '{}': calls with {}={} aren't implemented.", part.name,
-                             key, value.dump());
+                             key, value.excerpt());
       }
     }
     const bool named = !operands.names.empty() && operands.names.size() == operands.list.size();

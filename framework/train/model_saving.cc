@@ -9,6 +9,7 @@
 
 #include "cornu/core/logging.h"
 #include "cornu/core/strings.h"
+#include "cornu/model/weight_limit.h"
 #include "cornu/saving/archive.h"
 #include "cornu/saving/atomic_file.h"
 #include "cornu/saving/weights_file.h"
@@ -23,8 +24,8 @@ constexpr char kMetadata[] = "metadata.json";
 constexpr char kConfig[] = "config.json";
 constexpr char kWeights[] = "model.weights.h5";
 constexpr char kKerasVersion[] = "3.15.1";  // whose format this is
-constexpr size_t kMostConfig = size_t{256} << 20;
-// Weights hardly compress: an archive that says they did is refused.
+constexpr size_t kMostConfig = size_t{64} << 20;
+// Neither weights nor configs compress more: an archive that says they did is refused.
 constexpr size_t kMostExpansion = 64;
 
 std::string who(const Model& model) {
@@ -72,7 +73,8 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 Json read_config(const ArchiveReader& archive, const std::string& path) {
   try {
-    return Json::parse(archive.read_text(kConfig, kMostConfig));
+    const size_t most = std::min(kMostConfig, kMostExpansion * file_size(path));
+    return Json::parse(archive.read_text(kConfig, most));
   } catch (Error& error) {
     error.add_place(path + ": " + kConfig);
     throw;
@@ -166,12 +168,15 @@ Model load_model(const std::string& path, const LoadOptions& options) {
                          path);
   const ArchiveReader archive(path);
   const Json config = read_config(archive, path);
-  Model model =
-      from_file(path + ": " + kConfig, [&] { return model_from_config(config, options.compile); });
+  std::vector<std::byte> weights = archive.read(kWeights, kMostExpansion * file_size(path));
+  Model model = from_file(path + ": " + kConfig, [&] {
+    const WeightLimit limit(weights.size());
+    return model_from_config(config, options.compile);
+  });
   if (!model.built()) return model;
   if (model.compiled()) model.optimizer().impl().build(model.trainable_variables());
-  report(load_weights_from_bytes(archive.read(kWeights, kMostExpansion * file_size(path)),
-                                 path + ": " + kWeights, model, optimizer_state(model)),
+  report(load_weights_from_bytes(std::move(weights), path + ": " + kWeights, model,
+                                 optimizer_state(model)),
          model, path);
   return model;
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "cornu/graph/dispatch.h"
 #include "cornu/train/body.h"
 #include "cornu/train/model.h"
@@ -19,7 +17,7 @@ Json SequentialBody::get_config(const Model& model) const {
 }
 
 void SequentialBody::build(const std::vector<Shape>& input_shapes) {
-  if (graph_) return;
+  if (input_.defined()) return;
   check<InvalidArgument>(input_shapes.size() == 1,
                          "expected 1 input, got {} of them. Make a functional model of them, or "
                          "concatenate them.",
@@ -28,14 +26,20 @@ void SequentialBody::build(const std::vector<Shape>& input_shapes) {
   Shape batch_shape = input_shapes[0];
   if (!batch_shape.empty()) batch_shape[0] = kUnknown;
   // Any dtype is taken as it comes: the layers cast what they need.
-  connect(Input({.batch_shape = batch_shape}));
+  const Tensor input = Input({.batch_shape = batch_shape});
+  std::vector<Tensors> outputs;
+  for (const LayerHandle& layer : layers_) {
+    outputs.push_back(layer(outputs.empty() ? Tensors(input) : outputs.back()));
+  }
+  input_ = input;
+  outputs_ = std::move(outputs);
 }
 
-void SequentialBody::connect(const Tensor& input) {
-  input_ = input;
-  Tensors x = input;
-  for (const LayerHandle& layer : layers_) x = layer(x);
-  graph_ = std::make_unique<FunctionalGraph>(Tensors(input), x);
+const FunctionalGraph* SequentialBody::graph() const {
+  if (!input_.defined() || outputs_.empty()) return nullptr;
+  const std::lock_guard lock(graph_mutex_);
+  if (!graph_) graph_ = std::make_unique<FunctionalGraph>(Tensors(input_), outputs_.back());
+  return graph_.get();
 }
 
 Tensors SequentialBody::call(const Tensors& inputs) {
@@ -52,17 +56,18 @@ std::vector<std::shared_ptr<Layer>> SequentialBody::layers() const {
 }
 
 void SequentialBody::add(const LayerHandle& layer, const std::string& model_name) {
-  const bool taken = std::any_of(layers_.begin(), layers_.end(), [&](const LayerHandle& other) {
-    return other.name() == layer.name();
-  });
   check<InvalidArgument>(
-      !taken,
+      names_.count(layer.name()) == 0,
       "Sequential '{}': it already has a layer named '{}'. Give this one another "
       "name.",
       model_name, layer.name());
+  if (input_.defined()) {
+    const NameScope scope(model_name);
+    outputs_.push_back(layer(outputs_.empty() ? Tensors(input_) : outputs_.back()));
+    graph_.reset();
+  }
   layers_.push_back(layer);
-  const NameScope scope(model_name);
-  if (input_.defined()) connect(input_);
+  names_.insert(layer.name());
 }
 
 void SequentialBody::add_input(const Tensor& input) {
@@ -74,9 +79,10 @@ void SequentialBody::add_input(const Tensor& input) {
 
 void SequentialBody::pop() {
   check<FailedPrecondition>(!layers_.empty(), "Sequential: there is no layer to remove.");
+  names_.erase(layers_.back().name());
   layers_.pop_back();
+  if (input_.defined()) outputs_.pop_back();
   graph_.reset();
-  if (input_.defined() && !layers_.empty()) connect(input_);
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "cornu/core/strings.h"
 #include "cornu/train/body.h"
 #include "cornu/train/console.h"
 #include "cornu/train/text_table.h"
@@ -258,7 +259,7 @@ std::string format_summary(const SummaryData& data, const SummaryOptions& option
     total.params += part.params;
     total.bytes += part.bytes;
   }
-  std::string text = fmt::format("Model: \"{}\"\n", data.name) + table.render();
+  std::string text = fmt::format("Model: \"{}\"\n", printable(data.name)) + table.render();
   text += count_line("Total", total);
   text += count_line("Trainable", data.trainable);
   text += count_line("Non-trainable", data.non_trainable);

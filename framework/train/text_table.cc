@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cornu/core/error.h"
+#include "cornu/core/strings.h"
 
 namespace cornu {
 
@@ -102,6 +103,7 @@ TextTable::TextTable(std::vector<TextColumn> columns, int64_t width)
 
 void TextTable::add_row(std::vector<std::string> cells) {
   CORNU_ASSERT(cells.size(), ==, columns_.size());
+  for (std::string& cell : cells) cell = printable(cell, std::string::npos);
   rows_.push_back(std::move(cells));
 }
 

@@ -23,7 +23,7 @@ class PermuteLayer : public KerasLayerOf<PermuteOptions> {
     bool valid = !sorted.empty();
     for (size_t i = 0; i < sorted.size(); ++i) valid &= sorted[i] == static_cast<int64_t>(i) + 1;
     require(valid, "expected dims to be the numbers from 1 on in some order, got {}.",
-            Json(options.dims).dump());
+            Json(options.dims).excerpt());
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
@@ -36,7 +36,7 @@ class PermuteLayer : public KerasLayerOf<PermuteOptions> {
   void check_input(const Shape& shape) const override {
     const auto rank = static_cast<int64_t>(options_.dims.size()) + 1;
     require(shape.rank() == rank, "expected {}-D input for dims {}, got {}.", rank,
-            Json(options_.dims).dump(), shape);
+            Json(options_.dims).excerpt(), shape);
   }
 };
 

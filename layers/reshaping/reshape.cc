@@ -28,7 +28,7 @@ class ReshapeLayer : public KerasLayerOf<ReshapeOptions> {
     const bool valid = std::all_of(target.begin(), target.end(), [](int64_t d) { return d >= -1; });
     require(valid && std::count(target.begin(), target.end(), -1) <= 1,
             "expected a target_shape of sizes >= 0 and at most one -1, got {}.",
-            Json(target).dump());
+            Json(target).excerpt());
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
@@ -50,7 +50,7 @@ class ReshapeLayer : public KerasLayerOf<ReshapeOptions> {
     require(fits,
             "expected input of shape (batch, …) with as many elements an example as "
             "target_shape {}, got {}, which has {}.",
-            Json(target.dims()).dump(), shape, example.num_elements());
+            Json(target.dims()).excerpt(), shape, example.num_elements());
   }
 
  private:

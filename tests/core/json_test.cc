@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cornu/core/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
@@ -128,4 +129,29 @@ TEST_CASE("shapes, lists of integers, members") {
 TEST_CASE("bytes that are no UTF-8 are replaced when written") {
   const Json json = Json::object({{"key\xff", "value\xfe"}});
   CHECK(json.dump() == "{\"key\xEF\xBF\xBD\": \"value\xEF\xBF\xBD\"}");
+}
+
+TEST_CASE("an object of very many keys") {
+  constexpr int kKeys = 100'000;
+  std::string text = "{";
+  for (int i = 0; i < kKeys; ++i) text += fmt::format("\"k{}\": {}, ", i, i);
+  const Json json = Json::parse(text + "\"k7\": -1}");
+  CHECK(json.size() == kKeys);
+  CHECK(json.as_object()[7].second.as_int() == -1);
+  CHECK(json.at("k99999").as_int() == 99'999);
+}
+
+TEST_CASE("an error shows the beginning of a large value") {
+  Json list;
+  for (int i = 0; i < 1'000'000; ++i) list.push_back(i);
+  CHECK(list.excerpt().size() < 210);
+  CHECK(list.excerpt().starts_with("[0, 1, 2, 3"));
+  CHECK(list.excerpt().ends_with("…"));
+  const Json tree = Json::object({{"a", Json::object({{"b", list}})}, {"c", 1}});
+  const std::string error = test::message_of<InvalidArgument>([&] { tree.as_int(); });
+  CHECK(error.starts_with("JSON: expected an integer, got {\"a\": {\"b\": [0, 1, 2, "));
+  CHECK(error.size() < 300);
+  CHECK(test::message_of<NotFound>([&] { tree.at("d"); }).size() < 300);
+  CHECK(Json::object({{"a", 1}, {"b", "x"}}).excerpt() == R"({"a": 1, "b": "x"})");
+  CHECK(Json(std::string(1'000'000, 'x')).excerpt().size() < 210);
 }

@@ -45,4 +45,10 @@ TEST_CASE("text that is no graph is refused with its line") {
       message("graph() {\n  %1 = ad(%0) : float32[2]\n return %1\n}").find("Did you mean 'add'?") !=
       std::string::npos);
   CHECK(message("graph(%0: float32[2]) { return %7 }").find("%7") != std::string::npos);
+  // What a text asks for stays in proportion to it.
+  CHECK(message("graph(%16777216: float32[2]) { return %16777216 }") ==
+        "Graph text, line 1: expected small value numbers, got ') { return %16777216'.");
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) deep += "graph() { %0 = cond() {then=";
+  CHECK(message(deep.c_str()) == "Graph text: graphs within graphs, 64 levels deep.");
 }

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether this is a build for fuzzing (tests/fuzz), which no one ships.
+#pragma once
+
+namespace cornu {
+
+// Checksums keep a fuzzer from what lies behind them: its builds don't look at them.
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+inline constexpr bool kChecksumsMatter = false;
+#else
+inline constexpr bool kChecksumsMatter = true;
+#endif
+
+}  // namespace cornu

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/model/weight_limit.h"
+
+#include "cornu/core/error.h"
+
+namespace cornu {
+namespace {
+
+constexpr uint64_t kMostGrowth = 8;  // a stored bool that becomes a float64
+thread_local WeightLimit* current = nullptr;
+
+}  // namespace
+
+WeightLimit::WeightLimit(uint64_t stored) : stored_(stored), outer_(current) { current = this; }
+
+WeightLimit::~WeightLimit() { current = outer_; }
+
+void WeightLimit::add(uint64_t bytes) {
+  if (!current) return;
+  const uint64_t left = kMostGrowth * current->stored_ - current->added_;
+  check<InvalidArgument>(bytes <= left,
+                         "a weight of {} bytes, after {} bytes of others, isn't in the file, whose "
+                         "weights have {} bytes in all. The config is another model's.",
+                         bytes, current->added_, current->stored_);
+  current->added_ += bytes;
+}
+
+}  // namespace cornu

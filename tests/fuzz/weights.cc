@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of weights, loaded into a compiled model: all of them, or none.
+#include "cornu/saving/weights_file.h"
+
+#include "cornu/cornu.h"
+#include "tests/fuzz/support.h"
+
+namespace {
+
+using namespace cornu;
+
+Sequential make_model() {
+  Sequential model(
+      Input({.shape = {4}}),
+      {layers::Dense({.units = 3}), layers::BatchNormalization(), layers::Dense({.units = 2})});
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  model.optimizer().impl().build(model.trainable_variables());
+  return model;
+}
+
+std::vector<std::byte> contents(const std::vector<Variable>& variables) {
+  std::vector<std::byte> all;
+  for (const Variable& variable : variables) {
+    const Tensor value = variable.stored();
+    all.insert(all.end(), value.raw(), value.raw() + value.bytes());
+  }
+  return all;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const Sequential model = make_model();
+  const OptimizerState optimizer{"adam", model.optimizer().impl().variables()};
+  std::vector<Variable> variables = model.weights();
+  variables.insert(variables.end(), optimizer.variables.begin(), optimizer.variables.end());
+  const std::vector<std::byte> before = contents(variables);
+  const auto bytes = fuzz::bytes_of(fuzz::text_of(data, size));
+  bool loaded = false;
+  fuzz::attempt([&] {
+    load_weights_from_bytes({bytes.begin(), bytes.end()}, "file", model, optimizer);
+    loaded = true;
+  });
+  fuzz::require(loaded || contents(variables) == before, "a load that fails changes nothing");
+  return 0;
+}
