@@ -10,7 +10,8 @@ set(CORNU_HEADER_FOLDERS
 
 set(cornu_include_dir "${PROJECT_BINARY_DIR}/include")
 file(MAKE_DIRECTORY "${cornu_include_dir}/cornu")
-foreach(pair IN LISTS CORNU_HEADER_FOLDERS ITEMS cornu.h=framework/cornu.h)
+foreach(pair IN LISTS CORNU_HEADER_FOLDERS ITEMS cornu.h=framework/cornu.h
+    eigen.h=framework/eigen.h)
   string(REPLACE "=" ";" pair "${pair}")
   list(GET pair 0 name)
   list(GET pair 1 folder)
@@ -109,7 +110,7 @@ function(_cornu_install)
   set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/cornu")
   install(TARGETS cornu EXPORT cornuTargets)
   install(EXPORT cornuTargets NAMESPACE cornu:: DESTINATION "${package_dir}")
-  install(FILES "${PROJECT_SOURCE_DIR}/framework/cornu.h"
+  install(FILES "${PROJECT_SOURCE_DIR}/framework/cornu.h" "${PROJECT_SOURCE_DIR}/framework/eigen.h"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cornu" OPTIONAL)
   foreach(pair IN LISTS CORNU_HEADER_FOLDERS)
     string(REPLACE "=" ";" pair "${pair}")

@@ -205,7 +205,8 @@ class FractalHeap {
     cursor.skip(at);
     const uint32_t stored = cursor.u32();
     std::fill_n(block.begin() + static_cast<std::ptrdiff_t>(at), 4, std::byte{0});
-    check<DataLoss>(!kChecksumsMatter || stored == lookup3(block), "{} is damaged: its checksum is wrong.", kHeap);
+    check<DataLoss>(!kChecksumsMatter || stored == lookup3(block),
+                    "{} is damaged: its checksum is wrong.", kHeap);
   }
 
   // `offset` counts from the start of what the block covers.

@@ -126,25 +126,25 @@ std::string error_of(const std::string& op, const std::vector<Tensor>& inputs,
 TEST_CASE("an index outside of the axis is an error that names both") {
   const Tensor x = random_tensor({3, 4}, DType::Float32, 1);
   const Tensor high = Tensor::from(std::vector<int32_t>{0, 4});
-  const Tensor low = Tensor::from(std::vector<int64_t>{-1, 0});
-  CHECK(
-      error_of("gather", {x, high}, {{"axis", int64_t{1}}}, {DType::Float32, {3, 2}}) ==
-      "gather: index 4 is outside of [0, 4), axis 1 of shape (3, 4). Indices must be less than the "
-      "axis is long, and not negative.");
+  const Tensor low = Tensor::from(std::vector<int64_t>{-4, 0});
+  CHECK(error_of("gather", {x, high}, {{"axis", int64_t{1}}}, {DType::Float32, {3, 2}}) ==
+        "take: index 4 is outside of [-4, 4), axis 1 of shape (3, 4). Negative indices count from "
+        "the "
+        "end.");
   CHECK(error_of("gather", {x, low}, {{"axis", int64_t{0}}}, {DType::Float32, {2, 4}}) ==
-        "gather: index -1 is outside of [0, 3), axis 0 of shape (3, 4). Indices must be less than "
-        "the axis is long, and not negative.");
+        "take: index -4 is outside of [-3, 3), axis 0 of shape (3, 4). Negative indices count from "
+        "the end.");
   const Attributes scatter = {{"shape", std::vector<int64_t>{3, 4}}, {"axis", int64_t{0}}};
   CHECK(error_of("scatter_add", {high, random_tensor({2, 4}, DType::Float32, 1)}, scatter,
                  {DType::Float32, {3, 4}})
-            .starts_with("scatter_add: index 4 is outside of [0, 3), axis 0 of shape (3, 4)."));
+            .starts_with("scatter_add: index 4 is outside of [-3, 3), axis 0 of shape (3, 4)."));
   const Tensor along = Tensor::from(std::vector<int32_t>{0, 1, 2, 3, 0, 7}, Shape{3, 2});
   CHECK(error_of("take_along_axis", {x, along}, {{"axis", int64_t{1}}}, {DType::Float32, {3, 2}})
-            .starts_with("take_along_axis: index 7 is outside of [0, 4), axis 1"));
+            .starts_with("take_along_axis: index 7 is outside of [-4, 4), axis 1"));
   const Attributes put = {{"shape", std::vector<int64_t>{3, 4}}, {"axis", int64_t{1}}};
   CHECK(error_of("put_along_axis_add", {along, random_tensor({3, 2}, DType::Float32, 1)}, put,
                  {DType::Float32, {3, 4}})
-            .starts_with("put_along_axis_add: index 7 is outside of [0, 4), axis 1"));
+            .starts_with("put_along_axis_add: index 7 is outside of [-4, 4), axis 1"));
 }
 
 TEST_CASE("scatter_add gives the same bits on any number of threads") {

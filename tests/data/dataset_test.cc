@@ -130,7 +130,8 @@ TEST_CASE("batch stacks, by rows and by elements") {
 TEST_CASE("batches of consecutive rows share the tensor's memory") {
   const Tensor table = images(4);
   for (const auto& element : Dataset::from_tensor_slices(table).skip(2).batch(2)) {
-    CHECK(element.tensor(0).raw() == table.raw() + 8);
+    const Tensor& rows = element.tensor(0);
+    CHECK(rows.raw() == table.raw() + 8);
   }
 }
 

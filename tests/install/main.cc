@@ -2,4 +2,8 @@
 // The smallest program that uses an installed Cornu.
 #include <cornu/cornu.h>
 
+#if !__has_include(<cornu/eigen.h>)
+#error "cornu/eigen.h isn't installed"
+#endif
+
 int main() { return 0; }

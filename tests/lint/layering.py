@@ -16,8 +16,9 @@ ALLOWED = {name: set(_CHAIN[i + 1:]) for i, name in enumerate(_CHAIN)}
 ALLOWED["backends"] = {"graph", "core"}
 ALLOWED.update({name: set(FRAMEWORK) for name in LIBRARY})
 ALLOWED["applications"] = {"layers"} | FRAMEWORK
-# cornu.h and what puts the library together: the files directly in framework/.
-ALLOWED["framework"] = {"cornu.h", "backends", "applications", *LIBRARY} | FRAMEWORK
+# Headers of no folder, and what puts the library together: the files directly in framework/.
+SINGLE = {"cornu.h", "eigen.h"}
+ALLOWED["framework"] = SINGLE | {"backends", "applications", *LIBRARY} | FRAMEWORK
 
 # Everything, cornu.h too.
 FREE = {"apps", "tests", "benchmarks", "docs"}
@@ -52,7 +53,7 @@ def _edge(path: Path, source: str, include: str) -> Optional[str]:
     """What is wrong with `path`, of the layer `source`, including "cornu/..."; None: nothing."""
     parts = PurePosixPath(include).parts
     target = parts[1]
-    if target != "cornu.h" and target not in ALLOWED:
+    if target not in SINGLE and target not in ALLOWED:
         return f"includes {include}: there is no folder {target}"
     if source in FREE:
         return None

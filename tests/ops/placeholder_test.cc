@@ -132,6 +132,38 @@ TEST_CASE("matmul, conv, pool, concatenate") {
       {{kBatch, 3}, {kBatch, 2}}, {kBatch, 5});
 }
 
+TEST_CASE("indexing, also of unknown axes") {
+  const Shape shape = {kBatch, 4, 3};
+  auto check_index = [&](const std::vector<Index>& key, const Shape& expected) {
+    check_placeholders([&](const Inputs& in) { return ops::get_item(in[0], key); }, {shape},
+                       expected);
+  };
+  const Slice whole;
+  check_index({whole, -1}, {kBatch, 3});
+  check_index({whole, Slice({}, {}, -2), 0}, {kBatch, 2});
+  check_index({ellipsis, newaxis}, {kBatch, 4, 3, 1});
+  check_index({whole, Tensor({2, 0, -1})}, {kBatch, 3, 3});
+  check_index({whole, Tensor({2, 0}), Tensor({1, -1})}, {kBatch, 2});
+  check_index({0}, {4, 3});
+  check_index({-1}, {4, 3});
+  check_index({-2, 1}, {3});
+  check_index({Slice(1, {})}, {kBatch, 4, 3});
+  check_index({Slice(0, 2), 1}, {2, 3});
+  check_index({Slice(-1)}, {kBatch, 4, 3});
+  check_index({Slice(-2, {}), whole, 0}, {2, 4});
+  check_index({Slice({}, {}, -1)}, {kBatch, 4, 3});
+  check_index({Slice({}, {}, 2), 0}, {kBatch, 3});
+  const auto recorder = std::make_shared<Recorder>();
+  const Tensor x = recorder->input(shape);
+  CHECK(message_of<InvalidArgument>([&] {
+          x[Slice(1, -1)];
+        }).starts_with("get_item: this slice needs the size of axis 0, which isn't known"));
+  CHECK(message_of<FailedPrecondition>([&] { x[x > 0]; })
+            .starts_with("get_item: what the mask Tensor(shape=(None, 4, 3), dtype=bool, a "
+                         "placeholder) selects depends on its values"));
+  recorder->forget();
+}
+
 TEST_CASE("rearranging with one unknown axis") {
   check_placeholders(
       [](const Inputs& in) {
