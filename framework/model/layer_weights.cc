@@ -176,8 +176,9 @@ std::vector<Variable> Layer::non_trainable_variables() const {
 std::vector<Tensor> Layer::get_weights() const {
   std::vector<Tensor> values;
   for (const Variable& variable : weights()) {
-    Tensor copy = Tensor::empty(variable.shape(), variable.dtype());
-    if (copy.bytes() > 0) std::memcpy(copy.mutable_raw(), variable.stored().raw(), copy.bytes());
+    const Tensor stored = variable.stored();
+    Tensor copy = Tensor::empty(stored.shape(), stored.dtype());
+    if (copy.bytes() > 0) std::memcpy(copy.mutable_raw(), stored.raw(), copy.bytes());
     values.push_back(std::move(copy));
   }
   return values;
