@@ -72,7 +72,7 @@ class NamedValueReference {
  public:
   NamedValueReference(NamedValues<T>& values, std::string_view name)
       : values_(values), name_(name) {}
-  NamedValueReference(const NamedValueReference&) = delete;
+  NamedValueReference(const NamedValueReference&) = default;
   const T& get() const { return values_.at(name_); }
   operator const T&() const { return get(); }  // NOLINT: implicit on purpose
   const T* operator->() const { return &get(); }

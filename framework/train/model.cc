@@ -33,7 +33,12 @@ auto placed(const Model& model, const F& body) {
 }
 
 void add_tracked(const Layer& layer, std::vector<Metric>& metrics) {
-  for (const auto& metric : layer.tracked_metrics()) metrics.emplace_back(metric);
+  for (const auto& tracked : layer.tracked_metrics()) {
+    const bool known = std::any_of(metrics.begin(), metrics.end(), [&](const Metric& metric) {
+      return metric.shared() == tracked;
+    });
+    if (!known) metrics.emplace_back(tracked);
+  }
 }
 
 // What the layers within track. A model within isn't trained as one: its metrics don't count, its

@@ -244,10 +244,15 @@ class Model : public Layer {
 
   void compile(const CompileOptions& options);
 
-  // Trains. `y` may be left out for models that only add losses.
-  History fit(const Tensors& x, const Tensors& y, const FitOptions& options = {});
+  // Trains. `y` may be left out for models that only add losses. (A template is the last choice:
+  // {.epochs = 2} are options, though g++ could make tensors of it.)
+  History fit(const Tensors& x, const Tensors& y, const FitOptions& options);
   History fit(const Tensors& x, const FitOptions& options = {}) {
     return fit(x, Tensors(), options);
+  }
+  template <class = void>
+  History fit(const Tensors& x, const Tensors& y) {
+    return fit(x, y, FitOptions());
   }
   History fit(const std::shared_ptr<BatchSource>& source, const FitOptions& options = {});
   template <class T>
@@ -257,9 +262,13 @@ class Model : public Layer {
     return fit(static_cast<std::shared_ptr<BatchSource>>(dataset), options);
   }
 
-  Logs evaluate(const Tensors& x, const Tensors& y, const EvaluateOptions& options = {});
+  Logs evaluate(const Tensors& x, const Tensors& y, const EvaluateOptions& options);
   Logs evaluate(const Tensors& x, const EvaluateOptions& options = {}) {
     return evaluate(x, Tensors(), options);
+  }
+  template <class = void>
+  Logs evaluate(const Tensors& x, const Tensors& y) {
+    return evaluate(x, y, EvaluateOptions());
   }
   Logs evaluate(const std::shared_ptr<BatchSource>& source, const EvaluateOptions& options = {});
   template <class T>

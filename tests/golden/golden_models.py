@@ -205,9 +205,6 @@ def functional(rng):
             "loss": ["sparse_categorical_crossentropy", "mse"],
             "loss_weights": [1.0, 0.5],
             "metrics": [["accuracy"], ["mae", "mse"]],
-            # In a TensorFlow graph, where a batch's size isn't static, Keras forgets to weight the
-            # running means of label_loss and score_loss by it.
-            "run_eagerly": True,
         },
         "x": [values[:samples] for values in x],
         "y": [values[:samples] for values in y],

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cornu/cornu.h"
+#include "tests/support/errors.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
