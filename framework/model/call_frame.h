@@ -2,7 +2,7 @@
 // Who calls a layer: layers that a first call comes by become the caller's. Internal.
 #pragma once
 
-#include <memory>
+#include <cstddef>
 #include <mutex>
 #include <optional>
 
@@ -33,6 +33,8 @@ class [[nodiscard]] CallFrame {
   static bool is_stray(Layer& callee);
   // FailedPrecondition where a stray layer's weights or losses would be lost.
   static void require_nothing_lost(const Layer& stray);
+  // How many of layer.tracked() are there because a call came by them: the last ones.
+  static size_t taken_in(const Layer& layer);
   // Takes a layer that goes away back from those that have it without owning it.
   static void take_back(const Layer& gone);
 

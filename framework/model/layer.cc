@@ -221,12 +221,16 @@ void Layer::build_once(const std::vector<Shape>& input_shapes) {
   internal::CallFrame frame(*this, internal::CallFrame::Phase::Call);
   const std::lock_guard lock(state_->first_call);
   if (built()) return;
+  const size_t made_before = own_weights().size();
+  internal::BuildUndo undo(*state_);
   state_->building = true;
   const std::shared_ptr<void> ended(nullptr, [&](void*) { state_->building = false; });
   internal::outside_of_traces([&] {
     build_list(input_shapes);
     return 0;
   });
+  internal::require_made_once(*this, made_before);
+  undo.keep();
   set_built(true, input_shapes);
 }
 

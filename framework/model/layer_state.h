@@ -23,6 +23,10 @@ uint64_t next_stamp();
 // run many times, and under traces.
 void require_unbuilt(const Layer& layer, const char* what, const std::string& of);
 
+// Throws FailedPrecondition where build() has made a weight that was there: among the first
+// `made_before` of the layer's own.
+void require_made_once(const Layer& layer, size_t made_before);
+
 // Runs eagerly whatever is being traced or recorded around it.
 template <class F>
 auto outside_of_traces(F f) {
@@ -76,6 +80,24 @@ struct LayerState {
 
   std::atomic<int64_t> nodes_made = 0;
   std::vector<std::weak_ptr<KerasNode>> nodes;
+};
+
+// Takes away what a build has made unless it is kept: one that failed may be made again.
+class [[nodiscard]] BuildUndo {
+ public:
+  explicit BuildUndo(LayerState& state);
+  ~BuildUndo();
+  BuildUndo(const BuildUndo&) = delete;
+  BuildUndo& operator=(const BuildUndo&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  LayerState& state_;
+  size_t weights_;
+  size_t states_;
+  size_t regularizers_;
+  std::unordered_set<const Layer*> children_;
+  bool kept_ = false;
 };
 
 }  // namespace cornu::internal

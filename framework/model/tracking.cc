@@ -164,6 +164,10 @@ void CallFrame::require_nothing_lost(const Layer& stray) {
   throw error;
 }
 
+size_t CallFrame::taken_in(const Layer& layer) {
+  return layer.state_->children.size() - layer.state_->tracked;
+}
+
 void CallFrame::take_back(const Layer& gone) {
   for (const auto& borrower : gone.state_->borrowers) {
     const std::shared_ptr<LayerState> state = borrower.lock();
@@ -205,6 +209,48 @@ void internal::require_unbuilt(const Layer& layer, const char* what, const std::
                             "{}: {} '{}' was called after it was built. Make weights and layers in "
                             "its constructor or in build(), so that they're made once.",
                             label(layer), what, of);
+}
+
+internal::BuildUndo::BuildUndo(LayerState& state)
+    : state_(state),
+      weights_(state.own_weights.size()),
+      states_(state.own_state.size()),
+      regularizers_(state.regularizers.size()) {
+  for (const auto& [key, child] : state.children) children_.insert(child.get());
+}
+
+internal::BuildUndo::~BuildUndo() {
+  if (kept_) return;
+  state_.own_weights.resize(weights_);
+  state_.own_state.resize(states_);
+  state_.regularizers.resize(regularizers_);
+  Layer::NamedLayers before;
+  size_t tracked = 0;
+  for (size_t i = 0; i < state_.children.size(); ++i) {
+    if (!children_.contains(state_.children[i].second.get())) continue;
+    before.push_back(state_.children[i]);
+    if (i < state_.tracked) ++tracked;
+  }
+  state_.children = std::move(before);
+  state_.tracked = tracked;
+  state_.known.clear();  // found again as calls come by
+  name_untracked(state_);
+}
+
+void internal::require_made_once(const Layer& layer, size_t made_before) {
+  const std::vector<Variable>& all = layer.own_weights();
+  const auto middle = all.begin() + static_cast<int64_t>(made_before);
+  for (auto made = middle; made != all.end(); ++made) {
+    const std::string& of = made->name();
+    const bool again =
+        of != WeightOptions().name &&
+        std::any_of(all.begin(), middle, [&](const Variable& first) { return first.name() == of; });
+    check<FailedPrecondition>(
+        !again,
+        "{}: build made the weight '{}' twice. It was called by itself before: "
+        "call ensure_built({{shape}}), or the layer, which remember it.",
+        label(layer), of);
+  }
 }
 
 const Layer::NamedLayers& Layer::tracked() const { return state_->children; }

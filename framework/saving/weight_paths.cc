@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/saving/weight_paths.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "cornu/core/strings.h"
+#include "cornu/model/call_frame.h"
 #include "cornu/model/functional.h"
 
 namespace cornu {
@@ -16,7 +19,7 @@ class Walk {
  public:
   void visit(const Layer& layer, const std::string& path) {
     if (!seen_.insert(&layer).second) return;
-    SavedLayer saved{path, &layer, {}};
+    SavedLayer saved{path, &layer, {}, groups_beyond(layer, path.empty() ? "" : path + "/")};
     for (const bool trainable : {true, false}) {
       for (const Variable& variable : layer.own_weights()) {
         if (variable.trainable() == trainable) saved.weights.push_back(variable);
@@ -34,6 +37,25 @@ class Walk {
   static std::string sort_key(const std::string& key) {
     const std::string attribute = key.substr(0, key.find('/'));
     return attribute.starts_with('_') ? "~" + attribute : attribute;
+  }
+
+  // The next numbers after those of sub-layers that a call came by.
+  static std::vector<std::string> groups_beyond(const Layer& layer, const std::string& prefix) {
+    const auto& children = layer.tracked();
+    const size_t count = internal::CallFrame::taken_in(layer);
+    std::vector<std::string> result;
+    std::set<std::string> stems;
+    for (size_t i = children.size() - count; i < children.size(); ++i) {
+      const std::string stem = to_snake_case(children[i].second->class_name());
+      if (!stems.insert(stem).second) continue;
+      const auto same = std::count_if(children.begin(), children.end(), [&](const auto& child) {
+        return to_snake_case(child.second->class_name()) == stem;
+      });
+      for (const char* list : {"", "layers/"}) {
+        result.push_back(fmt::format("{}{}{}_{}", prefix, list, stem, same));
+      }
+    }
+    return result;
   }
 
   void visit_children(const Layer& layer, const std::string& prefix) {

@@ -15,6 +15,9 @@ struct SavedLayer {
   std::string path;  // "layers/dense_1"; "" for the model itself
   const Layer* layer;
   std::vector<Variable> weights;  // trainable ones first, then the others, as they were created
+  // Groups of a file that only a layer with more sub-layers writes, where those are numbered in the
+  // order they were made: with other ones, the numbers mean others.
+  std::vector<std::string> beyond = {};
   std::string vars() const { return path.empty() ? "vars" : path + "/vars"; }
 };
 

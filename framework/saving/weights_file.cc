@@ -35,6 +35,13 @@ class Loading {
 
   void read_layer(const SavedLayer& saved) {
     const Layer& layer = *saved.layer;
+    for (const std::string& more : saved.beyond) {
+      check<InvalidArgument>(!reader_.is_group(more),
+                             "{}: it was saved by a model with more layers like '{}' in {} '{}': "
+                             "which of them are this one's isn't known. Name them in its "
+                             "constructor with track(\"name\", …), before they are saved.",
+                             file_, more, layer.class_name(), layer.name());
+    }
     const std::string group = find_group(saved.vars());
     const size_t stored = count(group);
     check<InvalidArgument>(

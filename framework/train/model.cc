@@ -169,10 +169,10 @@ Tensor Model::compute_mask(const Tensors& inputs, const Tensor& mask) const {
 }
 
 void Model::build(const Shape& input_shape) {
-  if (object_) return object_->build(input_shape);
   if (building()) return;
-  ensure_built({input_shape});
-  if (!body_) compute_output_types({{compute_dtype(), input_shape}});
+  Model& model = subject();
+  model.ensure_built({input_shape});
+  if (!model.body_) model.compute_output_types({{compute_dtype(), input_shape}});
 }
 
 void Model::build_list(const std::vector<Shape>& input_shapes) {

@@ -224,8 +224,11 @@ TEST_CASE("a registered subclass is saved and loaded") {
     explicit Doubler(int64_t units = 1) : units_(units), dense_({.units = units}) {}
     std::string class_name() const override { return "tests>Doubler"; }
     Json get_config() const override { return Json::object({{"units", units_}}); }
+    void build(const Shape&) override {
+      scale_ = add_weight({.shape = {1}, .initializer = "ones", .name = "scale"});
+    }
     Tensor call(const Tensor& x, const CallArgs& args) override {
-      return Tensor(dense_(x, args)) * 2;
+      return Tensor(dense_(x, args)) * 2 * scale_;
     }
     NamedValues<Tensor> train_step(const Batch& data) override {
       NamedValues<Tensor> logs = Model::train_step(data);
@@ -236,6 +239,7 @@ TEST_CASE("a registered subclass is saved and loaded") {
    private:
     int64_t units_;
     layers::Dense dense_;
+    Variable scale_;
   };
   layer_registry().add("tests>Doubler", [](const Json& config) {
     return make_layer<Doubler>(config.at("units").as_int());
@@ -248,6 +252,7 @@ TEST_CASE("a registered subclass is saved and loaded") {
   model.save(scratch.path("doubler.keras"));
   Model loaded = load_model(scratch.path("doubler.keras"));
   CHECK(loaded.class_name() == "tests>Doubler");
+  CHECK(loaded.weights().size() == 3);
   CHECK(floats(loaded.predict(x, {.verbose = 0})) == floats(model.predict(x, {.verbose = 0})));
   const History history = loaded.fit(x, some({4, 2}), {.verbose = 0});
   CHECK(history.at("twice")[0] == doctest::Approx(2 * history.at("loss")[0]));

@@ -332,3 +332,67 @@ TEST_CASE("two layers of one name are noticed when they are tracked") {
           Reserved reserved;
         }).find("files keep all layers of a model as 'layers'") != std::string::npos);
 }
+
+TEST_CASE("a file of more layers than a first call came by isn't taken for one of these") {
+  class Coder : public Model {
+   public:
+    explicit Coder(bool all) : all_(all) {}
+    Tensor call(const Tensor& x, const CallArgs& args) override {
+      return decoder_(all_ ? Tensor(encoder_(x, args)) : x, args);
+    }
+
+   private:
+    bool all_;
+    layers::Dense encoder_{{.units = 3}};
+    layers::Dense decoder_{{.units = 3}};
+  };
+  const test::Scratch scratch;
+  const std::string path = scratch.path("coder.weights.h5");
+  const Tensor x = some({2, 3});
+  Coder whole(true);
+  whole(x);
+  whole.save_weights(path);
+  Coder half(false);
+  half(x);
+  CHECK(message_of([&] {
+          half.load_weights(path);
+        }).find("it was saved by a model with more layers like 'dense_1'") != std::string::npos);
+  Coder again(true);
+  again(x);
+  again.load_weights(path);
+  CHECK(Tensor(again(x)).to_vector<float>() == Tensor(whole(x)).to_vector<float>());
+}
+
+TEST_CASE("a build that was called by itself isn't made a second time in silence") {
+  Linear linear(2);
+  linear.build({kUnknown, 3});
+  CHECK(message_of<FailedPrecondition>([&] {
+          linear(some({2, 3}));
+        }).find("build made the weight 'w' twice") != std::string::npos);
+  Linear fine(2);
+  fine.ensure_built({{kUnknown, 3}});
+  fine(some({2, 3}));
+  CHECK(fine.weights().size() == 2);
+}
+
+TEST_CASE("a build that failed can be made again") {
+  class Fragile : public Layer {
+   public:
+    void build(const Shape& input_shape) override {
+      add_weight({.shape = {2}, .regularizer = "l2", .name = "w"});
+      inner_ = track("inner", layers::Dense({.units = 1}));
+      check<InvalidArgument>(input_shape.back() == 3, "expected 3 features");
+    }
+    Tensor call(const Tensor& x, const CallArgs& args) override { return inner_(x, args); }
+
+   private:
+    layers::Dense inner_{{.units = 1}};
+  };
+  Fragile layer;
+  CHECK_THROWS_AS(layer(some({2, 4})), InvalidArgument);
+  CHECK(layer.weights().empty());
+  CHECK(layer.tracked().empty());
+  layer(some({2, 3}));
+  CHECK(layer.weights().size() == 3);
+  CHECK(layer.losses().size() == 1);
+}
