@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/graph/function.h"
 
-#include <spdlog/spdlog.h>
-
 #include <list>
 #include <mutex>
 #include <unordered_map>
 
+#include "cornu/core/logging.h"
 #include "cornu/core/random.h"
 #include "cornu/core/variable_bindings.h"
 #include "cornu/graph/dispatch.h"
@@ -126,12 +125,12 @@ struct Function::State {
     ++traces;
     if (!warned && traces > std::min(kManyTraces, options.max_signatures)) {
       warned = true;
-      spdlog::warn(
+      logging::warn(fmt::format(
           "Function '{}': traced and compiled {} times, since each new signature of its arguments "
           "needs a trace of its own. The last time this had changed: {}. Keep shapes alike (pad, "
           "drop the remainder when batching), and pass numbers that change as tensors. The last {} "
           "signatures are kept.",
-          options.name, traces, difference(last_traced, now), options.max_signatures);
+          options.name, traces, difference(last_traced, now), options.max_signatures));
     }
     last_traced = std::move(now);
   }

@@ -64,18 +64,18 @@ TrainingScope Trainer::train_alone(const Model& model) {
   return TrainingScope(training_, who(model));
 }
 
-MetricScope Trainer::metric_scope() {
+MetricScope Trainer::metric_scope(Model& model) {
   return MetricScope(
       metric_state_,
-      [this](const Variable& variable) {
-        for (const Metric& metric : metrics()) {
+      [&model](const Variable& variable) {
+        for (const Metric& metric : model.metrics()) {
           for (const Variable& state : metric.impl().variables()) {
             if (state.id() == variable.id()) return true;
           }
         }
         return false;
       },
-      [this] { reset_metrics(); });
+      [&model] { model.reset_metrics(); });
 }
 
 const Optimizer& Trainer::optimizer(const Model& model) const {
@@ -334,7 +334,7 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
   if (validation) validation_iterator.check_finite("fit", "validation_steps");
 
   const TrainingScope alone = train_alone(model);
-  const MetricScope metrics = metric_scope();
+  const MetricScope metrics = metric_scope(model);
   const CallbackParams params{
       .verbose = options.verbose.resolve(), .epochs = options.epochs, .steps = iterator.steps()};
   CallbackList callbacks(options.callbacks, &model, params);
@@ -432,7 +432,7 @@ Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
       options.callbacks, &model,
       {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
   iterator.begin_epoch();
-  const MetricScope metrics = metric_scope();
+  const MetricScope metrics = metric_scope(model);
   return test_loop(model, iterator, callbacks);
 }
 
@@ -515,14 +515,14 @@ Logs Trainer::train_on_batch(Model& model, const Tensors& x, const Tensors& y,
                              const TrainOnBatchOptions& options) {
   require_compiled(model, "train_on_batch");
   const TrainingScope alone = train_alone(model);
-  const MetricScope metrics = metric_scope();
+  const MetricScope metrics = metric_scope(model);
   return read_logs(run(model, Kind::Train, one_batch(x, y, options)));
 }
 
 Logs Trainer::test_on_batch(Model& model, const Tensors& x, const Tensors& y,
                             const TrainOnBatchOptions& options) {
   require_compiled(model, "test_on_batch");
-  const MetricScope metrics = metric_scope();
+  const MetricScope metrics = metric_scope(model);
   return read_logs(run(model, Kind::Test, one_batch(x, y, options)));
 }
 

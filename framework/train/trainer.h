@@ -67,7 +67,7 @@ class Trainer {
   void require_compiled(const Model& model, const char* what) const;
   // For the length of a run: what it needs for itself alone.
   TrainingScope train_alone(const Model& model);
-  MetricScope metric_scope();
+  MetricScope metric_scope(Model& model);
   static void check_options(const FitOptions& options);
   Tensors run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch);
   Logs train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks);
