@@ -77,7 +77,8 @@ std::string difference(const std::vector<std::string>& before,
     return fmt::format("{} tensors, before {}", now.size(), before.size());
   }
   for (size_t i = 0; i < now.size(); ++i) {
-    if (now[i] != before[i]) return fmt::format("{}, before {}", now[i], before[i]);
+    if (now[i] == before[i]) continue;
+    return fmt::format("{}, before {}", now[i], before[i].substr(before[i].find(": ") + 2));
   }
   return "device, structure or number of replicas";
 }
