@@ -26,6 +26,12 @@ std::vector<Tensor> flatten(const std::vector<Tensors>& arguments) {
   return flat;
 }
 
+std::vector<Tensors> one_argument(const std::vector<Tensor>& inputs) {
+  std::vector<Tensors> arguments;
+  arguments.emplace_back(inputs);
+  return arguments;
+}
+
 template <class T>
 void append(std::string& key, T value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -222,7 +228,7 @@ int64_t Function::signature_count() const {
 
 std::shared_ptr<const CompiledFunction> Function::compiled(
     const std::vector<Tensor>& inputs) const {
-  return compiled_for({Tensors(inputs)});
+  return compiled_for(one_argument(inputs));
 }
 
 std::shared_ptr<const CompiledFunction> Function::compiled_for(
@@ -241,7 +247,7 @@ std::shared_ptr<const CompiledFunction> Function::compiled_for(
 
 std::vector<Tensor> Function::call(const std::vector<Tensor>& inputs,
                                    std::optional<uint64_t> key) const {
-  return run({Tensors(inputs)}, key).list();
+  return run(one_argument(inputs), key).list();
 }
 
 Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key) const {
