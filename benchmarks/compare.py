@@ -7,6 +7,8 @@ Every contender is a process of its own that trains an epoch when it is told to.
 all their forms (memory layouts, XLA, torch.compile); the fastest form of each goes on to the
 measured rounds. A ratio is a round's time of the faster peer over Cornu's: above 1, Cornu is faster.
 
+"serving": client threads ask one model for single predictions; requests a second and latency.
+
 "startup" is Cornu alone: a process from its start to the end of the CNN's first training step on
 MNIST's files, and the peak memory of an epoch.
 """
@@ -45,10 +47,13 @@ class Contender:
                 return True
         return False
 
-    def round(self):
+    def ask(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        return [float(figure) for figure in self.process.stdout.readline().split()]
+
+    def round(self):
+        return self.ask()[0]
 
     def close(self):
         self.process.stdin.close()
@@ -110,6 +115,28 @@ def compare(work, program, rounds):
         print(f"  faster peer / Cornu: {spread(ratios)}", flush=True)
 
 
+def serving(program, rounds):
+    """Requests a second and their latency, with 1, 2 and 8 client threads."""
+    peer = os.path.join(HERE, "peers", "torch_serving.py")
+    for work, requests in (("mlp", 4000), ("cnn", 1000)):
+        for clients in (1, 2, 8):
+            arguments = [work, str(clients), str(requests // clients)]
+            contenders = [start("Cornu", [program] + arguments),
+                          start("PyTorch", [sys.executable, peer] + arguments)]
+            if contenders[0] is None:
+                sys.exit(f"{program} does not run. Build it with ./run build.")
+            contenders = [contender for contender in contenders if contender]
+            for _ in range(rounds):
+                for contender in contenders:
+                    contender.times.append(contender.ask())
+            print(f"{work}, {clients} clients; median (lowest-highest)")
+            for contender in contenders:
+                rate, median, tail = zip(*contender.times)
+                print(f"  {contender.name}: {spread(rate)} requests/s, latency {spread(median)} us,"
+                      f" 99 % within {spread(tail)} us", flush=True)
+                contender.close()
+
+
 def startup(program, rounds):
     """Seconds to the first step (the process's exit included), and peak memory of one epoch."""
     def run(steps):
@@ -134,7 +161,7 @@ def cpu_name():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    works = [*WORKS, "startup"]
+    works = [*WORKS, "serving", "startup"]
     parser.add_argument("works", nargs="*", default=works, help="of: " + ", ".join(works))
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--build", help="the build's folder", default=os.environ.get(
@@ -147,6 +174,8 @@ def main():
     for work in arguments.works:
         if work == "startup":
             startup(os.path.join(arguments.build, "bin", "bench_startup"), arguments.rounds)
+        elif work == "serving":
+            serving(os.path.join(arguments.build, "bin", "bench_serving"), arguments.rounds)
         else:
             compare(work, os.path.join(arguments.build, "bin", "bench_steps"), arguments.rounds)
 

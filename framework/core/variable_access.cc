@@ -76,23 +76,23 @@ void Variable::poison(const std::string& why) const {
 
 void VariableAccess::add(const Variable& variable, bool writes) {
   CORNU_ASSERT(acquired_, ==, false);
-  uses_.push_back({.variable = variable, .writes = writes, .value = {}});
+  uses_.push_back({.variable = &variable, .writes = writes, .value = {}});
 }
 
 bool VariableAccess::is_served() const {
   return std::all_of(uses_.begin(), uses_.end(), [](const Use& use) {
-    return use.again || use.variable.impl().served == use.ticket;
+    return use.again || use.variable->impl().served == use.ticket;
   });
 }
 
 void VariableAccess::acquire() {
   std::unique_lock lock(traffic().mutex);
   for (Use& use : uses_) {
-    Variable::Impl& state = use.variable.impl();
+    Variable::Impl& state = use.variable->impl();
     if (state.asker == this) {
       use.again = true;
       auto first = std::find_if(uses_.begin(), uses_.end(), [&](const Use& other) {
-        return other.variable.id() == use.variable.id();
+        return other.variable->id() == use.variable->id();
       });
       first->writes = first->writes || use.writes;
     } else {
@@ -100,14 +100,14 @@ void VariableAccess::acquire() {
       use.ticket = state.tickets++;
     }
   }
-  for (const Use& use : uses_) use.variable.impl().asker = nullptr;
+  for (const Use& use : uses_) use.variable->impl().asker = nullptr;
   traffic().wait(lock, [this] { return is_served(); });
   acquired_ = true;
   for (Use& use : uses_) {
-    use.healthy = use.variable.impl().poisoned.empty();
+    use.healthy = use.variable->impl().poisoned.empty();
     if (use.again || use.writes) continue;
-    use.value = use.variable.impl().value;
-    ++use.variable.impl().served;
+    use.value = use.variable->impl().value;
+    ++use.variable->impl().served;
   }
   traffic().notify();
 }
@@ -117,7 +117,7 @@ VariableAccess::~VariableAccess() {
   // Values are let go under the lock: who then writes in place does so after these reads.
   const std::lock_guard lock(traffic().mutex);
   for (Use& use : uses_) {
-    if (!use.again && use.writes) ++use.variable.impl().served;
+    if (!use.again && use.writes) ++use.variable->impl().served;
     use.value = {};
   }
   traffic().notify();
@@ -127,11 +127,11 @@ std::byte* VariableAccess::memory(size_t index) const {
   const Use* use = &uses_[index];
   if (use->again) {
     use = &*std::find_if(uses_.begin(), uses_.end(), [&](const Use& other) {
-      return other.variable.id() == uses_[index].variable.id();
+      return other.variable->id() == uses_[index].variable->id();
     });
   }
-  if (!use->healthy) use->variable.require_healthy();
-  return use->writes ? use->variable.writable() : const_cast<std::byte*>(use->value.raw());
+  if (!use->healthy) use->variable->require_healthy();
+  return use->writes ? use->variable->writable() : const_cast<std::byte*>(use->value.raw());
 }
 
 }  // namespace cornu

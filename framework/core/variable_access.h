@@ -27,7 +27,8 @@ class VariableAccess {
   VariableAccess(const VariableAccess&) = delete;
   VariableAccess& operator=(const VariableAccess&) = delete;
 
-  // Before acquire(). The same variable may be added more than once.
+  void reserve(size_t count) { uses_.reserve(count); }
+  // Before acquire(). The same variable may be added more than once. It must outlive this.
   void add(const Variable& variable, bool writes);
   void acquire();
 
@@ -37,7 +38,7 @@ class VariableAccess {
 
  private:
   struct Use {
-    Variable variable;
+    const Variable* variable = nullptr;
     bool writes = false;
     bool again = false;   // added before: the first entry stands for it
     bool healthy = true;  // not poisoned

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/graph/function.h"
 
-#include <spdlog/spdlog.h>
-
 #include <list>
 #include <mutex>
 #include <unordered_map>
 
+#include "cornu/core/logging.h"
 #include "cornu/core/random.h"
 #include "cornu/core/variable_bindings.h"
 #include "cornu/graph/dispatch.h"
@@ -25,6 +24,12 @@ std::vector<Tensor> flatten(const std::vector<Tensors>& arguments) {
     flat.insert(flat.end(), argument.begin(), argument.end());
   }
   return flat;
+}
+
+std::vector<Tensors> one_argument(const std::vector<Tensor>& inputs) {
+  std::vector<Tensors> arguments;
+  arguments.emplace_back(inputs);
+  return arguments;
 }
 
 template <class T>
@@ -78,7 +83,8 @@ std::string difference(const std::vector<std::string>& before,
     return fmt::format("{} tensors, before {}", now.size(), before.size());
   }
   for (size_t i = 0; i < now.size(); ++i) {
-    if (now[i] != before[i]) return fmt::format("{}, before {}", now[i], before[i]);
+    if (now[i] == before[i]) continue;
+    return fmt::format("{}, before {}", now[i], before[i].substr(before[i].find(": ") + 2));
   }
   return "device, structure or number of replicas";
 }
@@ -126,12 +132,12 @@ struct Function::State {
     ++traces;
     if (!warned && traces > std::min(kManyTraces, options.max_signatures)) {
       warned = true;
-      spdlog::warn(
+      logging::warn(fmt::format(
           "Function '{}': traced and compiled {} times, since each new signature of its arguments "
           "needs a trace of its own. The last time this had changed: {}. Keep shapes alike (pad, "
           "drop the remainder when batching), and pass numbers that change as tensors. The last {} "
           "signatures are kept.",
-          options.name, traces, difference(last_traced, now), options.max_signatures);
+          options.name, traces, difference(last_traced, now), options.max_signatures));
     }
     last_traced = std::move(now);
   }
@@ -222,7 +228,7 @@ int64_t Function::signature_count() const {
 
 std::shared_ptr<const CompiledFunction> Function::compiled(
     const std::vector<Tensor>& inputs) const {
-  return compiled_for({Tensors(inputs)});
+  return compiled_for(one_argument(inputs));
 }
 
 std::shared_ptr<const CompiledFunction> Function::compiled_for(
@@ -241,7 +247,7 @@ std::shared_ptr<const CompiledFunction> Function::compiled_for(
 
 std::vector<Tensor> Function::call(const std::vector<Tensor>& inputs,
                                    std::optional<uint64_t> key) const {
-  return run({Tensors(inputs)}, key).list();
+  return run(one_argument(inputs), key).list();
 }
 
 Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key) const {

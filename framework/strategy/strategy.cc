@@ -22,7 +22,9 @@ class SingleDeviceStrategy : public StrategyImpl {
                            const std::vector<std::vector<Tensors>>& arguments) override {
     CORNU_ASSERT(arguments.size(), ==, size_t{1});
     const DeviceScope scope(device_);
-    return {step.run(arguments[0])};
+    std::vector<Tensors> results;
+    results.push_back(step.run(arguments[0]));
+    return results;
   }
 
   std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {

@@ -225,6 +225,9 @@ class SharedFlag {
 // weights, flags and training state. A subclass overrides `call` (or call_list); it is an object.
 // One of make_layer<T>(…) can be copied to a Model, which is a handle on it; a copy of any other is
 // FailedPrecondition.
+// Several threads may predict and evaluate with one model, also beside one that trains: they see
+// the weights as they are between two steps. Training by a second thread is FailedPrecondition. Not
+// thread-safe otherwise.
 class Model : public Layer {
  public:
   Model();

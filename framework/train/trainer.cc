@@ -194,9 +194,12 @@ Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>
 Tensors Trainer::run(Model& model, Kind kind, const Batch& batch) {
   const RunningModel running(model);
   const Strategy strategy = strategy_ ? Strategy(strategy_) : get_strategy();
-  return strategy.impl()
-      .run(steps_[static_cast<size_t>(kind)], {{batch.x, batch.y, batch.sample_weight}})
-      .front();
+  std::vector<std::vector<Tensors>> arguments(1);
+  arguments[0].reserve(3);
+  for (const Tensors* part : {&batch.x, &batch.y, &batch.sample_weight}) {
+    arguments[0].push_back(*part);
+  }
+  return std::move(strategy.impl().run(steps_[static_cast<size_t>(kind)], arguments).front());
 }
 
 Logs Trainer::read_logs(const Tensors& figures) {

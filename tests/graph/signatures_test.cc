@@ -16,19 +16,20 @@ namespace {
 // What is logged while it lives.
 class LogScope {
  public:
-  LogScope() : previous_(spdlog::default_logger()) {
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
-    spdlog::set_pattern("%v");
+  LogScope() {
+    auto logger = std::make_shared<spdlog::logger>(
+        "cornu", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_));
+    logger->set_pattern("%v");
+    spdlog::drop("cornu");
+    spdlog::register_logger(logger);
   }
-  ~LogScope() { spdlog::set_default_logger(previous_); }
+  ~LogScope() { spdlog::drop("cornu"); }
   LogScope(const LogScope&) = delete;
   LogScope& operator=(const LogScope&) = delete;
   std::string text() const { return text_.str(); }
 
  private:
   std::ostringstream text_;
-  std::shared_ptr<spdlog::logger> previous_;
 };
 
 // Two products: one intermediate value as large as the result.

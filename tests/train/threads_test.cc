@@ -83,6 +83,18 @@ TEST_CASE("a function called by several threads, from its first trace on") {
   }
 }
 
+TEST_CASE("eager ops by several threads") {
+  auto compute = [](int i) {
+    const Tensor x = random::normal({6, 6}, {.seed = i});
+    return ops::softmax(ops::matmul(x, x) + ops::sum(x, 1, true), -1);
+  };
+  std::vector<Tensor> results(60);
+  on_threads(kThreads, [&](int thread) {
+    for (int i = thread; i < 60; i += kThreads) results[static_cast<size_t>(i)] = compute(i);
+  });
+  for (int i = 0; i < 60; ++i) CHECK(same_bits(results[static_cast<size_t>(i)], compute(i)));
+}
+
 TEST_CASE("signatures that come and go between threads") {
   const Function f =
       function([](const Tensor& x) { return ops::sum(ops::matmul(x, x)); }, {.max_signatures = 2});

@@ -73,6 +73,7 @@ CpuExecutable::~CpuExecutable() = default;
 
 void CpuExecutable::run(std::span<ReplicaArgs> replicas) {
   VariableAccess access;
+  access.reserve(replicas.size() * graph_.states.size());
   for (const ReplicaArgs& args : replicas) {
     CORNU_ASSERT(args.inputs.size(), ==, graph_.inputs.size());
     CORNU_ASSERT(args.variables.size(), ==, graph_.states.size());
@@ -80,6 +81,7 @@ void CpuExecutable::run(std::span<ReplicaArgs> replicas) {
   }
   access.acquire();
   std::vector<void*> states;
+  states.reserve(replicas.size() * graph_.states.size());
   const size_t count = graph_.states.size();
   for (size_t i = 0; i < count * replicas.size(); ++i) states.push_back(access.memory(i));
 
@@ -118,6 +120,7 @@ void CpuExecutable::poison(std::span<ReplicaArgs> replicas, const std::exception
 void CpuExecutable::run_replica(int index, ReplicaArgs& args, std::span<void* const> states,
                                 char& touched) {
   std::vector<const void*> inputs;
+  inputs.reserve(args.inputs.size());
   for (const Tensor& input : args.inputs) inputs.push_back(input.raw());
   args.outputs.clear();
   std::vector<void*> outputs;
