@@ -90,6 +90,26 @@ Decimal rounded(double value, int fraction, bool scientific) {
   return result;
 }
 
+// Where NumPy turns to exponents, which depends on the digits that a dtype holds.
+struct Limits {
+  double small;
+  double array_large;
+  double scalar_large;
+};
+
+Limits limits_of(DType dtype) {
+  switch (dtype) {
+    case DType::Float16:
+      return {static_cast<double>(float16(1e-4f)), 1e3, 1e3};
+    case DType::BFloat16:
+      return {static_cast<double>(bfloat16(1e-4f)), 1e2, 1e2};
+    case DType::Float32:
+      return {static_cast<double>(1e-4f), 1e6, 1e6};
+    default:
+      return {1e-4, 1e8, 1e16};
+  }
+}
+
 struct Parts {
   std::string integer;   // with the sign
   std::string fraction;  // without zeros at the end
@@ -116,11 +136,12 @@ Parts positional(double value, DType dtype, int64_t precision) {
   return parts;
 }
 
-Parts scientific(double value, DType dtype, int64_t precision) {
+// With `least` digits after the point, more than the shortest ones are the exact number's.
+Parts scientific(double value, DType dtype, int64_t precision, int64_t least = 0) {
   Decimal number = shortest(value, dtype);
-  if (static_cast<int64_t>(number.digits.size()) - 1 > precision) {
-    number = rounded(value, static_cast<int>(precision), true);
-  }
+  const int64_t fraction = static_cast<int64_t>(number.digits.size()) - 1;
+  if (fraction > precision) number = rounded(value, static_cast<int>(precision), true);
+  if (fraction < least) number = rounded(value, static_cast<int>(least), true);
   const int exponent = number.digits == "0" ? 0 : number.point - 1;
   return {(number.negative ? "-" : "") + number.digits.substr(0, 1), number.digits.substr(1),
           fmt::format("{:+03d}", exponent)};
@@ -153,9 +174,10 @@ class FloatFormat {
       largest = std::max(largest, std::fabs(value));
       least = std::min(least, std::fabs(value));
     }
+    const Limits limits = limits_of(dtype);
+    const bool far_apart = least < limits.small || largest / least > 1000;
     scientific_ =
-        largest > 0 &&
-        (largest >= 1e8 || (!options.suppress && (least < 0.0001 || largest / least > 1000)));
+        largest > 0 && (largest >= limits.array_large || (!options.suppress && far_apart));
     int64_t exponent_width = 0;
     for (double value : finite) {
       const Parts parts = split(value);
@@ -178,7 +200,7 @@ class FloatFormat {
       const std::string name = std::isnan(value) ? "nan" : (value < 0 ? "-inf" : "inf");
       return spaces(left_ + right_ + 1 - length(name)) + name;
     }
-    Parts parts = split(value);
+    Parts parts = scientific_ ? scientific(value, dtype_, precision_, fraction_) : split(value);
     const std::string padded = spaces(left_ - length(parts.integer)) + parts.integer + '.';
     if (!scientific_) {
       return padded + parts.fraction + spaces(right_ - length(parts.fraction));
@@ -220,7 +242,7 @@ std::string scalar_text(double value, DType dtype) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   constexpr int64_t kAll = std::numeric_limits<int32_t>::max();
   const double magnitude = std::fabs(value);
-  if (value == 0 || (magnitude >= 1e-4 && magnitude < 1e16)) {
+  if (value == 0 || (magnitude >= 1e-4 && magnitude < limits_of(dtype).scalar_large)) {
     const Parts parts = positional(value, dtype, kAll);
     return parts.integer + '.' + (parts.fraction.empty() ? "0" : parts.fraction);
   }
@@ -288,7 +310,8 @@ class ArrayText {
     for (int64_t i = 0; i < edge; ++i) indices.push_back(i);
     if (!is_cut(axis)) return indices;
     indices.push_back(-1);
-    for (int64_t i = size - edge; i < size; ++i) indices.push_back(i);
+    const int64_t trailing = std::max<int64_t>(edge, 1);  // NumPy always shows the last
+    for (int64_t i = size - trailing; i < size; ++i) indices.push_back(i);
     return indices;
   }
 

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "cornu/ops/definition.h"
+#include "cornu/ops/numeric.h"
 #include "cornu/ops/shape.h"
 
 namespace cornu::ops {
@@ -153,10 +154,11 @@ Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max) {
 namespace cornu {
 namespace {
 
-void require_bools(const Tensor& x, const char* who, const char* mend) {
+void require_bits(const Tensor& x, const char* who, const char* mend) {
   ops::internal::require_defined(x, who);
-  check<InvalidArgument>(x.dtype() == DType::Bool, "{}: expected bools, got {} of shape {}. {}",
-                         who, x.dtype(), x.shape(), mend);
+  check<InvalidArgument>(!is_floating(x.dtype()),
+                         "{}: expected bools or integers, got {} of shape {}. {}", who, x.dtype(),
+                         x.shape(), mend);
 }
 
 constexpr const char* kCompare = "Compare first, as in `(x > 0) & (y > 0)`.";
@@ -164,25 +166,25 @@ constexpr const char* kCompare = "Compare first, as in `(x > 0) & (y > 0)`.";
 }  // namespace
 
 Tensor operator~(const Tensor& x) {
-  require_bools(x, "operator ~", kCompare);
-  return ops::logical_not(x);
+  require_bits(x, "operator ~", kCompare);
+  return ops::bitwise_not(x);
 }
 
 Tensor operator&(const Tensor& x1, const Tensor& x2) {
-  for (const Tensor* x : {&x1, &x2}) require_bools(*x, "operator &", kCompare);
-  return ops::logical_and(x1, x2);
+  for (const Tensor* x : {&x1, &x2}) require_bits(*x, "operator &", kCompare);
+  return ops::bitwise_and(x1, x2);
 }
 
 Tensor operator|(const Tensor& x1, const Tensor& x2) {
-  for (const Tensor* x : {&x1, &x2}) require_bools(*x, "operator |", kCompare);
-  return ops::logical_or(x1, x2);
+  for (const Tensor* x : {&x1, &x2}) require_bits(*x, "operator |", kCompare);
+  return ops::bitwise_or(x1, x2);
 }
 
 Tensor operator^(const Tensor& x1, const Tensor& x2) {
   for (const Tensor* x : {&x1, &x2}) {
-    require_bools(*x, "operator ^", "It is the exclusive or; for powers call ops::power(x, y).");
+    require_bits(*x, "operator ^", "It is the exclusive or; for powers call ops::power(x, y).");
   }
-  return ops::logical_xor(x1, x2);
+  return ops::bitwise_xor(x1, x2);
 }
 
 }  // namespace cornu

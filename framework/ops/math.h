@@ -91,7 +91,7 @@ Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max);
 
 // Operators on tensors, variables and C++ scalars, as NumPy has them: comparisons, == and != too,
 // give bool tensors (`a == b` of two handles tells nothing of identity: see Tensor::id).
-// & | ^ ~ and ! are logical, of bools; InvalidArgument for numbers, and for powers written as ^.
+// & | ^ ~ are logical of bools, bitwise of integers; InvalidArgument of floats. ^ is no power.
 inline Tensor operator+(const Tensor& x) { return x; }
 inline Tensor operator-(const Tensor& x) { return ops::negative(x); }
 inline Tensor operator!(const Tensor& x) { return ops::logical_not(x); }

@@ -108,6 +108,13 @@ TEST_CASE("a value of another kind says what came") {
   CHECK_FALSE(json.at("a").contains("x"));
 }
 
+TEST_CASE("members and elements by brackets") {
+  const Json json = Json::object({{"units", 8}, {"shape", Json::array({1, 2})}});
+  CHECK(json["units"].as_int() == 8);
+  CHECK(json["shape"][1].as_int() == 2);
+  CHECK_THROWS_AS(json["unit"], NotFound);
+}
+
 TEST_CASE("shapes, lists of integers, members") {
   CHECK(Json(Shape{kUnknown, 3}).dump() == "[null, 3]");
   CHECK(Json::parse("[null, 3]").as_shape() == Shape{kUnknown, 3});

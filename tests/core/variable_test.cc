@@ -114,7 +114,8 @@ TEST_CASE("a symbol doesn't become a stored value") {
 
 TEST_CASE("memory is written in place only where nobody else holds it") {
   const Variable w(Tensor::from(std::vector<float>{1, 2}), {.name = "w"});
-  const void* memory = w.writable();
+  const auto memory_of = [](const Tensor& tensor) { return tensor.raw(); };
+  const std::byte* memory = memory_of(w.stored());
   CHECK(w.writable() == memory);
   const Tensor held = w;
   const auto version = w.version();

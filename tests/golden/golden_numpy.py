@@ -13,6 +13,12 @@ def array_cases():
         yield f"scalar_{value}", f32(value), {}
         yield f"scalar64_{value}", np.float64(value), {}
         yield f"one_{value}", np.array([value], f32), {}
+    for value in (999999.0, 1e6, 1234567.0, 0.00012):
+        yield f"scalar_edge_{value}", f32(value), {}
+        yield f"one_edge_{value}", np.array([value, 1.0], f32), {}
+    for value in (999.0, 1000.0, 0.0001, 0.00005):
+        yield f"scalar_half_{value}", np.float16(value), {}
+        yield f"one_half_{value}", np.array([value], np.float16), {}
     yield "scalar_int", np.int32(-7), {}
     yield "scalar_bool", np.bool_(True), {}
     yield "scalar_half", np.float16(0.1), {}

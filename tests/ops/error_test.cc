@@ -42,10 +42,12 @@ TEST_CASE("undefined tensors") {
 TEST_CASE("operators") {
   const Tensor x = Tensor::from({1.0f, 2.0f});
   CHECK(invalid([&] { x& x; }) ==
-        "operator &: expected bools, got float32 of shape (2,). Compare first, as in `(x > 0) & (y "
+        "operator &: expected bools or integers, got float32 of shape (2,). Compare first, as in "
+        "`(x > 0) & (y "
         "> 0)`.");
   CHECK(invalid([&] { x ^ 2; }) ==
-        "operator ^: expected bools, got float32 of shape (2,). It is the exclusive or; for powers "
+        "operator ^: expected bools or integers, got float32 of shape (2,). It is the exclusive "
+        "or; for powers "
         "call ops::power(x, y).");
 }
 

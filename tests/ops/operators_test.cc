@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of tensors, variables and numbers, and dtypes by name.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "cornu/core/variable.h"
+#include "cornu/layers/core/dense.h"
+#include "cornu/model/input.h"
+#include "cornu/ops/ops.h"
+#include "tests/ops/op_harness.h"
+
+namespace cornu::testing {
+namespace {
+
+TEST_CASE("arithmetic, remainders, signs") {
+  const Tensor x = {-3, 4, 5};
+  check_values(x % 3, {3}, {0, 1, 2});
+  check_values(7 % x, {3}, {-2, 3, 2});
+  check_values(-x, {3}, {3, -4, -5});
+  check_values(+x, {3}, {-3, 4, 5});
+  Tensor y = x;
+  y += 1;
+  y *= 2;
+  y -= x;
+  check_values(y, {3}, {-1, 6, 7});
+  y %= 4;
+  check_values(y, {3}, {3, 2, 3});
+  check_values(x, {3}, {-3, 4, 5});
+}
+
+TEST_CASE("comparisons are of elements, == and != too") {
+  const Tensor x = {1, 2, 3};
+  const Variable same(Tensor::from({1, 2, 3}));
+  for (const Tensor& result : {x == 2, 2 == x, x == Tensor(2.0), same == 2, !(x != 2)}) {
+    CHECK(result.dtype() == DType::Bool);
+    check_values(result, {3}, {0, 1, 0});
+  }
+  check_values(x != same, {3}, {0, 0, 0});
+  check_values(x >= 2, {3}, {0, 1, 1});
+  check_values((x == Tensor{{1}, {3}}), {2, 3}, {1, 0, 0, 0, 0, 1});
+}
+
+TEST_CASE("operators of bools are logical, of integers bitwise") {
+  const Tensor a = {true, true, false, false};
+  const Tensor b = {true, false, true, false};
+  check_values(a & b, {4}, {1, 0, 0, 0});
+  check_values(a | b, {4}, {1, 1, 1, 0});
+  check_values(a ^ b, {4}, {0, 1, 1, 0});
+  check_values(~a, {4}, {0, 0, 1, 1});
+  check_values(!a, {4}, {0, 0, 1, 1});
+  check_values(!Tensor{0, 5}, {2}, {1, 0});
+  const Tensor x = {6, -2};
+  check_values(x & 3, {2}, {2, 2});
+  check_values(x | 1, {2}, {7, -1});
+  check_values(x ^ 2, {2}, {4, -4});
+  check_values(~x, {2}, {-7, 1});
+  Tensor c = a;
+  c &= b;
+  c |= Tensor{false, false, false, true};
+  c ^= true;
+  check_values(c, {4}, {0, 1, 1, 0});
+}
+
+TEST_CASE("dtypes are taken by name and by enumerator") {
+  const Tensor x = {1.5, -2.5};
+  CHECK(ops::cast(x, "int32").to_vector<int32_t>() == std::vector<int32_t>{1, -2});
+  CHECK(ops::cast(x, std::string("float16")).dtype() == DType::Float16);
+  CHECK(ops::zeros({2}, "uint8").dtype() == DType::UInt8);
+  CHECK(ops::zeros_like(x, "int64").dtype() == DType::Int64);
+  CHECK(ops::full({2}, 1, "float64").dtype() == DType::Float64);
+  CHECK(ops::one_hot(Tensor{1}, 2, -1, "bool").dtype() == DType::Bool);
+  CHECK(random::uniform({2}, {.dtype = "bfloat16"}).dtype() == DType::BFloat16);
+  CHECK(Tensor::empty({2}, "uint32").dtype() == DType::UInt32);
+  CHECK(Input({.shape = {2}, .dtype = "int32"}).dtype() == DType::Int32);
+  const layers::Dense by_enumerator({.units = 1, .dtype = DType::Float64});
+  const layers::Dense by_name({.units = 1, .dtype = "float64"});
+  CHECK(by_enumerator.get().dtype_policy().compute == DType::Float64);
+  CHECK(by_name.get().dtype_policy().compute == DType::Float64);
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::cast(x, "flaot32");
+        }).starts_with("Unknown dtype 'flaot32'. Did you mean 'float32'?"));
+}
+
+TEST_CASE("arange of integers and of floats") {
+  check_values(ops::arange(4), {4}, {0, 1, 2, 3});
+  CHECK(ops::arange(4).dtype() == DType::Int32);
+  check_values(ops::arange(3, -3, -2), {3}, {3, 1, -1});
+  check_values(ops::arange(5, 1), {0}, {});
+  CHECK(ops::arange(2, "float64").dtype() == DType::Float64);
+  CHECK(ops::arange(int64_t{1}, int64_t{5}, int64_t{2}, DType::Int64).dtype() == DType::Int64);
+  check_values(ops::arange(0.5, 3.5), {3}, {0.5, 1.5, 2.5});
+  CHECK(ops::arange(0.5, 3.5).dtype() == DType::Float32);
+  check_values(ops::arange(0., 1., .25), {4}, {0, 0.25, 0.5, 0.75});
+  check_values(ops::arange(1, 0, -0.25), {4}, {1, 0.75, 0.5, 0.25});
+  check_values(ops::arange(2.5), {3}, {0, 1, 2});
+  check_values(ops::arange(1.0f, 1.0f), {0}, {});
+  check_values(ops::arange(0.0, 5.0, 2.0, "int32"), {3}, {0, 2, 4});
+  CHECK(message_of<InvalidArgument>([] { ops::arange(0, 1, 0); }) ==
+        "arange: expected a step other than 0.");
+  CHECK_THROWS_AS(ops::arange(0., 1., 0.), InvalidArgument);
+  CHECK_THROWS_AS(ops::arange(0., 1e300, 1e-300), InvalidArgument);
+  CHECK_THROWS_AS(ops::arange(0., std::nan(""), 1.), InvalidArgument);
+  constexpr auto kLowest = std::numeric_limits<int64_t>::lowest();
+  constexpr auto kHighest = std::numeric_limits<int64_t>::max();
+  CHECK_THROWS_AS(ops::arange(kLowest, kHighest), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace cornu::testing
