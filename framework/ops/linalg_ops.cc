@@ -20,7 +20,6 @@ namespace {
 
 Tensor adjoint(const Tensor& x) { return swapaxes(x, -1, -2); }
 Tensor symmetric(const Tensor& x) { return (x + adjoint(x)) * 0.5; }
-Tensor diagonal_of(const Tensor& x) { return diagonal(x, {.axis1 = -2, .axis2 = -1}); }
 
 Tensor triangular(const Tensor& a, const Tensor& b, bool lower, bool transposed,
                   bool unit = false) {
