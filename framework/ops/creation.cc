@@ -60,7 +60,7 @@ Tensor linspace(const Tensor& start, const Tensor& stop, int64_t num, const Spac
   // Weighted, so that both ends are met exactly.
   const Tensor weight = steps / std::max(intervals, 1.0);
   const Tensor values = from * (1 - weight) + to * weight;
-  return moveaxis(cast(values, dtype), 0, options.axis);
+  return moveaxis(cast(is_integer(dtype) ? floor(values) : values, dtype), 0, options.axis);
 }
 
 Tensor logspace(const Tensor& start, const Tensor& stop, int64_t num,

@@ -8,6 +8,7 @@
 
 #include "cornu/core/variable.h"
 #include "cornu/graph/trace.h"
+#include "cornu/ops/arguments.h"
 #include "cornu/ops/definition.h"
 #include "cornu/ops/math.h"
 #include "cornu/ops/register.h"
@@ -132,6 +133,7 @@ std::vector<Tensor> apply_custom_gradient(
   const TracedGraph backward = trace_gradient(computed, arguments);
   std::vector<Tensor> inputs = computed.outputs;
   inputs.insert(inputs.end(), arguments.begin(), arguments.end());
+  if (backward.has_key) inputs.push_back(Seed().key());  // what the gradient draws from
   inputs.insert(inputs.end(), backward.captures.begin(), backward.captures.end());
   return apply(op<"custom_gradient">(), inputs,
                {{"outputs", static_cast<int64_t>(computed.outputs.size())},

@@ -68,7 +68,7 @@ Gradients vjp_segment_reduce(const VjpContext& c) {
   return {Tensor(), dy * where(only_zero, product, where(equal(zeros, 0), product / factor, 0))};
 }
 
-// Places in the flattened leading axes, -1 (which is no place) where an index is out of range.
+// Places in the flattened leading axes; where an index is out of range, the number of places.
 struct Places {
   Tensor flat;     // of all updates, a vector
   int64_t count;   // of places there are
@@ -91,7 +91,8 @@ Places places_of(const Tensor& indices, const Shape& shape, std::string_view who
     valid = logical_and(valid, logical_and(index >= 0, index < shape[axis]));
     flat = flat * shape[axis] + index;
   }
-  return {where(valid, flat, -1), shape.slice(0, depth).num_elements(), shape.slice(depth)};
+  const int64_t count = shape.slice(0, depth).num_elements();
+  return {where(valid, flat, count), count, shape.slice(depth)};
 }
 
 // Updates with one row for each place.

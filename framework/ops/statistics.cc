@@ -303,8 +303,12 @@ Tensor nanmean(const Tensor& x, const Axes& axis, bool keepdims) {
 
 Tensor nanvar(const Tensor& x, const Axes& axis, bool keepdims) {
   if (!is_floating(x.dtype())) return var(x, axis, keepdims);
+  // No NaN goes through arithmetic, lest the gradient has one.
   const Tensor wide = to_accumulator(x);
-  return cast(nanmean(square(wide - nanmean(wide, axis, true)), axis, keepdims), x.dtype());
+  const Tensor missing = isnan(wide);
+  const Tensor centered = where(missing, 0, where(missing, 0, wide) - nanmean(wide, axis, true));
+  const Tensor count = sum(cast(logical_not(missing), wide.dtype()), axis, keepdims);
+  return cast(sum(square(centered), axis, keepdims) / count, x.dtype());
 }
 Tensor nanstd(const Tensor& x, const Axes& axis, bool keepdims) {
   return sqrt(nanvar(x, axis, keepdims));

@@ -465,7 +465,7 @@ TEST_CASE("the names of keras.ops that are missing are these") {
       "angle", "conj", "conjugate", "eig", "fft", "fft2", "ifft2", "imag", "irfft", "istft",
       "isreal", "polar", "real", "rfft", "stft", "view_as_complex", "view_as_real",
       // Of Python: indexing is an operator, functions of functions are templates.
-      "get_item", "select", "vectorize", "jvp",
+      "select", "vectorize", "jvp",
       // Not written yet.
       "adaptive_average_pool", "adaptive_max_pool", "argpartition", "cdist", "correlate",
       "ctc_decode", "ctc_loss", "dot_product_attention", "extract_sequences", "fold", "gcd", "i0",

@@ -22,7 +22,9 @@ void check_moments(const Tensor& draws, double mean, double variance, double kur
   for (double value : values) sum += value;
   for (double value : values) squares += (value - sum / count) * (value - sum / count);
   CHECK(std::abs(sum / count - mean) < 5 * std::sqrt(variance / count));
-  CHECK(std::abs(squares / count - variance) < 5 * variance * std::sqrt((kurtosis - 1) / count));
+  // The mean's own error counts too, where the variance's first-order one is 0 (a coin's).
+  const double allowed = 5 * variance * std::sqrt((kurtosis - 1) / count) + 25 * variance / count;
+  CHECK(std::abs(squares / count - variance) < allowed);
 }
 
 TEST_CASE("gamma: moments for shapes on both sides of 1") {
@@ -40,7 +42,9 @@ TEST_CASE("gamma: moments for shapes on both sides of 1") {
 TEST_CASE("binomial: moments by both methods, ends and bounds") {
   const std::pair<double, double> cases[] = {{5, 0.3},   {12, 0.9},   {100, 0.02}, {100, 0.5},
                                              {40, 0.75}, {1e6, 0.25}, {1, 0.5}};
-  for (const auto& [n, p] : cases) {
+  for (const auto& item : cases) {
+    const double n = item.first;
+    const double p = item.second;
     CAPTURE(n);
     CAPTURE(p);
     const Tensor draws = random::binomial({kCount}, n, p, {.dtype = DType::Float64, .seed = 3});
@@ -55,7 +59,9 @@ TEST_CASE("binomial: moments by both methods, ends and bounds") {
 }
 
 TEST_CASE("beta: moments, small parameters too") {
-  for (const auto& [a, b] : {std::pair{2.0, 5.0}, std::pair{0.5, 0.5}, std::pair{30.0, 1.0}}) {
+  for (const auto& item : {std::pair{2.0, 5.0}, std::pair{0.5, 0.5}, std::pair{30.0, 1.0}}) {
+    const double a = item.first;
+    const double b = item.second;
     CAPTURE(a);
     CAPTURE(b);
     const Tensor draws = random::beta({kCount}, a, b, {.seed = 5});

@@ -134,7 +134,7 @@ TEST_CASE("linear algebra of nothing, of integers, and of what has no inverse") 
   CHECK(message_of<InvalidArgument>([] {
           ops::inv(ops::ones({3, 2, 2}));
         }) ==
-        "triangular_solve: solve: expected matrices that have an inverse, but number 0 has none "
+        "solve: expected matrices that have an inverse, but number 0 has none "
         "(its triangular factor has a 0 on the diagonal).");
   CHECK(message_of<InvalidArgument>([] { ops::cholesky(-ops::eye(2)); }) ==
         "cholesky: expected symmetric positive definite matrices, but number 0 isn't one.");
@@ -161,7 +161,7 @@ TEST_CASE("einsum: gradients, and its mistakes") {
   };
   check_smooth(by("bij,bjk->kbi"), {a, b});
   check_smooth(by("bij,bjk->"), {a, b});
-  check_smooth(by("...j,...j"), {a, a});
+  check_smooth(by("...j,...j"), {a, random_tensor({2, 3, 4}, -2, 2, 3)});
   check_smooth(by("ii->i"), {random_tensor({3, 3})});
   check_smooth(by("ij,jk,kl"),
                {random_tensor({2, 3}), random_tensor({3, 2}), random_tensor({2, 2})});

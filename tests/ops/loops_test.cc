@@ -96,9 +96,10 @@ TEST_CASE("switch_: by value and traced") {
   const Tensor x = Tensor::from(std::vector<float>{3, 4});
   const std::vector<std::pair<int32_t, std::vector<double>>> cases = {
       {-5, {4, 5}}, {0, {4, 5}}, {1, {6, 8}}, {2, {-3, -4}}, {9, {-3, -4}}};
-  for (const auto& [index, expected] : cases) {
+  for (const auto& item : cases) {
+    const int32_t index = item.first;
     CAPTURE(index);
-    check_values(check_compiled(f, {Tensor::scalar(index), x}), {2}, expected);
+    check_values(check_compiled(f, {Tensor::scalar(index), x}), {2}, item.second);
   }
 }
 

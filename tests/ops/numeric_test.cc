@@ -152,6 +152,14 @@ TEST_CASE("empty and odd sizes") {
   CHECK(split[2].shape() == Shape{0});
 }
 
+TEST_CASE("where Keras on TensorFlow isn't NumPy, as NumPy has it") {
+  const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
+  check_values(ops::rot90(x, 2), {2, 3}, {6, 5, 4, 3, 2, 1});
+  check_values(ops::rot90(x, 1), {3, 2}, {3, 6, 2, 5, 1, 4});
+  const Tensor row = Tensor::from(std::vector<float>{1, 2});
+  check_values(ops::vstack({row, row}), {2, 2}, {1, 2, 1, 2});
+}
+
 TEST_CASE("values, and what their shapes are") {
   CHECK(ops::convert_to_tensor(2.5).dtype() == DType::Float32);
   CHECK(ops::convert_to_tensor(2, DType::Float64).dtype() == DType::Float64);
