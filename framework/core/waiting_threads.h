@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long compute threads that wait for each other spin before they sleep.
+//
+// On cores of its own a thread that spins is there at once; where other programs want the cores it
+// keeps them from the very thread it waits for. libgomp spins for milliseconds, but only for about
+// a microsecond when it manages more threads than there are CPUs. A small team of threads that
+// sleep makes it so, as long as they live: it is there while the cores are contended for, and gone
+// otherwise.
+#pragma once
+
+namespace cornu {
+
+// Are the cores contended for? Told by how often the process's threads were made to give up a core.
+class ContentionEstimate {
+ public:
+  // What happened in the `seconds` since the last call. Returns the new estimate: contended after
+  // some switches in a short time, no more after half a second of (almost) none.
+  bool update(double seconds, long forced_switches);
+
+ private:
+  bool contended_ = false;
+  double calm_ = 0;  // seconds
+};
+
+// Takes a look now and then, and makes waiting threads spin less or more. Call it often, from a
+// thread with compute threads, outside of parallel regions; it costs a look at the clock. Does
+// nothing where GOMP_SPINCOUNT or OMP_WAIT_POLICY is set: then the user has decided.
+void adapt_waiting_threads();
+
+// Ends what adapt_waiting_threads started: before a fork.
+void end_sleeping_threads();
+
+}  // namespace cornu
