@@ -2,10 +2,13 @@
 #include "cornu/core/waiting_threads.h"
 
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -25,6 +28,36 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kBetweenLooks(10);
 constexpr int kMostSleeping = 16;
+
+// The kernel's struct sched_attr, in its first version.
+struct SchedulingAttributes {
+  uint32_t size = sizeof(SchedulingAttributes);
+  uint32_t policy = 0;
+  uint64_t flags = 0;
+  int32_t nice = 0;
+  uint32_t priority = 0;
+  uint64_t runtime = 0;  // of a turn, in nanoseconds; 0: the kernel's choice
+  uint64_t deadline = 0;
+  uint64_t period = 0;
+};
+
+// Of the calling thread, where it is an ordinary one. Where the kernel refuses nothing is lost.
+void set_turn(uint64_t nanoseconds) {
+  SchedulingAttributes attributes;
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0) return;
+  constexpr uint32_t kOrdinary = 0;  // SCHED_OTHER
+  if (attributes.policy != kOrdinary) return;
+  attributes.runtime = nanoseconds;
+  syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+// Of the calling thread and its compute threads.
+void set_turns(bool short_ones) {
+  constexpr uint64_t kShort = 100'000;  // the shortest there is
+  uint64_t turn = short_ones ? kShort : 0;
+  GOMP_parallel([](void* data) { set_turn(*static_cast<uint64_t*>(data)); }, &turn,
+                static_cast<unsigned>(omp_get_max_threads()), 0);
+}
 
 // An OpenMP team that did nothing and sleeps.
 class SleepingTeam {
@@ -72,6 +105,7 @@ class Watch {
     const long switches = forced_switches();
     const double seconds = std::chrono::duration<double>(Clock::duration(now - last_look_)).count();
     const bool contended = estimate_.update(seconds, switches - switches_);
+    contended_ = contended;
     last_look_ = now;
     switches_ = switches;
     if (!contended) {
@@ -84,6 +118,8 @@ class Watch {
       }
     }
   }
+
+  bool contended() const { return contended_.load(std::memory_order_relaxed); }
 
   void end() {
     const std::lock_guard lock(mutex_);
@@ -104,6 +140,7 @@ class Watch {
 
   const bool enabled_;
   std::atomic<int64_t> next_look_ = 0;
+  std::atomic<bool> contended_ = false;
   std::mutex mutex_;
   int64_t last_look_;
   long switches_;
@@ -129,7 +166,14 @@ bool ContentionEstimate::update(double seconds, long forced_switches) {
   return contended_;
 }
 
-void adapt_waiting_threads() { Watch::global().look(); }
+void adapt_waiting_threads() {
+  static thread_local bool short_turns = false;
+  Watch::global().look();
+  const bool contended = Watch::global().contended();
+  if (contended == short_turns || omp_get_max_threads() < 2) return;
+  short_turns = contended;
+  set_turns(short_turns);
+}
 void end_sleeping_threads() { Watch::global().end(); }
 
 }  // namespace cornu

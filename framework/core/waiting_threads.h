@@ -5,7 +5,8 @@
 // keeps them from the very thread it waits for. libgomp spins for milliseconds, but only for about
 // a microsecond when it manages more threads than there are CPUs. A small team of threads that
 // sleep makes it so, as long as they live: it is there while the cores are contended for, and gone
-// otherwise.
+// otherwise. As long, compute threads ask the kernel for short turns (sched_setattr; Linux 6.12 and
+// later heed it): the same share of the cores, but no wait for another program's whole turn.
 #pragma once
 
 namespace cornu {

@@ -49,6 +49,7 @@ class Worker {
       lock.unlock();
       {
         ComputeThreadsScope share(threads_);
+        adapt_waiting_threads();
         (*body_)(replica_);
       }
       lock.lock();
