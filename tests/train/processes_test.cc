@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -112,4 +114,27 @@ TEST_CASE("training goes on where OpenMP may give fewer threads than were asked 
 TEST_CASE("settings of OpenMP that can't work are bounded, or an error") {
   CHECK(spawned({"OMP_NUM_THREADS=100000"}) == 0);
   CHECK(spawned({"OMP_NUM_THREADS=2", "OMP_STACKSIZE=16k"}) == kTypedError);
+}
+
+TEST_CASE("a forked process doesn't wait for its parent's data threads") {
+  const auto make = [] {
+    return data::Dataset::range(100)
+        .map([](const Tensor& x) { return x + int64_t{1}; })
+        .prefetch(2);
+  };
+  auto begun = std::make_unique<data::Iterator>(make().iterator());
+  data::Element element;
+  REQUIRE(begun->next(element));
+  CHECK(forked([&] {
+          data::Element own;
+          data::Iterator another = make().iterator();
+          int count = 0;
+          while (another.next(own)) ++count;
+          begun.reset();
+          return count == 100;
+        }) == 0);
+  CHECK(forked([&] { return begun->next(element); }) == kTypedError);
+  int left = 0;
+  while (begun->next(element)) ++left;
+  CHECK(left == 99);
 }
