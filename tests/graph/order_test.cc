@@ -129,3 +129,67 @@ TEST_CASE("first fit takes the lowest offset that is free for a whole life") {
     }
   }
 }
+
+TEST_CASE("a rewriter knows makers, readers and uses while nodes come and go") {
+  ops::ensure_registered();
+  Rewriter graph(
+      parse_graph("graph(%0: float32[2]) {\n"
+                  "  %1 = exp(%0) : float32[2]\n"
+                  "  %2 = sin(%1) : float32[2]\n"
+                  "  %3 = add(%2, %1) : float32[2]\n"
+                  "  %4 = multiply(%3, %3) : float32[2]\n"
+                  "  return %4, %3\n"
+                  "}"));
+  CHECK(graph.maker(0) == nullptr);
+  CHECK(graph.maker(3, "add") == &graph.node(2));
+  CHECK(graph.maker(3, "sin") == nullptr);
+  CHECK(graph.readers(1) == std::vector<int>{1, 2});
+  CHECK(graph.readers(3) == std::vector<int>{3});
+  CHECK(graph.uses(3) == 3);
+  CHECK(graph.leaves(3));
+  CHECK_FALSE(graph.leaves(1));
+
+  // subtract(exp, sin) in the place of the sum, whose readers take it.
+  const OpDef& subtract = OpRegistry::global().at("subtract");
+  const ValueId difference = graph.insert(2, subtract, {1, 2}, {})[0];
+  graph.replace(3, difference);
+  CHECK(graph.uses(3) == 0);
+  CHECK(graph.uses(difference) == 3);
+  CHECK(graph.readers(1) == std::vector<int>{1, 4, 2});
+  graph.remove_unused(3);
+  CHECK(graph.removed(2));
+  CHECK(graph.readers(1) == std::vector<int>{1, 4});
+  CHECK(graph.order() == std::vector<int>{0, 1, 4, 3});
+
+  // What only the sine used would go with it.
+  graph.set_inputs(4, {0, 0});
+  graph.remove_unused(2);
+  CHECK(graph.order() == std::vector<int>{4, 3});
+  CHECK(graph.finish().to_string() ==
+        "graph(%0: float32[2]) {\n"
+        "  %5 = subtract(%0, %0) : float32[2]\n"
+        "  %4 = multiply(%5, %5) : float32[2]\n"
+        "  return %4, %5\n"
+        "}");
+}
+
+TEST_CASE("a rewriter keeps what has an effect, and mends the order") {
+  ops::ensure_registered();
+  Rewriter graph(
+      parse_graph("graph(%0: float32[2]) {\n"
+                  "  %1 = all_reduce(%0) {reduce=\"sum\"} : float32[2]\n"
+                  "  %2 = exp(%0) : float32[2]\n"
+                  "  %3 = sin(%0) : float32[2]\n"
+                  "  return %2\n"
+                  "}"));
+  graph.remove_unused(1);
+  CHECK_FALSE(graph.removed(0));
+  graph.set_inputs(1, {3});  // reads what is made behind it
+  CHECK(graph.finish().to_string() ==
+        "graph(%0: float32[2]) {\n"
+        "  %1 = all_reduce(%0) {reduce=\"sum\"} : float32[2]\n"
+        "  %3 = sin(%0) : float32[2]\n"
+        "  %2 = exp(%3) : float32[2]\n"
+        "  return %2\n"
+        "}");
+}
