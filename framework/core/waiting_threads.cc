@@ -7,12 +7,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 extern "C" {
 void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags);
@@ -41,7 +38,7 @@ struct SchedulingAttributes {
   uint64_t period = 0;
 };
 
-// Of the calling thread, where it is an ordinary one. Where the kernel refuses nothing is lost.
+// Of the calling thread, where it is an ordinary one.
 void set_turn(uint64_t nanoseconds) {
   SchedulingAttributes attributes;
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0) return;
@@ -50,43 +47,6 @@ void set_turn(uint64_t nanoseconds) {
   attributes.runtime = nanoseconds;
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
-
-// Of the calling thread and its compute threads.
-void set_turns(bool short_ones) {
-  constexpr uint64_t kShort = 100'000;  // the shortest there is
-  uint64_t turn = short_ones ? kShort : 0;
-  GOMP_parallel([](void* data) { set_turn(*static_cast<uint64_t*>(data)); }, &turn,
-                static_cast<unsigned>(omp_get_max_threads()), 0);
-}
-
-// An OpenMP team that did nothing and sleeps.
-class SleepingTeam {
- public:
-  explicit SleepingTeam(int threads) : thread_([this, threads] { sleep(threads); }) {}
-  ~SleepingTeam() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-  SleepingTeam(const SleepingTeam&) = delete;
-  SleepingTeam& operator=(const SleepingTeam&) = delete;
-
- private:
-  void sleep(int threads) {
-    omp_set_dynamic(0);
-    GOMP_parallel([](void*) {}, nullptr, static_cast<unsigned>(threads), 0);
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ended_; });
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
-  std::thread thread_;
-};
 
 // One a process; never destroyed, as threads may compute until the very end.
 class Watch {
@@ -166,13 +126,38 @@ bool ContentionEstimate::update(double seconds, long forced_switches) {
   return contended_;
 }
 
+SleepingTeam::SleepingTeam(int threads) : thread_([this, threads] { sleep(threads); }) {}
+
+SleepingTeam::~SleepingTeam() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void SleepingTeam::sleep(int threads) {
+  omp_set_dynamic(0);
+  GOMP_parallel([](void*) {}, nullptr, static_cast<unsigned>(threads), 0);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return ended_; });
+}
+
+void take_short_turns(bool short_ones) {
+  constexpr uint64_t kShort = 100'000;  // the shortest there is
+  uint64_t turn = short_ones ? kShort : 0;
+  GOMP_parallel([](void* data) { set_turn(*static_cast<uint64_t*>(data)); }, &turn,
+                static_cast<unsigned>(omp_get_max_threads()), 0);
+}
+
 void adapt_waiting_threads() {
   static thread_local bool short_turns = false;
   Watch::global().look();
   const bool contended = Watch::global().contended();
   if (contended == short_turns || omp_get_max_threads() < 2) return;
   short_turns = contended;
-  set_turns(short_turns);
+  take_short_turns(short_turns);
 }
 void end_sleeping_threads() { Watch::global().end(); }
 

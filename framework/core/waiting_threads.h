@@ -9,6 +9,10 @@
 // later heed it): the same share of the cores, but no wait for another program's whole turn.
 #pragma once
 
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
 namespace cornu {
 
 // Are the cores contended for? Told by how often the process's threads were made to give up a core.
@@ -22,6 +26,27 @@ class ContentionEstimate {
   bool contended_ = false;
   double calm_ = 0;  // seconds
 };
+
+// An OpenMP team of `threads` that did nothing and sleeps until this ends.
+class SleepingTeam {
+ public:
+  explicit SleepingTeam(int threads);
+  ~SleepingTeam();
+  SleepingTeam(const SleepingTeam&) = delete;
+  SleepingTeam& operator=(const SleepingTeam&) = delete;
+
+ private:
+  void sleep(int threads);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+// Asks the kernel for short turns on a core for this thread and its compute threads, or for turns
+// as long as usual. Where the kernel refuses nothing is lost.
+void take_short_turns(bool short_ones);
 
 // Takes a look now and then, and makes waiting threads spin less or more. Call it often, from a
 // thread with compute threads, outside of parallel regions; it costs a look at the clock. Does

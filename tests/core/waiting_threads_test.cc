@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
-using cornu::ContentionEstimate;
+#include <atomic>
+
+#include "cornu/core/threads.h"
+
+using namespace cornu;
 
 TEST_CASE("some forced switches in a short time are contention, a single one now and then isn't") {
   ContentionEstimate estimate;
@@ -28,4 +32,32 @@ TEST_CASE("contention ends after half a second of calm") {
 TEST_CASE("a child's count, which begins anew, is no contention") {
   ContentionEstimate estimate;
   CHECK_FALSE(estimate.update(0.01, -500));
+}
+
+TEST_CASE("loops run beside a team that sleeps, in turns short and long") {
+  const ComputeThreadsScope two(2);
+  std::atomic<int64_t> sum = 0;
+  auto loop = [&] {
+    parallel_for(1000, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+  };
+  for (int round = 0; round < 3; ++round) {
+    const SleepingTeam team(2 + round);
+    loop();
+    take_short_turns(true);
+    loop();
+    take_short_turns(false);
+    loop();
+  }
+  loop();
+  CHECK(sum == 10 * 1000);
+}
+
+TEST_CASE("loops go on when threads stop sleeping before a fork, asked or not") {
+  std::atomic<int64_t> sum = 0;
+  for (int round = 0; round < 100; ++round) {
+    adapt_waiting_threads();
+    parallel_for(10, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+    if (round % 10 == 0) end_sleeping_threads();
+  }
+  CHECK(sum == 1000);
 }
