@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -13,23 +16,27 @@ namespace {
 
 constexpr int64_t kAutomaticBuffer = 2;
 
-// Runs its input on a thread, which starts with the first next() and ends with the stream.
-class PrefetchStream : public Stream<Element> {
+// Runs a stream on a thread, ahead of who takes from it.
+class Producer {
  public:
-  PrefetchStream(StreamPtr<Element> input, int64_t buffer_size)
-      : input_(std::move(input)), buffer_size_(static_cast<size_t>(buffer_size)) {}
+  Producer(Stream<Element>& input, size_t buffer_size)
+      : input_(input), buffer_size_(buffer_size), thread_([this] { produce(); }) {}
 
-  ~PrefetchStream() override {
+  ~Producer() {
     {
       std::lock_guard lock(mutex_);
       stopped_ = true;
     }
     changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
+    thread_.join();
   }
+  Producer(const Producer&) = delete;
+  Producer& operator=(const Producer&) = delete;
 
-  bool next(Element& element) override {
-    if (!thread_.joinable()) thread_ = std::thread([this] { produce(); });
+  // Was the thread started by this very process, not by one that forked it?
+  bool is_ours() const { return process_ == getpid(); }
+
+  bool take(Element& element) {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return !ready_.empty() || ended_; });
@@ -44,17 +51,13 @@ class PrefetchStream : public Stream<Element> {
     return true;
   }
 
-  int64_t skip(int64_t count) override {
-    return thread_.joinable() ? Stream::skip(count) : input_->skip(count);
-  }
-
  private:
   void produce() {
     // Data threads stay out of OpenMP: starting a team for one costs milliseconds.
     const ComputeThreadsScope one(1);
     try {
       Element element;
-      while (wait_for_room() && input_->next(element)) give(std::move(element));
+      while (wait_for_room() && input_.next(element)) give(std::move(element));
     } catch (...) {
       std::lock_guard lock(mutex_);
       error_ = std::current_exception();
@@ -80,15 +83,47 @@ class PrefetchStream : public Stream<Element> {
     changed_.notify_all();
   }
 
-  StreamPtr<Element> input_;
+  Stream<Element>& input_;
   size_t buffer_size_;
+  const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Element> ready_;  // guarded by mutex_, as all below
   bool ended_ = false;
   bool stopped_ = false;
   std::exception_ptr error_;
-  std::thread thread_;
+  std::thread thread_;  // last: it uses the others
+};
+
+// Runs its input on a thread, which starts with the first next() and ends with the stream.
+class PrefetchStream : public Stream<Element> {
+ public:
+  PrefetchStream(StreamPtr<Element> input, int64_t buffer_size)
+      : input_(std::move(input)), buffer_size_(static_cast<size_t>(buffer_size)) {}
+
+  ~PrefetchStream() override {
+    if (!producer_ || producer_->is_ours()) return;
+    // A thread that isn't there can't be ended, and what it holds can't be let go of.
+    static_cast<void>(producer_.release());
+    static_cast<void>(input_.release());
+  }
+
+  bool next(Element& element) override {
+    if (!producer_) producer_ = std::make_unique<Producer>(*input_, buffer_size_);
+    check<FailedPrecondition>(producer_->is_ours(),
+                              "prefetch: this iteration was begun before the process forked, and "
+                              "its thread is the parent's. Begin a new one in the child.");
+    return producer_->take(element);
+  }
+
+  int64_t skip(int64_t count) override {
+    return producer_ ? Stream::skip(count) : input_->skip(count);
+  }
+
+ private:
+  StreamPtr<Element> input_;
+  size_t buffer_size_;
+  std::unique_ptr<Producer> producer_;
 };
 
 // Row numbers need no thread: they pass through, and so do rows that nothing was computed from.

@@ -3,7 +3,17 @@
 // runtime that oneDNN uses, and no compiler option is needed.
 #include "cornu/core/threads.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+
+#include "cornu/core/cpu_quota.h"
+#include "cornu/core/error.h"
+#include "cornu/core/waiting_threads.h"
 
 extern "C" {
 void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags);
@@ -12,6 +22,10 @@ void omp_set_num_threads(int threads);
 int omp_get_thread_num(void);
 int omp_get_num_threads(void);
 int omp_in_parallel(void);
+int omp_get_num_procs(void);
+int omp_get_thread_limit(void);
+void omp_set_dynamic(int on);
+int omp_pause_resource_all(int kind);
 }
 
 namespace cornu {
@@ -30,12 +44,79 @@ void run_region(void* data) {
   }
 }
 
+// No more than this many, whatever the environment says: libgomp ends the process when it can't
+// start a thread.
+int most_threads() {
+  constexpr int kAtLeast = 64;
+  constexpr int kEachProcessor = 4;
+  static const int most = std::max(kAtLeast, kEachProcessor * omp_get_num_procs());
+  return std::min(most, std::max(1, omp_get_thread_limit()));
+}
+
+// What a thread may use by default.
+int allowed_threads() {
+  static const int quota = [] {
+    const char* asked = std::getenv("OMP_NUM_THREADS");
+    return asked && *asked ? most_threads() : cpu_quota().value_or(most_threads());
+  }();
+  return std::min(quota, most_threads());
+}
+
+// Threads of libgomp live on in the parent only: they end before a fork, and start anew on demand,
+// in both.
+void before_fork() {
+  constexpr int kHard = 2;  // omp_pause_hard
+  if (!omp_in_parallel()) omp_pause_resource_all(kHard);
+  end_sleeping_threads();
+}
+
+// What must be so on every thread that enters OpenMP.
+void prepare_this_thread() {
+  internal::check_stack_size(std::getenv("OMP_STACKSIZE"));
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(before_fork, nullptr, nullptr); });
+  // oneDNN's kernels wait for as many threads as omp_get_max_threads() promises.
+  omp_set_dynamic(0);
+  if (omp_get_max_threads() > allowed_threads()) omp_set_num_threads(allowed_threads());
+}
+
 }  // namespace
 
-int compute_threads() { return omp_get_max_threads(); }
+namespace internal {
 
-ComputeThreadsScope::ComputeThreadsScope(int count) : previous_(omp_get_max_threads()) {
-  omp_set_num_threads(std::max(1, count));
+void check_stack_size(const char* text) {
+  constexpr double kLeast = 256 << 10;
+  if (!text || !*text) return;
+  char* end = nullptr;
+  double bytes = static_cast<double>(std::strtoull(text, &end, 10));
+  if (end == text) return;  // libgomp ignores it too
+  while (std::isspace(static_cast<unsigned char>(*end))) ++end;
+  const std::string units = "bkmgt";
+  const size_t unit = *end ? units.find(static_cast<char>(std::tolower(*end))) : 1;
+  if (unit == std::string::npos) return;
+  for (size_t i = 0; i < unit; ++i) bytes *= 1024;
+  check<FailedPrecondition>(bytes >= kLeast,
+                            "Compute threads: expected at least 256k of stack for each, got "
+                            "OMP_STACKSIZE={}. Set it higher, or not at all.",
+                            text);
+}
+
+}  // namespace internal
+
+void use_compute_threads() {
+  static thread_local bool prepared = false;
+  if (prepared) return;
+  prepare_this_thread();
+  prepared = true;
+}
+
+int compute_threads() {
+  use_compute_threads();
+  return omp_get_max_threads();
+}
+
+ComputeThreadsScope::ComputeThreadsScope(int count) : previous_(compute_threads()) {
+  omp_set_num_threads(std::clamp(count, 1, most_threads()));
 }
 
 ComputeThreadsScope::~ComputeThreadsScope() { omp_set_num_threads(previous_); }

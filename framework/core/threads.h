@@ -28,9 +28,22 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-// The compute threads that the calling thread's kernels run on: by default all cores, or what
-// OMP_NUM_THREADS says.
+// The compute threads that the calling thread's kernels run on: by default all cores, or as many as
+// a container's CPU quota allows, or what OMP_NUM_THREADS says; never more than OMP_THREAD_LIMIT,
+// nor than 4 a core (or 64). OMP_DYNAMIC is off: kernels need the threads they were promised.
+// FailedPrecondition when OMP_STACKSIZE is too small for them.
+//
+// A process may fork (outside of parallel loops): compute threads end before, and start anew when
+// they are needed again, in the parent and in the child.
 int compute_threads();
+
+// Makes the above true for the calling thread. Called before anything that enters OpenMP; cheap.
+void use_compute_threads();
+
+namespace internal {
+// FailedPrecondition when a value of OMP_STACKSIZE ("256k"; null: not set) is too small.
+void check_stack_size(const char* text);
+}  // namespace internal
 
 // Gives the calling thread `count` (>= 1) compute threads until the guard ends: a logical device's
 // share of the cores.

@@ -128,7 +128,20 @@ Variable OptimizerImpl::add_like(const Variable& variable, const Slot& slot) {
 
 void OptimizerImpl::build(const std::vector<Variable>& variables) {
   if (built_) return;
+  const size_t before = variables_.size();
   built_ = true;
+  try {
+    make_slots(variables);
+  } catch (...) {  // out of memory, say: it can be tried again
+    built_ = false;
+    variables_.resize(before);
+    for (auto* made : {&trained_, &averages_, &accumulators_}) made->clear();
+    slots_.clear();
+    throw;
+  }
+}
+
+void OptimizerImpl::make_slots(const std::vector<Variable>& variables) {
   trained_ = variables;
   if (options_.use_ema) {
     for (const Variable& variable : variables) averages_.push_back(add_like(variable, {"average"}));

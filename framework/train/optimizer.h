@@ -135,6 +135,7 @@ class OptimizerImpl {
   Variable add_variable(const std::string& path, const Shape& shape, DType dtype, double initial);
 
  private:
+  void make_slots(const std::vector<Variable>& variables);
   using Pairs = std::vector<std::pair<Tensor, size_t>>;  // gradient and index of the variable
 
   Variable add_like(const Variable& variable, const Slot& slot);

@@ -190,6 +190,15 @@ TEST_CASE("conv with dilation") {
   }
 }
 
+TEST_CASE("conv whose filter or stride reaches far beyond the input") {
+  constexpr int64_t kFar = int64_t{1} << 31;
+  for (DType dtype : {DType::Float32, DType::BFloat16}) {
+    check_conv({2, {9}, 3, 4, {5}, {}, {2 * kFar, 2 * kFar}, {kFar}}, dtype);
+    check_conv({2, {9, 8}, 3, 4, {3, 3}, {2 * kFar, 2}}, dtype);
+    check_conv({2, {9, 8}, 3, 4, {3, 3}, {}, {5000, 5000, 1, 1}, {5000, 1}}, dtype);
+  }
+}
+
 TEST_CASE("conv with groups, and depthwise") {
   for (DType dtype : kFloats) {
     check_conv({2, {6, 7}, 6, 4, {3, 3}, {}, {1, 1, 1, 1}, {}, 2}, dtype);
@@ -248,10 +257,13 @@ TEST_CASE("conv of nothing") {
 }
 
 TEST_CASE("conv_bias_act adds a bias and rectifies") {
-  const std::vector<Case> cases = {
-      {2, {7, 9}, 3, 5, {3, 3}},     {2, {9, 9}, 16, 32, {3, 3}, {}, {1, 1, 1, 1}},
-      {4, {16, 16}, 32, 32, {3, 3}}, {2, {8, 8}, 16, 48, {1, 1}, {2, 2}},
-      {2, {9}, 3, 8, {3}},           {2, {6, 6}, 8, 8, {3, 3}, {}, {}, {}, 8}};
+  const std::vector<Case> cases = {{2, {7, 9}, 3, 5, {3, 3}},
+                                   {2, {9, 9}, 16, 32, {3, 3}, {}, {1, 1, 1, 1}},
+                                   {4, {16, 16}, 32, 32, {3, 3}},
+                                   {2, {8, 8}, 16, 48, {1, 1}, {2, 2}},
+                                   {2, {9}, 3, 8, {3}},
+                                   {2, {6, 6}, 8, 8, {3, 3}, {}, {}, {}, 8},
+                                   {2, {9, 8}, 3, 4, {3, 3}, {int64_t{1} << 32, 2}}};
   for (const Case& given : cases) {
     for (const char* activation : {"", "relu"}) {
       for (DType dtype : {DType::Float32, DType::BFloat16}) {

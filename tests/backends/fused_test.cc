@@ -75,7 +75,7 @@ std::vector<std::pair<int, int>> aliases(const BodyBuilder& b, const std::vector
   for (const Tensor& input : inputs) in.push_back(type_of(input));
   const std::vector<TensorType> out = b.output_types();
   const Attributes attributes = b.attributes();
-  return table.aliases({op, attributes, in, out});
+  return table.make({op, attributes, in, out})->may_alias();
 }
 
 // Every pair by itself, and as many as fit together, in the order of `pairs` and from its end.

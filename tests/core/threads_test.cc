@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/errors.h"
+
 using namespace cornu;
 
 namespace {
@@ -90,6 +92,18 @@ TEST_CASE("compute threads belong to a thread and its scopes") {
     CHECK(elsewhere == standard);
   }
   CHECK(compute_threads() == standard);
+}
+
+TEST_CASE("a stack that is too small for compute threads is an error") {
+  for (const char* enough : {"256", "256k", " 1 M", "1g", "300000B", "nonsense", ""}) {
+    internal::check_stack_size(enough);
+  }
+  internal::check_stack_size(nullptr);
+  CHECK(test::message_of<FailedPrecondition>([] { internal::check_stack_size("16k"); }) ==
+        "Compute threads: expected at least 256k of stack for each, got OMP_STACKSIZE=16k. Set it "
+        "higher, or not at all.");
+  CHECK_THROWS_AS(internal::check_stack_size("64"), FailedPrecondition);
+  CHECK_THROWS_AS(internal::check_stack_size("1000 b"), FailedPrecondition);
 }
 
 TEST_CASE("loops of several threads at once") {

@@ -3,6 +3,7 @@
 #include <cornu/cornu.h>
 #include <cornu/graph/backend.h>
 #include <cornu/graph/passes/pass.h>
+#include <cornu/graph/trace.h>
 #include <cornu/ops/register.h>
 #include <doctest/doctest.h>
 
@@ -150,6 +151,31 @@ TEST_CASE("fuse_kernels leaves a matmul alone whose product is read elsewhere") 
            "  return %3, %4\n"
            "}"));
   CHECK(count(graph, "matmul") == 1);
+}
+
+TEST_CASE("fuse_kernels takes no sum over other axes for a bias's gradient") {
+  // As many images as filters, so that both sums have one shape.
+  const std::vector<TensorType> types = {{DType::Float32, {16, 6, 6, 1}},
+                                         {DType::Float32, {3, 3, 1, 16}},
+                                         {DType::Float32, {16}},
+                                         {DType::Float32, {16, 2, 2, 16}}};
+  const TracedGraph traced = trace(types, [](const std::vector<Tensor>& in) {
+    GradientTape tape;
+    tape.watch(in[1]);
+    tape.watch(in[2]);
+    const Tensor y = ops::max_pool(ops::conv(in[0], in[1]) + in[2], 2);
+    auto gradients = tape.gradient(y, {in[1], in[2]}, {.output_gradients = in[3]});
+    gradients.push_back(ops::sum(in[3], {1, 2, 3}));
+    return gradients;
+  });
+  const Graph graph = passes::fuse_kernels(passes::simplify(traced.graph));
+  graph.validate();
+  CHECK(count(graph, "conv_pool_filter_grad") == 1);
+  REQUIRE(count(graph, "reduce_sum") == 1);
+  for (const Node& node : graph.nodes) {
+    if (!node.is("reduce_sum")) continue;
+    CHECK(node.attributes.get_ints("axes") == std::vector<int64_t>{1, 2, 3});
+  }
 }
 
 TEST_CASE("fuse_elementwise gathers a chain into one node and stays acyclic") {

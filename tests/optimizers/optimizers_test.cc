@@ -169,6 +169,36 @@ TEST_CASE("the traced update of a variable is one elementwise kernel") {
   CHECK(large_nodes(update_graph(optimizers::Adam({.gradient_accumulation_steps = 2}))) <= 4);
 }
 
+TEST_CASE("an optimizer that couldn't make its state can be tried again") {
+  class NoRoomAtFirst : public OptimizerImpl {
+   public:
+    NoRoomAtFirst() : OptimizerImpl("NoRoomAtFirst", 0.5, {.use_ema = true}) {}
+
+   protected:
+    std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}}}; }
+    void build_extra() override {
+      if (tries_++ == 0) raise<ResourceExhausted>("no room");
+    }
+    void update_step(const Tensor& gradient, const Variable& variable, size_t index,
+                     std::span<const Tensor> terms) override {
+      slot(0, index).assign(gradient);
+      variable.assign(variable.value() - terms[0] * gradient);
+    }
+    int tries_ = 0;
+  };
+  const Optimizer optimizer(std::make_shared<NoRoomAtFirst>());
+  const size_t before = optimizer.impl().variables().size();
+  const Variable w = make_variable("w", {1.0f});
+  const Tensor gradient = Tensor::from(std::vector<float>{1.0f});
+  CHECK(message_of<ResourceExhausted>([&] { optimizer.apply_gradients({gradient}, {w}); }) ==
+        "no room");
+  CHECK_FALSE(optimizer.impl().built());
+  CHECK(optimizer.impl().variables().size() == before);
+  optimizer.apply_gradients({gradient}, {w});
+  CHECK(values_of(w) == std::vector<float>{0.5f});
+  CHECK(optimizer.impl().variables().size() == before + 2);
+}
+
 TEST_CASE("an optimizer of the user's own") {
   class SignSGD : public OptimizerImpl {
    public:

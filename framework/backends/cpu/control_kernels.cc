@@ -105,28 +105,28 @@ class WhileKernel : public Kernel {
 
 std::unique_ptr<Kernel> make_custom_gradient(const KernelSpec& spec) {
   std::vector<size_t> bytes;
-  for (const TensorType& type : spec.outputs) bytes.push_back(type.bytes());
-  return make_kernel([bytes](const KernelArgs& args) {
+  Aliases may_alias;  // each output may lie where its input does
+  for (const TensorType& type : spec.outputs) {
+    const int index = static_cast<int>(bytes.size());
+    may_alias.emplace_back(index, index);
+    bytes.push_back(type.bytes());
+  }
+  auto kernel = make_kernel([bytes](const KernelArgs& args) {
     for (size_t i = 0; i < bytes.size(); ++i) {
       if (bytes[i] > 0 && args.out[i] != args.in[i]) {
         std::memcpy(args.out[i], args.in[i], bytes[i]);
       }
     }
   });
-}
-
-// Each output may lie where its input does.
-std::vector<std::pair<int, int>> custom_gradient_aliases(const KernelSpec& spec) {
-  std::vector<std::pair<int, int>> pairs;
-  for (int i = 0; i < static_cast<int>(spec.outputs.size()); ++i) pairs.emplace_back(i, i);
-  return pairs;
+  kernel->set_may_alias(std::move(may_alias));
+  return kernel;
 }
 
 }  // namespace
 
 void register_control_kernels(KernelTable& table) {
   table.add("cond", [](const KernelSpec& spec) { return std::make_unique<CondKernel>(spec); });
-  table.add("custom_gradient", make_custom_gradient, custom_gradient_aliases);
+  table.add("custom_gradient", make_custom_gradient);
   table.add("while", [](const KernelSpec& spec) { return std::make_unique<WhileKernel>(spec); });
 }
 

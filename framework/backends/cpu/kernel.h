@@ -24,6 +24,10 @@ struct KernelArgs {
   int replica = 0;
 };
 
+// Indices (input, output) that may share memory: the kernel reads an element of that input before
+// it writes the same element of that output, and needs it no more.
+using Aliases = std::vector<std::pair<int, int>>;
+
 // A prepared kernel: everything that depends on shapes, dtypes and attributes alone was done when
 // it was made. `run` may be called often, on the thread whose compute threads it shall use, never
 // concurrently with itself. It allocates nothing. It may throw from that thread (not from within
@@ -33,6 +37,12 @@ class Kernel {
   virtual ~Kernel() = default;
   virtual void run(const KernelArgs& args) = 0;
   virtual size_t scratch_bytes() const { return 0; }
+
+  const Aliases& may_alias() const { return may_alias_; }
+  void set_may_alias(Aliases pairs) { may_alias_ = std::move(pairs); }
+
+ private:
+  Aliases may_alias_;
 };
 
 // What a kernel is made for.
@@ -46,25 +56,20 @@ struct KernelSpec {
 // Makes a kernel, or returns null when it doesn't serve this spec (then the next one is asked).
 using KernelFactory = std::function<std::unique_ptr<Kernel>(const KernelSpec&)>;
 
-// Indices (input, output) that may share memory: the kernel reads an element of that input before
-// it writes the same element of that output, and needs it no more.
-using AliasFunction = std::function<std::vector<std::pair<int, int>>(const KernelSpec&)>;
-
 struct KernelEntry {
   KernelFactory make;
-  AliasFunction may_alias;  // empty: none may
+  Aliases may_alias;
 };
 
 // Kernels by op. For one op, entries are asked in the order they were added.
 class KernelTable {
  public:
-  void add(std::string_view op, KernelFactory make, AliasFunction may_alias = {});
+  // `may_alias`: of every kernel that `make` makes, unless it sets its own.
+  void add(std::string_view op, KernelFactory make, Aliases may_alias = {});
   // Unimplemented, naming op and dtypes, when no entry serves the spec.
   std::unique_ptr<Kernel> make(const KernelSpec& spec) const;
   // Null when none does.
   std::unique_ptr<Kernel> try_make(const KernelSpec& spec) const;
-  // What may share memory in the kernel that make() gives.
-  std::vector<std::pair<int, int>> aliases(const KernelSpec& spec) const;
 
  private:
   std::unordered_map<std::string, std::vector<KernelEntry>> entries_;

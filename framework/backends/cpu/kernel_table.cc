@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/backends/cpu/kernel.h"
 
+#include <exception>
+#include <new>
+
 namespace cornu::cpu {
 namespace {
 
@@ -12,9 +15,26 @@ std::string types_text(std::span<const TensorType> types) {
   return text;
 }
 
+// What isn't ours comes from oneDNN.
+std::unique_ptr<Kernel> made_by(const KernelFactory& make, const KernelSpec& spec) {
+  try {
+    return make(spec);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    raise<ResourceExhausted>("{}: no memory to prepare it for inputs ({}).", spec.op.name,
+                             types_text(spec.inputs));
+  } catch (const std::exception& error) {
+    raise<Unimplemented>(
+        "{}: the CPU backend can't prepare it for inputs ({}) and outputs ({}): {}. Use smaller "
+        "sizes.",
+        spec.op.name, types_text(spec.inputs), types_text(spec.outputs), error.what());
+  }
+}
+
 }  // namespace
 
-void KernelTable::add(std::string_view op, KernelFactory make, AliasFunction may_alias) {
+void KernelTable::add(std::string_view op, KernelFactory make, Aliases may_alias) {
   entries_[std::string(op)].push_back({std::move(make), std::move(may_alias)});
 }
 
@@ -22,7 +42,10 @@ std::unique_ptr<Kernel> KernelTable::try_make(const KernelSpec& spec) const {
   const auto it = entries_.find(spec.op.name);
   if (it == entries_.end()) return nullptr;
   for (const KernelEntry& entry : it->second) {
-    if (auto kernel = entry.make(spec)) return kernel;
+    auto kernel = made_by(entry.make, spec);
+    if (!kernel) continue;
+    if (kernel->may_alias().empty()) kernel->set_may_alias(entry.may_alias);
+    return kernel;
   }
   return nullptr;
 }
@@ -35,16 +58,6 @@ std::unique_ptr<Kernel> KernelTable::make(const KernelSpec& spec) const {
       "use another device.",
       spec.op.name, types_text(spec.inputs));
   return kernel;
-}
-
-std::vector<std::pair<int, int>> KernelTable::aliases(const KernelSpec& spec) const {
-  const auto it = entries_.find(spec.op.name);
-  if (it == entries_.end()) return {};
-  for (const KernelEntry& entry : it->second) {
-    if (it->second.size() > 1 && !entry.make(spec)) continue;
-    return entry.may_alias ? entry.may_alias(spec) : std::vector<std::pair<int, int>>{};
-  }
-  return {};
 }
 
 const KernelTable& kernel_table() {

@@ -102,7 +102,7 @@ class ProgramBuilder {
       Program::Instruction instruction;
       instruction.kernel = kernel_table().make(spec);
       request_.scratch_bytes.push_back(instruction.kernel->scratch_bytes());
-      request_.may_alias.push_back(aliases(spec));
+      request_.may_alias.push_back(aliases(*instruction.kernel, spec));
       program_.instructions_.push_back(std::move(instruction));
     }
   }
@@ -235,14 +235,13 @@ class ProgramBuilder {
     return nullptr;
   }
 
-  static std::vector<std::pair<int, int>> aliases(const KernelSpec& spec) {
-    std::vector<std::pair<int, int>> result;
-    for (const auto& pair : kernel_table().aliases(spec)) {
-      if (spec.inputs[static_cast<size_t>(pair.first)].bytes() ==
-          spec.outputs[static_cast<size_t>(pair.second)].bytes()) {
-        result.push_back(pair);
-      }
-    }
+  // Values of different sizes don't share memory.
+  static Aliases aliases(const Kernel& kernel, const KernelSpec& spec) {
+    Aliases result = kernel.may_alias();
+    std::erase_if(result, [&](const auto& pair) {
+      return spec.inputs[static_cast<size_t>(pair.first)].bytes() !=
+             spec.outputs[static_cast<size_t>(pair.second)].bytes();
+    });
     return result;
   }
 

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/backends/cpu/replica_threads.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "cornu/core/waiting_threads.h"
 
 namespace cornu::cpu {
 namespace {
@@ -44,6 +49,7 @@ class Worker {
       lock.unlock();
       {
         ComputeThreadsScope share(threads_);
+        adapt_waiting_threads();
         (*body_)(replica_);
       }
       lock.lock();
@@ -62,24 +68,32 @@ class Worker {
 };
 
 struct Pool {
+  const pid_t process = getpid();
   std::mutex turn;
   std::vector<std::unique_ptr<Worker>> workers;
 };
 
+// Never destroyed: a forked process makes its own, as the threads are its parent's.
 Pool& pool() {
-  static Pool pool;
-  return pool;
+  static std::atomic<Pool*> current = new Pool;
+  Pool* known = current.load();
+  if (known->process == getpid()) return *known;
+  auto made = std::make_unique<Pool>();
+  return *(current.compare_exchange_strong(known, made.get()) ? made.release() : known);
 }
 
 }  // namespace
 
 void run_replicas(int count, FunctionRef<void(int)> body) {
+  use_compute_threads();
+  adapt_waiting_threads();
   if (count == 1) {
     body(0);
     return;
   }
-  std::lock_guard turn(pool().turn);
-  auto& workers = pool().workers;
+  Pool& threads = pool();
+  std::lock_guard turn(threads.turn);
+  auto& workers = threads.workers;
   while (static_cast<int>(workers.size()) < count) workers.push_back(std::make_unique<Worker>());
   const int share = std::max(1, compute_threads() / count);
   for (int i = 0; i < count; ++i) workers[static_cast<size_t>(i)]->start(body, i, share);

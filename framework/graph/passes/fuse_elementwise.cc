@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
-#include <set>
+#include <unordered_map>
 
+#include "cornu/graph/passes/group_order.h"
 #include "cornu/graph/passes/internal_ops.h"
 #include "cornu/graph/passes/pass.h"
 
@@ -11,248 +11,228 @@ namespace {
 
 constexpr size_t kMostNodes = 64;   // in one group
 constexpr size_t kMostInputs = 24;  // of one group
-constexpr int kNone = -2;           // no node; -1 stands for no producer
 
 bool is_fusible(const Graph& graph, const Node& node) {
   return node.op->traits.elementwise && node.outputs.size() == 1 &&
          graph.type(node.outputs[0]).shape.num_elements() > 0;
 }
 
+// By value: the nodes that read it, each once, in order.
+std::vector<std::vector<int>> value_readers(const Graph& graph) {
+  std::vector<std::vector<int>> result(graph.types.size());
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (ValueId id : graph.nodes[i].inputs) {
+      auto& readers = result[static_cast<size_t>(id)];
+      const int node = static_cast<int>(i);
+      if (readers.empty() || readers.back() != node) readers.push_back(node);
+    }
+  }
+  return result;
+}
+
+// By node: the nodes that read its outputs, in order.
+std::vector<std::vector<int>> node_readers(const Graph& graph,
+                                           const std::vector<std::vector<int>>& of_values) {
+  std::vector<std::vector<int>> result;
+  for (const Node& node : graph.nodes) {
+    std::vector<int>& readers = result.emplace_back();
+    for (ValueId id : node.outputs) {
+      const auto& more = of_values[static_cast<size_t>(id)];
+      readers.insert(readers.end(), more.begin(), more.end());
+    }
+    std::ranges::sort(readers);
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+  }
+  return result;
+}
+
 // Grows groups of elementwise nodes with one output shape. Groups are convex: no path leaves a
 // group and comes back, so that each can become one node.
 class Grouping {
  public:
-  explicit Grouping(const Graph& graph) : graph_(graph), producers_(graph.producers()) {
-    const size_t count = graph.nodes.size();
-    group_.assign(count, -1);
-    readers_.resize(count);
-    for (size_t i = 0; i < count; ++i) {
-      for (ValueId id : graph.nodes[i].inputs) {
-        const int32_t producer = producers_[static_cast<size_t>(id)];
-        if (producer >= 0) readers_[static_cast<size_t>(producer)].push_back(static_cast<int>(i));
-      }
-    }
-    for (size_t i = count; i-- > 0;) {
-      if (is_fusible(graph, graph.nodes[i])) place(static_cast<int>(i));
+  explicit Grouping(const Graph& graph)
+      : graph_(graph),
+        producers_(graph.producers()),
+        readers_(value_readers(graph)),
+        order_(node_readers(graph, readers_)),
+        inputs_(graph.nodes.size()) {
+    for (const Node& node : graph.nodes) fusible_.push_back(is_fusible(graph, node));
+    for (int node = static_cast<int>(graph.nodes.size()); node-- > 0;) {
+      if (is_elementwise(node)) place(node);
     }
     merge_siblings();
   }
 
+  // Those of several nodes, each in order.
   std::vector<std::vector<int>> groups() const {
-    std::map<int, std::vector<int>> members;
-    for (size_t i = 0; i < group_.size(); ++i) {
-      if (group_[i] >= 0) members[group_[i]].push_back(static_cast<int>(i));
-    }
     std::vector<std::vector<int>> result;
-    for (auto& [group, nodes] : members) {
-      if (nodes.size() > 1) result.push_back(std::move(nodes));
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const int group = static_cast<int>(i);
+      if (order_.members(group).size() < 2) continue;
+      result.push_back(order_.members(group));
+      std::ranges::sort(result.back());
     }
     return result;
   }
 
  private:
-  const Shape& shape(int node) const {
+  bool is_elementwise(int node) const { return fusible_[static_cast<size_t>(node)]; }
+  const Shape& shape(int group) const {
+    const int node = order_.members(group).front();
     return graph_.type(graph_.nodes[static_cast<size_t>(node)].outputs[0]).shape;
   }
+  std::vector<ValueId>& inputs(int group) { return inputs_[static_cast<size_t>(group)]; }
 
-  // Joins the group of a reader when that keeps it convex; else a new group begins.
+  // Joins the group of a reader when that keeps it convex; else it is a group of its own.
   void place(int node) {
-    for (int reader : readers_[static_cast<size_t>(node)]) {
-      const int group = group_[static_cast<size_t>(reader)];
-      if (group < 0 || shape(reader) != shape(node) || members_[group].size() >= kMostNodes)
-        continue;
-      if (input_count(group, node) > kMostInputs || leaves_and_returns(node, group)) continue;
-      join(node, group);
+    std::vector<ValueId>& own = inputs(node);
+    own = graph_.nodes[static_cast<size_t>(node)].inputs;
+    std::ranges::sort(own);
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+    for (int reader : order_.readers(node)) {
+      if (!is_elementwise(reader)) continue;
+      const int group = order_.group_of(reader);
+      if (shape(group) != shape(node) || order_.members(group).size() >= kMostNodes) continue;
+      std::vector<ValueId> together = inputs_of_both(node, group);
+      if (together.size() > kMostInputs) continue;
+      const auto merged = order_.merge(node, group, GroupOrder::Adjacent::Allowed);
+      if (!merged) continue;
+      inputs(*merged) = std::move(together);
       return;
     }
-    join(node, next_group_++);
   }
 
-  void join(int node, int group) {
-    group_[static_cast<size_t>(node)] = group;
-    members_[group].push_back(node);
-  }
-
-  // `with`: a node that would join, or kNone.
-  size_t input_count(int group, int with) const {
-    std::set<ValueId> inputs;
-    auto add = [&](int node) {
-      for (ValueId id : graph_.nodes[static_cast<size_t>(node)].inputs) {
-        const int32_t producer = producers_[static_cast<size_t>(id)];
-        if (producer != with && (producer < 0 || group_[static_cast<size_t>(producer)] != group)) {
-          inputs.insert(id);
-        }
-      }
-    };
-    for (int member : members_.at(group)) add(member);
-    if (with >= 0) add(with);
-    return inputs.size();
-  }
-
-  // Is there a path from `node` to a member of `group` through a node outside of it? Other groups
-  // count as one node: entering any member means reaching everything that any member leads to.
-  bool leaves_and_returns(int node, int group) const {
-    std::vector<bool> seen(graph_.nodes.size(), false);
-    std::vector<int> stack;
-    auto push = [&](int next) {
-      if (seen[static_cast<size_t>(next)]) return;
-      seen[static_cast<size_t>(next)] = true;
-      stack.push_back(next);
-    };
-    for (int reader : readers_[static_cast<size_t>(node)]) {
-      if (group_[static_cast<size_t>(reader)] != group) push(reader);
-    }
-    while (!stack.empty()) {
-      const int at = stack.back();
-      stack.pop_back();
-      const int other = group_[static_cast<size_t>(at)];
-      if (other == group) return true;
-      if (other >= 0) {
-        for (int member : members_.at(other)) push(member);
-      }
-      for (int reader : readers_[static_cast<size_t>(at)]) push(reader);
-    }
-    return false;
+  // What two groups read that neither makes, sorted.
+  std::vector<ValueId> inputs_of_both(int a, int b) {
+    std::vector<ValueId> result;
+    std::ranges::set_union(inputs(a), inputs(b), std::back_inserter(result));
+    std::erase_if(result, [&](ValueId id) {
+      const int32_t producer = producers_[static_cast<size_t>(id)];
+      if (producer < 0) return false;
+      const int group = order_.group_of(producer);
+      return group == a || group == b;
+    });
+    return result;
   }
 
   // Groups that read the same value walk over it together, where neither depends on the other.
   void merge_siblings() {
-    for (size_t value = 0; value < graph_.types.size(); ++value) {
+    for (size_t value = 0; value < readers_.size(); ++value) {
       int first = -1;
-      for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-        const int group = group_[i];
-        if (group < 0 || group == first) continue;
-        const auto& inputs = graph_.nodes[i].inputs;
-        const bool reads =
-            std::find(inputs.begin(), inputs.end(), static_cast<ValueId>(value)) != inputs.end();
-        if (!reads || shape(static_cast<int>(i)) != graph_.types[value].shape) continue;
+      for (int node : readers_[value]) {
+        if (!is_elementwise(node) || shape(order_.group_of(node)) != graph_.types[value].shape) {
+          continue;
+        }
+        const int group = order_.group_of(node);
         if (first < 0) {
           first = group;
-        } else if (can_merge(first, group)) {
-          merge(group, first);
+        } else if (group != first) {
+          first = merge_sibling(first, group);
         }
       }
     }
   }
 
-  bool can_merge(int a, int b) const {
-    if (members_.at(a).size() + members_.at(b).size() > kMostNodes) return false;
-    if (input_count(a, kNone) + input_count(b, kNone) > kMostInputs) return false;
-    if (shape(members_.at(a).front()) != shape(members_.at(b).front())) return false;
-    return !reaches(a, b) && !reaches(b, a);
-  }
-
-  bool reaches(int from, int to) const {
-    return std::any_of(members_.at(from).begin(), members_.at(from).end(),
-                       [&](int member) { return leads_to(member, from, to); });
-  }
-
-  bool leads_to(int node, int own, int target) const {
-    std::vector<bool> seen(graph_.nodes.size(), false);
-    std::vector<int> stack = {node};
-    seen[static_cast<size_t>(node)] = true;
-    while (!stack.empty()) {
-      const int at = stack.back();
-      stack.pop_back();
-      const int group = group_[static_cast<size_t>(at)];
-      if (group == target) return true;
-      auto push = [&](int next) {
-        if (seen[static_cast<size_t>(next)]) return;
-        seen[static_cast<size_t>(next)] = true;
-        stack.push_back(next);
-      };
-      if (group >= 0 && group != own) {
-        for (int member : members_.at(group)) push(member);
-      }
-      for (int reader : readers_[static_cast<size_t>(at)]) push(reader);
-    }
-    return false;
-  }
-
-  void merge(int from, int into) {
-    for (int member : members_[from]) join(member, into);
-    members_.erase(from);
+  // The merged group, or the first where they stay apart.
+  int merge_sibling(int first, int other) {
+    if (order_.members(first).size() + order_.members(other).size() > kMostNodes) return first;
+    if (inputs(first).size() + inputs(other).size() > kMostInputs) return first;
+    std::vector<ValueId> together = inputs_of_both(first, other);
+    const auto merged = order_.merge(first, other, GroupOrder::Adjacent::Refused);
+    if (!merged) return first;
+    inputs(*merged) = std::move(together);
+    return *merged;
   }
 
   const Graph& graph_;
   std::vector<int32_t> producers_;
-  std::vector<int> group_;  // by node
-  std::vector<std::vector<int>> readers_;
-  std::map<int, std::vector<int>> members_;
-  int next_group_ = 0;
+  std::vector<std::vector<int>> readers_;  // by value
+  std::vector<bool> fusible_;              // by node
+  GroupOrder order_;
+  std::vector<std::vector<ValueId>> inputs_;  // by group, sorted
 };
 
-// Moves the given nodes (indices in order) into the body of one "fused" node.
-Node make_fused(const Graph& graph, const std::vector<int>& nodes,
-                const std::vector<int32_t>& producers) {
-  auto body = std::make_shared<Graph>();
-  Node fused{
-      .op = &internal_op("fused"), .inputs = {}, .outputs = {}, .attributes = {}, .scope = {}};
-  const std::set<int> inside(nodes.begin(), nodes.end());
-  std::map<ValueId, ValueId> to_body;
-  static const OpDef& constant = OpRegistry::global().at("constant");
-  auto body_value = [&](ValueId id) {
-    if (const auto it = to_body.find(id); it != to_body.end()) return it->second;
-    const int32_t producer = producers[static_cast<size_t>(id)];
-    const ValueId inner = body->add_value(graph.type(id));
-    // Scalar constants move inside, where kernels make immediates of them.
-    if (producer >= 0 && graph.nodes[static_cast<size_t>(producer)].op == &constant &&
-        graph.type(id).shape.num_elements() == 1) {
-      Node copy = graph.nodes[static_cast<size_t>(producer)];
-      copy.outputs = {inner};
-      body->nodes.push_back(std::move(copy));
-    } else {
-      body->inputs.push_back(inner);
-      fused.inputs.push_back(id);
+// Makes "fused" nodes of groups of nodes.
+class Fuser {
+ public:
+  explicit Fuser(const Graph& graph)
+      : graph_(graph), producers_(graph.producers()), uses_(graph.use_counts()) {}
+
+  // Moves the given nodes (indices in order) into the body of one "fused" node.
+  Node fuse(const std::vector<int>& nodes) const {
+    auto body = std::make_shared<Graph>();
+    Node fused{
+        .op = &internal_op("fused"), .inputs = {}, .outputs = {}, .attributes = {}, .scope = {}};
+    std::unordered_map<ValueId, ValueId> to_body;
+    std::unordered_map<ValueId, int> uses_inside;
+    auto body_value = [&](ValueId id) {
+      ++uses_inside[id];
+      if (const auto it = to_body.find(id); it != to_body.end()) return it->second;
+      const ValueId inner = body->add_value(graph_.type(id));
+      if (is_scalar_constant(id)) {  // kernels make an immediate of it
+        Node copy = *producer(id);
+        copy.outputs = {inner};
+        body->nodes.push_back(std::move(copy));
+      } else {
+        body->inputs.push_back(inner);
+        fused.inputs.push_back(id);
+      }
+      return to_body[id] = inner;
+    };
+    for (int index : nodes) {
+      Node node = graph_.nodes[static_cast<size_t>(index)];
+      for (ValueId& id : node.inputs) id = body_value(id);
+      for (ValueId& id : node.outputs) id = to_body[id] = body->add_value(graph_.type(id));
+      body->nodes.push_back(std::move(node));
     }
-    return to_body[id] = inner;
-  };
-  for (int index : nodes) {
-    Node node = graph.nodes[static_cast<size_t>(index)];
-    for (ValueId& id : node.inputs) id = body_value(id);
-    for (ValueId& id : node.outputs) id = to_body[id] = body->add_value(graph.type(id));
-    body->nodes.push_back(std::move(node));
+    for (int index : nodes) {
+      const ValueId id = graph_.nodes[static_cast<size_t>(index)].outputs[0];
+      if (uses_[static_cast<size_t>(id)] == uses_inside[id]) continue;
+      fused.outputs.push_back(id);
+      body->outputs.push_back(to_body.at(id));
+    }
+    fused.scope = graph_.nodes[static_cast<size_t>(nodes.back())].scope;
+    fused.attributes.set("body", std::shared_ptr<const Graph>(body));
+    return fused;
   }
-  std::set<ValueId> used_outside(graph.outputs.begin(), graph.outputs.end());
-  for (const StateBinding& state : graph.states) used_outside.insert(state.out);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (inside.count(static_cast<int>(i))) continue;
-    used_outside.insert(graph.nodes[i].inputs.begin(), graph.nodes[i].inputs.end());
+
+ private:
+  const Node* producer(ValueId id) const {
+    const int32_t index = producers_[static_cast<size_t>(id)];
+    return index < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(index)];
   }
-  for (int index : nodes) {
-    const ValueId id = graph.nodes[static_cast<size_t>(index)].outputs[0];
-    if (!used_outside.count(id)) continue;
-    fused.outputs.push_back(id);
-    body->outputs.push_back(to_body.at(id));
+  bool is_scalar_constant(ValueId id) const {
+    return producer(id) && producer(id)->is("constant") &&
+           graph_.type(id).shape.num_elements() == 1;
   }
-  fused.scope = graph.nodes[static_cast<size_t>(nodes.back())].scope;
-  fused.attributes.set("body", std::shared_ptr<const Graph>(body));
-  return fused;
-}
+
+  const Graph& graph_;
+  std::vector<int32_t> producers_;
+  std::vector<int32_t> uses_;
+};
 
 }  // namespace
 
 Graph fuse_elementwise(const Graph& graph) {
-  const std::vector<std::vector<int>> groups = Grouping(graph).groups();
-  const std::vector<int32_t> producers = graph.producers();
+  const Fuser fuser(graph);
   Graph result = graph;
-  std::set<int> moved;
-  std::map<int, Node> at_last;  // a fused node stands where its last member stood
-  for (const std::vector<int>& nodes : groups) {
-    moved.insert(nodes.begin(), nodes.end());
-    at_last.emplace(nodes.back(), make_fused(graph, nodes, producers));
+  std::vector<bool> moved(graph.nodes.size(), false);
+  for (const std::vector<int>& nodes : Grouping(graph).groups()) {
+    for (int index : nodes) moved[static_cast<size_t>(index)] = true;
+    // A fused node stands where its last member stood.
+    const auto last = static_cast<size_t>(nodes.back());
+    moved[last] = false;
+    result.nodes[last] = fuser.fuse(nodes);
   }
-  result.nodes.clear();
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const int index = static_cast<int>(i);
-    if (const auto it = at_last.find(index); it != at_last.end()) {
-      result.nodes.push_back(std::move(it->second));
-    } else if (!moved.count(index)) {
-      result.nodes.push_back(graph.nodes[i]);
-    }
+  size_t count = 0;
+  for (size_t i = 0; i < result.nodes.size(); ++i) {
+    if (moved[i]) continue;
+    if (i != count) result.nodes[count] = std::move(result.nodes[i]);
+    ++count;
   }
+  result.nodes.resize(count);
   sort_topologically(result);
-  return eliminate_dead_nodes(result);
+  return eliminate_dead_nodes(std::move(result));
 }
 
 }  // namespace cornu::passes

@@ -3,10 +3,11 @@
 // reads another layout as easily. Nodes are visited in order, so that one walk moves each as far as
 // it goes.
 #include <algorithm>
-#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "cornu/graph/passes/pass.h"
+#include "cornu/graph/passes/rewriter.h"
 
 namespace cornu::passes {
 namespace {
@@ -30,66 +31,43 @@ bool swaps_last_two(Permutation permutation) {
 
 class Layout {
  public:
-  explicit Layout(const Graph& graph)
-      : result_(graph),
-        uses_(graph.use_counts()),
-        replacement_(graph.types.size()),
-        maker_(graph.types.size(), -1) {
-    std::iota(replacement_.begin(), replacement_.end(), 0);
-    result_.nodes.clear();
-  }
+  explicit Layout(const Graph& graph) : graph_(graph) {}
 
-  Graph run(const Graph& graph) {
-    for (Node node : graph.nodes) {
-      for (ValueId& id : node.inputs) id = replacement_[static_cast<size_t>(id)];
+  Graph run() {
+    const int count = graph_.size();
+    for (int index = 0; index < count; ++index) {
+      const Node& node = graph_.node(index);
       if (node.is("transpose")) {
-        compose(std::move(node));
+        compose(index);
+      } else if (node.is("matmul")) {
+        read_transposed_matrices(index);
+      } else if (node.is("reduce_sum") || node.is("reduce_max")) {
+        reduce_before_transpose(index);
       } else {
-        if (node.is("matmul")) read_transposed_matrices(node);
-        if (node.is("reduce_sum") || node.is("reduce_max")) reduce_before_transpose(node);
-        if (!sink(node)) keep(std::move(node));
+        sink(index);
       }
     }
-    replace_uses(result_, replacement_);
-    return eliminate_dead_nodes(result_);
+    return graph_.finish();
   }
 
  private:
-  const Shape& shape(ValueId id) const { return result_.type(id).shape; }
-  const Node* transpose_of(ValueId id) const {
-    const int32_t index = maker_[static_cast<size_t>(id)];
-    if (index < 0) return nullptr;
-    const Node& node = result_.nodes[static_cast<size_t>(index)];
-    return node.is("transpose") ? &node : nullptr;
-  }
+  const Shape& shape(ValueId id) const { return graph_.shape(id); }
+  const Node* transpose_of(ValueId id) const { return graph_.maker(id, "transpose"); }
   static const Permutation& permutation(const Node& node) {
     return node.attributes.get_ints("permutation");
   }
 
-  void keep(Node node) {
-    for (ValueId id : node.outputs) {
-      maker_[static_cast<size_t>(id)] = static_cast<int32_t>(result_.nodes.size());
-    }
-    result_.nodes.push_back(std::move(node));
-  }
-
-  ValueId add_value(DType dtype, const Shape& of_shape) {
-    const ValueId id = result_.add_value({dtype, of_shape});
-    uses_.push_back(1);
-    replacement_.push_back(id);
-    maker_.push_back(-1);
-    return id;
-  }
-
   // A transpose that follows another is one, or none; one that moves no data is a reshape.
-  void compose(Node node) {
+  void compose(int index) {
+    const Node& node = graph_.node(index);
     Permutation order = permutation(node);
     if (const Node* before = transpose_of(node.inputs[0])) {
       for (int64_t& axis : order) axis = permutation(*before)[static_cast<size_t>(axis)];
-      node.inputs[0] = before->inputs[0];
+      set_input(index, 0, before->inputs[0]);
     }
     if (std::is_sorted(order.begin(), order.end())) {
-      replacement_[static_cast<size_t>(node.outputs[0])] = node.inputs[0];
+      graph_.replace(node.outputs[0], node.inputs[0]);
+      graph_.remove(index);
       return;
     }
     const Shape& from = shape(node.inputs[0]);
@@ -97,34 +75,45 @@ class Layout {
     std::copy_if(order.begin(), order.end(), std::back_inserter(long_axes),
                  [&](int64_t axis) { return from[axis] != 1; });
     if (std::is_sorted(long_axes.begin(), long_axes.end())) {
-      keep(reshape(node.inputs[0], node.outputs[0], node.scope));
+      insert_reshape(index, node.inputs[0], node.outputs[0]);
+      graph_.remove(index);
     } else {
-      node.attributes.set("permutation", order);
-      keep(std::move(node));
+      graph_.set_attributes(index, {{"permutation", order}});
     }
   }
 
-  Node reshape(ValueId from, ValueId to, const std::string& scope) const {
-    return {.op = &OpRegistry::global().at("reshape"),
-            .inputs = {from},
-            .outputs = {to},
-            .attributes = {{"shape", shape(to).dims()}},
-            .scope = scope};
+  // Reads another value; what made the one read before goes if that leaves it unused.
+  void set_input(int index, size_t slot, ValueId id) {
+    std::vector<ValueId> inputs = graph_.node(index).inputs;
+    const ValueId before = std::exchange(inputs[slot], id);
+    graph_.set_inputs(index, std::move(inputs));
+    graph_.remove_unused(before);
+  }
+
+  void insert_reshape(int place, ValueId from, ValueId to) {
+    graph_.insert(place, {.op = &OpRegistry::global().at("reshape"),
+                          .inputs = {from},
+                          .outputs = {to},
+                          .attributes = {{"shape", shape(to).dims()}},
+                          .scope = {}});
   }
 
   // A matrix product reads its operands either way.
-  void read_transposed_matrices(Node& node) const {
+  void read_transposed_matrices(int index) {
     constexpr const char* kFlags[] = {"transpose_a", "transpose_b"};
     for (size_t i = 0; i < 2; ++i) {
-      const Node* transpose = transpose_of(node.inputs[i]);
+      const Node* transpose = transpose_of(graph_.node(index).inputs[i]);
       if (!transpose || !swaps_last_two(permutation(*transpose))) continue;
-      node.inputs[i] = transpose->inputs[0];
-      node.attributes.set(kFlags[i], !node.attributes.get_bool(kFlags[i]));
+      Attributes attributes = graph_.node(index).attributes;
+      attributes.set(kFlags[i], !attributes.get_bool(kFlags[i]));
+      graph_.set_attributes(index, std::move(attributes));
+      set_input(index, i, transpose->inputs[0]);
     }
   }
 
   // A reduction reads the original where the axes that are left keep their order.
-  void reduce_before_transpose(Node& node) const {
+  void reduce_before_transpose(int index) {
+    const Node& node = graph_.node(index);
     const Node* transpose = transpose_of(node.inputs[0]);
     if (!transpose || node.attributes.get_bool("keepdims")) return;
     const Permutation& order = permutation(*transpose);
@@ -137,45 +126,52 @@ class Layout {
     }
     if (!std::is_sorted(left.begin(), left.end())) return;
     std::sort(mapped.begin(), mapped.end());
-    node.inputs[0] = transpose->inputs[0];
-    node.attributes.set("axes", mapped);
+    Attributes attributes = node.attributes;
+    attributes.set("axes", mapped);
+    graph_.set_attributes(index, std::move(attributes));
+    set_input(index, 0, transpose->inputs[0]);
   }
 
   // An elementwise node of values that are all transposed alike becomes the transpose of an
   // elementwise node, unless that would move more memory.
-  bool sink(const Node& node) {
-    if (!node.op->traits.elementwise || node.outputs.size() != 1) return false;
+  void sink(int index) {
+    const Node& node = graph_.node(index);
+    if (!node.op->traits.elementwise || node.outputs.size() != 1) return;
     const auto order = common_permutation(node);
-    if (!order) return false;
-    const TensorType type = result_.type(node.outputs[0]);
-    Node before = node;
-    for (ValueId& id : before.inputs) id = untransposed(id, *order, node.scope);
+    if (!order) return;
+    const TensorType type = graph_.type(node.outputs[0]);
+    std::vector<ValueId> inputs;
+    for (ValueId id : node.inputs) inputs.push_back(untransposed(index, id, *order));
     Shape of_shape = type.shape;
     for (size_t i = 0; i < order->size(); ++i) {
       of_shape[(*order)[i]] = type.shape[static_cast<int64_t>(i)];
     }
-    before.outputs = {add_value(type.dtype, of_shape)};
-    Node after{.op = &OpRegistry::global().at("transpose"),
-               .inputs = before.outputs,
-               .outputs = node.outputs,
-               .attributes = {{"permutation", *order}},
-               .scope = node.scope};
-    keep(std::move(before));
-    keep(std::move(after));
-    return true;
+    const ValueId before = graph_.add_value({type.dtype, of_shape});
+    graph_.insert(index, {.op = node.op,
+                          .inputs = std::move(inputs),
+                          .outputs = {before},
+                          .attributes = node.attributes,
+                          .scope = {}});
+    graph_.insert(index, {.op = &OpRegistry::global().at("transpose"),
+                          .inputs = {before},
+                          .outputs = node.outputs,
+                          .attributes = {{"permutation", *order}},
+                          .scope = {}});
+    graph_.remove(index);
+    for (ValueId id : node.inputs) graph_.remove_unused(id);
   }
 
   // Of the inputs that have the output's shape, which no other node reads; the other inputs may
   // have one axis.
   std::optional<Permutation> common_permutation(const Node& node) const {
-    const TensorType& out = result_.type(node.outputs[0]);
+    const TensorType& out = graph_.type(node.outputs[0]);
     std::optional<Permutation> common;
     for (ValueId id : node.inputs) {
       const Node* transpose = transpose_of(id);
       if (shape(id) == out.shape && transpose) {
-        const bool wider = size_of(result_.type(id).dtype) < size_of(out.dtype);
+        const bool wider = size_of(graph_.type(id).dtype) < size_of(out.dtype);
         const bool same = !common || *common == permutation(*transpose);
-        if (wider || !same || uses_[static_cast<size_t>(id)] != 1) return std::nullopt;
+        if (wider || !same || graph_.uses(id) != 1) return std::nullopt;
         common = permutation(*transpose);
       } else if (std::ranges::count_if(shape(id), [](int64_t size) { return size != 1; }) > 1) {
         return std::nullopt;
@@ -185,7 +181,7 @@ class Layout {
   }
 
   // `id` as it was before `order`; an operand of one long axis is reshaped.
-  ValueId untransposed(ValueId id, const Permutation& order, const std::string& scope) {
+  ValueId untransposed(int index, ValueId id, const Permutation& order) {
     const Node* transpose = transpose_of(id);
     if (transpose && permutation(*transpose) == order) return transpose->inputs[0];
     if (shape(id).num_elements() == 1) return id;
@@ -196,19 +192,16 @@ class Layout {
       const int64_t axis = back[static_cast<size_t>(i)] - (rank - shape(id).rank());
       if (axis >= 0) to[i] = shape(id)[axis];
     }
-    const ValueId reshaped = add_value(result_.type(id).dtype, to);
-    keep(reshape(id, reshaped, scope));
+    const ValueId reshaped = graph_.add_value({graph_.type(id).dtype, to});
+    insert_reshape(index, id, reshaped);
     return reshaped;
   }
 
-  Graph result_;
-  std::vector<int32_t> uses_;
-  std::vector<ValueId> replacement_;
-  std::vector<int32_t> maker_;  // by value: index into result_.nodes
+  Rewriter graph_;
 };
 
 }  // namespace
 
-Graph layout(const Graph& graph) { return Layout(graph).run(graph); }
+Graph layout(const Graph& graph) { return Layout(graph).run(); }
 
 }  // namespace cornu::passes

@@ -6,7 +6,7 @@
 
 namespace cornu::passes {
 
-Graph eliminate_dead_nodes(const Graph& graph) {
+Graph eliminate_dead_nodes(Graph graph) {
   std::vector<bool> live(graph.types.size(), false);
   auto mark = [&](ValueId id) { live[static_cast<size_t>(id)] = true; };
   for (ValueId id : graph.outputs) mark(id);
@@ -19,12 +19,14 @@ Graph eliminate_dead_nodes(const Graph& graph) {
     if (!kept[i]) continue;
     for (ValueId id : node.inputs) mark(id);
   }
-  Graph result = graph;
-  result.nodes.clear();
+  size_t count = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (kept[i]) result.nodes.push_back(graph.nodes[i]);
+    if (!kept[i]) continue;
+    if (i != count) graph.nodes[count] = std::move(graph.nodes[i]);
+    ++count;
   }
-  return result;
+  graph.nodes.resize(count);
+  return graph;
 }
 
 void replace_uses(Graph& graph, const std::vector<ValueId>& replacement) {
@@ -58,7 +60,7 @@ void sort_topologically(Graph& graph) {
       auto& [index, seen] = path.back();
       const Node& node = graph.nodes[static_cast<size_t>(index)];
       if (seen == node.inputs.size()) {
-        sorted.push_back(node);
+        sorted.push_back(std::move(graph.nodes[static_cast<size_t>(index)]));
         states[static_cast<size_t>(index)] = kDone;
         path.pop_back();
         continue;

@@ -61,7 +61,7 @@ MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request);
 void dump_graph(const Graph& graph, const std::string& name, const std::string& pass, int number);
 
 // Nodes that something depends on, in order; the rest is dropped (effects and collectives stay).
-Graph eliminate_dead_nodes(const Graph& graph);
+Graph eliminate_dead_nodes(Graph graph);
 
 // Replaces uses of values: `replacement[id]` is the id to read instead (itself where unchanged).
 void replace_uses(Graph& graph, const std::vector<ValueId>& replacement);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 
+#include "cornu/graph/passes/first_fit.h"
 #include "cornu/graph/passes/pass.h"
 
 namespace cornu::passes {
@@ -40,31 +40,18 @@ Lifetimes lifetimes(const Graph& graph) {
 }
 
 // Largest blocks first, each at the lowest offset free during its whole life.
-size_t place(std::vector<Block>& blocks) {
+size_t place(std::vector<Block>& blocks, int times) {
   std::vector<size_t> order(blocks.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
-  std::vector<size_t> placed;
+  FirstFit memory(times);
   size_t total = 0;
   for (size_t index : order) {
     Block& block = blocks[index];
-    std::vector<std::pair<size_t, size_t>> taken;  // [begin, end) of blocks alive at the same time
-    for (size_t other : placed) {
-      const Block& b = blocks[other];
-      if (b.first <= block.last && block.first <= b.last) {
-        taken.emplace_back(static_cast<size_t>(b.offset), static_cast<size_t>(b.offset) + b.bytes);
-      }
-    }
-    std::sort(taken.begin(), taken.end());
-    size_t offset = 0;
-    for (const auto& [begin, end] : taken) {
-      if (offset + block.bytes <= begin) break;
-      offset = std::max(offset, end);
-    }
+    const size_t offset = memory.place(block.bytes, block.first, block.last);
     block.offset = static_cast<int64_t>(offset);
     total = std::max(total, offset + block.bytes);
-    placed.push_back(index);
   }
   return total;
 }
@@ -106,7 +93,7 @@ MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request) {
     }
   }
   MemoryPlan plan;
-  plan.bytes = place(blocks);
+  plan.bytes = place(blocks, static_cast<int>(graph.nodes.size()) + 1);
   auto offset = [&](int block) {
     return block < 0 ? MemoryPlan::kNone : blocks[static_cast<size_t>(block)].offset;
   };

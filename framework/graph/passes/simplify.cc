@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "cornu/graph/passes/pass.h"
+#include "cornu/graph/passes/rewriter.h"
 
 namespace cornu::passes {
 namespace {
@@ -16,38 +16,28 @@ constexpr size_t kFoldedBytes = size_t{64} << 10;  // larger results are cheaper
 // One forward walk: each node is kept, replaced by an existing value, or folded to a constant.
 class Simplifier {
  public:
-  Simplifier(const Graph& graph, const Evaluator& evaluate)
-      : evaluate_(evaluate), result_(graph), replacement_(graph.types.size()) {
-    std::iota(replacement_.begin(), replacement_.end(), 0);
-    result_.nodes.clear();
-    maker_.assign(graph.types.size(), -1);
-  }
+  Simplifier(const Graph& graph, const Evaluator& evaluate) : evaluate_(evaluate), graph_(graph) {}
 
-  Graph run(const Graph& graph) {
-    for (Node node : graph.nodes) {
-      for (ValueId& id : node.inputs) id = replacement_[static_cast<size_t>(id)];
-      if (node.op->traits.commutative && node.inputs.size() == 2 && is_constant(node.inputs[0]) &&
-          !is_constant(node.inputs[1])) {
-        std::swap(node.inputs[0], node.inputs[1]);
-      }
-      skip_broadcasts(node);
+  Graph run() {
+    const int count = graph_.size();
+    for (int index = 0; index < count; ++index) {
+      simplify_inputs(index);
+      const Node& node = graph_.node(index);
       if (const auto same = existing_value(node)) {
-        replacement_[static_cast<size_t>(node.outputs[0])] = *same;
-      } else if (!fold(node)) {
-        keep(std::move(node));
+        graph_.replace(node.outputs[0], *same);
+        graph_.remove(index);
+      } else if (!fold(index)) {
+        merge_with_equal(index);
       }
     }
-    replace_uses(result_, replacement_);
-    return eliminate_dead_nodes(result_);
+    return graph_.finish();
   }
 
  private:
-  const Node* maker(ValueId id) const {
-    const int32_t index = maker_[static_cast<size_t>(id)];
-    return index < 0 ? nullptr : &result_.nodes[static_cast<size_t>(index)];
+  bool is_constant(ValueId id) const { return graph_.maker(id, "constant") != nullptr; }
+  const Tensor& constant(ValueId id) const {
+    return graph_.maker(id)->attributes.get_tensor("value");
   }
-  bool is_constant(ValueId id) const { return maker(id) && maker(id)->is("constant"); }
-  const Tensor& constant(ValueId id) const { return maker(id)->attributes.get_tensor("value"); }
 
   // A constant whose elements all equal `value`.
   bool is_filled_with(ValueId id, double value) const {
@@ -57,14 +47,46 @@ class Simplifier {
     return tensor.item<double>() == value;
   }
 
-  bool same_type(ValueId a, ValueId b) const { return result_.type(a) == result_.type(b); }
+  void simplify_inputs(int index) {
+    const Node& node = graph_.node(index);
+    std::vector<ValueId> inputs = node.inputs;
+    if (node.op->traits.commutative && inputs.size() == 2 && is_constant(inputs[0]) &&
+        !is_constant(inputs[1])) {
+      std::swap(inputs[0], inputs[1]);
+    }
+    skip_broadcasts(node, inputs);
+    if (node.is("reshape")) {
+      // A reshape of a reshape reads the first one's input.
+      while (const Node* before = graph_.maker(inputs[0], "reshape")) inputs[0] = before->inputs[0];
+    }
+    if (inputs != node.inputs) graph_.set_inputs(index, std::move(inputs));
+  }
+
+  // Elementwise ops broadcast by themselves: they read what was broadcast, where the other operands
+  // still give the result its shape.
+  void skip_broadcasts(const Node& node, std::vector<ValueId>& inputs) const {
+    if (!node.op->traits.elementwise || inputs.size() < 2) return;
+    for (ValueId& id : inputs) {
+      const Node* source = graph_.maker(id, "broadcast_to");
+      if (!source) continue;
+      const ValueId before = std::exchange(id, source->inputs[0]);
+      const auto types = types_of(inputs);
+      if (node.op->infer(types, node.attributes)[0] != graph_.type(node.outputs[0])) id = before;
+    }
+  }
+
+  std::vector<TensorType> types_of(const std::vector<ValueId>& ids) const {
+    std::vector<TensorType> types;
+    for (ValueId id : ids) types.push_back(graph_.type(id));
+    return types;
+  }
 
   std::optional<ValueId> existing_value(const Node& node) const {
     if (node.outputs.size() != 1) return std::nullopt;
     const ValueId out = node.outputs[0];
     const std::string& name = node.op->name;
     if (name == "identity" || name == "stop_gradient") return node.inputs[0];
-    const bool keeps_type = !node.inputs.empty() && same_type(node.inputs[0], out);
+    const bool keeps_type = !node.inputs.empty() && graph_.type(node.inputs[0]) == graph_.type(out);
     if (!keeps_type) return std::nullopt;
     const ValueId in = node.inputs[0];
     if (name == "cast" || name == "reshape" || name == "broadcast_to") return in;
@@ -72,79 +94,58 @@ class Simplifier {
       const auto& permutation = node.attributes.get_ints("permutation");
       if (std::is_sorted(permutation.begin(), permutation.end())) return in;
     }
-    if (name == "negate" && maker(in) && maker(in)->is("negate")) return maker(in)->inputs[0];
+    if (name == "negate" && graph_.maker(in, "negate")) return graph_.maker(in)->inputs[0];
     if ((name == "add" || name == "subtract") && is_filled_with(node.inputs[1], 0)) return in;
     if ((name == "multiply" || name == "divide") && is_filled_with(node.inputs[1], 1)) return in;
     if (name == "power" && is_filled_with(node.inputs[1], 1)) return in;
     return std::nullopt;
   }
 
-  // Elementwise ops broadcast by themselves: they read what was broadcast, where the other operands
-  // still give the result its shape.
-  void skip_broadcasts(Node& node) const {
-    if (!node.op->traits.elementwise || node.inputs.size() < 2) return;
-    for (ValueId& id : node.inputs) {
-      const Node* source = maker(id);
-      if (!source || !source->is("broadcast_to")) continue;
-      const ValueId before = std::exchange(id, source->inputs[0]);
-      std::vector<TensorType> types;
-      for (ValueId input : node.inputs) types.push_back(result_.type(input));
-      if (node.op->infer(types, node.attributes)[0] != result_.type(node.outputs[0])) id = before;
-    }
-  }
-
-  bool fold(const Node& node) {
+  bool fold(int index) {
+    const Node& node = graph_.node(index);
     const bool pure = !node.op->traits.collective && !node.op->traits.has_effect;
     if (!evaluate_ || !pure || node.is("constant") || node.inputs.empty()) return false;
     if (node.is("broadcast_to")) return false;  // kernels broadcast for nothing; memory doesn't
+    const std::vector<TensorType> types = types_of(node.outputs);
     size_t bytes = 0;
-    for (ValueId id : node.outputs) bytes += result_.type(id).bytes();
+    for (const TensorType& type : types) bytes += type.bytes();
     if (bytes > kFoldedBytes) return false;
     std::vector<Tensor> inputs;
     for (ValueId id : node.inputs) {
       if (!is_constant(id)) return false;
       inputs.push_back(constant(id));
     }
-    std::vector<TensorType> types;
-    for (ValueId id : node.outputs) types.push_back(result_.type(id));
     const auto values = evaluate_(*node.op, inputs, node.attributes, types);
     for (size_t i = 0; i < values.size(); ++i) {
       static const OpDef& op = OpRegistry::global().at("constant");
-      keep({.op = &op,
-            .inputs = {},
-            .outputs = {node.outputs[i]},
-            .attributes = {{"value", values[i]}},
-            .scope = node.scope});
+      merge_with_equal(graph_.insert(index, {.op = &op,
+                                             .inputs = {},
+                                             .outputs = {node.outputs[i]},
+                                             .attributes = {{"value", values[i]}},
+                                             .scope = {}}));
     }
+    graph_.remove(index);
     return true;
   }
 
-  void keep(Node node) {
-    if (node.is("reshape")) {
-      // A reshape of a reshape reads the first one's input.
-      while (maker(node.inputs[0]) && maker(node.inputs[0])->is("reshape")) {
-        node.inputs[0] = maker(node.inputs[0])->inputs[0];
+  // Reads an equal node that stands before this one instead, if there is one.
+  void merge_with_equal(int index) {
+    const Node& node = graph_.node(index);
+    if (node.op->traits.collective || node.op->traits.has_effect) return;
+    std::vector<int>& alike = by_hash_[hash(node)];
+    for (int other_index : alike) {
+      const Node& other = graph_.node(other_index);
+      if (other.op != node.op || other.inputs != node.inputs ||
+          !(other.attributes == node.attributes)) {
+        continue;
       }
-    }
-    if (!node.op->traits.collective && !node.op->traits.has_effect) {
-      std::vector<int32_t>& alike = by_hash_[hash(node)];
-      for (int32_t index : alike) {
-        const Node& other = result_.nodes[static_cast<size_t>(index)];
-        if (other.op != node.op || other.inputs != node.inputs ||
-            !(other.attributes == node.attributes)) {
-          continue;
-        }
-        for (size_t i = 0; i < node.outputs.size(); ++i) {
-          replacement_[static_cast<size_t>(node.outputs[i])] = other.outputs[i];
-        }
-        return;
+      for (size_t i = 0; i < node.outputs.size(); ++i) {
+        graph_.replace(node.outputs[i], other.outputs[i]);
       }
-      alike.push_back(static_cast<int32_t>(result_.nodes.size()));
+      graph_.remove(index);
+      return;
     }
-    for (ValueId id : node.outputs) {
-      maker_[static_cast<size_t>(id)] = static_cast<int32_t>(result_.nodes.size());
-    }
-    result_.nodes.push_back(std::move(node));
+    alike.push_back(index);
   }
 
   static size_t hash(const Node& node) {
@@ -154,16 +155,14 @@ class Simplifier {
   }
 
   const Evaluator& evaluate_;
-  Graph result_;
-  std::vector<ValueId> replacement_;
-  std::vector<int32_t> maker_;  // by value: index into result_.nodes
-  std::unordered_map<size_t, std::vector<int32_t>> by_hash_;
+  Rewriter graph_;
+  std::unordered_map<size_t, std::vector<int>> by_hash_;
 };
 
 }  // namespace
 
 Graph simplify(const Graph& graph, const Evaluator& evaluate) {
-  return Simplifier(graph, evaluate).run(graph);
+  return Simplifier(graph, evaluate).run();
 }
 
 }  // namespace cornu::passes

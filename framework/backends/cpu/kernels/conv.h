@@ -39,7 +39,7 @@ struct ConvProblem {
 // float32 and bfloat16; null for other dtypes.
 std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem);
 
-// float64 and integers, with plain loops.
+// float32, float64 and integers, with plain loops.
 std::unique_ptr<Kernel> make_plain_conv(const ConvProblem& problem);
 
 // conv_pool and its filter gradient: part of register_conv_kernels.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/backends/cpu/kernels/conv_onednn.h"
 
+#include <algorithm>
 #include <array>
 
 namespace cornu::cpu {
@@ -172,12 +173,24 @@ bool is_safe(const ConvProblem& problem) {
           (problem.groups == problem.c_in && problem.groups == problem.c_out));
 }
 
+// oneDNN counts in 32 bits how far a filter reaches: what reaches far beyond the input is left to
+// the plain kernel.
+bool reaches_too_far(const ConvProblem& problem) {
+  constexpr int64_t kAlwaysFine = 4096;
+  for (size_t i = 0; i < problem.spatial(); ++i) {
+    const int64_t reach = std::max({problem.strides[i], problem.low[i], problem.high[i],
+                                    problem.taps[i], problem.dilation[i]});
+    if (reach > std::max(problem.in[i], kAlwaysFine)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem) {
   using namespace onednn;
   const auto type = compute_type(problem.dtype);
-  if (!type || !is_safe(problem)) return nullptr;
+  if (!type || !is_safe(problem) || reaches_too_far(problem)) return nullptr;
   if (auto kernel = make_tiled_conv(problem, *type)) return kernel;
   auto made = make_conv_primitive(problem, *type, {});
   if (!made) made = make_conv_primitive(problem, *type, {.any_layout = true});

@@ -47,7 +47,9 @@ TileProgram::TileProgram(const KernelSpec& spec, TileCode code)
     : code_(std::move(code)),
       layout_(tile_layout(spec, code_)),
       plan_(plan_tiles(spec, code_, layout_)),
-      table_bytes_(round_up(code_.values.size() * sizeof(TileOperand), 64)) {}
+      table_bytes_(round_up(code_.values.size() * sizeof(TileOperand), 64)) {
+  set_may_alias(plan_.aliases);
+}
 
 const std::byte* TileProgram::data(const TilePlan::Operand& operand, const KernelArgs& args) const {
   const auto index = static_cast<size_t>(operand.index);

@@ -23,8 +23,6 @@ class TileProgram : public Kernel {
   void run(const KernelArgs& args) override;
   size_t scratch_bytes() const override { return table_bytes_ + plan_.run_bytes; }
 
-  const TilePlan& plan() const { return plan_; }
-
  private:
   TileProgram(const KernelSpec& spec, TileCode code);
 

@@ -14,9 +14,10 @@ namespace {
 class ThreadStream {
  public:
   ThreadStream() {
+    use_compute_threads();
     const std::lock_guard lock(mutex());
     if (spare().empty()) {
-      stream_ = new dnnl::stream(engine());
+      stream_ = make();
     } else {
       stream_ = spare().back();
       spare().pop_back();
@@ -32,6 +33,13 @@ class ThreadStream {
   dnnl_stream_t get() const { return stream_->get(); }
 
  private:
+  static dnnl::stream* make() {
+    try {
+      return new dnnl::stream(engine());
+    } catch (const dnnl::error& error) {
+      raise<ResourceExhausted>("oneDNN: {}.", error.what());
+    }
+  }
   static std::mutex& mutex() {
     static auto* mutex = new std::mutex;
     return *mutex;
@@ -160,7 +168,9 @@ void Step::add(int argument, const Desc& desc) {
 
 void Step::bind(size_t index, const void* data) {
   if (data_[index] == data) return;
-  memories_[index].set_data_handle(const_cast<void*>(data));
+  check<Internal>(
+      dnnl_memory_set_data_handle(memories_[index].get(), const_cast<void*>(data)) == dnnl_success,
+      "oneDNN: an argument can't be set.");
   data_[index] = data;
 }
 
@@ -183,6 +193,7 @@ Step reorder_step(const Desc& from, const Desc& to) {
 }
 
 const dnnl::engine& engine() {
+  use_compute_threads();  // primitives are made for as many
   static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *engine;
 }

@@ -18,8 +18,6 @@ constexpr int64_t kWorth = 8192;  // elements that are worth a thread
 constexpr int64_t kChunk = 4096;  // elements that are converted together
 constexpr int64_t kTile = 256;    // columns that are done together
 
-using Aliases = std::vector<std::pair<int, int>>;
-
 // The dtype that is computed in, and the ways there and back.
 struct Precision {
   DType stored;
@@ -246,17 +244,13 @@ std::unique_ptr<Kernel> make_sparse_cross_entropy(const KernelSpec& spec) {
 }  // namespace
 
 void register_softmax_kernels(KernelTable& table) {
-  const auto in_place = [](const KernelSpec&) { return Aliases{{0, 0}}; };
+  const Aliases in_place = {{0, 0}};
   table.add(
       "softmax", [](const KernelSpec& spec) { return make_softmax(spec, false); }, in_place);
   table.add(
       "log_softmax", [](const KernelSpec& spec) { return make_softmax(spec, true); }, in_place);
-  table.add("softmax_cross_entropy", make_cross_entropy, [](const KernelSpec&) {
-    return Aliases{{0, 1}, {1, 1}};
-  });
-  table.add("sparse_softmax_cross_entropy", make_sparse_cross_entropy, [](const KernelSpec&) {
-    return Aliases{{0, 1}};
-  });
+  table.add("softmax_cross_entropy", make_cross_entropy, {{0, 1}, {1, 1}});
+  table.add("sparse_softmax_cross_entropy", make_sparse_cross_entropy, {{0, 1}});
 }
 
 }  // namespace cornu::cpu

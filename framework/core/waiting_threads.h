@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long compute threads that wait for each other spin before they sleep.
+//
+// On cores of its own a thread that spins is there at once; where other programs want the cores it
+// keeps them from the very thread it waits for. libgomp spins for milliseconds, but only for about
+// a microsecond when it manages more threads than there are CPUs. A small team of threads that
+// sleep makes it so, as long as they live: it is there while the cores are contended for, and gone
+// otherwise. As long, compute threads ask the kernel for short turns (sched_setattr; Linux 6.12 and
+// later heed it): the same share of the cores, but no wait for another program's whole turn.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace cornu {
+
+// Are the cores contended for? Told by how often the process's threads were made to give up a core.
+class ContentionEstimate {
+ public:
+  // What happened in the `seconds` since the last call. Returns the new estimate: contended after
+  // some switches in a short time, no more after half a second of (almost) none.
+  bool update(double seconds, long forced_switches);
+
+ private:
+  bool contended_ = false;
+  double calm_ = 0;  // seconds
+};
+
+// An OpenMP team of `threads` that did nothing and sleeps until this ends.
+class SleepingTeam {
+ public:
+  explicit SleepingTeam(int threads);
+  ~SleepingTeam();
+  SleepingTeam(const SleepingTeam&) = delete;
+  SleepingTeam& operator=(const SleepingTeam&) = delete;
+
+ private:
+  void sleep(int threads);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+// Asks the kernel for short turns on a core for this thread and its compute threads, or for turns
+// as long as usual. Where the kernel refuses nothing is lost.
+void take_short_turns(bool short_ones);
+
+// Takes a look now and then, and makes waiting threads spin less or more. Call it often, from a
+// thread with compute threads, outside of parallel regions; it costs a look at the clock. Does
+// nothing where GOMP_SPINCOUNT or OMP_WAIT_POLICY is set: then the user has decided.
+void adapt_waiting_threads();
+
+// Ends what adapt_waiting_threads started: before a fork.
+void end_sleeping_threads();
+
+}  // namespace cornu

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cornu/core/waiting_threads.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+#include "cornu/core/threads.h"
+
+using namespace cornu;
+
+TEST_CASE("some forced switches in a short time are contention, a single one now and then isn't") {
+  ContentionEstimate estimate;
+  CHECK_FALSE(estimate.update(0.01, 0));
+  CHECK_FALSE(estimate.update(0.01, 1));
+  CHECK_FALSE(estimate.update(0.01, 2));
+  CHECK_FALSE(estimate.update(10.0, 100));  // 10 a second: the system's own business
+  CHECK(estimate.update(0.01, 3));
+}
+
+TEST_CASE("contention ends after half a second of calm") {
+  ContentionEstimate estimate;
+  REQUIRE(estimate.update(0.1, 50));
+  CHECK(estimate.update(0.4, 1));
+  CHECK(estimate.update(0.1, 9));  // not calm: counted from here anew
+  CHECK(estimate.update(0.4, 0));
+  CHECK_FALSE(estimate.update(0.2, 0));
+  CHECK_FALSE(estimate.update(0.2, 1));
+  CHECK(estimate.update(0.2, 20));
+}
+
+TEST_CASE("a child's count, which begins anew, is no contention") {
+  ContentionEstimate estimate;
+  CHECK_FALSE(estimate.update(0.01, -500));
+}
+
+TEST_CASE("loops run beside a team that sleeps, in turns short and long") {
+  const ComputeThreadsScope two(2);
+  std::atomic<int64_t> sum = 0;
+  auto loop = [&] {
+    parallel_for(1000, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+  };
+  for (int round = 0; round < 3; ++round) {
+    const SleepingTeam team(2 + round);
+    loop();
+    take_short_turns(true);
+    loop();
+    take_short_turns(false);
+    loop();
+  }
+  loop();
+  CHECK(sum == 10 * 1000);
+}
+
+TEST_CASE("loops go on when threads stop sleeping before a fork, asked or not") {
+  std::atomic<int64_t> sum = 0;
+  for (int round = 0; round < 100; ++round) {
+    adapt_waiting_threads();
+    parallel_for(10, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+    if (round % 10 == 0) end_sleeping_threads();
+  }
+  CHECK(sum == 1000);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training in processes of an unusual kind: forked ones, and such with odd settings of OpenMP. Each
+// has a minute, then it counts as hanging.
+#include <cornu/core/threads.h>
+#include <cornu/cornu.h>
+#include <doctest/doctest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+extern char** environ;
+
+using namespace cornu;
+
+namespace {
+
+constexpr unsigned kSeconds = 60;
+constexpr int kTypedError = 3;
+
+// Steps that use oneDNN's threads and Cornu's own; the losses.
+std::vector<float> train() {
+  set_random_seed(5);
+  Sequential model({layers::Conv2D({.filters = 16, .kernel_size = 3, .activation = "relu"}),
+                    layers::Conv2D({.filters = 16, .kernel_size = 3}), layers::Flatten(),
+                    layers::Dense({.units = 10})});
+  model.compile(
+      {.optimizer = "adam", .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
+  const Tensor x = ops::reshape(ops::arange(32 * 16 * 16 * 3), {32, 16, 16, 3});
+  const Tensor scaled = ops::cast(x, DType::Float32) / 1e4f;
+  const Tensor y = ops::zeros({32}, DType::Int32);
+  std::vector<float> losses;
+  for (int i = 0; i < 3; ++i) {
+    losses.push_back(static_cast<float>(model.train_on_batch(scaled, y).at("loss")));
+  }
+  return losses;
+}
+
+// How a child ended: its exit code, or minus the signal that killed it.
+int wait_for(pid_t child) {
+  int status = 0;
+  if (waitpid(child, &status, 0) != child) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+int forked(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(kSeconds);
+    int code = 1;
+    try {
+      code = body() ? 0 : 1;
+    } catch (const Error&) {
+      code = kTypedError;
+    }
+    _exit(code);
+  }
+  return wait_for(child);
+}
+
+// Runs the test "in a process of its own" of this program with more settings.
+int spawned(const std::vector<std::string>& settings) {
+  std::vector<std::string> environment = settings;
+  for (char** entry = environ; *entry; ++entry) {
+    if (std::string(*entry).substr(0, 4) != "OMP_") environment.emplace_back(*entry);
+  }
+  std::vector<char*> variables;
+  for (std::string& entry : environment) variables.push_back(entry.data());
+  variables.push_back(nullptr);
+  std::string program = "/proc/self/exe";
+  std::string test = "--test-case=in a process of its own";
+  std::string hidden = "--no-skip";
+  std::vector<char*> arguments = {program.data(), test.data(), hidden.data(), nullptr};
+  pid_t child = 0;
+  if (posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments.data(), variables.data())) {
+    return -1;
+  }
+  return wait_for(child);
+}
+
+}  // namespace
+
+TEST_CASE("in a process of its own" * doctest::skip()) {
+  alarm(kSeconds);
+  try {
+    train();
+  } catch (const FailedPrecondition&) {
+    _exit(kTypedError);
+  }
+}
+
+TEST_CASE("a forked process trains, and so does its parent afterwards") {
+  const ComputeThreadsScope two(2);
+  const std::vector<float> expected = train();
+  CHECK(forked([&] { return train() == expected; }) == 0);
+  CHECK(train() == expected);
+  // Also the child of a child.
+  CHECK(forked([&] {
+          return train() == expected && forked([&] { return train() == expected; }) == 0;
+        }) == 0);
+}
+
+TEST_CASE("training goes on where OpenMP may give fewer threads than were asked for") {
+  CHECK(spawned({"OMP_NUM_THREADS=2"}) == 0);
+  CHECK(spawned({"OMP_NUM_THREADS=2", "OMP_DYNAMIC=true"}) == 0);
+  CHECK(spawned({"OMP_NUM_THREADS=2", "OMP_THREAD_LIMIT=1"}) == 0);
+  CHECK(spawned({"OMP_NUM_THREADS=4", "OMP_THREAD_LIMIT=3"}) == 0);
+}
+
+TEST_CASE("settings of OpenMP that can't work are bounded, or an error") {
+  CHECK(spawned({"OMP_NUM_THREADS=100000"}) == 0);
+  CHECK(spawned({"OMP_NUM_THREADS=2", "OMP_STACKSIZE=16k"}) == kTypedError);
+}
+
+TEST_CASE("a forked process doesn't wait for its parent's data threads") {
+  const auto make = [] {
+    return data::Dataset::range(100)
+        .map([](const Tensor& x) { return x + int64_t{1}; })
+        .prefetch(2);
+  };
+  auto begun = std::make_unique<data::Iterator>(make().iterator());
+  data::Element element;
+  REQUIRE(begun->next(element));
+  CHECK(forked([&] {
+          data::Element own;
+          data::Iterator another = make().iterator();
+          int count = 0;
+          while (another.next(own)) ++count;
+          begun.reset();
+          return count == 100;
+        }) == 0);
+  CHECK(forked([&] { return begun->next(element); }) == kTypedError);
+  int left = 0;
+  while (begun->next(element)) ++left;
+  CHECK(left == 99);
+}
