@@ -7,6 +7,7 @@
 
 #include "cornu/saving/archive.h"
 #include "cornu/saving/hdf5_file.h"
+#include "cornu/train/body.h"
 #include "tests/saving/models.h"
 #include "tests/saving/scratch.h"
 
