@@ -5,8 +5,8 @@
 #include <array>
 #include <bit>
 
+#include "cornu/core/file_reader.h"
 #include "cornu/core/gzip.h"
-#include "cornu/core/mapped_file.h"
 #include "cornu/core/threads.h"
 
 namespace cornu::data {
@@ -176,8 +176,8 @@ Tensor parse_idx(Bytes file, const std::string& name, std::shared_ptr<const void
 }
 
 Tensor read_idx(const std::filesystem::path& path) {
-  auto file = std::make_shared<const MappedFile>(path);
-  return parse_idx(file->bytes(), path.string(), file);
+  const auto file = read_whole_file(path);
+  return parse_idx(Bytes(file->data(), file->bytes()), path.string(), file);
 }
 
 }  // namespace cornu::data

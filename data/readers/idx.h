@@ -12,8 +12,7 @@
 namespace cornu::data {
 
 // The array in an IDX file, plain or gzip-compressed (told apart by content). uint8, int8, int32,
-// float32 and float64 keep their type, int16 becomes int32. Bytes of a plain file aren't copied:
-// the tensor maps the file (see MappedFile).
+// float32 and float64 keep their type, int16 becomes int32.
 //
 // NotFound when there is no such file. DataLoss, with the file's name and the byte offset, for
 // anything that isn't exactly one well-formed array; memory is only taken once the file is known to

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,9 +19,10 @@
 #include "cornu/core/download.h"
 #include "cornu/core/error.h"
 #include "cornu/core/file_descriptor.h"
+#include "cornu/core/file_reader.h"
 #include "cornu/core/gzip.h"
 #include "cornu/core/hash.h"
-#include "cornu/core/mapped_file.h"
+#include "cornu/core/strings.h"
 
 namespace cornu {
 namespace {
@@ -52,19 +54,45 @@ std::optional<Expected> expected_hash(const std::string& fname, const GetFileOpt
   return Expected{digest, md5 ? HashAlgorithm::Md5 : HashAlgorithm::Sha256};
 }
 
+// A name below the folder, lest a list of files from elsewhere writes over others.
+void check_name(const std::string& fname) {
+  const fs::path path = fname;
+  bool inside = path.is_relative() && path.has_filename() && fname.find('\0') == std::string::npos;
+  for (const fs::path& part : path) inside = inside && part != ".." && part != ".";
+  check<InvalidArgument>(
+      inside,
+      "get_file '{}': expected the name of a file in the cache's folder, without "
+      "'.' and '..'.",
+      printable(fname));
+}
+
 // Keeps other processes out as long as it lives.
 class FileLock {
  public:
-  explicit FileLock(const fs::path& path)
-      : file_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-    check<Unavailable>(file_.is_open(), "{}: can't be written: {}.", path.string(),
-                       std::strerror(errno));
-    while (flock(file_.get(), LOCK_EX) != 0 && errno == EINTR) {
-    }
+  explicit FileLock(const fs::path& path) : path_(path) {
+    do {
+      file_.emplace(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+      check<Unavailable>(file_->is_open(), "{}: can't be written: {}.", path.string(),
+                         std::strerror(errno));
+      while (flock(file_->get(), LOCK_EX) != 0 && errno == EINTR) {
+      }
+    } while (!is_current());
   }
+  ~FileLock() { unlink(path_.c_str()); }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
 
  private:
-  FileDescriptor file_;
+  // Who had it before may have removed it while this one waited.
+  bool is_current() const {
+    struct stat mine;
+    struct stat there;
+    return fstat(file_->get(), &mine) == 0 && stat(path_.c_str(), &there) == 0 &&
+           mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+  }
+
+  fs::path path_;
+  std::optional<FileDescriptor> file_;
 };
 
 void write_all(int file, std::span<const std::byte> bytes, const fs::path& path) {
@@ -78,15 +106,17 @@ void write_all(int file, std::span<const std::byte> bytes, const fs::path& path)
 }
 
 // Unpacks gzip data into `to`.
-void unpack(const fs::path& from, const fs::path& to) {
-  const MappedFile packed(from);
-  GzipReader reader(packed.bytes(), from.string());
+void unpack(const fs::path& from, const fs::path& to, int64_t most_bytes) {
+  const auto packed = read_whole_file(from);
+  GzipReader reader(std::span(packed->data(), packed->bytes()), from.string());
   const FileDescriptor file(open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   check<Unavailable>(file.is_open(), "{}: can't be written: {}.", to.string(),
                      std::strerror(errno));
   std::vector<std::byte> piece(kPieceBytes);
   for (size_t count = piece.size(); count == piece.size();) {
     count = reader.read(piece);
+    check<ResourceExhausted>(static_cast<int64_t>(reader.unpacked_bytes()) <= most_bytes,
+                             "{}: more than {} bytes were unpacked.", from.string(), most_bytes);
     write_all(file.get(), std::span(piece).first(count), to);
   }
 }
@@ -113,41 +143,52 @@ void publish(const fs::path& finished, const fs::path& target) {
   fs::rename(finished, target);
 }
 
-// Downloads from one origin. Mirrors may hold differently packed files, so that each has a part of
-// its own.
+// What a download from `url` has brought so far. Mirrors may hold differently packed files, so that
+// each has a part of its own.
+fs::path part_of(const fs::path& target, const std::string& url) {
+  return beside(target, fmt::format(".{:08x}.part", std::hash<std::string>{}(url)&0xffffffffu));
+}
+
+void remove_part(const fs::path& part) {
+  fs::remove(part);
+  fs::remove(beside(part, ".tag"));
+}
+
+// Downloads from one origin.
 void fetch(const std::string& url, const fs::path& target, const GetFileOptions& options,
            const std::optional<Expected>& expected) {
-  const fs::path part =
-      beside(target, fmt::format(".{:08x}.part", std::hash<std::string>{}(url)&0xffffffffu));
+  const fs::path part = part_of(target, url);
   for (;;) {
     std::error_code ignored;
     const bool continues = fs::file_size(part, ignored) > 0 && !ignored;
     try {
       if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "Downloading data from {}\n", url);
-      download(url, part, /*show_progress=*/true);
+      download(url, part,
+               {.show_progress = true,
+                .checked_afterwards = expected.has_value(),
+                .most_bytes = options.most_bytes});
       fs::path finished = part;
       if (options.extract) {
         finished = beside(target, ".unpacked");
-        unpack(part, finished);
+        unpack(part, finished, options.most_bytes);
       }
       check_hash(finished, expected, url);
       publish(finished, target);
-      if (options.extract) fs::remove(part);
       return;
-    } catch (const DataLoss&) {
-      fs::remove(part);
+    } catch (const Error& error) {
       fs::remove(beside(target, ".unpacked"));
+      const bool empty = fs::file_size(part, ignored) == 0 && !ignored;
+      // Only what broke off is worth keeping.
+      if (empty || error.code() != StatusCode::Unavailable) remove_part(part);
       // The part may have been the beginning of another file: once more, from the start.
-      if (!continues) throw;
-    } catch (const NotFound&) {
-      fs::remove(part);
-      throw;
+      if (!continues || error.code() != StatusCode::DataLoss) throw;
     }
   }
 }
 
 bool is_there(const fs::path& target, const std::optional<Expected>& expected) {
-  if (!fs::is_regular_file(target)) return false;
+  std::error_code error;
+  if (!fs::is_regular_file(target, error)) return false;
   return !expected || hash_of_file(target, expected->algorithm) == expected->digest;
 }
 
@@ -176,19 +217,16 @@ fs::path cache_directory() {
   return fs::path(home && *home ? home : ".") / ".cache" / "cornu";
 }
 
-fs::path get_file(const std::string& fname, const GetFileOptions& options) {
-  check<InvalidArgument>(!options.origin.empty(), "get_file '{}': expected an origin (a URL).",
-                         fname);
+namespace {
+
+fs::path find_or_fetch(const std::string& fname, const GetFileOptions& options) {
   const auto expected = expected_hash(fname, options);
   const fs::path directory =
       (options.cache_dir.empty() ? cache_directory() : options.cache_dir) / options.cache_subdir;
   const fs::path target = directory / fname;
   if (!options.force_download && is_there(target, expected)) return target;
 
-  std::error_code error;
-  fs::create_directories(target.parent_path(), error);
-  check<Unavailable>(!error, "{}: the cache directory can't be made: {}.",
-                     target.parent_path().string(), error.message());
+  fs::create_directories(target.parent_path());
   const FileLock lock(beside(target, ".lock"));
   // Another process may have got it in the meantime.
   if (!options.force_download && is_there(target, expected)) return target;
@@ -197,13 +235,26 @@ fs::path get_file(const std::string& fname, const GetFileOptions& options) {
   for (const std::string& url : options.origin) {
     try {
       fetch(url, target, options, expected);
-      fs::remove(beside(target, ".lock"));
+      for (const std::string& other : options.origin) remove_part(part_of(target, other));
       return target;
     } catch (const Error& problem) {
       errors.emplace_back(problem.code(), problem.what());
     }
   }
   raise_all_failed(fname, errors);
+}
+
+}  // namespace
+
+fs::path get_file(const std::string& fname, const GetFileOptions& options) {
+  check<InvalidArgument>(!options.origin.empty(), "get_file '{}': expected an origin (a URL).",
+                         fname);
+  check_name(fname);
+  try {
+    return find_or_fetch(fname, options);
+  } catch (const fs::filesystem_error& error) {
+    raise<Unavailable>("get_file '{}': the cache can't be used: {}.", fname, error.what());
+  }
 }
 
 }  // namespace cornu

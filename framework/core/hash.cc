@@ -3,11 +3,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "cornu/core/dynamic_library.h"
 #include "cornu/core/error.h"
-#include "cornu/core/mapped_file.h"
+#include "cornu/core/file_reader.h"
 
 namespace cornu {
 namespace {
@@ -62,7 +64,16 @@ std::string hash_of(std::span<const std::byte> bytes, HashAlgorithm algorithm) {
 }
 
 std::string hash_of_file(const std::filesystem::path& path, HashAlgorithm algorithm) {
-  return hash_of(MappedFile(path).bytes(), algorithm);
+  constexpr size_t kPiece = size_t{1} << 20;
+  FileReader file(path);
+  Hasher hasher(algorithm);
+  std::vector<std::byte> piece(std::min(kPiece, file.size()));
+  for (size_t left = file.size(); left > 0; left -= piece.size()) {
+    piece.resize(std::min(piece.size(), left));
+    file.read(piece);
+    hasher.update(piece);
+  }
+  return hasher.hex_digest();
 }
 
 }  // namespace cornu

@@ -52,7 +52,7 @@ LayerHandle layer_from_json(const Json& json) {
   check<InvalidArgument>(make != nullptr,
                          "Unknown layer '{}'.{} Add a class of your own to layer_registry() before "
                          "loading.",
-                         name, did_you_mean(name, layer_registry().names()));
+                         printable(name), did_you_mean(name, layer_registry().names()));
   return (*make)(json.at("config"));
 }
 

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "cornu/core/checked.h"
 #include "cornu/core/strings.h"
 #include "cornu/model/layer_state.h"
 #include "cornu/model/weight_limit.h"
@@ -46,9 +45,7 @@ Variable Layer::add_weight(const WeightOptions& options) {
                          "axes.",
                          class_name(), name(), options.name, options.shape);
   const DType dtype = options.dtype.value_or(variable_dtype());
-  const auto bytes_of_one = static_cast<int64_t>(size_of(dtype));
-  WeightLimit::add(static_cast<uint64_t>(
-      checked_multiply(options.shape.num_elements(), bytes_of_one, options.name)));
+  WeightLimit::add(options.shape.num_bytes(size_of(dtype)));
   Initializer initializer = options.initializer;
   if (!initializer) initializer = Initializer(is_floating(dtype) ? "glorot_uniform" : "zeros");
   const Tensor value =

@@ -70,11 +70,14 @@ class FileSink {
  public:
   explicit FileSink(const std::string& path) : file_(open(path.c_str(), O_RDWR | O_CLOEXEC)) {
     zip_error_init(&error_);
-    check<FailedPrecondition>(file_.is_open(), "'{}' can't be opened.", path);
+    if (!file_.is_open()) raise_file_error(path, "be opened", errno);
   }
   ~FileSink() { zip_error_fini(&error_); }
   FileSink(const FileSink&) = delete;
   FileSink& operator=(const FileSink&) = delete;
+
+  // Of the system, when something failed; 0 otherwise. libzip loses some of them.
+  int system_error() const { return system_error_; }
 
   static zip_int64_t command(void* self, void* data, zip_uint64_t size, zip_source_cmd_t which) {
     return static_cast<FileSink*>(self)->handle(data, size, which);
@@ -127,12 +130,15 @@ class FileSink {
   }
 
   zip_int64_t known(zip_int64_t result, int code) {
-    if (result < 0) zip_error_set(&error_, code, errno);
+    if (result >= 0) return result;
+    system_error_ = errno;
+    zip_error_set(&error_, code, errno);
     return result;
   }
 
   FileDescriptor file_;
   zip_error_t error_;
+  int system_error_ = 0;
 };
 
 void pack(const std::string& path, const std::string& temporary,
@@ -142,6 +148,9 @@ void pack(const std::string& path, const std::string& temporary,
   Source source(zip_source_function_create(FileSink::command, &sink, error.get()));
   check<ResourceExhausted>(source != nullptr, "'{}' can't be written: {}.", path, error.text());
   Archive archive(zip_open_from_source(source.get(), ZIP_TRUNCATE, error.get()));
+  if (!archive && sink.system_error() != 0) {
+    raise_file_error(path, "be written", sink.system_error());
+  }
   check<FailedPrecondition>(archive != nullptr, "'{}' can't be written: {}.", path, error.text());
   (void)source.release();  // the archive's now
   for (const ArchiveMember& member : members) add_member(archive.get(), member, path);
@@ -150,8 +159,7 @@ void pack(const std::string& path, const std::string& temporary,
     return;
   }
   const std::string text = zip_strerror(archive.get());
-  const bool full = zip_error_code_system(zip_get_error(archive.get())) == ENOSPC;
-  check<ResourceExhausted>(!full, "'{}' can't be written: {}. Free some space.", path, text);
+  if (sink.system_error() != 0) raise_file_error(path, "be written", sink.system_error());
   raise<FailedPrecondition>("'{}' can't be written: {}.", path, text);
 }
 

@@ -13,10 +13,14 @@ namespace cornu {
 
 // Calls `write` with the path of an empty temporary file in the same directory, and when it
 // returns, makes that file the one at `path`: fsync, rename, fsync of the directory. If anything
-// throws or the process dies, the file at `path` stays what it was. The temporary file is removed
-// on an error; one that a killed process left is removed by the next write to the same path.
+// throws or the process dies, the file at `path` stays what it was; but if the directory alone
+// can't be synced, the error says that the new file is there. The temporary file is removed on an
+// error; those that killed processes left are removed by the next write to any path in the
+// directory.
 //
-// A symbolic link stays, and its target is replaced. An existing file keeps its permissions.
+// A symbolic link stays, and its target is replaced; other hard links keep the old file. An
+// existing file keeps its permissions, and its owner and group where the process may give files
+// away. One that the process may not write to isn't replaced.
 //
 // Errors name `path` and what the system said: NotFound when the directory doesn't exist,
 // FailedPrecondition when it can't be written or `path` isn't a regular file, ResourceExhausted
@@ -26,6 +30,9 @@ void write_file_atomically(const std::string& path,
                            const std::function<void(const std::string& temporary_path)>& write);
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::string& path, std::string_view text);
+
+// What is thrown when the system refuses something: `doing` is "be written", "be opened", ….
+[[noreturn]] void raise_file_error(const std::string& path, const char* doing, int error);
 
 // The whole file. NotFound when there is none, FailedPrecondition when it can't be read or isn't a
 // regular file, ResourceExhausted when it has more than `limit` bytes (nothing is allocated then).

@@ -126,10 +126,23 @@ class HeaderReader {
 uint64_t read_root_address(const Bytes& file) {
   constexpr std::string_view kWhat = "its beginning";
   constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
+  const auto begins_at = [&](uint64_t address) {
+    if (file.size() < address + kSignature.size()) return false;
+    const auto bytes = file.block(address, kSignature.size(), kWhat);
+    return Cursor(bytes, kWhat).text(kSignature.size()) == kSignature;
+  };
+  if (!begins_at(0)) {
+    for (uint64_t user = 512; user < file.size(); user *= 2) {
+      check<Unimplemented>(!begins_at(user),
+                           "it begins with a user block of {} bytes; only plain files can be read. "
+                           "h5unjam takes it off.",
+                           user);
+    }
+    raise<DataLoss>("it isn't an HDF5 file.");
+  }
   const auto block = file.block(0, std::min<uint64_t>(file.size(), 96), kWhat);
   Cursor cursor(block, kWhat);
-  check<DataLoss>(block.size() >= kSignature.size() && cursor.text(8) == kSignature,
-                  "it isn't an HDF5 file.");
+  cursor.skip(kSignature.size());
   const uint8_t version = cursor.version(0, 3);
   if (version >= 2) {
     const uint8_t offsets = cursor.u8();

@@ -64,7 +64,7 @@ class SequentialBody : public ModelBody {
 
  private:
   std::vector<LayerHandle> layers_;  // without the InputLayer
-  std::set<std::string> names_;      // of the layers
+  std::set<std::string> names_;      // of the layers and the InputLayer
   Tensor input_;                     // a placeholder, once known
   std::vector<Tensors> outputs_;     // placeholders, of each layer, once the input is known
   mutable std::mutex graph_mutex_;

@@ -74,6 +74,7 @@ void SequentialBody::add_input(const Tensor& input) {
   check<InvalidArgument>(layers_.empty() && !input_.defined(),
                          "Sequential: an Input goes before all layers; it has {} already.",
                          layers_.size());
+  names_.insert(keras_node(input)->layer()->name());
   input_ = input;
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes, gzip, mapped files, and downloads from a server of our own.
+// Hashes, gzip, files, and downloads from a server of our own.
 #include "cornu/core/get_file.h"
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <thread>
 
+#include "cornu/core/file_reader.h"
 #include "cornu/core/gzip.h"
 #include "cornu/core/hash.h"
-#include "cornu/core/mapped_file.h"
 #include "tests/data/http_server.h"
 #include "tests/data/support.h"
 
@@ -41,11 +42,11 @@ std::string long_text() {
   return text;
 }
 
-// The files in a folder, without the lock that a failed download leaves.
+// The files in a folder.
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".lock") names.push_back(entry.path().filename().string());
+    names.push_back(entry.path().filename().string());
   }
   return names;
 }
@@ -66,19 +67,24 @@ TEST_CASE("hashes") {
   CHECK_THROWS_AS(hash_of_file(folder / "b", HashAlgorithm::Md5), NotFound);
 }
 
-TEST_CASE("mapped files") {
+TEST_CASE("files in memory, which don't change when they do") {
   const TempFolder folder;
   write_file(folder / "a", "abc");
   write_file(folder / "empty", "");
-  MappedFile file(folder / "a");
-  CHECK(file.bytes().size() == 3);
-  file.bytes()[0] = std::byte{'x'};  // stays in memory
-  CHECK(read_file(folder / "a") == "abc");
-  CHECK(MappedFile(folder / "empty").bytes().empty());
-  CHECK(contains(message_of<NotFound>([&] { MappedFile(folder / "none"); }),
+  const auto file = read_whole_file(folder / "a");
+  fs::resize_file(folder / "a", 0);
+  CHECK(std::string(reinterpret_cast<const char*>(file->data()), file->bytes()) == "abc");
+  CHECK(read_whole_file(folder / "empty")->bytes() == 0);
+  CHECK(contains(message_of<NotFound>([&] { FileReader(folder / "none"); }),
                  "none: the file can't be opened: No such file"));
-  CHECK(contains(message_of<InvalidArgument>([&] { MappedFile(folder.path()); }),
+  CHECK(contains(message_of<InvalidArgument>([&] { FileReader(folder.path()); }),
                  "expected a regular file"));
+  write_file(folder / "b", "abc");
+  FileReader reader(folder / "b");
+  fs::resize_file(folder / "b", 1);
+  std::array<std::byte, 3> bytes;
+  CHECK(contains(message_of<DataLoss>([&] { reader.read(bytes); }),
+                 "b: the file was shortened while it was being read."));
 }
 
 TEST_CASE("gzip data in pieces of any size") {
@@ -189,6 +195,83 @@ TEST_CASE("a call goes on with the part that an earlier one left, if it fits") {
   CHECK(requests_with_part(too_long) == Requests{fmt::format("/a from {}", too_long.size()), "/a"});
 }
 
+TEST_CASE("a file that changed meanwhile, of which no hash is known, is fetched anew") {
+  const std::string text = long_text();
+  const std::string newer = "newer\n" + text;
+  using Requests = std::vector<std::string>;
+  for (const bool tagged : {true, false}) {
+    CAPTURE(tagged);
+    const HttpServer server(HttpServer::Files{{"/a", text}},
+                            {.break_after = 1000, .etag = tagged ? "\"1\"" : "", .later = newer});
+    const TempFolder cache;
+    const fs::path path =
+        get_file("a", {.origin = {server.url() + "a"}, .cache_dir = cache.path()});
+    CHECK(read_file(path) == newer);
+    CHECK(server.requests() ==
+          (tagged ? Requests{"/a", "/a from 1000", "/a"} : Requests{"/a", "/a"}));
+    CHECK(names_in(cache / "datasets") == std::vector<std::string>{"a"});
+  }
+}
+
+TEST_CASE("answers that aren't the file") {
+  const TempFolder cache;
+  const auto error_of_reply = [&](const std::string& reply) {
+    const HttpServer server({}, {.reply = "HTTP/1.1 " + reply});
+    const std::string url = server.url() + "a";
+    const std::string error = message_of<Unavailable>(
+        [&] { get_file("a", {.origin = {url}, .cache_dir = cache.path()}); });
+    CHECK(names_in(cache / "datasets").empty());
+    const size_t at = error.find("failed: ");
+    return at == std::string::npos ? error : error.substr(at + 8);
+  };
+  CHECK(error_of_reply("206 Partial Content\r\nContent-Range: bytes 0-3/9\r\nContent-Length: "
+                       "4\r\n\r\npart") == "the server's answer is no file (status 206).");
+  CHECK(error_of_reply("204 No Content\r\n\r\n") == "the server's answer is no file (status 204).");
+  CHECK(error_of_reply("302 Found\r\nContent-Length: 5\r\n\r\nmoved") ==
+        "the server's answer is no file (status 302).");
+  CHECK(error_of_reply("200 OK\r\nContent-Length: 0\r\n\r\n") == "the server sent an empty file.");
+  CHECK(contains(error_of_reply("302 Found\r\nLocation: /a\r\nContent-Length: 0\r\n\r\n"),
+                 "Maximum (10) redirects followed"));
+  CHECK(contains(
+      error_of_reply("302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n"),
+      "rotocol \"file\""));
+}
+
+TEST_CASE("more than was to be expected") {
+  const std::string text = long_text();
+  const HttpServer server(HttpServer::Files{{"/a", text}, {"/a.gz", gzipped(text)}});
+  const TempFolder cache;
+  GetFileOptions options{
+      .origin = {server.url() + "a"}, .cache_dir = cache.path(), .most_bytes = 10'000};
+  CHECK(contains(message_of<Unavailable>([&] { get_file("a", options); }),
+                 "a: the file has more than 10000 bytes."));
+  options.origin = {server.url() + "a.gz"};
+  options.extract = true;
+  options.most_bytes = static_cast<int64_t>(text.size()) - 1;
+  CHECK(contains(message_of<Unavailable>([&] { get_file("a", options); }),
+                 fmt::format("more than {} bytes were unpacked.", text.size() - 1)));
+  CHECK(names_in(cache / "datasets").empty());
+  ++options.most_bytes;
+  CHECK(read_file(get_file("a", options)) == text);
+}
+
+TEST_CASE("names that lead out of the cache, and caches that can't be used") {
+  const TempFolder cache;
+  for (const std::string name : {"", ".", "..", "folder/", "../x", "a/../../x", "/etc/x"}) {
+    CAPTURE(name);
+    const GetFileOptions options{.origin = {"file:///dev/null"}, .cache_dir = cache.path()};
+    CHECK(message_of<InvalidArgument>([&] { get_file(name, options); }) ==
+          "get_file '" + name +
+              "': expected the name of a file in the cache's folder, without '.' and '..'.");
+  }
+  CHECK(names_in(cache.path()).empty());
+  write_file(cache / "file", "");
+  CHECK(contains(message_of<Unavailable>([&] {
+                   get_file("a", {.origin = {"file:///dev/null"}, .cache_dir = cache / "file"});
+                 }),
+                 "get_file 'a': the cache can't be used: "));
+}
+
 TEST_CASE("those who want the same file at the same time download it once") {
   const std::string text = long_text();
   const HttpServer server(HttpServer::Files{{"/a", text}});
@@ -201,6 +284,19 @@ TEST_CASE("those who want the same file at the same time download it once") {
   for (std::thread& thread : threads) thread.join();
   CHECK(read_file(cache / "datasets/a") == text);
   CHECK(server.requests().size() == 1);
+
+  // One at a time, even if each wants it anew and the lock goes away with each.
+  threads.clear();
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const fs::path path = get_file(
+          "a", {.origin = {server.url() + "a"}, .cache_dir = cache.path(), .force_download = true});
+      CHECK(read_file(path) == text);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(server.requests().size() == 5);
+  CHECK(names_in(cache / "datasets") == std::vector<std::string>{"a"});
 }
 
 TEST_CASE("a file of another hash is DataLoss, and isn't kept") {

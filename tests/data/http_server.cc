@@ -45,7 +45,7 @@ size_t range_start(const std::string& request) {
 }  // namespace
 
 HttpServer::HttpServer(Files files, Behavior behavior)
-    : files_(std::move(files)), behavior_(behavior) {
+    : files_(std::move(files)), behavior_(std::move(behavior)) {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -92,13 +92,21 @@ void HttpServer::answer(int connection) {
     requests_.push_back(asked > 0 ? fmt::format("{} from {}", path, asked) : path);
     number = requests_.size();
   }
+  if (!behavior_.reply.empty()) {
+    send_all(connection, behavior_.reply);
+    return;
+  }
   const auto file = files_.find(path);
   if (file == files_.end()) {
     send_all(connection, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     return;
   }
-  const std::string& content = file->second;
-  const size_t begin = behavior_.ranges ? asked : 0;
+  const bool changed = !behavior_.later.empty() && number > 1;
+  const std::string& content = changed ? behavior_.later : file->second;
+  const std::string etag = changed ? "\"2\"" : behavior_.etag;
+  const bool stale = request.find("If-Range: ") != std::string::npos &&
+                     request.find("If-Range: " + etag + "\r\n") == std::string::npos;
+  const size_t begin = behavior_.ranges && !stale ? asked : 0;
   if (begin > 0 && begin >= content.size()) {
     send_all(connection, fmt::format("HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes "
                                      "*/{}\r\nContent-Length: 0\r\n\r\n",
@@ -110,6 +118,7 @@ void HttpServer::answer(int connection) {
     head = fmt::format("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {}-{}/{}\r\n", begin,
                        content.size() - 1, content.size());
   }
+  if (!etag.empty()) head += "ETag: " + etag + "\r\n";
   head += fmt::format("Content-Length: {}\r\nConnection: close\r\n\r\n", content.size() - begin);
   std::string body = content.substr(begin);
   if (behavior_.break_after > 0 && number == 1) body.resize(behavior_.break_after);

@@ -3,11 +3,23 @@
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include <zip.h>
+
+#include <cerrno>
 
 #include "cornu/core/random.h"
 #include "tests/saving/scratch.h"
+
+// The system's, but for the disk that fails while a test says so.
+static int seek_error = 0;
+extern "C" off_t lseek(int file, off_t offset, int whence) {
+  if (seek_error == 0) return syscall(SYS_lseek, file, offset, whence);
+  errno = seek_error;
+  return -1;
+}
 
 namespace cornu {
 namespace {
@@ -131,6 +143,27 @@ TEST_CASE("sizes are bounded before anything is allocated") {
   put(path, bytes);
   CHECK(contains(message_of<DataLoss>([&] { ArchiveReader(path).read("member", SIZE_MAX); }),
                  "member 'member' is damaged"));
+}
+
+TEST_CASE("what the system refuses is said as for any other file") {
+  const Scratch scratch;
+  const std::string path = scratch.path("model.keras");
+  const auto error_of = [&](int error) {
+    try {
+      seek_error = error;
+      write_sample(path);
+    } catch (const Error& problem) {
+      seek_error = 0;
+      return std::string(to_string(problem.code())) + ": " + problem.what();
+    }
+    seek_error = 0;
+    return std::string("written");
+  };
+  const std::string what = "'" + path + "' can't be written: ";
+  CHECK(error_of(EIO) == "DataLoss: " + what + "Input/output error. The disk may be failing.");
+  CHECK(error_of(EDQUOT) == "ResourceExhausted: " + what +
+                                "Disk quota exceeded. Free some space, or choose another place.");
+  CHECK(scratch.names().empty());
 }
 
 TEST_CASE("what isn't there or isn't an archive is said") {

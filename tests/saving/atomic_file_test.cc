@@ -5,12 +5,25 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <stdexcept>
 
 #include "tests/saving/scratch.h"
+
+// The system's, but for directories that can't be synced while a test says so.
+static bool directories_fail = false;
+extern "C" int fsync(int file) {
+  struct stat status {};
+  if (directories_fail && fstat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
+    errno = EIO;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
 
 namespace cornu {
 namespace {
@@ -80,8 +93,8 @@ TEST_CASE("a killed process leaves the old file, and the next write removes what
   const Scratch scratch;
   const std::string path = scratch.path("model.keras");
   put(path, "old");
-  put(scratch.path(".model.keras.0123abcd.tmp2"), "somebody else's");
-  put(scratch.path(".model.keras.0123abcx.tmp"), "somebody else's");
+  put(scratch.path(".model.keras.0123abcd.cornu-tmp2"), "somebody else's");
+  put(scratch.path(".model.keras.0123abcx.cornu-tmp"), "somebody else's");
   const int signal = signal_of([&] {
     write_file_atomically(path, [](const std::string& temporary) {
       put(temporary, "half");
@@ -93,8 +106,71 @@ TEST_CASE("a killed process leaves the old file, and the next write removes what
   CHECK(scratch.names().size() == 4);
   write_file_atomically(path, std::string_view("new"));
   CHECK(contents(path) == "new");
-  CHECK(scratch.names() == std::vector<std::string>{".model.keras.0123abcd.tmp2",
-                                                    ".model.keras.0123abcx.tmp", "model.keras"});
+  CHECK(scratch.names() == std::vector<std::string>{".model.keras.0123abcd.cornu-tmp2",
+                                                    ".model.keras.0123abcx.cornu-tmp",
+                                                    "model.keras"});
+}
+
+TEST_CASE("what killed processes left under other names is removed too") {
+  const Scratch scratch;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    CHECK(signal_of([&] {
+            write_file_atomically(scratch.path(fmt::format("run-{}.keras", epoch)),
+                                  [](const std::string&) { kill(getpid(), SIGKILL); });
+          }) == SIGKILL);
+  }
+  CHECK(scratch.names().size() == 1);  // each removes its predecessor's
+  write_file_atomically(scratch.path("run-3.keras"), std::string_view("new"));
+  CHECK(scratch.names() == one("run-3.keras"));
+}
+
+TEST_CASE("a directory that can't be synced: the error says that the file is in place") {
+  const Scratch scratch;
+  const std::string path = scratch.path("model.keras");
+  put(path, "old");
+  directories_fail = true;
+  const std::string message =
+      message_of<DataLoss>([&] { write_file_atomically(path, std::string_view("new")); });
+  directories_fail = false;
+  CHECK(message == "'" + path +
+                       "' was written and is in place, but its directory can't be synced: "
+                       "Input/output error. If the machine crashes now, the old file may be back.");
+  CHECK(contents(path) == "new");
+}
+
+TEST_CASE("a file that is read-only isn't replaced") {
+  const Scratch scratch;
+  const std::string path = scratch.path("model.keras");
+  put(path, "old");
+  chmod(scratch.path().c_str(), 0777);
+  chmod(path.c_str(), 0444);
+  const int signal = signal_of([&] {
+    constexpr uid_t kNobody = 65534;
+    if (geteuid() == 0 && setuid(kNobody) != 0) abort();  // root may write to all files
+    const std::string message = message_of<FailedPrecondition>(
+        [&] { write_file_atomically(path, std::string_view("new")); });
+    if (!contains(message, "can't be written: Permission denied")) abort();
+  });
+  CHECK(signal == 0);
+  CHECK(contents(path) == "old");
+  CHECK(mode_of(path) == 0444);
+}
+
+TEST_CASE("a replaced file keeps its owner and group, and no other bits than permissions") {
+  const Scratch scratch;
+  const std::string path = scratch.path("model.keras");
+  put(path, "old");
+  // Who isn't root can give nothing away: its own it is then.
+  const uid_t owner = geteuid() == 0 ? 12345 : geteuid();
+  const gid_t group = geteuid() == 0 ? 23456 : getegid();
+  REQUIRE(chown(path.c_str(), owner, group) == 0);
+  chmod(path.c_str(), 04660);
+  write_file_atomically(path, std::string_view("new"));
+  struct stat status {};
+  REQUIRE(stat(path.c_str(), &status) == 0);
+  CHECK(status.st_uid == owner);
+  CHECK(status.st_gid == group);
+  CHECK(mode_of(path) == 0660);
 }
 
 TEST_CASE("a write that goes on isn't taken for a leftover") {

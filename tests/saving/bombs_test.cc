@@ -7,6 +7,7 @@
 
 #include "cornu/saving/archive.h"
 #include "cornu/saving/hdf5_file.h"
+#include "cornu/train/body.h"
 #include "tests/saving/models.h"
 #include "tests/saving/scratch.h"
 
@@ -168,12 +169,10 @@ TEST_CASE("very long names, and values that are whole trees") {
   }
   std::string tree = "[0";
   while (tree.size() < name.size()) tree += ",0";
-  for (const char* known : {R"("units": 3)", R"("units": 3)"}) {
-    replace_config(path, replaced(config, known, R"("units": )" + tree + "]"));
-    const std::string error = message_of<InvalidArgument>([&] { load_model(path); });
-    CHECK(contains(error, "expected an integer, got [0, 0, "));
-    CHECK(error.size() < 1'000);
-  }
+  replace_config(path, replaced(config, R"("units": 3)", R"("units": )" + tree + "]"));
+  const std::string tree_error = message_of<InvalidArgument>([&] { load_model(path); });
+  CHECK(contains(tree_error, "expected an integer, got [0, 0, "));
+  CHECK(tree_error.size() < 1'000);
   replace_config(path, replaced(config, R"("name": "dense")", R"("name": ")" + name + "\""));
   const std::string error = message_of<InvalidArgument>([&] {
     load_model(path).predict(test::numbers({2, 7}));

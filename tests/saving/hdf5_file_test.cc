@@ -249,6 +249,9 @@ TEST_CASE("files that can't be opened") {
         fmt::format("'{}': it isn't an HDF5 file.", path));
   put(path, std::string(200, 'x'));
   CHECK(contains(message_of<DataLoss>([&] { Hdf5Reader::open(path); }), "it isn't an HDF5 file"));
+  put(path, std::string(1024, 'x') + "\x89HDF\r\n\x1a\n");
+  CHECK(contains(message_of<Unimplemented>([&] { Hdf5Reader::open(path); }),
+                 "it begins with a user block of 1024 bytes; only plain files can be read."));
   Hdf5Writer writer;
   writer.write("x", sample({100}, DType::Float32));
   write_file_atomically(path, writer.take_bytes());
