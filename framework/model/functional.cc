@@ -2,7 +2,7 @@
 #include "cornu/model/functional.h"
 
 #include <algorithm>
-#include <map>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 
@@ -41,9 +41,25 @@ Tensors KerasNode::outputs() {
   return Tensors::named(std::move(named));
 }
 
+namespace {
+
+// In the order in which Keras walks them: a dictionary by its keys, sorted.
+std::vector<Tensor> walked(const Tensors& tensors) {
+  if (!tensors.has_names()) return tensors.list();
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return tensors.names()[a] < tensors.names()[b]; });
+  std::vector<Tensor> result;
+  for (const size_t i : order) result.push_back(tensors[i]);
+  return result;
+}
+
+}  // namespace
+
 std::vector<Tensor> KerasNode::operands() const {
   std::vector<Tensor> result;
-  for (const Tensor& input : inputs_) {
+  for (const Tensor& input : walked(inputs_)) {
     if (is_placeholder(input)) result.push_back(input);
   }
   for (const Tensor& mask : options_.mask) {
@@ -140,10 +156,11 @@ Tensors OpLayer::call_list(const Tensors& inputs, const CallArgs&) {
 namespace {
 
 // Keras's order of a graph: nodes and layers by their distance from the outputs, farthest first.
+// Files number a model's layers by it.
 class DepthOrder {
  public:
   explicit DepthOrder(const Tensors& outputs) {
-    for (const Tensor& output : outputs) visit(keras_node(output));
+    for (const Tensor& output : walked(outputs)) visit(keras_node(output));
     for (auto it = finished_.rbegin(); it != finished_.rend(); ++it) {
       const auto& node = *it;
       int& layer_depth = layer_depth_[node->layer().get()];
@@ -244,7 +261,7 @@ FunctionalGraph::FunctionalGraph(const Tensors& inputs, const Tensors& outputs)
   }
   std::set<const KerasNode*> known;
   for (const auto& node : nodes_) known.insert(node.get());
-  for (const Tensor& input : inputs) {  // those that no output depends on
+  for (const Tensor& input : walked(inputs)) {  // those that no output depends on
     const auto node = keras_node(input);
     if (!known.insert(node.get()).second) continue;
     nodes_.push_back(node);

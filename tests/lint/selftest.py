@@ -130,7 +130,8 @@ class Snippets(LintTest):
         self.expect(snippets.check, tree, *parts)
 
     def test_good(self):
-        for block in ["int f() {\n  return 1;\n}\n", "  return 1;\n", "int g();\n"]:
+        for block in ["int f() {\n  return 1;\n}\n", "  return 1;\n", "return 1;\n",
+                      "int g();\n"]:
             with self.subTest(block=block):
                 self.page(block)
         self.page("int g();\n", example="tests/docs/a.h")
@@ -138,7 +139,7 @@ class Snippets(LintTest):
                                      "docs/a.md": "```cpp\nint h();\n```\n"})
 
     def test_bad(self):
-        for block in ["int f() { return 1; }\n", "return 1;\n", "int g()\n",
+        for block in ["int f() { return 1; }\n", "turn 1;\n", "int g()\n", " int g();\n",
                       "int f() {\n  return 1;\n}\nint h();\n"]:
             with self.subTest(block=block):
                 self.page(block, "docs/adding/a.md:6: this code stands in no file of tests/docs")
@@ -146,6 +147,15 @@ class Snippets(LintTest):
         two = "```cpp\nint g();\n```\n\n```cpp\nint h();\n```\n"
         self.expect(snippets.check, {"tests/docs/a.cc": self.CODE, "docs/adding/b.md": two},
                     "docs/adding/b.md:6")
+
+    def test_two_languages(self):
+        tree = {"tests/guides/a.cc": self.CODE, "tests/guides/a.py": "def f():\n    return 1\n",
+                "tests/docs/b.cc": SPDX + "int h();\n"}
+        good = "```python\nreturn 1\n```\n\n```cpp\nreturn 1;\n```\n"
+        self.expect(snippets.check, tree | {"docs/from_keras.md": good})
+        bad = "```python\nreturn 1;\n```\n\n```cpp\nint h();\n```\n"
+        self.expect(snippets.check, tree | {"docs/from_keras.md": bad},
+                    "docs/from_keras.md:6", "docs/from_keras.md:2")
 
 
 class Text(LintTest):

@@ -1,24 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every ```cpp block of docs/adding/*.md stands, word for word, in a file of tests/docs."""
+"""Every code block of these pages stands, word for word, in a file that is compiled or run."""
 
 import re
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, NamedTuple
 
 from sources import CPP, Finding, read
 
-_BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+class Kind(NamedTuple):
+    pages: str  # a glob
+    language: str
+    folder: str  # of the files that are quoted
+    suffixes: set[str]
+
+
+KINDS = [
+    Kind("docs/adding/*.md", "cpp", "tests/docs", CPP),
+    Kind("docs/from_keras.md", "cpp", "tests/guides", CPP),
+    Kind("docs/from_keras.md", "python", "tests/guides", {".py"}),
+]
+
+
+def _indented(code: str, spaces: int) -> str:
+    return re.sub(r"^(?=.)", " " * spaces, code, flags=re.MULTILINE)
+
+
+def _quotes(block: str, examples: list[str]) -> bool:
+    """By whole lines; a page may take away the indentation that all of them share."""
+    return any("\n" + _indented(block, spaces) in example
+               for spaces in range(0, 13, 2) for example in examples)
 
 
 def check(root: Path) -> Iterator[Finding]:
-    # By whole lines: a block may not begin or end within one.
-    examples = ["\n" + read(root, path.relative_to(root))
-                for path in sorted((root / "tests/docs").glob("*")) if path.suffix in CPP]
-    for path in sorted((root / "docs/adding").glob("*.md")):
-        page = path.relative_to(root)
-        text = read(root, page)
-        for match in _BLOCK.finditer(text):
-            if not any("\n" + match.group(1) in example for example in examples):
-                line = text.count("\n", 0, match.start(1)) + 1
-                yield Finding(page, line, "this code stands in no file of tests/docs: quote one, "
-                                          "so that it is compiled")
+    for kind in KINDS:
+        blocks = re.compile(rf"^```{kind.language}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+        examples = ["\n" + read(root, path.relative_to(root))
+                    for path in sorted((root / kind.folder).glob("*"))
+                    if path.suffix in kind.suffixes]
+        for path in sorted(root.glob(kind.pages)):
+            page = path.relative_to(root)
+            text = read(root, page)
+            for match in blocks.finditer(text):
+                if not _quotes(match.group(1), examples):
+                    line = text.count("\n", 0, match.start(1)) + 1
+                    yield Finding(page, line, f"this code stands in no file of {kind.folder}: "
+                                              "quote one, so that it is tested")
