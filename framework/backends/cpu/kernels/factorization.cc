@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// lu, cholesky, qr and triangular_solve.
+// lu, cholesky and triangular_solve.
 #include "cornu/backends/cpu/kernels/matrices.h"
 
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
-#include <Eigen/QR>
 #include <atomic>
+#include <vector>
 
 namespace cornu::cpu {
 namespace {
@@ -26,22 +26,40 @@ class FirstFailure {
   std::atomic<int64_t> first_{kNone};
 };
 
+struct Lu {
+  Doubles packed;
+  std::vector<int32_t> rows;
+};
+
+Lu lu_of(const Doubles& x) {
+  const Eigen::PartialPivLU<Doubles> lu(x);
+  Lu result{lu.matrixLU(), std::vector<int32_t>(static_cast<size_t>(x.rows()))};
+  // Eigen's says where each row goes.
+  const auto& place = lu.permutationP().indices();
+  for (int64_t row = 0; row < x.rows(); ++row) {
+    result.rows[static_cast<size_t>(place[row])] = static_cast<int32_t>(row);
+  }
+  return result;
+}
+
 template <class T>
 std::unique_ptr<Kernel> make_lu_of(const Batch& batch) {
   return make_kernel([batch](const KernelArgs& args) {
     if (batch.size() == 0) return;
     batch.each([&](int64_t i) {
-      const MatrixIn<T> x(static_cast<const T*>(args.in[0]) + i * batch.size(), batch.rows,
-                          batch.columns);
-      const Eigen::PartialPivLU<Matrix<T>> lu(x);
-      MatrixOut<T>(static_cast<T*>(args.out[0]) + i * batch.size(), batch.rows, batch.columns) =
-          lu.matrixLU();
-      auto* rows = static_cast<int32_t*>(args.out[1]) + i * batch.rows;
-      // Eigen's says where each row goes.
-      const auto& place = lu.permutationP().indices();
-      for (int64_t row = 0; row < batch.rows; ++row) rows[place[row]] = static_cast<int32_t>(row);
+      const Lu lu = lu_of(read_matrix<T>(args.in[0], i, batch));
+      write_matrix<T>(lu.packed, args.out[0], i, batch);
+      std::copy(lu.rows.begin(), lu.rows.end(),
+                static_cast<int32_t*>(args.out[1]) + i * batch.rows);
     });
   });
+}
+
+// The lower factor in place of x; false when x isn't positive definite.
+bool factor_cholesky(Doubles& x) {
+  const Eigen::LLT<Doubles, Eigen::Lower> llt(x);
+  x = llt.matrixL();
+  return llt.info() == Eigen::Success;
 }
 
 template <class T>
@@ -49,12 +67,9 @@ std::unique_ptr<Kernel> make_cholesky_of(const Batch& batch) {
   return make_kernel([batch](const KernelArgs& args) {
     FirstFailure failure;
     batch.each([&](int64_t i) {
-      const MatrixIn<T> x(static_cast<const T*>(args.in[0]) + i * batch.size(), batch.rows,
-                          batch.columns);
-      const Eigen::LLT<Matrix<T>, Eigen::Lower> llt(x);
-      if (llt.info() != Eigen::Success) failure.note(i);
-      MatrixOut<T>(static_cast<T*>(args.out[0]) + i * batch.size(), batch.rows, batch.columns) =
-          llt.matrixL();
+      Doubles x = read_matrix<T>(args.in[0], i, batch);
+      if (!factor_cholesky(x)) failure.note(i);
+      write_matrix<T>(x, args.out[0], i, batch);
     });
     check<InvalidArgument>(!failure.any(),
                            "cholesky: expected symmetric positive definite matrices, but number {} "
@@ -63,63 +78,45 @@ std::unique_ptr<Kernel> make_cholesky_of(const Batch& batch) {
   });
 }
 
-template <class T>
-std::unique_ptr<Kernel> make_qr_of(const KernelSpec& spec) {
-  const Batch in(spec.inputs[0].shape);
-  const Batch q_batch(spec.outputs[0].shape);
-  const Batch r_batch(spec.outputs[1].shape);
-  return make_kernel([=](const KernelArgs& args) {
-    in.each([&](int64_t i) {
-      const MatrixIn<T> x(static_cast<const T*>(args.in[0]) + i * in.size(), in.rows, in.columns);
-      const Eigen::HouseholderQR<Matrix<T>> decomposed(x);
-      MatrixOut<T> q(static_cast<T*>(args.out[0]) + i * q_batch.size(), q_batch.rows,
-                     q_batch.columns);
-      MatrixOut<T> r(static_cast<T*>(args.out[1]) + i * r_batch.size(), r_batch.rows,
-                     r_batch.columns);
-      q = decomposed.householderQ() * Matrix<T>::Identity(q_batch.rows, q_batch.columns);
-      r = decomposed.matrixQR().topRows(r_batch.rows).template triangularView<Eigen::Upper>();
-    });
-  });
-}
+struct Triangle {
+  explicit Triangle(const Attributes& attributes)
+      : lower(attributes.get_bool("lower")),
+        transposed(attributes.get_bool("transpose")),
+        unit(attributes.get_bool("unit")) {}
+  bool lower;
+  bool transposed;
+  bool unit;
+};
 
-template <class T, int kTriangle>
-void solve_in_place(const MatrixIn<T>& a, bool transposed, MatrixOut<T>& x) {
-  if (transposed) {
-    x = a.transpose()
-            .template triangularView<(kTriangle & Eigen::UnitDiag) |
-                                     ((kTriangle & Eigen::Lower) ? Eigen::Upper : Eigen::Lower)>()
-            .solve(x);
-  } else {
-    x = a.template triangularView<kTriangle>().solve(x);
+// The solution in place of b; false where there is none. An upper triangle is a lower one seen from
+// its end.
+bool solve_triangle(Doubles& a, Doubles& b, const Triangle& triangle) {
+  if (triangle.unit) a.diagonal().setOnes();
+  if ((a.diagonal().array() == 0.0).any()) return false;
+  if (triangle.transposed) a.transposeInPlace();
+  const bool reversed = triangle.lower == triangle.transposed;
+  if (reversed) {
+    a = a.reverse().eval();
+    b = b.colwise().reverse().eval();
   }
+  a.triangularView<Eigen::Lower>().solveInPlace(b);
+  if (reversed) b = b.colwise().reverse().eval();
+  return true;
 }
 
 template <class T>
 std::unique_ptr<Kernel> make_triangular_solve_of(const KernelSpec& spec) {
   const Batch a_batch(spec.inputs[0].shape);
   const Batch b_batch(spec.inputs[1].shape);
-  const bool lower = spec.attributes.get_bool("lower");
-  const bool transposed = spec.attributes.get_bool("transpose");
-  const bool unit = spec.attributes.get_bool("unit");
+  const Triangle triangle(spec.attributes);
   return make_kernel([=](const KernelArgs& args) {
     if (b_batch.size() == 0) return;
     FirstFailure failure;
     a_batch.each([&](int64_t i) {
-      const MatrixIn<T> a(static_cast<const T*>(args.in[0]) + i * a_batch.size(), a_batch.rows,
-                          a_batch.columns);
-      const MatrixIn<T> b(static_cast<const T*>(args.in[1]) + i * b_batch.size(), b_batch.rows,
-                          b_batch.columns);
-      MatrixOut<T> x(static_cast<T*>(args.out[0]) + i * b_batch.size(), b_batch.rows,
-                     b_batch.columns);
-      if (!unit && (a.diagonal().array() == T{0}).any()) failure.note(i);
-      x = b;
-      if (unit) {
-        lower ? solve_in_place<T, Eigen::UnitLower>(a, transposed, x)
-              : solve_in_place<T, Eigen::UnitUpper>(a, transposed, x);
-      } else {
-        lower ? solve_in_place<T, Eigen::Lower>(a, transposed, x)
-              : solve_in_place<T, Eigen::Upper>(a, transposed, x);
-      }
+      Doubles a = read_matrix<T>(args.in[0], i, a_batch);
+      Doubles b = read_matrix<T>(args.in[1], i, b_batch);
+      if (!solve_triangle(a, b, triangle)) failure.note(i);
+      write_matrix<T>(b, args.out[0], i, b_batch);
     });
     check<InvalidArgument>(!failure.any(),
                            "solve: expected matrices that have an inverse, but number {} has none "
@@ -136,10 +133,6 @@ std::unique_ptr<Kernel> make_cholesky(const KernelSpec& spec) {
   return by_real(
       spec, [&]<class T>(T) { return make_cholesky_of<T>(Batch(spec.inputs[0].shape)); },
       make_cholesky);
-}
-std::unique_ptr<Kernel> make_qr(const KernelSpec& spec) {
-  return by_real(
-      spec, [&]<class T>(T) { return make_qr_of<T>(spec); }, make_qr);
 }
 std::unique_ptr<Kernel> make_triangular_solve(const KernelSpec& spec) {
   return by_real(

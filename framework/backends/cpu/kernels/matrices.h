@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels over Eigen's decompositions share. Eigen allocates while it decomposes; the
-// matrices of a batch are shared out to threads, each done by one.
+// What the kernels over Eigen's decompositions share. Each is compiled once, for float64, since its
+// templates take long: other dtypes are cast on the way in and out. Eigen allocates while it
+// decomposes; the matrices of a batch are shared out to threads, each done by one.
 #pragma once
 
 #define EIGEN_DONT_PARALLELIZE
@@ -13,14 +14,7 @@
 
 namespace cornu::cpu {
 
-template <class T>
-using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T>
-using MatrixIn = Eigen::Map<const Matrix<T>>;
-template <class T>
-using MatrixOut = Eigen::Map<Matrix<T>>;
-template <class T>
-using VectorOut = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>>;
+using Doubles = Eigen::MatrixXd;
 
 // The matrices in the last two axes of a shape.
 struct Batch {
@@ -44,6 +38,33 @@ struct Batch {
   }
 };
 
+// Matrix `index` of a batch of T's.
+template <class T>
+Doubles read_matrix(const void* from, int64_t index, const Batch& batch) {
+  const T* in = static_cast<const T*>(from) + index * batch.size();
+  Doubles matrix(batch.rows, batch.columns);
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    for (int64_t column = 0; column < batch.columns; ++column) matrix(row, column) = *in++;
+  }
+  return matrix;
+}
+
+template <class T>
+void write_matrix(const Doubles& matrix, void* to, int64_t index, const Batch& batch) {
+  T* out = static_cast<T*>(to) + index * batch.size();
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    for (int64_t column = 0; column < batch.columns; ++column) {
+      *out++ = static_cast<T>(matrix(row, column));
+    }
+  }
+}
+
+template <class T>
+void write_vector(const Eigen::VectorXd& vector, void* to, int64_t index) {
+  T* out = static_cast<T*>(to) + index * vector.size();
+  for (int64_t i = 0; i < vector.size(); ++i) *out++ = static_cast<T>(vector(i));
+}
+
 // The kernel that make(T{}) gives for a floating-point dtype.
 template <class Make>
 std::unique_ptr<Kernel> by_real(const KernelSpec& spec, Make make, const KernelFactory& self) {
@@ -56,5 +77,9 @@ std::unique_ptr<Kernel> by_real(const KernelSpec& spec, Make make, const KernelF
       return through_float32(spec, self);
   }
 }
+
+// In files of their own, so that each compiles in seconds.
+std::unique_ptr<Kernel> make_qr(const KernelSpec& spec);
+std::unique_ptr<Kernel> make_svd(const KernelSpec& spec);
 
 }  // namespace cornu::cpu
