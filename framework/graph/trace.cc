@@ -189,15 +189,14 @@ std::string with_unknowns(const std::string& text, const std::string& other) {
 }
 
 // Throws an error of this kind, in which a place is named.
-template <StatusCode... kKinds>
+template <class... Kinds>
 void throw_alike(StatusCode kind, const std::string& text) {
-  auto if_it_is = [&]<StatusCode kKind>() {
-    if (kind != kKind) return;
-    ErrorOf<kKind> error(text);
+  auto if_it_is = [&](auto error) {
+    if (error.code() != kind) return;
     error.add_place("");
     throw error;
   };
-  (if_it_is.template operator()<kKinds>(), ...);
+  (if_it_is(Kinds(text)), ...);
 }
 
 }  // namespace
@@ -279,8 +278,8 @@ std::vector<TensorType> infer_types(
     } catch (const Error& other) {
       text = with_unknowns(text, other.what());
     }
-    throw_alike<StatusCode::InvalidArgument, StatusCode::FailedPrecondition, StatusCode::OutOfRange,
-                StatusCode::NotFound, StatusCode::Unimplemented>(error.code(), text);
+    throw_alike<InvalidArgument, FailedPrecondition, OutOfRange, NotFound, Unimplemented>(
+        error.code(), text);
     throw;
   }
   const std::vector<TensorType> others = output_types(kSubstitutes[1]);
