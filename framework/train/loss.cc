@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "cornu/model/call_frame.h"
 #include "cornu/model/serialized.h"
 #include "cornu/ops/ops.h"
 #include "cornu/train/losses/function_loss.h"
@@ -71,6 +72,7 @@ Loss::Parts reduce(const Unreduced& losses, Reduction reduction) {
 // Calls `body`; errors from within name the loss.
 template <class F>
 auto placed(const LossImpl& loss, const F& body) {
+  const internal::CallFrame nobody;  // a model that a loss calls is no part of the one in training
   try {
     return body();
   } catch (Error& error) {

@@ -2,6 +2,7 @@
 #include "cornu/train/metric.h"
 
 #include "cornu/graph/dispatch.h"
+#include "cornu/model/call_frame.h"
 #include "cornu/model/initializers.h"
 #include "cornu/model/serialized.h"
 #include "cornu/train/metrics/reduction.h"
@@ -21,6 +22,8 @@ bool is_crossentropy(const std::string& name) { return name == "crossentropy" ||
 // Calls `body`; errors from within name the metric.
 template <class F>
 void placed(const MetricImpl& metric, const F& body) {
+  const internal::CallFrame
+      nobody;  // a model that a metric calls is no part of the one in training
   try {
     body();
   } catch (Error& error) {

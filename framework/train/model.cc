@@ -339,7 +339,6 @@ Tensors Model::predict_step(const Batch& data) {
 Tensor Model::compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_pred,
                            const Tensors& sample_weight) {
   if (object_) return object_->compute_loss(x, y, y_pred, sample_weight);
-  const internal::CallFrame nobody;  // a model that a loss calls is no part of this one
   Tensor total = trainer_->compiled_loss(*this, y, y_pred, sample_weight);
   for (const Tensor& loss : losses()) total = total.defined() ? total + loss : loss;
   check<FailedPrecondition>(
@@ -353,7 +352,6 @@ Tensor Model::compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_
 NamedValues<Tensor> Model::compute_metrics(const Tensors& x, const Tensors& y,
                                            const Tensors& y_pred, const Tensors& sample_weight) {
   if (object_) return object_->compute_metrics(x, y, y_pred, sample_weight);
-  const internal::CallFrame nobody;
   trainer_->update_metrics(*this, y, y_pred, sample_weight);
   return get_metrics_result();
 }

@@ -216,6 +216,27 @@ TEST_CASE("a model that only a loss calls is no part of the model in training") 
                  }});
   model.fit(some({8, 4}), some({8, 1}), {.verbose = 0});
   CHECK(model.weights().size() == 2);
+
+  // Nor in a step of the model's own.
+  class Judged : public Model {
+   public:
+    explicit Judged(Loss loss) : loss_(std::move(loss)) {}
+    NamedValues<Tensor> train_step(const Batch& data) override {
+      NamedValues<Tensor> logs;
+      logs.set("loss", loss_(data.y, dense_(data.x)));
+      return logs;
+    }
+
+   private:
+    Loss loss_;
+    layers::Dense dense_{{.units = 1}};
+  };
+  Judged judged([judge](const Tensor& y, const Tensor& p) mutable {
+    return ops::square(Tensor(judge(y)) - Tensor(judge(p)));
+  });
+  judged.compile({.optimizer = "sgd"});
+  judged.fit(some({8, 4}), some({8, 1}), {.verbose = 0});
+  CHECK(judged.weights().size() == 2);
 }
 
 TEST_CASE("layers that have an owner stay theirs") {
