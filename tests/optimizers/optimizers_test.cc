@@ -109,8 +109,8 @@ TEST_CASE("mistakes are errors that name the optimizer") {
           optimizer.apply_gradients({gradient, gradient}, {a});
         }) == "SGD 'sgd': expected a gradient for each of 1 variables, got 2.");
   CHECK(message_of([&] { optimizer.apply_gradients({gradient}, {make_variable("b", {1.0f})}); }) ==
-        "SGD 'sgd': expected one of the variables it was built for, got 'b'. Make a new optimizer "
-        "to train other variables.");
+        "SGD 'sgd': expected one of the variables it was built for, got 'b'. To train other "
+        "variables, as after unfreezing layers, call compile again with a new optimizer.");
   CHECK(message_of([] { optimizers::SGD({.momentum = 2, .name = "sgd"}); }) ==
         "SGD 'sgd': expected momentum in [0, 1], got 2.");
   CHECK(message_of([] { optimizers::Adam({.clipnorm = 1.0, .clipvalue = 1.0}); }) ==
