@@ -372,7 +372,11 @@ Graph parse_graph(std::string_view text) {
   Parser parser(text);
   Graph graph = parser.graph();
   parser.end();
-  graph.validate();
+  try {
+    graph.validate();
+  } catch (const Internal& error) {  // of a graph that Cornu made; this one is somebody else's
+    raise<InvalidArgument>("Graph text: {}", error.what());
+  }
   return graph;
 }
 
