@@ -132,6 +132,11 @@ class Parser {
     graph.outputs = value_ids();
     expect('}');
     --depth_;
+    try {
+      graph.validate();                // before the graph around it looks into this one
+    } catch (const Internal& error) {  // as of a graph that Cornu made; this one isn't
+      raise<InvalidArgument>("Graph text: {}", error.what());
+    }
     return graph;
   }
 
@@ -372,7 +377,6 @@ Graph parse_graph(std::string_view text) {
   Parser parser(text);
   Graph graph = parser.graph();
   parser.end();
-  graph.validate();
   return graph;
 }
 

@@ -45,6 +45,12 @@ TEST_CASE("text that is no graph is refused with its line") {
       message("graph() {\n  %1 = ad(%0) : float32[2]\n return %1\n}").find("Did you mean 'add'?") !=
       std::string::npos);
   CHECK(message("graph(%0: float32[2]) { return %7 }").find("%7") != std::string::npos);
+  // What doesn't fit together is the text's mistake, none of Cornu's.
+  CHECK_THROWS_AS(parse_graph("graph(%0: float32[2]) { %1 = exp(%0) : float32[3] return %1 }"),
+                  InvalidArgument);
+  CHECK_THROWS_AS(parse_graph("graph(%0: bool[]) { %1 = cond(%0) {then=graph() { return %9999 }, "
+                              "else=graph() { return %9999 }} : float32[] return %1 }"),
+                  InvalidArgument);
   // What a text asks for stays in proportion to it.
   CHECK(message("graph(%16777216: float32[2]) { return %16777216 }") ==
         "Graph text, line 1: expected small value numbers, got ') { return %16777216'.");
