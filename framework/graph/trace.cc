@@ -188,12 +188,19 @@ std::string with_unknowns(const std::string& text, const std::string& other) {
   return i == text.size() && j == other.size() ? result : text;
 }
 
-// Throws an error of this kind, in which a place is named.
+// Whether the text names a place already: then add_place leaves it alone.
+bool names_place(Error error) {
+  const std::string text = error.what();
+  error.add_place("?");
+  return error.what() == text;
+}
+
+// Throws an error of this kind, with another's text, and its place where that names one.
 template <class... Kinds>
-void throw_alike(StatusCode kind, const std::string& text) {
+void throw_alike(const Error& like, const std::string& text) {
   auto if_it_is = [&](auto error) {
-    if (error.code() != kind) return;
-    error.add_place("");
+    if (error.code() != like.code()) return;
+    if (names_place(like)) error.add_place("");
     throw error;
   };
   (if_it_is(Kinds(text)), ...);
@@ -278,8 +285,8 @@ std::vector<TensorType> infer_types(
     } catch (const Error& other) {
       text = with_unknowns(text, other.what());
     }
-    throw_alike<InvalidArgument, FailedPrecondition, OutOfRange, NotFound, Unimplemented>(
-        error.code(), text);
+    throw_alike<InvalidArgument, FailedPrecondition, OutOfRange, NotFound, Unimplemented>(error,
+                                                                                          text);
     throw;
   }
   const std::vector<TensorType> others = output_types(kSubstitutes[1]);

@@ -213,7 +213,8 @@ TEST_CASE("a label that is no class is an error, before anything is written") {
     return message;
   };
   CHECK(run(12, kNone) ==
-        "sparse_softmax_cross_entropy: label 12 is outside of [0, 10), the classes of logits of "
+        "sparse_softmax_cross_entropy: label 12 of row 63 is outside of [0, 10), the classes of "
+        "logits of "
         "shape (64, 10). Labels are numbers of classes, counted from 0; one that is to be left out "
         "is named by ignore_class.");
   CHECK(run(10, kNone).find("label 10 ") != std::string::npos);

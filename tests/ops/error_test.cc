@@ -183,7 +183,7 @@ TEST_CASE("cross-entropies") {
   CHECK(invalid([] {
           ops::sparse_categorical_crossentropy(Tensor::from(std::vector<int32_t>{12}),
                                                ops::ones({1, 10}), {.from_logits = true});
-        }).find("sparse_softmax_cross_entropy: label 12 is outside of [0, 10)") == 0);
+        }).find("sparse_softmax_cross_entropy: label 12 of row 0 is outside of [0, 10)") == 0);
   CHECK(invalid([] {
           ops::binary_crossentropy(ops::ones({4}), ops::ones({4, 1}));
         }) ==
