@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cornu/core/waiting_threads.h"
 
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,7 +8,10 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <system_error>
 
 extern "C" {
 void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags);
@@ -23,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kBetweenLooks(10);
+constexpr std::chrono::milliseconds kBetweenLooks(50);
 constexpr int kMostSleeping = 16;
 
 // The kernel's struct sched_attr, in its first version.
@@ -48,6 +50,20 @@ void set_turn(uint64_t nanoseconds) {
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+// Seconds that the threads of this process were ready to run and waited for a core, as the kernel
+// counts them; 0 where it doesn't tell.
+double seconds_waited() {
+  double nanoseconds = 0;
+  std::error_code error;  // ends the loop: the iterator is the end then
+  auto task = std::filesystem::directory_iterator("/proc/self/task", error);
+  for (; task != std::filesystem::directory_iterator(); task.increment(error)) {
+    double ran = 0;
+    double waited = 0;
+    if (std::ifstream(task->path() / "schedstat") >> ran >> waited) nanoseconds += waited;
+  }
+  return nanoseconds * 1e-9;
+}
+
 // One a process; never destroyed, as threads may compute until the very end.
 class Watch {
  public:
@@ -62,12 +78,12 @@ class Watch {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return;
     next_look_ = now + Clock::duration(kBetweenLooks).count();
-    const long switches = forced_switches();
+    const double waited = seconds_waited();
     const double seconds = std::chrono::duration<double>(Clock::duration(now - last_look_)).count();
-    const bool contended = estimate_.update(seconds, switches - switches_);
+    const bool contended = estimate_.update(seconds, waited - waited_);
     contended_ = contended;
     last_look_ = now;
-    switches_ = switches;
+    waited_ = waited;
     if (!contended) {
       team_.reset();
     } else if (!team_) {
@@ -90,37 +106,29 @@ class Watch {
   Watch()
       : enabled_(!std::getenv("GOMP_SPINCOUNT") && !std::getenv("OMP_WAIT_POLICY")),
         last_look_(Clock::now().time_since_epoch().count()),
-        switches_(forced_switches()) {}
-
-  static long forced_switches() {
-    rusage usage = {};
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_nivcsw;
-  }
+        waited_(seconds_waited()) {}
 
   const bool enabled_;
   std::atomic<int64_t> next_look_ = 0;
   std::atomic<bool> contended_ = false;
   std::mutex mutex_;
   int64_t last_look_;
-  long switches_;
+  double waited_;
   ContentionEstimate estimate_;
   std::unique_ptr<SleepingTeam> team_;
 };
 
 }  // namespace
 
-bool ContentionEstimate::update(double seconds, long forced_switches) {
-  constexpr long kSome = 3;         // a single one may be the system's own business
-  constexpr double kMany = 30;      // a second
-  constexpr double kFew = 5;        // a second
+bool ContentionEstimate::update(double seconds, double waited) {
+  constexpr double kMuch = 0.15;  // of the time: a busy program takes a third of two cores
+  constexpr double kLittle = 0.05;
   constexpr double kCalmFor = 0.5;  // seconds
-  const auto count = static_cast<double>(forced_switches);
   if (!contended_) {
-    contended_ = forced_switches >= kSome && count > kMany * seconds;
+    contended_ = waited > kMuch * seconds;
     calm_ = 0;
   } else {
-    calm_ = count <= kFew * seconds ? calm_ + seconds : 0;
+    calm_ = waited <= kLittle * seconds ? calm_ + seconds : 0;
     contended_ = calm_ < kCalmFor;
   }
   return contended_;

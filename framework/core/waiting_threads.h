@@ -15,12 +15,15 @@
 
 namespace cornu {
 
-// Are the cores contended for? Told by how often the process's threads were made to give up a core.
+// Are the cores contended for? Told by how long the process's threads were ready to run and had to
+// wait for a core. (How often they were made to give one up says little: the system's own threads
+// interrupt for microseconds, as often as a busy program does for milliseconds.)
 class ContentionEstimate {
  public:
-  // What happened in the `seconds` since the last call. Returns the new estimate: contended after
-  // some switches in a short time, no more after half a second of (almost) none.
-  bool update(double seconds, long forced_switches);
+  // What happened in the `seconds` since the last call: `waited` seconds, summed over all threads.
+  // Returns the new estimate: contended when threads waited for a good part of a time, no more
+  // after half a second with (almost) no waiting.
+  bool update(double seconds, double waited);
 
  private:
   bool contended_ = false;

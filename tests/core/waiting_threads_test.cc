@@ -9,29 +9,28 @@
 
 using namespace cornu;
 
-TEST_CASE("some forced switches in a short time are contention, a single one now and then isn't") {
+TEST_CASE("waiting for a good part of the time is contention, short waits aren't") {
   ContentionEstimate estimate;
-  CHECK_FALSE(estimate.update(0.01, 0));
-  CHECK_FALSE(estimate.update(0.01, 1));
-  CHECK_FALSE(estimate.update(0.01, 2));
-  CHECK_FALSE(estimate.update(10.0, 100));  // 10 a second: the system's own business
-  CHECK(estimate.update(0.01, 3));
+  CHECK_FALSE(estimate.update(0.05, 0));
+  CHECK_FALSE(estimate.update(0.05, 0.004));
+  CHECK_FALSE(estimate.update(10.0, 1.0));  // as much, in a longer time
+  CHECK(estimate.update(0.05, 0.02));
 }
 
 TEST_CASE("contention ends after half a second of calm") {
   ContentionEstimate estimate;
-  REQUIRE(estimate.update(0.1, 50));
-  CHECK(estimate.update(0.4, 1));
-  CHECK(estimate.update(0.1, 9));  // not calm: counted from here anew
+  REQUIRE(estimate.update(0.1, 0.1));
+  CHECK(estimate.update(0.4, 0.01));
+  CHECK(estimate.update(0.1, 0.05));  // not calm: counted from here anew
   CHECK(estimate.update(0.4, 0));
   CHECK_FALSE(estimate.update(0.2, 0));
-  CHECK_FALSE(estimate.update(0.2, 1));
-  CHECK(estimate.update(0.2, 20));
+  CHECK_FALSE(estimate.update(0.2, 0.002));
+  CHECK(estimate.update(0.2, 0.1));
 }
 
-TEST_CASE("a child's count, which begins anew, is no contention") {
+TEST_CASE("a sum that begins anew, as a child's does, is no contention") {
   ContentionEstimate estimate;
-  CHECK_FALSE(estimate.update(0.01, -500));
+  CHECK_FALSE(estimate.update(0.01, -5));
 }
 
 TEST_CASE("loops run beside a team that sleeps, in turns short and long") {
