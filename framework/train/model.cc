@@ -201,10 +201,10 @@ Layer::NamedLayers Model::sublayers() const {
   if (!body_) return Layer::sublayers();
   NamedLayers result;
   for (const auto& layer : body_->layers()) result.emplace_back(layer->name(), layer);
-  for (const auto& [key, layer] : tracked()) {
+  for (const auto& child : tracked()) {
     const bool known = std::any_of(result.begin(), result.end(),
-                                   [&](const auto& entry) { return entry.second == layer; });
-    if (!known) result.emplace_back(key, layer);
+                                   [&](const auto& entry) { return entry.second == child.second; });
+    if (!known) result.push_back(child);
   }
   return result;
 }

@@ -160,7 +160,9 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
                                      .shuffle = false});
   const Json& expected = item.at("history");
   std::vector<std::string> names;
-  for (const auto& [figure, values] : expected.as_object()) {
+  for (const auto& entry : expected.as_object()) {
+    const std::string& figure = entry.first;
+    const Json& values = entry.second;
     names.push_back(figure);
     CAPTURE(figure);
     REQUIRE(history.contains(figure));
@@ -172,9 +174,10 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
   CHECK(history.size() == names.size());
   const Logs logs =
       model.evaluate(validation_x, targets(validation_y), {.batch_size = 4, .verbose = 0});
-  for (const auto& [figure, value] : item.at("evaluated").as_object()) {
+  for (const auto& entry : item.at("evaluated").as_object()) {
+    const std::string& figure = entry.first;
     CAPTURE(figure);
-    CHECK(logs[figure] == doctest::Approx(value.as_double()).epsilon(1e-5));
+    CHECK(logs[figure] == doctest::Approx(entry.second.as_double()).epsilon(1e-5));
   }
   CHECK(logs.size() == item.at("evaluated").size());
 }
