@@ -290,6 +290,7 @@ class Model : public Layer {
     return predict(static_cast<std::shared_ptr<BatchSource>>(dataset), options);
   }
 
+  // One step; its figures are this batch's alone: metrics are reset first, as in Keras.
   Logs train_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options = {});
   Logs test_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options = {});
   Tensors predict_on_batch(const Tensors& x);

@@ -519,6 +519,7 @@ Logs Trainer::train_on_batch(Model& model, const Tensors& x, const Tensors& y,
   require_compiled(model, "train_on_batch");
   const TrainingScope alone = train_alone(model);
   const MetricScope metrics = metric_scope(model);
+  model.reset_metrics();  // the figures are this batch's alone (Keras's rule)
   return read_logs(run(model, Kind::Train, one_batch(x, y, options)));
 }
 
@@ -526,6 +527,7 @@ Logs Trainer::test_on_batch(Model& model, const Tensors& x, const Tensors& y,
                             const TrainOnBatchOptions& options) {
   require_compiled(model, "test_on_batch");
   const MetricScope metrics = metric_scope(model);
+  model.reset_metrics();  // the figures are this batch's alone (Keras's rule)
   return read_logs(run(model, Kind::Test, one_batch(x, y, options)));
 }
 

@@ -216,20 +216,16 @@ TEST_CASE("validation_freq validates every so often, or after the epochs it list
   CHECK(validated({1, 5}) == std::vector<int64_t>{0, 4});
 }
 
-TEST_CASE("train_on_batch takes one step; figures run on until they are reset") {
+TEST_CASE("train_on_batch takes one step; its figures are those of the batch alone") {
   const Tensor x = Tensor::from<float>({1, 2}, {2, 1});
   const Tensor y = ops::zeros({2, 1});
   Sequential model = line({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
   CHECK(model.train_on_batch(x, y).at("loss") == Approx(10));  // w = 2: (4 + 16) / 2
   CHECK(model.get_weights()[0].item<float>() == Approx(1));    // 2 - 0.1 * 2 * 2 * 2.5
   CHECK(model.optimizer().iterations() == 1);
-  CHECK(model.test_on_batch(x, y).at("loss") == Approx((10 + 2.5) / 2));
-  model.reset_metrics();
   CHECK(model.test_on_batch(x, y).at("loss") == Approx(2.5));
-  model.reset_metrics();
   CHECK(model.train_on_batch(x, y, {.sample_weight = Tensor::from<float>({1, 0})}).at("loss") ==
         Approx(0.5));
-  model.reset_metrics();
   const Sequential other = line(standing());
   const Tensor classes = Tensor::from<float>({0, 1}, {2, 1});
   // (2 - 0)² * 3 and (4 - 1)² * 1, halved.
