@@ -267,15 +267,19 @@ double Json::as_double() const {
   return expect(std::get_if<double>(&value_), "a number", *this);
 }
 
-const std::string& Json::as_string() const {
+const std::string& Json::as_string() const& {
   return expect(std::get_if<std::string>(&value_), "a string", *this);
 }
-const Json::Array& Json::as_array() const {
+const Json::Array& Json::as_array() const& {
   return expect(std::get_if<Array>(&value_), "an array", *this);
 }
-const Json::Object& Json::as_object() const {
+const Json::Object& Json::as_object() const& {
   return expect(std::get_if<Object>(&value_), "an object", *this);
 }
+
+std::string Json::as_string() && { return std::string(std::as_const(*this).as_string()); }
+Json::Array Json::as_array() && { return Array(std::as_const(*this).as_array()); }
+Json::Object Json::as_object() && { return Object(std::as_const(*this).as_object()); }
 
 Shape Json::as_shape() const {
   Shape shape;
@@ -291,13 +295,15 @@ std::vector<int64_t> Json::as_ints() const {
   return values;
 }
 
-const Json& Json::at(std::string_view key) const {
+const Json& Json::at(std::string_view key) const& {
   const Json* found = find(key);
   if (!found) raise<NotFound>("JSON: expected a member '{}' in {}.", printable(key), excerpt());
   return *found;
 }
 
-const Json* Json::find(std::string_view key) const {
+Json Json::at(std::string_view key) && { return Json(std::as_const(*this).at(key)); }
+
+const Json* Json::find(std::string_view key) const& {
   const auto* object = std::get_if<Object>(&value_);
   if (!object) return nullptr;
   for (const auto& [name, value] : *object) {
@@ -322,12 +328,14 @@ void Json::merge(const Json& other) {
   for (const auto& [key, value] : other.as_object()) set(key, value);
 }
 
-const Json& Json::operator[](size_t index) const {
+const Json& Json::operator[](size_t index) const& {
   const Array& elements = as_array();
   check<OutOfRange>(index < elements.size(), "JSON: expected an index below {}, got {}.",
                     elements.size(), index);
   return elements[index];
 }
+
+Json Json::operator[](size_t index) && { return Json(std::as_const(*this)[index]); }
 
 void Json::push_back(Json value) {
   if (is_null()) value_ = Array();

@@ -57,22 +57,29 @@ class Json {
   bool as_bool() const;
   int64_t as_int() const;    // a float of integral value counts
   double as_double() const;  // an integer counts
-  const std::string& as_string() const;
-  const Array& as_array() const;
-  const Object& as_object() const;
+  const std::string& as_string() const&;
+  const Array& as_array() const&;
+  const Object& as_object() const&;
+  std::string as_string() &&;  // of a temporary: by value, since a view of it would dangle
+  Array as_array() &&;
+  Object as_object() &&;
   Shape as_shape() const;  // an array of integers and nulls
   std::vector<int64_t> as_ints() const;
 
   // Members of an object. `at` throws NotFound that names the key; `find` gives null when missing.
-  const Json& at(std::string_view key) const;
-  const Json& operator[](std::string_view key) const { return at(key); }
-  const Json* find(std::string_view key) const;
+  const Json& at(std::string_view key) const&;
+  Json at(std::string_view key) &&;
+  const Json& operator[](std::string_view key) const& { return at(key); }
+  Json operator[](std::string_view key) && { return std::move(*this).at(key); }
+  const Json* find(std::string_view key) const&;
+  const Json* find(std::string_view key) && = delete;  // it would point into what goes away
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   void set(std::string_view key, Json value);  // replaces or appends
   void merge(const Json& other);               // sets every member of `other`
 
   // Elements of an array.
-  const Json& operator[](size_t index) const;
+  const Json& operator[](size_t index) const&;
+  Json operator[](size_t index) &&;
   void push_back(Json value);
   size_t size() const;  // elements or members; 0 otherwise
 

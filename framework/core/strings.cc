@@ -55,7 +55,13 @@ std::string nearest(std::string_view name, std::span<const std::string> known) {
       best = &candidate;
     }
   }
-  return best ? *best : std::string();
+  if (best) return *best;
+  constexpr size_t kTelling = 3;  // letters that say what was meant
+  if (name.size() < kTelling) return {};
+  const auto longer = std::find_if(known.begin(), known.end(), [&](const std::string& candidate) {
+    return candidate.starts_with(name);
+  });
+  return longer != known.end() && longer->size() <= kLongest ? *longer : std::string();
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> known) {

@@ -288,10 +288,11 @@ std::vector<std::string> FunctionalGraph::output_names() const {
   return names;
 }
 
-// The given tensors in the order of the model's inputs, fitted to their dtypes and ranks.
+// The given tensors in the order of the model's inputs, fitted to their dtypes and ranks. Named ones
+// that the model doesn't have are left out, as in Keras.
 std::vector<Tensor> FunctionalGraph::arrange(const Tensors& given) const {
   const std::vector<std::string> names = input_names();
-  check<InvalidArgument>(given.size() == names.size(),
+  check<InvalidArgument>(given.has_names() || given.size() == names.size(),
                          "expected {} inputs ({}), got {}. Give one tensor for each, in this order "
                          "or by name.",
                          names.size(), join(names, ", "), given.size());

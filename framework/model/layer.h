@@ -200,7 +200,8 @@ class Layer : public std::enable_shared_from_this<Layer> {
 
   // Makes `thing` a part of this layer, and returns it: a layer (built-in, of make_layer, or a
   // member that is one), a container of layers (vector, array, map, of layers or of pointers to
-  // them), a metric; with a name also a variable. Weights are saved under the attribute's name, of
+  // them), a metric, a random::SeedGenerator (its state is among variables(), not among weights, as
+  // in Keras); with a name also a variable. Weights are saved under the attribute's name, of
   // containers as "attribute/dense", "attribute/dense_1"; without one, under the snake_case of
   // their class, numbered. AlreadyExists for a name that is taken. For use in a constructor or in
   // build.
@@ -231,6 +232,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
   void track_layer(const std::string& attribute, Layer& layer);
   void track_variable(const std::string& attribute, const Variable& variable);
   void track_metric(std::shared_ptr<MetricImpl> metric);
+  void track_state(const Variable& state);
   struct CallTypes {
     std::vector<std::pair<DType, Shape>> types;
     std::vector<std::string> names;  // none, or one each
@@ -261,6 +263,11 @@ concept PointsToLayer = requires(T& x) {
 template <class T>
 concept IsMetric = requires(T& x) {
   { x.shared() } -> std::convertible_to<std::shared_ptr<MetricImpl>>;
+};
+template <class T>
+concept IsSeedGenerator = requires(const T& x) {
+  { x.state() } -> std::convertible_to<const Variable&>;
+  x.next();
 };
 // A layer that isn't a handle: tracking one that is about to go away would lose it.
 template <class T>
@@ -360,6 +367,8 @@ void Layer::track_part(const std::string& attribute, T& thing) {
     track_layer(attribute, *thing);
   } else if constexpr (internal::IsMetric<T>) {
     track_metric(thing.shared());
+  } else if constexpr (internal::IsSeedGenerator<T>) {
+    track_state(thing.state());
   } else if constexpr (requires { thing.begin()->second; }) {
     for (auto& [key, value] : thing) track_part(part, value);
   } else if constexpr (requires { std::begin(thing); }) {
@@ -367,7 +376,7 @@ void Layer::track_part(const std::string& attribute, T& thing) {
   } else {
     static_assert(internal::kNever<T>,
                   "track takes layers (built-in ones, those of make_layer, members that are "
-                  "layers), containers of them, metrics, and variables.");
+                  "layers), containers of them, metrics, seed generators, and variables.");
   }
 }
 

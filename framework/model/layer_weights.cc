@@ -66,9 +66,13 @@ Variable Layer::add_weight(const WeightOptions& options) {
 
 Variable Layer::add_state(const std::string& state_name, const Tensor& initial_value) {
   Variable variable(initial_value, {.name = state_name, .trainable = false});
-  variable.set_path(name() + "/" + state_name);
-  state_->own_state.push_back(variable);
+  track_state(variable);
   return variable;
+}
+
+void Layer::track_state(const Variable& state) {
+  state.set_path(name() + "/" + state.name());
+  state_->own_state.push_back(state);
 }
 
 void Layer::add_loss(const Tensor& loss) {

@@ -6,19 +6,6 @@
 namespace cornu {
 namespace {
 
-// A function of the user's own.
-template <class Base, class... Arguments>
-class OfFunction : public Base {
- public:
-  explicit OfFunction(std::function<Tensor(Arguments...)> function)
-      : function_(std::move(function)) {}
-  Tensor operator()(Arguments... arguments) const override { return function_(arguments...); }
-  std::string class_name() const override { return ""; }
-
- private:
-  std::function<Tensor(Arguments...)> function_;
-};
-
 template <class Part>
 Json serialize_part(const char* kind, const Part& part) {
   if (!part) return nullptr;
@@ -37,30 +24,18 @@ Part part_from_json(const Registry<Factory>& registry, const Json& json) {
 
 }  // namespace
 
-std::shared_ptr<const InitializerImpl> Initializer::from_function(
-    std::function<Tensor(const Shape&, DType)> function) {
-  return std::make_shared<const OfFunction<InitializerImpl, const Shape&, DType>>(
-      std::move(function));
+template <>
+std::shared_ptr<const InitializerImpl> Initializer::from_name(const std::string& name) {
+  return make_from_serialized(initializer_registry(), name).impl_;
 }
-Initializer::Initializer(const char* name) : Initializer(std::string(name)) {}
-Initializer::Initializer(const std::string& name)
-    : Initializer(make_from_serialized(initializer_registry(), name)) {}
-
-std::shared_ptr<const RegularizerImpl> Regularizer::from_function(
-    std::function<Tensor(const Tensor&)> function) {
-  return std::make_shared<const OfFunction<RegularizerImpl, const Tensor&>>(std::move(function));
+template <>
+std::shared_ptr<const RegularizerImpl> Regularizer::from_name(const std::string& name) {
+  return make_from_serialized(regularizer_registry(), name).impl_;
 }
-Regularizer::Regularizer(const char* name) : Regularizer(std::string(name)) {}
-Regularizer::Regularizer(const std::string& name)
-    : Regularizer(make_from_serialized(regularizer_registry(), name)) {}
-
-std::shared_ptr<const ConstraintImpl> Constraint::from_function(
-    std::function<Tensor(const Tensor&)> function) {
-  return std::make_shared<const OfFunction<ConstraintImpl, const Tensor&>>(std::move(function));
+template <>
+std::shared_ptr<const ConstraintImpl> Constraint::from_name(const std::string& name) {
+  return make_from_serialized(constraint_registry(), name).impl_;
 }
-Constraint::Constraint(const char* name) : Constraint(std::string(name)) {}
-Constraint::Constraint(const std::string& name)
-    : Constraint(make_from_serialized(constraint_registry(), name)) {}
 
 Activation::Activation(const char* name) : Activation(std::string(name)) {}
 Activation::Activation(const std::string& name) {

@@ -47,83 +47,59 @@ class ActivationImpl {
   std::function<Tensor(const Tensor&)> function;
 };
 
+// A function of the user's own, where an object of another kind isn't meant.
+template <class F, class... Arguments>
+concept PartFunction =
+    std::is_invocable_r_v<Tensor, F, Arguments...> && !std::is_base_of_v<Configurable, F>;
+
 // The value of an option: built from a name (resolved at once, InvalidArgument with the nearest
 // known one), from an object, from a function of one's own (which can't be saved), or None ({} or
-// nullptr).
-class Initializer {
+// nullptr). A cheap handle: copies share.
+template <class Impl, class... Arguments>
+class Part {
  public:
-  Initializer() = default;
-  Initializer(std::nullptr_t) {}         // NOLINT: implicit on purpose
-  Initializer(const char* name);         // NOLINT
-  Initializer(const std::string& name);  // NOLINT
+  Part() = default;
+  Part(std::nullptr_t) {}                                    // NOLINT: implicit on purpose
+  Part(const char* name) : Part(std::string(name)) {}        // NOLINT
+  Part(const std::string& name) : impl_(from_name(name)) {}  // NOLINT
   template <class T>
-  requires std::is_base_of_v<InitializerImpl, T> Initializer(T object)
-      : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
+  requires std::is_base_of_v<Impl, T> Part(T object)  // NOLINT
+      : impl_(std::make_shared<const T>(std::move(object))) {}
   template <class F>
-  requires(std::is_invocable_r_v<Tensor, F, const Shape&, DType> &&
-           !std::is_base_of_v<InitializerImpl, F>) Initializer(F function)  // NOLINT
-      : impl_(from_function(std::move(function))) {}
-  explicit Initializer(std::shared_ptr<const InitializerImpl> impl) : impl_(std::move(impl)) {}
+  requires PartFunction<F, Arguments...> Part(F function)  // NOLINT
+      : impl_(std::make_shared<const OfFunction>(std::move(function))) {}
+  explicit Part(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
   explicit operator bool() const { return impl_ != nullptr; }
-  const InitializerImpl& operator*() const { return *impl_; }
-  const InitializerImpl* operator->() const { return impl_.get(); }
+  const Impl& operator*() const { return *impl_; }
+  const Impl* operator->() const { return impl_.get(); }
+  const std::shared_ptr<const Impl>& shared() const { return impl_; }
 
  private:
-  static std::shared_ptr<const InitializerImpl> from_function(
-      std::function<Tensor(const Shape& shape, DType dtype)> function);
+  class OfFunction : public Impl {
+   public:
+    explicit OfFunction(std::function<Tensor(Arguments...)> function)
+        : function_(std::move(function)) {}
+    Tensor operator()(Arguments... arguments) const override { return function_(arguments...); }
+    std::string class_name() const override { return ""; }
 
-  std::shared_ptr<const InitializerImpl> impl_;
+   private:
+    std::function<Tensor(Arguments...)> function_;
+  };
+  static std::shared_ptr<const Impl> from_name(const std::string& name);
+
+  std::shared_ptr<const Impl> impl_;
 };
 
-class Regularizer {
- public:
-  Regularizer() = default;
-  Regularizer(std::nullptr_t) {}         // NOLINT: implicit on purpose
-  Regularizer(const char* name);         // NOLINT
-  Regularizer(const std::string& name);  // NOLINT
-  template <class T>
-  requires std::is_base_of_v<RegularizerImpl, T> Regularizer(T object)
-      : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
-  template <class F>
-  requires(std::is_invocable_r_v<Tensor, F, const Tensor&> &&
-           !std::is_base_of_v<RegularizerImpl, F>) Regularizer(F function)  // NOLINT
-      : impl_(from_function(std::move(function))) {}
-  explicit Regularizer(std::shared_ptr<const RegularizerImpl> impl) : impl_(std::move(impl)) {}
-  explicit operator bool() const { return impl_ != nullptr; }
-  const RegularizerImpl& operator*() const { return *impl_; }
-  const RegularizerImpl* operator->() const { return impl_.get(); }
-
- private:
-  static std::shared_ptr<const RegularizerImpl> from_function(
-      std::function<Tensor(const Tensor& x)> function);
-
-  std::shared_ptr<const RegularizerImpl> impl_;
-};
-
-class Constraint {
- public:
-  Constraint() = default;
-  Constraint(std::nullptr_t) {}         // NOLINT: implicit on purpose
-  Constraint(const char* name);         // NOLINT
-  Constraint(const std::string& name);  // NOLINT
-  template <class T>
-  requires std::is_base_of_v<ConstraintImpl, T> Constraint(T object)
-      : impl_(std::make_shared<const T>(std::move(object))) {}  // NOLINT
-  template <class F>
-  requires(std::is_invocable_r_v<Tensor, F, const Tensor&> && !std::is_base_of_v<ConstraintImpl, F>)
-      Constraint(F function)  // NOLINT
-      : impl_(from_function(std::move(function))) {}
-  explicit Constraint(std::shared_ptr<const ConstraintImpl> impl) : impl_(std::move(impl)) {}
-  explicit operator bool() const { return impl_ != nullptr; }
-  const ConstraintImpl& operator*() const { return *impl_; }
-  const ConstraintImpl* operator->() const { return impl_.get(); }
-
- private:
-  static std::shared_ptr<const ConstraintImpl> from_function(
-      std::function<Tensor(const Tensor& weight)> function);
-
-  std::shared_ptr<const ConstraintImpl> impl_;
-};
+using Initializer = Part<InitializerImpl, const Shape&, DType>;
+using Regularizer = Part<RegularizerImpl, const Tensor&>;
+using Constraint = Part<ConstraintImpl, const Tensor&>;
+template <>
+std::shared_ptr<const InitializerImpl> Initializer::from_name(const std::string& name);
+template <>
+std::shared_ptr<const RegularizerImpl> Regularizer::from_name(const std::string& name);
+template <>
+std::shared_ptr<const ConstraintImpl> Constraint::from_name(const std::string& name);
 
 class Activation {
  public:
@@ -132,7 +108,7 @@ class Activation {
   Activation(const char* name);         // NOLINT
   Activation(const std::string& name);  // NOLINT
   template <class F>
-  requires(std::is_invocable_r_v<Tensor, F, const Tensor&> && !std::is_same_v<F, Activation>)
+  requires(PartFunction<F, const Tensor&> && !std::is_same_v<F, Activation>)
       Activation(F function)  // NOLINT
       : impl_(std::make_shared<const ActivationImpl>(ActivationImpl{"", std::move(function)})) {}
   explicit Activation(std::shared_ptr<const ActivationImpl> impl) : impl_(std::move(impl)) {}

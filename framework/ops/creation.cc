@@ -34,9 +34,9 @@ double cosine(double turns) { return std::cos(2 * std::numbers::pi * turns); }
 
 }  // namespace
 
-Tensor array(const Tensor& x, std::optional<DType> dtype) { return convert_to_tensor(x, dtype); }
+Tensor array(const Tensor& x, std::optional<DTypeLike> dtype) { return convert_to_tensor(x, dtype); }
 
-Tensor convert_to_tensor(const Tensor& x, std::optional<DType> dtype) {
+Tensor convert_to_tensor(const Tensor& x, std::optional<DTypeLike> dtype) {
   return dtype ? cast(x, *dtype) : x.strong();
 }
 
@@ -82,9 +82,9 @@ Tensor geomspace(const Tensor& start, const Tensor& stop, int64_t num,
   return cast(values, options.dtype.value_or(values.dtype()));
 }
 
-Tensor empty(const Shape& shape, DType dtype) { return zeros(shape, dtype); }
-Tensor empty_like(const Tensor& x, std::optional<DType> dtype) { return zeros_like(x, dtype); }
-Tensor identity(int64_t n, DType dtype) { return eye(n, dtype); }
+Tensor empty(const Shape& shape, DTypeLike dtype) { return zeros(shape, dtype); }
+Tensor empty_like(const Tensor& x, std::optional<DTypeLike> dtype) { return zeros_like(x, dtype); }
+Tensor identity(int64_t n, DTypeLike dtype) { return eye(n, dtype); }
 
 Tensor tri(int64_t n, const TriOptions& options) {
   const int64_t m = options.m.value_or(n);

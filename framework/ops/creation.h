@@ -12,8 +12,8 @@
 namespace cornu::ops {
 
 // x in `dtype` (None: its own; a C++ scalar becomes float32, int32 or bool, as Keras has it).
-Tensor array(const Tensor& x, std::optional<DType> dtype = {});
-Tensor convert_to_tensor(const Tensor& x, std::optional<DType> dtype = {});
+Tensor array(const Tensor& x, std::optional<DTypeLike> dtype = {});
+Tensor convert_to_tensor(const Tensor& x, std::optional<DTypeLike> dtype = {});
 // The value of x. FailedPrecondition for one that has none yet: a traced one, or a placeholder.
 Tensor convert_to_numpy(const Tensor& x);
 
@@ -23,7 +23,7 @@ inline bool is_tensor(const Tensor& x) { return x.defined(); }
 
 struct SpaceOptions {
   bool endpoint = true;             // `stop` is the last one
-  std::optional<DType> dtype = {};  // None: the operands' common floating-point dtype
+  std::optional<DTypeLike> dtype = {};  // None: the operands' common floating-point dtype
   int64_t axis = 0;                 // where the new axis goes, for start and stop with axes
 };
 
@@ -34,7 +34,7 @@ Tensor linspace(const Tensor& start, const Tensor& stop, int64_t num = 50,
 struct LogspaceOptions {
   bool endpoint = true;
   double base = 10;
-  std::optional<DType> dtype = {};
+  std::optional<DTypeLike> dtype = {};
   int64_t axis = 0;
 };
 
@@ -46,14 +46,14 @@ Tensor geomspace(const Tensor& start, const Tensor& stop, int64_t num = 50,
                  const SpaceOptions& options = {});
 
 // Zeros: nothing here is left undefined.
-Tensor empty(const Shape& shape, DType dtype = DType::Float32);
-Tensor empty_like(const Tensor& x, std::optional<DType> dtype = {});
-Tensor identity(int64_t n, DType dtype = DType::Float32);
+Tensor empty(const Shape& shape, DTypeLike dtype = DType::Float32);
+Tensor empty_like(const Tensor& x, std::optional<DTypeLike> dtype = {});
+Tensor identity(int64_t n, DTypeLike dtype = DType::Float32);
 
 struct TriOptions {
   std::optional<int64_t> m = {};  // columns; None: as many as rows
   int64_t k = 0;                  // the last diagonal of ones
-  DType dtype = DType::Float32;
+  DTypeLike dtype = DType::Float32;
 };
 
 // A matrix of n rows with ones on and below diagonal k, zeros above.

@@ -115,7 +115,7 @@ Tensor nan_to_num(const Tensor& x, const NanToNumOptions& options) {
   return where(isneginf(bounded), options.neginf.value_or(-most), bounded);
 }
 
-Tensor saturate_cast(const Tensor& x, DType dtype) {
+Tensor saturate_cast(const Tensor& x, DTypeLike dtype) {
   if (is_integer(dtype) && x.dtype() != DType::Bool) {
     return dispatch_dtype(dtype, [&](auto zero) -> Tensor {
       using T = decltype(zero);

@@ -36,7 +36,7 @@ struct NanToNumOptions {
 Tensor nan_to_num(const Tensor& x, const NanToNumOptions& options = {});
 
 // A cast that gives the nearest number `dtype` has instead of wrapping around.
-Tensor saturate_cast(const Tensor& x, DType dtype);
+Tensor saturate_cast(const Tensor& x, DTypeLike dtype);
 
 // ---- two operands ----
 

@@ -11,7 +11,7 @@ namespace cornu {
 namespace random {
 
 struct DistributionOptions {
-  DType dtype = DType::Float32;
+  DTypeLike dtype = DType::Float32;
   Seed seed = {};
 };
 

@@ -240,7 +240,7 @@ Tensor slice_at(const Tensor& x, const Tensor& start_indices, const Ints& shape)
 
 }  // namespace internal
 
-Tensor multi_hot(const Tensor& x, int64_t num_classes, int64_t axis, DType dtype) {
+Tensor multi_hot(const Tensor& x, int64_t num_classes, int64_t axis, DTypeLike dtype) {
   check<InvalidArgument>(x.rank() >= 1,
                          "multi_hot: expected class numbers along an axis, got a "
                          "scalar.");

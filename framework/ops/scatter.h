@@ -52,6 +52,6 @@ Tensor slice(const Tensor& x, const Start& start_indices, const std::vector<int6
 // 1 at each of the class numbers along axis 1 (of a vector: axis 0), 0 elsewhere: (batch, n) ->
 // (batch, num_classes).
 Tensor multi_hot(const Tensor& x, int64_t num_classes, int64_t axis = -1,
-                 DType dtype = DType::Float32);
+                 DTypeLike dtype = DType::Float32);
 
 }  // namespace cornu::ops

@@ -246,7 +246,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, const s
 
 Tensor digitize(const Tensor& x, const Tensor& bins) { return searchsorted(bins, x, "right"); }
 
-Tensor cumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
+Tensor cumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DTypeLike> dtype) {
   const Tensor numbers = to_numbers(cast(x, dtype.value_or(x.dtype())));
   const Tensor along = axis ? numbers : ravel(numbers);
   require_static(along, "cumprod");
@@ -325,10 +325,10 @@ Tensor nanargmin(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
                           argmin(without_nan(x, kInfinity), axis, keepdims), -1);
 }
 
-Tensor nancumsum(const Tensor& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
+Tensor nancumsum(const Tensor& x, std::optional<int64_t> axis, std::optional<DTypeLike> dtype) {
   return cumsum(without_nan(cast(x, dtype.value_or(x.dtype())), 0), axis);
 }
-Tensor nancumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
+Tensor nancumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DTypeLike> dtype) {
   return cumprod(without_nan(cast(x, dtype.value_or(x.dtype())), 1), axis);
 }
 

@@ -62,7 +62,7 @@ Tensor digitize(const Tensor& x, const Tensor& bins);
 // ---- along an axis ----
 
 // Running products; without an axis, of the flattened x.
-Tensor cumprod(const Tensor& x, std::optional<int64_t> axis = {}, std::optional<DType> dtype = {});
+Tensor cumprod(const Tensor& x, std::optional<int64_t> axis = {}, std::optional<DTypeLike> dtype = {});
 // Differences of neighbours, n times over; of bools, whether they differ.
 Tensor diff(const Tensor& x, int64_t n = 1, int64_t axis = -1);
 
@@ -91,8 +91,8 @@ Tensor nanpercentile(const Tensor& x, const Tensor& q, const QuantileOptions& op
 Tensor nanargmax(const Tensor& x, std::optional<int64_t> axis = {}, bool keepdims = false);
 Tensor nanargmin(const Tensor& x, std::optional<int64_t> axis = {}, bool keepdims = false);
 Tensor nancumsum(const Tensor& x, std::optional<int64_t> axis = {},
-                 std::optional<DType> dtype = {});
+                 std::optional<DTypeLike> dtype = {});
 Tensor nancumprod(const Tensor& x, std::optional<int64_t> axis = {},
-                  std::optional<DType> dtype = {});
+                  std::optional<DTypeLike> dtype = {});
 
 }  // namespace cornu::ops

@@ -122,9 +122,23 @@ class CallbackHandle {
   std::shared_ptr<Callback> callback_;
 };
 
+// A handle that knows the class of its callback.
+template <class T>
+class CallbackRef : public CallbackHandle {
+ public:
+  explicit CallbackRef(std::shared_ptr<T> callback)
+      : CallbackHandle(callback), typed_(callback.get()) {}
+  T* operator->() const { return typed_; }
+  T& operator*() const { return *typed_; }
+
+ private:
+  T* typed_;
+};
+
+// Makes a callback of a user's class.
 template <class T, class... Args>
-CallbackHandle make_callback(Args&&... args) {
-  return CallbackHandle(std::make_shared<T>(std::forward<Args>(args)...));
+CallbackRef<T> make_callback(Args&&... args) {
+  return CallbackRef<T>(std::make_shared<T>(std::forward<Args>(args)...));
 }
 
 // Calls several callbacks in order.

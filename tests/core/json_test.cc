@@ -162,3 +162,13 @@ TEST_CASE("an error shows the beginning of a large value") {
   CHECK(Json::object({{"a", 1}, {"b", "x"}}).excerpt() == R"({"a": 1, "b": "x"})");
   CHECK(Json(std::string(1'000'000, 'x')).excerpt().size() < 210);
 }
+
+TEST_CASE("parts of a temporary outlive it") {
+  auto made = [] { return Json::parse(R"({"list": ["a long text, so that it lies apart"]})"); };
+  const Json& list = made().at("list");
+  const std::string& text = made()["list"][0].as_string();
+  CHECK(text == "a long text, so that it lies apart");
+  CHECK(list.dump() == "[\"" + text + "\"]");
+  for (const auto& [key, value] : made().as_object()) CHECK((key == "list" && value == list));
+  for (const Json& element : made()["list"].as_array()) CHECK(element.as_string() == text);
+}

@@ -16,6 +16,13 @@ TEST_CASE("long names are near to nothing, and are cut where they are listed") {
   CHECK(tail == " Known: dense, conv2d, " + std::string(100, 'x') + "….");
 }
 
+TEST_CASE("the beginning of a name is near to it") {
+  const std::vector<std::string> known = {"constant", "glorot_normal", "glorot_uniform"};
+  CHECK(nearest("glorot", known) == "glorot_normal");
+  CHECK(nearest("gl", known).empty());
+  CHECK(nearest("uniform", known).empty());
+}
+
 TEST_CASE("texts that a terminal can show") {
   CHECK(printable("plain, größer, 日本") == "plain, größer, 日本");
   CHECK(printable("a\x1b[2J\n\x7f") == R"(a\x1b[2J\x0a\x7f)");

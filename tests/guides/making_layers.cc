@@ -181,8 +181,7 @@ class CustomDropout : public Layer {
 
  private:
   double rate_;
-  random::SeedGenerator seed_generator_{
-      add_state("seed_generator_state", random::SeedGenerator::initial_state(1337))};
+  random::SeedGenerator seed_generator_ = track(random::SeedGenerator(1337));
 };
 
 }  // namespace

@@ -194,3 +194,11 @@ TEST_CASE("regularizers keep the dtype of what they penalize") {
   CHECK(regularizers::L1L2()(x).dtype() == DType::BFloat16);
   CHECK(constraints::UnitNorm()(x).dtype() == DType::BFloat16);
 }
+
+TEST_CASE("an object of one kind is none of another") {
+  static_assert(!std::is_convertible_v<constraints::MaxNorm, Regularizer>);
+  static_assert(!std::is_convertible_v<regularizers::L1, Constraint>);
+  static_assert(!std::is_convertible_v<regularizers::L2, Activation>);
+  CHECK(serialize(regularizers::L1()).at("class_name").as_string() == "L1");
+  CHECK(serialize(constraints::MaxNorm()).at("class_name").as_string() == "MaxNorm");
+}

@@ -102,5 +102,14 @@ TEST_CASE("16-bit floats: means are computed in float32") {
   }
 }
 
+TEST_CASE("a dtype's name where a dtype is taken") {
+  CHECK(ops::empty({2}, "int32").dtype() == DType::Int32);
+  CHECK(ops::identity(2, "float64").dtype() == DType::Float64);
+  CHECK(ops::convert_to_tensor(1, "bfloat16").dtype() == DType::BFloat16);
+  CHECK(ops::saturate_cast(Tensor::from<float>({300}), "uint8").to_vector<uint8_t>()[0] == 255);
+  CHECK(ops::cumprod(Tensor::from<int>({2, 3}), 0, "float32").dtype() == DType::Float32);
+  CHECK(random::gamma({2}, 1.0, {.dtype = "float64", .seed = 1}).dtype() == DType::Float64);
+}
+
 }  // namespace
 }  // namespace cornu::testing

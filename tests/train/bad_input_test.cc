@@ -284,6 +284,7 @@ TEST_CASE("another number of inputs") {
         }) ==
         "NotFound: Functional 'two': There is no tensor named 'right'. Did you mean 'rihgt'? "
         "Known: left, rihgt.");
+  CHECK_NOTHROW(two.predict({{"more", x}, {"right", x}, {"left", x}}, {.verbose = 0}));  // as Keras
   CHECK(error_of([&] {
           two.fit({x, x}, {x, x}, {.verbose = 0});
         }) ==

@@ -279,6 +279,7 @@ TEST_CASE("batch methods are called where they are overridden, without being ask
   CHECK(!make_callback<Of>()->wants_batches());
   CHECK(make_callback<Below>()->wants_batches());
   CHECK(make_callback<Hidden>()->wants_batches());
+  CHECK(make_callback<Below>()->calls.empty());  // the handle knows the class
   CHECK(!callbacks::EarlyStopping()->wants_batches());
   CHECK(callbacks::TerminateOnNaN()->wants_batches());
   // Known by its base alone, a callback counts as one that overrides them.

@@ -417,3 +417,27 @@ TEST_CASE("a build that failed can be made again") {
   CHECK(layer.weights().size() == 3);
   CHECK(layer.losses().size() == 1);
 }
+
+TEST_CASE("a tracked seed generator is state, not a weight") {
+  class Noise : public Layer {
+   public:
+    Noise() { track(generator_); }
+    Tensor call(const Tensor& x, const CallArgs&) override {
+      return x + random::normal(x.shape(), {.seed = generator_});
+    }
+
+   private:
+    random::SeedGenerator generator_{7};
+  };
+  Noise noise;
+  const Tensor x = ops::zeros({2, 3});
+  const Tensor first = noise(x);
+  CHECK(noise.weights().empty());
+  REQUIRE(noise.variables().size() == 1);
+  CHECK(noise.variables()[0].path() == noise.name() + "/seed_generator_state");
+  const Tensor state = noise.variables()[0].value();
+  const Tensor second = noise(x);
+  CHECK(!ops::all(ops::equal(first, second)).item<bool>());
+  noise.variables()[0].assign(state);
+  CHECK(ops::all(ops::equal(noise(x), second)).item<bool>());
+}
