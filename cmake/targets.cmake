@@ -1,22 +1,10 @@
 # How folders declare themselves.
 include_guard(GLOBAL)
 
-# "cornu/x/y.h" is the one path of a header, in the tree and installed: here are the folders x.
-set(CORNU_HEADER_FOLDERS
-  core=framework/core graph=framework/graph ops=framework/ops autodiff=framework/autodiff
-  strategy=framework/strategy backends=framework/backends model=framework/model
-  saving=framework/saving train=framework/train layers=layers optimizers=optimizers data=data
-  distribute=distribute applications=applications)
-
-set(cornu_include_dir "${PROJECT_BINARY_DIR}/include")
-file(MAKE_DIRECTORY "${cornu_include_dir}/cornu")
-foreach(pair IN LISTS CORNU_HEADER_FOLDERS ITEMS cornu.h=framework/cornu.h
-    eigen.h=framework/eigen.h)
-  string(REPLACE "=" ";" pair "${pair}")
-  list(GET pair 0 name)
-  list(GET pair 1 folder)
-  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}" "${cornu_include_dir}/cornu/${name}" SYMBOLIC)
-endforeach()
+# The path in an include is the path in the tree; <cornu/cornu.h> lies in framework/include. Programs
+# of other projects get copies, whose paths all begin with "cornu/" (public_headers.cmake).
+set(cornu_include_dirs "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/framework/include")
+set(cornu_copied_headers "${PROJECT_BINARY_DIR}/include")
 
 # A library that one folder found is there for all.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
@@ -42,25 +30,54 @@ function(cornu_link target)
   set(cornu_keys "${keys}" PARENT_SCOPE)
 endfunction()
 
-# cornu_folders(<name> <folder> ...): adds the folders that have a CMakeLists.txt, in this order.
+# cornu_folders(<name> <folder> ...): adds the folders, in this order.
 function(cornu_folders)
   set(names "")
   while(ARGN)
     list(POP_FRONT ARGN name folder)
     list(APPEND names cornu_${name})
     set_property(GLOBAL PROPERTY cornu_folder_names "${names}")
-    if(EXISTS "${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt")
-      add_subdirectory(${folder})
-    endif()
+    add_subdirectory(${folder})
   endwhile()
 endfunction()
 
-# cornu_library(cornu_<folder> SOURCES a.cc ... [DEPENDS cornu_<other folder> ...] [LINK dnnl ...])
-# The target of one folder of the library. DEPENDS: the folders whose headers it includes.
+# Replaces sources by files that include a dozen of them each: what headers cost is paid once. Their
+# text names no folder of this machine, so that a compiler cache knows them in any checkout. (CMake's
+# own UNITY_BUILD writes whole paths.)
+function(_cornu_unite result target)
+  set(alone "")
+  set(together "")
+  foreach(source IN LISTS ARGN)
+    # Highway compiles these once for each instruction set, by including them again.
+    file(STRINGS "${source}" again REGEX "include <hwy/foreach_target.h>" LIMIT_COUNT 1)
+    if(again)
+      list(APPEND alone "${source}")
+    else()
+      list(APPEND together "${source}")
+    endif()
+  endforeach()
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  set(number 0)
+  while(together)
+    list(SUBLIST together 0 12 some)
+    list(REMOVE_ITEM together ${some})
+    list(TRANSFORM some REPLACE "(.+)" "#include \"${folder}/\\1\"\n")
+    list(JOIN some "" text)
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}_${number}.cc")
+    file(CONFIGURE OUTPUT "${file}" CONTENT "${text}" @ONLY)
+    list(APPEND alone "${file}")
+    math(EXPR number "${number} + 1")
+  endwhile()
+  set(${result} "${alone}" PARENT_SCOPE)
+endfunction()
+
+# cornu_library(cornu_<folder> [DEPENDS cornu_<other folder> ...] [LINK dnnl ...])
+# The target of one folder of the library: all sources in it and in the folders below. DEPENDS: the
+# folders whose headers it includes.
 function(cornu_library target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LINK")
-  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
-    message(FATAL_ERROR "cornu_library(${target} SOURCES ... DEPENDS ... LINK ...): "
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LINK")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "cornu_library(${target} DEPENDS ... LINK ...): "
       "wrong arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
   get_property(names GLOBAL PROPERTY cornu_folder_names)
@@ -71,8 +88,13 @@ function(cornu_library target)
     endif()
   endforeach()
 
-  add_library(${target} OBJECT ${arg_SOURCES})
-  target_include_directories(${target} PRIVATE "${cornu_include_dir}")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" *.cc)
+  list(SORT sources)
+  if(CORNU_UNITY)
+    _cornu_unite(sources ${target} ${sources})
+  endif()
+  add_library(${target} OBJECT ${sources})
+  target_include_directories(${target} PRIVATE ${cornu_include_dirs})
   cornu_warnings(${target})
   cornu_link(${target} ${CORNU_PUBLIC_DEPENDENCIES} ${arg_LINK})
   set_property(GLOBAL APPEND PROPERTY cornu_objects ${target})
@@ -91,8 +113,16 @@ function(cornu_assemble)
   set_target_properties(cornu PROPERTIES
     LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   target_compile_features(cornu PUBLIC cxx_std_20)
+  set(public "${PROJECT_SOURCE_DIR}/cmake/public_headers.cmake")
+  if(PROJECT_IS_TOP_LEVEL)
+    set(include_dirs ${cornu_include_dirs})
+  else()
+    execute_process(COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
+      "-DOUTPUT=${cornu_copied_headers}" -P "${public}" COMMAND_ERROR_IS_FATAL ANY)
+    set(include_dirs "${cornu_copied_headers}")
+  endif()
   target_include_directories(cornu PUBLIC
-    "$<BUILD_INTERFACE:${cornu_include_dir}>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+    "$<BUILD_INTERFACE:${include_dirs}>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
   foreach(object IN LISTS objects)
     target_sources(cornu PRIVATE $<TARGET_OBJECTS:${object}>)
   endforeach()
@@ -105,22 +135,15 @@ function(cornu_assemble)
   _cornu_install(${CORNU_PUBLIC_DEPENDENCIES} ${links})
 endfunction()
 
-# Library, headers and CMake package. The backends' headers are nobody's business outside.
+# Library, headers and CMake package.
 function(_cornu_install)
   set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/cornu")
   install(TARGETS cornu EXPORT cornuTargets)
   install(EXPORT cornuTargets NAMESPACE cornu:: DESTINATION "${package_dir}")
-  install(FILES "${PROJECT_SOURCE_DIR}/framework/cornu.h" "${PROJECT_SOURCE_DIR}/framework/eigen.h"
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cornu" OPTIONAL)
-  foreach(pair IN LISTS CORNU_HEADER_FOLDERS)
-    string(REPLACE "=" ";" pair "${pair}")
-    list(GET pair 0 name)
-    list(GET pair 1 folder)
-    if(NOT name STREQUAL "backends" AND IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}")
-      install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/"
-        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cornu/${name}" FILES_MATCHING PATTERN "*.h")
-    endif()
-  endforeach()
+  install(CODE "
+    execute_process(COMMAND \"${CMAKE_COMMAND}\" \"-DSOURCE=${PROJECT_SOURCE_DIR}\"
+      \"-DOUTPUT=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\"
+      -P \"${PROJECT_SOURCE_DIR}/cmake/public_headers.cmake\" COMMAND_ERROR_IS_FATAL ANY)")
 
   include(CMakePackageConfigHelpers)
   get_target_property(type cornu TYPE)
@@ -156,7 +179,6 @@ function(_cornu_program target output)
   endif()
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE cornu::cornu)
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   cornu_warnings(${target})
   cornu_link(${target} ${arg_LINK})
   get_filename_component(folder "${output}" DIRECTORY)

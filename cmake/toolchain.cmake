@@ -50,6 +50,9 @@ function(cornu_warnings target)
     # GCC 12 sees overlaps in "literal" + std::string (GCC bug 105329) and uninitialized members in
     # moved std::variants that are not there. Clang and the sanitizers watch over the real ones.
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
+    if(CORNU_UNITY)  # a source that another file includes is taken for a header
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
   endif()
   if(CORNU_WERROR)
     target_compile_options(${target} PRIVATE -Werror)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/dataset.h"
+#include "data/dataset.h"
 
-#include "cornu/data/dataset_source.h"
-#include "cornu/data/sources/sources.h"
-#include "cornu/data/transforms/transforms.h"
+#include "data/dataset_source.h"
+#include "data/sources/sources.h"
+#include "data/transforms/transforms.h"
 
 namespace cornu::data {
 

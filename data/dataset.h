@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/core/json.h"
-#include "cornu/data/element.h"
-#include "cornu/data/generator.h"
-#include "cornu/data/map_function.h"
-#include "cornu/data/options.h"
-#include "cornu/strategy/batch_source.h"
+#include "data/element.h"
+#include "data/generator.h"
+#include "data/map_function.h"
+#include "data/options.h"
+#include "framework/core/json.h"
+#include "framework/strategy/batch_source.h"
 
 namespace cornu::data {
 

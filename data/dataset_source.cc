@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/dataset_source.h"
+#include "data/dataset_source.h"
 
-#include "cornu/data/dataset.h"
-#include "cornu/data/transforms/transforms.h"
+#include "data/dataset.h"
+#include "data/transforms/transforms.h"
 
 namespace cornu::data {
 namespace {

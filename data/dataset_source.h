@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "cornu/data/node.h"
-#include "cornu/strategy/batch_source.h"
+#include "data/node.h"
+#include "framework/strategy/batch_source.h"
 
 namespace cornu::data {
 

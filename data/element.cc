@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/element.h"
+#include "data/element.h"
 
 #include <numeric>
 
-#include "cornu/core/strings.h"
+#include "framework/core/strings.h"
 
 namespace cornu::data {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/core/tensors.h"
-#include "cornu/graph/op.h"
+#include "framework/core/tensors.h"
+#include "framework/graph/op.h"
 
 namespace cornu::data {
 

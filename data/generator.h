@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "cornu/data/element.h"
+#include "data/element.h"
 
 namespace cornu::data {
 

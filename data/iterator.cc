@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/dataset.h"
-#include "cornu/data/node.h"
+#include "data/dataset.h"
+#include "data/node.h"
 
 namespace cornu::data {
 namespace {

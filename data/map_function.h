@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/data/element.h"
-#include "cornu/graph/function.h"
+#include "data/element.h"
+#include "framework/graph/function.h"
 
 namespace cornu::data {
 

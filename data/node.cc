@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/node.h"
+#include "data/node.h"
 
-#include "cornu/core/random.h"
-#include "cornu/core/rows.h"
+#include "framework/core/random.h"
+#include "framework/core/rows.h"
 
 namespace cornu::data {
 namespace {

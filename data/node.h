@@ -9,10 +9,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "cornu/data/element.h"
-#include "cornu/data/options.h"
-#include "cornu/data/stream.h"
-#include "cornu/strategy/batch_source.h"
+#include "data/element.h"
+#include "data/options.h"
+#include "data/stream.h"
+#include "framework/strategy/batch_source.h"
 
 namespace cornu::data {
 

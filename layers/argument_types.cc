@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/argument_types.h"
+#include "layers/argument_types.h"
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 namespace cornu::layers {
 namespace {

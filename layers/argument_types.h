@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/core/json.h"
+#include "framework/core/json.h"
 
 namespace cornu::layers {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/keras_layer.h"
+#include "layers/keras_layer.h"
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::layers {
 

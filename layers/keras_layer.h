@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/layers/argument_types.h"
-#include "cornu/model/layer.h"
-#include "cornu/model/serialized.h"
+#include "framework/model/layer.h"
+#include "framework/model/serialized.h"
+#include "layers/argument_types.h"
 
 namespace cornu {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/register.h"
+#include "layers/register.h"
 
-#include "cornu/layers/layers.h"
+#include "layers/layers.h"
 
 namespace cornu::layers {
 namespace {

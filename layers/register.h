@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cornu/model/builtins.h"
+#include "framework/model/builtins.h"
 
 namespace cornu::layers {
 

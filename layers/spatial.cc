@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/spatial.h"
+#include "layers/spatial.h"
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 
-#include "cornu/core/error.h"
-#include "cornu/core/strings.h"
+#include "framework/core/error.h"
+#include "framework/core/strings.h"
 
 namespace cornu::layers {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cornu/core/shape.h"
+#include "framework/core/shape.h"
 
 namespace cornu::layers {
 

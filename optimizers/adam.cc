@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/optimizers/adam.h"
+#include "optimizers/adam.h"
 
-#include "cornu/ops/ops.h"
-#include "cornu/optimizers/adam_impl.h"
+#include "framework/ops/ops.h"
+#include "optimizers/adam_impl.h"
 
 namespace cornu::optimizers {
 

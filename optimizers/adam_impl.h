@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "cornu/optimizers/adam.h"
+#include "optimizers/adam.h"
 
 namespace cornu::optimizers {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/optimizers/adamw.h"
+#include "optimizers/adamw.h"
 
-#include "cornu/optimizers/adam_impl.h"
+#include "optimizers/adam_impl.h"
 
 namespace cornu::optimizers {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/optimizers/register.h"
+#include "optimizers/register.h"
 
 #include <algorithm>
 #include <cctype>
 
-#include "cornu/optimizers/optimizers.h"
+#include "optimizers/optimizers.h"
 
 namespace cornu::optimizers {
 namespace {

@@ -2,8 +2,8 @@
 // Makes the optimizers and schedules of this folder known by name.
 #pragma once
 
-#include "cornu/core/registry.h"
-#include "cornu/train/optimizer.h"
+#include "framework/core/registry.h"
+#include "framework/train/optimizer.h"
 
 namespace cornu::optimizers {
 

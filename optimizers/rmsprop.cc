@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/optimizers/rmsprop.h"
+#include "optimizers/rmsprop.h"
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::optimizers {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "cornu/train/optimizer.h"
+#include "framework/train/optimizer.h"
 
 namespace cornu::optimizers {
 

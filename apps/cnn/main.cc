@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The convolutional network of the multi-worker Keras tutorial, on one machine.
-#include "../common/digits.h"
+#include "apps/common/digits.h"
 
 using namespace cornu;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dense network learns to read digits.
-#include "../common/digits.h"
+#include "apps/common/digits.h"
 
 using namespace cornu;
 

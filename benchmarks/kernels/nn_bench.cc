@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cornu/backends/cpu/kernel.h"
-#include "cornu/core/random.h"
+#include "framework/backends/cpu/kernel.h"
+#include "framework/core/random.h"
 
 namespace cornu::cpu {
 namespace {

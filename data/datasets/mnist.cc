@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/datasets/mnist.h"
+#include "data/datasets/mnist.h"
 
 #include <array>
 #include <cstdlib>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cornu/core/get_file.h"
-#include "cornu/data/readers/idx.h"
+#include "data/readers/idx.h"
+#include "framework/io/get_file.h"
 
 namespace cornu::datasets::mnist {
 namespace {

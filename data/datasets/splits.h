@@ -2,7 +2,7 @@
 // What the built-in data sets are given as.
 #pragma once
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu::datasets {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/datasets/synthetic_digits.h"
+#include "data/datasets/synthetic_digits.h"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "cornu/core/random.h"
-#include "cornu/core/threads.h"
+#include "framework/core/random.h"
+#include "framework/core/threads.h"
 
 namespace cornu::datasets {
 namespace {

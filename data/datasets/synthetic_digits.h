@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "cornu/data/datasets/splits.h"
+#include "data/datasets/splits.h"
 
 namespace cornu::datasets {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/readers/idx.h"
+#include "data/readers/idx.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 
-#include "cornu/core/file_reader.h"
-#include "cornu/core/gzip.h"
-#include "cornu/core/threads.h"
+#include "framework/core/threads.h"
+#include "framework/io/file_reader.h"
+#include "framework/io/gzip.h"
 
 namespace cornu::data {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu::data {
 

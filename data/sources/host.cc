@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/sources/host.h"
+#include "data/sources/host.h"
 
-#include "cornu/graph/backend.h"
+#include "framework/graph/backend.h"
 
 namespace cornu::data {
 

@@ -2,7 +2,7 @@
 // Values for pipelines, which run on the host.
 #pragma once
 
-#include "cornu/data/element.h"
+#include "data/element.h"
 
 namespace cornu::data {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "cornu/data/sources/sources.h"
+#include "data/sources/sources.h"
 
 namespace cornu::data {
 namespace {

@@ -2,8 +2,8 @@
 // Where elements come from. One file a source; Dataset's functions of these names document them.
 #pragma once
 
-#include "cornu/data/generator.h"
-#include "cornu/data/node.h"
+#include "data/generator.h"
+#include "data/node.h"
 
 namespace cornu::data {
 

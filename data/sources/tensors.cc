@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/sources/host.h"
-#include "cornu/data/sources/sources.h"
+#include "data/sources/host.h"
+#include "data/sources/sources.h"
 
 namespace cornu::data {
 namespace {

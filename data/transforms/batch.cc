@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/rows.h"
-#include "cornu/data/transforms/transforms.h"
+#include "data/transforms/transforms.h"
+#include "framework/core/rows.h"
 
 namespace cornu::data {
 namespace {

@@ -2,7 +2,7 @@
 #include <mutex>
 #include <utility>
 
-#include "cornu/data/transforms/transforms.h"
+#include "data/transforms/transforms.h"
 
 namespace cornu::data {
 namespace {

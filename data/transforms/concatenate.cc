@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/transforms/transforms.h"
+#include "data/transforms/transforms.h"
 
 namespace cornu::data {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "cornu/core/random.h"
-#include "cornu/core/variable.h"
-#include "cornu/data/transforms/transforms.h"
-#include "cornu/graph/dispatch.h"
-#include "cornu/graph/function.h"
-#include "cornu/graph/trace.h"
+#include "data/transforms/transforms.h"
+#include "framework/core/random.h"
+#include "framework/core/variable.h"
+#include "framework/graph/dispatch.h"
+#include "framework/graph/function.h"
+#include "framework/graph/trace.h"
 
 namespace cornu::data {
 namespace {

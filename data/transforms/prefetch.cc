@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "cornu/core/threads.h"
-#include "cornu/data/transforms/transforms.h"
+#include "data/transforms/transforms.h"
+#include "framework/core/threads.h"
 
 namespace cornu::data {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "cornu/core/random.h"
-#include "cornu/data/transforms/transforms.h"
+#include "data/transforms/transforms.h"
+#include "framework/core/random.h"
 
 namespace cornu::data {
 namespace {

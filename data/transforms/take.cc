@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "cornu/data/transforms/transforms.h"
+#include "data/transforms/transforms.h"
 
 namespace cornu::data {
 namespace {

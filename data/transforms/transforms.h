@@ -3,8 +3,8 @@
 // document them.
 #pragma once
 
-#include "cornu/data/map_function.h"
-#include "cornu/data/node.h"
+#include "data/map_function.h"
+#include "data/node.h"
 
 namespace cornu::data {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/distribute/strategies/one_device.h"
+#include "distribute/strategies/one_device.h"
 
-#include "cornu/graph/backend.h"
+#include "framework/graph/backend.h"
 
 namespace cornu::distribute {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cornu/strategy/strategy.h"
+#include "framework/strategy/strategy.h"
 
 namespace cornu::distribute {
 

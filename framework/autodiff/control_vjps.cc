@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/autodiff/control_vjps.h"
+#include "framework/autodiff/control_vjps.h"
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/graph/trace.h"
-#include "cornu/ops/ops.h"
-#include "cornu/ops/register.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/ops.h"
+#include "framework/ops/register.h"
 
 namespace cornu {
 namespace {

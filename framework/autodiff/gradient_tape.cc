@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/autodiff/gradient_tape.h"
+#include "framework/autodiff/gradient_tape.h"
 
 #include <algorithm>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "cornu/autodiff/control_vjps.h"
-#include "cornu/graph/dispatch.h"
-#include "cornu/ops/ops.h"
+#include "framework/autodiff/control_vjps.h"
+#include "framework/graph/dispatch.h"
+#include "framework/ops/ops.h"
 
 namespace cornu {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "cornu/core/tensors.h"
-#include "cornu/core/variable.h"
+#include "framework/core/tensors.h"
+#include "framework/core/variable.h"
 
 namespace cornu {
 

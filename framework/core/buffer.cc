@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/buffer.h"
+#include "framework/core/buffer.h"
 
 #include <bit>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 namespace cornu {
 namespace {

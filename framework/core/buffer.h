@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "cornu/core/device.h"
+#include "framework/core/device.h"
 
 namespace cornu {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 namespace cornu {
 

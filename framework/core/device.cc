@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/device.h"
+#include "framework/core/device.h"
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 namespace cornu {
 

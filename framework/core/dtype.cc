@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/dtype.h"
+#include "framework/core/dtype.h"
 
 #include <array>
 #include <bit>
 #include <cstring>
 
-#include "cornu/core/error.h"
-#include "cornu/core/strings.h"
+#include "framework/core/error.h"
+#include "framework/core/strings.h"
 
 namespace cornu {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 namespace cornu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/json.h"
+#include "framework/core/json.h"
 
 #include <cctype>
 #include <charconv>
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "cornu/core/error.h"
-#include "cornu/core/strings.h"
+#include "framework/core/error.h"
+#include "framework/core/strings.h"
 
 namespace cornu {
 namespace {

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "cornu/core/shape.h"
+#include "framework/core/shape.h"
 
 namespace cornu {
 

@@ -8,9 +8,9 @@
 #include <iterator>
 #include <type_traits>
 
-#include "cornu/core/dtype.h"
-#include "cornu/core/error.h"
-#include "cornu/core/shape.h"
+#include "framework/core/dtype.h"
+#include "framework/core/error.h"
+#include "framework/core/shape.h"
 
 namespace cornu::internal {
 

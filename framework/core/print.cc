@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // After numpy/_core/arrayprint.py: array2string, FloatingFormat, _formatArray.
-#include "cornu/core/print.h"
+#include "framework/core/print.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,8 +11,8 @@
 #include <mutex>
 #include <ostream>
 
-#include "cornu/core/tensors.h"
-#include "cornu/core/variable.h"
+#include "framework/core/tensors.h"
+#include "framework/core/variable.h"
 
 namespace cornu {
 namespace {

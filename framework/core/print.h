@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/random.h"
+#include "framework/core/random.h"
 
 #include <random>
 

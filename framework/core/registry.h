@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/core/error.h"
-#include "cornu/core/strings.h"
+#include "framework/core/error.h"
+#include "framework/core/strings.h"
 
 namespace cornu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/rows.h"
+#include "framework/core/rows.h"
 
 #include <cstring>
 

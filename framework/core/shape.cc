@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/shape.h"
+#include "framework/core/shape.h"
 
 #include <algorithm>
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 namespace cornu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/strings.h"
+#include "framework/core/strings.h"
 
 #include <fmt/core.h>
 

@@ -9,9 +9,9 @@
 
 namespace cornu {
 
-// The member of `known` nearest to `name` by edit distance; when none is near (more than half of its
-// characters differ), the first that begins with `name`, if it has three characters; or "". Names of
-// more than 64 bytes are near to none.
+// The member of `known` nearest to `name` by edit distance; when none is near (more than half of
+// its characters differ), the first that begins with `name`, if it has three characters; or "".
+// Names of more than 64 bytes are near to none.
 std::string nearest(std::string_view name, std::span<const std::string> known);
 
 // " Did you mean 'x'? Known: a, b, c." — the tail of an error about an unknown name; begins with a

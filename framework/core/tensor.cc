@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 #include <atomic>
 #include <cstring>

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/core/buffer.h"
-#include "cornu/core/device.h"
-#include "cornu/core/dtype.h"
-#include "cornu/core/error.h"
-#include "cornu/core/nested_values.h"
-#include "cornu/core/shape.h"
+#include "framework/core/buffer.h"
+#include "framework/core/device.h"
+#include "framework/core/dtype.h"
+#include "framework/core/error.h"
+#include "framework/core/nested_values.h"
+#include "framework/core/shape.h"
 
 namespace cornu {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/tensors.h"
+#include "framework/core/tensors.h"
 
-#include "cornu/core/strings.h"
-#include "cornu/core/variable.h"
+#include "framework/core/strings.h"
+#include "framework/core/variable.h"
 
 namespace cornu {
 

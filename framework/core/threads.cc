@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenMP is entered through libgomp's own entry points, so that every compiler shares the one
 // runtime that oneDNN uses, and no compiler option is needed.
-#include "cornu/core/threads.h"
+#include "framework/core/threads.h"
 
 #include <pthread.h>
 
@@ -11,9 +11,9 @@
 #include <mutex>
 #include <string>
 
-#include "cornu/core/cpu_quota.h"
-#include "cornu/core/error.h"
-#include "cornu/core/waiting_threads.h"
+#include "framework/core/cpu_quota.h"
+#include "framework/core/error.h"
+#include "framework/core/waiting_threads.h"
 
 extern "C" {
 void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags);

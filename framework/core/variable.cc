@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/variable.h"
+#include "framework/core/variable.h"
 
 #include <algorithm>
 #include <cstring>

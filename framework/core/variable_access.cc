@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/variable_access.h"
+#include "framework/core/variable_access.h"
 
 #include <algorithm>
 #include <condition_variable>

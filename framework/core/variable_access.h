@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cornu/core/variable.h"
+#include "framework/core/variable.h"
 
 namespace cornu {
 

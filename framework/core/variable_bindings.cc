@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/variable_bindings.h"
+#include "framework/core/variable_bindings.h"
 
 namespace cornu {
 namespace {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cornu/core/variable.h"
+#include "framework/core/variable.h"
 
 namespace cornu {
 

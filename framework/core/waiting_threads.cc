@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/waiting_threads.h"
+#include "framework/core/waiting_threads.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>

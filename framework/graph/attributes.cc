@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/attributes.h"
+#include "framework/graph/attributes.h"
 
 #include <algorithm>
 #include <functional>

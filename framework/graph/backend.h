@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cornu/graph/communicator.h"
-#include "cornu/graph/graph.h"
+#include "framework/graph/communicator.h"
+#include "framework/graph/graph.h"
 
 namespace cornu {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cornu/core/dtype.h"
+#include "framework/core/dtype.h"
 
 namespace cornu {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/dispatch.h"
+#include "framework/graph/dispatch.h"
 
 #include <algorithm>
 
-#include "cornu/graph/backend.h"
+#include "framework/graph/backend.h"
 
 namespace cornu {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cornu/graph/op.h"
+#include "framework/graph/op.h"
 
 namespace cornu {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/function.h"
+#include "framework/graph/function.h"
 
 #include <list>
 #include <mutex>
 #include <unordered_map>
 
-#include "cornu/core/logging.h"
-#include "cornu/core/random.h"
-#include "cornu/core/variable_bindings.h"
-#include "cornu/graph/dispatch.h"
-#include "cornu/graph/trace.h"
+#include "framework/core/logging.h"
+#include "framework/core/random.h"
+#include "framework/core/variable_bindings.h"
+#include "framework/graph/dispatch.h"
+#include "framework/graph/trace.h"
 
 namespace cornu {
 namespace {

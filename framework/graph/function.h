@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/core/tensors.h"
-#include "cornu/graph/backend.h"
+#include "framework/core/tensors.h"
+#include "framework/graph/backend.h"
 
 namespace cornu {
 

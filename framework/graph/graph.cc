@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/graph.h"
+#include "framework/graph/graph.h"
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cornu/core/variable.h"
-#include "cornu/graph/op.h"
+#include "framework/core/variable.h"
+#include "framework/graph/op.h"
 
 namespace cornu {
 

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "cornu/graph/graph.h"
+#include "framework/graph/graph.h"
 
 namespace cornu {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/op.h"
+#include "framework/graph/op.h"
 
 #include <mutex>
 #include <shared_mutex>
 
-#include "cornu/core/registry.h"
+#include "framework/core/registry.h"
 
 namespace cornu {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cornu/core/tensor.h"
-#include "cornu/graph/attributes.h"
+#include "framework/core/tensor.h"
+#include "framework/graph/attributes.h"
 
 namespace cornu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/trace.h"
+#include "framework/graph/trace.h"
 
 #include <algorithm>
 

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cornu/graph/dispatch.h"
-#include "cornu/graph/graph.h"
+#include "framework/graph/dispatch.h"
+#include "framework/graph/graph.h"
 
 namespace cornu {
 

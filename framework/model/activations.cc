@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/model/activations.h"
+#include "framework/model/activations.h"
 
-#include "cornu/model/parts.h"
-#include "cornu/ops/ops.h"
+#include "framework/model/parts.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::activations {
 

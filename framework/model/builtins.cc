@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/model/builtins.h"
+#include "framework/model/builtins.h"
 
 #include <mutex>
 
-#include "cornu/core/strings.h"
+#include "framework/core/strings.h"
 
 namespace cornu {
 

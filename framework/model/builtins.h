@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 
-#include "cornu/core/json.h"
-#include "cornu/core/registry.h"
-#include "cornu/model/layer.h"
+#include "framework/core/json.h"
+#include "framework/core/registry.h"
+#include "framework/model/layer.h"
 
 namespace cornu {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "cornu/model/layer.h"
+#include "framework/model/layer.h"
 
 namespace cornu::internal {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/model/constraints.h"
+#include "framework/model/constraints.h"
 
-#include "cornu/model/serialized.h"
-#include "cornu/ops/ops.h"
+#include "framework/model/serialized.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::constraints {
 namespace {

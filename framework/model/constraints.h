@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cornu/model/parts.h"
+#include "framework/model/parts.h"
 
 namespace cornu::constraints {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/model/functional.h"
+#include "framework/model/functional.h"
 
 #include <algorithm>
 #include <numeric>
 #include <set>
 #include <unordered_map>
 
-#include "cornu/core/strings.h"
-#include "cornu/model/input.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/strings.h"
+#include "framework/model/input.h"
+#include "framework/ops/ops.h"
 
 namespace cornu {
 
@@ -288,8 +288,8 @@ std::vector<std::string> FunctionalGraph::output_names() const {
   return names;
 }
 
-// The given tensors in the order of the model's inputs, fitted to their dtypes and ranks. Named ones
-// that the model doesn't have are left out, as in Keras.
+// The given tensors in the order of the model's inputs, fitted to their dtypes and ranks. Named
+// ones that the model doesn't have are left out, as in Keras.
 std::vector<Tensor> FunctionalGraph::arrange(const Tensors& given) const {
   const std::vector<std::string> names = input_names();
   check<InvalidArgument>(given.has_names() || given.size() == names.size(),

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cornu/graph/dispatch.h"
-#include "cornu/model/layer.h"
+#include "framework/graph/dispatch.h"
+#include "framework/model/layer.h"
 
 namespace cornu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/model/initializers.h"
+#include "framework/model/initializers.h"
 
 #include <Eigen/QR>
 #include <algorithm>
@@ -7,9 +7,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "cornu/core/random.h"
-#include "cornu/core/threads.h"
-#include "cornu/model/serialized.h"
+#include "framework/core/random.h"
+#include "framework/core/threads.h"
+#include "framework/model/serialized.h"
 
 namespace cornu::initializers {
 namespace {

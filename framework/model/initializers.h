@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/model/parts.h"
+#include "framework/model/parts.h"
 
 namespace cornu::initializers {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/model/input.h"
+#include "framework/model/input.h"
 
-#include "cornu/model/functional.h"
+#include "framework/model/functional.h"
 
 namespace cornu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/model/layer.h"
+#include "framework/model/layer.h"
 
 #include <cxxabi.h>
 
@@ -8,14 +8,14 @@
 #include <mutex>
 #include <typeinfo>
 
-#include "cornu/core/strings.h"
-#include "cornu/graph/dispatch.h"
-#include "cornu/graph/trace.h"
-#include "cornu/model/call_frame.h"
-#include "cornu/model/functional.h"
-#include "cornu/model/input.h"
-#include "cornu/model/layer_state.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/strings.h"
+#include "framework/graph/dispatch.h"
+#include "framework/graph/trace.h"
+#include "framework/model/call_frame.h"
+#include "framework/model/functional.h"
+#include "framework/model/input.h"
+#include "framework/model/layer_state.h"
+#include "framework/ops/ops.h"
 
 namespace cornu {
 namespace {

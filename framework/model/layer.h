@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/core/json.h"
-#include "cornu/core/tensors.h"
-#include "cornu/core/variable.h"
-#include "cornu/model/parts.h"
+#include "framework/core/json.h"
+#include "framework/core/tensors.h"
+#include "framework/core/variable.h"
+#include "framework/model/parts.h"
 
 namespace cornu {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/graph/dispatch.h"
-#include "cornu/model/layer.h"
+#include "framework/graph/dispatch.h"
+#include "framework/model/layer.h"
 
 namespace cornu::internal {
 

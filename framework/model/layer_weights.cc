@@ -4,10 +4,10 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "cornu/core/strings.h"
-#include "cornu/model/layer_state.h"
-#include "cornu/model/weight_limit.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/strings.h"
+#include "framework/model/layer_state.h"
+#include "framework/model/weight_limit.h"
+#include "framework/ops/ops.h"
 
 namespace cornu {
 namespace {

@@ -2,7 +2,7 @@
 #include <map>
 #include <mutex>
 
-#include "cornu/model/layer.h"
+#include "framework/model/layer.h"
 
 namespace cornu {
 namespace {

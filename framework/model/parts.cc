@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/model/parts.h"
+#include "framework/model/parts.h"
 
-#include "cornu/model/serialized.h"
+#include "framework/model/serialized.h"
 
 namespace cornu {
 namespace {

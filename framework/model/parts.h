@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "cornu/core/json.h"
-#include "cornu/core/registry.h"
-#include "cornu/core/tensor.h"
+#include "framework/core/json.h"
+#include "framework/core/registry.h"
+#include "framework/core/tensor.h"
 
 namespace cornu {
 

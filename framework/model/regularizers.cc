@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/model/regularizers.h"
+#include "framework/model/regularizers.h"
 
 #include <cmath>
 
-#include "cornu/model/serialized.h"
-#include "cornu/ops/ops.h"
+#include "framework/model/serialized.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::regularizers {
 namespace {

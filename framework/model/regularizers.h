@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cornu/model/parts.h"
+#include "framework/model/parts.h"
 
 namespace cornu::regularizers {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/model/serialized.h"
+#include "framework/model/serialized.h"
 
 namespace cornu {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/core/json.h"
-#include "cornu/core/registry.h"
+#include "framework/core/json.h"
+#include "framework/core/registry.h"
 
 namespace cornu {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 
-#include "cornu/core/strings.h"
-#include "cornu/model/call_frame.h"
-#include "cornu/model/layer_state.h"
+#include "framework/core/strings.h"
+#include "framework/model/call_frame.h"
+#include "framework/model/layer_state.h"
 
 namespace cornu {
 namespace internal {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/model/weight_limit.h"
+#include "framework/model/weight_limit.h"
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 namespace cornu {
 namespace {

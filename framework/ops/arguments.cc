@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/arguments.h"
+#include "framework/ops/arguments.h"
 
 #include <algorithm>
 #include <array>
 
-#include "cornu/core/checked.h"
-#include "cornu/core/random.h"
-#include "cornu/core/strings.h"
-#include "cornu/graph/trace.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/random.h"
+#include "framework/core/checked.h"
+#include "framework/core/random.h"
+#include "framework/core/strings.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/math.h"
+#include "framework/ops/random.h"
 
 namespace cornu {
 

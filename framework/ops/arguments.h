@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu {
 

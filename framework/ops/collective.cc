@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/collective.h"
+#include "framework/ops/collective.h"
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

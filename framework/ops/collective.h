@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu::ops {
 

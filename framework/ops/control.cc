@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/control.h"
+#include "framework/ops/control.h"
 
-#include "cornu/graph/trace.h"
-#include "cornu/ops/collective.h"
-#include "cornu/ops/definition.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/random.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/collective.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/math.h"
+#include "framework/ops/random.h"
 
 namespace cornu::ops {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu::ops {
 

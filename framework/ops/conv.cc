@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/conv.h"
+#include "framework/ops/conv.h"
 
 #include <algorithm>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/math.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

@@ -2,8 +2,8 @@
 // Convolutions over 1, 2 or 3 spatial axes, channels-last.
 #pragma once
 
-#include "cornu/core/tensor.h"
-#include "cornu/ops/arguments.h"
+#include "framework/core/tensor.h"
+#include "framework/ops/arguments.h"
 
 namespace cornu::ops {
 

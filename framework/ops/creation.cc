@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/creation.h"
+#include "framework/ops/creation.h"
 
 #include <cmath>
 #include <numbers>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/math.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 
@@ -34,7 +34,9 @@ double cosine(double turns) { return std::cos(2 * std::numbers::pi * turns); }
 
 }  // namespace
 
-Tensor array(const Tensor& x, std::optional<DTypeLike> dtype) { return convert_to_tensor(x, dtype); }
+Tensor array(const Tensor& x, std::optional<DTypeLike> dtype) {
+  return convert_to_tensor(x, dtype);
+}
 
 Tensor convert_to_tensor(const Tensor& x, std::optional<DTypeLike> dtype) {
   return dtype ? cast(x, *dtype) : x.strong();

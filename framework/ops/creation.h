@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu::ops {
 
@@ -22,9 +22,9 @@ inline int64_t ndim(const Tensor& x) { return x.rank(); }
 inline bool is_tensor(const Tensor& x) { return x.defined(); }
 
 struct SpaceOptions {
-  bool endpoint = true;             // `stop` is the last one
+  bool endpoint = true;                 // `stop` is the last one
   std::optional<DTypeLike> dtype = {};  // None: the operands' common floating-point dtype
-  int64_t axis = 0;                 // where the new axis goes, for start and stop with axes
+  int64_t axis = 0;                     // where the new axis goes, for start and stop with axes
 };
 
 // `num` (>= 0) numbers evenly from start to stop; both broadcast.

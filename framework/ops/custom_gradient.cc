@@ -2,17 +2,17 @@
 // A call becomes the ops of f, whose results go through the op "custom_gradient": it hands its
 // first inputs on, and holds the gradient as a graph of the upstream gradients and of what the
 // user's function captured, which are its last inputs.
-#include "cornu/ops/custom_gradient.h"
+#include "framework/ops/custom_gradient.h"
 
 #include <optional>
 
-#include "cornu/core/variable.h"
-#include "cornu/graph/trace.h"
-#include "cornu/ops/arguments.h"
-#include "cornu/ops/definition.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/register.h"
-#include "cornu/ops/shape.h"
+#include "framework/core/variable.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/arguments.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/math.h"
+#include "framework/ops/register.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/definition.h"
+#include "framework/ops/definition.h"
 
 #include <cmath>
 #include <limits>
 
-#include "cornu/ops/math.h"
-#include "cornu/ops/register.h"
+#include "framework/ops/math.h"
+#include "framework/ops/register.h"
 
 namespace cornu::ops::internal {
 namespace {

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/core/checked.h"
-#include "cornu/core/tensor.h"
-#include "cornu/graph/dispatch.h"
-#include "cornu/graph/op.h"
+#include "framework/core/checked.h"
+#include "framework/core/tensor.h"
+#include "framework/graph/dispatch.h"
+#include "framework/graph/op.h"
 
 namespace cornu::ops::internal {
 

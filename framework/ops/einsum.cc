@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/einsum.h"
+#include "framework/ops/einsum.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,12 +7,12 @@
 #include <optional>
 #include <string>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/matmul.h"
-#include "cornu/ops/matrix.h"
-#include "cornu/ops/reduce.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/math.h"
+#include "framework/ops/matmul.h"
+#include "framework/ops/matrix.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/image.h"
+#include "framework/ops/image.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <vector>
 
-#include "cornu/core/strings.h"
-#include "cornu/ops/definition.h"
-#include "cornu/ops/index.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/matmul.h"
-#include "cornu/ops/shape.h"
+#include "framework/core/strings.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/index.h"
+#include "framework/ops/math.h"
+#include "framework/ops/matmul.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops::image {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "cornu/core/tensor.h"
-#include "cornu/ops/arguments.h"
+#include "framework/core/tensor.h"
+#include "framework/ops/arguments.h"
 
 namespace cornu::ops::image {
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/indexing.h"
+#include "framework/ops/indexing.h"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "cornu/core/tensors.h"
-#include "cornu/core/variable.h"
-#include "cornu/ops/definition.h"
-#include "cornu/ops/index.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/shape.h"
+#include "framework/core/tensors.h"
+#include "framework/core/variable.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/index.h"
+#include "framework/ops/math.h"
+#include "framework/ops/shape.h"
 
 namespace cornu {
 namespace {

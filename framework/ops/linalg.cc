@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/linalg.h"
+#include "framework/ops/linalg.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/index.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/matmul.h"
-#include "cornu/ops/matrix.h"
-#include "cornu/ops/reduce.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/index.h"
+#include "framework/ops/math.h"
+#include "framework/ops/matmul.h"
+#include "framework/ops/matrix.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 
@@ -37,7 +37,7 @@ Lu factored(const Tensor& x) {
   return {outputs[0], outputs[1]};
 }
 
-Tensor triangular(const Tensor& a, const Tensor& b, bool lower, bool unit) {
+Tensor solve_factor(const Tensor& a, const Tensor& b, bool lower, bool unit) {
   return call<"triangular_solve">({a, b}, {{"lower", lower}, {"transpose", false}, {"unit", unit}});
 }
 
@@ -168,13 +168,13 @@ Tensor solve(const Tensor& a, const Tensor& b) {
   const Lu lu = factored(system.a);
   const Tensor rows = broadcast_to(expand_dims(lu.rows, -1), system.b.shape());
   const Tensor permuted = take_along_axis(system.b, rows, -2);
-  const Tensor half = triangular(lu.packed, permuted, true, true);
-  return solution(system, triangular(lu.packed, half, false, false));
+  const Tensor half = solve_factor(lu.packed, permuted, true, true);
+  return solution(system, solve_factor(lu.packed, half, false, false));
 }
 
 Tensor solve_triangular(const Tensor& a, const Tensor& b, bool lower) {
   const System system = prepared(a, b, "solve_triangular");
-  return solution(system, triangular(system.a, system.b, lower, false));
+  return solution(system, solve_factor(system.a, system.b, lower, false));
 }
 
 Tensor cholesky(const Tensor& x, bool upper) {

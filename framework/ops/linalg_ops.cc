@@ -3,14 +3,14 @@
 // reads one triangle only, the gradient is that of a symmetric matrix, spread over both.
 #include <algorithm>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/index.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/matmul.h"
-#include "cornu/ops/matrix.h"
-#include "cornu/ops/reduce.h"
-#include "cornu/ops/register.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/index.h"
+#include "framework/ops/math.h"
+#include "framework/ops/matmul.h"
+#include "framework/ops/matrix.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/register.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 
@@ -18,8 +18,8 @@ using namespace internal;
 
 namespace {
 
-Tensor adjoint(const Tensor& x) { return swapaxes(x, -1, -2); }
-Tensor symmetric(const Tensor& x) { return (x + adjoint(x)) * 0.5; }
+Tensor transposed_matrices(const Tensor& x) { return swapaxes(x, -1, -2); }
+Tensor symmetric(const Tensor& x) { return (x + transposed_matrices(x)) * 0.5; }
 
 Tensor triangular(const Tensor& a, const Tensor& b, bool lower, bool transposed,
                   bool unit = false) {
@@ -30,7 +30,7 @@ Tensor triangular(const Tensor& a, const Tensor& b, bool lower, bool transposed,
 // b a^-1 of a triangular a: the transpose of a^-T b^T.
 Tensor triangular_right(const Tensor& b, const Tensor& a, bool lower, bool transposed,
                         bool unit = false) {
-  return adjoint(triangular(a, adjoint(b), lower, !transposed, unit));
+  return transposed_matrices(triangular(a, transposed_matrices(b), lower, !transposed, unit));
 }
 
 Shape require_matrix(const TensorType& type, std::string_view op) {
@@ -62,8 +62,8 @@ Gradients vjp_lu(const VjpContext& c) {
   const Tensor upper = triu(packed);
   const Tensor of_lower = tril(c.gradient(), -1);
   const Tensor of_upper = triu(c.gradient());
-  const Tensor middle =
-      tril(matmul(adjoint(lower), of_lower), -1) + triu(matmul(of_upper, adjoint(upper)));
+  const Tensor middle = tril(matmul(transposed_matrices(lower), of_lower), -1) +
+                        triu(matmul(of_upper, transposed_matrices(upper)));
   const Tensor left = triangular(packed, middle, true, true, true);
   const Tensor permuted = triangular_right(left, packed, false, true);
   // Back to the rows of x: a row of the result is the permuted one that came from it.
@@ -165,7 +165,7 @@ Types infer_qr(TypeSpan inputs, const Attributes& attributes) {
 // Of x with as many rows as columns or more: (dQ + Q copyltu(R dR^T - dQ^T Q)) R^-T.
 Tensor tall_qr_gradient(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
   const Tensor m = matmul(r, dr, {.transpose_x2 = true}) - matmul(dq, q, {.transpose_x1 = true});
-  const Tensor mirrored = tril(m) + adjoint(tril(m, -1));
+  const Tensor mirrored = tril(m) + transposed_matrices(tril(m, -1));
   return triangular_right(dq + matmul(q, mirrored), r, false, true);
 }
 
@@ -223,7 +223,7 @@ Gradients vjp_svd(const VjpContext& c) {
                        x.shape());
   const Tensor u = slice_axis(c.out(0), -1, 0, k);
   const Tensor& s = c.out(1);
-  const Tensor v = adjoint(slice_axis(c.out(2), -2, 0, k));
+  const Tensor v = transposed_matrices(slice_axis(c.out(2), -2, 0, k));
   Tensor middle = zeros(s.shape().concat({k}), s.dtype());
   if (c.gradient(1).defined()) {
     middle += expand_dims(c.gradient(1), -1) * eye(k, s.dtype());
@@ -233,16 +233,16 @@ Gradients vjp_svd(const VjpContext& c) {
   auto add_beyond = [&](const Tensor& part) { beyond = beyond.defined() ? beyond + part : part; };
   if (const Tensor& du = c.gradient(0); du.defined()) {
     const Tensor turn = matmul(u, du, {.transpose_x1 = true});
-    middle += scaled_columns(gaps * (turn - adjoint(turn)), s);
+    middle += scaled_columns(gaps * (turn - transposed_matrices(turn)), s);
     if (x.dim(-2) > k) {
       const Tensor part = outside(u, scaled_columns(du, reciprocal(s)));
       add_beyond(matmul(part, v, {.transpose_x2 = true}));
     }
   }
   if (c.gradient(2).defined()) {
-    const Tensor dv = adjoint(c.gradient(2));
+    const Tensor dv = transposed_matrices(c.gradient(2));
     const Tensor turn = matmul(v, dv, {.transpose_x1 = true});
-    middle += scaled_rows(gaps * (turn - adjoint(turn)), s);
+    middle += scaled_rows(gaps * (turn - transposed_matrices(turn)), s);
     if (x.dim(-1) > k) {
       const Tensor part = outside(v, scaled_columns(dv, reciprocal(s)));
       add_beyond(matmul(u, part, {.transpose_x2 = true}));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/loops.h"
+#include "framework/ops/loops.h"
 
 #include <algorithm>
 
-#include "cornu/ops/control.h"
-#include "cornu/ops/definition.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/control.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/math.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

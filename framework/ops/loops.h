@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu::ops {
 

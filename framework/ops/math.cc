@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/math.h"
+#include "framework/ops/math.h"
 
 #include <cmath>
 #include <numbers>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/numeric.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/numeric.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

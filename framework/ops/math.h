@@ -4,7 +4,7 @@
 // InvalidArgument when shapes don't broadcast or a dtype isn't supported.
 #pragma once
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu {
 namespace ops {

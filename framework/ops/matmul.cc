@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/matmul.h"
+#include "framework/ops/matmul.h"
 
 #include <algorithm>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/reduce.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/math.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

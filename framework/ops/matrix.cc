@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/matrix.h"
+#include "framework/ops/matrix.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
-#include "cornu/ops/creation.h"
-#include "cornu/ops/definition.h"
-#include "cornu/ops/index.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/matmul.h"
-#include "cornu/ops/reduce.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/creation.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/index.h"
+#include "framework/ops/math.h"
+#include "framework/ops/matmul.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

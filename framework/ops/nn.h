@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu::ops {
 

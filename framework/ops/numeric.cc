@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/numeric.h"
+#include "framework/ops/numeric.h"
 
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/reduce.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/math.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu::ops {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/pool.h"
+#include "framework/ops/pool.h"
 
 #include <algorithm>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/math.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/math.h"
 
 namespace cornu::ops {
 

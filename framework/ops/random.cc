@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/random.h"
+#include "framework/ops/random.h"
 
 #include <cmath>
 #include <numbers>
 
-#include "cornu/core/random.h"
-#include "cornu/ops/definition.h"
-#include "cornu/ops/index.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/nn.h"
-#include "cornu/ops/reduce.h"
-#include "cornu/ops/shape.h"
+#include "framework/core/random.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/index.h"
+#include "framework/ops/math.h"
+#include "framework/ops/nn.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

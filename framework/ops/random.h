@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "cornu/core/tensor.h"
-#include "cornu/core/variable.h"
-#include "cornu/ops/arguments.h"
+#include "framework/core/tensor.h"
+#include "framework/core/variable.h"
+#include "framework/ops/arguments.h"
 
 namespace cornu {
 namespace random {

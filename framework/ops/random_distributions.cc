@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/random_distributions.h"
+#include "framework/ops/random_distributions.h"
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/register.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/math.h"
+#include "framework/ops/register.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

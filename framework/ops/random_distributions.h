@@ -4,8 +4,8 @@
 // Seeds are as in random.h. No gradients flow through a draw.
 #pragma once
 
-#include "cornu/core/tensor.h"
-#include "cornu/ops/arguments.h"
+#include "framework/core/tensor.h"
+#include "framework/ops/arguments.h"
 
 namespace cornu {
 namespace random {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/reduce.h"
-#include "cornu/ops/register.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/math.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/register.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

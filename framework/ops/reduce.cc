@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/reduce.h"
+#include "framework/ops/reduce.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/index.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/norm.h"
-#include "cornu/ops/shape.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/index.h"
+#include "framework/ops/math.h"
+#include "framework/ops/norm.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 

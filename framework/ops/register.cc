@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/register.h"
+#include "framework/ops/register.h"
 
 #include <mutex>
 

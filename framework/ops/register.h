@@ -51,7 +51,7 @@
 // Collective: all_reduce(x…) {reduce: "sum", "mean", "min" or "max"}.
 #pragma once
 
-#include "cornu/graph/op.h"
+#include "framework/graph/op.h"
 
 namespace cornu::ops {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 namespace cornu::ops {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/shape.h"
+#include "framework/ops/shape.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "cornu/ops/definition.h"
-#include "cornu/ops/index.h"
-#include "cornu/ops/math.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/index.h"
+#include "framework/ops/math.h"
 
 namespace cornu::ops {
 

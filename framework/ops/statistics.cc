@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/statistics.h"
+#include "framework/ops/statistics.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "cornu/core/strings.h"
-#include "cornu/ops/creation.h"
-#include "cornu/ops/definition.h"
-#include "cornu/ops/index.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/matmul.h"
-#include "cornu/ops/matrix.h"
-#include "cornu/ops/reduce.h"
-#include "cornu/ops/shape.h"
-#include "cornu/ops/values.h"
+#include "framework/core/strings.h"
+#include "framework/ops/creation.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/index.h"
+#include "framework/ops/math.h"
+#include "framework/ops/matmul.h"
+#include "framework/ops/matrix.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/shape.h"
+#include "framework/ops/values.h"
 
 namespace cornu::ops {
 

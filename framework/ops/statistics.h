@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "cornu/core/tensor.h"
-#include "cornu/ops/arguments.h"
+#include "framework/core/tensor.h"
+#include "framework/ops/arguments.h"
 
 namespace cornu::ops {
 
@@ -62,7 +62,8 @@ Tensor digitize(const Tensor& x, const Tensor& bins);
 // ---- along an axis ----
 
 // Running products; without an axis, of the flattened x.
-Tensor cumprod(const Tensor& x, std::optional<int64_t> axis = {}, std::optional<DTypeLike> dtype = {});
+Tensor cumprod(const Tensor& x, std::optional<int64_t> axis = {},
+               std::optional<DTypeLike> dtype = {});
 // Differences of neighbours, n times over; of bools, whether they differ.
 Tensor diff(const Tensor& x, int64_t n = 1, int64_t axis = -1);
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/ops/values.h"
+#include "framework/ops/values.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "cornu/ops/arrange.h"
-#include "cornu/ops/definition.h"
-#include "cornu/ops/index.h"
-#include "cornu/ops/math.h"
-#include "cornu/ops/reduce.h"
-#include "cornu/ops/shape.h"
-#include "cornu/ops/statistics.h"
+#include "framework/ops/arrange.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/index.h"
+#include "framework/ops/math.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/shape.h"
+#include "framework/ops/statistics.h"
 
 namespace cornu::ops {
 

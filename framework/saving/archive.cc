@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/saving/archive.h"
+#include "framework/saving/archive.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <set>
 
-#include "cornu/core/error.h"
-#include "cornu/core/file_descriptor.h"
-#include "cornu/core/gzip.h"
-#include "cornu/core/strings.h"
-#include "cornu/saving/atomic_file.h"
+#include "framework/core/error.h"
+#include "framework/core/strings.h"
+#include "framework/io/atomic_file.h"
+#include "framework/io/file_descriptor.h"
+#include "framework/io/gzip.h"
 
 namespace cornu {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/saving/hdf5_bytes.h"
+#include "framework/saving/hdf5_bytes.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,10 +9,10 @@
 #include <cstring>
 #include <system_error>
 
-#include "cornu/core/error.h"
-#include "cornu/core/file_descriptor.h"
-#include "cornu/core/fuzzing.h"
-#include "cornu/saving/atomic_file.h"
+#include "framework/core/error.h"
+#include "framework/io/atomic_file.h"
+#include "framework/io/file_descriptor.h"
+#include "framework/io/fuzzing.h"
 
 namespace cornu::hdf5 {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <bit>
 
-#include "cornu/core/error.h"
-#include "cornu/core/fuzzing.h"
-#include "cornu/core/strings.h"
-#include "cornu/saving/hdf5_object.h"
+#include "framework/core/error.h"
+#include "framework/core/strings.h"
+#include "framework/io/fuzzing.h"
+#include "framework/saving/hdf5_object.h"
 
 namespace cornu::hdf5 {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/saving/hdf5_object.h"
+#include "framework/saving/hdf5_object.h"
 
 #include <algorithm>
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 namespace cornu::hdf5 {
 namespace {

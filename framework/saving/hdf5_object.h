@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cornu/core/dtype.h"
-#include "cornu/core/shape.h"
-#include "cornu/saving/hdf5_bytes.h"
+#include "framework/core/dtype.h"
+#include "framework/core/shape.h"
+#include "framework/saving/hdf5_bytes.h"
 
 namespace cornu::hdf5 {
 

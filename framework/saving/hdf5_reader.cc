@@ -3,10 +3,10 @@
 #include <concepts>
 #include <utility>
 
-#include "cornu/core/error.h"
-#include "cornu/core/strings.h"
-#include "cornu/saving/hdf5_file.h"
-#include "cornu/saving/hdf5_object.h"
+#include "framework/core/error.h"
+#include "framework/core/strings.h"
+#include "framework/saving/hdf5_file.h"
+#include "framework/saving/hdf5_object.h"
 
 namespace cornu {
 namespace {

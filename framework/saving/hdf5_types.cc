@@ -2,8 +2,8 @@
 // Datatypes, dataspaces, attributes and layouts.
 #include <array>
 
-#include "cornu/core/error.h"
-#include "cornu/saving/hdf5_object.h"
+#include "framework/core/error.h"
+#include "framework/saving/hdf5_object.h"
 
 namespace cornu::hdf5 {
 namespace {
@@ -12,7 +12,7 @@ constexpr std::string_view kType = "a datatype";
 constexpr std::string_view kSpace = "a dataspace";
 constexpr std::string_view kAttribute = "an attribute";
 constexpr std::string_view kLayout = "a dataset's layout";
-constexpr std::string_view kHeap = "a heap of strings";
+constexpr std::string_view kStringHeap = "a heap of strings";
 constexpr uint8_t kMostRank = 32;
 
 // "sign 31, exponent 23 + 8, fraction 0 + 23, bias 127"
@@ -154,33 +154,33 @@ std::optional<Attribute> read_attribute(const Message& message, const std::strin
 }
 
 std::string read_heap_string(const Bytes& file, std::span<const std::byte> element) {
-  Cursor reference(element, kHeap);
+  Cursor reference(element, kStringHeap);
   const uint32_t size = reference.u32();
   const uint64_t address = reference.u64();
   const uint32_t wanted = reference.u32();
   if (size == 0) return {};
   constexpr uint64_t kHeadSize = 16;
-  const auto head_bytes = file.block(address, kHeadSize, kHeap);
-  Cursor head(head_bytes, kHeap);
+  const auto head_bytes = file.block(address, kHeadSize, kStringHeap);
+  Cursor head(head_bytes, kStringHeap);
   head.expect("GCOL");
   head.version(1, 1);
   head.skip(3);
-  const auto heap = file.block(address, head.u64(), kHeap);
-  Cursor cursor(heap, kHeap);
+  const auto heap = file.block(address, head.u64(), kStringHeap);
+  Cursor cursor(heap, kStringHeap);
   cursor.skip(kHeadSize);
   while (cursor.left() >= kHeadSize) {
     const uint16_t index = cursor.u16();
     cursor.skip(6);  // reference count, reserved
     const uint64_t object_size = cursor.u64();
-    check<DataLoss>(index != 0, "{} doesn't have the string that is looked for.", kHeap);
+    check<DataLoss>(index != 0, "{} doesn't have the string that is looked for.", kStringHeap);
     if (index == wanted) {
-      check<DataLoss>(size <= object_size, "{} has a string that is too short.", kHeap);
+      check<DataLoss>(size <= object_size, "{} has a string that is too short.", kStringHeap);
       return cursor.text(size);
     }
     cursor.skip(object_size);
     cursor.align(8);
   }
-  raise<DataLoss>("{} doesn't have the string that is looked for.", kHeap);
+  raise<DataLoss>("{} doesn't have the string that is looked for.", kStringHeap);
 }
 
 Layout read_layout(const Object& dataset) {

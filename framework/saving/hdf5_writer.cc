@@ -5,8 +5,8 @@
 #include <mutex>
 #include <utility>
 
-#include "cornu/core/error.h"
-#include "cornu/saving/hdf5_file.h"
+#include "framework/core/error.h"
+#include "framework/saving/hdf5_file.h"
 
 namespace cornu {
 namespace {

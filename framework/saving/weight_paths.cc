@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/saving/weight_paths.h"
+#include "framework/saving/weight_paths.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
-#include "cornu/core/strings.h"
-#include "cornu/model/call_frame.h"
-#include "cornu/model/functional.h"
+#include "framework/core/strings.h"
+#include "framework/model/call_frame.h"
+#include "framework/model/functional.h"
 
 namespace cornu {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/saving/weights_file.h"
+#include "framework/saving/weights_file.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "cornu/saving/atomic_file.h"
-#include "cornu/saving/hdf5_file.h"
-#include "cornu/saving/weight_paths.h"
+#include "framework/io/atomic_file.h"
+#include "framework/saving/hdf5_file.h"
+#include "framework/saving/weight_paths.h"
 
 namespace cornu {
 namespace {

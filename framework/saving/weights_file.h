@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cornu/core/variable.h"
-#include "cornu/model/layer.h"
+#include "framework/core/variable.h"
+#include "framework/model/layer.h"
 
 namespace cornu {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "cornu/core/json.h"
-#include "cornu/core/tensors.h"
+#include "framework/core/json.h"
+#include "framework/core/tensors.h"
 
 namespace cornu {
 

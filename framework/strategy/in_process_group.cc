@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/strategy/in_process_group.h"
+#include "framework/strategy/in_process_group.h"
 
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <string>
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 namespace cornu {
 namespace {

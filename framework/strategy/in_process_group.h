@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "cornu/graph/communicator.h"
+#include "framework/graph/communicator.h"
 
 namespace cornu {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/strategy/strategy.h"
+#include "framework/strategy/strategy.h"
 
-#include "cornu/graph/dispatch.h"
-#include "cornu/ops/ops.h"
+#include "framework/graph/dispatch.h"
+#include "framework/ops/ops.h"
 
 namespace cornu {
 namespace {

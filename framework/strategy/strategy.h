@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "cornu/core/device.h"
-#include "cornu/core/tensors.h"
-#include "cornu/core/variable.h"
-#include "cornu/graph/communicator.h"
-#include "cornu/graph/function.h"
-#include "cornu/graph/trace.h"
-#include "cornu/strategy/batch_source.h"
+#include "framework/core/device.h"
+#include "framework/core/tensors.h"
+#include "framework/core/variable.h"
+#include "framework/graph/communicator.h"
+#include "framework/graph/function.h"
+#include "framework/graph/trace.h"
+#include "framework/strategy/batch_source.h"
 
 namespace cornu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/train/array_source.h"
+#include "framework/train/array_source.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,11 +7,11 @@
 #include <numeric>
 #include <span>
 
-#include "cornu/core/random.h"
-#include "cornu/core/rows.h"
-#include "cornu/core/strings.h"
-#include "cornu/model/input.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/random.h"
+#include "framework/core/rows.h"
+#include "framework/core/strings.h"
+#include "framework/model/input.h"
+#include "framework/ops/ops.h"
 
 namespace cornu {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "cornu/strategy/batch_source.h"
+#include "framework/strategy/batch_source.h"
 
 namespace cornu {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cornu/model/functional.h"
-#include "cornu/model/layer.h"
+#include "framework/model/functional.h"
+#include "framework/model/layer.h"
 
 namespace cornu {
 

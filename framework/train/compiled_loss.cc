@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/train/compiled_loss.h"
+#include "framework/train/compiled_loss.h"
 
 #include <algorithm>
 
-#include "cornu/core/strings.h"
-#include "cornu/ops/ops.h"
-#include "cornu/train/metrics/metrics.h"
+#include "framework/core/strings.h"
+#include "framework/metrics/metrics.h"
+#include "framework/ops/ops.h"
 
 namespace cornu {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cornu/train/model.h"
+#include "framework/train/model.h"
 
 namespace cornu {
 

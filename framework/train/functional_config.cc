@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cornu/ops/ops.h"
-#include "cornu/train/body.h"
-#include "cornu/train/model_config.h"
-#include "cornu/train/op_layers.h"
+#include "framework/ops/ops.h"
+#include "framework/train/body.h"
+#include "framework/train/model_config.h"
+#include "framework/train/op_layers.h"
 
 namespace cornu {
 namespace {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/train/model.h"
+#include "framework/train/model.h"
 
 #include <algorithm>
 #include <set>
 #include <typeinfo>
 #include <utility>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/core/strings.h"
-#include "cornu/model/call_frame.h"
-#include "cornu/ops/ops.h"
-#include "cornu/train/body.h"
-#include "cornu/train/summary.h"
-#include "cornu/train/trainer.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/core/strings.h"
+#include "framework/model/call_frame.h"
+#include "framework/ops/ops.h"
+#include "framework/train/body.h"
+#include "framework/train/console/summary.h"
+#include "framework/train/trainer.h"
 
 namespace cornu {
 namespace {

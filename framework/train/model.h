@@ -12,14 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/model/input.h"
-#include "cornu/model/layer.h"
-#include "cornu/strategy/batch_source.h"
-#include "cornu/train/callback.h"
-#include "cornu/train/logs.h"
-#include "cornu/train/loss.h"
-#include "cornu/train/metric.h"
-#include "cornu/train/optimizer.h"
+#include "framework/callbacks/callback.h"
+#include "framework/callbacks/logs.h"
+#include "framework/losses/loss.h"
+#include "framework/metrics/metric.h"
+#include "framework/model/input.h"
+#include "framework/model/layer.h"
+#include "framework/strategy/batch_source.h"
+#include "framework/train/optimizer.h"
 
 namespace cornu {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/train/model_config.h"
+#include "framework/train/model_config.h"
 
 #include <utility>
 
-#include "cornu/core/logging.h"
-#include "cornu/model/functional.h"
-#include "cornu/train/body.h"
-#include "cornu/train/op_layers.h"
-#include "cornu/train/trainer.h"
+#include "framework/core/logging.h"
+#include "framework/model/functional.h"
+#include "framework/train/body.h"
+#include "framework/train/op_layers.h"
+#include "framework/train/trainer.h"
 
 namespace cornu {
 namespace {

@@ -2,9 +2,9 @@
 // Models to Keras's configs and back.
 #pragma once
 
-#include "cornu/core/json.h"
-#include "cornu/model/builtins.h"
-#include "cornu/train/model.h"
+#include "framework/core/json.h"
+#include "framework/model/builtins.h"
+#include "framework/train/model.h"
 
 namespace cornu {
 

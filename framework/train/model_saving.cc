@@ -7,15 +7,15 @@
 #include <filesystem>
 #include <utility>
 
-#include "cornu/core/logging.h"
-#include "cornu/core/strings.h"
-#include "cornu/model/weight_limit.h"
-#include "cornu/saving/archive.h"
-#include "cornu/saving/atomic_file.h"
-#include "cornu/saving/weights_file.h"
-#include "cornu/train/body.h"
-#include "cornu/train/model_config.h"
-#include "cornu/train/trainer.h"
+#include "framework/core/logging.h"
+#include "framework/core/strings.h"
+#include "framework/io/atomic_file.h"
+#include "framework/model/weight_limit.h"
+#include "framework/saving/archive.h"
+#include "framework/saving/weights_file.h"
+#include "framework/train/body.h"
+#include "framework/train/model_config.h"
+#include "framework/train/trainer.h"
 
 namespace cornu {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/train/op_layers.h"
+#include "framework/train/op_layers.h"
 
 #include <functional>
 #include <map>
 #include <utility>
 
-#include "cornu/core/strings.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/strings.h"
+#include "framework/ops/ops.h"
 
 namespace cornu {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cornu/core/json.h"
-#include "cornu/model/functional.h"
+#include "framework/core/json.h"
+#include "framework/model/functional.h"
 
 namespace cornu {
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/train/optimizer.h"
+#include "framework/train/optimizer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "cornu/core/logging.h"
-#include "cornu/graph/dispatch.h"
-#include "cornu/model/builtins.h"
-#include "cornu/model/initializers.h"
-#include "cornu/model/layer.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/logging.h"
+#include "framework/graph/dispatch.h"
+#include "framework/model/builtins.h"
+#include "framework/model/initializers.h"
+#include "framework/model/layer.h"
+#include "framework/ops/ops.h"
 
 namespace cornu {
 namespace {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "cornu/core/json.h"
-#include "cornu/core/registry.h"
-#include "cornu/core/tensors.h"
-#include "cornu/core/variable.h"
-#include "cornu/model/serialized.h"
+#include "framework/core/json.h"
+#include "framework/core/registry.h"
+#include "framework/core/tensors.h"
+#include "framework/core/variable.h"
+#include "framework/model/serialized.h"
 
 namespace cornu {
 

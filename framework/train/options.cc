@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cornu/train/array_source.h"
-#include "cornu/train/model.h"
+#include "framework/train/array_source.h"
+#include "framework/train/model.h"
 
 namespace cornu {
 

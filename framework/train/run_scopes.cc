@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/train/run_scopes.h"
+#include "framework/train/run_scopes.h"
 
 namespace cornu {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <thread>
 
-#include "cornu/core/variable_bindings.h"
+#include "framework/core/variable_bindings.h"
 
 namespace cornu {
 

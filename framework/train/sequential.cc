@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/dispatch.h"
-#include "cornu/train/body.h"
-#include "cornu/train/model.h"
-#include "cornu/train/model_config.h"
+#include "framework/graph/dispatch.h"
+#include "framework/train/body.h"
+#include "framework/train/model.h"
+#include "framework/train/model_config.h"
 
 namespace cornu {
 

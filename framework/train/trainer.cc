@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/train/trainer.h"
+#include "framework/train/trainer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "cornu/core/logging.h"
-#include "cornu/core/random.h"
-#include "cornu/model/call_frame.h"
-#include "cornu/ops/ops.h"
-#include "cornu/train/array_source.h"
-#include "cornu/train/body.h"
-#include "cornu/train/metrics/metrics.h"
+#include "framework/core/logging.h"
+#include "framework/core/random.h"
+#include "framework/metrics/metrics.h"
+#include "framework/model/call_frame.h"
+#include "framework/ops/ops.h"
+#include "framework/train/array_source.h"
+#include "framework/train/body.h"
+#include "framework/train/model_in_training.h"
 
 namespace cornu {
 namespace {
@@ -340,7 +341,7 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
   const MetricScope metrics = metric_scope(model);
   const CallbackParams params{
       .verbose = options.verbose.resolve(), .epochs = options.epochs, .steps = iterator.steps()};
-  CallbackList callbacks(options.callbacks, &model, params);
+  CallbackList callbacks(options.callbacks, in_training(model), params);
   History history;
   model.stop_training = false;
   callbacks.on_train_begin();
@@ -432,7 +433,7 @@ Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
   EpochIterator iterator(std::move(source), options.steps);
   iterator.check_finite("evaluate", "steps");
   CallbackList callbacks(
-      options.callbacks, &model,
+      options.callbacks, in_training(model),
       {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
   iterator.begin_epoch();
   const MetricScope metrics = metric_scope(model);
@@ -474,7 +475,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
   EpochIterator iterator(std::move(source), options.steps);
   iterator.check_finite("predict", "steps");
   CallbackList callbacks(
-      options.callbacks, &model,
+      options.callbacks, in_training(model),
       {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
   callbacks.on_predict_begin();
   iterator.begin_epoch();

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cornu/strategy/strategy.h"
-#include "cornu/train/compiled_loss.h"
-#include "cornu/train/model.h"
-#include "cornu/train/run_scopes.h"
+#include "framework/strategy/strategy.h"
+#include "framework/train/compiled_loss.h"
+#include "framework/train/model.h"
+#include "framework/train/run_scopes.h"
 
 namespace cornu {
 

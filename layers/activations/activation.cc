@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/activations/activation.h"
+#include "layers/activations/activation.h"
 
-#include "cornu/layers/keras_layer.h"
+#include "layers/keras_layer.h"
 
 namespace cornu::layers {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <type_traits>
 
-#include "cornu/model/layer.h"
+#include "framework/model/layer.h"
 
 namespace cornu::layers {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/activations/prelu.h"
+#include "layers/activations/prelu.h"
 
 #include <algorithm>
 
-#include "cornu/layers/keras_layer.h"
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
+#include "layers/keras_layer.h"
 
 namespace cornu::layers {
 

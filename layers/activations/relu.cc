@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/activations/relu.h"
+#include "layers/activations/relu.h"
 
-#include "cornu/layers/keras_layer.h"
-#include "cornu/model/activations.h"
+#include "framework/model/activations.h"
+#include "layers/keras_layer.h"
 
 namespace cornu::layers {
 

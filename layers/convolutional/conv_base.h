@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cornu/layers/keras_layer.h"
-#include "cornu/layers/spatial.h"
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
+#include "layers/keras_layer.h"
+#include "layers/spatial.h"
 
 namespace cornu::layers {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "cornu/layers/argument_types.h"
-#include "cornu/model/layer.h"
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
 
 namespace cornu::layers {
 

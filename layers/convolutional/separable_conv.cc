@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/convolutional/separable_conv.h"
+#include "layers/convolutional/separable_conv.h"
 
-#include "cornu/layers/convolutional/conv_base.h"
+#include "layers/convolutional/conv_base.h"
 
 namespace cornu::layers {
 

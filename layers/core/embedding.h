@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cornu/model/layer.h"
+#include "framework/model/layer.h"
 
 namespace cornu::layers {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/core/identity.h"
+#include "layers/core/identity.h"
 
-#include "cornu/layers/keras_layer.h"
+#include "layers/keras_layer.h"
 
 namespace cornu::layers {
 

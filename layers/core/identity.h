@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cornu/model/layer.h"
+#include "framework/model/layer.h"
 
 namespace cornu::layers {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/merging/concatenate.h"
+#include "layers/merging/concatenate.h"
 
-#include "cornu/layers/merging/merge_base.h"
+#include "layers/merging/merge_base.h"
 
 namespace cornu::layers {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/merging/dot.h"
+#include "layers/merging/dot.h"
 
 #include <array>
 
-#include "cornu/layers/merging/merge_base.h"
+#include "layers/merging/merge_base.h"
 
 namespace cornu::layers {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cornu/layers/keras_layer.h"
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
+#include "layers/keras_layer.h"
 
 namespace cornu::layers {
 

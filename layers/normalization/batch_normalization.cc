@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/normalization/batch_normalization.h"
+#include "layers/normalization/batch_normalization.h"
 
-#include "cornu/layers/normalization/normalization_base.h"
+#include "layers/normalization/normalization_base.h"
 
 namespace cornu::layers {
 

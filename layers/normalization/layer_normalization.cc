@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/normalization/layer_normalization.h"
+#include "layers/normalization/layer_normalization.h"
 
 #include <algorithm>
 
-#include "cornu/layers/normalization/normalization_base.h"
+#include "layers/normalization/normalization_base.h"
 
 namespace cornu::layers {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "cornu/layers/pooling/pooling.h"
-#include "cornu/model/layer.h"
+#include "framework/model/layer.h"
+#include "layers/pooling/pooling.h"
 
 namespace cornu::layers {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/pooling/pooling.h"
+#include "layers/pooling/pooling.h"
 
-#include "cornu/layers/keras_layer.h"
-#include "cornu/layers/spatial.h"
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
+#include "layers/keras_layer.h"
+#include "layers/spatial.h"
 
 namespace cornu::layers {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "cornu/layers/argument_types.h"
-#include "cornu/model/layer.h"
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
 
 namespace cornu::layers {
 

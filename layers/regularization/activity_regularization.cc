@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/regularization/activity_regularization.h"
+#include "layers/regularization/activity_regularization.h"
 
-#include "cornu/layers/keras_layer.h"
-#include "cornu/model/regularizers.h"
+#include "framework/model/regularizers.h"
+#include "layers/keras_layer.h"
 
 namespace cornu::layers {
 

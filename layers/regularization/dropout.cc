@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/regularization/dropout.h"
+#include "layers/regularization/dropout.h"
 
-#include "cornu/layers/regularization/random_layer.h"
+#include "layers/regularization/random_layer.h"
 
 namespace cornu::layers {
 

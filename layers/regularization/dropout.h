@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cornu/model/layer.h"
+#include "framework/model/layer.h"
 
 namespace cornu::layers {
 

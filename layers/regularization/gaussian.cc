@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/regularization/gaussian.h"
+#include "layers/regularization/gaussian.h"
 
 #include <cmath>
 
-#include "cornu/layers/regularization/random_layer.h"
+#include "layers/regularization/random_layer.h"
 
 namespace cornu::layers {
 

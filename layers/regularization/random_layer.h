@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "cornu/layers/keras_layer.h"
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
+#include "layers/keras_layer.h"
 
 namespace cornu::layers {
 

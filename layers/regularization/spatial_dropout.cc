@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/regularization/spatial_dropout.h"
+#include "layers/regularization/spatial_dropout.h"
 
-#include "cornu/layers/regularization/random_layer.h"
-#include "cornu/layers/spatial.h"
+#include "layers/regularization/random_layer.h"
+#include "layers/spatial.h"
 
 namespace cornu::layers {
 

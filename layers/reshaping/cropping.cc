@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/reshaping/cropping.h"
+#include "layers/reshaping/cropping.h"
 
-#include "cornu/layers/reshaping/margin_layer.h"
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
+#include "layers/reshaping/margin_layer.h"
 
 namespace cornu::layers {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cornu/core/checked.h"
-#include "cornu/layers/keras_layer.h"
-#include "cornu/layers/spatial.h"
+#include "framework/core/checked.h"
+#include "layers/keras_layer.h"
+#include "layers/spatial.h"
 
 namespace cornu::layers {
 

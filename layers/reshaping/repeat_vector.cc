@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/reshaping/repeat_vector.h"
+#include "layers/reshaping/repeat_vector.h"
 
-#include "cornu/layers/keras_layer.h"
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
+#include "layers/keras_layer.h"
 
 namespace cornu::layers {
 

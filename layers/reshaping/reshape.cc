@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/layers/reshaping/reshape.h"
+#include "layers/reshaping/reshape.h"
 
 #include <algorithm>
 
-#include "cornu/core/checked.h"
-#include "cornu/layers/keras_layer.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/checked.h"
+#include "framework/ops/ops.h"
+#include "layers/keras_layer.h"
 
 namespace cornu::layers {
 

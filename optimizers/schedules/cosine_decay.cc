@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/optimizers/schedules/cosine_decay.h"
+#include "optimizers/schedules/cosine_decay.h"
 
 #include <numbers>
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::optimizers::schedules {
 namespace {
 
-class Impl : public ScheduleImpl {
+class CosineDecayImpl : public ScheduleImpl {
  public:
-  explicit Impl(const CosineDecayOptions& options) : options_(options) {
+  explicit CosineDecayImpl(const CosineDecayOptions& options) : options_(options) {
     check<InvalidArgument>(options.decay_steps > 0,
                            "CosineDecay: expected decay_steps > 0, got {}.", options.decay_steps);
   }
@@ -47,6 +47,6 @@ class Impl : public ScheduleImpl {
 }  // namespace
 
 CosineDecay::CosineDecay(const CosineDecayOptions& options)
-    : LearningRate(std::make_shared<const Impl>(options)) {}
+    : LearningRate(std::make_shared<const CosineDecayImpl>(options)) {}
 
 }  // namespace cornu::optimizers::schedules

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/optimizers/schedules/cosine_decay_restarts.h"
+#include "optimizers/schedules/cosine_decay_restarts.h"
 
 #include <cmath>
 #include <numbers>
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::optimizers::schedules {
 namespace {
 
-class Impl : public ScheduleImpl {
+class CosineDecayRestartsImpl : public ScheduleImpl {
  public:
-  explicit Impl(const CosineDecayRestartsOptions& options) : options_(options) {
+  explicit CosineDecayRestartsImpl(const CosineDecayRestartsOptions& options) : options_(options) {
     check<InvalidArgument>(options.first_decay_steps > 0,
                            "CosineDecayRestarts: expected first_decay_steps > 0, got {}.",
                            options.first_decay_steps);
@@ -50,6 +50,6 @@ class Impl : public ScheduleImpl {
 }  // namespace
 
 CosineDecayRestarts::CosineDecayRestarts(const CosineDecayRestartsOptions& options)
-    : LearningRate(std::make_shared<const Impl>(options)) {}
+    : LearningRate(std::make_shared<const CosineDecayRestartsImpl>(options)) {}
 
 }  // namespace cornu::optimizers::schedules

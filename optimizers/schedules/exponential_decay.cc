@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/optimizers/schedules/exponential_decay.h"
+#include "optimizers/schedules/exponential_decay.h"
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::optimizers::schedules {
 namespace {
 
-class Impl : public ScheduleImpl {
+class ExponentialDecayImpl : public ScheduleImpl {
  public:
-  explicit Impl(const ExponentialDecayOptions& options) : options_(options) {
+  explicit ExponentialDecayImpl(const ExponentialDecayOptions& options) : options_(options) {
     check<InvalidArgument>(options.decay_steps > 0,
                            "ExponentialDecay: expected decay_steps > 0, got {}.",
                            options.decay_steps);
@@ -34,6 +34,6 @@ class Impl : public ScheduleImpl {
 }  // namespace
 
 ExponentialDecay::ExponentialDecay(const ExponentialDecayOptions& options)
-    : LearningRate(std::make_shared<const Impl>(options)) {}
+    : LearningRate(std::make_shared<const ExponentialDecayImpl>(options)) {}
 
 }  // namespace cornu::optimizers::schedules

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/optimizers/schedules/inverse_time_decay.h"
+#include "optimizers/schedules/inverse_time_decay.h"
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::optimizers::schedules {
 namespace {
 
-class Impl : public ScheduleImpl {
+class InverseTimeDecayImpl : public ScheduleImpl {
  public:
-  explicit Impl(const InverseTimeDecayOptions& options) : options_(options) {
+  explicit InverseTimeDecayImpl(const InverseTimeDecayOptions& options) : options_(options) {
     check<InvalidArgument>(options.decay_steps > 0,
                            "InverseTimeDecay: expected decay_steps > 0, got {}.",
                            options.decay_steps);
@@ -34,6 +34,6 @@ class Impl : public ScheduleImpl {
 }  // namespace
 
 InverseTimeDecay::InverseTimeDecay(const InverseTimeDecayOptions& options)
-    : LearningRate(std::make_shared<const Impl>(options)) {}
+    : LearningRate(std::make_shared<const InverseTimeDecayImpl>(options)) {}
 
 }  // namespace cornu::optimizers::schedules

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/optimizers/schedules/piecewise_constant_decay.h"
+#include "optimizers/schedules/piecewise_constant_decay.h"
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::optimizers::schedules {
 namespace {
 
-class Impl : public ScheduleImpl {
+class PiecewiseConstantDecayImpl : public ScheduleImpl {
  public:
-  explicit Impl(const PiecewiseConstantDecayOptions& options) : options_(options) {
+  explicit PiecewiseConstantDecayImpl(const PiecewiseConstantDecayOptions& options)
+      : options_(options) {
     check<InvalidArgument>(options.values.size() == options.boundaries.size() + 1,
                            "PiecewiseConstantDecay: expected one value more than boundaries, got "
                            "{} values and {} boundaries.",
@@ -37,6 +38,6 @@ class Impl : public ScheduleImpl {
 }  // namespace
 
 PiecewiseConstantDecay::PiecewiseConstantDecay(const PiecewiseConstantDecayOptions& options)
-    : LearningRate(std::make_shared<const Impl>(options)) {}
+    : LearningRate(std::make_shared<const PiecewiseConstantDecayImpl>(options)) {}
 
 }  // namespace cornu::optimizers::schedules

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cornu/train/optimizer.h"
+#include "framework/train/optimizer.h"
 
 namespace cornu::optimizers::schedules {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/optimizers/schedules/polynomial_decay.h"
+#include "optimizers/schedules/polynomial_decay.h"
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::optimizers::schedules {
 namespace {
 
-class Impl : public ScheduleImpl {
+class PolynomialDecayImpl : public ScheduleImpl {
  public:
-  explicit Impl(const PolynomialDecayOptions& options) : options_(options) {
+  explicit PolynomialDecayImpl(const PolynomialDecayOptions& options) : options_(options) {
     check<InvalidArgument>(options.decay_steps > 0,
                            "PolynomialDecay: expected decay_steps > 0, got {}.",
                            options.decay_steps);
@@ -41,6 +41,6 @@ class Impl : public ScheduleImpl {
 }  // namespace
 
 PolynomialDecay::PolynomialDecay(const PolynomialDecayOptions& options)
-    : LearningRate(std::make_shared<const Impl>(options)) {}
+    : LearningRate(std::make_shared<const PolynomialDecayImpl>(options)) {}
 
 }  // namespace cornu::optimizers::schedules

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cornu/train/optimizer.h"
+#include "framework/train/optimizer.h"
 
 namespace cornu::optimizers::schedules {
 

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/graph/function.h"
-#include "cornu/ops/ops.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/graph/function.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

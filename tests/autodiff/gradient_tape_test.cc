@@ -3,12 +3,12 @@
 
 #include <cmath>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/core/strings.h"
-#include "cornu/graph/dispatch.h"
-#include "cornu/graph/function.h"
-#include "cornu/graph/trace.h"
-#include "cornu/ops/ops.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/core/strings.h"
+#include "framework/graph/dispatch.h"
+#include "framework/graph/function.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cornu/graph/graph.h"
+#include "framework/graph/graph.h"
 #include "tests/backends/kernel_run.h"
 
 namespace cornu::cpu::testing {

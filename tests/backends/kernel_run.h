@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "cornu/backends/cpu/kernel.h"
-#include "cornu/core/random.h"
-#include "cornu/core/threads.h"
+#include "framework/backends/cpu/kernel.h"
+#include "framework/core/random.h"
+#include "framework/core/threads.h"
 
 namespace cornu::cpu::testing {
 
@@ -62,7 +62,12 @@ inline Tensor tensor_of(const std::vector<double>& values, const Shape& shape, D
     auto data = tensor.mutable_data<T>();
     for (size_t i = 0; i < data.size(); ++i) {
       if constexpr (std::is_arithmetic_v<T>) {
-        data[i] = static_cast<T>(values[i]);
+        // Integers wrap around: a double beyond their range isn't converted as it is.
+        if constexpr (std::is_same_v<T, uint64_t> || std::is_floating_point_v<T>) {
+          data[i] = static_cast<T>(values[i]);
+        } else {
+          data[i] = static_cast<T>(static_cast<int64_t>(values[i]));
+        }
       } else {
         data[i] = T(static_cast<float>(values[i]));
       }

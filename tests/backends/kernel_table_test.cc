@@ -4,7 +4,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "cornu/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernel.h"
 #include "tests/support/errors.h"
 
 using namespace cornu;

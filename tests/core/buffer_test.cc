@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/buffer.h"
+#include "framework/core/buffer.h"
 
 #include <doctest/doctest.h>
 

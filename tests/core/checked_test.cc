@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/checked.h"
+#include "framework/core/checked.h"
 
 #include <doctest/doctest.h>
 

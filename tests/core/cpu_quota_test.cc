@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/cpu_quota.h"
+#include "framework/core/cpu_quota.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit floats against plain arithmetic, promotion, names.
-#include "cornu/core/dtype.h"
+#include "framework/core/dtype.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

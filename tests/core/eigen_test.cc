@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eigen's matrices as tensors, and tensors as matrices.
-#include "cornu/eigen.h"
-
+#include <cornu/eigen.h>
 #include <doctest/doctest.h>
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/json.h"
+#include "framework/core/json.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 #include "tests/support/errors.h"
 #include "tests/support/layer_conformance.h"
 

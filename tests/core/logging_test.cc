@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where messages go.
-#include "cornu/core/logging.h"
+#include "framework/core/logging.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Philox against the published vectors, and where seeds come from.
-#include "cornu/core/random.h"
+#include "framework/core/random.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registries, names that are nearly right, and typed errors.
-#include "cornu/core/registry.h"
+#include "framework/core/registry.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/shape.h"
+#include "framework/core/shape.h"
 
 #include <doctest/doctest.h>
 
-#include "cornu/core/device.h"
-#include "cornu/core/error.h"
+#include "framework/core/device.h"
+#include "framework/core/error.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/strings.h"
+#include "framework/core/strings.h"
 
 #include <doctest/doctest.h>
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 using namespace cornu;
 

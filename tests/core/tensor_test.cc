@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor handles: memory, views, errors; structures of tensors; rows.
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
 
 #include <doctest/doctest.h>
 
@@ -8,13 +8,13 @@
 #include <cmath>
 #include <sstream>
 
-#include "cornu/core/print.h"
-#include "cornu/core/rows.h"
-#include "cornu/core/tensors.h"
-#include "cornu/core/variable.h"
-#include "cornu/graph/function.h"
-#include "cornu/model/input.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/print.h"
+#include "framework/core/rows.h"
+#include "framework/core/tensors.h"
+#include "framework/core/variable.h"
+#include "framework/graph/function.h"
+#include "framework/model/input.h"
+#include "framework/ops/ops.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

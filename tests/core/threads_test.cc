@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/threads.h"
+#include "framework/core/threads.h"
 
 #include <doctest/doctest.h>
 

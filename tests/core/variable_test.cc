@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/variable.h"
+#include "framework/core/variable.h"
 
 #include <doctest/doctest.h>
 
-#include "cornu/graph/function.h"
-#include "cornu/ops/ops.h"
+#include "framework/graph/function.h"
+#include "framework/ops/ops.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/core/waiting_threads.h"
+#include "framework/core/waiting_threads.h"
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 
-#include "cornu/core/threads.h"
+#include "framework/core/threads.h"
 
 using namespace cornu;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources, transforms and their errors.
-#include "cornu/data/dataset.h"
+#include "data/dataset.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include <numeric>
 #include <thread>
 
-#include "cornu/core/random.h"
+#include "framework/core/random.h"
 #include "tests/data/support.h"
 
 using namespace cornu;

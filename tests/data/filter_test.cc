@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 #include "tests/data/support.h"
 
 using namespace cornu;

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 #include "tests/data/support.h"
 
 using namespace cornu;

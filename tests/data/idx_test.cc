@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // IDX files: whole ones of every kind, and everything that can be wrong with one.
-#include "cornu/data/readers/idx.h"
+#include "data/readers/idx.h"
 
 #include <doctest/doctest.h>
 
-#include "cornu/core/random.h"
+#include "framework/core/random.h"
 #include "tests/data/support.h"
 
 using namespace cornu;

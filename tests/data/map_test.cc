@@ -5,8 +5,8 @@
 #include <memory>
 #include <tuple>
 
-#include "cornu/core/variable.h"
-#include "cornu/ops/math.h"
+#include "framework/core/variable.h"
+#include "framework/ops/math.h"
 #include "tests/data/support.h"
 
 using namespace cornu;

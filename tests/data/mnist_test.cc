@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding, checking and downloading MNIST.
-#include "cornu/data/datasets/mnist.h"
+#include "data/datasets/mnist.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -8,8 +8,8 @@
 #include <array>
 #include <numeric>
 
-#include "tests/data/http_server.h"
 #include "tests/data/support.h"
+#include "tests/io/http_server.h"
 
 using namespace cornu;
 using namespace cornu::testing;

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "cornu/core/random.h"
-#include "cornu/ops/math.h"
+#include "framework/core/random.h"
+#include "framework/ops/math.h"
 #include "tests/data/support.h"
 
 using namespace cornu;

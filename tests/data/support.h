@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cornu/data/dataset.h"
+#include "data/dataset.h"
 #include "tests/support/errors.h"
 
 namespace cornu::testing {

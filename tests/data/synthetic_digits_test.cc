@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/data/datasets/synthetic_digits.h"
+#include "data/datasets/synthetic_digits.h"
 
 #include <doctest/doctest.h>
 

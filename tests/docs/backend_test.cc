@@ -3,7 +3,7 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
-#include "cornu/strategy/in_process_group.h"
+#include "framework/strategy/in_process_group.h"
 #include "tests/docs/reference_backend.h"
 #include "tests/support/layer_conformance.h"
 

@@ -3,9 +3,9 @@
 // nothing of kernels, and a backend nothing of gradients.
 #pragma once
 
-#include "cornu/backends/cpu/kernel.h"
-#include "cornu/ops/definition.h"
-#include "cornu/ops/ops.h"
+#include "framework/backends/cpu/kernel.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/ops.h"
 
 // ---- the definition: framework/ops ----
 

@@ -5,10 +5,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cornu/graph/dispatch.h"
-#include "cornu/ops/ops.h"
-#include "cornu/strategy/in_process_group.h"
-#include "cornu/strategy/strategy.h"
+#include "framework/graph/dispatch.h"
+#include "framework/ops/ops.h"
+#include "framework/strategy/in_process_group.h"
+#include "framework/strategy/strategy.h"
 
 namespace cornu::example {
 

@@ -2,9 +2,9 @@
 // The example of docs/adding/op.md. The CPU backend's table is closed, so the kernel runs from one
 // of its own here, and gradients are checked in the graph that they are traced to.
 #include <cornu/cornu.h>
-#include <cornu/graph/trace.h>
 #include <doctest/doctest.h>
 
+#include "framework/graph/trace.h"
 #include "tests/backends/kernel_run.h"
 #include "tests/docs/diagonal.h"
 #include "tests/support/layer_conformance.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cornu/graph/backend.h"
+#include "framework/graph/backend.h"
 
 namespace cornu::example {
 

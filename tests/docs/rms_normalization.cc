@@ -2,8 +2,8 @@
 // The layer of docs/adding/layer.md: its source.
 #include "tests/docs/rms_normalization.h"
 
-#include "cornu/layers/keras_layer.h"
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
+#include "layers/keras_layer.h"
 
 namespace cornu::example {
 

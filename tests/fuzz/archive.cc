@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Zip archives: all that one holds is read.
-#include "cornu/saving/archive.h"
+#include "framework/saving/archive.h"
 
 #include "tests/fuzz/support.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configs: what one describes is made, printed, and written again.
-#include "cornu/cornu.h"
-#include "cornu/model/weight_limit.h"
-#include "cornu/train/model_config.h"
-#include "cornu/train/summary.h"
+#include <cornu/cornu.h>
+
+#include "framework/model/weight_limit.h"
+#include "framework/train/console/summary.h"
+#include "framework/train/model_config.h"
 #include "tests/fuzz/support.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

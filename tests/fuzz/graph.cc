@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of graphs: what is read is written, and reads back to the same.
-#include "cornu/graph/graph.h"
+#include "framework/graph/graph.h"
 
-#include "cornu/ops/register.h"
+#include "framework/ops/register.h"
 #include "tests/fuzz/support.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

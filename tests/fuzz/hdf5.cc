@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HDF5 files: all groups, attributes and datasets are read.
-#include "cornu/saving/hdf5_file.h"
+#include "framework/saving/hdf5_file.h"
 
 #include "tests/fuzz/support.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // IDX files, plain and gzip-compressed.
-#include "cornu/data/readers/idx.h"
+#include "data/readers/idx.h"
 
 #include <vector>
 

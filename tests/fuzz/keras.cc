@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // .keras archives, made of a config and, behind a zero byte, the file of weights: loaded, printed.
-#include "cornu/cornu.h"
-#include "cornu/saving/archive.h"
-#include "cornu/train/summary.h"
+#include <cornu/cornu.h>
+
+#include "framework/saving/archive.h"
+#include "framework/train/console/summary.h"
 #include "tests/fuzz/support.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

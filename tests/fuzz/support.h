@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 namespace cornu::fuzz {
 

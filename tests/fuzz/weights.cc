@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of weights, loaded into a compiled model: all of them, or none.
-#include "cornu/saving/weights_file.h"
+#include <cornu/cornu.h>
 
-#include "cornu/cornu.h"
+#include "framework/saving/weights_file.h"
 #include "tests/fuzz/support.h"
 
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "../train/golden_cases.h"
-#include "cornu/core/tensor.h"
+#include "framework/core/tensor.h"
+#include "tests/golden/golden_cases.h"
 
 namespace cornu::test {
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <set>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/layers/layers.h"
-#include "cornu/model/builtins.h"
-#include "golden.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/model/builtins.h"
+#include "layers/layers.h"
+#include "tests/golden/golden.h"
 
 using namespace cornu;
 using cornu::test::difference;

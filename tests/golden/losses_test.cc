@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/graph/function.h"
-#include "cornu/train/losses/losses.h"
-#include "golden.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/graph/function.h"
+#include "framework/losses/losses.h"
+#include "tests/golden/golden.h"
 
 using namespace cornu;
 using cornu::test::difference;

@@ -3,9 +3,9 @@
 
 #include <set>
 
-#include "cornu/graph/function.h"
-#include "cornu/train/metrics/metrics.h"
-#include "golden.h"
+#include "framework/graph/function.h"
+#include "framework/metrics/metrics.h"
+#include "tests/golden/golden.h"
 
 using namespace cornu;
 using cornu::test::difference;

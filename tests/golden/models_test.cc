@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "cornu/model/builtins.h"
-#include "cornu/train/model_config.h"
-#include "golden.h"
+#include "framework/model/builtins.h"
+#include "framework/train/model_config.h"
+#include "tests/golden/golden.h"
 
 using namespace cornu;
 using cornu::test::difference;

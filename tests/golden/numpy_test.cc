@@ -2,11 +2,11 @@
 // Printing and indexing, as NumPy does both.
 #include <doctest/doctest.h>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/core/print.h"
-#include "cornu/graph/function.h"
-#include "cornu/ops/ops.h"
-#include "golden.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/core/print.h"
+#include "framework/graph/function.h"
+#include "framework/ops/ops.h"
+#include "tests/golden/golden.h"
 
 namespace cornu::test {
 namespace {

@@ -12,9 +12,9 @@
 #include <set>
 #include <string>
 
-#include "cornu/graph/function.h"
-#include "cornu/ops/ops.h"
-#include "golden.h"
+#include "framework/graph/function.h"
+#include "framework/ops/ops.h"
+#include "tests/golden/golden.h"
 
 using namespace cornu;
 using cornu::test::difference;

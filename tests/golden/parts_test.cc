@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/model/activations.h"
-#include "cornu/model/parts.h"
-#include "golden.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/model/activations.h"
+#include "framework/model/parts.h"
+#include "tests/golden/golden.h"
 
 using namespace cornu;
 using cornu::test::difference;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "cornu/graph/function.h"
-#include "cornu/train/optimizer.h"
-#include "golden.h"
+#include "framework/graph/function.h"
+#include "framework/train/optimizer.h"
+#include "tests/golden/golden.h"
 
 using namespace cornu;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What fit and evaluate report, against real Keras. golden_trainer.py has the same models.
+#include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
-#include "cornu/cornu.h"
-#include "golden.h"
+#include "tests/golden/golden.h"
 
 namespace cornu {
 namespace {

@@ -10,8 +10,8 @@ import tempfile
 MAX_LINES = 40
 
 PREFIX = """
-#include "cornu/graph/dispatch.h"
-#include "cornu/graph/function.h"
+#include "framework/graph/dispatch.h"
+#include "framework/graph/function.h"
 using namespace cornu;
 """
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cornu/cornu.h>
-#include <cornu/graph/backend.h>
-#include <cornu/strategy/in_process_group.h>
 #include <doctest/doctest.h>
+
+#include "framework/graph/backend.h"
+#include "framework/strategy/in_process_group.h"
 
 using namespace cornu;
 

@@ -2,14 +2,15 @@
 // The structures behind the passes: what they decide, against plain searches, and how much work it
 // takes as graphs grow.
 #include <cornu/cornu.h>
-#include <cornu/graph/passes/first_fit.h>
-#include <cornu/graph/passes/group_order.h>
-#include <cornu/graph/passes/rewriter.h>
-#include <cornu/ops/register.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <random>
+
+#include "framework/graph/passes/first_fit.h"
+#include "framework/graph/passes/group_order.h"
+#include "framework/graph/passes/rewriter.h"
+#include "framework/ops/register.h"
 
 using namespace cornu;
 using passes::FirstFit;

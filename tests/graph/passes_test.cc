@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes: text in, text out.
 #include <cornu/cornu.h>
-#include <cornu/graph/backend.h>
-#include <cornu/graph/passes/pass.h>
-#include <cornu/graph/trace.h>
-#include <cornu/ops/register.h>
 #include <doctest/doctest.h>
+
+#include "framework/backends/cpu/passes/passes.h"
+#include "framework/graph/backend.h"
+#include "framework/graph/passes/pass.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/register.h"
 
 using namespace cornu;
 
@@ -131,7 +133,7 @@ TEST_CASE("layout reduces before a transpose, and reshapes where no data moves")
 }
 
 TEST_CASE("fuse_kernels puts bias and relu into a matmul") {
-  const Graph graph = passes::fuse_kernels(
+  const Graph graph = cpu::fuse_kernels(
       read("graph(%0: float32[4,3], %1: float32[3,5], %2: float32[5]) {\n"
            "  %3 = matmul(%0, %1) {transpose_a=false, transpose_b=false} : float32[4,5]\n"
            "  %4 = add(%3, %2) : float32[4,5]\n"
@@ -144,7 +146,7 @@ TEST_CASE("fuse_kernels puts bias and relu into a matmul") {
 }
 
 TEST_CASE("fuse_kernels leaves a matmul alone whose product is read elsewhere") {
-  const Graph graph = passes::fuse_kernels(
+  const Graph graph = cpu::fuse_kernels(
       read("graph(%0: float32[4,3], %1: float32[3,5], %2: float32[5]) {\n"
            "  %3 = matmul(%0, %1) {transpose_a=false, transpose_b=false} : float32[4,5]\n"
            "  %4 = add(%3, %2) : float32[4,5]\n"
@@ -168,7 +170,7 @@ TEST_CASE("fuse_kernels takes no sum over other axes for a bias's gradient") {
     gradients.push_back(ops::sum(in[3], {1, 2, 3}));
     return gradients;
   });
-  const Graph graph = passes::fuse_kernels(passes::simplify(traced.graph));
+  const Graph graph = cpu::fuse_kernels(passes::simplify(traced.graph));
   graph.validate();
   CHECK(count(graph, "conv_pool_filter_grad") == 1);
   REQUIRE(count(graph, "reduce_sum") == 1);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled signatures: what tells them apart, how many are kept, and the memory they run in.
-#include <cornu/backends/cpu/workspace.h>
 #include <cornu/cornu.h>
-#include <cornu/graph/backend.h>
 #include <doctest/doctest.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <sstream>
+
+#include "framework/backends/cpu/workspace.h"
+#include "framework/graph/backend.h"
 
 using namespace cornu;
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cornu/cornu.h>
-#include <cornu/graph/graph.h>
-#include <cornu/graph/trace.h>
-#include <cornu/ops/register.h>
 #include <doctest/doctest.h>
+
+#include "framework/graph/graph.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/register.h"
 
 using namespace cornu;
 

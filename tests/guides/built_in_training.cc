@@ -3,7 +3,7 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
-#include "guide.h"
+#include "tests/guides/guide.h"
 
 using namespace cornu;
 using namespace cornu::guides;

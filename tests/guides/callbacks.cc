@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "guide.h"
+#include "tests/guides/guide.h"
 
 using namespace cornu;
 using namespace cornu::guides;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guide.h"
+#include "tests/guides/guide.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "guide.h"
+#include "tests/guides/guide.h"
 
 using namespace cornu;
 using namespace cornu::guides;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "cornu/layers/layers.h"
+#include "layers/layers.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

@@ -2,11 +2,11 @@
 // What users are told when they get a layer wrong.
 #include <doctest/doctest.h>
 
-#include "cornu/graph/function.h"
-#include "cornu/layers/layers.h"
-#include "cornu/model/builtins.h"
-#include "cornu/model/input.h"
-#include "cornu/ops/ops.h"
+#include "framework/graph/function.h"
+#include "framework/model/builtins.h"
+#include "framework/model/input.h"
+#include "framework/ops/ops.h"
+#include "layers/layers.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

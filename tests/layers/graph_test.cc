@@ -2,8 +2,8 @@
 // What layers become in a traced graph: as few ops as can be, in forms that passes know.
 #include <doctest/doctest.h>
 
-#include "cornu/graph/trace.h"
-#include "cornu/layers/layers.h"
+#include "framework/graph/trace.h"
+#include "layers/layers.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

@@ -2,8 +2,8 @@
 // Masks: where they come from, what passes them on, what heeds them.
 #include <doctest/doctest.h>
 
-#include "cornu/layers/layers.h"
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
+#include "layers/layers.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

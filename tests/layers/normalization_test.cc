@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "cornu/graph/function.h"
-#include "cornu/layers/layers.h"
-#include "cornu/ops/ops.h"
+#include "framework/graph/function.h"
+#include "framework/ops/ops.h"
+#include "layers/layers.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

@@ -2,11 +2,11 @@
 // How layers may be spelled, and what comes of their options.
 #include <doctest/doctest.h>
 
-#include "cornu/layers/layers.h"
-#include "cornu/layers/register.h"
-#include "cornu/model/builtins.h"
-#include "cornu/model/regularizers.h"
-#include "cornu/ops/ops.h"
+#include "framework/model/builtins.h"
+#include "framework/model/regularizers.h"
+#include "framework/ops/ops.h"
+#include "layers/layers.h"
+#include "layers/register.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "cornu/core/random.h"
-#include "cornu/graph/function.h"
-#include "cornu/layers/layers.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/random.h"
+#include "framework/graph/function.h"
+#include "framework/ops/ops.h"
+#include "layers/layers.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

@@ -5,13 +5,13 @@
 #include <cstring>
 #include <string>
 
-#include "cornu/core/random.h"
-#include "cornu/core/threads.h"
-#include "cornu/model/activations.h"
-#include "cornu/model/constraints.h"
-#include "cornu/model/initializers.h"
-#include "cornu/model/regularizers.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/random.h"
+#include "framework/core/threads.h"
+#include "framework/model/activations.h"
+#include "framework/model/constraints.h"
+#include "framework/model/initializers.h"
+#include "framework/model/regularizers.h"
+#include "framework/ops/ops.h"
 #include "tests/support/errors.h"
 
 using namespace cornu;

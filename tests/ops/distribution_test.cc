@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "cornu/core/random.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/random.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

@@ -2,8 +2,8 @@
 // Weak scalars, promotion and operators.
 #include <doctest/doctest.h>
 
-#include "cornu/core/variable.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/variable.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

@@ -2,9 +2,9 @@
 // What users are told when an op can't do what they ask.
 #include <doctest/doctest.h>
 
-#include "cornu/graph/graph.h"
-#include "cornu/ops/ops.h"
-#include "cornu/ops/register.h"
+#include "framework/graph/graph.h"
+#include "framework/ops/ops.h"
+#include "framework/ops/register.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

@@ -2,7 +2,7 @@
 // Values are Keras's (tests/golden) or follow from what a factorization is.
 #include <doctest/doctest.h>
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/graph/trace.h"
-#include "cornu/ops/ops.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/ops/ops.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

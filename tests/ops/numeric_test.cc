@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

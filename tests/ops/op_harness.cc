@@ -5,11 +5,11 @@
 
 #include <cmath>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/core/random.h"
-#include "cornu/graph/function.h"
-#include "cornu/graph/trace.h"
-#include "cornu/ops/ops.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/core/random.h"
+#include "framework/graph/function.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::testing {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "cornu/core/variable.h"
-#include "cornu/layers/core/dense.h"
-#include "cornu/model/input.h"
-#include "cornu/ops/ops.h"
+#include "framework/core/variable.h"
+#include "framework/model/input.h"
+#include "framework/ops/ops.h"
+#include "layers/core/dense.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

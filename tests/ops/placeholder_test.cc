@@ -2,8 +2,8 @@
 // Ops called on placeholders with unknown axes, as in functional models.
 #include <doctest/doctest.h>
 
-#include "cornu/graph/trace.h"
-#include "cornu/ops/ops.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <set>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/core/random.h"
-#include "cornu/ops/ops.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/core/random.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "cornu/graph/function.h"
-#include "cornu/ops/ops.h"
+#include "framework/graph/function.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

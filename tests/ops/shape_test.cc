@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "cornu/ops/ops.h"
+#include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

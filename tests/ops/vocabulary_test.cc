@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
-#include "cornu/graph/dispatch.h"
-#include "cornu/ops/ops.h"
-#include "cornu/ops/register.h"
+#include "framework/graph/dispatch.h"
+#include "framework/ops/ops.h"
+#include "framework/ops/register.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {

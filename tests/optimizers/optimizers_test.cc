@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "cornu/graph/passes/pass.h"
-#include "cornu/graph/trace.h"
-#include "cornu/model/layer.h"
-#include "cornu/ops/ops.h"
-#include "cornu/optimizers/optimizers.h"
+#include "framework/graph/passes/pass.h"
+#include "framework/graph/trace.h"
+#include "framework/model/layer.h"
+#include "framework/ops/ops.h"
+#include "optimizers/optimizers.h"
 #include "tests/support/errors.h"
 
 using namespace cornu;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/saving/archive.h"
+#include "framework/saving/archive.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 #include <cerrno>
 
-#include "cornu/core/random.h"
-#include "tests/saving/scratch.h"
+#include "framework/core/random.h"
+#include "tests/support/scratch.h"
 
 // The system's, but for the disk that fails while a test says so.
 static int seek_error = 0;

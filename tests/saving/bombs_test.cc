@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <zip.h>
 
-#include "cornu/saving/archive.h"
-#include "cornu/saving/hdf5_file.h"
-#include "cornu/train/body.h"
+#include "framework/saving/archive.h"
+#include "framework/saving/hdf5_file.h"
+#include "framework/train/body.h"
 #include "tests/saving/models.h"
-#include "tests/saving/scratch.h"
+#include "tests/support/scratch.h"
 
 namespace cornu {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cornu/saving/atomic_file.h"
-#include "tests/saving/scratch.h"
+#include "framework/io/atomic_file.h"
+#include "tests/support/scratch.h"
 
 namespace cornu::test {
 

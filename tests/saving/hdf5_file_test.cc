@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/saving/hdf5_file.h"
+#include "framework/saving/hdf5_file.h"
 
 #include <doctest/doctest.h>
 
@@ -7,9 +7,9 @@
 #include <limits>
 #include <thread>
 
-#include "cornu/saving/atomic_file.h"
+#include "framework/io/atomic_file.h"
 #include "tests/saving/foreign_hdf5.h"
-#include "tests/saving/scratch.h"
+#include "tests/support/scratch.h"
 
 namespace cornu {
 namespace {

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "cornu/saving/archive.h"
-#include "cornu/saving/atomic_file.h"
-#include "cornu/saving/hdf5_file.h"
-#include "tests/saving/scratch.h"
+#include "framework/io/atomic_file.h"
+#include "framework/saving/archive.h"
+#include "framework/saving/hdf5_file.h"
+#include "tests/support/scratch.h"
 
 namespace cornu {
 namespace {

@@ -5,10 +5,10 @@
 #include <functional>
 #include <map>
 
-#include "cornu/saving/atomic_file.h"
-#include "cornu/saving/hdf5_file.h"
+#include "framework/io/atomic_file.h"
+#include "framework/saving/hdf5_file.h"
 #include "tests/saving/models.h"
-#include "tests/saving/scratch.h"
+#include "tests/support/scratch.h"
 
 namespace cornu {
 namespace {

@@ -2,11 +2,11 @@
 // .keras files: round trips, files of real Keras, and what is wrong with bad ones.
 #include <doctest/doctest.h>
 
-#include "cornu/saving/archive.h"
-#include "cornu/saving/atomic_file.h"
-#include "cornu/train/model_config.h"
+#include "framework/io/atomic_file.h"
+#include "framework/saving/archive.h"
+#include "framework/train/model_config.h"
 #include "tests/saving/models.h"
-#include "tests/saving/scratch.h"
+#include "tests/support/scratch.h"
 
 namespace cornu {
 namespace {

@@ -2,12 +2,13 @@
 // Small models for the tests of files.
 #pragma once
 
+#include <cornu/cornu.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "cornu/cornu.h"
 #include "tests/golden/golden.h"
 
 namespace cornu::test {

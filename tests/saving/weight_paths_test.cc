@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/saving/weight_paths.h"
+#include "framework/saving/weight_paths.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/saving/weights_file.h"
+#include "framework/saving/weights_file.h"
 
 #include <doctest/doctest.h>
 
-#include "cornu/saving/hdf5_file.h"
+#include "framework/saving/hdf5_file.h"
 #include "tests/saving/models.h"
-#include "tests/saving/scratch.h"
+#include "tests/support/scratch.h"
 
 namespace cornu {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The communicator of threads, without graphs: every operation, 1 to 4 ranks, any size.
-#include "cornu/strategy/in_process_group.h"
+#include "framework/strategy/in_process_group.h"
 
 #include <doctest/doctest.h>
 
@@ -13,8 +13,8 @@
 #include <limits>
 #include <thread>
 
-#include "cornu/core/error.h"
-#include "cornu/core/random.h"
+#include "framework/core/error.h"
+#include "framework/core/random.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default strategy, OneDevice, scopes, and the replica context with one replica.
 #include <cornu/cornu.h>
-#include <cornu/graph/dispatch.h>
 #include <doctest/doctest.h>
 
 #include <thread>
 
+#include "framework/graph/dispatch.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cornu/core/error.h"
+#include "framework/core/error.h"
 
 namespace cornu::test {
 

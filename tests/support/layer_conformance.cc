@@ -6,12 +6,12 @@
 #include <cmath>
 #include <limits>
 
-#include "cornu/autodiff/gradient_tape.h"
-#include "cornu/core/random.h"
-#include "cornu/graph/function.h"
-#include "cornu/model/builtins.h"
-#include "cornu/model/input.h"
-#include "cornu/ops/ops.h"
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/core/random.h"
+#include "framework/graph/function.h"
+#include "framework/model/builtins.h"
+#include "framework/model/input.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cornu/model/layer.h"
+#include "framework/model/layer.h"
 
 namespace cornu::test {
 

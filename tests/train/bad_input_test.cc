@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What users are told when they train with the wrong things.
+#include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 #include <sstream>
 
-#include "cornu/cornu.h"
-#include "tests/saving/scratch.h"
 #include "tests/support/layer_conformance.h"
 #include "tests/support/log.h"
+#include "tests/support/scratch.h"
 
 using namespace cornu;
 using test::contains;

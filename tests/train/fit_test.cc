@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What fit does with its data and arguments.
+#include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
 #include <cstring>
 
-#include "cornu/cornu.h"
 #include "tests/support/errors.h"
 #include "tests/support/layer_conformance.h"
 

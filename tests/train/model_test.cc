@@ -4,13 +4,13 @@
 
 #include <thread>
 
-#include "cornu/core/random.h"
-#include "cornu/layers/layers.h"
-#include "cornu/model/builtins.h"
-#include "cornu/ops/ops.h"
-#include "cornu/train/model.h"
-#include "tests/saving/scratch.h"
+#include "framework/core/random.h"
+#include "framework/model/builtins.h"
+#include "framework/ops/ops.h"
+#include "framework/train/model.h"
+#include "layers/layers.h"
 #include "tests/support/errors.h"
+#include "tests/support/scratch.h"
 
 using namespace cornu;
 using test::message_of;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training in processes of an unusual kind: forked ones, and such with odd settings of OpenMP. Each
 // has a minute, then it counts as hanging.
-#include <cornu/core/threads.h>
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
+
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +12,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "framework/core/threads.h"
 
 extern char** environ;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random ops without a seed draw anew at each call of traced code, reproducibly after
 // set_random_seed; generators go on from call to call.
-#include <cornu/core/random.h>
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
 #include <set>
 
+#include "framework/core/random.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;

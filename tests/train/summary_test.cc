@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/train/summary.h"
+#include "framework/train/console/summary.h"
 
 #include <doctest/doctest.h>
 
-#include "cornu/model/builtins.h"
-#include "cornu/ops/ops.h"
-#include "cornu/train/text_table.h"
-#include "golden_cases.h"
+#include "framework/model/builtins.h"
+#include "framework/ops/ops.h"
+#include "framework/train/console/text_table.h"
+#include "tests/golden/golden_cases.h"
 
 namespace cornu {
 namespace {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions and models that several threads use at once.
-#include <cornu/core/variable_access.h>
 #include <cornu/cornu.h>
-#include <cornu/train/trainer.h>
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <barrier>
 #include <thread>
 
+#include "framework/core/variable_access.h"
+#include "framework/train/trainer.h"
 #include "tests/support/errors.h"
 
 using namespace cornu;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/backend.h"
+#include "framework/graph/backend.h"
 
 #include <algorithm>
 #include <list>
 #include <unordered_map>
 
-#include "cornu/backends/cpu/executable.h"
-#include "cornu/backends/cpu/program.h"
+#include "framework/backends/cpu/executable.h"
+#include "framework/backends/cpu/program.h"
 
 namespace cornu::cpu {
 namespace {

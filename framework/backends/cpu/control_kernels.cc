@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cornu/backends/cpu/program.h"
+#include "framework/backends/cpu/program.h"
 
 namespace cornu::cpu {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/backends/cpu/executable.h"
+#include "framework/backends/cpu/executable.h"
 
 #include <algorithm>
 #include <exception>
 
-#include "cornu/backends/cpu/replica_threads.h"
+#include "framework/backends/cpu/replica_threads.h"
 
 namespace cornu::cpu {
 namespace {

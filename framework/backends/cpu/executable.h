@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include "cornu/backends/cpu/program.h"
-#include "cornu/backends/cpu/workspace.h"
-#include "cornu/core/variable_access.h"
-#include "cornu/graph/backend.h"
+#include "framework/backends/cpu/program.h"
+#include "framework/backends/cpu/workspace.h"
+#include "framework/core/variable_access.h"
+#include "framework/graph/backend.h"
 
 namespace cornu::cpu {
 

@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cornu/graph/communicator.h"
-#include "cornu/graph/op.h"
+#include "framework/graph/communicator.h"
+#include "framework/graph/op.h"
 
 namespace cornu::cpu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernel.h"
 
 #include <exception>
 #include <new>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/backends/cpu/program.h"
+#include "framework/backends/cpu/program.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <numeric>
 
-#include "cornu/graph/backend.h"
-#include "cornu/graph/passes/pass.h"
+#include "framework/backends/cpu/passes/passes.h"
+#include "framework/graph/backend.h"
+#include "framework/graph/passes/pass.h"
 
 namespace cornu::cpu {
 
@@ -25,7 +26,7 @@ Graph optimize(Graph graph, const std::string& name) {
   };
   run("simplify", passes::simplify(graph, evaluate));
   run("layout", passes::layout(graph));
-  run("fuse_kernels", passes::fuse_kernels(graph));
+  run("fuse_kernels", fuse_kernels(graph));
   run("simplify", passes::simplify(graph, evaluate));
   run("fuse_elementwise", passes::fuse_elementwise(graph));
   return graph;

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cornu/backends/cpu/kernel.h"
-#include "cornu/graph/graph.h"
+#include "framework/backends/cpu/kernel.h"
+#include "framework/graph/graph.h"
 
 namespace cornu::cpu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/backends/cpu/replica_threads.h"
+#include "framework/backends/cpu/replica_threads.h"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "cornu/core/waiting_threads.h"
+#include "framework/core/waiting_threads.h"
 
 namespace cornu::cpu {
 namespace {

@@ -2,7 +2,7 @@
 // Persistent threads that run local replicas side by side.
 #pragma once
 
-#include "cornu/core/threads.h"
+#include "framework/core/threads.h"
 
 namespace cornu::cpu {
 

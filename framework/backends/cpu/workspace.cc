@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/backends/cpu/workspace.h"
+#include "framework/backends/cpu/workspace.h"
 
 #include <algorithm>
 #include <mutex>
@@ -11,14 +11,14 @@ namespace {
 
 using Block = std::shared_ptr<Buffer>;
 
-struct Pool {
+struct BlockPool {
   std::mutex mutex;
   std::vector<Block> free;        // the one used last at the end
   std::multiset<size_t> demands;  // of the programs there are
   size_t held = 0;
 
-  // Takes a free block that is large enough out of the pool; else one that is too small, to be
-  // replaced; or nothing.
+  // Takes a free block that is large enough out of the block_pool; else one that is too small, to
+  // be replaced; or nothing.
   Block take(size_t bytes) {
     if (free.empty()) return nullptr;
     auto found = std::find_if(free.rbegin(), free.rend(),
@@ -42,9 +42,9 @@ struct Pool {
 };
 
 // Never destroyed: programs may run in static destructors.
-Pool& pool() {
-  static auto* pool = new Pool;
-  return *pool;
+BlockPool& block_pool() {
+  static auto* block_pool = new BlockPool;
+  return *block_pool;
 }
 
 }  // namespace
@@ -52,41 +52,41 @@ Pool& pool() {
 Workspace::Workspace(size_t bytes) {
   if (bytes == 0) return;
   {
-    const std::lock_guard lock(pool().mutex);
-    block_ = pool().take(bytes);
+    const std::lock_guard lock(block_pool().mutex);
+    block_ = block_pool().take(bytes);
     if (block_ && block_->bytes() >= bytes) return;
-    if (block_) pool().held -= block_->bytes();
+    if (block_) block_pool().held -= block_->bytes();
   }
   block_.reset();
   block_ = allocate_host(bytes);
-  const std::lock_guard lock(pool().mutex);
-  pool().held += block_->bytes();
+  const std::lock_guard lock(block_pool().mutex);
+  block_pool().held += block_->bytes();
 }
 
 Workspace::~Workspace() {
   if (!block_) return;
-  const std::lock_guard lock(pool().mutex);
-  if (block_->bytes() > pool().largest_demand()) {
-    pool().held -= block_->bytes();
+  const std::lock_guard lock(block_pool().mutex);
+  if (block_->bytes() > block_pool().largest_demand()) {
+    block_pool().held -= block_->bytes();
   } else {
-    pool().free.push_back(std::move(block_));
+    block_pool().free.push_back(std::move(block_));
   }
 }
 
 WorkspaceDemand::WorkspaceDemand(size_t bytes) : bytes_(bytes) {
-  const std::lock_guard lock(pool().mutex);
-  pool().demands.insert(bytes);
+  const std::lock_guard lock(block_pool().mutex);
+  block_pool().demands.insert(bytes);
 }
 
 WorkspaceDemand::~WorkspaceDemand() {
-  const std::lock_guard lock(pool().mutex);
-  pool().demands.erase(pool().demands.find(bytes_));
-  pool().trim();
+  const std::lock_guard lock(block_pool().mutex);
+  block_pool().demands.erase(block_pool().demands.find(bytes_));
+  block_pool().trim();
 }
 
 size_t workspace_bytes_held() {
-  const std::lock_guard lock(pool().mutex);
-  return pool().held;
+  const std::lock_guard lock(block_pool().mutex);
+  return block_pool().held;
 }
 
 }  // namespace cornu::cpu

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "cornu/core/buffer.h"
+#include "framework/core/buffer.h"
 
 namespace cornu::cpu {
 

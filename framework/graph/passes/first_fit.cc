@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/passes/first_fit.h"
+#include "framework/graph/passes/first_fit.h"
 
 #include <algorithm>
 #include <iterator>

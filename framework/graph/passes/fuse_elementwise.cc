@@ -2,15 +2,30 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "cornu/graph/passes/group_order.h"
-#include "cornu/graph/passes/internal_ops.h"
-#include "cornu/graph/passes/pass.h"
+#include "framework/graph/passes/group_order.h"
+#include "framework/graph/passes/pass.h"
 
 namespace cornu::passes {
 namespace {
 
 constexpr size_t kMostNodes = 64;   // in one group
 constexpr size_t kMostInputs = 24;  // of one group
+
+std::vector<TensorType> infer_fused(std::span<const TensorType> inputs,
+                                    const Attributes& attributes) {
+  const Graph& body = attributes.get_graph("body");
+  CORNU_ASSERT(body.inputs.size(), ==, inputs.size());
+  std::vector<TensorType> types;
+  for (ValueId id : body.outputs) types.push_back(body.type(id));
+  return types;
+}
+
+// Registered on first use: no program calls it.
+const OpDef& fused_op() {
+  static const OpDef& op =
+      OpRegistry::global().add({.name = "fused", .infer = infer_fused, .vjp = {}, .traits = {}});
+  return op;
+}
 
 bool is_fusible(const Graph& graph, const Node& node) {
   return node.op->traits.elementwise && node.outputs.size() == 1 &&
@@ -161,8 +176,7 @@ class Fuser {
   // Moves the given nodes (indices in order) into the body of one "fused" node.
   Node fuse(const std::vector<int>& nodes) const {
     auto body = std::make_shared<Graph>();
-    Node fused{
-        .op = &internal_op("fused"), .inputs = {}, .outputs = {}, .attributes = {}, .scope = {}};
+    Node fused{.op = &fused_op(), .inputs = {}, .outputs = {}, .attributes = {}, .scope = {}};
     std::unordered_map<ValueId, ValueId> to_body;
     std::unordered_map<ValueId, int> uses_inside;
     auto body_value = [&](ValueId id) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/passes/group_order.h"
+#include "framework/graph/passes/group_order.h"
 
 #include <algorithm>
 #include <utility>

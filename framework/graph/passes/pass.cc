@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/passes/pass.h"
+#include "framework/graph/passes/pass.h"
 
 #include <cstdlib>
 #include <fstream>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cornu/graph/graph.h"
+#include "framework/graph/graph.h"
 
 namespace cornu::passes {
 
@@ -27,12 +27,8 @@ Graph simplify(const Graph& graph, const Evaluator& evaluate = {});
 // they can. What is left moves no more memory than before.
 Graph layout(const Graph& graph);
 
-// Rewrites what the CPU has better kernels for (internal_ops.h): bias and activation into matmul
-// and conv, relu and max-pooling into one, a single-channel conv with its pooling into one, and
-// their gradients.
-Graph fuse_kernels(const Graph& graph);
-
-// Gathers connected elementwise nodes of one shape into "fused" nodes.
+// Gathers connected elementwise nodes of one shape into "fused" nodes: fused(x...) {body: Graph},
+// whose outputs have one shape. It has no vjp: passes run after differentiation.
 Graph fuse_elementwise(const Graph& graph);
 
 // Puts collectives into the one order that every rank must follow: as they stand, chained, so that

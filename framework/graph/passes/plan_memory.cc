@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "cornu/graph/passes/first_fit.h"
-#include "cornu/graph/passes/pass.h"
+#include "framework/graph/passes/first_fit.h"
+#include "framework/graph/passes/pass.h"
 
 namespace cornu::passes {
 namespace {

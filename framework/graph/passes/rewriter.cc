@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/graph/passes/rewriter.h"
+#include "framework/graph/passes/rewriter.h"
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
-#include "cornu/graph/passes/pass.h"
+#include "framework/graph/passes/pass.h"
 
 namespace cornu::passes {
 

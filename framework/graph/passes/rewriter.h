@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cornu/graph/graph.h"
+#include "framework/graph/graph.h"
 
 namespace cornu::passes {
 

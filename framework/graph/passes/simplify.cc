@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cornu/graph/passes/pass.h"
-#include "cornu/graph/passes/rewriter.h"
+#include "framework/graph/passes/pass.h"
+#include "framework/graph/passes/rewriter.h"
 
 namespace cornu::passes {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "cornu/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernel.h"
 
 namespace cornu::cpu {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/backends/cpu/kernels/onednn.h"
+#include "framework/backends/cpu/kernels/onednn.h"
 
 #include <mutex>
 
-#include "cornu/backends/cpu/kernels/rectify.h"
-#include "cornu/core/threads.h"
+#include "framework/backends/cpu/kernels/pooling/rectify.h"
+#include "framework/core/threads.h"
 
 namespace cornu::cpu::onednn {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cornu/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernel.h"
 
 namespace cornu::cpu::onednn {
 

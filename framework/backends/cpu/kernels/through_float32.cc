@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cornu/backends/cpu/kernels/through_float32.h"
+#include "framework/backends/cpu/kernels/through_float32.h"
 
 #include <algorithm>
 
-#include "cornu/core/threads.h"
+#include "framework/core/threads.h"
 
 namespace cornu::cpu {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr int64_t kGrain = 4096;  // elements
+constexpr int64_t kConversionGrain = 4096;  // elements
 
 bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
 template <class From, class To>
 void convert(const void* from, void* to, int64_t count) {
-  parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(count, kConversionGrain, [&](int64_t begin, int64_t end) {
     const auto* source = static_cast<const From*>(from);
     auto* target = static_cast<To*>(to);
     for (int64_t i = begin; i < end; ++i) target[i] = static_cast<To>(source[i]);

@@ -2,7 +2,7 @@
 // 16-bit floating-point kernels for what the CPU computes in float32.
 #pragma once
 
-#include "cornu/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernel.h"
 
 namespace cornu::cpu {
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What convolution kernels are made for.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "framework/backends/cpu/kernel.h"
+
+namespace cornu::cpu {
+
+enum class ConvDirection { Forward, InputGrad, FilterGrad };
+
+// x (batch, in..., c_in), filter (taps..., c_in / groups, c_out), y (batch, out..., c_out), with
+// one to three spatial axes. Which of the three is computed from the others is `direction`.
+struct ConvProblem {
+  ConvProblem(const KernelSpec& spec, ConvDirection direction);
+
+  ConvDirection direction;
+  DType dtype = DType::Float32;
+  int64_t batch = 0;
+  int64_t c_in = 0;
+  int64_t c_out = 0;
+  int64_t groups = 1;
+  std::vector<int64_t> in;
+  std::vector<int64_t> taps;
+  std::vector<int64_t> out;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilation;
+  std::vector<int64_t> low;  // padding
+  std::vector<int64_t> high;
+  bool bias = false;  // forward only
+  bool relu = false;
+
+  size_t spatial() const { return in.size(); }
+  bool all(const std::vector<int64_t>& values, int64_t value) const;
+};
+
+// float32 and bfloat16; null for other dtypes.
+std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem);
+
+// float32, float64 and integers, with plain loops.
+std::unique_ptr<Kernel> make_plain_conv(const ConvProblem& problem);
+
+// conv_pool and its filter gradient: part of register_conv_kernels.
+void register_conv_pool_kernels(KernelTable& table);
+
+}  // namespace cornu::cpu

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cpu/kernels/conv/onednn.h"
+
+#include <algorithm>
+#include <array>
+
+namespace cornu::cpu {
+namespace onednn {
+namespace {
+
+using dnnl::prop_kind;
+
+Dims with_spatial(Dims first, const std::vector<int64_t>& spatial) {
+  first.insert(first.end(), spatial.begin(), spatial.end());
+  return first;
+}
+
+Dims filter_dims(const ConvProblem& problem) {
+  const int64_t in = problem.c_in / problem.groups;
+  const int64_t out = problem.c_out / problem.groups;
+  return with_spatial(problem.groups == 1 ? Dims{out, in} : Dims{problem.groups, out, in},
+                      problem.taps);
+}
+
+ConvDescs plain_descs(const ConvProblem& problem, Type type) {
+  constexpr std::array<Tag, 3> kChannelsLast = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
+  constexpr std::array<Tag, 3> kFilter = {Tag::wio, Tag::hwio, Tag::dhwio};
+  constexpr std::array<Tag, 3> kGroupedFilter = {Tag::wigo, Tag::hwigo, Tag::dhwigo};
+  const size_t i = problem.spatial() - 1;
+  return {Desc(with_spatial({problem.batch, problem.c_in}, problem.in), type, kChannelsLast[i]),
+          Desc(filter_dims(problem), type, problem.groups == 1 ? kFilter[i] : kGroupedFilter[i]),
+          Desc(with_spatial({problem.batch, problem.c_out}, problem.out), type, kChannelsLast[i]),
+          problem.bias ? Desc({problem.c_out}, type, Tag::a) : Desc()};
+}
+
+Desc in_any_layout(const Desc& desc) {
+  return Desc(desc.dims(), static_cast<Type>(desc.data.data_type), Tag::any);
+}
+
+class Maker {
+ public:
+  Maker(const ConvProblem& problem, Type type, ConvForm form, bool reference)
+      : problem_(problem),
+        method_(form.method),
+        reference_(reference),
+        plain_(plain_descs(problem, type)),
+        asked_(plain_) {
+    asked_.filter = in_any_layout(plain_.filter);
+    if (form.any_layout) {
+      asked_.x = in_any_layout(plain_.x);
+      asked_.y = in_any_layout(plain_.y);
+    }
+    for (int64_t d : problem.dilation) dilates_.push_back(d - 1);
+  }
+
+  std::optional<ConvPrimitive> make() const {
+    const auto forward = forward_desc();
+    if (!forward) return {};
+    switch (problem_.direction) {
+      case ConvDirection::Forward:
+        return finish<Forward>(forward, [](const auto& d) {
+          return ConvDescs{d.src_desc(), d.weights_desc(), d.dst_desc(), {}};
+        });
+      case ConvDirection::InputGrad: {
+        const BackwardData::desc desc(method_, asked_.x, asked_.filter, asked_.y, problem_.strides,
+                                      dilates_, problem_.low, problem_.high);
+        return finish<BackwardData>(
+            {desc, attributes(), engine(), forward, true}, [](const auto& d) {
+              return ConvDescs{d.diff_src_desc(), d.weights_desc(), d.diff_dst_desc(), {}};
+            });
+      }
+      case ConvDirection::FilterGrad: {
+        const BackwardWeights::desc desc(method_, asked_.x, asked_.filter, asked_.y,
+                                         problem_.strides, dilates_, problem_.low, problem_.high);
+        return finish<BackwardWeights>(
+            {desc, attributes(), engine(), forward, true}, [](const auto& d) {
+              return ConvDescs{d.src_desc(), d.diff_weights_desc(), d.diff_dst_desc(), {}};
+            });
+      }
+    }
+    return {};
+  }
+
+ private:
+  using Forward = dnnl::convolution_forward;
+  using BackwardData = dnnl::convolution_backward_data;
+  using BackwardWeights = dnnl::convolution_backward_weights;
+
+  Forward::primitive_desc forward_desc() const {
+    const auto kind = prop_kind::forward_training;
+    const auto& [x, filter, y, bias] = asked_;
+    const auto desc = problem_.bias
+                          ? Forward::desc(kind, method_, x, filter, bias, y, problem_.strides,
+                                          dilates_, problem_.low, problem_.high)
+                          : Forward::desc(kind, method_, x, filter, y, problem_.strides, dilates_,
+                                          problem_.low, problem_.high);
+    return {desc, attributes(), engine(), true};
+  }
+
+  // oneDNN 2.6's jit_1x1:avx2 reads memory that it didn't write: filter gradients of strided
+  // convolutions of channels that don't fill its vectors come out wrong.
+  bool is_wrong(const char* implementation) const {
+    return problem_.direction == ConvDirection::FilterGrad && !problem_.all(problem_.strides, 1) &&
+           (problem_.c_in % 16 != 0 || problem_.c_out % 16 != 0) &&
+           std::string_view(implementation).starts_with("jit_1x1");
+  }
+
+  template <class Primitive, class Descs>
+  std::optional<ConvPrimitive> finish(typename Primitive::primitive_desc chosen,
+                                      Descs descs) const {
+    while (chosen && is_wrong(chosen.impl_info_str())) {
+      if (!chosen.next_impl()) return {};
+    }
+    if (!chosen || !(reference_ || is_fast(chosen))) return {};
+    ConvPrimitive result{Primitive(chosen), chosen.scratchpad_desc(), plain_, descs(chosen)};
+    result.inside.bias = plain_.bias;
+    return result;
+  }
+
+  const ConvProblem& problem_;
+  dnnl::algorithm method_;
+  bool reference_;
+  ConvDescs plain_;
+  ConvDescs asked_;
+  Dims dilates_;
+};
+
+}  // namespace
+
+std::vector<Operand> ConvPrimitive::operands(ConvDirection direction) const {
+  const auto& [x, filter, y, bias] = outside;
+  const auto& [inner_x, inner_filter, inner_y, inner_bias] = inside;
+  switch (direction) {
+    case ConvDirection::Forward: {
+      std::vector<Operand> result = {{DNNL_ARG_SRC, false, 0, x, inner_x},
+                                     {DNNL_ARG_WEIGHTS, false, 1, filter, inner_filter},
+                                     {DNNL_ARG_DST, true, 0, y, inner_y}};
+      if (bias.data.ndims > 0) result.push_back({DNNL_ARG_BIAS, false, 2, bias, inner_bias});
+      return result;
+    }
+    case ConvDirection::InputGrad:
+      return {{DNNL_ARG_DIFF_DST, false, 0, y, inner_y},
+              {DNNL_ARG_WEIGHTS, false, 1, filter, inner_filter},
+              {DNNL_ARG_DIFF_SRC, true, 0, x, inner_x}};
+    case ConvDirection::FilterGrad:
+      return {{DNNL_ARG_SRC, false, 0, x, inner_x},
+              {DNNL_ARG_DIFF_DST, false, 1, y, inner_y},
+              {DNNL_ARG_DIFF_WEIGHTS, true, 0, filter, inner_filter}};
+  }
+  return {};
+}
+
+std::optional<ConvPrimitive> make_conv_primitive(const ConvProblem& problem, Type type,
+                                                 ConvForm form, bool reference) {
+  return Maker(problem, type, form, reference).make();
+}
+
+}  // namespace onednn
+
+namespace {
+
+// oneDNN 2.6's bfloat16 kernels give wrong results for some odd numbers of channels, groups, and
+// filters that are larger than the image: they are given the common kinds of convolution only.
+bool is_safe(const ConvProblem& problem) {
+  if (problem.dtype == DType::Float32) return true;
+  constexpr int64_t kUnit = 8;
+  for (size_t i = 0; i < problem.spatial(); ++i) {
+    if (problem.taps[i] > problem.in[i]) return false;
+  }
+  return problem.spatial() == 2 && problem.c_in % kUnit == 0 && problem.c_out % kUnit == 0 &&
+         problem.all(problem.dilation, 1) &&
+         (problem.groups == 1 ||
+          (problem.groups == problem.c_in && problem.groups == problem.c_out));
+}
+
+// oneDNN counts in 32 bits how far a filter reaches: what reaches far beyond the input is left to
+// the plain kernel.
+bool reaches_too_far(const ConvProblem& problem) {
+  constexpr int64_t kAlwaysFine = 4096;
+  for (size_t i = 0; i < problem.spatial(); ++i) {
+    const int64_t reach = std::max({problem.strides[i], problem.low[i], problem.high[i],
+                                    problem.taps[i], problem.dilation[i]});
+    if (reach > std::max(problem.in[i], kAlwaysFine)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem) {
+  using namespace onednn;
+  const auto type = compute_type(problem.dtype);
+  if (!type || !is_safe(problem) || reaches_too_far(problem)) return nullptr;
+  if (auto kernel = make_tiled_conv(problem, *type)) return kernel;
+  auto made = make_conv_primitive(problem, *type, {});
+  if (!made) made = make_conv_primitive(problem, *type, {.any_layout = true});
+  if (!made) made = make_conv_primitive(problem, *type, {}, /*reference=*/true);
+  if (!made) return nullptr;
+  const std::vector<Operand> operands = made->operands(problem.direction);
+  auto kernel = make_kernel(made->primitive, made->scratchpad, operands);
+  if (!problem.relu) return kernel;
+  return rectified(std::move(kernel), problem.dtype,
+                   made->outside.y.get_size() / size_of(problem.dtype));
+}
+
+}  // namespace cornu::cpu

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution primitives of oneDNN.
+#pragma once
+
+#include <optional>
+
+#include "framework/backends/cpu/kernels/conv/conv.h"
+#include "framework/backends/cpu/kernels/onednn.h"
+
+namespace cornu::cpu::onednn {
+
+// What oneDNN is asked for.
+struct ConvForm {
+  dnnl::algorithm method = dnnl::algorithm::convolution_direct;
+  bool any_layout = false;  // of x and y; else as they lie
+};
+
+// The tensors of a convolution, whichever of them is computed.
+struct ConvDescs {
+  Desc x;
+  Desc filter;
+  Desc y;
+  Desc bias;  // empty where there is none
+};
+
+struct ConvPrimitive {
+  dnnl::primitive primitive;
+  Desc scratchpad;
+  ConvDescs outside;  // as graphs have them: channels last, plain
+  ConvDescs inside;   // as the primitive wants them
+
+  // Operands in the order of the op's inputs, then its output.
+  std::vector<Operand> operands(ConvDirection direction) const;
+};
+
+// Empty where oneDNN has no such implementation; `reference`: not even a slow one.
+std::optional<ConvPrimitive> make_conv_primitive(const ConvProblem& problem, Type type,
+                                                 ConvForm form, bool reference = false);
+
+// A kernel of primitives that work on a few images each, one thread a primitive; null where such a
+// division doesn't pay.
+std::unique_ptr<Kernel> make_tiled_conv(const ConvProblem& problem, Type type);
+
+}  // namespace cornu::cpu::onednn

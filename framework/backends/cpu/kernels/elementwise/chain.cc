@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cpu/kernels/elementwise/chain.h"
+
+#include "framework/backends/cpu/kernels/elementwise/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "framework/backends/cpu/kernels/elementwise/chain.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "framework/backends/cpu/kernels/elementwise/arithmetic.inc"
+#include "framework/backends/cpu/kernels/elementwise/simd.inc"
+
+HWY_BEFORE_NAMESPACE();
+namespace cornu::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+inline constexpr size_t kVectors = 8;  // of a block
+
+// Threaded code: each operation is a function that takes the accumulator in vector registers and
+// goes on to the next one with a tail call.
+template <class T>
+class Machine {
+ public:
+  using D = hn::ScalableTag<T>;
+  using V = hn::Vec<D>;
+  static constexpr size_t kBlock = kVectors * hn::MaxLanes(D());
+
+  struct Code;
+  using Operation = void (*)(const Code* code, size_t offset, V a0, V a1, V a2, V a3, V a4, V a5,
+                             V a6, V a7);
+
+  // Where an operand lies.
+  struct Place {
+    T* data;
+    size_t walk;    // all bits set for arrays that are walked, else 0
+    size_t stride;  // elements from one vector of a block to the next: 0 of scalars
+
+    HWY_INLINE T* at(size_t offset) const { return data + (offset & walk); }
+  };
+  struct Code {
+    Operation run;
+    Place x, y, z;
+  };
+
+  static Operation find(const ChainStep& step) {
+    const Kind kind = step.kind;
+    switch (step.op) {
+      case ChainOp::Load:
+        return by_kind<Load>(kind);
+      case ChainOp::Store:
+        return by_kind<Store>(kind);
+      case ChainOp::LoadSum:
+        return load_pair<TileOp::Add>(kind);
+      case ChainOp::LoadDifference:
+        return load_pair<TileOp::Subtract>(kind);
+      case ChainOp::LoadProduct:
+        return load_pair<TileOp::Multiply>(kind);
+      case ChainOp::Add:
+        return with<TileOp::Add>(kind);
+      case ChainOp::Subtract:
+        return with<TileOp::Subtract>(kind);
+      case ChainOp::SubtractFrom:
+        return with<TileOp::Subtract, true>(kind);
+      case ChainOp::Multiply:
+        return with<TileOp::Multiply>(kind);
+      case ChainOp::Divide:
+        return with<TileOp::Divide>(kind);
+      case ChainOp::DivideInto:
+        return with<TileOp::Divide, true>(kind);
+      case ChainOp::Maximum:
+        return with<TileOp::Maximum>(kind);
+      case ChainOp::Minimum:
+        return with<TileOp::Minimum>(kind);
+      case ChainOp::AddProduct:
+        return with_product<TileOp::Add>(kind);
+      case ChainOp::SubtractProduct:
+        return with_product<TileOp::Subtract>(kind);
+      case ChainOp::ProductMinus:
+        return with_product<TileOp::Subtract, true>(kind);
+      case ChainOp::ProductOver:
+        return with_product<TileOp::Divide, true>(kind);
+      case ChainOp::Relu:
+        return each<Unary<TileOp::Relu>>;
+      case ChainOp::Negate:
+        return each<Unary<TileOp::Negate>>;
+      case ChainOp::Abs:
+        return each<Unary<TileOp::Abs>>;
+      case ChainOp::Sqrt:
+        return each<Unary<TileOp::Sqrt>>;
+      case ChainOp::Square:
+        return each<Unary<TileOp::Square>>;
+      case ChainOp::Rsqrt:
+        return each<Unary<TileOp::Rsqrt>>;
+      case ChainOp::Reciprocal:
+        return each<Unary<TileOp::Reciprocal>>;
+      case ChainOp::SelectEqual:
+        return each<Select<TileOp::Equal>>;
+      case ChainOp::SelectNotEqual:
+        return each<Select<TileOp::NotEqual>>;
+      case ChainOp::SelectLess:
+        return each<Select<TileOp::Less>>;
+      case ChainOp::SelectLessEqual:
+        return each<Select<TileOp::LessEqual>>;
+      case ChainOp::SelectGreater:
+        return each<Select<TileOp::Greater>>;
+      case ChainOp::SelectGreaterEqual:
+        return each<Select<TileOp::GreaterEqual>>;
+    }
+    return stop;
+  }
+
+  static void run(const TileArgs& args, size_t count) {
+    const Chain& chain = *args.chain;
+    const auto operands = static_cast<size_t>(args.count);
+    HWY_ALIGN T locals[kMaxChainLocals * kBlock];
+    Place places[kMaxChainOperands + kMaxChainLocals];
+    for (size_t i = 0; i < operands; ++i) {
+      const bool walks = args.operand[i].step != 0;
+      places[i] = {static_cast<T*>(const_cast<void*>(args.operand[i].data)), walks ? ~size_t{0} : 0,
+                   walks ? lanes() : 0};
+    }
+    for (size_t i = 0; i < static_cast<size_t>(chain.locals); ++i) {
+      places[operands + i] = {locals + i * kBlock, 0, lanes()};
+    }
+
+    const size_t whole = count / kBlock * kBlock;
+    run_blocks(chain, places, whole);
+    if (whole == count) return;
+    // The rest goes through a block of its own, so that nothing beyond it is touched.
+    HWY_ALIGN T padded[kMaxChainOperands * kBlock];
+    const size_t rest = count - whole;
+    for (size_t i = 0; i < operands; ++i) {
+      if (places[i].walk == 0) continue;
+      T* copy = padded + i * kBlock;
+      std::memset(copy, 0, sizeof(T) * kBlock);
+      std::memcpy(copy, places[i].data + whole, rest * sizeof(T));
+      places[i].data = copy;
+    }
+    run_blocks(chain, places, kBlock);
+    for (size_t i = operands - static_cast<size_t>(chain.outputs); i < operands; ++i) {
+      T* out = static_cast<T*>(const_cast<void*>(args.operand[i].data));
+      std::memcpy(out + whole, places[i].data, rest * sizeof(T));
+    }
+  }
+
+ private:
+  static HWY_INLINE size_t lanes() { return hn::Lanes(D()); }
+
+  static void run_blocks(const Chain& chain, const Place* places, size_t count) {
+    if (count == 0) return;
+    Code code[kMaxChainSteps + 1];
+    const size_t steps = chain.steps.size();
+    for (size_t i = 0; i < steps; ++i) {
+      const ChainStep& step = chain.steps[i];
+      code[i] = {reinterpret_cast<Operation>(step.run), places[step.x], places[step.y],
+                 places[step.z]};
+    }
+    code[steps].run = stop;
+    const V any = hn::Undefined(D());
+    for (size_t offset = 0; offset < count; offset += kBlock) {
+      code->run(code, offset, any, any, any, any, any, any, any, any);
+    }
+  }
+
+  static void stop(const Code*, size_t, V, V, V, V, V, V, V, V) {}
+
+  // The operation `kOp::apply(place data..., vector number, accumulator)` on all vectors.
+  template <class Op>
+  static void each(const Code* code, size_t offset, V a0, V a1, V a2, V a3, V a4, V a5, V a6,
+                   V a7) {
+    const Op op(*code, offset);
+    a0 = op(a0, 0);
+    a1 = op(a1, 1);
+    a2 = op(a2, 2);
+    a3 = op(a3, 3);
+    a4 = op(a4, 4);
+    a5 = op(a5, 5);
+    a6 = op(a6, 6);
+    a7 = op(a7, 7);
+    return code[1].run(code + 1, offset, a0, a1, a2, a3, a4, a5, a6, a7);
+  }
+
+  static HWY_INLINE V vector(const T* data, size_t k) { return hn::LoadU(D(), data + k * lanes()); }
+
+  using Kind = ChainOperand;
+  template <Kind kKind>
+  struct X {
+    T* x;
+    HWY_INLINE X(const Code& code, size_t offset)
+        : x(code.x.data + (kKind == Kind::Array ? offset : 0)) {}
+    HWY_INLINE V vector_of_x(size_t k) const { return vector(x, kKind == Kind::Scalar ? 0 : k); }
+  };
+  template <Kind kKind>
+  struct XY : X<kKind> {
+    const T* y;
+    HWY_INLINE XY(const Code& code, size_t offset) : X<kKind>(code, offset), y(code.y.at(offset)) {}
+    template <TileOp kOp>
+    HWY_INLINE V combined(size_t k) const {
+      return Binary<kOp>()(D(), this->vector_of_x(k), vector(y, k));
+    }
+  };
+
+  template <Kind kKind>
+  struct Load : X<kKind> {
+    HWY_INLINE Load(const Code& code, size_t offset) : X<kKind>(code, offset) {}
+    HWY_INLINE V operator()(V, size_t k) const { return this->vector_of_x(k); }
+  };
+  template <Kind kKind>
+  struct Store : X<kKind> {
+    HWY_INLINE Store(const Code& code, size_t offset) : X<kKind>(code, offset) {}
+    HWY_INLINE V operator()(V a, size_t k) const {
+      hn::StoreU(a, D(), this->x + k * lanes());
+      return a;
+    }
+  };
+  template <Kind kKind, TileOp kOp, bool kReversed>
+  struct With : X<kKind> {
+    HWY_INLINE With(const Code& code, size_t offset) : X<kKind>(code, offset) {}
+    HWY_INLINE V operator()(V a, size_t k) const {
+      const V other = this->vector_of_x(k);
+      return kReversed ? Binary<kOp>()(D(), other, a) : Binary<kOp>()(D(), a, other);
+    }
+  };
+  template <Kind kKind, TileOp kOp>
+  struct LoadPair : XY<kKind> {
+    HWY_INLINE LoadPair(const Code& code, size_t offset) : XY<kKind>(code, offset) {}
+    HWY_INLINE V operator()(V, size_t k) const { return this->template combined<kOp>(k); }
+  };
+  template <Kind kKind, TileOp kOp, bool kReversed>
+  struct WithProduct : XY<kKind> {
+    HWY_INLINE WithProduct(const Code& code, size_t offset) : XY<kKind>(code, offset) {}
+    HWY_INLINE V operator()(V a, size_t k) const {
+      const V product = this->template combined<TileOp::Multiply>(k);
+      return kReversed ? Binary<kOp>()(D(), product, a) : Binary<kOp>()(D(), a, product);
+    }
+  };
+  template <TileOp kOp>
+  struct Unary {
+    HWY_INLINE Unary(const Code&, size_t) {}
+    HWY_INLINE V operator()(V a, size_t) const {
+      const V one = hn::Set(D(), T{1});
+      const V zero = hn::Zero(D());
+      if constexpr (kOp == TileOp::Relu) return hn::IfThenElse(hn::Lt(a, zero), zero, a);
+      if constexpr (kOp == TileOp::Negate) return hn::Neg(a);
+      if constexpr (kOp == TileOp::Abs) return hn::Abs(a);
+      if constexpr (kOp == TileOp::Sqrt) return hn::Sqrt(a);
+      if constexpr (kOp == TileOp::Square) return hn::Mul(a, a);
+      if constexpr (kOp == TileOp::Rsqrt) return hn::Div(one, hn::Sqrt(a));
+      if constexpr (kOp == TileOp::Reciprocal) return hn::Div(one, a);
+    }
+  };
+  template <TileOp kCompare>
+  struct Select {
+    const Code& code;
+    size_t offset;
+    HWY_INLINE Select(const Code& c, size_t o) : code(c), offset(o) {}
+    HWY_INLINE V operator()(V a, size_t k) const {
+      const auto mask = compare<kCompare>(a, load(code.x, k));
+      return hn::IfThenElse(mask, load(code.y, k), load(code.z, k));
+    }
+    HWY_INLINE V load(const Place& place, size_t k) const {
+      return hn::LoadU(D(), place.at(offset) + k * place.stride);
+    }
+  };
+
+  template <template <Kind> class Op>
+  static Operation by_kind(Kind kind) {
+    return kind == Kind::Array   ? each<Op<Kind::Array>>
+           : kind == Kind::Local ? each<Op<Kind::Local>>
+                                 : each<Op<Kind::Scalar>>;
+  }
+  template <TileOp kOp, bool kReversed = false>
+  static Operation with(Kind kind) {
+    return kind == Kind::Array   ? each<With<Kind::Array, kOp, kReversed>>
+           : kind == Kind::Local ? each<With<Kind::Local, kOp, kReversed>>
+                                 : each<With<Kind::Scalar, kOp, kReversed>>;
+  }
+  template <TileOp kOp>
+  static Operation load_pair(Kind kind) {
+    return kind == Kind::Array   ? each<LoadPair<Kind::Array, kOp>>
+           : kind == Kind::Local ? each<LoadPair<Kind::Local, kOp>>
+                                 : each<LoadPair<Kind::Scalar, kOp>>;
+  }
+  template <TileOp kOp, bool kReversed = false>
+  static Operation with_product(Kind kind) {
+    return kind == Kind::Array   ? each<WithProduct<Kind::Array, kOp, kReversed>>
+           : kind == Kind::Local ? each<WithProduct<Kind::Local, kOp, kReversed>>
+                                 : each<WithProduct<Kind::Scalar, kOp, kReversed>>;
+  }
+};
+
+template <class T>
+TileFn prepare(Chain& chain) {
+  for (ChainStep& step : chain.steps) {
+    step.run = reinterpret_cast<void (*)()>(Machine<T>::find(step));
+  }
+  return Machine<T>::run;
+}
+
+TileFn prepare_any(Chain& chain, bool is_double) {
+  return is_double ? prepare<double>(chain) : prepare<float>(chain);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace cornu::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cornu::cpu {
+
+HWY_EXPORT(prepare_any);
+
+bool has_chains(DType dtype) { return dtype == DType::Float32 || dtype == DType::Float64; }
+
+TileFn prepare_chain(Chain& chain, DType dtype) {
+  return HWY_DYNAMIC_DISPATCH(prepare_any)(chain, dtype == DType::Float64);
+}
+
+}  // namespace cornu::cpu
+#endif

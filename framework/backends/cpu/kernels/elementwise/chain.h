@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chains: arithmetic of float32 or float64 in one pass over a tile, with intermediate results in
+// vector registers. A chain is code for a machine with one accumulator, run on blocks of eight
+// vectors, which makes interpreting it cheap. Bits are those of the operations one after the other.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/backends/cpu/kernels/elementwise/ops.h"
+
+namespace cornu::cpu {
+
+// a is the accumulator; x, y and z are operands.
+enum class ChainOp : uint8_t {
+  Load,            // a = x
+  LoadSum,         // a = x + y; in operations with a sum or product, y is no scalar
+  LoadDifference,  // a = x - y
+  LoadProduct,     // a = x * y
+  Add,             // a = a + x
+  Subtract,
+  SubtractFrom,  // a = x - a
+  Multiply,
+  Divide,
+  DivideInto,  // a = x / a
+  Maximum,
+  Minimum,
+  AddProduct,       // a = a + x * y
+  SubtractProduct,  // a = a - x * y
+  ProductMinus,     // a = x * y - a
+  ProductOver,      // a = x * y / a
+  Relu,
+  Negate,
+  Abs,
+  Sqrt,
+  Square,
+  Rsqrt,
+  Reciprocal,
+  SelectEqual,  // a = a == x ? y : z
+  SelectNotEqual,
+  SelectLess,
+  SelectLessEqual,
+  SelectGreater,
+  SelectGreaterEqual,
+  Store,  // x = a
+};
+
+// What kind of operand x is. Each kind has its own form of the frequent operations.
+enum class ChainOperand : uint8_t { Array, Local, Scalar };
+
+struct ChainStep {
+  ChainOp op = ChainOp::Load;
+  ChainOperand kind = ChainOperand::Array;
+  uint8_t x = 0;  // numbers of operands
+  uint8_t y = 0;
+  uint8_t z = 0;
+  void (*run)() = nullptr;  // set by prepare_chain
+};
+
+// Operands are numbered: those of the tile step first, of which the last `outputs` are written,
+// then `locals` places for intermediate results.
+struct Chain {
+  std::vector<ChainStep> steps;
+  int outputs = 0;
+  int locals = 0;
+};
+
+inline constexpr int kMaxChainOperands = kMaxTileOperands;
+inline constexpr int kMaxChainLocals = 8;
+inline constexpr size_t kMaxChainSteps = 64;
+
+bool has_chains(DType dtype);  // float32 and float64
+
+// Gets a chain of this dtype ready for the function that is returned.
+TileFn prepare_chain(Chain& chain, DType dtype);
+
+}  // namespace cornu::cpu

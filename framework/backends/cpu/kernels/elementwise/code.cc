@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cpu/kernels/elementwise/code.h"
+
+#include <algorithm>
+#include <string>
+
+#include "framework/graph/graph.h"
+
+namespace cornu::cpu {
+namespace {
+
+bool is_small_float(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
+
+// A graph value in tile code. Of 16-bit floating-point values there may be two forms: as stored,
+// and as float32; of others both are the same value.
+struct Forms {
+  DType dtype = DType::Float32;
+  int stored = -1;
+  int wide = -1;
+};
+
+class Lowering {
+ public:
+  Forms input(int index, DType dtype) {
+    return ordinary(dtype,
+                    code_.add_value({TileValue::Source::Input, index, dtype, TileStage::Tile}));
+  }
+
+  // False when the node has no tile function.
+  bool node(const OpDef& op, const Attributes& attributes, std::span<Forms> in, Forms& out) {
+    if (op.name == "constant") {
+      const Tensor& value = attributes.get_tensor("value");
+      out = ordinary(value.dtype(), code_.add_constant(value));
+      return true;
+    }
+    if (op.name == "cast") {
+      out = cast(in[0], attributes.get_dtype("dtype"));
+      return true;
+    }
+    const std::optional<TileOp> tile = tile_op(op.name);
+    if (!tile) return false;
+    if (*tile == TileOp::Copy) {
+      out = in[0];
+      return true;
+    }
+    std::vector<int> operands;
+    for (Forms& form : in) operands.push_back(wide(form));
+    const int result = emit(simplified(*tile, operands), operands);
+    if (result < 0) return false;
+    const DType dtype = gives_bool(*tile) ? DType::Bool : in.back().dtype;
+    out = is_small_float(dtype) ? Forms{dtype, -1, result} : Forms{dtype, result, result};
+    return true;
+  }
+
+  void output(Forms& form) {
+    int value = stored(form);
+    if (code_.values[size_t(value)].source != TileValue::Source::Instruction ||
+        code_.is_output(value)) {
+      std::vector<int> operands = {value};
+      value = emit(TileOp::Copy, operands);
+    }
+    code_.outputs.push_back(value);
+  }
+
+  TileCode take() { return std::move(code_); }
+
+ private:
+  static Forms ordinary(DType dtype, int value) {
+    return {dtype, value, is_small_float(dtype) ? -1 : value};
+  }
+
+  DType dtype_of_value(int value) const { return code_.values[size_t(value)].dtype; }
+
+  int emit_cast(int value, DType to) {
+    const DType from = dtype_of_value(value);
+    const int out = code_.add_value({TileValue::Source::Instruction, -1, to, TileStage::Tile});
+    code_.instructions.push_back({cast_tile(from, to), {}, from, {value}, out, 0.05, {}});
+    return out;
+  }
+
+  int wide(Forms& form) {
+    if (form.wide < 0) form.wide = emit_cast(form.stored, DType::Float32);
+    return form.wide;
+  }
+  int stored(Forms& form) {
+    if (form.stored < 0) form.stored = emit_cast(form.wide, form.dtype);
+    return form.stored;
+  }
+
+  Forms cast(Forms& from, DType to) {
+    if (from.dtype == to) return from;
+    const int value = wide(from);
+    if (is_small_float(to)) {
+      const bool is_float32 = dtype_of_value(value) == DType::Float32;
+      const int as_float32 = is_float32 ? value : emit_cast(value, DType::Float32);
+      return {to, emit_cast(as_float32, to), -1};
+    }
+    const int result = dtype_of_value(value) == to ? value : emit_cast(value, to);
+    return {to, result, result};
+  }
+
+  // Powers with a small constant exponent. `operands` keeps what the new operation takes.
+  TileOp simplified(TileOp op, std::vector<int>& operands) const {
+    if (op != TileOp::Power || !is_floating(dtype_of_value(operands[1]))) return op;
+    const TileValue& exponent = code_.values[size_t(operands[1])];
+    if (exponent.source != TileValue::Source::Constant) return op;
+    const Tensor& constant = code_.constants[size_t(exponent.index)];
+    if (constant.num_elements() != 1) return op;
+    const auto value = constant.item<double>();
+    if (value != 1 && value != 2 && value != -1) return op;
+    operands.pop_back();
+    return value == 1 ? TileOp::Copy : value == 2 ? TileOp::Square : TileOp::Reciprocal;
+  }
+
+  // -1 without a tile function.
+  int emit(TileOp op, const std::vector<int>& operands) {
+    const DType operand_dtype = dtype_of_value(operands.back());
+    const TileFn function = tile_function(op, operand_dtype);
+    if (!function) return -1;
+    const DType dtype = gives_bool(op) ? DType::Bool : operand_dtype;
+    const int out = code_.add_value({TileValue::Source::Instruction, -1, dtype, TileStage::Tile});
+    code_.instructions.push_back(
+        {function, op, operand_dtype, operands, out, tile_cost(op, operand_dtype), {}});
+    return out;
+  }
+
+  TileCode code_;
+};
+
+bool lower_body(Lowering& lowering, const Graph& body) {
+  std::vector<Forms> forms(body.types.size());
+  for (size_t i = 0; i < body.inputs.size(); ++i) {
+    const ValueId id = body.inputs[i];
+    forms[size_t(id)] = lowering.input(static_cast<int>(i), body.type(id).dtype);
+  }
+  for (const Node& node : body.nodes) {
+    std::vector<Forms> in;
+    for (const ValueId id : node.inputs) in.push_back(forms[size_t(id)]);
+    if (!lowering.node(*node.op, node.attributes, in, forms[size_t(node.outputs[0])])) return false;
+    // Conversions made on the way serve later readers too.
+    for (size_t i = 0; i < in.size(); ++i) forms[size_t(node.inputs[i])] = in[i];
+  }
+  for (const ValueId id : body.outputs) lowering.output(forms[size_t(id)]);
+  return true;
+}
+
+// By value: how many instructions and outputs read it.
+std::vector<int> count_uses(const TileCode& code) {
+  std::vector<int> uses(code.values.size());
+  for (const TileInstruction& instruction : code.instructions) {
+    for (const int value : instruction.in) ++uses[size_t(value)];
+  }
+  for (const int value : code.outputs) ++uses[size_t(value)];
+  return uses;
+}
+
+void remove_dead(TileCode& code) {
+  std::vector<int> uses = count_uses(code);
+  std::vector<TileInstruction> kept;
+  for (size_t i = code.instructions.size(); i-- > 0;) {
+    TileInstruction& instruction = code.instructions[i];
+    if (uses[size_t(instruction.out)] > 0) {
+      kept.push_back(std::move(instruction));
+    } else {
+      for (const int value : instruction.in) --uses[size_t(value)];
+    }
+  }
+  std::reverse(kept.begin(), kept.end());
+  code.instructions = std::move(kept);
+}
+
+// Turns a select, or a cast to a floating dtype, of a comparison of that dtype into
+// select(compare(a, b), c, d).
+void join_comparison(TileCode& code, TileInstruction& user, const TileInstruction& comparison) {
+  const DType dtype = code.values[size_t(user.out)].dtype;
+  if (!comparison.op || !is_compare(*comparison.op) || comparison.operand_dtype != dtype) return;
+  if (dtype != DType::Float32 && dtype != DType::Float64) return;
+  std::vector<int> in = comparison.in;
+  if (user.op == TileOp::Select) {
+    in.insert(in.end(), user.in.begin() + 1, user.in.end());
+  } else if (!user.op) {
+    const bool is_double = dtype == DType::Float64;
+    for (const int number : {1, 0}) {
+      in.push_back(code.add_constant(is_double ? Tensor::scalar<double>(number)
+                                               : Tensor::scalar(static_cast<float>(number))));
+      code.values.back().stage = TileStage::Run;
+    }
+  } else {
+    return;
+  }
+  user = {nullptr, TileOp::Select, dtype, std::move(in), user.out, 2 * user.cost, comparison.op};
+}
+
+}  // namespace
+
+int TileCode::add_value(TileValue value) {
+  values.push_back(value);
+  return static_cast<int>(values.size()) - 1;
+}
+
+int TileCode::add_constant(const Tensor& tensor) {
+  constants.push_back(tensor);
+  return add_value({TileValue::Source::Constant, static_cast<int>(constants.size()) - 1,
+                    tensor.dtype(), TileStage::Tile});
+}
+
+bool TileCode::is_output(int value) const {
+  return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
+}
+
+std::optional<TileCode> tile_code(const KernelSpec& spec) {
+  Lowering lowering;
+  if (spec.op.name == "fused") {
+    if (!lower_body(lowering, spec.attributes.get_graph("body"))) return std::nullopt;
+  } else {
+    std::vector<Forms> in;
+    for (size_t i = 0; i < spec.inputs.size(); ++i) {
+      in.push_back(lowering.input(static_cast<int>(i), spec.inputs[i].dtype));
+    }
+    Forms out;
+    if (!lowering.node(spec.op, spec.attributes, in, out)) return std::nullopt;
+    lowering.output(out);
+  }
+  return lowering.take();
+}
+
+void simplify(TileCode& code) {
+  remove_dead(code);
+  const std::vector<int> uses = count_uses(code);
+  std::vector<int> makers(code.values.size(), -1);
+  for (size_t i = 0; i < code.instructions.size(); ++i) {
+    TileInstruction& user = code.instructions[i];
+    makers[size_t(user.out)] = static_cast<int>(i);
+    const int condition = user.in[0];
+    if (code.values[size_t(user.out)].stage != TileStage::Tile) continue;
+    if (makers[size_t(condition)] < 0 || uses[size_t(condition)] != 1) continue;
+    if (code.values[size_t(condition)].stage != TileStage::Tile) continue;
+    join_comparison(code, user, code.instructions[size_t(makers[size_t(condition)])]);
+  }
+  remove_dead(code);
+}
+
+void propagate_stages(TileCode& code) {
+  for (const TileInstruction& instruction : code.instructions) {
+    TileStage stage = TileStage::Run;
+    for (const int value : instruction.in) {
+      stage = std::max(stage, code.values[size_t(value)].stage);
+    }
+    code.values[size_t(instruction.out)].stage =
+        code.is_output(instruction.out) ? TileStage::Tile : stage;
+  }
+}
+
+}  // namespace cornu::cpu

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code of a tile program: which tile function computes which value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "framework/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernels/elementwise/ops.h"
+
+namespace cornu::cpu {
+
+// How often a value is computed. Instructions run in the order of their stages.
+enum class TileStage : uint8_t {
+  Run,   // once a run: depends on scalars only
+  Part,  // once a thread: periodic, the same in every tile
+  Row,   // once a row: constant along the last axis
+  Tile,  // for every tile
+};
+
+struct TileValue {
+  enum class Source : uint8_t { Input, Constant, Instruction };
+  Source source = Source::Input;
+  int index = 0;  // of the kernel's input, of TileCode::constants; -1 of instructions
+  DType dtype = DType::Float32;
+  TileStage stage = TileStage::Tile;
+};
+
+struct TileInstruction {
+  TileFn run = nullptr;                  // null: only chains can do it
+  std::optional<TileOp> op;              // none: a cast
+  DType operand_dtype = DType::Float32;  // of the last operand
+  std::vector<int> in;                   // values
+  int out = -1;                          // value
+  double cost = 0;                       // nanoseconds an element
+  std::optional<TileOp> compare;         // of select(compare(a, b), c, d), with four operands
+};
+
+// In single static assignment form, in order.
+struct TileCode {
+  std::vector<TileValue> values;
+  std::vector<TileInstruction> instructions;
+  std::vector<Tensor> constants;
+  // By output of the kernel: a value that an instruction makes, each another one.
+  std::vector<int> outputs;
+
+  int add_value(TileValue value);
+  int add_constant(const Tensor& tensor);
+  bool is_output(int value) const;
+};
+
+// The code for one elementwise op, or for the body of "fused"; none when it holds an op that has no
+// tile function. Arithmetic of 16-bit floating-point numbers is done in float32 and rounded where a
+// value is cast or leaves the program.
+std::optional<TileCode> tile_code(const KernelSpec& spec);
+
+// Sets the stages of instructions' values from those of inputs and constants.
+void propagate_stages(TileCode& code);
+
+// Removes instructions whose values nobody reads, and joins comparisons with the select or cast
+// that alone reads them.
+void simplify(TileCode& code);
+
+}  // namespace cornu::cpu

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cpu/kernels/elementwise/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/backends/cpu/kernels/elementwise/memory.h"
+
+namespace cornu::cpu {
+namespace {
+
+// Working set of a tile: two thirds of a 48 KiB first-level cache, all of a smaller one.
+constexpr size_t kTileBytes = size_t{32} << 10;
+constexpr int64_t kSmallestTile = 512;
+constexpr int64_t kLargestTile = 4096;
+// Rows at least this long are walked one by one. Shorter ones when an operand is constant along
+// them, as it needs no copying then.
+constexpr int64_t kLongRow = 512;
+constexpr int64_t kLongConstantRow = 256;
+// Nanoseconds of work that are worth waking a thread, and those it takes to move a byte.
+constexpr double kWorthAThread = 4000;
+constexpr double kByteCost = 0.01;
+
+class Planner {
+ public:
+  Planner(const KernelSpec& spec, TileCode& code, const BroadcastLayout& layout)
+      : spec_(spec), code_(code), layout_(layout) {}
+
+  TilePlan take() {
+    choose_walk();
+    set_source_stages();
+    propagate_stages(code_);
+    simplify(code_);
+    propagate_stages(code_);
+    make_steps();
+    place_sources();
+    place_results();
+    choose_tile();
+    find_aliases();
+    return std::move(plan_);
+  }
+
+ private:
+  using Operand = TilePlan::Operand;
+
+  static bool is_source(const TileValue& value) {
+    return value.source != TileValue::Source::Instruction;
+  }
+  // The number of an input or constant in the layout.
+  size_t shape_of(const TileValue& value) const {
+    const auto index = static_cast<size_t>(value.index);
+    return value.source == TileValue::Source::Input ? index : spec_.inputs.size() + index;
+  }
+
+  void choose_walk() {
+    bool partial = false;
+    bool constant = false;
+    for (const TileValue& value : code_.values) {
+      if (!is_source(value) || !layout_.is_partial(shape_of(value))) continue;
+      partial = true;
+      constant = constant || !layout_.varies_inside(shape_of(value));
+    }
+    plan_.by_rows = partial && layout_.inner() >= (constant ? kLongConstantRow : kLongRow);
+    if (!partial || plan_.by_rows) return;
+    plan_.period = layout_.block(kSmallestTile);
+  }
+
+  void set_source_stages() {
+    for (TileValue& value : code_.values) {
+      if (!is_source(value)) continue;
+      const size_t shape = shape_of(value);
+      if (layout_.is_scalar(shape)) {
+        value.stage = TileStage::Run;
+      } else if (layout_.is_full(shape)) {
+        value.stage = TileStage::Tile;
+      } else if (plan_.by_rows) {
+        value.stage = layout_.varies_inside(shape) ? TileStage::Tile : TileStage::Row;
+      } else {
+        const bool periodic = layout_.is_periodic(shape, plan_.period);
+        value.stage = periodic ? TileStage::Part : TileStage::Tile;
+      }
+    }
+  }
+
+  void make_steps() {
+    TileSchedule scheduled = schedule(code_);
+    last_read_ = std::move(scheduled.last_read);
+    made_ = std::move(scheduled.made);
+    for (TileStep& step : scheduled.steps) {
+      if (step.stage == TileStage::Tile) cost_ += step.cost;
+      plan_.steps[size_t(step.stage)].push_back(std::move(step));
+    }
+  }
+
+  std::vector<bool> used_values() const {
+    std::vector<bool> used(code_.values.size());
+    for (const auto& steps : plan_.steps) {
+      for (const TileStep& step : steps) {
+        for (const int value : step.in) used[size_t(value)] = true;
+      }
+    }
+    return used;
+  }
+
+  void place_sources() {
+    const std::vector<bool> used = used_values();
+    for (size_t i = 0; i < code_.values.size(); ++i) {
+      const TileValue& value = code_.values[i];
+      if (!is_source(value) || !used[i]) continue;
+      Operand operand;
+      operand.value = static_cast<int>(i);
+      const bool is_input = value.source == TileValue::Source::Input;
+      operand.source = is_input ? Operand::Source::Input : Operand::Source::Constant;
+      operand.index = value.index;
+      operand.element_bytes = size_of(value.dtype);
+      operand.shape = shape_of(value);
+      place_source(operand, value.stage);
+    }
+    for (size_t i = 0; i < code_.outputs.size(); ++i) {
+      Operand operand;
+      operand.value = code_.outputs[i];
+      operand.source = Operand::Source::Output;
+      operand.index = static_cast<int>(i);
+      operand.element_bytes = size_of(code_.values[size_t(operand.value)].dtype);
+      plan_.in_place.push_back(operand);
+      array_bytes_ += operand.element_bytes;
+    }
+  }
+
+  void place_source(Operand& operand, TileStage stage) {
+    if (stage == TileStage::Run) {
+      operand.home = run_scalar(operand.value);
+      plan_.scalars.push_back(operand);
+    } else if (stage == TileStage::Row) {
+      operand.home = plan_.row_scalars.size();  // until place_results
+      plan_.row_scalars.push_back(operand);
+    } else if (layout_.is_full(operand.shape)) {
+      plan_.in_place.push_back(operand);
+      array_bytes_ += operand.element_bytes;
+    } else if (plan_.by_rows) {
+      plan_.row_arrays.push_back(operand);
+      array_bytes_ += operand.element_bytes;
+    } else {
+      (stage == TileStage::Part ? plan_.periodic : plan_.expanded).push_back(operand);
+    }
+  }
+
+  size_t run_scalar(int value) {
+    const size_t offset = plan_.run_bytes;
+    plan_.run_homes.push_back({value, offset, 0});
+    plan_.run_bytes += kScalarWidth * sizeof(double);
+    return offset;
+  }
+
+  // A register holds a tile of elements of any dtype.
+  int new_register() {
+    if (!free_.empty()) {
+      const int index = free_.back();
+      free_.pop_back();
+      return index;
+    }
+    return registers_++;
+  }
+
+  // Registers are used again once their value has been read for the last time; those of values that
+  // outlive a tile never are.
+  void place_results() {
+    register_of_.assign(code_.values.size(), -1);
+    for (const auto* list : {&plan_.periodic, &plan_.expanded}) {
+      for (const Operand& operand : *list) register_of_[size_t(operand.value)] = registers_++;
+    }
+    for (const TileStep& step : plan_.steps[size_t(TileStage::Run)]) run_scalar(step.out[0]);
+    for (const TileStep& step : plan_.steps[size_t(TileStage::Part)]) {
+      register_of_[size_t(step.out[0])] = registers_++;
+    }
+    const auto& steps = plan_.steps[size_t(TileStage::Tile)];
+    std::vector<std::vector<int>> dying = last_readers(steps);
+    for (size_t i = 0; i < steps.size(); ++i) {
+      // A single operation may write over an operand whose elements are as large.
+      const size_t bytes = value_bytes(steps[i].out[0]);
+      if (!steps[i].chain) {
+        std::erase_if(dying[i], [&](int value) {
+          if (value_bytes(value) != bytes) return false;
+          free_.push_back(register_of_[size_t(value)]);
+          return true;
+        });
+      }
+      for (const int value : steps[i].out) {
+        if (!code_.is_output(value)) register_of_[size_t(value)] = new_register();
+      }
+      for (const int value : dying[i]) free_.push_back(register_of_[size_t(value)]);
+    }
+  }
+
+  size_t value_bytes(int value) const { return size_of(code_.values[size_t(value)].dtype); }
+
+  // By step: the values made by steps that it is the last to read.
+  std::vector<std::vector<int>> last_readers(const std::vector<TileStep>& steps) const {
+    std::vector<bool> temporary(code_.values.size());
+    for (const TileStep& step : steps) {
+      for (const int value : step.out) temporary[size_t(value)] = !code_.is_output(value);
+    }
+    std::vector<std::vector<int>> readers(steps.size());
+    for (size_t i = steps.size(); i-- > 0;) {
+      for (const int value : steps[i].in) {
+        if (temporary[size_t(value)]) readers[i].push_back(value);
+        temporary[size_t(value)] = false;
+      }
+    }
+    return readers;
+  }
+
+  void choose_tile() {
+    size_t widest = 1;
+    for (const TileValue& value : code_.values) widest = std::max(widest, size_of(value.dtype));
+    const size_t element = array_bytes_ + static_cast<size_t>(registers_) * widest;
+    const auto fitting = static_cast<int64_t>(kTileBytes / std::max<size_t>(1, element) / 64 * 64);
+    // Without intermediate results that pass through memory, nothing needs to stay in the cache.
+    const bool single_pass = plan_.steps[size_t(TileStage::Tile)].size() == 1;
+    int64_t tile = single_pass ? kLargestTile : std::clamp(fitting, kSmallestTile, kLargestTile);
+    const double nanoseconds = cost_ + kByteCost * static_cast<double>(array_bytes_);
+    const auto worth = static_cast<int64_t>(std::ceil(kWorthAThread / std::max(nanoseconds, 1e-3)));
+    // Several tiles a thread, so that they end together.
+    if (layout_.size() >= 2 * worth) {
+      const int64_t eighth = static_cast<int64_t>(round_up(size_t(layout_.size() / 8), 64));
+      tile = std::clamp(eighth, kSmallestTile, tile);
+    }
+    if (plan_.by_rows) {
+      plan_.segments = (layout_.inner() + tile - 1) / tile;
+      const int64_t segment = (layout_.inner() + plan_.segments - 1) / plan_.segments;
+      tile = static_cast<int64_t>(round_up(size_t(segment), 64));
+      plan_.items = layout_.rows() * plan_.segments;
+    } else {
+      if (plan_.period > 0) tile = tile / plan_.period * plan_.period;
+      tile = std::max<int64_t>(1, tile);
+      plan_.items = (layout_.size() + tile - 1) / tile;
+    }
+    plan_.tile = tile;
+    plan_.grain = std::max<int64_t>(1, worth / tile);
+    place_homes(widest);
+  }
+
+  // Lays out a thread's memory: its operand table, scalars of a row, registers.
+  void place_homes(size_t widest) {
+    size_t offset = round_up(code_.values.size() * sizeof(TileOperand), 64);
+    const auto row_scalar = [&](int value) {
+      plan_.thread_homes.push_back({value, offset, 0});
+      offset += kScalarWidth * sizeof(double);
+      return plan_.thread_homes.back().offset;
+    };
+    for (Operand& operand : plan_.row_scalars) operand.home = row_scalar(operand.value);
+    for (const TileStep& step : plan_.steps[size_t(TileStage::Row)]) row_scalar(step.out[0]);
+
+    // Room for what is written after an expanded operand's end; it also keeps registers from lying
+    // a multiple of 4096 bytes apart, which would make loads wait for unrelated stores.
+    const size_t register_bytes = round_up(size_t(plan_.tile), 64) * widest + 64;
+    for (size_t value = 0; value < register_of_.size(); ++value) {
+      if (register_of_[value] < 0) continue;
+      const size_t home = offset + static_cast<size_t>(register_of_[value]) * register_bytes;
+      plan_.thread_homes.push_back({static_cast<int>(value), home, 1});
+      for (auto* list : {&plan_.periodic, &plan_.expanded}) {
+        for (Operand& operand : *list) {
+          if (operand.value == static_cast<int>(value)) operand.home = home;
+        }
+      }
+    }
+    plan_.thread_bytes = offset + static_cast<size_t>(registers_) * register_bytes;
+  }
+
+  void find_aliases() {
+    for (size_t i = 0; i < code_.values.size(); ++i) {
+      const TileValue& value = code_.values[i];
+      if (value.source != TileValue::Source::Input || value.stage != TileStage::Tile) continue;
+      if (!layout_.is_full(shape_of(value))) continue;
+      for (size_t j = 0; j < code_.outputs.size(); ++j) {
+        if (!(spec_.inputs[size_t(value.index)] == spec_.outputs[j])) continue;
+        if (last_read_[i] <= made_[size_t(code_.outputs[j])]) {
+          plan_.aliases.emplace_back(value.index, static_cast<int>(j));
+        }
+      }
+    }
+  }
+
+  const KernelSpec& spec_;
+  TileCode& code_;
+  const BroadcastLayout& layout_;
+  TilePlan plan_;
+  double cost_ = 0;                    // nanoseconds an element
+  size_t array_bytes_ = 0;             // of arrays read and written in place, an element
+  std::vector<int> last_read_, made_;  // as in TileSchedule
+  std::vector<int> register_of_;
+  std::vector<int> free_;
+  int registers_ = 0;
+};
+
+}  // namespace
+
+BroadcastLayout tile_layout(const KernelSpec& spec, const TileCode& code) {
+  std::vector<Shape> shapes;
+  for (const TensorType& type : spec.inputs) shapes.push_back(type.shape);
+  for (const Tensor& constant : code.constants) shapes.push_back(constant.shape());
+  return BroadcastLayout(spec.outputs[0].shape, shapes);
+}
+
+TilePlan plan_tiles(const KernelSpec& spec, TileCode& code, const BroadcastLayout& layout) {
+  return Planner(spec, code, layout).take();
+}
+
+}  // namespace cornu::cpu

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cpu/kernels/elementwise/program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "framework/backends/cpu/kernels/elementwise/memory.h"
+#include "framework/core/threads.h"
+
+namespace cornu::cpu {
+namespace {
+
+void execute(const std::vector<TileStep>& steps, const TileOperand* slots, size_t count) {
+  TileArgs args;
+  for (const TileStep& step : steps) {
+    args.count = 0;
+    for (const int value : step.in) args.operand[args.count++] = slots[value];
+    for (const int value : step.out) args.operand[args.count++] = slots[value];
+    args.chain = step.chain.get();
+    step.run(args, count);
+  }
+}
+
+void advance(const std::vector<TilePlan::Operand>& operands, TileOperand* slots, int64_t count) {
+  for (const TilePlan::Operand& operand : operands) {
+    const void*& data = slots[operand.value].data;
+    data = static_cast<const std::byte*>(data) + static_cast<size_t>(count) * operand.element_bytes;
+  }
+}
+
+void set_homes(const std::vector<TilePlan::Home>& homes, std::byte* memory, TileOperand* slots) {
+  for (const TilePlan::Home& home : homes) slots[home.value] = {memory + home.offset, home.step};
+}
+
+}  // namespace
+
+std::unique_ptr<TileProgram> TileProgram::make(const KernelSpec& spec) {
+  for (const TensorType& output : spec.outputs) {
+    if (output.shape != spec.outputs[0].shape) return nullptr;
+  }
+  std::optional<TileCode> code = tile_code(spec);
+  if (!code) return nullptr;
+  return std::unique_ptr<TileProgram>(new TileProgram(spec, std::move(*code)));
+}
+
+TileProgram::TileProgram(const KernelSpec& spec, TileCode code)
+    : code_(std::move(code)),
+      layout_(tile_layout(spec, code_)),
+      plan_(plan_tiles(spec, code_, layout_)),
+      table_bytes_(round_up(code_.values.size() * sizeof(TileOperand), 64)) {
+  set_may_alias(plan_.aliases);
+}
+
+const std::byte* TileProgram::data(const TilePlan::Operand& operand, const KernelArgs& args) const {
+  const auto index = static_cast<size_t>(operand.index);
+  switch (operand.source) {
+    case TilePlan::Operand::Source::Input:
+      return static_cast<const std::byte*>(args.in[index]);
+    case TilePlan::Operand::Source::Output:
+      return static_cast<const std::byte*>(args.out[index]);
+    case TilePlan::Operand::Source::Constant:
+      return code_.constants[index].raw();
+  }
+  return nullptr;
+}
+
+void TileProgram::run(const KernelArgs& args) {
+  if (plan_.items == 0) return;
+  auto* slots = static_cast<TileOperand*>(args.scratch);
+  prepare(args, slots);
+  parallel_for(plan_.items, plan_.grain,
+               [&](int64_t begin, int64_t end) { run_part(args, slots, begin, end); });
+}
+
+// Scalars, and what depends on them alone.
+void TileProgram::prepare(const KernelArgs& args, TileOperand* slots) const {
+  std::byte* memory = static_cast<std::byte*>(args.scratch) + table_bytes_;
+  std::fill_n(slots, code_.values.size(), TileOperand());
+  set_homes(plan_.run_homes, memory, slots);
+  for (const TilePlan::Operand& operand : plan_.scalars) {
+    repeat_elements(data(operand, args), 0, operand.element_bytes, 1, kScalarWidth,
+                    memory + operand.home);
+  }
+  execute(plan_.steps[size_t(TileStage::Run)], slots, kScalarWidth);
+}
+
+void TileProgram::run_part(const KernelArgs& args, const TileOperand* shared, int64_t begin,
+                           int64_t end) const {
+  std::byte* memory = thread_memory(plan_.thread_bytes);
+  auto* slots = reinterpret_cast<TileOperand*>(memory);
+  std::memcpy(slots, shared, code_.values.size() * sizeof(TileOperand));
+  start_part(args, memory, slots);
+  if (plan_.by_rows) {
+    run_rows(args, memory, slots, begin, end);
+  } else {
+    run_tiles(args, memory, slots, begin, end);
+  }
+}
+
+void TileProgram::start_part(const KernelArgs& args, std::byte* memory, TileOperand* slots) const {
+  set_homes(plan_.thread_homes, memory, slots);
+  for (const TilePlan::Operand& operand : plan_.in_place) {
+    slots[operand.value] = {data(operand, args), 1};
+  }
+  for (const TilePlan::Operand& operand : plan_.periodic) {
+    std::byte* home = memory + operand.home;
+    layout_.expand(operand.shape, data(operand, args), operand.element_bytes, 0,
+                   plan_.period / layout_.inner(), home);
+    const auto whole = static_cast<size_t>(plan_.tile) * operand.element_bytes;
+    auto done = static_cast<size_t>(plan_.period) * operand.element_bytes;
+    while (done < whole) {
+      const size_t bytes = std::min(done, whole - done);
+      std::memcpy(home + done, home, bytes);
+      done += bytes;
+    }
+  }
+  execute(plan_.steps[size_t(TileStage::Part)], slots, static_cast<size_t>(plan_.tile));
+}
+
+void TileProgram::run_tiles(const KernelArgs& args, std::byte* memory, TileOperand* slots,
+                            int64_t begin, int64_t end) const {
+  int64_t position = begin * plan_.tile;
+  const int64_t stop = std::min(end * plan_.tile, layout_.size());
+  advance(plan_.in_place, slots, position);
+  while (position < stop) {
+    const int64_t count = std::min(plan_.tile, stop - position);
+    for (const TilePlan::Operand& operand : plan_.expanded) {
+      layout_.expand(operand.shape, data(operand, args), operand.element_bytes,
+                     position / layout_.inner(), count / layout_.inner(), memory + operand.home);
+    }
+    execute(plan_.steps[size_t(TileStage::Tile)], slots, static_cast<size_t>(count));
+    advance(plan_.in_place, slots, count);
+    position += count;
+  }
+}
+
+void TileProgram::start_row(const KernelArgs& args, int64_t row, std::byte* memory,
+                            TileOperand* slots) const {
+  for (const TilePlan::Operand& operand : plan_.row_arrays) {
+    const auto offset = static_cast<size_t>(layout_.row_offset(operand.shape, row));
+    slots[operand.value] = {data(operand, args) + offset * operand.element_bytes, 1};
+  }
+  for (const TilePlan::Operand& operand : plan_.row_scalars) {
+    const auto offset = static_cast<size_t>(layout_.row_offset(operand.shape, row));
+    repeat_elements(data(operand, args) + offset * operand.element_bytes, 0, operand.element_bytes,
+                    1, kScalarWidth, memory + operand.home);
+  }
+  execute(plan_.steps[size_t(TileStage::Row)], slots, kScalarWidth);
+}
+
+void TileProgram::run_rows(const KernelArgs& args, std::byte* memory, TileOperand* slots,
+                           int64_t begin, int64_t end) const {
+  const int64_t inner = layout_.inner();
+  int64_t row = begin / plan_.segments;
+  int64_t column = begin % plan_.segments * plan_.tile;
+  start_row(args, row, memory, slots);
+  advance(plan_.row_arrays, slots, column);
+  advance(plan_.in_place, slots, row * inner + column);
+  for (int64_t item = begin; item < end; ++item) {
+    if (column >= inner) {
+      column = 0;
+      start_row(args, ++row, memory, slots);
+    }
+    const int64_t count = std::min(plan_.tile, inner - column);
+    execute(plan_.steps[size_t(TileStage::Tile)], slots, static_cast<size_t>(count));
+    advance(plan_.in_place, slots, count);
+    advance(plan_.row_arrays, slots, count);
+    column += count;
+  }
+}
+
+}  // namespace cornu::cpu

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// argmax, argmin, cumsum and argsort: along one axis of an array [outer, count, inner].
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <type_traits>
+
+#include "framework/backends/cpu/kernels/elementwise/memory.h"
+#include "framework/backends/cpu/kernels/reduction/reduction.h"
+#include "framework/core/threads.h"
+
+namespace cornu::cpu {
+namespace {
+
+constexpr int64_t kScanWorth = 16384;  // elements that are worth a thread
+constexpr int64_t kScanTile = 512;     // columns that are done together
+
+struct Axis {
+  int64_t outer = 1;
+  int64_t count = 1;
+  int64_t inner = 1;
+
+  explicit Axis(const KernelSpec& spec) {
+    const Shape& shape = spec.inputs[0].shape;
+    const int64_t axis = spec.attributes.get_int("axis");
+    outer = shape.slice(0, axis).num_elements();
+    count = shape[axis];
+    inner = shape.slice(axis + 1).num_elements();
+  }
+  int64_t size() const { return outer * count * inner; }
+};
+
+// 16-bit floating-point numbers are compared as float.
+template <class T>
+using Key = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
+
+template <class K>
+bool is_nan(K key) {
+  if constexpr (std::is_floating_point_v<K>) return std::isnan(key);
+  return false;
+}
+
+// Orders NaN behind everything else.
+template <class K>
+bool comes_before(K a, K b) {
+  if constexpr (std::is_floating_point_v<K>) return a < b || (is_nan(b) && !is_nan(a));
+  return a < b;
+}
+
+// ---- argmax, argmin ----
+
+// Is `a` a better extreme than `b`? NaN is the best one.
+template <bool kLargest, class K>
+bool better(K a, K b) {
+  if constexpr (kLargest) return comes_before(b, a);
+  return (a < b && !is_nan(b)) || (is_nan(a) && !is_nan(b));
+}
+
+template <bool kLargest, class T>
+int32_t arg_of_row(const T* row, int64_t count) {
+  Key<T> best = row[0];
+  int64_t index = 0;
+  for (int64_t i = 1; i < count; ++i) {
+    const Key<T> key = row[i];
+    if (better<kLargest>(key, best)) {
+      best = key;
+      index = i;
+    }
+  }
+  return static_cast<int32_t>(index);
+}
+
+// The extreme by vectors, then its first place.
+template <class T>
+int32_t arg_of_long_row(const T* row, int64_t count, const ReduceFunctions& extreme) {
+  T best;
+  extreme.rows(row, 1, static_cast<size_t>(count), &best);
+  const T* place =
+      is_nan(best) ? std::find_if(row, row + count, is_nan<T>) : std::find(row, row + count, best);
+  return static_cast<int32_t>(place - row);
+}
+
+template <bool kLargest, class T>
+void arg_of_columns(const T* in, const Axis& axis, int64_t first, int64_t width, int32_t* out) {
+  auto* best = reinterpret_cast<Key<T>*>(thread_memory(size_t(width) * sizeof(Key<T>)));
+  for (int64_t j = 0; j < width; ++j) best[j] = in[first + j];
+  std::fill_n(out, width, 0);
+  for (int64_t i = 1; i < axis.count; ++i) {
+    const T* row = in + i * axis.inner + first;
+    for (int64_t j = 0; j < width; ++j) {
+      const Key<T> key = row[j];
+      const bool replaces = better<kLargest>(key, best[j]);
+      best[j] = replaces ? key : best[j];
+      out[j] = replaces ? static_cast<int32_t>(i) : out[j];
+    }
+  }
+}
+
+template <class T, bool kLargest>
+std::unique_ptr<Kernel> make_arg(const KernelSpec& spec) {
+  const Axis axis(spec);
+  if (axis.size() == 0) return make_kernel([](const KernelArgs&) {});
+  constexpr int64_t kLongRow = 64;
+  ReduceFunctions extreme;
+  if (axis.inner == 1 && axis.count >= kLongRow) {
+    extreme =
+        vector_reduce_functions(kLargest ? Reduction::Maximum : Reduction::Minimum, dtype_of<T>);
+  }
+  const int64_t tile = std::min(axis.inner, kScanTile);
+  const int64_t tiles = (axis.inner + tile - 1) / tile;
+  const int64_t grain = std::max<int64_t>(1, kScanWorth / (axis.count * tile));
+  return make_kernel([=](const KernelArgs& args) {
+    const auto* in = static_cast<const T*>(args.in[0]);
+    auto* out = static_cast<int32_t*>(args.out[0]);
+    parallel_for(axis.outer * tiles, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t outer = item / tiles;
+        const T* rows = in + outer * axis.count * axis.inner;
+        if (axis.inner == 1) {
+          out[outer] = extreme.rows ? arg_of_long_row(rows, axis.count, extreme)
+                                    : arg_of_row<kLargest>(rows, axis.count);
+          continue;
+        }
+        const int64_t first = item % tiles * tile;
+        arg_of_columns<kLargest>(rows, axis, first, std::min(tile, axis.inner - first),
+                                 out + outer * axis.inner + first);
+      }
+    });
+  });
+}
+
+// ---- cumsum ----
+
+// Integers wrap around; float sums are kept in double, so that long ones stay exact.
+template <class T>
+using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+
+template <class T>
+T from_sum(Sum<T> sum) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return static_cast<T>(sum);
+  else
+    return T(static_cast<float>(sum));
+}
+template <class T>
+Sum<T> to_sum(T value) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return static_cast<Sum<T>>(value);
+  else
+    return static_cast<float>(value);
+}
+
+struct ScanOptions {
+  bool exclusive;
+  bool reverse;
+};
+
+template <class T>
+void cumsum_columns(const T* in, T* out, const Axis& axis, int64_t width, ScanOptions options) {
+  auto* sums = reinterpret_cast<Sum<T>*>(thread_memory(size_t(width) * sizeof(Sum<T>)));
+  std::fill_n(sums, width, Sum<T>{});
+  for (int64_t i = 0; i < axis.count; ++i) {
+    const int64_t row = (options.reverse ? axis.count - 1 - i : i) * axis.inner;
+    for (int64_t j = 0; j < width; ++j) {
+      const Sum<T> before = sums[j];
+      sums[j] = before + to_sum(in[row + j]);
+      out[row + j] = from_sum<T>(options.exclusive ? before : sums[j]);
+    }
+  }
+}
+
+template <class T>
+std::unique_ptr<Kernel> make_cumsum(const KernelSpec& spec) {
+  const Axis axis(spec);
+  if (axis.size() == 0) return make_kernel([](const KernelArgs&) {});
+  const ScanOptions options{spec.attributes.get_bool("exclusive"),
+                            spec.attributes.get_bool("reverse")};
+  const int64_t tile = std::min(axis.inner, kScanTile);
+  const int64_t tiles = (axis.inner + tile - 1) / tile;
+  const int64_t grain = std::max<int64_t>(1, kScanWorth / (axis.count * tile));
+  return make_kernel([=](const KernelArgs& args) {
+    parallel_for(axis.outer * tiles, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t first = item % tiles * tile;
+        const int64_t offset = item / tiles * axis.count * axis.inner + first;
+        cumsum_columns(static_cast<const T*>(args.in[0]) + offset,
+                       static_cast<T*>(args.out[0]) + offset, axis,
+                       std::min(tile, axis.inner - first), options);
+      }
+    });
+  });
+}
+
+// ---- argsort ----
+
+template <class K>
+void sort_indices(const K* keys, int32_t* indices, int64_t count, bool descending) {
+  std::iota(indices, indices + count, 0);
+  // Equal keys stay in their order: std::stable_sort would allocate.
+  std::sort(indices, indices + count, [=](int32_t a, int32_t b) {
+    const K left = keys[descending ? b : a];
+    const K right = keys[descending ? a : b];
+    if (comes_before(left, right)) return true;
+    return !comes_before(right, left) && a < b;
+  });
+}
+
+template <class T>
+std::unique_ptr<Kernel> make_argsort(const KernelSpec& spec) {
+  const Axis axis(spec);
+  if (axis.size() == 0) return make_kernel([](const KernelArgs&) {});
+  const bool descending = spec.attributes.get_bool("descending");
+  const int64_t grain = std::max<int64_t>(1, kScanWorth / 16 / axis.count);
+  return make_kernel([=](const KernelArgs& args) {
+    parallel_for(axis.outer * axis.inner, grain, [&](int64_t begin, int64_t end) {
+      const size_t key_bytes = round_up(size_t(axis.count) * sizeof(Key<T>), 64);
+      std::byte* memory = thread_memory(key_bytes + size_t(axis.count) * sizeof(int32_t));
+      auto* keys = reinterpret_cast<Key<T>*>(memory);
+      auto* indices = reinterpret_cast<int32_t*>(memory + key_bytes);
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t offset = item / axis.inner * axis.count * axis.inner + item % axis.inner;
+        const T* in = static_cast<const T*>(args.in[0]) + offset;
+        auto* out = static_cast<int32_t*>(args.out[0]) + offset;
+        for (int64_t i = 0; i < axis.count; ++i) keys[i] = in[i * axis.inner];
+        sort_indices(keys, indices, axis.count, descending);
+        for (int64_t i = 0; i < axis.count; ++i) out[i * axis.inner] = indices[i];
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void register_scan_kernels(KernelTable& table) {
+  table.add("argmax", [](const KernelSpec& spec) {
+    return dispatch_dtype(spec.inputs[0].dtype,
+                          [&]<class T>(T) { return make_arg<T, true>(spec); });
+  });
+  table.add("argmin", [](const KernelSpec& spec) {
+    return dispatch_dtype(spec.inputs[0].dtype,
+                          [&]<class T>(T) { return make_arg<T, false>(spec); });
+  });
+  table.add("cumsum", [](const KernelSpec& spec) -> std::unique_ptr<Kernel> {
+    if (spec.inputs[0].dtype == DType::Bool) return nullptr;
+    return dispatch_dtype(spec.inputs[0].dtype, [&]<class T>(T) { return make_cumsum<T>(spec); });
+  });
+  table.add("argsort", [](const KernelSpec& spec) {
+    return dispatch_dtype(spec.inputs[0].dtype, [&]<class T>(T) { return make_argsort<T>(spec); });
+  });
+}
+
+}  // namespace cornu::cpu

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each rule looks at one node and what is around it. Rules add nodes and redirect uses.
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "framework/backends/cpu/passes/internal_ops.h"
+#include "framework/backends/cpu/passes/passes.h"
+#include "framework/graph/passes/rewriter.h"
+
+namespace cornu::cpu {
+namespace {
+
+constexpr int64_t kMostWindowPositions = 255;  // an index is a byte
+
+class KernelFusion {
+ public:
+  explicit KernelFusion(const Graph& graph) : graph_(graph) {}
+
+  Graph run() {
+    apply([&](int index) { return fuse_bias(index); });
+    apply([&](int index) { return fuse_pool(index); });
+    apply([&](int index) { return fuse_activation(index); });
+    apply([&](int index) { return move_reduction_before_scatter(index); });
+    apply([&](int index) { return fuse_conv_pool(index); });
+    return graph_.finish();
+  }
+
+ private:
+  // Tries a rule on every node, and on those that it adds, until none changes anything.
+  template <class Rule>
+  void apply(Rule rule) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (int index : graph_.order()) {
+        for (int next = index, added = graph_.size(); next >= 0;) {
+          if (!graph_.removed(next)) changed |= rule(next);
+          next = added < graph_.size() ? added++ : -1;
+        }
+      }
+    }
+  }
+
+  const Node* producer(ValueId id) const { return graph_.maker(id); }
+  const Node* producer(ValueId id, std::string_view op) const { return graph_.maker(id, op); }
+  bool used_once(ValueId id) const { return graph_.uses(id) == 1; }
+  bool is_float32(ValueId id) const { return graph_.type(id).dtype == DType::Float32; }
+  bool is_zero(ValueId id) const {
+    const Node* node = producer(id, "constant");
+    if (!node) return false;
+    const Tensor& value = node->attributes.get_tensor("value");
+    return value.num_elements() == 1 && value.item<double>() == 0;
+  }
+
+  // Adds an internal op in the place of a node.
+  std::vector<ValueId> add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes,
+                           int place) {
+    return graph_.insert(place, internal_op(op), std::move(inputs), std::move(attributes));
+  }
+  void replace(ValueId old_id, ValueId new_id) {
+    graph_.replace(old_id, new_id);
+    graph_.remove_unused(old_id);
+  }
+
+  // add(matmul(a, b), bias) and add(conv(x, filter), bias), where bias is a vector.
+  bool fuse_bias(int index) {
+    const Node& node = graph_.node(index);
+    if (!node.is("add") || !is_float32(node.outputs[0])) return false;
+    for (size_t side = 0; side < 2; ++side) {
+      const ValueId product = node.inputs[side];
+      const ValueId bias = node.inputs[1 - side];
+      const Node* linear = producer(product);
+      if (!linear || !used_once(product)) continue;
+      const Shape& shape = graph_.shape(product);
+      if (shape.empty() || graph_.shape(bias) != Shape{shape.back()}) continue;
+      const bool conv = linear->is("conv");
+      if (!conv && !(linear->is("matmul") && graph_.shape(linear->inputs[1]).rank() == 2)) {
+        continue;
+      }
+      Attributes attributes = linear->attributes;
+      attributes.set("activation", std::string());
+      const auto fused = add(conv ? "conv_bias_act" : "matmul_bias_act",
+                             {linear->inputs[0], linear->inputs[1], bias}, attributes, index);
+      replace(node.outputs[0], fused[0]);
+      return true;
+    }
+    return false;
+  }
+
+  // relu(matmul_bias_act), relu(conv_bias_act).
+  bool fuse_activation(int index) {
+    const Node& node = graph_.node(index);
+    if (!node.is("relu")) return false;
+    const Node* linear = producer(node.inputs[0]);
+    if (!linear || !used_once(node.inputs[0])) return false;
+    if (!linear->is("matmul_bias_act") && !linear->is("conv_bias_act")) return false;
+    if (!linear->attributes.get_string("activation").empty()) return false;
+    Attributes attributes = linear->attributes;
+    attributes.set("activation", std::string("relu"));
+    replace(node.outputs[0], add(linear->op->name, linear->inputs, attributes, index)[0]);
+    return true;
+  }
+
+  // A max-pooling that knows where its maxima came from, so that its gradient is a scatter; a relu
+  // before it moves behind it, where there are fewer elements (max and relu commute), and so does
+  // relu's gradient.
+  bool fuse_pool(int index) {
+    const Node& node = graph_.node(index);
+    if (!node.is("max_pool") || !is_float32(node.inputs[0])) return false;
+    const auto& window = node.attributes.get_ints("window");
+    const int64_t positions =
+        std::accumulate(window.begin(), window.end(), int64_t{1}, std::multiplies<>());
+    if (positions > kMostWindowPositions || window.size() != 2) return false;
+    const ValueId pooled_input = node.inputs[0];
+    const Node* relu = producer(pooled_input, "relu");
+    if (relu && !relu_moves(pooled_input)) relu = nullptr;
+    Attributes attributes = node.attributes;
+    attributes.set("activation", std::string(relu ? "relu" : ""));
+    const ValueId before = relu ? relu->inputs[0] : pooled_input;
+    const auto pooled = add("max_pool_with_index", {before}, attributes, index);
+    rewrite_pool_gradients(node, pooled, relu != nullptr);
+    replace(node.outputs[0], pooled[0]);
+    return true;
+  }
+
+  std::vector<int> readers_of(ValueId id, std::string_view op, size_t slot) const {
+    std::vector<int> result;
+    for (int index : graph_.readers(id)) {
+      const Node& node = graph_.node(index);
+      if (node.is(op) && node.inputs.size() > slot && node.inputs[slot] == id) {
+        result.push_back(index);
+      }
+    }
+    return result;
+  }
+
+  // The select(greater(r, 0), gradient, 0) that ends relu's gradient, if that is all that reads it.
+  std::optional<int> relu_gradient(ValueId relu, ValueId gradient) const {
+    if (!used_once(gradient)) return std::nullopt;
+    for (int index : readers_of(gradient, "select", 1)) {
+      const Node& select = graph_.node(index);
+      const Node* greater = producer(select.inputs[0], "greater");
+      if (greater && greater->inputs[0] == relu && is_zero(greater->inputs[1]) &&
+          is_zero(select.inputs[2])) {
+        return index;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Nothing but the pooling, its gradient and its own gradient's mask reads this relu.
+  bool relu_moves(ValueId relu) const {
+    if (graph_.leaves(relu)) return false;
+    int pools = 0;
+    for (int index : graph_.readers(relu)) {
+      const Node& node = graph_.node(index);
+      pools += node.is("max_pool");
+      if (node.is("max_pool") || node.is("max_pool_grad")) continue;
+      if (!node.is("greater") || !is_zero(node.inputs[1])) return false;
+    }
+    const std::vector<int> gradients = readers_of(relu, "max_pool_grad", 0);
+    return pools == 1 && std::ranges::all_of(gradients, [&](int index) {
+             return relu_gradient(relu, graph_.node(index).outputs[0]).has_value();
+           });
+  }
+
+  void rewrite_pool_gradients(const Node& pool, const std::vector<ValueId>& pooled,
+                              bool with_relu) {
+    const ValueId input = pool.inputs[0];
+    for (int place : readers_of(input, "max_pool_grad", 0)) {
+      const Node& gradient = graph_.node(place);
+      if (gradient.inputs[1] != pool.outputs[0]) continue;
+      ValueId dy = gradient.inputs[2];
+      ValueId result = gradient.outputs[0];
+      if (with_relu) {
+        place = *relu_gradient(input, result);
+        const Node& select = graph_.node(place);
+        const Node& greater = *producer(select.inputs[0]);
+        const ValueId mask = insert(place, greater, {pooled[0], greater.inputs[1]});
+        dy = insert(place, select, {mask, dy, select.inputs[2]});
+        result = select.outputs[0];
+      }
+      Attributes attributes = gradient.attributes;
+      attributes.set("input_shape", graph_.shape(input).dims());
+      replace(result, add("max_pool_scatter", {dy, pooled[1]}, attributes, place)[0]);
+    }
+  }
+
+  // Adds a node of the same op and attributes.
+  ValueId insert(int place, const Node& like, std::vector<ValueId> inputs) {
+    return graph_.insert(place, *like.op, std::move(inputs), like.attributes)[0];
+  }
+
+  // All axes but the last: what a bias's gradient is summed over.
+  bool sums_positions(const Node& node) const {
+    if (!node.is("reduce_sum") || graph_.shape(node.inputs[0]).empty()) return false;
+    std::vector<int64_t> positions(static_cast<size_t>(graph_.shape(node.inputs[0]).rank()) - 1);
+    std::iota(positions.begin(), positions.end(), 0);
+    return node.attributes.get_ints("axes") == positions;
+  }
+
+  // Summing a scattered gradient over all positions is summing the gradient (a bias behind a
+  // pooling).
+  bool move_reduction_before_scatter(int index) {
+    const Node& node = graph_.node(index);
+    if (!sums_positions(node)) return false;
+    const Node* scatter = producer(node.inputs[0], "max_pool_scatter");
+    if (!scatter) return false;
+    replace(node.outputs[0], insert(index, node, {scatter->inputs[0]}));
+    return true;
+  }
+
+  // A convolution of one input channel whose output only a pooling reads, with its gradients.
+  bool fuse_conv_pool(int index) {
+    const Node& node = graph_.node(index);
+    if (!node.is("max_pool_with_index") || !used_once(node.inputs[0])) return false;
+    const Node* conv = producer(node.inputs[0], "conv_bias_act");
+    if (!conv || !conv->attributes.get_string("activation").empty()) return false;
+    const ValueId x = conv->inputs[0];
+    if (graph_.shape(x).back() != 1 || !is_plain_conv_pool(*conv, node)) return false;
+    const std::vector<int> gradients = scattered_filter_gradients(x, node.outputs[1]);
+    const Attributes attributes = conv_pool_attributes(*conv, node);
+    const auto fused = add("conv_pool", conv->inputs, attributes, index);
+    for (int place : gradients) {
+      const Node& gradient = graph_.node(place);
+      const ValueId dy = producer(gradient.inputs[1])->inputs[0];
+      Attributes with_filter = attributes;
+      with_filter.set("filter_shape", gradient.attributes.get_ints("filter_shape"));
+      const auto grads = add("conv_pool_filter_grad", {x, dy, fused[1]}, with_filter, place);
+      replace(gradient.outputs[0], grads[0]);
+      replace_bias_gradient(dy, grads[1]);
+    }
+    replace(node.outputs[0], fused[0]);
+    replace(node.outputs[1], fused[1]);
+    return true;
+  }
+
+  // What the kernel serves: undilated, unpadded, stride 1; windows that don't overlap.
+  bool is_plain_conv_pool(const Node& conv, const Node& pool) const {
+    auto all = [](const std::vector<int64_t>& values, int64_t value) {
+      return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
+    };
+    return all(conv.attributes.get_ints("strides"), 1) &&
+           all(conv.attributes.get_ints("dilation"), 1) &&
+           all(conv.attributes.get_ints("padding"), 0) && conv.attributes.get_int("groups") == 1 &&
+           all(pool.attributes.get_ints("padding"), 0) &&
+           all(pool.attributes.get_ints("window"), 2) &&
+           all(pool.attributes.get_ints("strides"), 2) &&
+           graph_.shape(conv.inputs[1]).slice(0, 2) == Shape{3, 3} &&
+           graph_.shape(conv.inputs[1]).back() % 16 == 0;
+  }
+
+  Attributes conv_pool_attributes(const Node& conv, const Node& pool) const {
+    Attributes attributes = conv.attributes;
+    attributes.set("activation", pool.attributes.get_string("activation"));
+    attributes.set("window", pool.attributes.get_ints("window"));
+    attributes.set("pool_strides", pool.attributes.get_ints("strides"));
+    attributes.set("pool_padding", pool.attributes.get_ints("padding"));
+    return attributes;
+  }
+
+  // conv_filter_grad(x, max_pool_scatter(dy, index)) nodes.
+  std::vector<int> scattered_filter_gradients(ValueId x, ValueId index) const {
+    std::vector<int> result;
+    for (int reader : readers_of(x, "conv_filter_grad", 0)) {
+      const ValueId dy = graph_.node(reader).inputs[1];
+      const Node* scatter = producer(dy, "max_pool_scatter");
+      if (scatter && scatter->inputs[1] == index && used_once(dy)) result.push_back(reader);
+    }
+    return result;
+  }
+
+  void replace_bias_gradient(ValueId dy, ValueId bias_gradient) {
+    for (int index : graph_.readers(dy)) {
+      const Node& node = graph_.node(index);
+      if (sums_positions(node) && graph_.type(node.outputs[0]) == graph_.type(bias_gradient)) {
+        replace(node.outputs[0], bias_gradient);
+      }
+    }
+  }
+
+  passes::Rewriter graph_;
+};
+
+}  // namespace
+
+Graph fuse_kernels(const Graph& graph) { return KernelFusion(graph).run(); }
+
+}  // namespace cornu::cpu

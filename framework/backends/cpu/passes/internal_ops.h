@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops that the CPU's passes make and programs don't call: fused forms of several ops.
+//
+//   matmul_bias_act(a, b, bias) {transpose_a, transpose_b, activation}
+//   conv_bias_act(x, filter, bias) {conv's attributes, activation}
+//   max_pool_with_index(x) {window, strides, padding, activation} -> y, index (uint8)
+//   max_pool_scatter(dy, index) {window, strides, padding, input_shape}
+//   conv_pool(x, filter, bias) {conv's attributes, activation, window, pool_strides, pool_padding}
+//       -> y, index (uint8)
+//   conv_pool_filter_grad(x, dy, index) {as conv_pool, filter_shape} -> filter's gradient, bias's
+//
+// `activation` is "" or "relu", applied last. `index` is the position of a window's first maximum
+// within the window, row-major. They have no vjp: passes run after differentiation.
+#pragma once
+
+#include "framework/graph/op.h"
+
+namespace cornu::cpu {
+
+// The definitions, registered on first use.
+const OpDef& internal_op(std::string_view name);
+
+}  // namespace cornu::cpu

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph passes of the CPU backend, which run beside those that all backends share.
+#pragma once
+
+#include "framework/graph/graph.h"
+
+namespace cornu::cpu {
+
+// Rewrites what the CPU has better kernels for (internal_ops.h): bias and activation into matmul
+// and conv, relu and max-pooling into one, a single-channel conv with its pooling into one, and
+// their gradients.
+Graph fuse_kernels(const Graph& graph);
+
+}  // namespace cornu::cpu

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/callbacks/callback.h"
+
+#include <algorithm>
+
+#include "framework/callbacks/progbar_logger.h"
+
+namespace cornu {
+namespace {
+
+template <class... Parameters, class... Args>
+void call_all(const std::vector<CallbackHandle>& callbacks, void (Callback::*method)(Parameters...),
+              const Args&... args) {
+  for (const CallbackHandle& callback : callbacks) (callback.get().*method)(args...);
+}
+
+}  // namespace
+
+CallbackList::CallbackList(std::vector<CallbackHandle> callbacks,
+                           std::shared_ptr<TrainedModel> model, const CallbackParams& params)
+    : callbacks_(std::move(callbacks)), model_(std::move(model)), params_(params) {
+  const bool has_progbar =
+      std::any_of(callbacks_.begin(), callbacks_.end(), callbacks::is_progbar_logger);
+  // Last: it shows what the others add to the logs.
+  if (params.verbose != 0 && !has_progbar) callbacks_.push_back(callbacks::ProgbarLogger());
+  for (const CallbackHandle& callback : callbacks_) {
+    callback->attach(model_, params_);
+    if (callback->wants_batches()) batch_callbacks_.push_back(callback);
+  }
+}
+
+void CallbackList::set_steps(int64_t steps) {
+  params_.steps = steps;
+  for (const CallbackHandle& callback : callbacks_) callback->attach(model_, params_);
+}
+
+void CallbackList::on_train_begin(const Logs& logs) {
+  call_all(callbacks_, &Callback::on_train_begin, logs);
+}
+void CallbackList::on_train_end(const Logs& logs) {
+  call_all(callbacks_, &Callback::on_train_end, logs);
+}
+void CallbackList::on_epoch_begin(int64_t epoch, const Logs& logs) {
+  call_all(callbacks_, &Callback::on_epoch_begin, epoch, logs);
+}
+
+Logs CallbackList::on_epoch_end(int64_t epoch, Logs logs) {
+  for (const CallbackHandle& callback : callbacks_) {
+    for (const auto& [name, value] : callback->epoch_logs()) logs[name] = value;
+    callback->on_epoch_end(epoch, logs);
+  }
+  return logs;
+}
+
+void CallbackList::on_train_batch_begin(int64_t batch) {
+  call_all(batch_callbacks_, &Callback::on_train_batch_begin, batch, Logs());
+}
+void CallbackList::on_train_batch_end(int64_t batch, const Logs& logs) {
+  call_all(batch_callbacks_, &Callback::on_train_batch_end, batch, logs);
+}
+void CallbackList::on_test_begin() { call_all(callbacks_, &Callback::on_test_begin, Logs()); }
+void CallbackList::on_test_end(const Logs& logs) {
+  call_all(callbacks_, &Callback::on_test_end, logs);
+}
+void CallbackList::on_test_batch_begin(int64_t batch) {
+  call_all(batch_callbacks_, &Callback::on_test_batch_begin, batch, Logs());
+}
+void CallbackList::on_test_batch_end(int64_t batch, const Logs& logs) {
+  call_all(batch_callbacks_, &Callback::on_test_batch_end, batch, logs);
+}
+void CallbackList::on_predict_begin() { call_all(callbacks_, &Callback::on_predict_begin, Logs()); }
+void CallbackList::on_predict_end() { call_all(callbacks_, &Callback::on_predict_end, Logs()); }
+void CallbackList::on_predict_batch_begin(int64_t batch) {
+  call_all(batch_callbacks_, &Callback::on_predict_batch_begin, batch, Logs());
+}
+void CallbackList::on_predict_batch_end(int64_t batch) {
+  call_all(batch_callbacks_, &Callback::on_predict_batch_end, batch, Logs());
+}
+
+}  // namespace cornu

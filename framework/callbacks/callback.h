@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interface of callbacks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include "framework/callbacks/logs.h"
+#include "framework/callbacks/trained_model.h"
+#include "framework/core/error.h"
+#include "framework/core/json.h"
+
+namespace cornu {
+
+class Model;
+
+// What fit was called with, for callbacks.
+struct CallbackParams {
+  int verbose = 1;  // 0, 1 or 2
+  int64_t epochs = 1;
+  std::optional<int64_t> steps = {};  // batches an epoch; unknown on a first pass over some sources
+};
+
+// Something that happens beside training. Subclass it and override what you need; make handles with
+// make_callback<T>(…). All methods are called on the thread that called fit. `logs` of a batch are
+// running averages over the epoch. An exception leaves fit.
+class Callback {
+ public:
+  virtual ~Callback() = default;
+  virtual void on_train_begin(const Logs& logs) { (void)logs; }
+  virtual void on_train_end(const Logs& logs) { (void)logs; }
+  virtual void on_epoch_begin(int64_t epoch, const Logs& logs) { (void)epoch, (void)logs; }
+  virtual void on_epoch_end(int64_t epoch, const Logs& logs) { (void)epoch, (void)logs; }
+  virtual void on_train_batch_begin(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_train_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_test_begin(const Logs& logs) { (void)logs; }
+  virtual void on_test_end(const Logs& logs) { (void)logs; }
+  virtual void on_test_batch_begin(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_test_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_predict_begin(const Logs& logs) { (void)logs; }
+  virtual void on_predict_end(const Logs& logs) { (void)logs; }
+  virtual void on_predict_batch_begin(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+  virtual void on_predict_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
+
+  // Whether the batch methods are called: by default where one of them is overridden. When no
+  // callback wants them, fit reads no figures during an epoch.
+  virtual bool wants_batches() const { return overrides_batches_; }
+  // Figures to add to the logs of an epoch that ends ("learning_rate"); asked for just before
+  // on_epoch_end. This callback, those after it and the history see them.
+  virtual Logs epoch_logs() const { return {}; }
+  // State that a restored run needs, and back, after on_train_begin; null without any.
+  virtual Json save_state() const { return nullptr; }
+  virtual void restore_state(const Json& state) { (void)state; }
+
+  // The model in training, from before on_train_begin on; FailedPrecondition earlier.
+  Model& model() const { return trained().model(); }
+  // The same, as the library's callbacks see it.
+  TrainedModel& trained() const {
+    check<FailedPrecondition>(model_ != nullptr,
+                              "Callback: it has no model yet. Give it to fit, evaluate or predict "
+                              "first; its methods are called with one.");
+    return *model_;
+  }
+  const CallbackParams& params() const { return params_; }
+  void attach(std::shared_ptr<TrainedModel> model, const CallbackParams& params) {
+    model_ = std::move(model);
+    params_ = params;
+  }
+
+ private:
+  friend class CallbackHandle;
+
+  std::shared_ptr<TrainedModel> model_;
+  CallbackParams params_;
+  bool overrides_batches_ = true;
+};
+
+namespace internal {
+
+// Whether T inherits all batch methods from Callback: a pointer to an inherited member has the type
+// of the class that declares it. A name that can't be taken (overloaded, private) counts as
+// overridden.
+template <class T>
+constexpr bool inherits_batch_methods() {
+  using Method = void (Callback::*)(int64_t, const Logs&);
+  if constexpr (requires {
+                  &T::on_train_batch_begin, &T::on_train_batch_end, &T::on_test_batch_begin,
+                      &T::on_test_batch_end, &T::on_predict_batch_begin, &T::on_predict_batch_end;
+                }) {
+    return std::is_same_v<decltype(&T::on_train_batch_begin), Method> &&
+           std::is_same_v<decltype(&T::on_train_batch_end), Method> &&
+           std::is_same_v<decltype(&T::on_test_batch_begin), Method> &&
+           std::is_same_v<decltype(&T::on_test_batch_end), Method> &&
+           std::is_same_v<decltype(&T::on_predict_batch_begin), Method> &&
+           std::is_same_v<decltype(&T::on_predict_batch_end), Method>;
+  }
+  return false;
+}
+
+}  // namespace internal
+
+// A cheap handle on a callback; the classes of callbacks.h convert to it.
+class CallbackHandle {
+ public:
+  template <class T>
+  requires std::is_base_of_v<Callback, T> CallbackHandle(std::shared_ptr<T> callback)  // NOLINT
+      : callback_(std::move(callback)) {
+    check<InvalidArgument>(callback_ != nullptr, "CallbackHandle: expected a callback, got none.");
+    Callback& made = *callback_;
+    // What a class derived from T overrides isn't known here.
+    if (typeid(made) == typeid(T)) {
+      made.overrides_batches_ = !internal::inherits_batch_methods<T>();
+    }
+  }
+  Callback& get() const { return *callback_; }
+  Callback* operator->() const { return callback_.get(); }
+
+ private:
+  std::shared_ptr<Callback> callback_;
+};
+
+// A handle that knows the class of its callback.
+template <class T>
+class CallbackRef : public CallbackHandle {
+ public:
+  explicit CallbackRef(std::shared_ptr<T> callback)
+      : CallbackHandle(callback), typed_(callback.get()) {}
+  T* operator->() const { return typed_; }
+  T& operator*() const { return *typed_; }
+
+ private:
+  T* typed_;
+};
+
+// Makes a callback of a user's class.
+template <class T, class... Args>
+CallbackRef<T> make_callback(Args&&... args) {
+  return CallbackRef<T>(std::make_shared<T>(std::forward<Args>(args)...));
+}
+
+// Calls several callbacks in order.
+class CallbackList {
+ public:
+  CallbackList(std::vector<CallbackHandle> callbacks, std::shared_ptr<TrainedModel> model,
+               const CallbackParams& params);
+
+  void on_train_begin(const Logs& logs = {});
+  void on_train_end(const Logs& logs = {});
+  void on_epoch_begin(int64_t epoch, const Logs& logs = {});
+  // Returns the logs with what callbacks added to them.
+  Logs on_epoch_end(int64_t epoch, Logs logs);
+  void on_train_batch_begin(int64_t batch);
+  void on_train_batch_end(int64_t batch, const Logs& logs);
+  void on_test_begin();
+  void on_test_end(const Logs& logs);
+  void on_test_batch_begin(int64_t batch);
+  void on_test_batch_end(int64_t batch, const Logs& logs);
+  void on_predict_begin();
+  void on_predict_end();
+  void on_predict_batch_begin(int64_t batch);
+  void on_predict_batch_end(int64_t batch);
+
+  bool wants_batches() const { return !batch_callbacks_.empty(); }
+  const std::vector<CallbackHandle>& callbacks() const { return callbacks_; }
+  // Tells callbacks how many batches an epoch has, once that is known.
+  void set_steps(int64_t steps);
+
+ private:
+  std::vector<CallbackHandle> callbacks_;
+  std::vector<CallbackHandle> batch_callbacks_;
+  std::shared_ptr<TrainedModel> model_;
+  CallbackParams params_;
+};
+
+}  // namespace cornu

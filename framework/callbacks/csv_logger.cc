@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/callbacks/csv_logger.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "framework/callbacks/text.h"
+#include "framework/core/error.h"
+#include "framework/strategy/strategy.h"
+
+namespace cornu::callbacks {
+namespace {
+
+bool starts_with_a_line(const std::string& filename) {
+  std::ifstream file(filename, std::ios::binary);
+  return file.peek() != std::ifstream::traits_type::eof();
+}
+
+class CsvLoggerImpl : public Callback {
+ public:
+  explicit CsvLoggerImpl(const CSVLoggerOptions& options) : options_(options) {
+    check<InvalidArgument>(options.separator.size() == 1 && options.separator != "\"" &&
+                               options.separator != "\n" && options.separator != "\r",
+                           "CSVLogger: expected a separator of one character, got \"{}\".",
+                           options.separator);
+  }
+
+  void on_train_begin(const Logs&) override {
+    columns_.clear();
+    file_.close();
+    writes_ = get_strategy().is_chief();
+    if (!writes_) return;
+    needs_header_ = !options_.append || !starts_with_a_line(options_.filename);
+    file_.open(options_.filename,
+               std::ios::binary | (options_.append ? std::ios::app : std::ios::trunc));
+    require_good("opened");
+  }
+
+  void on_epoch_end(int64_t epoch, const Logs& logs) override {
+    if (!writes_) return;
+    if (columns_.empty()) choose_columns(logs);
+    std::string line = std::to_string(epoch);
+    for (const std::string& column : columns_) {
+      const double* value = logs.find(column);
+      line += options_.separator + (value ? float_text(*value) : "NA");
+    }
+    write_line(line);
+  }
+
+  void on_train_end(const Logs&) override { file_.close(); }
+
+ private:
+  void choose_columns(const Logs& logs) {
+    columns_ = logs.names();
+    std::sort(columns_.begin(), columns_.end());
+    const bool validated =
+        std::any_of(columns_.begin(), columns_.end(),
+                    [](const std::string& name) { return name.rfind("val_", 0) == 0; });
+    // Validation may come in a later epoch.
+    const size_t count = columns_.size();
+    for (size_t i = 0; i < count && !validated; ++i) columns_.push_back("val_" + columns_[i]);
+    if (!needs_header_) return;
+    std::string header = "epoch";
+    for (const std::string& column : columns_) header += options_.separator + quoted(column);
+    write_line(header);
+    needs_header_ = false;
+  }
+
+  // A field with quotes around it where it needs them.
+  std::string quoted(const std::string& field) const {
+    if (field.find_first_of("\"\r\n" + options_.separator) == std::string::npos) return field;
+    std::string result = "\"";
+    for (char c : field) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return result + "\"";
+  }
+
+  void write_line(const std::string& line) {
+    file_ << line << "\r\n" << std::flush;
+    require_good("written");
+  }
+
+  void require_good(const char* what) const {
+    check<FailedPrecondition>(file_.good(),
+                              "CSVLogger: the file '{}' can't be {}: {}. Check its folder, or give "
+                              "another filename.",
+                              options_.filename, what, std::strerror(errno));
+  }
+
+  CSVLoggerOptions options_;
+  std::ofstream file_;
+  std::vector<std::string> columns_;  // without the epoch
+  bool needs_header_ = true;
+  bool writes_ = false;
+};
+
+}  // namespace
+
+CSVLogger::CSVLogger(const CSVLoggerOptions& options)
+    : CallbackHandle(std::make_shared<CsvLoggerImpl>(options)) {}
+
+}  // namespace cornu::callbacks

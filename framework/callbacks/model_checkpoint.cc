@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/callbacks/model_checkpoint.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "framework/callbacks/monitor.h"
+#include "framework/callbacks/text.h"
+#include "framework/core/logging.h"
+#include "framework/core/strings.h"
+#include "framework/io/file_descriptor.h"
+#include "framework/strategy/strategy.h"
+
+namespace cornu::callbacks {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWho = "ModelCheckpoint";
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// The path of the file, where `filepath` may be that of a folder.
+FieldText file_of(const ModelCheckpointOptions& options) {
+  const std::string& filepath = options.filepath;
+  check<InvalidArgument>(!filepath.empty(), "{}: expected a filepath, got an empty one.", kWho);
+  const std::string ending = options.save_weights_only ? ".weights.h5" : ".keras";
+  FieldText file(kWho, filepath);
+  if (ends_with(file.after_fields(), ending)) return file;
+  std::string name = file.after_fields();
+  name.erase(0, name.rfind('/') + 1);  // npos + 1 is 0
+  check<InvalidArgument>(name.find('.') == std::string::npos,
+                         "{}: expected a filepath that ends in \"{}\"{}, got '{}'. Or name a "
+                         "folder, without an extension.",
+                         kWho, ending, options.save_weights_only ? " (save_weights_only)" : "",
+                         filepath);
+  return FieldText(kWho, (fs::path(filepath) / ("model" + ending)).string());
+}
+
+void make_folder(const fs::path& folder, const std::string& filepath) {
+  if (folder.empty()) return;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  check<FailedPrecondition>(!error,
+                            "{}: the folder '{}' can't be made: {}. Make it, or give another "
+                            "filepath than '{}'.",
+                            kWho, folder.string(), error.message(), filepath);
+}
+
+// Fails before training what would fail after the first epoch.
+void require_writable(const FieldText& file, const std::string& filepath) {
+  const fs::path known = file.before_fields();
+  const fs::path folder = known.parent_path();
+  make_folder(folder, filepath);
+  const std::string shown = folder.empty() ? "." : folder.string();
+  // Only writing tells: root may write everywhere, except on what is mounted read-only.
+  std::string probe = shown + "/.cornu-XXXXXX";
+  const FileDescriptor opened(mkstemp(probe.data()));
+  check<FailedPrecondition>(opened.is_open(),
+                            "{}: files can't be written to the folder '{}': {}. Make it writable, "
+                            "or give another filepath than '{}'.",
+                            kWho, shown, std::strerror(errno), filepath);
+  unlink(probe.c_str());
+  std::error_code ignored;
+  check<FailedPrecondition>(file.has_fields() || !fs::is_directory(known, ignored),
+                            "{}: '{}' is a folder. Give a filepath of a file.", kWho,
+                            known.string());
+}
+
+class ModelCheckpointImpl : public Callback {
+ public:
+  explicit ModelCheckpointImpl(const ModelCheckpointOptions& options)
+      : options_(options),
+        file_(file_of(options)),
+        monitor_(kWho, options.monitor, options.mode, 0),
+        best_(options.initial_value_threshold) {}
+
+  bool wants_batches() const override { return options_.save_freq.batches().has_value(); }
+
+  void on_train_begin(const Logs&) override {
+    if (get_strategy().is_chief()) require_writable(file_, options_.filepath);
+  }
+  void on_epoch_begin(int64_t epoch, const Logs&) override { epoch_ = epoch; }
+
+  void on_train_batch_end(int64_t batch, const Logs& logs) override {
+    const std::optional<int64_t> every = options_.save_freq.batches();
+    if (!every) return;
+    const bool new_epoch = !last_batch_ || batch <= *last_batch_;
+    batches_since_save_ += new_epoch ? batch + 1 : batch - *last_batch_;
+    last_batch_ = batch;
+    if (batches_since_save_ < *every) return;
+    batches_since_save_ = 0;
+    save(batch, logs);
+  }
+
+  void on_epoch_end(int64_t, const Logs& logs) override {
+    if (!options_.save_freq.batches()) save({}, logs);
+  }
+
+  Json save_state() const override {
+    return Json::object({{"best", best_ ? Json(*best_) : Json()},
+                         {"batches_since_save", batches_since_save_},
+                         {"last_batch", last_batch_ ? Json(*last_batch_) : Json()}});
+  }
+  void restore_state(const Json& json) override {
+    const Json& best = json.at("best");
+    best_ = best.is_null() ? std::nullopt : std::optional(best.as_double());
+    batches_since_save_ = json.at("batches_since_save").as_int();
+    const Json& last_batch = json.at("last_batch");
+    last_batch_ = last_batch.is_null() ? std::nullopt : std::optional(last_batch.as_int());
+  }
+
+  std::optional<double> best() const { return best_; }
+
+ private:
+  void say(const std::string& message) const {
+    if (options_.verbose > 0) logging::info(fmt::format("Epoch {}: {}", epoch_ + 1, message));
+  }
+
+  std::string path(std::optional<int64_t> batch, const Logs& logs) const {
+    return file_.format([&](const std::string& name) -> FieldText::Value {
+      if (name == "epoch") return epoch_ + 1;
+      if (const double* value = logs.find(name)) return *value;
+      if (name == "batch" && batch) return *batch + 1;
+      std::vector<std::string> known = logs.names();
+      known.insert(known.begin(), "epoch");
+      if (batch) known.insert(known.begin() + 1, "batch");
+      raise<InvalidArgument>("{}: the filepath '{}' names '{}', which isn't known then.{}", kWho,
+                             options_.filepath, name, did_you_mean(name, known));
+    });
+  }
+
+  bool is_best(const Logs& logs, const std::string& file) {
+    const std::optional<double> value = monitor_.value(logs);
+    if (!value) return true;  // as Keras: rather one file too many
+    const std::string before = best_ ? fmt::format("{:.5f}", *best_) : "None";
+    if (!monitor_.improves(*value, best_, trained().metrics())) {
+      say(fmt::format("{} did not improve from {}", monitor_.name(), before));
+      return false;
+    }
+    say(fmt::format("{} improved from {} to {:.5f}, saving model to {}", monitor_.name(), before,
+                    *value, file));
+    best_ = value;
+    return true;
+  }
+
+  void save(std::optional<int64_t> batch, const Logs& logs) {
+    const std::string file = path(batch, logs);
+    if (options_.save_best_only) {
+      if (!is_best(logs, file)) return;
+    } else {
+      say("saving model to " + file);
+    }
+    if (get_strategy().is_chief()) make_folder(fs::path(file).parent_path(), options_.filepath);
+    if (options_.save_weights_only) {
+      trained().save_weights(file);
+    } else {
+      trained().save(file);
+    }
+  }
+
+  ModelCheckpointOptions options_;
+  FieldText file_;
+  Monitor monitor_;
+  std::optional<double> best_;
+  int64_t epoch_ = 0;
+  int64_t batches_since_save_ = 0;
+  std::optional<int64_t> last_batch_;
+};
+
+}  // namespace
+
+SaveFrequency::SaveFrequency(const char* text) {
+  check<InvalidArgument>(text && std::strcmp(text, "epoch") == 0,
+                         "{}: expected save_freq \"epoch\" or a number of batches, got \"{}\".",
+                         kWho, text ? text : "");
+}
+
+SaveFrequency::SaveFrequency(int64_t batches) : batches_(batches) {
+  check<InvalidArgument>(batches >= 1,
+                         "{}: expected save_freq \"epoch\" or a number of batches, got {}.", kWho,
+                         batches);
+}
+
+ModelCheckpoint::ModelCheckpoint(const ModelCheckpointOptions& options)
+    : CallbackHandle(std::make_shared<ModelCheckpointImpl>(options)) {}
+
+std::optional<double> ModelCheckpoint::best() const {
+  return static_cast<const ModelCheckpointImpl&>(get()).best();
+}
+
+}  // namespace cornu::callbacks

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/callbacks/callback.h"
+
+namespace cornu::callbacks {
+
+// "epoch", or a number of batches.
+class SaveFrequency {
+ public:
+  SaveFrequency(const char* text);  // NOLINT: implicit on purpose; InvalidArgument otherwise
+  SaveFrequency(int64_t batches);   // NOLINT: InvalidArgument below 1
+  SaveFrequency(int batches) : SaveFrequency(static_cast<int64_t>(batches)) {}  // NOLINT
+  std::optional<int64_t> batches() const { return batches_; }  // None: at the end of each epoch
+
+ private:
+  std::optional<int64_t> batches_;
+};
+
+struct ModelCheckpointOptions {
+  // "….keras" (with save_weights_only "….weights.h5"), or the name of a folder, which has no
+  // extension: the file in it is then model.keras or model.weights.h5. Python's format fields name
+  // the epoch (counted from 1), the batch, and the epoch's figures: "{epoch:02d}-{val_loss:.2f}".
+  std::string filepath = {};
+  std::string monitor = "val_loss";
+  int verbose = 0;  // 1: logs what it does
+  bool save_best_only = false;
+  bool save_weights_only = false;
+  std::string mode = "auto";  // "min", "max", or "auto": by what the figure is
+  SaveFrequency save_freq = "epoch";
+  std::optional<double> initial_value_threshold = {};  // what the first "best" has to beat
+};
+
+// Saves the model as training goes on (keras.callbacks.ModelCheckpoint). Folders are made as
+// needed.
+// InvalidArgument for a filepath with another ending or bad fields. FailedPrecondition when
+// training begins if files can't be written there; nothing was trained then.
+class ModelCheckpoint : public CallbackHandle {
+ public:
+  explicit ModelCheckpoint(const ModelCheckpointOptions& options);
+
+  std::optional<double> best() const;
+};
+
+}  // namespace cornu::callbacks

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/callbacks/monitor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "framework/core/logging.h"
+#include "framework/core/strings.h"
+
+namespace cornu::callbacks {
+namespace {
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// Keras's metrics by the words that their class names end with.
+constexpr std::string_view kUp[] = {
+    "Accuracy", "AUC",         "Precision", "Recall", "AtSpecificity",    "AtSensitivity",
+    "AtRecall", "AtPrecision", "IoU",       "Score",  "CosineSimilarity", "Correlation"};
+constexpr std::string_view kDown[] = {"Error", "Hinge", "Crossentropy", "KLDivergence", "Poisson"};
+
+template <size_t kCount>
+bool ends_with_any(std::string_view text, const std::string_view (&ends)[kCount]) {
+  return std::any_of(std::begin(ends), std::end(ends),
+                     [&](std::string_view end) { return ends_with(text, end); });
+}
+
+}  // namespace
+
+Monitor::Monitor(std::string who, std::string name, const std::string& mode, double min_delta)
+    : who_(std::move(who)), name_(std::move(name)), min_delta_(std::abs(min_delta)) {
+  check<InvalidArgument>(mode == "auto" || mode == "min" || mode == "max",
+                         "{}: expected mode \"auto\", \"min\" or \"max\", got \"{}\".", who_, mode);
+  if (mode == "min") direction_ = Direction::Down;
+  if (mode == "max") direction_ = Direction::Up;
+}
+
+std::optional<double> Monitor::value(const Logs& logs) {
+  if (const double* found = logs.find(name_)) return *found;
+  if (!std::exchange(warned_, true)) {
+    const std::vector<std::string> known = logs.names();
+    const auto of_validation = [](const std::string& name) { return name.rfind("val_", 0) == 0; };
+    const bool unvalidated =
+        of_validation(name_) && std::none_of(known.begin(), known.end(), of_validation);
+    logging::warn(fmt::format("{}: there is no figure '{}' to watch.{}{}", who_, name_,
+                              did_you_mean(name_, known),
+                              unvalidated ? " Give fit validation data." : ""));
+  }
+  return {};
+}
+
+Monitor::Direction Monitor::find_direction(const std::vector<Metric>& metrics) const {
+  const std::string figure = name_.rfind("val_", 0) == 0 ? name_.substr(4) : name_;
+  if (figure == "loss" || ends_with(figure, "_loss")) return Direction::Down;
+  for (const Metric& metric : metrics) {
+    // With several outputs a metric's figure is named after its output too: "digit_accuracy".
+    if (figure != metric.name() && !ends_with(figure, "_" + metric.name())) continue;
+    const std::string class_name = metric.impl().class_name();
+    if (ends_with_any(class_name, kUp)) return Direction::Up;
+    if (ends_with_any(class_name, kDown)) return Direction::Down;
+  }
+  raise<InvalidArgument>(
+      "{}: can't tell whether '{}' should go up or down. Set mode to \"max\" or "
+      "\"min\".",
+      who_, name_);
+}
+
+bool Monitor::improves(double value, std::optional<double> reference,
+                       const std::vector<Metric>& metrics) {
+  if (!reference) return true;
+  if (direction_ == Direction::Unknown) direction_ = find_direction(metrics);
+  // In float32, the precision of the figures: 0.97 as a baseline is then the 0.97 of a log.
+  const auto limit = static_cast<float>(*reference);
+  return direction_ == Direction::Down ? static_cast<float>(value + min_delta_) < limit
+                                       : static_cast<float>(value - min_delta_) > limit;
+}
+
+}  // namespace cornu::callbacks

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "framework/callbacks/callback.h"
+#include "framework/callbacks/progbar.h"
+
+namespace cornu::callbacks {
+
+// Prints the progress bar of fit, evaluate and predict (keras.callbacks.ProgbarLogger). They add
+// one by themselves, unless they are silent.
+// On a terminal the bar of verbose = 1 is redrawn in place; elsewhere there is one line an epoch,
+// without control bytes.
+class ProgbarLogger : public CallbackHandle {
+ public:
+  explicit ProgbarLogger(const ProgbarOutput& output = {});
+};
+
+bool is_progbar_logger(const CallbackHandle& callback);
+
+}  // namespace cornu::callbacks

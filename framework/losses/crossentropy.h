@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Crossentropies between labels and predicted probabilities or logits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/losses/loss.h"
+
+namespace cornu::losses {
+
+// ---- unreduced ----
+
+// y_true and y_pred of one shape; the mean over `axis`. Probabilities are clipped to
+// [1e-7, 1 - 1e-7].
+Tensor binary_crossentropy(const Tensor& y_true, const Tensor& y_pred, bool from_logits = false,
+                           double label_smoothing = 0.0, int64_t axis = -1);
+
+struct BinaryFocalArguments {
+  bool apply_class_balancing = false;
+  double alpha = 0.25;
+  double gamma = 2.0;
+  bool from_logits = false;
+  double label_smoothing = 0.0;
+  int64_t axis = -1;
+};
+// Lin et al., "Focal loss for dense object detection", ICCV 2017.
+Tensor binary_focal_crossentropy(const Tensor& y_true, const Tensor& y_pred,
+                                 const BinaryFocalArguments& arguments = {});
+
+// y_true of y_pred's shape (one-hot or soft), classes along `axis`.
+Tensor categorical_crossentropy(const Tensor& y_true, const Tensor& y_pred,
+                                bool from_logits = false, double label_smoothing = 0.0,
+                                int64_t axis = -1);
+
+struct CategoricalFocalArguments {
+  double alpha = 0.25;
+  double gamma = 2.0;
+  bool from_logits = false;
+  double label_smoothing = 0.0;
+  int64_t axis = -1;
+};
+Tensor categorical_focal_crossentropy(const Tensor& y_true, const Tensor& y_pred,
+                                      const CategoricalFocalArguments& arguments = {});
+
+// y_true: class indices of any dtype, of y_pred's shape without its last axis (or with 1 there);
+// classes along the last axis of y_pred (`axis` may name no other). With `ignore_class`, positions
+// with that label count nothing: the result is 0 there and carries a mask without them.
+Tensor sparse_categorical_crossentropy(const Tensor& y_true, const Tensor& y_pred,
+                                       bool from_logits = false,
+                                       std::optional<int64_t> ignore_class = {}, int64_t axis = -1);
+
+// Zhang & Sabuncu, "Generalized cross entropy loss for training deep neural networks with noisy
+// labels", NeurIPS 2018. y_true: class indices; y_pred: probabilities.
+Tensor categorical_generalized_cross_entropy(const Tensor& y_true, const Tensor& y_pred, double q);
+
+// sum(y_true * log(y_true / y_pred)) over the last axis, both clipped to [1e-7, 1].
+Tensor kl_divergence(const Tensor& y_true, const Tensor& y_pred);
+
+// mean(y_pred - y_true * log(y_pred + 1e-7)) over the last axis.
+Tensor poisson(const Tensor& y_true, const Tensor& y_pred);
+
+// ---- losses ----
+
+struct BinaryCrossentropyOptions {
+  bool from_logits = false;
+  double label_smoothing = 0.0;
+  int64_t axis = -1;
+  Reduction reduction = Reduction::SumOverBatchSize;
+  std::string name = "binary_crossentropy";
+};
+class BinaryCrossentropy : public Loss {
+ public:
+  explicit BinaryCrossentropy(const BinaryCrossentropyOptions& options = {});
+};
+
+struct BinaryFocalCrossentropyOptions {
+  bool apply_class_balancing = false;
+  double alpha = 0.25;
+  double gamma = 2.0;
+  bool from_logits = false;
+  double label_smoothing = 0.0;
+  int64_t axis = -1;
+  Reduction reduction = Reduction::SumOverBatchSize;
+  std::string name = "binary_focal_crossentropy";
+};
+class BinaryFocalCrossentropy : public Loss {
+ public:
+  explicit BinaryFocalCrossentropy(const BinaryFocalCrossentropyOptions& options = {});
+};
+
+struct CategoricalCrossentropyOptions {
+  bool from_logits = false;
+  double label_smoothing = 0.0;
+  int64_t axis = -1;
+  Reduction reduction = Reduction::SumOverBatchSize;
+  std::string name = "categorical_crossentropy";
+};
+class CategoricalCrossentropy : public Loss {
+ public:
+  explicit CategoricalCrossentropy(const CategoricalCrossentropyOptions& options = {});
+};
+
+struct CategoricalFocalCrossentropyOptions {
+  double alpha = 0.25;
+  double gamma = 2.0;
+  bool from_logits = false;
+  double label_smoothing = 0.0;
+  int64_t axis = -1;
+  Reduction reduction = Reduction::SumOverBatchSize;
+  std::string name = "categorical_focal_crossentropy";
+};
+class CategoricalFocalCrossentropy : public Loss {
+ public:
+  explicit CategoricalFocalCrossentropy(const CategoricalFocalCrossentropyOptions& options = {});
+};
+
+struct SparseCategoricalCrossentropyOptions {
+  bool from_logits = false;
+  std::optional<int64_t> ignore_class = {};
+  Reduction reduction = Reduction::SumOverBatchSize;
+  int64_t axis = -1;
+  std::string name = "sparse_categorical_crossentropy";
+};
+class SparseCategoricalCrossentropy : public Loss {
+ public:
+  explicit SparseCategoricalCrossentropy(const SparseCategoricalCrossentropyOptions& options = {});
+};
+
+struct CategoricalGeneralizedCrossEntropyOptions {
+  double q = 0.5;  // between 0 (crossentropy) and 1 (mean absolute error), both excluded
+  Reduction reduction = Reduction::SumOverBatchSize;
+  std::string name = "categorical_generalized_cross_entropy";
+};
+class CategoricalGeneralizedCrossEntropy : public Loss {
+ public:
+  explicit CategoricalGeneralizedCrossEntropy(
+      const CategoricalGeneralizedCrossEntropyOptions& options = {});
+};
+
+class KLDivergence : public Loss {
+ public:
+  explicit KLDivergence(const LossOptions& options = {});
+};
+
+class Poisson : public Loss {
+ public:
+  explicit Poisson(const LossOptions& options = {});
+};
+
+}  // namespace cornu::losses

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the losses of this folder are made.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "framework/core/strings.h"
+#include "framework/losses/loss.h"
+#include "framework/model/serialized.h"
+
+namespace cornu::losses {
+
+using LossFunction = std::function<Tensor(const Tensor& y_true, const Tensor& y_pred)>;
+
+// A function as a loss. `config`: what get_config gives.
+class FunctionLoss : public LossImpl {
+ public:
+  FunctionLoss(std::string class_name, const std::string& name, Reduction reduction,
+               LossFunction function, Json config = Json::object())
+      : LossImpl(name, reduction),
+        class_name_(std::move(class_name)),
+        function_(std::move(function)),
+        config_(std::move(config)) {}
+  Tensor call(const Tensor& y_true, const Tensor& y_pred) const override {
+    return function_(y_true, y_pred);
+  }
+  std::string class_name() const override { return class_name_; }
+  Json get_config() const override { return config_; }
+
+ private:
+  std::string class_name_;
+  LossFunction function_;
+  Json config_;
+};
+
+// `options` have a name, a reduction, and fields of their own in visit_fields.
+template <class Options>
+std::shared_ptr<const LossImpl> make_loss(const char* class_name, Options options,
+                                          LossFunction function) {
+  if (options.name.empty()) options.name = to_snake_case(class_name);
+  Json config = Json::object();
+  ConfigWriter fields(config);
+  fields("name", options.name);
+  fields("reduction", options.reduction);
+  if constexpr (!std::is_same_v<Options, LossOptions>) visit_fields(fields, options);
+  return std::make_shared<const FunctionLoss>(class_name, options.name, options.reduction,
+                                              std::move(function), std::move(config));
+}
+
+// Makes a `Handle` from its config.
+template <class Handle, class Options>
+Loss loss_from_config(const Json& config) {
+  Options options;
+  ConfigReader fields(config);
+  fields("name", options.name);
+  fields("reduction", options.reduction);
+  if constexpr (!std::is_same_v<Options, LossOptions>) visit_fields(fields, options);
+  return Handle(options);
+}
+
+// Probabilities are kept this far from 0 and 1 (keras.config.epsilon()).
+inline constexpr double kEpsilon = 1e-7;
+
+}  // namespace cornu::losses

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/losses/loss.h"
+
+#include <array>
+
+#include "framework/losses/function_loss.h"
+#include "framework/losses/operands.h"
+#include "framework/losses/register.h"
+#include "framework/model/call_frame.h"
+#include "framework/model/serialized.h"
+#include "framework/ops/ops.h"
+
+namespace cornu {
+namespace {
+
+constexpr std::array<std::pair<Reduction, const char*>, 5> kReductions = {{
+    {Reduction::SumOverBatchSize, "sum_over_batch_size"},
+    {Reduction::Sum, "sum"},
+    {Reduction::Mean, "mean"},
+    {Reduction::MeanWithSampleWeight, "mean_with_sample_weight"},
+    {Reduction::None, "none"},
+}};
+
+Tensor both_masks(const Tensor& a, const Tensor& b) {
+  if (!a.defined()) return b;
+  if (!b.defined()) return a;
+  const int64_t rank = std::max(a.rank(), b.rank());
+  return ops::logical_and(with_rank(a, rank), with_rank(b, rank));
+}
+
+// The losses of a batch before reduction.
+struct Unreduced {
+  Tensor values;   // weighted
+  Tensor weights;  // the mask among them; undefined where there are none
+  Tensor mask;     // undefined where there is none
+};
+
+Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_pred,
+                    const Tensor& sample_weight) {
+  const bool narrow = !is_floating(y_pred.dtype()) || size_of(y_pred.dtype()) < 4;
+  Unreduced result;
+  result.values = loss.call(y_true, narrow ? ops::cast(y_pred, DType::Float32) : y_pred);
+  result.mask = both_masks(y_pred.mask(), result.values.mask());
+  result.weights = masked_weights(result.mask, sample_weight);
+  if (!result.weights.defined()) return result;
+  auto [values, weights] = squeeze_or_expand_to_same_rank(result.values, result.weights);
+  result.weights = ops::cast(weights, values.dtype());
+  result.values = values * with_rank(result.weights, values.rank());
+  return result;
+}
+
+Tensor typed_scalar(double value, DType dtype) {
+  return dtype == DType::Float64 ? Tensor::scalar(value)
+                                 : Tensor::scalar(static_cast<float>(value));
+}
+
+Loss::Parts reduce(const Unreduced& losses, Reduction reduction) {
+  if (reduction == Reduction::Sum) return {ops::sum(losses.values), {}};
+  const DType dtype = losses.values.dtype();
+  Tensor denominator = typed_scalar(static_cast<double>(losses.values.num_elements()), dtype);
+  if (reduction == Reduction::MeanWithSampleWeight) {
+    if (losses.weights.defined()) denominator = ops::sum(losses.weights);
+  } else if (losses.mask.defined()) {
+    // The share of positions that the mask leaves.
+    const double share = static_cast<double>(losses.values.num_elements()) /
+                         static_cast<double>(std::max<int64_t>(1, losses.mask.num_elements()));
+    denominator = ops::sum(ops::cast(losses.mask, dtype)) * share;
+  }
+  return {losses.values.rank() == 0 ? losses.values : ops::sum(losses.values), denominator};
+}
+
+// Calls `body`; errors from within name the loss.
+template <class F>
+auto placed(const LossImpl& loss, const F& body) {
+  const internal::CallFrame nobody;  // a model that a loss calls is no part of the one in training
+  try {
+    return body();
+  } catch (Error& error) {
+    const std::string class_name = loss.class_name().empty() ? "Loss" : loss.class_name();
+    error.add_place(fmt::format("{} '{}'", class_name, loss.name()));
+    throw;
+  }
+}
+
+bool is_generic(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name == "crossentropy" || name == "ce";
+}
+
+}  // namespace
+
+const char* to_string(Reduction reduction) {
+  for (const auto& [value, name] : kReductions) {
+    if (value == reduction) return name;
+  }
+  return "none";
+}
+
+Reduction reduction_from_string(const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& [value, text] : kReductions) {
+    if (name == text) return value;
+    known.emplace_back(text);
+  }
+  raise<InvalidArgument>("Unknown reduction '{}'.{}", name, did_you_mean(name, known));
+}
+
+Json config_value(Reduction reduction) { return to_string(reduction); }
+
+void set_from_config(const Json& json, Reduction& reduction) {
+  reduction = json.is_null() ? Reduction::None : reduction_from_string(json.as_string());
+}
+
+Json LossImpl::get_config() const {
+  return Json::object({{"name", name_}, {"reduction", to_string(reduction_)}});
+}
+
+Loss::Loss(const char* name) : Loss(std::string(name)) {}
+
+Loss::Loss(const std::string& name) : generic_(name) {
+  if (is_generic(name)) return;
+  const auto& registry = loss_registry();
+  const std::string& class_name = registry.resolve(name);
+  // Keras names such a loss as it was spelled, but a class's by its default.
+  Json config = Json::object();
+  if (name != class_name) config.set("name", name);
+  impl_ = registry.at(class_name)(config).impl_;
+}
+
+Loss::Loss(Function function, const LossOptions& options) {
+  auto typed = [function = std::move(function)](const Tensor& y_true, const Tensor& y_pred) {
+    auto [left, right] = squeeze_or_expand_to_same_rank(ops::cast(y_true, y_pred.dtype()), y_pred);
+    return function(left, right);
+  };
+  impl_ = std::make_shared<const losses::FunctionLoss>(
+      "", options.name.empty() ? "loss" : options.name, options.reduction, std::move(typed));
+}
+
+const LossImpl& Loss::impl() const {
+  check<FailedPrecondition>(!needs_resolving(),
+                            "Loss '{}': which loss it is depends on the shapes of labels and "
+                            "predictions. Call it, or resolve() it first.",
+                            generic_);
+  check<FailedPrecondition>(impl_ != nullptr, "Loss: expected a loss, got None.");
+  return *impl_;
+}
+
+Loss Loss::resolve(const Shape& y_true, const Shape& y_pred) const {
+  if (!needs_resolving()) return *this;
+  const bool binary = !y_pred.empty() && y_pred.back() == 1;
+  const bool sparse = y_true.rank() < y_pred.rank() || (y_true.back() == 1 && y_pred.back() > 1);
+  const char* class_name = binary   ? "BinaryCrossentropy"
+                           : sparse ? "SparseCategoricalCrossentropy"
+                                    : "CategoricalCrossentropy";
+  Loss loss = loss_registry().at(class_name)(Json::object({{"name", generic_}}));
+  loss.generic_ = generic_;
+  return loss;
+}
+
+Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
+                        const Tensor& sample_weight) const {
+  if (needs_resolving()) {
+    return resolve(y_true.shape(), y_pred.shape())(y_true, y_pred, sample_weight);
+  }
+  return placed(impl(), [&]() -> Tensor {
+    const Unreduced losses = unreduced(impl(), y_true, y_pred, sample_weight);
+    if (impl().reduction() == Reduction::None) return losses.values.with_mask({});
+    const Parts parts = reduce(losses, impl().reduction());
+    if (!parts.denominator.defined() || losses.values.rank() == 0) return parts.sum;
+    const bool counted =
+        losses.mask.defined() ||
+        (losses.weights.defined() && impl().reduction() == Reduction::MeanWithSampleWeight);
+    if (counted) return ops::divide_no_nan(parts.sum, parts.denominator);
+    const int64_t count = losses.values.num_elements();
+    return count == 0 ? parts.sum : parts.sum * (1.0 / static_cast<double>(count));
+  });
+}
+
+Loss::Parts Loss::parts(const Tensor& y_true, const Tensor& y_pred,
+                        const Tensor& sample_weight) const {
+  if (needs_resolving()) {
+    return resolve(y_true.shape(), y_pred.shape()).parts(y_true, y_pred, sample_weight);
+  }
+  check<FailedPrecondition>(impl().reduction() != Reduction::None,
+                            "Loss '{}': expected a reduction, got none. Train with "
+                            "Reduction::SumOverBatchSize, or reduce the losses in a train_step of "
+                            "your own.",
+                            name());
+  return placed(impl(), [&] {
+    return reduce(unreduced(impl(), y_true, y_pred, sample_weight), impl().reduction());
+  });
+}
+
+Registry<LossFactory>& loss_registry() {
+  static auto* registry = [] {
+    auto* made = new Registry<LossFactory>("loss");
+    losses::register_all(*made);
+    return made;
+  }();
+  return *registry;
+}
+
+Json serialize(const Loss& loss) {
+  if (!loss) return nullptr;
+  if (!loss.spelling().empty()) return loss.spelling();
+  const std::string class_name = loss.impl().class_name();
+  check<InvalidArgument>(!class_name.empty(),
+                         "Loss '{}': a function, or a class without class_name(), can't be saved. "
+                         "Make it a LossImpl whose class_name() is \"package>Name\", and register "
+                         "that with loss_registry().add(…).",
+                         loss.name());
+  return serialized_form("keras.losses", class_name, loss.impl().get_config());
+}
+
+Loss loss_from_json(const Json& json) {
+  if (json.is_null()) return {};
+  if (json.is_string()) return Loss(json.as_string());
+  return make_from_serialized(loss_registry(), json);
+}
+
+}  // namespace cornu

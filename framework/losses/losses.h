@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// All losses (keras.losses).
+#pragma once
+
+#include "framework/losses/crossentropy.h"
+#include "framework/losses/hinge.h"
+#include "framework/losses/overlap.h"
+#include "framework/losses/regression.h"

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often predictions are right.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "framework/metrics/metric.h"
+
+namespace cornu::metrics {
+
+// ---- 1 where a prediction is right, else 0 (float32) ----
+
+Tensor binary_accuracy(const Tensor& y_true, const Tensor& y_pred, double threshold = 0.5);
+Tensor categorical_accuracy(const Tensor& y_true, const Tensor& y_pred);
+Tensor sparse_categorical_accuracy(const Tensor& y_true, const Tensor& y_pred);
+Tensor top_k_categorical_accuracy(const Tensor& y_true, const Tensor& y_pred, int64_t k = 5);
+Tensor sparse_top_k_categorical_accuracy(const Tensor& y_true, const Tensor& y_pred, int64_t k = 5,
+                                         bool from_sorted_ids = false);
+
+// ---- metrics ----
+
+// How often y_pred equals y_true.
+class Accuracy : public Metric {
+ public:
+  explicit Accuracy(const MetricOptions& options = {});
+};
+
+struct BinaryAccuracyOptions {
+  std::string name = "binary_accuracy";
+  double threshold = 0.5;
+};
+// How often y_pred lies on y_true's side of the threshold (1 above it).
+class BinaryAccuracy : public Metric {
+ public:
+  explicit BinaryAccuracy(const BinaryAccuracyOptions& options = {});
+};
+
+// How often the largest prediction is at the largest label (one-hot).
+class CategoricalAccuracy : public Metric {
+ public:
+  explicit CategoricalAccuracy(const MetricOptions& options = {});
+};
+
+// How often the largest prediction is that of the class y_true (an index).
+class SparseCategoricalAccuracy : public Metric {
+ public:
+  explicit SparseCategoricalAccuracy(const MetricOptions& options = {});
+};
+
+struct TopKCategoricalAccuracyOptions {
+  int64_t k = 5;
+  std::string name = "top_k_categorical_accuracy";
+};
+// How often the class of the largest label is among the k largest predictions.
+class TopKCategoricalAccuracy : public Metric {
+ public:
+  explicit TopKCategoricalAccuracy(const TopKCategoricalAccuracyOptions& options = {});
+};
+
+struct SparseTopKCategoricalAccuracyOptions {
+  int64_t k = 5;
+  std::string name = "sparse_top_k_categorical_accuracy";
+  bool from_sorted_ids = false;  // y_pred holds class indices, best first
+};
+// How often the class y_true (an index) is among the k largest predictions.
+class SparseTopKCategoricalAccuracy : public Metric {
+ public:
+  explicit SparseTopKCategoricalAccuracy(const SparseTopKCategoricalAccuracyOptions& options = {});
+};
+
+}  // namespace cornu::metrics

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/metrics/auc.h"
+
+#include <algorithm>
+
+#include "framework/metrics/confusion.h"
+#include "framework/metrics/register.h"
+#include "framework/model/layer.h"
+#include "framework/ops/ops.h"
+
+namespace cornu::metrics {
+namespace {
+
+std::string one_of(const char* what, std::string given, const std::vector<std::string>& known) {
+  auto lower = [](std::string text) {
+    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+  };
+  for (const std::string& name : known) {
+    if (lower(name) == lower(given)) return name;
+  }
+  raise<InvalidArgument>("AUC: unknown {} '{}'.{}", what, given, did_you_mean(given, known));
+}
+
+// Thresholds just outside of [0, 1] and, between them, the given ones or even ones.
+std::vector<double> all_thresholds(const AUCOptions& options) {
+  constexpr double kBeyond = 1e-7;
+  std::vector<double> thresholds = options.thresholds;
+  std::sort(thresholds.begin(), thresholds.end());
+  if (thresholds.empty()) {
+    const auto last = static_cast<double>(options.num_thresholds - 1);
+    for (int64_t i = 1; i + 1 < options.num_thresholds; ++i) {
+      thresholds.push_back(static_cast<double>(i) / last);
+    }
+  }
+  thresholds.insert(thresholds.begin(), -kBeyond);
+  thresholds.push_back(1.0 + kBeyond);
+  return thresholds;
+}
+
+void check_options(const AUCOptions& options) {
+  check<InvalidArgument>(!options.thresholds.empty() || options.num_thresholds > 1,
+                         "AUC: expected num_thresholds > 1, got {}.", options.num_thresholds);
+  for (double threshold : options.thresholds) {
+    check<InvalidArgument>(threshold >= 0 && threshold <= 1,
+                           "AUC: expected thresholds in [0, 1], got {}.", threshold);
+  }
+  check<InvalidArgument>(options.multi_label || !options.num_labels,
+                         "AUC: num_labels is for multi_label = true. Set both or neither.");
+}
+
+// By threshold, all but the first or all but the last.
+Tensor without_first(const Tensor& x) { return ops::slice_axis(x, 0, 1); }
+Tensor without_last(const Tensor& x) { return ops::slice_axis(x, 0, 0, -1); }
+Tensor falls(const Tensor& x) { return without_last(x) - without_first(x); }
+
+class AUCImpl : public MetricImpl {
+ public:
+  explicit AUCImpl(const AUCOptions& options)
+      : MetricImpl(options.name.empty() ? unique_name("auc") : options.name), options_(options) {
+    check_options(options);
+    options_.curve = one_of("curve", options.curve, {"ROC", "PR", "PRGAIN"});
+    options_.summation_method = one_of("summation_method", options.summation_method,
+                                       {"interpolation", "minoring", "majoring"});
+    rule_.thresholds = all_thresholds(options);
+    rule_.evenly = evenly_distributed(rule_.thresholds);
+    rule_.multi_label = options.multi_label;
+    if (!options.label_weights.empty()) {
+      label_weights_ = Tensor::from(
+          std::vector<float>(options.label_weights.begin(), options.label_weights.end()));
+      if (!options.multi_label) rule_.label_weights = label_weights_;
+    }
+    if (!options.multi_label || options.num_labels) make_variables(options.num_labels);
+  }
+
+  void update_state(const Tensor& y_true, const Tensor& y_pred,
+                    const Tensor& sample_weight) override {
+    if (!true_positives_.defined()) {
+      check<InvalidArgument>(y_pred.rank() == 2,
+                             "expected y_pred of shape (batch, labels) with multi_label, got {}.",
+                             y_pred.shape());
+      make_variables(y_pred.shape().back());
+    }
+    const Tensor predictions = options_.from_logits ? ops::sigmoid(y_pred) : y_pred;
+    const ConfusionCounts counts = confusion_counts(rule_, y_true, predictions, sample_weight);
+    true_positives_.assign(true_positives_.value() + counts.true_positives);
+    false_positives_.assign(false_positives_.value() + counts.false_positives);
+    true_negatives_.assign(true_negatives_.value() + counts.true_negatives);
+    false_negatives_.assign(false_negatives_.value() + counts.false_negatives);
+  }
+
+  Tensor result() const override {
+    if (!true_positives_.defined()) return Tensor::scalar(0.0f);
+    const bool interpolated_pr =
+        options_.curve == "PR" && options_.summation_method == "interpolation";
+    const Tensor areas = interpolated_pr ? interpolated_pr_areas() : areas_of_curve();
+    if (!options_.multi_label) return ops::sum(areas);
+    const Tensor by_label = ops::sum(areas, 0);
+    if (!label_weights_.defined()) return ops::mean(by_label);
+    return ops::divide_no_nan(ops::sum(by_label * label_weights_), ops::sum(label_weights_));
+  }
+
+  std::string class_name() const override { return "AUC"; }
+
+  Json get_config() const override {
+    Json config = MetricImpl::get_config();
+    ConfigWriter fields(config);
+    fields("num_thresholds", static_cast<int64_t>(rule_.thresholds.size()));
+    fields("curve", options_.curve);
+    fields("summation_method", options_.summation_method);
+    fields("multi_label", options_.multi_label);
+    fields("num_labels", options_.num_labels);
+    fields("label_weights",
+           options_.label_weights.empty() ? Json() : config_value(options_.label_weights));
+    fields("from_logits", options_.from_logits);
+    if (!options_.thresholds.empty()) fields("thresholds", options_.thresholds);
+    return config;
+  }
+
+ private:
+  void make_variables(const std::optional<int64_t>& labels) {
+    Shape shape = {static_cast<int64_t>(rule_.thresholds.size())};
+    if (labels) shape.push_back(*labels);
+    true_positives_ = add_variable(shape, "true_positives");
+    false_positives_ = add_variable(shape, "false_positives");
+    true_negatives_ = add_variable(shape, "true_negatives");
+    false_negatives_ = add_variable(shape, "false_negatives");
+  }
+
+  // The area of each step of the curve.
+  Tensor areas_of_curve() const {
+    const auto [x, y] = curve();
+    const Tensor left = without_last(y);
+    const Tensor right = without_first(y);
+    const std::string& method = options_.summation_method;
+    const Tensor heights = method == "interpolation" ? (left + right) / 2.0
+                           : method == "minoring"    ? ops::minimum(left, right)
+                                                     : ops::maximum(left, right);
+    return falls(x) * heights;
+  }
+
+  std::pair<Tensor, Tensor> curve() const {
+    const Tensor tp = true_positives_.value();
+    const Tensor fp = false_positives_.value();
+    const Tensor tn = true_negatives_.value();
+    const Tensor fn = false_negatives_.value();
+    const Tensor recall = ops::divide_no_nan(tp, tp + fn);
+    if (options_.curve == "ROC") return {ops::divide_no_nan(fp, fp + tn), recall};
+    if (options_.curve == "PR") return {recall, ops::divide_no_nan(tp, tp + fp)};
+    // Flach & Kull, "Precision-recall-gain curves", NeurIPS 2015; without true positives the recall
+    // gain counts as 0 and the precision gain as 1, and recall gains below 0 as 0.
+    const Tensor scale = ops::divide_no_nan(tp + fn, tn + fp);
+    const Tensor recall_gain = 1.0 - scale * ops::divide_no_nan(fn, tp);
+    const Tensor precision_gain = 1.0 - scale * ops::divide_no_nan(fp, tp);
+    const Tensor none = ops::equal(tp, 0.0);
+    return {ops::maximum(ops::where(none, 0.0, recall_gain), 0.0),
+            ops::where(none, 1.0, precision_gain)};
+  }
+
+  // Between two thresholds, true positives are taken to be linear in the positives
+  // (Davis & Goadrich, "The relationship between precision-recall and ROC curves", ICML 2006).
+  Tensor interpolated_pr_areas() const {
+    const Tensor tp = true_positives_.value();
+    const Tensor p = tp + false_positives_.value();
+    const Tensor dtp = falls(tp);
+    const Tensor next_tp = without_first(tp);
+    const Tensor this_p = without_last(p);
+    const Tensor next_p = without_first(p);
+    const Tensor slope = ops::divide_no_nan(dtp, ops::maximum(falls(p), 0.0));
+    const Tensor intercept = next_tp - slope * next_p;
+    const Tensor both = ops::logical_and(this_p > 0.0, next_p > 0.0);
+    const Tensor ratio =
+        ops::where(both, ops::divide_no_nan(this_p, ops::maximum(next_p, 0.0)), 1.0);
+    return ops::divide_no_nan(slope * (dtp + intercept * ops::log(ratio)),
+                              ops::maximum(next_tp + without_first(false_negatives_.value()), 0.0));
+  }
+
+  AUCOptions options_;
+  ConfusionRule rule_;
+  Tensor label_weights_;
+  Variable true_positives_;
+  Variable false_positives_;
+  Variable true_negatives_;
+  Variable false_negatives_;
+};
+
+}  // namespace
+
+AUC::AUC(const AUCOptions& options) : Metric(std::make_shared<AUCImpl>(options)) {}
+
+void register_auc(Registry<MetricFactory>& registry) {
+  registry.add("AUC", [](const Json& config) -> Metric {
+    AUCOptions options;
+    ConfigReader fields(config);
+    fields("num_thresholds", options.num_thresholds);
+    fields("curve", options.curve);
+    fields("summation_method", options.summation_method);
+    fields("name", options.name);
+    fields("multi_label", options.multi_label);
+    fields("num_labels", options.num_labels);
+    fields("from_logits", options.from_logits);
+    fields("label_weights", options.label_weights);
+    fields("thresholds", options.thresholds);
+    return AUC(options);
+  });
+}
+
+}  // namespace cornu::metrics

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/metrics/metric.h"
+
+#include "framework/graph/dispatch.h"
+#include "framework/metrics/reduction.h"
+#include "framework/metrics/register.h"
+#include "framework/model/call_frame.h"
+#include "framework/model/initializers.h"
+#include "framework/model/serialized.h"
+
+namespace cornu {
+namespace {
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+bool is_accuracy(const std::string& name) { return name == "accuracy" || name == "acc"; }
+bool is_crossentropy(const std::string& name) { return name == "crossentropy" || name == "ce"; }
+
+// Calls `body`; errors from within name the metric.
+template <class F>
+void placed(const MetricImpl& metric, const F& body) {
+  const internal::CallFrame
+      nobody;  // a model that a metric calls is no part of the one in training
+  try {
+    body();
+  } catch (Error& error) {
+    const std::string class_name = metric.class_name().empty() ? "Metric" : metric.class_name();
+    error.add_place(fmt::format("{} '{}'", class_name, metric.name()));
+    throw;
+  }
+}
+
+// "accuracy" or "crossentropy", until the first update shows the shapes.
+class OneOfFamily : public MetricImpl {
+ public:
+  OneOfFamily(const std::string& name, std::string family)
+      : MetricImpl(name), family_(std::move(family)) {}
+  void update_state(const Tensor& y_true, const Tensor& y_pred,
+                    const Tensor& sample_weight) override {
+    if (!chosen_) chosen_ = choose(y_true.shape(), y_pred.shape());
+    chosen_.impl().update_state(y_true, y_pred, sample_weight);
+  }
+  Tensor result() const override {
+    check<FailedPrecondition>(static_cast<bool>(chosen_),
+                              "Metric '{}': which metric it is depends on the shapes of labels and "
+                              "predictions. Update it before its result is asked for.",
+                              name());
+    return chosen_.result();
+  }
+  void reset_state() override {
+    if (chosen_) chosen_.reset_state();
+  }
+  std::string class_name() const override {
+    return chosen_ ? chosen_.impl().class_name() : family_;
+  }
+  Json get_config() const override {
+    return chosen_ ? chosen_.impl().get_config() : MetricImpl::get_config();
+  }
+  const std::vector<Variable>& variables() const override {
+    return chosen_ ? chosen_.impl().variables() : MetricImpl::variables();
+  }
+
+ private:
+  Metric choose(const Shape& y_true, const Shape& y_pred) const {
+    const bool binary = !y_pred.empty() && y_pred.back() == 1;
+    const bool sparse = y_true.rank() < y_pred.rank() ||
+                        (!y_true.empty() && y_true.back() == 1 && y_pred.back() > 1);
+    const std::string kind = binary ? "Binary" : sparse ? "SparseCategorical" : "Categorical";
+    return metric_registry().at(kind + family_)(Json::object({{"name", name()}}));
+  }
+
+  std::string family_;
+  Metric chosen_;
+};
+
+}  // namespace
+
+void MetricImpl::update_values(const Tensor&, const Tensor&) {
+  raise<InvalidArgument>("expected y_true and y_pred, got values. Use metrics::Mean for values.");
+}
+
+void MetricImpl::reset_state() {
+  for (const Variable& variable : variables_) {
+    variable.assign(initializers::Zeros()(variable.shape(), variable.dtype()));
+  }
+}
+
+Json MetricImpl::get_config() const {
+  return Json::object({{"name", name_}, {"dtype", to_string(DType::Float32)}});
+}
+
+Variable MetricImpl::add_variable(const Shape& shape, const std::string& name, double initial) {
+  Variable variable(initializers::Constant(initial)(shape, DType::Float32),
+                    {.name = name,
+                     .trainable = false,
+                     .synchronization = VariableSynchronization::OnRead,
+                     .aggregation = VariableAggregation::Sum});
+  variable.set_path(name_ + "/" + name);
+  variables_.push_back(variable);
+  return variable;
+}
+
+Metric::Metric(const char* name) : Metric(std::string(name)) {}
+
+Metric::Metric(const std::string& name) : spelling_(name) {
+  const std::string lower = lower_case(name);
+  if (is_accuracy(lower) || is_crossentropy(lower)) {
+    impl_ = std::make_shared<OneOfFamily>(name, is_accuracy(lower) ? "Accuracy" : "Crossentropy");
+    return;
+  }
+  impl_ = make_from_serialized(metric_registry(), Json(name)).impl_;
+  impl_->set_name(name);
+}
+
+Metric::Metric(const std::string& name, Function function)
+    : Metric(metrics::MeanMetricWrapper(std::move(function), {.name = name})) {}
+
+MetricImpl& Metric::impl() const {
+  check<FailedPrecondition>(impl_ != nullptr, "Metric: expected a metric, got none.");
+  return *impl_;
+}
+
+void Metric::update_state(const Tensor& y_true, const Tensor& y_pred,
+                          const Tensor& sample_weight) const {
+  const NameScope scope(name());
+  placed(impl(), [&] { impl().update_state(y_true, y_pred, sample_weight); });
+}
+
+void Metric::update_state(const Tensor& values) const {
+  const NameScope scope(name());
+  placed(impl(), [&] { impl().update_values(values, {}); });
+}
+
+Registry<MetricFactory>& metric_registry() {
+  static auto* registry = [] {
+    auto* made = new Registry<MetricFactory>("metric");
+    metrics::register_all(*made);
+    return made;
+  }();
+  return *registry;
+}
+
+Json serialize(const Metric& metric) {
+  if (!metric) return nullptr;
+  if (!metric.spelling().empty()) return metric.spelling();
+  const std::string class_name = metric.impl().class_name();
+  check<InvalidArgument>(
+      !class_name.empty(),
+      "Metric '{}': a function, or a class without class_name(), can't be saved. Make it a "
+      "MetricImpl whose class_name() is \"package>Name\", and register that with "
+      "metric_registry().add(…).",
+      metric.name());
+  return serialized_form("keras.metrics", class_name, metric.impl().get_config());
+}
+
+Metric metric_from_json(const Json& json) {
+  if (json.is_null()) return {};
+  if (json.is_string()) return Metric(json.as_string());
+  return make_from_serialized(metric_registry(), json);
+}
+
+}  // namespace cornu

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interface of metrics.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "framework/core/json.h"
+#include "framework/core/registry.h"
+#include "framework/core/tensors.h"
+#include "framework/core/variable.h"
+
+namespace cornu {
+
+// A running figure: variables that update_state adds to, and a result computed from them. All in
+// ops, so that updates are part of the compiled training step. A metric of one's own derives from
+// this (keras.metrics.Metric) and is made with make_metric<T>(…).
+class MetricImpl {
+ public:
+  explicit MetricImpl(std::string name) : name_(std::move(name)) {}
+  virtual ~MetricImpl() = default;
+  // `sample_weight` may be undefined. A mask on y_pred takes positions out.
+  virtual void update_state(const Tensor& y_true, const Tensor& y_pred,
+                            const Tensor& sample_weight) = 0;
+  // For metrics of values (Mean, Sum); others raise InvalidArgument.
+  virtual void update_values(const Tensor& values, const Tensor& sample_weight);
+  virtual Tensor result() const = 0;  // float32: a scalar, or a vector by threshold or class
+  virtual void reset_state();         // zeros, unless overridden
+  virtual std::string class_name() const { return ""; }  // "": it can't be saved
+  virtual Json get_config() const;                       // name, dtype, and what subclasses add
+  const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+  virtual const std::vector<Variable>& variables() const { return variables_; }
+
+ protected:
+  // Float32, created at construction or in the first update (eagerly); summed over replicas.
+  Variable add_variable(const Shape& shape, const std::string& name, double initial = 0);
+
+ private:
+  std::string name_;
+  std::vector<Variable> variables_;
+};
+
+// Arguments of metrics that have no others.
+struct MetricOptions {
+  std::string name = {};  // empty: Keras's default, mostly the snake_case of the class
+};
+
+// A cheap handle on a metric; the classes of metrics.h convert to it, and so does a name
+// ("accuracy", "mae", …; InvalidArgument with the nearest known one) or a callable
+// (y_true, y_pred) -> values, of which the mean is kept. A name is also the metric's name.
+// "accuracy", "acc", "crossentropy" and "ce" become one of a family in their first update, by the
+// shapes of labels and predictions (Keras's rule).
+class Metric {
+ public:
+  using Function = std::function<Tensor(const Tensor& y_true, const Tensor& y_pred)>;
+  Metric() = default;
+  Metric(const char* name);         // NOLINT: implicit on purpose
+  Metric(const std::string& name);  // NOLINT
+  Metric(const std::string& name, Function function);
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, F, const Tensor&, const Tensor&> &&
+           !std::is_base_of_v<Metric, F>) Metric(F function)  // NOLINT
+      : Metric("mean_metric_wrapper", Function(std::move(function))) {}
+  explicit Metric(std::shared_ptr<MetricImpl> impl) : impl_(std::move(impl)) {}
+
+  explicit operator bool() const { return impl_ != nullptr; }
+  // FailedPrecondition for an empty handle.
+  MetricImpl& impl() const;
+  const std::shared_ptr<MetricImpl>& shared() const { return impl_; }
+  const std::string& name() const { return impl().name(); }
+  // The name that the handle was made from; "" when it wasn't.
+  const std::string& spelling() const { return spelling_; }
+
+  // Errors name the metric.
+  void update_state(const Tensor& y_true, const Tensor& y_pred,
+                    const Tensor& sample_weight = {}) const;
+  void update_state(const Tensor& values) const;  // Mean, Sum
+  Tensor result() const { return impl().result(); }
+  void reset_state() const { impl().reset_state(); }
+  std::vector<Variable> variables() const {
+    return impl_ ? impl_->variables() : std::vector<Variable>();
+  }
+
+ private:
+  std::shared_ptr<MetricImpl> impl_;
+  std::string spelling_;
+};
+
+// A handle that knows the class of its metric.
+template <class T>
+class MetricRef : public Metric {
+ public:
+  explicit MetricRef(std::shared_ptr<T> metric) : Metric(metric), typed_(metric.get()) {}
+  T* operator->() const { return typed_; }
+  T& operator*() const { return *typed_; }
+
+ private:
+  T* typed_;
+};
+
+// Makes a metric of a user's class.
+template <class T, class... Args>
+MetricRef<T> make_metric(Args&&... args) {
+  return MetricRef<T>(std::make_shared<T>(std::forward<Args>(args)...));
+}
+
+using MetricFactory = std::function<Metric(const Json& config)>;
+Registry<MetricFactory>& metric_registry();  // by class name, with Keras's aliases ("mae")
+
+// As Keras's compile_config has it: the name that a handle was made from, else the class with its
+// config. InvalidArgument for a metric of a user's callable, which has no name.
+Json serialize(const Metric& metric);
+Metric metric_from_json(const Json& json);
+
+}  // namespace cornu

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// All metrics (keras.metrics).
+#pragma once
+
+#include "framework/metrics/accuracy.h"
+#include "framework/metrics/auc.h"
+#include "framework/metrics/confusion.h"
+#include "framework/metrics/of_losses.h"
+#include "framework/metrics/reduction.h"

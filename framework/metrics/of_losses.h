@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Means of losses as metrics; losses.h says what each computes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/metrics/metric.h"
+
+namespace cornu::metrics {
+
+struct BinaryCrossentropyOptions {
+  std::string name = "binary_crossentropy";
+  bool from_logits = false;
+  double label_smoothing = 0;
+};
+class BinaryCrossentropy : public Metric {
+ public:
+  explicit BinaryCrossentropy(const BinaryCrossentropyOptions& options = {});
+};
+
+struct CategoricalCrossentropyOptions {
+  std::string name = "categorical_crossentropy";
+  bool from_logits = false;
+  double label_smoothing = 0;
+  int64_t axis = -1;
+};
+class CategoricalCrossentropy : public Metric {
+ public:
+  explicit CategoricalCrossentropy(const CategoricalCrossentropyOptions& options = {});
+};
+
+struct SparseCategoricalCrossentropyOptions {
+  std::string name = "sparse_categorical_crossentropy";
+  bool from_logits = false;
+  std::optional<int64_t> ignore_class = {};
+  int64_t axis = -1;
+};
+class SparseCategoricalCrossentropy : public Metric {
+ public:
+  explicit SparseCategoricalCrossentropy(const SparseCategoricalCrossentropyOptions& options = {});
+};
+
+struct CosineSimilarityOptions {
+  std::string name = "cosine_similarity";
+  int64_t axis = -1;
+};
+// The cosine itself: 1 where labels and predictions agree.
+class CosineSimilarity : public Metric {
+ public:
+  explicit CosineSimilarity(const CosineSimilarityOptions& options = {});
+};
+
+class KLDivergence : public Metric {
+ public:
+  explicit KLDivergence(const MetricOptions& options = {});
+};
+class Poisson : public Metric {
+ public:
+  explicit Poisson(const MetricOptions& options = {});
+};
+class MeanSquaredError : public Metric {
+ public:
+  explicit MeanSquaredError(const MetricOptions& options = {});
+};
+// The root of the mean square over everything seen.
+class RootMeanSquaredError : public Metric {
+ public:
+  explicit RootMeanSquaredError(const MetricOptions& options = {});
+};
+class MeanAbsoluteError : public Metric {
+ public:
+  explicit MeanAbsoluteError(const MetricOptions& options = {});
+};
+class MeanAbsolutePercentageError : public Metric {
+ public:
+  explicit MeanAbsolutePercentageError(const MetricOptions& options = {});
+};
+class MeanSquaredLogarithmicError : public Metric {
+ public:
+  explicit MeanSquaredLogarithmicError(const MetricOptions& options = {});
+};
+class LogCoshError : public Metric {
+ public:
+  explicit LogCoshError(const MetricOptions& options = {});  // named "logcosh"
+};
+class Hinge : public Metric {
+ public:
+  explicit Hinge(const MetricOptions& options = {});
+};
+class SquaredHinge : public Metric {
+ public:
+  explicit SquaredHinge(const MetricOptions& options = {});
+};
+class CategoricalHinge : public Metric {
+ public:
+  explicit CategoricalHinge(const MetricOptions& options = {});
+};
+
+}  // namespace cornu::metrics

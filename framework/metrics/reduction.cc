@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/metrics/reduction.h"
+
+#include "framework/losses/operands.h"
+#include "framework/metrics/register.h"
+#include "framework/ops/ops.h"
+
+namespace cornu::metrics {
+namespace {
+
+// Values and weights as they are added up.
+struct Sums {
+  Tensor total;
+  Tensor count;
+};
+
+std::vector<int64_t> axes_from(int64_t first, int64_t rank) {
+  std::vector<int64_t> axes;
+  for (int64_t axis = first; axis < rank; ++axis) axes.push_back(axis);
+  return axes;
+}
+
+int64_t examples(const Tensor& x) { return x.rank() == 0 ? 1 : x.shape().front(); }
+
+// The number that an example's values (or weights) are divided by for their mean.
+double per_example(const Tensor& x) {
+  return static_cast<double>(x.num_elements()) /
+         static_cast<double>(std::max<int64_t>(1, examples(x)));
+}
+
+// The sum over examples of the mean over what an example has; of their sum without `average`.
+Tensor sum_of_examples(const Tensor& x, bool average) {
+  const Tensor sum = ops::sum(x);
+  const double divisor = per_example(x);
+  return average && divisor > 1 ? sum / divisor : sum;
+}
+
+Sums weighted_sums(const Tensor& given, const Tensor& sample_weight, bool average) {
+  const Tensor typed = ops::cast(given, DType::Float32);
+  if (!sample_weight.defined()) {
+    return {sum_of_examples(typed, average), static_cast<double>(examples(typed))};
+  }
+  const Tensor weights = masked_weights(given.mask(), sample_weight);
+  auto [values, matched] = squeeze_or_expand_to_same_rank(typed, weights);
+  if (values.rank() > matched.rank()) {
+    const auto inner = axes_from(matched.rank(), values.rank());
+    values = average ? ops::mean(values, inner) : ops::sum(values, inner);
+  }
+  matched = ops::broadcast_to(matched, values.shape());
+  return {sum_of_examples(values * matched, average), sum_of_examples(matched, average)};
+}
+
+// The sum of values. Variable `total`.
+class SumImpl : public MetricImpl {
+ public:
+  explicit SumImpl(std::string name)
+      : MetricImpl(std::move(name)), total_(add_variable({}, "total")) {}
+  void update_state(const Tensor&, const Tensor&, const Tensor&) override {
+    raise<InvalidArgument>("expected values, got y_true and y_pred.");
+  }
+  void update_values(const Tensor& values, const Tensor& sample_weight) override {
+    total_.assign(total_.value() + weighted_sums(values, sample_weight, false).total);
+  }
+  Tensor result() const override { return total_.value(); }
+  std::string class_name() const override { return "Sum"; }
+
+ private:
+  Variable total_;
+};
+
+std::string name_or(const MetricOptions& options, const char* otherwise) {
+  return options.name.empty() ? otherwise : options.name;
+}
+
+}  // namespace
+
+MeanImpl::MeanImpl(std::string name)
+    : MetricImpl(std::move(name)),
+      total_(add_variable({}, "total")),
+      count_(add_variable({}, "count")) {}
+
+void MeanImpl::update_state(const Tensor&, const Tensor&, const Tensor&) {
+  raise<InvalidArgument>(
+      "expected values, got y_true and y_pred. Use metrics::MeanMetricWrapper for a function of "
+      "both.");
+}
+
+void MeanImpl::update_values(const Tensor& values, const Tensor& sample_weight) {
+  const Sums sums = weighted_sums(values, sample_weight, true);
+  total_.assign(total_.value() + sums.total);
+  count_.assign(count_.value() + sums.count);
+}
+
+Tensor MeanImpl::result() const { return ops::divide_no_nan(total_.value(), count_.value()); }
+
+MeanOfFunction::MeanOfFunction(std::string class_name, std::string name,
+                               MeanMetricWrapper::Function function, Json config)
+    : MeanImpl(std::move(name)),
+      class_name_(std::move(class_name)),
+      function_(std::move(function)),
+      config_(std::move(config)) {}
+
+void MeanOfFunction::update_state(const Tensor& y_true, const Tensor& y_pred,
+                                  const Tensor& sample_weight) {
+  MeanImpl::update_values(function_(y_true, y_pred), masked_weights(y_pred.mask(), sample_weight));
+}
+
+void MeanOfFunction::update_values(const Tensor& values, const Tensor& sample_weight) {
+  MetricImpl::update_values(values, sample_weight);
+}
+
+Json MeanOfFunction::get_config() const {
+  Json config = MetricImpl::get_config();
+  config.merge(config_);
+  return config;
+}
+
+Mean::Mean(const MetricOptions& options)
+    : Metric(std::make_shared<MeanImpl>(name_or(options, "mean"))) {}
+
+void Mean::update_state(const Tensor& values, const Tensor& sample_weight) const {
+  impl().update_values(values, sample_weight);
+}
+
+Sum::Sum(const MetricOptions& options)
+    : Metric(std::make_shared<SumImpl>(name_or(options, "sum"))) {}
+
+void Sum::update_state(const Tensor& values, const Tensor& sample_weight) const {
+  impl().update_values(values, sample_weight);
+}
+
+MeanMetricWrapper::MeanMetricWrapper(Function function, const MetricOptions& options)
+    : Metric(std::make_shared<MeanOfFunction>("", name_or(options, "mean_metric_wrapper"),
+                                              std::move(function))) {}
+
+void register_reduction(Registry<MetricFactory>& registry) {
+  registry.add("Mean", metric_from_config<Mean>);
+  registry.add("Sum", metric_from_config<Sum>);
+}
+
+}  // namespace cornu::metrics

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics that average or add up: of values, or of a function of labels and predictions.
+#pragma once
+
+#include <string>
+
+#include "framework/metrics/metric.h"
+
+namespace cornu::metrics {
+
+// The weighted mean of values. Axes after the first are averaged first, so an example counts once
+// (Keras's rule); a scalar counts as one example. Without any, the result is 0.
+class Mean : public Metric {
+ public:
+  explicit Mean(const MetricOptions& options = {});
+  void update_state(const Tensor& values, const Tensor& sample_weight = {}) const;
+};
+
+// The weighted sum of values.
+class Sum : public Metric {
+ public:
+  explicit Sum(const MetricOptions& options = {});
+  void update_state(const Tensor& values, const Tensor& sample_weight = {}) const;
+};
+
+// The mean of a function of labels and predictions, given per example or position. A metric of a
+// user's function can't be saved.
+class MeanMetricWrapper : public Metric {
+ public:
+  explicit MeanMetricWrapper(Function function, const MetricOptions& options = {});
+};
+
+// ---- for metrics of this folder ----
+
+// Variables `total` and `count`.
+class MeanImpl : public MetricImpl {
+ public:
+  explicit MeanImpl(std::string name);
+  void update_state(const Tensor& y_true, const Tensor& y_pred,
+                    const Tensor& sample_weight) override;
+  void update_values(const Tensor& values, const Tensor& sample_weight) override;
+  Tensor result() const override;
+  std::string class_name() const override { return "Mean"; }
+
+ private:
+  Variable total_;
+  Variable count_;
+};
+
+// The mean of a function, under a class name of its own. `config`: what get_config adds.
+class MeanOfFunction : public MeanImpl {
+ public:
+  MeanOfFunction(std::string class_name, std::string name, MeanMetricWrapper::Function function,
+                 Json config = Json::object());
+  void update_state(const Tensor& y_true, const Tensor& y_pred,
+                    const Tensor& sample_weight) override;
+  void update_values(const Tensor& values, const Tensor& sample_weight) override;
+  std::string class_name() const override { return class_name_; }
+  Json get_config() const override;
+
+ private:
+  std::string class_name_;
+  MeanMetricWrapper::Function function_;
+  Json config_;
+};
+
+}  // namespace cornu::metrics

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the metrics of this folder known by name.
+#pragma once
+
+#include "framework/metrics/metric.h"
+#include "framework/model/serialized.h"
+
+namespace cornu::metrics {
+
+void register_accuracy(Registry<MetricFactory>& registry);
+void register_auc(Registry<MetricFactory>& registry);
+void register_confusion(Registry<MetricFactory>& registry);
+void register_of_losses(Registry<MetricFactory>& registry);
+void register_reduction(Registry<MetricFactory>& registry);
+
+inline void register_all(Registry<MetricFactory>& registry) {
+  register_accuracy(registry);
+  register_auc(registry);
+  register_confusion(registry);
+  register_of_losses(registry);
+  register_reduction(registry);
+}
+
+// The config of options' own fields (visit_fields; the name is added elsewhere).
+template <class Options>
+Json config_of(const Options& options) {
+  Json config = Json::object();
+  write_options(config, options);
+  return config;
+}
+
+// Makes a `Handle` from its config.
+template <class Handle, class Options = MetricOptions>
+Metric metric_from_config(const Json& config) {
+  Options options;
+  ConfigReader fields(config);
+  fields("name", options.name);
+  if constexpr (!std::is_same_v<Options, MetricOptions>) visit_fields(fields, options);
+  return Handle(options);
+}
+
+}  // namespace cornu::metrics

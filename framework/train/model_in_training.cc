@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/train/model_in_training.h"
+
+#include "framework/train/model.h"
+
+namespace cornu {
+namespace {
+
+class ModelInTraining final : public TrainedModel {
+ public:
+  explicit ModelInTraining(Model& model) : model_(model) {}
+
+  Model& model() override { return model_; }
+  void stop_training() override { model_.stop_training = true; }
+  std::vector<Metric> metrics() const override { return model_.metrics(); }
+  std::vector<Tensor> get_weights() const override { return model_.get_weights(); }
+  void set_weights(const std::vector<Tensor>& weights) override { model_.set_weights(weights); }
+  double learning_rate() const override {
+    return model_.optimizer().learning_rate().item<double>();
+  }
+  void set_learning_rate(double rate) override { model_.optimizer().set_learning_rate(rate); }
+  void save(const std::string& path) const override { model_.save(path); }
+  void save_weights(const std::string& path) const override { model_.save_weights(path); }
+
+ private:
+  Model& model_;
+};
+
+}  // namespace
+
+std::shared_ptr<TrainedModel> in_training(Model& model) {
+  return std::make_shared<ModelInTraining>(model);
+}
+
+}  // namespace cornu

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+
+#include "framework/core/strings.h"
+#include "framework/graph/passes/pass.h"
+#include "framework/graph/trace.h"
+#include "framework/losses/losses.h"
+#include "framework/ops/ops.h"
+#include "tests/support/parts.h"
+
+using namespace cornu;
+using test::floats;
+using test::ints;
+using test::message_of;
+
+namespace {
+
+// The ops of a traced and simplified body, constants left out.
+std::string ops_of(const std::vector<TensorType>& inputs,
+                   const std::function<Tensor(const std::vector<Tensor>&)>& body) {
+  const TracedGraph traced =
+      trace(inputs, [&](const std::vector<Tensor>& xs) { return std::vector<Tensor>{body(xs)}; });
+  std::vector<std::string> names;
+  for (const Node& node : passes::simplify(traced.graph).nodes) {
+    if (!node.is("constant")) names.push_back(node.op->name);
+  }
+  return join(names, " ");
+}
+
+}  // namespace
+
+TEST_CASE("losses resolve by name and class name") {
+  CHECK(Loss("mse").impl().class_name() == "MeanSquaredError");
+  CHECK(Loss("mse").name() == "mse");
+  CHECK(Loss("sparse_categorical_crossentropy").impl().class_name() ==
+        "SparseCategoricalCrossentropy");
+  CHECK(Loss("KLDivergence").name() == "kl_divergence");
+  CHECK(Loss("huber").name() == "huber");
+  CHECK(losses::Huber().name() == "huber_loss");
+  const std::string message = message_of([] { Loss("mean_sqared_error"); });
+  CHECK(message.find("Unknown loss 'mean_sqared_error'. Did you mean 'mean_squared_error'?") == 0);
+}
+
+TEST_CASE("a loss given by name is saved as that name") {
+  CHECK(serialize(Loss("mse")) == Json("mse"));
+  CHECK(serialize(Loss()).is_null());
+  CHECK(loss_from_json("mse").name() == "mse");
+  const Loss focal = loss_from_json(serialize(losses::Huber({.delta = 2.0, .name = "mine"})));
+  CHECK(focal.name() == "mine");
+  CHECK(serialize(focal).at("config").at("delta").as_double() == 2.0);
+  const Loss callable = [](const Tensor& a, const Tensor& b) { return ops::abs(a - b); };
+  CHECK(message_of([&] { serialize(callable); }) ==
+        "Loss 'loss': a function, or a class without class_name(), can't be saved. Make it a "
+        "LossImpl whose class_name() is \"package>Name\", and register that with "
+        "loss_registry().add(…).");
+}
+
+TEST_CASE("a loss of one's own is a function or one class") {
+  const Tensor y_true = Tensor::from<float>({1, 2}, {2, 1});
+  const Tensor y_pred = Tensor::from<float>({2, 5}, {2, 1});
+  const Loss summed([](const Tensor& a, const Tensor& b) { return ops::abs(a - b); },
+                    {.reduction = Reduction::Sum, .name = "distance"});
+  CHECK(summed.name() == "distance");
+  CHECK(summed(y_true, y_pred).item<float>() == 4.0f);
+  class Scaled : public LossImpl {
+   public:
+    explicit Scaled(double scale) : LossImpl("scaled"), scale_(scale) {}
+    Tensor call(const Tensor& truth, const Tensor& pred) const override {
+      return ops::mean(ops::abs(truth - pred), -1) * scale_;
+    }
+
+   private:
+    double scale_;
+  };
+  const Loss scaled = make_loss<Scaled>(3.0);
+  CHECK(scaled(y_true, y_pred).item<float>() == 6.0f);
+  CHECK(scaled(y_true, y_pred, Tensor::from<float>({1, 0})).item<float>() == 1.5f);
+}
+
+TEST_CASE("a class index that is no number is an error") {
+  const losses::SparseCategoricalCrossentropy loss;
+  const Tensor y_pred = Tensor::from<float>({0.2f, 0.8f, 0.5f, 0.5f}, {2, 2});
+  CHECK(loss(Tensor::from<float>({1, 0}), y_pred).item<float>() > 0);
+  for (const float label : {NAN, INFINITY, -INFINITY}) {
+    CHECK(message_of([&] {
+            loss(Tensor::from<float>({1, label}), y_pred);
+          })
+              .find("label -2147483648 (a float label that isn't finite) of row 1 is outside of "
+                    "[0, 2)") != std::string::npos);
+  }
+}
+
+TEST_CASE("'crossentropy' becomes a family's member when shapes are known") {
+  const Loss loss = "crossentropy";
+  REQUIRE(loss.needs_resolving());
+  CHECK(loss.resolve({32}, {32, 1}).impl().class_name() == "BinaryCrossentropy");
+  CHECK(loss.resolve({32}, {32, 10}).impl().class_name() == "SparseCategoricalCrossentropy");
+  CHECK(loss.resolve({32, 1}, {32, 10}).impl().class_name() == "SparseCategoricalCrossentropy");
+  CHECK(loss.resolve({32, 10}, {32, 10}).impl().class_name() == "CategoricalCrossentropy");
+  CHECK(loss.resolve({32}, {32, 10}).name() == "crossentropy");
+  CHECK(serialize(loss) == Json("crossentropy"));
+  CHECK(message_of<FailedPrecondition>([&] { loss.impl(); }).find("resolve() it first") !=
+        std::string::npos);
+}
+
+TEST_CASE("shapes that don't fit are errors with the loss's name and the mend") {
+  const Tensor scores = ops::zeros({32, 10});
+  CHECK(message_of([&] { losses::SparseCategoricalCrossentropy()(scores, scores); }) ==
+        "SparseCategoricalCrossentropy 'sparse_categorical_crossentropy': expected y_true of shape "
+        "(32,), the class indices for y_pred of shape (32, 10), got (32, 10). For one-hot labels "
+        "use the class without 'Sparse' in its name.");
+  CHECK(message_of([&] {
+          losses::SparseCategoricalCrossentropy({.name = "digit"})(ops::zeros({31}), scores);
+        }) ==
+        "SparseCategoricalCrossentropy 'digit': expected y_true of shape (32,), the class indices "
+        "for y_pred of shape (32, 10), got (31,). Give one class index for each row of "
+        "predictions.");
+  CHECK(message_of([&] {
+          losses::CategoricalCrossentropy()(ops::zeros({32, 1}), ops::zeros({32, 1}));
+        }) ==
+        "CategoricalCrossentropy 'categorical_crossentropy': expected predictions of more than one "
+        "class, got y_pred of shape (32, 1). For a single output use BinaryCrossentropy.");
+  CHECK(message_of([&] { losses::CategoricalCrossentropy()(ops::zeros({32}), scores); }) ==
+        "CategoricalCrossentropy 'categorical_crossentropy': expected y_true of y_pred's shape "
+        "(32, 10), got (32,). Give labels as one-hot vectors; for class indices use "
+        "SparseCategoricalCrossentropy.");
+  CHECK(message_of([&] {
+          losses::MeanSquaredError()(ops::zeros({32, 9}), scores);
+        }) ==
+        "MeanSquaredError 'mean_squared_error': expected y_true of y_pred's shape (32, 10), got "
+        "(32, 9). Reshape one of them.");
+}
+
+TEST_CASE("weights are broadcast from the left") {
+  const losses::MeanSquaredError loss({.reduction = Reduction::None});
+  const Tensor y_pred = floats({1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2});
+  const Tensor values = loss(ops::zeros({2, 2, 2}), y_pred, floats({1, 10}, {2}));
+  CHECK(values.to_vector<float>() == std::vector<float>{2.5f, 12.5f, 305.0f, 565.0f});
+}
+
+TEST_CASE("sums and denominators put uneven batches together") {
+  const losses::MeanSquaredError loss;
+  const Tensor y_true = floats({0, 0, 0}, {3, 1});
+  const Tensor y_pred = floats({1, 2, 3}, {3, 1});
+  const Loss::Parts whole = loss.parts(y_true, y_pred);
+  CHECK(whole.sum.item<float>() == 14.0f);
+  CHECK(whole.denominator.item<float>() == 3.0f);
+  const Loss::Parts empty = loss.parts(ops::zeros({0, 1}), ops::zeros({0, 1}));
+  CHECK(empty.sum.item<float>() == 0.0f);
+  CHECK(empty.denominator.item<float>() == 0.0f);
+  CHECK(loss(ops::zeros({0, 1}), ops::zeros({0, 1})).item<float>() == 0.0f);
+
+  const Tensor weights = floats({1, 0, 2}, {3});
+  const losses::MeanSquaredError by_weight({.reduction = Reduction::MeanWithSampleWeight});
+  CHECK(by_weight.parts(y_true, y_pred, weights).denominator.item<float>() == 3.0f);
+  CHECK(loss.parts(y_true, y_pred, weights).sum.item<float>() == 19.0f);
+  const losses::MeanSquaredError sum({.reduction = Reduction::Sum});
+  CHECK_FALSE(sum.parts(y_true, y_pred).denominator.defined());
+
+  const Tensor mask = Tensor::from(std::vector<bool>{true, false, true}, {3});
+  const Loss::Parts masked = loss.parts(y_true, y_pred.with_mask(mask));
+  CHECK(masked.sum.item<float>() == 10.0f);
+  CHECK(masked.denominator.item<float>() == 2.0f);
+
+  const losses::MeanSquaredError none({.reduction = Reduction::None});
+  CHECK(message_of<FailedPrecondition>([&] {
+          none.parts(y_true, y_pred);
+        }).find("expected a reduction, got none") != std::string::npos);
+}
+
+TEST_CASE("the mask of ignored classes and the mask of predictions act together") {
+  const losses::SparseCategoricalCrossentropy loss({.from_logits = true, .ignore_class = -1});
+  const Tensor logits = floats({0, 0, 9, 0, 0, 0}, {3, 2});
+  const Tensor labels = ints({0, -1, 1});
+  const Tensor mask = Tensor::from(std::vector<bool>{true, true, false}, {3});
+  const Loss::Parts parts = loss.parts(labels, logits.with_mask(mask));
+  CHECK(parts.denominator.item<float>() == 1.0f);
+  CHECK(parts.sum.item<float>() == doctest::Approx(0.6931472f));
+}
+
+TEST_CASE("16-bit predictions are computed in float32, float64 stays") {
+  const Tensor y_pred = ops::cast(floats({1.0f, 1e-3f}, {2, 1}), DType::BFloat16);
+  CHECK(losses::MeanSquaredError()(ops::zeros({2, 1}), y_pred).dtype() == DType::Float32);
+  const Tensor wide = ops::cast(y_pred, DType::Float64);
+  CHECK(losses::MeanSquaredError()(ops::zeros({2, 1}), wide).dtype() == DType::Float64);
+}
+
+TEST_CASE("callables are losses of labels converted to the predictions' dtype") {
+  const Loss loss = [](const Tensor& y_true, const Tensor& y_pred) {
+    CHECK(y_true.dtype() == DType::Float32);
+    return ops::abs(y_true - y_pred);
+  };
+  CHECK(loss(ints({1, 2}), floats({3, 3}, {2})).item<float>() == 1.5f);
+}
+
+TEST_CASE("reductions are known by Keras's names") {
+  CHECK(reduction_from_string("mean_with_sample_weight") == Reduction::MeanWithSampleWeight);
+  CHECK(std::string(to_string(Reduction::None)) == "none");
+  CHECK(message_of([] {
+          reduction_from_string("summ");
+        }).find("Unknown reduction 'summ'. Did you mean 'sum'?") == 0);
+}
+
+TEST_CASE("a traced loss does nothing that isn't needed") {
+  const std::vector<TensorType> inputs = {{DType::Int32, {8}}, {DType::Float32, {8, 10}}};
+  const losses::SparseCategoricalCrossentropy loss({.from_logits = true});
+  CHECK(ops_of(inputs, [&](const std::vector<Tensor>& x) { return loss(x[0], x[1]); }) ==
+        "sparse_softmax_cross_entropy reduce_sum multiply");
+  CHECK(ops_of(inputs, [&](const std::vector<Tensor>& x) { return loss.parts(x[0], x[1]).sum; }) ==
+        "sparse_softmax_cross_entropy reduce_sum");
+}
