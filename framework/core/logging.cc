@@ -31,7 +31,7 @@ void write(spdlog::level::level_enum level, const std::string& message) {
   const auto to = logger();
   if (!to->should_log(level)) return;
   if (void (*end)() = line_end.load()) end();
-  to->log(level, "{}", message);
+  to->log(level, spdlog::string_view_t(message));
   to->flush();
 }
 

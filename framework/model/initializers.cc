@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/initializers.h"
 
-#include <Eigen/QR>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include "framework/core/random.h"
 #include "framework/core/threads.h"
 #include "framework/model/serialized.h"
+#include "framework/ops/ops.h"
 
 namespace cornu::initializers {
 namespace {
@@ -293,24 +293,16 @@ Tensor Orthogonal::operator()(const Shape& shape, DType dtype) const {
   check<InvalidArgument>(shape.rank() >= 2,
                          "Orthogonal: expected a shape of at least two axes, got {}.", shape);
   require_floating("Orthogonal", dtype);
-  using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const int64_t columns = shape.back();
   const int64_t rows = shape.slice(0, shape.rank() - 1).num_elements();
   const int64_t longer = std::max(rows, columns);
   const int64_t shorter = std::min(rows, columns);
   const Tensor random = normal({longer, shorter}, DType::Float64, 0.0, 1.0, options_.seed);
-  const Eigen::HouseholderQR<Matrix> qr(
-      Eigen::Map<const Matrix>(random.data<double>().data(), longer, shorter));
-  Matrix q = qr.householderQ() * Matrix::Identity(longer, shorter);
+  const auto [q, r] = ops::qr(random);
   // With the signs of R's diagonal, Q is uniform among the orthogonal matrices.
-  for (int64_t i = 0; i < shorter; ++i) {
-    if (qr.matrixQR()(i, i) < 0) q.col(i) *= -1.0;
-  }
-  return generate(shape, dtype, [&](int64_t i) {
-    const int64_t row = i / columns;
-    const int64_t column = i % columns;
-    return options_.gain * (rows < columns ? q(column, row) : q(row, column));
-  });
+  const Tensor signs = ops::where(ops::diagonal(r) < 0, -1, 1);
+  const Tensor uniform = q * ops::cast(signs, DType::Float64) * options_.gain;
+  return ops::cast(ops::reshape(rows < columns ? ops::transpose(uniform) : uniform, shape), dtype);
 }
 
 Json Orthogonal::get_config() const { return config_of(options_); }

@@ -2,6 +2,9 @@
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Core>
 
+#include <algorithm>
+#include <type_traits>
+
 #include "framework/backends/cpu/kernels/matmul/matmul.h"
 #include "framework/core/threads.h"
 
@@ -23,37 +26,77 @@ int64_t operand_offset(int64_t index, const std::vector<int64_t>& batch,
   return offset;
 }
 
+// What one call multiplies: rows of op(a) by op(b).
+template <class T>
+struct RowsProduct {
+  const T* a;
+  const T* b;
+  T* out;
+  int64_t rows, n, k;
+  int64_t a_row, a_column;  // distances between the elements of op(a)
+  bool transpose_b;
+};
+
+// Eigen's templates take long to compile: one product serves all transpositions.
+template <class T>
+void multiply_floats(const RowsProduct<T>& p) {
+  using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using Strides = Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>;
+  using Map = Eigen::Map<const Matrix, Eigen::Unaligned, Strides>;
+  const Map left(p.a, p.rows, p.k, Strides(p.a_row, p.a_column));
+  const Map right(p.b, p.k, p.n, p.transpose_b ? Strides(1, p.k) : Strides(p.n, 1));
+  Eigen::Map<Matrix>(p.out, p.rows, p.n).noalias() = left * right;
+}
+
+// Sums wrap around, as they do in NumPy.
+template <class T>
+void multiply_integers(const RowsProduct<T>& p) {
+  using Wide = std::conditional_t<sizeof(T) < sizeof(int), unsigned, std::make_unsigned_t<T>>;
+  for (int64_t i = 0; i < p.rows; ++i) {
+    T* out = p.out + i * p.n;
+    if (!p.transpose_b) std::fill_n(out, p.n, T{0});
+    for (int64_t j = 0; p.transpose_b && j < p.n; ++j) {
+      Wide sum = 0;
+      for (int64_t l = 0; l < p.k; ++l) {
+        sum += static_cast<Wide>(p.a[i * p.a_row + l * p.a_column]) *
+               static_cast<Wide>(p.b[j * p.k + l]);
+      }
+      out[j] = static_cast<T>(sum);
+    }
+    for (int64_t l = 0; !p.transpose_b && l < p.k; ++l) {
+      const auto factor = static_cast<Wide>(p.a[i * p.a_row + l * p.a_column]);
+      const T* b = p.b + l * p.n;
+      for (int64_t j = 0; j < p.n; ++j) {
+        out[j] = static_cast<T>(static_cast<Wide>(out[j]) + factor * static_cast<Wide>(b[j]));
+      }
+    }
+  }
+}
+
 template <class T>
 struct PlainMatmul {
   MatmulProblem problem;
-
-  using Strides = Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>;
-  using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  using Map = Eigen::Map<const Matrix>;
 
   // Rows [begin, end) of product `index`.
   void rows(const KernelArgs& args, int64_t index, int64_t begin, int64_t end) const {
     const auto& [dtype, m, n, k, transpose_a, transpose_b, batch, a_batch, b_batch, bias, relu] =
         problem;
+    const int64_t a_row = transpose_a ? 1 : k;
     const T* a = static_cast<const T*>(args.in[0]) + operand_offset(index, batch, a_batch, m * k);
     const T* b = static_cast<const T*>(args.in[1]) + operand_offset(index, batch, b_batch, k * n);
-    T* out = static_cast<T*>(args.out[0]) + index * m * n;
-    Eigen::Map<Matrix> result(out + begin * n, end - begin, n);
-    const Map left(a, transpose_a ? k : m, transpose_a ? m : k);
-    const Map right(b, transpose_b ? n : k, transpose_b ? k : n);
-    if (transpose_a) {
-      multiply(result, left.middleCols(begin, end - begin).transpose(), right);
+    const RowsProduct<T> product{.a = a + begin * a_row,
+                                 .b = b,
+                                 .out = static_cast<T*>(args.out[0]) + (index * m + begin) * n,
+                                 .rows = end - begin,
+                                 .n = n,
+                                 .k = k,
+                                 .a_row = a_row,
+                                 .a_column = transpose_a ? m : 1,
+                                 .transpose_b = transpose_b};
+    if constexpr (std::is_integral_v<T>) {
+      multiply_integers(product);
     } else {
-      multiply(result, left.middleRows(begin, end - begin), right);
-    }
-  }
-
-  template <class Left>
-  void multiply(Eigen::Map<Matrix>& result, const Left& left, const Map& right) const {
-    if (problem.transpose_b) {
-      result.noalias() = left * right.transpose();
-    } else {
-      result.noalias() = left * right;
+      multiply_floats(product);
     }
   }
 
