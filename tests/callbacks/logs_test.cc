@@ -27,7 +27,7 @@ TEST_CASE("reading a figure that isn't there is NotFound, and adds none") {
   history.add(0, logs);
   CHECK(history["loss"] == std::vector<double>{2});
   CHECK(message_of<NotFound>([&] { history["acc"]; }) ==
-        "History: there is no figure named 'acc'. Known: accuracy, loss.");
+        "History: there is no figure named 'acc'. Did you mean 'accuracy'? Known: accuracy, loss.");
   CHECK(history.size() == 2);
 }
 

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "tests/data/support.h"
-#include "tests/io/http_server.h"
+#include "tests/support/http_server.h"
 
 using namespace cornu;
 using namespace cornu::testing;

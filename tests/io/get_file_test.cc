@@ -11,8 +11,8 @@
 #include "framework/io/fuzzing.h"
 #include "framework/io/gzip.h"
 #include "framework/io/hash.h"
-#include "tests/data/support.h"
-#include "tests/io/http_server.h"
+#include "tests/support/files.h"
+#include "tests/support/http_server.h"
 
 using namespace cornu;
 using namespace cornu::testing;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/io/http_server.h"
+#include "tests/support/http_server.h"
 
 #include <arpa/inet.h>
 #include <fmt/core.h>
