@@ -17,6 +17,8 @@ const char* to_string(StatusCode code) {
       return "ResourceExhausted";
     case StatusCode::FailedPrecondition:
       return "FailedPrecondition";
+    case StatusCode::Aborted:
+      return "Aborted";
     case StatusCode::OutOfRange:
       return "OutOfRange";
     case StatusCode::Unimplemented:

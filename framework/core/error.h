@@ -19,6 +19,7 @@ enum class StatusCode {
   AlreadyExists = 6,
   ResourceExhausted = 8,
   FailedPrecondition = 9,
+  Aborted = 10,
   OutOfRange = 11,
   Unimplemented = 12,
   Internal = 13,
@@ -69,6 +70,10 @@ struct ResourceExhausted : ErrorOf<StatusCode::ResourceExhausted> {
   using ErrorOf::ErrorOf;
 };
 struct FailedPrecondition : ErrorOf<StatusCode::FailedPrecondition> {
+  using ErrorOf::ErrorOf;
+};
+// What another part of one job was stopped by; the first cause is told by that part.
+struct Aborted : ErrorOf<StatusCode::Aborted> {
   using ErrorOf::ErrorOf;
 };
 struct OutOfRange : ErrorOf<StatusCode::OutOfRange> {

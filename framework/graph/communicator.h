@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "framework/core/dtype.h"
 
@@ -11,22 +13,35 @@ namespace cornu {
 
 enum class ReduceOp { Sum, Mean, Min, Max };
 
+// A piece of what is reduced together. `in` and `out` are the same or don't overlap.
+struct Segment {
+  const void* in;
+  void* out;
+  int64_t count;  // elements
+};
+
 // One rank's end of a group. Every rank makes the same calls in the same order; each call returns
-// when this rank's part is done. Reductions go by rank, so that all ranks get the same bits.
-// Throws PeerLost, DeadlineExceeded, or Unavailable after abort().
+// when this rank's part is done. Reductions go by rank, so that all ranks get the same bits; 16-bit
+// floating-point numbers are summed in float32. Throws PeerLost, DeadlineExceeded, Aborted after
+// abort(), and on every rank FailedPrecondition when their calls differ.
 class CollectiveGroup {
  public:
   virtual ~CollectiveGroup() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual void all_reduce(const void* in, void* out, int64_t count, DType dtype, ReduceOp op) = 0;
+  // Many small tensors cost little more than one large one.
+  virtual void all_reduce(std::span<const Segment> segments, DType dtype, ReduceOp op) = 0;
+  void all_reduce(const void* in, void* out, int64_t count, DType dtype, ReduceOp op) {
+    const Segment segment{in, out, count};
+    all_reduce({&segment, 1}, dtype, op);
+  }
   virtual void reduce_scatter(const void* in, void* out, int64_t count_per_rank, DType dtype,
                               ReduceOp op) = 0;
   virtual void all_gather(const void* in, void* out, size_t bytes_per_rank) = 0;
   virtual void broadcast(void* data, size_t bytes, int root) = 0;
   virtual void barrier() = 0;
-  // Wakes every rank that waits, with Unavailable; later calls fail likewise.
-  virtual void abort(const char* why) = 0;
+  // Wakes every rank that waits, with Aborted; later calls fail likewise.
+  virtual void abort(const std::string& why) = 0;
 };
 
 }  // namespace cornu

@@ -1,154 +1,307 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/strategy/in_process_group.h"
 
+#include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "framework/core/error.h"
+#include "framework/core/strings.h"
 
 namespace cornu {
 namespace {
 
-// Where the ranks meet: each posts its pointers, and all wait for each other.
+enum class Kind { AllReduce, ReduceScatter, AllGather, Broadcast, Barrier };
+
+// What a rank asks for.
+struct Call {
+  Kind kind = Kind::Barrier;
+  int64_t count = 0;  // elements, or bytes where there is no dtype
+  std::optional<DType> dtype = {};
+  ReduceOp op = ReduceOp::Sum;
+  int root = 0;
+  std::span<const Segment> segments = {};
+
+  bool agrees(const Call& other) const {
+    return kind == other.kind && count == other.count && dtype == other.dtype && op == other.op &&
+           root == other.root &&
+           std::ranges::equal(segments, other.segments, {}, &Segment::count, &Segment::count);
+  }
+  std::string text() const {
+    constexpr const char* kKinds[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast",
+                                      "barrier"};
+    constexpr const char* kOps[] = {"sum", "mean", "min", "max"};
+    const char* name = kKinds[static_cast<int>(kind)];
+    if (kind == Kind::Barrier) return name;
+    if (!dtype) return fmt::format("{} of {} bytes, root {}", name, count, root);
+    return fmt::format("{} ({}) of {} {} in {} parts", name, kOps[static_cast<int>(op)], count,
+                       *dtype, segments.size());
+  }
+};
+
+// Where the ranks meet: each posts its call, and all wait for each other.
 class Meeting {
  public:
-  explicit Meeting(int size) : in(static_cast<size_t>(size)), size_(size) {}
+  Meeting(int size, std::chrono::milliseconds timeout)
+      : calls_{std::vector<Call>(static_cast<size_t>(size)),
+               std::vector<Call>(static_cast<size_t>(size))},
+        here_(static_cast<size_t>(size), false),
+        timeout_(timeout) {}
 
-  void wait() {
+  // Waits for everyone to begin a call.
+  void wait(int rank, const Call& call) {
     std::unique_lock lock(mutex_);
     throw_if_aborted();
     const uint64_t round = round_;
-    if (++arrived_ == size_) {
+    here_[static_cast<size_t>(rank)] = true;
+    if (++arrived_ == size()) {
+      arrived_ = 0;
+      here_.assign(here_.size(), false);
+      ++round_;
+      changed_.notify_all();
+      return;
+    }
+    changed_.wait_for(lock, timeout_, [&] { return round_ != round || aborted_.has_value(); });
+    if (round_ != round) return;
+    throw_if_aborted();
+    aborted_ = fmt::format("Collective: rank {} waited {:g} s in {} for {}.", rank,
+                           std::chrono::duration<double>(timeout_).count(), call.text(), missing());
+    changed_.notify_all();
+    throw DeadlineExceeded(*aborted_);
+  }
+
+  // Waits for everyone in the midst of a call, whose memory others read: nobody leaves early, and
+  // nothing in between can throw.
+  void wait_inside() {
+    std::unique_lock lock(mutex_);
+    const uint64_t round = round_;
+    if (++arrived_ == size()) {
       arrived_ = 0;
       ++round_;
       changed_.notify_all();
       return;
     }
-    changed_.wait(lock, [&] { return round_ != round || !aborted_.empty(); });
-    if (round_ == round) throw_if_aborted();
+    changed_.wait(lock, [&] { return round_ != round; });
   }
 
-  void abort(const char* why) {
-    std::lock_guard lock(mutex_);
-    if (aborted_.empty()) aborted_ = why;
+  // The calls of one turn, by rank: written before the first wait of a call, and read after it.
+  // Nobody is two calls ahead of another.
+  std::vector<Call>& calls(uint64_t turn) { return calls_[turn % 2]; }
+
+  void abort(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (!aborted_) aborted_ = why;
     changed_.notify_all();
   }
 
-  int size() const { return size_; }
-  std::vector<const void*> in;  // by rank; written before wait(), read after it
+  int size() const { return static_cast<int>(here_.size()); }
 
  private:
   void throw_if_aborted() const {
-    check<Unavailable>(aborted_.empty(), "Collective: another replica has stopped: {}", aborted_);
+    if (aborted_) raise<Aborted>("Collective: another replica has stopped: {}", *aborted_);
+  }
+  std::string missing() const {
+    std::vector<std::string> ranks;
+    for (size_t i = 0; i < here_.size(); ++i) {
+      if (!here_[i]) ranks.push_back(fmt::format("rank {}", i));
+    }
+    return join(ranks, ", ");
   }
 
-  int size_;
+  std::array<std::vector<Call>, 2> calls_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::vector<bool> here_;  // by rank: waits in this round
   int arrived_ = 0;
   uint64_t round_ = 0;
-  std::string aborted_;
+  std::optional<std::string> aborted_;
+  std::chrono::milliseconds timeout_;
 };
 
-// NaN, from whichever rank, stays.
 template <class T>
-bool comes_first(T a, T b, ReduceOp op) {
-  return a != a || (op == ReduceOp::Min ? a < b : b < a);
+using SumOf =
+    std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
+
+constexpr int64_t kBlock = 1024;  // elements that are reduced together
+
+// Adds (or compares) `count` elements of one more rank. NaN, from whichever rank, stays.
+template <class T>
+void combine(SumOf<T>* total, const T* in, int64_t count, ReduceOp op) {
+  using Sum = SumOf<T>;
+  if (op == ReduceOp::Sum || op == ReduceOp::Mean) {
+    if (count == kBlock) {  // a fixed number of turns: compilers vectorize
+      for (int64_t i = 0; i < kBlock; ++i) total[i] = static_cast<Sum>(total[i] + Sum(in[i]));
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i) total[i] = static_cast<Sum>(total[i] + Sum(in[i]));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const Sum other = Sum(in[i]);
+    const bool first = op == ReduceOp::Min ? other < total[i] : total[i] < other;
+    if (other != other || first) total[i] = other;
+  }
 }
 
+// Elements [begin, end) of every rank's `in`, reduced into `out`, which may be one of them.
 template <class T>
-void reduce_into(T* out, const std::vector<const void*>& in, int64_t begin, int64_t end,
-                 ReduceOp op) {
-  for (int64_t i = begin; i < end; ++i) {
-    T value = static_cast<const T*>(in[0])[i];
+void reduce_range(T* out, std::span<const void* const> in, int64_t begin, int64_t end,
+                  ReduceOp op) {
+  using Sum = SumOf<T>;
+  std::array<Sum, kBlock> total;
+  for (int64_t at = begin; at < end; at += kBlock) {
+    const int64_t count = std::min(kBlock, end - at);
+    const T* first = static_cast<const T*>(in[0]) + at;
+    for (int64_t i = 0; i < count; ++i) total[static_cast<size_t>(i)] = Sum(first[i]);
     for (size_t rank = 1; rank < in.size(); ++rank) {
-      const T other = static_cast<const T*>(in[rank])[i];
-      if (op == ReduceOp::Min || op == ReduceOp::Max) {
-        if (comes_first(other, value, op)) value = other;
-      } else {
-        value = static_cast<T>(value + other);
-      }
+      combine<T>(total.data(), static_cast<const T*>(in[rank]) + at, count, op);
     }
-    if (op == ReduceOp::Mean) value = static_cast<T>(value / static_cast<T>(in.size()));
-    out[i - begin] = value;
+    for (int64_t i = 0; i < count; ++i) {
+      Sum value = total[static_cast<size_t>(i)];
+      if (op == ReduceOp::Mean) value = static_cast<Sum>(value / static_cast<Sum>(in.size()));
+      out[at - begin + i] = static_cast<T>(value);
+    }
   }
 }
 
 class InProcessGroup : public CollectiveGroup {
  public:
   InProcessGroup(std::shared_ptr<Meeting> meeting, int rank)
-      : meeting_(std::move(meeting)), rank_(rank) {}
+      : meeting_(std::move(meeting)), in_(static_cast<size_t>(meeting_->size())), rank_(rank) {}
 
   int rank() const override { return rank_; }
   int size() const override { return meeting_->size(); }
 
-  void all_reduce(const void* in, void* out, int64_t count, DType dtype, ReduceOp op) override {
-    // Everyone reads all inputs before anybody may overwrite one (in and out may be the same).
-    const size_t bytes = static_cast<size_t>(count) * size_of(dtype);
-    std::vector<std::byte> result(bytes);
-    post(in);
-    reduce(result.data(), 0, count, dtype, op);
-    meeting_->wait();
-    if (bytes > 0) std::memcpy(out, result.data(), bytes);
+  // Each rank reduces its share of the elements, and then takes the others' from them.
+  void all_reduce(std::span<const Segment> segments, DType dtype, ReduceOp op) override {
+    require_reducible(dtype);
+    int64_t total = 0;
+    for (const Segment& segment : segments) total += segment.count;
+    const Call call{Kind::AllReduce, total, dtype, op, 0, segments};
+    const std::vector<Call>& calls = meet(call);
+    each_part(segments, rank_, [&](size_t i, int64_t begin, int64_t end) {
+      reduce(at(segments[i].out, begin, dtype), calls, i, begin, end, dtype, op);
+    });
+    meeting_->wait_inside();
+    for (int peer = 0; peer < size(); ++peer) {
+      if (peer == rank_) continue;
+      each_part(segments, peer, [&](size_t i, int64_t begin, int64_t end) {
+        const void* theirs = calls[static_cast<size_t>(peer)].segments[i].out;
+        std::memcpy(at(segments[i].out, begin, dtype), at(theirs, begin, dtype),
+                    static_cast<size_t>(end - begin) * size_of(dtype));
+      });
+    }
+    meeting_->wait_inside();
   }
+  using CollectiveGroup::all_reduce;
 
   void reduce_scatter(const void* in, void* out, int64_t count_per_rank, DType dtype,
                       ReduceOp op) override {
-    post(in);
-    reduce(out, rank_ * count_per_rank, (rank_ + 1) * count_per_rank, dtype, op);
-    meeting_->wait();
+    require_reducible(dtype);
+    const Segment segment{in, out, count_per_rank * size()};
+    const Call call{Kind::ReduceScatter, segment.count, dtype, op, 0, {&segment, 1}};
+    const std::vector<Call>& calls = meet(call);
+    reduce(out, calls, 0, rank_ * count_per_rank, (rank_ + 1) * count_per_rank, dtype, op);
+    meeting_->wait_inside();
   }
 
   void all_gather(const void* in, void* out, size_t bytes_per_rank) override {
-    post(in);
-    for (size_t rank = 0; rank < meeting_->in.size() && bytes_per_rank > 0; ++rank) {
-      std::memcpy(static_cast<std::byte*>(out) + rank * bytes_per_rank, meeting_->in[rank],
+    const auto bytes = static_cast<int64_t>(bytes_per_rank);
+    const Segment segment{in, out, bytes};
+    const Call call{Kind::AllGather, bytes, {}, ReduceOp::Sum, 0, {&segment, 1}};
+    const std::vector<Call>& calls = meet(call);
+    for (size_t rank = 0; rank < calls.size() && bytes_per_rank > 0; ++rank) {
+      std::memcpy(static_cast<std::byte*>(out) + rank * bytes_per_rank, calls[rank].segments[0].in,
                   bytes_per_rank);
     }
-    meeting_->wait();
+    meeting_->wait_inside();
   }
 
   void broadcast(void* data, size_t bytes, int root) override {
-    post(data);
+    const Segment segment{data, data, static_cast<int64_t>(bytes)};
+    const Call call{Kind::Broadcast, segment.count, {}, ReduceOp::Sum, root, {&segment, 1}};
+    const std::vector<Call>& calls = meet(call);
     if (rank_ != root && bytes > 0) {
-      std::memcpy(data, meeting_->in[static_cast<size_t>(root)], bytes);
+      std::memcpy(data, calls[static_cast<size_t>(root)].segments[0].in, bytes);
     }
-    meeting_->wait();
+    meeting_->wait_inside();
   }
 
-  void barrier() override { meeting_->wait(); }
-  void abort(const char* why) override { meeting_->abort(why); }
+  void barrier() override { meet(Call{}); }
+  void abort(const std::string& why) override { meeting_->abort(why); }
 
  private:
-  void post(const void* in) {
-    meeting_->in[static_cast<size_t>(rank_)] = in;
-    meeting_->wait();
+  template <class Pointer>
+  static Pointer at(Pointer memory, int64_t element, DType dtype) {
+    using Byte = std::conditional_t<std::is_same_v<Pointer, void*>, std::byte, const std::byte>;
+    return static_cast<Byte*>(memory) + static_cast<size_t>(element) * size_of(dtype);
   }
 
-  void reduce(void* out, int64_t begin, int64_t end, DType dtype, ReduceOp op) {
-    dispatch_dtype(dtype, [&](auto t) {
-      using T = decltype(t);
-      if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
-        raise<Unimplemented>("Collective: no reduction of {} between replicas of one process.",
-                             dtype);
-      } else if constexpr (std::is_same_v<T, bool>) {
-        raise<Unimplemented>("Collective: no reduction of bool. Cast it to int32.");
-      } else {
-        reduce_into(static_cast<T*>(out), meeting_->in, begin, end, op);
+  static void require_reducible(DType dtype) {
+    check<Unimplemented>(dtype != DType::Bool,
+                         "Collective: no reduction of bool. Cast it to int32.");
+  }
+
+  // Posts this rank's call, waits for the others', and compares them.
+  const std::vector<Call>& meet(const Call& call) {
+    std::vector<Call>& calls = meeting_->calls(turn_++);
+    calls[static_cast<size_t>(rank_)] = call;
+    meeting_->wait(rank_, call);
+    for (size_t rank = 1; rank < calls.size(); ++rank) {
+      check<FailedPrecondition>(
+          calls[rank].agrees(calls[0]),
+          "Collective: every rank must make the same calls in the same order, but rank 0 calls {}, "
+          "and rank {} {}. What replicas do may not depend on their data.",
+          calls[0].text(), rank, calls[rank].text());
+    }
+    return calls;
+  }
+
+  // Calls visit(segment, begin, end) for the elements of the segments, taken together, that `rank`
+  // reduces.
+  template <class Visit>
+  void each_part(std::span<const Segment> segments, int rank, Visit visit) const {
+    constexpr int64_t kStep = 64;  // elements: shares begin with a cache line
+    int64_t total = 0;
+    for (const Segment& segment : segments) total += segment.count;
+    const int64_t share = ((total + size() - 1) / size() + kStep - 1) / kStep * kStep;
+    const int64_t first = rank * share;
+    const int64_t last = first + share;
+    int64_t place = 0;  // of the segment's first element
+    for (size_t i = 0; i < segments.size(); ++i) {
+      const int64_t begin = std::clamp<int64_t>(first - place, 0, segments[i].count);
+      const int64_t end = std::clamp<int64_t>(last - place, 0, segments[i].count);
+      if (begin < end) visit(i, begin, end);
+      place += segments[i].count;
+    }
+  }
+
+  void reduce(void* out, const std::vector<Call>& calls, size_t segment, int64_t begin, int64_t end,
+              DType dtype, ReduceOp op) {
+    dispatch_dtype(dtype, [&]<class T>(T) {
+      if constexpr (!std::is_same_v<T, bool>) {
+        for (size_t rank = 0; rank < calls.size(); ++rank)
+          in_[rank] = calls[rank].segments[segment].in;
+        reduce_range(static_cast<T*>(out), in_, begin, end, op);
       }
     });
   }
 
   std::shared_ptr<Meeting> meeting_;
+  std::vector<const void*> in_;  // by rank: what is reduced now
   int rank_;
+  uint64_t turn_ = 0;
 };
 
 }  // namespace
 
-std::vector<std::unique_ptr<CollectiveGroup>> make_in_process_group(int size) {
-  auto meeting = std::make_shared<Meeting>(size);
+std::vector<std::unique_ptr<CollectiveGroup>> make_in_process_group(
+    int size, std::chrono::milliseconds timeout) {
+  auto meeting = std::make_shared<Meeting>(size, timeout);
   std::vector<std::unique_ptr<CollectiveGroup>> group;
   for (int rank = 0; rank < size; ++rank) {
     group.push_back(std::make_unique<InProcessGroup>(meeting, rank));

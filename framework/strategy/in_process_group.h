@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communicator of replicas that are threads of one process.
+// Communicators between threads of one process.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -9,9 +10,9 @@
 
 namespace cornu {
 
-// One end for each of `size` ranks. Every rank calls from a thread of its own; the same calls in
-// the same order. Reductions go by rank, so all ranks get the same bits, whichever comes last.
-// After abort() every waiting and later call throws Unavailable with the reason.
-std::vector<std::unique_ptr<CollectiveGroup>> make_in_process_group(int size);
+// The ends of a group, one a rank; each is for one thread at a time. A rank that waits longer than
+// `timeout` for the others throws DeadlineExceeded, which names those that didn't come.
+std::vector<std::unique_ptr<CollectiveGroup>> make_in_process_group(
+    int size, std::chrono::milliseconds timeout = std::chrono::minutes(10));
 
 }  // namespace cornu

@@ -9,8 +9,8 @@
 namespace cornu::cpu {
 namespace {
 
-// The first failure is the cause; collectives that it aborted on other replicas only follow. Null:
-// nothing failed.
+// The first failure is the cause; what it aborted on other replicas only follows. Null: nothing
+// failed.
 std::exception_ptr cause_of(const std::vector<std::exception_ptr>& errors) {
   std::exception_ptr cause;
   for (const std::exception_ptr& error : errors) {
@@ -18,7 +18,7 @@ std::exception_ptr cause_of(const std::vector<std::exception_ptr>& errors) {
     if (!cause) cause = error;
     try {
       std::rethrow_exception(error);
-    } catch (const Unavailable&) {
+    } catch (const Aborted&) {
     } catch (...) {
       return error;
     }

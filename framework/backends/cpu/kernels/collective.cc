@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives: what they do is up to the group that a run is given.
 #include <cstring>
+#include <map>
 #include <string>
 
 #include "framework/backends/cpu/kernel.h"
@@ -21,14 +22,16 @@ std::unique_ptr<Kernel> make_all_reduce(const KernelSpec& spec) {
   const ReduceOp op = reduce_op(spec.attributes.get_string("reduce"));
   const std::vector<TensorType> types(spec.inputs.begin(), spec.inputs.end());
   return make_kernel([op, types](const KernelArgs& args) {
+    std::map<DType, std::vector<Segment>> segments;
     for (size_t i = 0; i < types.size(); ++i) {
       if (args.group) {
-        args.group->all_reduce(args.in[i], args.out[i], types[i].shape.num_elements(),
-                               types[i].dtype, op);
+        segments[types[i].dtype].push_back(
+            {args.in[i], args.out[i], types[i].shape.num_elements()});
       } else if (types[i].bytes() > 0) {
         std::memcpy(args.out[i], args.in[i], types[i].bytes());
       }
     }
+    for (const auto& [dtype, together] : segments) args.group->all_reduce(together, dtype, op);
   });
 }
 
