@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "framework/core/strings.h"
 #include "framework/io/download.h"
 #include "framework/io/file_descriptor.h"
+#include "framework/io/file_lock.h"
 #include "framework/io/file_reader.h"
 #include "framework/io/gzip.h"
 #include "framework/io/hash.h"
@@ -65,35 +65,6 @@ void check_name(const std::string& fname) {
       "'.' and '..'.",
       printable(fname));
 }
-
-// Keeps other processes out as long as it lives.
-class FileLock {
- public:
-  explicit FileLock(const fs::path& path) : path_(path) {
-    do {
-      file_.emplace(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-      check<Unavailable>(file_->is_open(), "{}: can't be written: {}.", path.string(),
-                         std::strerror(errno));
-      while (flock(file_->get(), LOCK_EX) != 0 && errno == EINTR) {
-      }
-    } while (!is_current());
-  }
-  ~FileLock() { unlink(path_.c_str()); }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
- private:
-  // Who had it before may have removed it while this one waited.
-  bool is_current() const {
-    struct stat mine;
-    struct stat there;
-    return fstat(file_->get(), &mine) == 0 && stat(path_.c_str(), &there) == 0 &&
-           mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
-  }
-
-  fs::path path_;
-  std::optional<FileDescriptor> file_;
-};
 
 void write_all(int file, std::span<const std::byte> bytes, const fs::path& path) {
   while (!bytes.empty()) {

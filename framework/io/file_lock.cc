@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/io/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "framework/core/error.h"
+
+namespace cornu {
+
+FileLock::FileLock(const std::filesystem::path& path) : FileLock(path, Wait::Yes) {}
+
+FileLock::FileLock(const std::filesystem::path& path, Wait wait) : path_(path) {
+  do {
+    file_ =
+        std::make_unique<FileDescriptor>(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    check<Unavailable>(file_->is_open(), "{}: can't be written: {}.", path.string(),
+                       std::strerror(errno));
+    while (flock(file_->get(), wait == Wait::Yes ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EINTR) continue;
+      file_.reset();
+      return;
+    }
+  } while (!is_current());
+}
+
+std::unique_ptr<FileLock> FileLock::try_lock(const std::filesystem::path& path) {
+  std::unique_ptr<FileLock> lock(new FileLock(path, Wait::No));
+  return lock->file_ ? std::move(lock) : nullptr;
+}
+
+FileLock::~FileLock() {
+  if (file_) unlink(path_.c_str());
+}
+
+// Whoever had it before may have removed it while this one waited.
+bool FileLock::is_current() const {
+  struct stat mine;
+  struct stat there;
+  return fstat(file_->get(), &mine) == 0 && stat(path_.c_str(), &there) == 0 &&
+         mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+}
+
+}  // namespace cornu

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/run_state.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <set>
+
+#include "framework/core/logging.h"
+#include "framework/io/atomic_file.h"
+#include "framework/io/crc.h"
+#include "framework/io/file_reader.h"
+
+namespace cornu {
+namespace {
+
+constexpr std::array<char, 8> kMagic = {'\x89', 'C', 'R', 'N', 'R', 'U', 'N', '\n'};
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kByteOrder = 0x01020304;
+constexpr size_t kAlignment = 64;
+
+struct Header {
+  std::array<char, 8> magic = kMagic;
+  uint32_t version = kVersion;
+  uint32_t byte_order = kByteOrder;
+  uint64_t file_bytes = 0;
+  uint64_t text_bytes = 0;
+};
+static_assert(sizeof(Header) == 32);
+
+size_t aligned(size_t at) { return (at + kAlignment - 1) / kAlignment * kAlignment; }
+
+// Where the checksum stands.
+size_t end_of(size_t text_bytes, const std::vector<size_t>& tensor_bytes) {
+  size_t end = sizeof(Header) + text_bytes;
+  for (const size_t bytes : tensor_bytes) end = aligned(end) + bytes;
+  return end;
+}
+
+// Writes a file, and sums up what it wrote.
+class Writer {
+ public:
+  explicit Writer(const std::string& path)
+      : path_(path), file_(open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
+    if (!file_.is_open()) raise_file_error(path_, "be written", errno);
+  }
+  void write(const void* data, size_t bytes) {
+    const auto* from = static_cast<const std::byte*>(data);
+    crc_ = crc32c({from, bytes}, crc_);
+    at_ += bytes;
+    while (bytes > 0) {
+      const ssize_t written = ::write(file_.get(), from, bytes);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) raise_file_error(path_, "be written", errno);
+      from += written;
+      bytes -= static_cast<size_t>(written);
+    }
+  }
+  void align() {
+    constexpr std::array<char, kAlignment> kZeros{};
+    write(kZeros.data(), aligned(at_) - at_);
+  }
+  uint32_t crc() const { return crc_; }
+
+ private:
+  std::string path_;
+  FileDescriptor file_;
+  uint32_t crc_ = 0;
+  size_t at_ = 0;
+};
+
+// Reads from a file, and sums up what it read.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : file_(path) {}
+  void read(void* data, size_t bytes) {
+    const std::span<std::byte> out(static_cast<std::byte*>(data), bytes);
+    file_.read(out);
+    crc_ = crc32c(out, crc_);
+    at_ += bytes;
+  }
+  void align() {
+    std::array<char, kAlignment> skipped;
+    read(skipped.data(), aligned(at_) - at_);
+  }
+  size_t size() const { return file_.size(); }
+  uint32_t crc() const { return crc_; }
+
+ private:
+  FileReader file_;
+  uint32_t crc_ = 0;
+  size_t at_ = 0;
+};
+
+std::string text_of(const RunState& state) {
+  Json::Array tensors;
+  std::set<std::string_view> names;
+  for (const auto& [name, tensor] : state.tensors) {
+    check<InvalidArgument>(names.insert(name).second, "Run state: two tensors are named '{}'.",
+                           name);
+    tensors.push_back(Json::object(
+        {{"name", name}, {"dtype", to_string(tensor.dtype())}, {"shape", tensor.shape()}}));
+  }
+  return Json::object({{"info", state.info}, {"tensors", std::move(tensors)}}).dump();
+}
+
+void check_header(const Header& header, size_t file_bytes) {
+  check<DataLoss>(header.magic == kMagic, "it isn't a run state");
+  check<DataLoss>(header.byte_order == kByteOrder,
+                  "it was written on a machine of another byte order");
+  check<DataLoss>(header.version == kVersion,
+                  "expected version {} of the format, got {}; another version of Cornu wrote it",
+                  kVersion, header.version);
+  check<DataLoss>(header.file_bytes == file_bytes, "expected {} bytes, got {}; it is cut off",
+                  header.file_bytes, file_bytes);
+  check<DataLoss>(header.text_bytes < file_bytes, "its header is damaged");
+}
+
+RunState read_whole(Reader& reader) {
+  Header header;
+  check<DataLoss>(reader.size() >= sizeof(header), "it is cut off");
+  reader.read(&header, sizeof(header));
+  check_header(header, reader.size());
+  std::string text(header.text_bytes, '\0');
+  reader.read(text.data(), text.size());
+  const Json json = Json::parse(text);
+
+  RunState state;
+  state.info = json.at("info");
+  const Json::Array& tensors = json.at("tensors").as_array();
+  std::vector<size_t> sizes;
+  for (const Json& tensor : tensors) {
+    const Shape shape = tensor.at("shape").as_shape();
+    sizes.push_back(shape.num_bytes(size_of(dtype_from_string(tensor.at("dtype").as_string()))));
+    check<DataLoss>(sizes.back() <= reader.size(), "its tensors are larger than it is");
+  }
+  uint32_t crc = 0;
+  check<DataLoss>(end_of(text.size(), sizes) + sizeof(crc) == reader.size(),
+                  "its size isn't that of its tensors");
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    Tensor tensor = Tensor::empty(tensors[i].at("shape").as_shape(),
+                                  dtype_from_string(tensors[i].at("dtype").as_string()));
+    reader.align();
+    reader.read(tensor.mutable_raw(), sizes[i]);
+    state.tensors.emplace_back(tensors[i].at("name").as_string(), std::move(tensor));
+  }
+  const uint32_t expected = reader.crc();
+  reader.read(&crc, sizeof(crc));
+  check<DataLoss>(crc == expected, "its checksum is wrong");
+  return state;
+}
+
+}  // namespace
+
+const Tensor& RunState::tensor(std::string_view name) const {
+  for (const auto& [known, tensor] : tensors) {
+    if (known == name) return tensor;
+  }
+  raise<NotFound>("Run state: there is no tensor named '{}'.", name);
+}
+
+void write_run_state(const std::string& path, const RunState& state) {
+  const std::string text = text_of(state);
+  std::vector<size_t> sizes;
+  for (const auto& [name, tensor] : state.tensors) {
+    sizes.push_back(tensor.shape().num_bytes(size_of(tensor.dtype())));
+  }
+  Header header;
+  header.text_bytes = text.size();
+  header.file_bytes = end_of(text.size(), sizes) + sizeof(uint32_t);
+  write_file_atomically(path, [&](const std::string& temporary) {
+    Writer writer(temporary);
+    writer.write(&header, sizeof(header));
+    writer.write(text.data(), text.size());
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      writer.align();
+      writer.write(state.tensors[i].second.raw(), sizes[i]);
+    }
+    const uint32_t crc = writer.crc();
+    writer.write(&crc, sizeof(crc));
+  });
+}
+
+RunState read_run_state(const std::string& path) {
+  Reader reader(path);
+  try {
+    return read_whole(reader);
+  } catch (const Error& error) {
+    raise<DataLoss>("Run state {}: {}.", path, error.what());
+  }
+}
+
+RunStateFolder::RunStateFolder(const std::string& path) : path_(path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::create_directories(path, error);
+  check<FailedPrecondition>(fs::is_directory(path),
+                            "Run state: '{}' isn't a folder, and none can be made there{}{}. "
+                            "Choose another place.",
+                            path, error ? ": " : "", error ? error.message() : "");
+  try {
+    lock_ = FileLock::try_lock(fs::path(path) / "run_state.lock");
+  } catch (const Unavailable& unavailable) {
+    throw FailedPrecondition(fmt::format("Run state: {}", unavailable.what()));
+  }
+  check<FailedPrecondition>(
+      lock_ != nullptr,
+      "Run state: another run that is alive keeps its state in '{}'. Wait for "
+      "its end, or choose another folder.",
+      path);
+}
+
+std::string RunStateFolder::file() const { return path_ + "/run_state"; }
+std::string RunStateFolder::previous() const { return path_ + "/run_state.previous"; }
+
+std::optional<RunState> RunStateFolder::load() const {
+  std::string damage;
+  for (const std::string& path : {file(), previous()}) {
+    try {
+      RunState state = read_run_state(path);
+      if (!damage.empty()) {
+        logging::warn(fmt::format("{} The state before it is used, {}.", damage, path));
+      }
+      return state;
+    } catch (const NotFound&) {
+    } catch (const DataLoss& error) {
+      if (damage.empty()) damage = error.what();
+    }
+  }
+  check<DataLoss>(damage.empty(),
+                  "{} There is no whole state before it either. Remove the folder '{}' to begin "
+                  "anew.",
+                  damage, path_);
+  return std::nullopt;
+}
+
+void RunStateFolder::save(const RunState& state) {
+  const std::string link = previous() + ".link";
+  unlink(link.c_str());
+  // A second name for the state there is; where the file system has no links, there is just one.
+  if (::link(file().c_str(), link.c_str()) == 0 && rename(link.c_str(), previous().c_str()) != 0) {
+    unlink(link.c_str());
+  }
+  // Renaming one name of a file onto another leaves both: the link goes.
+  unlink(link.c_str());
+  write_run_state(file(), state);
+}
+
+void RunStateFolder::clear() {
+  unlink(file().c_str());
+  unlink(previous().c_str());
+}
+
+}  // namespace cornu
