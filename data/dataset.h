@@ -5,6 +5,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,8 +25,9 @@ class Node;
 class Iterator {
  public:
   explicit Iterator(std::shared_ptr<const Node> node) : Iterator(node, node) {}
-  // Passes are numbered by `counter`, a node that `node` was derived from.
-  Iterator(std::shared_ptr<const Node> node, std::shared_ptr<const Node> counter);
+  // Passes are numbered by `counter`, a node that `node` was derived from, as those of its `part`.
+  Iterator(std::shared_ptr<const Node> node, std::shared_ptr<const Node> counter,
+           std::string part = "");
   Iterator(Iterator&&) noexcept;
   Iterator& operator=(Iterator&&) noexcept;
   ~Iterator();

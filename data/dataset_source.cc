@@ -9,7 +9,8 @@ namespace {
 
 class DatasetBatches : public BatchIterator {
  public:
-  DatasetBatches(NodePtr node, NodePtr counter) : iterator_(std::move(node), std::move(counter)) {}
+  DatasetBatches(NodePtr node, NodePtr counter, std::string part)
+      : iterator_(std::move(node), std::move(counter), std::move(part)) {}
 
   bool next(Batch& batch) override {
     Element element;
@@ -28,8 +29,8 @@ class DatasetBatches : public BatchIterator {
 
 class DatasetSource : public BatchSource {
  public:
-  DatasetSource(NodePtr node, NodePtr counter)
-      : node_(std::move(node)), counter_(std::move(counter)) {
+  DatasetSource(NodePtr node, NodePtr counter, std::string part)
+      : node_(std::move(node)), counter_(std::move(counter)), part_(std::move(part)) {
     const ElementSpec& spec = node_->spec();
     const auto& components = spec.structure->components;
     check<InvalidArgument>(
@@ -46,17 +47,18 @@ class DatasetSource : public BatchSource {
   }
 
   std::unique_ptr<BatchIterator> iterate() const override {
-    return std::make_unique<DatasetBatches>(node_, counter_);
+    return std::make_unique<DatasetBatches>(node_, counter_, part_);
   }
   std::optional<int64_t> cardinality() const override { return node_->cardinality(); }
 
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
     switch (node_->options().distribute.auto_shard_policy) {
       case AutoShardPolicy::Off:
-        return derived(node_);
+        return derived(node_, part_);
       case AutoShardPolicy::Auto:
       case AutoShardPolicy::Data:
-        return derived(make_shard(node_, count, index));
+        return derived(make_even_shard(node_, count, index),
+                       count == 1 ? part_ : fmt::format("{}{}/{} ", part_, index, count));
       case AutoShardPolicy::File:
         raise<InvalidArgument>(
             "Dataset: AutoShardPolicy::File needs a dataset that reads files, this one is {}. Use "
@@ -69,22 +71,23 @@ class DatasetSource : public BatchSource {
         "Dataset: AutoShardPolicy::Hint. Use AutoShardPolicy::Off and call shard() yourself.");
   }
   std::shared_ptr<BatchSource> rebatch(int64_t batch_size) const override {
-    return derived(make_rebatch(node_, batch_size));
+    return derived(make_rebatch(node_, batch_size), part_);
   }
 
  private:
-  std::shared_ptr<BatchSource> derived(NodePtr node) const {
-    return std::make_shared<DatasetSource>(std::move(node), counter_);
+  std::shared_ptr<BatchSource> derived(NodePtr node, std::string part) const {
+    return std::make_shared<DatasetSource>(std::move(node), counter_, std::move(part));
   }
 
   NodePtr node_;
   NodePtr counter_;
+  std::string part_;  // which shard of the dataset this is
 };
 
 }  // namespace
 
 std::shared_ptr<BatchSource> make_batch_source(NodePtr node) {
-  return std::make_shared<DatasetSource>(node, node);
+  return std::make_shared<DatasetSource>(node, node, "");
 }
 
 }  // namespace cornu::data

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/dataset.h"
 #include "data/node.h"
+#include "framework/strategy/source_position.h"
 
 namespace cornu::data {
 namespace {
@@ -22,6 +23,7 @@ std::vector<std::atomic<uint64_t>*> drawn_seeds(const Node& node) {
 struct Iterator::State {
   NodePtr node;
   NodePtr counter;
+  std::string part;
   int64_t pass = 0;
   int64_t consumed = 0;
   StreamPtr<Element> stream;
@@ -31,12 +33,20 @@ struct Iterator::State {
     if (!stream) stream = node->elements(Pass().below(pass));
     return *stream;
   }
+
+  SourcePosition position() const {
+    SourcePosition here{describe_chain(*node), pass, consumed, {}};
+    for (const auto* seed : drawn_seeds(*node)) here.seeds.push_back(seed->load());
+    return here;
+  }
 };
 
-Iterator::Iterator(NodePtr node, NodePtr counter) : state_(std::make_unique<State>()) {
-  state_->pass = counter->begin_pass();
+Iterator::Iterator(NodePtr node, NodePtr counter, std::string part)
+    : state_(std::make_unique<State>()) {
+  state_->pass = counter->passes().begin(part);
   state_->node = std::move(node);
   state_->counter = std::move(counter);
+  state_->part = std::move(part);
 }
 Iterator::Iterator(Iterator&&) noexcept = default;
 Iterator& Iterator::operator=(Iterator&&) noexcept = default;
@@ -48,41 +58,19 @@ bool Iterator::next(Element& element) {
   return true;
 }
 
-Json Iterator::save() const {
-  Json seeds = Json::array();
-  for (const auto* seed : drawn_seeds(*state_->node)) {
-    seeds.push_back(static_cast<int64_t>(seed->load()));
-  }
-  return Json::object({{"pipeline", describe_chain(*state_->node)},
-                       {"pass", state_->pass},
-                       {"consumed", state_->consumed},
-                       {"seeds", std::move(seeds)}});
-}
+Json Iterator::save() const { return state_->position().to_json(); }
 
-void Iterator::restore(const Json& position) {
+void Iterator::restore(const Json& json) {
   State& state = *state_;
   check<FailedPrecondition>(state.consumed == 0 && !state.stream,
                             "Dataset: a position can be restored by a new iterator only.");
-  const std::string pipeline = describe_chain(*state.node);
-  const std::string& saved = position.at("pipeline").as_string();
+  const SourcePosition saved = SourcePosition::read(json, state.position(), "Dataset");
   const auto seeds = drawn_seeds(*state.node);
-  const auto saved_seeds = position.at("seeds").as_ints();
-  check<FailedPrecondition>(saved == pipeline && saved_seeds.size() == seeds.size(),
-                            "Dataset: the position was saved by another pipeline.\n  saved: {}\n  "
-                            "here:  {}\nStart from the beginning, or build the dataset as it was.",
-                            saved, pipeline);
-  const int64_t pass = position.at("pass").as_int();
-  const int64_t consumed = position.at("consumed").as_int();
-  check<DataLoss>(pass >= 0 && consumed >= 0, "Dataset: the position {} is damaged.",
-                  position.excerpt());
-  for (size_t i = 0; i < seeds.size(); ++i) seeds[i]->store(static_cast<uint64_t>(saved_seeds[i]));
-  state.pass = pass;
-  state.counter->set_next_pass(pass + 1);
-  state.consumed = state.opened().skip(consumed);
-  check<FailedPrecondition>(state.consumed == consumed,
-                            "Dataset: the position is behind element {}, but this dataset ends "
-                            "after {}.",
-                            consumed, state.consumed);
+  for (size_t i = 0; i < seeds.size(); ++i) seeds[i]->store(saved.seeds[i]);
+  state.pass = saved.pass;
+  state.counter->passes().set_next(state.part, saved.pass + 1);
+  state.consumed = state.opened().skip(saved.consumed);
+  saved.check_reached(state.consumed, "Dataset");
 }
 
 }  // namespace cornu::data

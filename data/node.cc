@@ -46,6 +46,14 @@ std::string describe_chain(const Node& node) {
   return text.empty() ? node.describe() : text + " | " + node.describe();
 }
 
+int64_t row_count(const Element& batch) { return batch.tensors().front().shape().front(); }
+
+Element rows_between(const Element& batch, int64_t begin, int64_t end) {
+  std::vector<Tensor> tensors;
+  for (const Tensor& tensor : batch.tensors()) tensors.push_back(tensor.rows(begin, end));
+  return batch.with(std::move(tensors));
+}
+
 StreamPtr<Element> elements_of_rows(const Element& table, StreamPtr<Row> rows) {
   return std::make_unique<RowElements>(table, std::move(rows));
 }

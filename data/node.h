@@ -11,10 +11,16 @@
 
 #include "data/element.h"
 #include "data/options.h"
-#include "data/stream.h"
 #include "framework/strategy/batch_source.h"
+#include "framework/strategy/pass_counter.h"
+#include "framework/strategy/streams.h"
 
 namespace cornu::data {
+
+using streams::Row;
+using streams::saturating_product;
+using streams::Stream;
+using streams::StreamPtr;
 
 // Which pass over a node this is: the same pass gives the same items. Nodes that go over their
 // input several times (repeat) number the passes below themselves.
@@ -22,9 +28,6 @@ struct Pass {
   uint64_t id = 0;
   Pass below(int64_t repetition) const;
 };
-
-// An index into axis 0 of a node's table.
-using Row = int64_t;
 
 class Node;
 using NodePtr = std::shared_ptr<const Node>;
@@ -64,14 +67,12 @@ class Node {
   // position keeps it, and restores it here.
   virtual std::atomic<uint64_t>* drawn_seed() const { return nullptr; }
 
-  // The number of this new pass over the chain that ends here: 0, 1, ….
-  int64_t begin_pass() const { return passes_.fetch_add(1); }
-  // The next pass will have this number.
-  void set_next_pass(int64_t number) const { passes_.store(number); }
+  // Of passes over the chain that ends here.
+  PassCounter& passes() const { return passes_; }
 
  private:
   std::vector<NodePtr> inputs_;
-  mutable std::atomic<int64_t> passes_{0};
+  mutable PassCounter passes_;
 };
 
 // The chain as text, sources first: "tensor_slices(…) | shuffle(…) | batch(…)".
@@ -79,6 +80,10 @@ std::string describe_chain(const Node& node);
 
 // The elements that row numbers stand for.
 StreamPtr<Element> elements_of_rows(const Element& table, StreamPtr<Row> rows);
+
+// The examples of an element that is a batch, and those in [begin, end), not copied.
+int64_t row_count(const Element& batch);
+Element rows_between(const Element& batch, int64_t begin, int64_t end);
 
 // A transform that passes its input's items on, whatever they are: it works on row numbers where
 // there is a table. Self has a member template <class Item> StreamPtr<Item> open(Pass) const.

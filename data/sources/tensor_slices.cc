@@ -1,31 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "data/sources/host.h"
 #include "data/sources/sources.h"
 
 namespace cornu::data {
 namespace {
-
-class CountingRows : public Stream<Row> {
- public:
-  explicit CountingRows(int64_t count) : count_(count) {}
-
-  bool next(Row& row) override {
-    if (next_ == count_) return false;
-    row = next_++;
-    return true;
-  }
-  int64_t skip(int64_t count) override {
-    const int64_t skipped = std::min(count, count_ - next_);
-    next_ += skipped;
-    return skipped;
-  }
-
- private:
-  int64_t count_;
-  int64_t next_ = 0;
-};
 
 class TensorSlices : public Node {
  public:
@@ -52,7 +30,7 @@ class TensorSlices : public Node {
     return fmt::format("tensor_slices({} of {})", count_, spec_.to_string());
   }
   const Element* table() const override { return &table_; }
-  StreamPtr<Row> rows(Pass) const override { return std::make_unique<CountingRows>(count_); }
+  StreamPtr<Row> rows(Pass) const override { return std::make_unique<streams::RowStream>(count_); }
   StreamPtr<Element> elements(Pass pass) const override {
     return elements_of_rows(table_, rows(pass));
   }

@@ -5,41 +5,7 @@
 namespace cornu::data {
 namespace {
 
-// Counts in batches over a stream of items.
-template <class Item>
-class BatchStream : public Stream<Element> {
- public:
-  BatchStream(StreamPtr<Item> input, int64_t batch_size, bool drop_remainder)
-      : input_(std::move(input)), batch_size_(batch_size), drop_remainder_(drop_remainder) {}
-
-  bool next(Element& element) override {
-    items_.clear();
-    Item item;
-    while (std::ssize(items_) < batch_size_ && input_->next(item)) {
-      items_.push_back(std::move(item));
-    }
-    if (items_.empty() || (drop_remainder_ && std::ssize(items_) < batch_size_)) return false;
-    element = combine(items_);
-    return true;
-  }
-
-  int64_t skip(int64_t count) override {
-    const int64_t skipped = input_->skip(saturating_product(count, batch_size_));
-    return drop_remainder_ ? skipped / batch_size_
-                           : skipped / batch_size_ + (skipped % batch_size_ != 0);
-  }
-
- protected:
-  virtual Element combine(const std::vector<Item>& items) = 0;
-
- private:
-  StreamPtr<Item> input_;
-  std::vector<Item> items_;
-  int64_t batch_size_;
-  bool drop_remainder_;
-};
-
-class RowBatches : public BatchStream<Row> {
+class RowBatches : public streams::BatchStream<Row, Element> {
  public:
   RowBatches(const Element& table, StreamPtr<Row> rows, int64_t batch_size, bool drop_remainder)
       : BatchStream(std::move(rows), batch_size, drop_remainder), table_(table) {}
@@ -55,7 +21,7 @@ class RowBatches : public BatchStream<Row> {
   Element table_;
 };
 
-class ElementBatches : public BatchStream<Element> {
+class ElementBatches : public streams::BatchStream<Element, Element> {
  public:
   using BatchStream::BatchStream;
 

@@ -4,41 +4,17 @@
 namespace cornu::data {
 namespace {
 
-template <class Item>
-class ShardStream : public Stream<Item> {
- public:
-  ShardStream(StreamPtr<Item> input, int64_t count, int64_t index)
-      : input_(std::move(input)), count_(count), gap_(index) {}
-
-  bool next(Item& item) override { return close_gap() && input_->next(item); }
-
-  int64_t skip(int64_t count) override {
-    if (count <= 0 || !close_gap()) return 0;
-    // Up to the last skipped item; the gap behind it stays open.
-    const int64_t passed = input_->skip(saturating_product(count - 1, count_) + 1);
-    return (passed + count_ - 1) / count_;
-  }
-
- private:
-  // Goes over the other shards' items.
-  bool close_gap() {
-    if (input_->skip(gap_) < gap_) return false;
-    gap_ = count_ - 1;
-    return true;
-  }
-
-  StreamPtr<Item> input_;
-  int64_t count_;
-  int64_t gap_;
-};
+void check_shard(int64_t count, int64_t index) {
+  check<InvalidArgument>(count >= 1, "shard: expected a count of at least 1, got {}.", count);
+  check<InvalidArgument>(0 <= index && index < count,
+                         "shard: expected an index in [0, {}), got {}.", count, index);
+}
 
 class Sharded : public ItemTransform<Sharded> {
  public:
   Sharded(NodePtr input, int64_t count, int64_t index)
       : ItemTransform(std::move(input)), count_(count), index_(index) {
-    check<InvalidArgument>(count >= 1, "shard: expected a count of at least 1, got {}.", count);
-    check<InvalidArgument>(0 <= index && index < count,
-                           "shard: expected an index in [0, {}), got {}.", count, index);
+    check_shard(count, index);
   }
 
   std::optional<int64_t> cardinality() const override {
@@ -50,7 +26,7 @@ class Sharded : public ItemTransform<Sharded> {
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
-    return std::make_unique<ShardStream<Item>>(open_input<Item>(pass), count_, index_);
+    return std::make_unique<streams::ShardStream<Item>>(open_input<Item>(pass), count_, index_);
   }
 
  private:
@@ -58,7 +34,44 @@ class Sharded : public ItemTransform<Sharded> {
   int64_t index_;
 };
 
+// A worker's batches: as many as every other worker's.
+class EvenlySharded : public Node {
+ public:
+  EvenlySharded(NodePtr input, int64_t count, int64_t index)
+      : Node({std::move(input)}), count_(count), index_(index) {
+    check_shard(count, index);
+    spec_ = this->input().spec();
+    const auto batches = this->input().cardinality();
+    if (batches && *batches % count == 0) return;
+    for (TensorType& type : spec_.types) type.shape[0] = kUnknown;  // the last may be empty
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::optional<int64_t> cardinality() const override {
+    const auto batches = input().cardinality();
+    if (!batches || *batches == kInfiniteCardinality) return batches;
+    return streams::parts_of(*batches, count_);
+  }
+  std::string describe() const override {
+    return fmt::format("even_shard({}, {})", count_, index_);
+  }
+  StreamPtr<Element> elements(Pass pass) const override {
+    const Node& batches = input();
+    return std::make_unique<streams::EvenShardStream<Element>>(
+        [&batches, pass] { return batches.elements(pass); }, count_, index_);
+  }
+
+ private:
+  int64_t count_;
+  int64_t index_;
+  ElementSpec spec_;
+};
+
 }  // namespace
+
+NodePtr make_even_shard(NodePtr input, int64_t count, int64_t index) {
+  return std::make_shared<EvenlySharded>(std::move(input), count, index);
+}
 
 NodePtr make_shard(NodePtr input, int64_t count, int64_t index) {
   return std::make_shared<Sharded>(std::move(input), count, index);

@@ -19,6 +19,8 @@ NodePtr make_prefetch(NodePtr input, int64_t buffer_size);
 NodePtr make_rebatch(NodePtr input, int64_t batch_size);
 NodePtr make_repeat(NodePtr input, int64_t count);
 NodePtr make_shard(NodePtr input, int64_t count, int64_t index);
+// For workers: batches of which every shard has as many, the last ones with no rows where need be.
+NodePtr make_even_shard(NodePtr input, int64_t count, int64_t index);
 NodePtr make_shuffle(NodePtr input, int64_t buffer_size, const ShuffleOptions& options);
 NodePtr make_skip(NodePtr input, int64_t count);
 NodePtr make_take(NodePtr input, int64_t count);

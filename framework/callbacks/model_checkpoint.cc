@@ -157,7 +157,8 @@ class ModelCheckpointImpl : public Callback {
     } else {
       say("saving model to " + file);
     }
-    if (get_strategy().is_chief()) make_folder(fs::path(file).parent_path(), options_.filepath);
+    if (!get_strategy().is_chief()) return;
+    make_folder(fs::path(file).parent_path(), options_.filepath);
     if (options_.save_weights_only) {
       trained().save_weights(file);
     } else {

@@ -55,7 +55,9 @@ class BatchSource {
   virtual std::optional<int64_t> cardinality() const = 0;
 
   // Part `index` of `count` of this source, as its auto-shard policy says; by default every
-  // `count`-th batch from batch `index` on. InvalidArgument unless 0 <= index < count.
+  // `count`-th batch from batch `index` on. All parts have equally many batches, so that workers
+  // take as many steps: one that has run out gives a batch of no examples. InvalidArgument unless
+  // 0 <= index < count.
   virtual std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const = 0;
 
   // The same examples in batches of `batch_size`. Each batch becomes equally many parts, as many as

@@ -80,10 +80,13 @@ int64_t InputContext::get_per_replica_batch_size(int64_t global_batch_size) cons
 
 }  // namespace distribute
 
-StrategyScope::StrategyScope(std::shared_ptr<StrategyImpl> strategy) {
-  scopes.push_back(std::move(strategy));
+StrategyScope::StrategyScope(std::shared_ptr<StrategyImpl> strategy)
+    : opened_(strategy != nullptr) {
+  if (opened_) scopes.push_back(std::move(strategy));
 }
-StrategyScope::~StrategyScope() { scopes.pop_back(); }
+StrategyScope::~StrategyScope() {
+  if (opened_) scopes.pop_back();
+}
 
 std::shared_ptr<StrategyImpl> make_single_device_strategy(const Device& device, std::string name) {
   return std::make_shared<SingleDeviceStrategy>(device, std::move(name));

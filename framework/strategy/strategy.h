@@ -86,13 +86,17 @@ class StrategyImpl {
   virtual bool is_chief() const { return true; }
 };
 
-// Opens the scope of a strategy until it ends. Scopes nest, on one thread.
+// Opens the scope of a strategy until it ends. Scopes nest, on one thread. Null: the scope stays as
+// it is.
 class [[nodiscard]] StrategyScope {
  public:
   explicit StrategyScope(std::shared_ptr<StrategyImpl> strategy);
   ~StrategyScope();
   StrategyScope(const StrategyScope&) = delete;
   StrategyScope& operator=(const StrategyScope&) = delete;
+
+ private:
+  bool opened_;
 };
 
 // A cheap handle on a strategy.
@@ -100,7 +104,8 @@ class Strategy {
  public:
   explicit Strategy(std::shared_ptr<StrategyImpl> impl) : impl_(std::move(impl)) {}
 
-  // What is made in the scope (variables, models, compile) belongs to the strategy.
+  // What is made in the scope (variables, models, compile) belongs to the strategy. Models open it
+  // themselves while they train, predict, are evaluated, saved and loaded.
   StrategyScope scope() const { return StrategyScope(impl_); }
   int64_t num_replicas_in_sync() const { return impl_->num_replicas_in_sync(); }
   std::string name() const { return impl_->name(); }

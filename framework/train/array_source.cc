@@ -4,129 +4,177 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <numeric>
-#include <span>
 
 #include "framework/core/random.h"
 #include "framework/core/rows.h"
 #include "framework/core/strings.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
+#include "framework/strategy/pass_counter.h"
+#include "framework/strategy/source_position.h"
+#include "framework/strategy/streams.h"
 
 namespace cornu {
 namespace {
 
-class ArraySource : public BatchSource, public std::enable_shared_from_this<ArraySource> {
- public:
-  ArraySource(const Tensors& x, const Tensors& y, const Tensors& sample_weight,
-              const ArraySourceOptions& options)
-      : x_(x), y_(y), sample_weight_(sample_weight), options_(options) {
-    rows_ = x[0].rank() > 0 ? x[0].shape().front() : 0;
+using streams::Row;
+using streams::RowList;
+using streams::StreamPtr;
+
+// The arrays, and what a source shares with those that were made of it.
+struct Arrays {
+  Tensors x;
+  Tensors y;
+  Tensors sample_weight;
+  int64_t rows = 0;
+  bool shuffled = false;
+  std::atomic<uint64_t> seed{0};
+  PassCounter passes;
+
+  // The order of a pass; empty when rows come as they stand.
+  std::vector<Row> order(int64_t pass) const {
+    std::vector<Row> order;
+    if (!shuffled) return order;
+    order.resize(static_cast<size_t>(rows));
+    std::iota(order.begin(), order.end(), Row{0});
+    PhiloxEngine random(seed, static_cast<uint64_t>(pass));
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    return order;
   }
 
-  std::unique_ptr<BatchIterator> iterate() const override;
-  std::optional<int64_t> cardinality() const override {
-    return (rows_ + options_.batch_size - 1) / options_.batch_size;
+  std::string describe() const {
+    std::vector<std::string> types;
+    for (const Tensors* tensors : {&x, &y, &sample_weight}) {
+      for (const Tensor& tensor : *tensors) {
+        types.push_back(fmt::format("{} {}", tensor.dtype(), tensor.shape()));
+      }
+    }
+    return fmt::format("arrays({}){}", join(types, ", "), shuffled ? " | shuffle" : "");
   }
+
+  Batch gather(const RowList& list) const {
+    auto part = [&](const Tensors& tensors) {
+      std::vector<Tensor> result;
+      for (const Tensor& tensor : tensors) result.push_back(gather_rows(tensor, list.rows));
+      return tensors.with(std::move(result));
+    };
+    return {part(x), part(y), part(sample_weight)};
+  }
+};
+
+// Which rows are in each batch.
+struct Batching {
+  std::function<StreamPtr<RowList>(int64_t pass)> open;
+  int64_t batches = 0;
+  int64_t batch_size = 0;
+  std::string text;  // what they depend on
+  std::string part;  // which shard this is
+};
+
+class ArrayIterator : public BatchIterator {
+ public:
+  ArrayIterator(std::shared_ptr<Arrays> arrays, const Batching& batching)
+      : arrays_(std::move(arrays)),
+        batching_(batching),
+        pass_(arrays_->passes.begin(batching.part)) {}
+
+  bool next(Batch& batch) override {
+    RowList list;
+    if (!opened().next(list)) return false;
+    batch = arrays_->gather(list);
+    ++consumed_;
+    return true;
+  }
+
+  Json save() const override { return position().to_json(); }
+
+  void restore(const Json& json) override {
+    check<FailedPrecondition>(!stream_,
+                              "Arrays: a position can be restored by a new iterator only.");
+    const SourcePosition saved = SourcePosition::read(json, position(), "Arrays");
+    if (arrays_->shuffled) arrays_->seed = saved.seeds.front();
+    pass_ = saved.pass;
+    arrays_->passes.set_next(batching_.part, pass_ + 1);
+    consumed_ = opened().skip(saved.consumed);
+    saved.check_reached(consumed_, "Arrays");
+  }
+
+ private:
+  // Opened when it is first needed: a restored iterator opens another one.
+  streams::Stream<RowList>& opened() {
+    if (!stream_) stream_ = batching_.open(pass_);
+    return *stream_;
+  }
+  SourcePosition position() const {
+    SourcePosition here{arrays_->describe() + batching_.text, pass_, consumed_, {}};
+    if (arrays_->shuffled) here.seeds.push_back(arrays_->seed);
+    return here;
+  }
+
+  std::shared_ptr<Arrays> arrays_;
+  Batching batching_;
+  int64_t pass_;
+  int64_t consumed_ = 0;
+  StreamPtr<RowList> stream_;
+};
+
+class ArraySource : public BatchSource, public std::enable_shared_from_this<ArraySource> {
+ public:
+  ArraySource(std::shared_ptr<Arrays> arrays, Batching batching)
+      : arrays_(std::move(arrays)), batching_(std::move(batching)) {}
+
+  std::unique_ptr<BatchIterator> iterate() const override {
+    return std::make_unique<ArrayIterator>(arrays_, batching_);
+  }
+  std::optional<int64_t> cardinality() const override { return batching_.batches; }
 
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
     check<InvalidArgument>(0 <= index && index < count,
                            "Arrays: expected a shard in [0, {}), got {}.", count, index);
     if (count == 1) return std::const_pointer_cast<ArraySource>(shared_from_this());
-    std::vector<int64_t> rows;
-    for (int64_t row = index; row < rows_; row += count) rows.push_back(row);
-    auto take = [&](const Tensors& tensors) {
-      std::vector<Tensor> parts;
-      for (const Tensor& tensor : tensors) {
-        parts.push_back(gather_rows(tensor, rows));
-      }
-      return tensors.with(std::move(parts));
+    Batching sharded = batching_;
+    sharded.open = [open = batching_.open, count, index](int64_t pass) {
+      return std::make_unique<streams::EvenShardStream<RowList>>([=] { return open(pass); }, count,
+                                                                 index);
     };
-    return std::make_shared<ArraySource>(take(x_), take(y_), take(sample_weight_), options_);
+    sharded.batches = streams::parts_of(batching_.batches, count);
+    sharded.text += fmt::format(" | shard({}, {})", count, index);
+    sharded.part += fmt::format("{}/{} ", index, count);
+    return std::make_shared<ArraySource>(arrays_, std::move(sharded));
   }
 
   std::shared_ptr<BatchSource> rebatch(int64_t batch_size) const override {
-    ArraySourceOptions options = options_;
-    options.batch_size = batch_size;
-    return std::make_shared<ArraySource>(x_, y_, sample_weight_, options);
-  }
-
-  // The order of a pass; empty when rows come as they stand.
-  std::vector<int64_t> order(uint64_t pass) const {
-    std::vector<int64_t> rows;
-    if (!options_.shuffle_seed) return rows;
-    rows.resize(static_cast<size_t>(rows_));
-    std::iota(rows.begin(), rows.end(), int64_t{0});
-    PhiloxEngine random(*options_.shuffle_seed, pass);
-    for (size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[random.below(i)]);
-    return rows;
-  }
-
-  void read(std::span<const int64_t> order, int64_t begin, Batch& batch) const {
-    const int64_t end = std::min(rows_, begin + options_.batch_size);
-    auto part = [&](const Tensor& tensor) {
-      if (order.empty()) return tensor.rows(begin, end);
-      return gather_rows(
-          tensor, order.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+    check<InvalidArgument>(batch_size >= 1,
+                           "Arrays: rebatch expected a batch_size of at least 1, got {}.",
+                           batch_size);
+    const int64_t parts = streams::parts_of(batching_.batch_size, batch_size);
+    Batching rebatched = batching_;
+    rebatched.open = [open = batching_.open, batch_size, parts](int64_t pass) {
+      return std::make_unique<streams::RebatchStream<RowList>>(open(pass), batch_size, parts);
     };
-    auto parts = [&](const Tensors& tensors) {
-      std::vector<Tensor> result;
-      for (const Tensor& tensor : tensors) result.push_back(part(tensor));
-      return tensors.with(std::move(result));
-    };
-    batch.x = parts(x_);
-    batch.y = parts(y_);
-    batch.sample_weight = parts(sample_weight_);
-  }
-
-  int64_t rows() const { return rows_; }
-  int64_t batch_size() const { return options_.batch_size; }
-  uint64_t next_pass() const { return passes_++; }
-
- private:
-  Tensors x_;
-  Tensors y_;
-  Tensors sample_weight_;
-  ArraySourceOptions options_;
-  int64_t rows_ = 0;
-  mutable std::atomic<uint64_t> passes_{0};
-};
-
-class ArrayIterator : public BatchIterator {
- public:
-  explicit ArrayIterator(std::shared_ptr<const ArraySource> source)
-      : source_(std::move(source)), pass_(source_->next_pass()), order_(source_->order(pass_)) {}
-
-  bool next(Batch& batch) override {
-    if (at_ >= source_->rows()) return false;
-    source_->read(order_, at_, batch);
-    at_ += source_->batch_size();
-    return true;
-  }
-
-  Json save() const override {
-    return Json::object({{"pass", static_cast<int64_t>(pass_)}, {"row", at_}});
-  }
-
-  void restore(const Json& position) override {
-    pass_ = static_cast<uint64_t>(position.at("pass").as_int());
-    at_ = position.at("row").as_int();
-    check<FailedPrecondition>(at_ >= 0 && at_ % source_->batch_size() == 0,
-                              "Arrays: row {} isn't the start of a batch of {}. The saved position "
-                              "belongs to other batches.",
-                              at_, source_->batch_size());
-    order_ = source_->order(pass_);
+    rebatched.batches = streams::saturating_product(batching_.batches, parts);
+    rebatched.batch_size = batch_size;
+    rebatched.text += fmt::format(" | rebatch({})", batch_size);
+    return std::make_shared<ArraySource>(arrays_, std::move(rebatched));
   }
 
  private:
-  std::shared_ptr<const ArraySource> source_;
-  uint64_t pass_;
-  std::vector<int64_t> order_;
-  int64_t at_ = 0;
+  std::shared_ptr<Arrays> arrays_;
+  Batching batching_;
 };
 
-std::unique_ptr<BatchIterator> ArraySource::iterate() const {
-  return std::make_unique<ArrayIterator>(shared_from_this());
+Batching batches_of(const std::shared_ptr<const Arrays>& arrays, int64_t batch_size) {
+  auto open = [arrays, batch_size](int64_t pass) {
+    return std::make_unique<streams::RowListStream>(
+        std::make_unique<streams::RowStream>(arrays->rows, arrays->order(pass)), batch_size);
+  };
+  return {.open = open,
+          .batches = streams::parts_of(arrays->rows, batch_size),
+          .batch_size = batch_size,
+          .text = fmt::format(" | batch({})", batch_size),
+          .part = ""};
 }
 
 class ClassWeightSource : public BatchSource {
@@ -254,9 +302,15 @@ std::shared_ptr<BatchSource> make_array_source(const Tensors& x, const Tensors& 
   check_rows(x, y, sample_weight);
   check<InvalidArgument>(options.batch_size > 0, "fit: expected a batch_size >= 1, got {}.",
                          options.batch_size);
-  ArraySourceOptions within = options;
-  within.batch_size = std::min(options.batch_size, x[0].shape().front());
-  return std::make_shared<ArraySource>(x, y, sample_weight, within);
+  const auto arrays = std::make_shared<Arrays>();
+  arrays->x = x;
+  arrays->y = y;
+  arrays->sample_weight = sample_weight;
+  arrays->rows = x[0].shape().front();
+  arrays->shuffled = options.shuffle_seed.has_value();
+  arrays->seed = options.shuffle_seed.value_or(0);
+  return std::make_shared<ArraySource>(
+      arrays, batches_of(arrays, std::min(options.batch_size, arrays->rows)));
 }
 
 std::shared_ptr<BatchSource> with_class_weight(std::shared_ptr<BatchSource> source,

@@ -21,9 +21,11 @@ LayerOptions layer_options(const ModelOptions& options) {
   return {.name = options.name, .dtype = options.dtype, .trainable = options.trainable};
 }
 
-// Runs `body`; errors from within name the model, unless they name a part of it.
+// Runs `body` in the scope of the model's strategy; errors from within name the model, unless they
+// name a part of it.
 template <class F>
 auto placed(const Model& model, const F& body) {
+  const StrategyScope scope(model.trainer().strategy());
   try {
     return body();
   } catch (Error& error) {

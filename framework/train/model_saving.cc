@@ -117,6 +117,7 @@ auto from_file(const std::string& place, const F& make) {
 }  // namespace
 
 void Model::save(const std::string& path, const SaveOptions& options) {
+  const StrategyScope scope(trainer_->strategy());
   check_target(*this, path, "save", ".keras",
                "Name it 'x.keras'; for the weights alone use save_weights('x.weights.h5').",
                options);
@@ -135,6 +136,7 @@ void Model::save(const std::string& path, const SaveOptions& options) {
 }
 
 void Model::save_weights(const std::string& path, const SaveOptions& options) {
+  const StrategyScope scope(trainer_->strategy());
   check_target(*this, path, "save_weights", ".weights.h5",
                "Name it 'x.weights.h5'; for the whole model use save('x.keras').", options);
   build_if_known(*this);
@@ -143,6 +145,7 @@ void Model::save_weights(const std::string& path, const SaveOptions& options) {
 }
 
 void Model::load_weights(const std::string& path) {
+  const StrategyScope scope(trainer_->strategy());
   build_if_known(*this);
   if (path.ends_with(".keras")) {
     const ArchiveReader archive(path);

@@ -36,7 +36,8 @@ int64_t examples(const Batch& batch) {
 
 }  // namespace
 
-Trainer::Trainer() {
+Trainer::Trainer()
+    : made_in_(has_strategy() ? get_strategy().shared() : nullptr), strategy_(made_in_) {
   for (const Kind kind : kKinds) steps_[static_cast<size_t>(kind)] = make_step(kind);
 }
 Trainer::~Trainer() = default;
@@ -47,8 +48,13 @@ void Trainer::compile(Model& model, const CompileOptions& options) {
   check<InvalidArgument>(options.steps_per_execution >= 1,
                          "{}: compile expected steps_per_execution >= 1, got {}.", who(model),
                          options.steps_per_execution);
+  const auto here = has_strategy() ? get_strategy().shared() : made_in_;
+  check<FailedPrecondition>(!made_in_ || here == made_in_,
+                            "{}: it was made in the scope of strategy '{}', but compile was called "
+                            "in that of another one, '{}'. Make and compile a model in one scope.",
+                            who(model), made_in_ ? made_in_->name() : "", here ? here->name() : "");
   options_ = options;
-  strategy_ = has_strategy() ? get_strategy().shared() : nullptr;
+  strategy_ = here;
   loss_ = std::make_unique<CompiledLoss>(options.loss, options.loss_weights);
   metrics_ = std::make_unique<CompiledMetrics>(options.metrics, options.weighted_metrics);
   loss_tracker_ = metrics::Mean({.name = "loss"});
@@ -194,7 +200,7 @@ Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>
 
 Tensors Trainer::run(Model& model, Kind kind, const Batch& batch) {
   const RunningModel running(model);
-  const Strategy strategy = strategy_ ? Strategy(strategy_) : get_strategy();
+  const Strategy strategy = get_strategy();
   std::vector<std::vector<Tensors>> arguments(1);
   arguments[0].reserve(3);
   for (const Tensors* part : {&batch.x, &batch.y, &batch.sample_weight}) {

@@ -26,6 +26,8 @@ class Trainer {
   bool compiled() const { return compiled_; }
   const Optimizer& optimizer(const Model& model) const;
   const CompileOptions& options() const { return options_; }
+  // The strategy of the scope that the model was made or compiled in; null outside of scopes.
+  const std::shared_ptr<StrategyImpl>& strategy() const { return strategy_; }
 
   History fit(Model& model, const Tensors& x, const Tensors& y, const FitOptions& options);
   History fit(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options);
@@ -76,6 +78,7 @@ class Trainer {
 
   bool compiled_ = false;
   CompileOptions options_;
+  std::shared_ptr<StrategyImpl> made_in_;
   std::shared_ptr<StrategyImpl> strategy_;
   std::unique_ptr<CompiledLoss> loss_;
   std::unique_ptr<CompiledMetrics> metrics_;

@@ -56,7 +56,8 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
     const Tensor x = ops::cast(input, dtype);
     Tensor mean = ops::cast(moving_mean_, dtype);
     Tensor variance = ops::cast(moving_variance_, dtype);
-    if (args.training && trainable()) {
+    // A replica may get no rows of a batch: they have no moments, and say nothing of the others'.
+    if (args.training && trainable() && x.num_elements() > 0) {
       const auto [batch_mean, batch_variance] = moments(x, args.mask);
       move(moving_mean_, mean, batch_mean);
       move(moving_variance_, variance, batch_variance);

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <numeric>
 
 #include "tests/data/support.h"
 #include "tests/support/http_server.h"
@@ -47,19 +46,6 @@ struct Nowhere {
   std::string dead = HttpServer().url();
   EnvironmentScope url{"CORNU_MNIST_URL", dead};
 };
-
-// The folder of the real files, or nothing where this machine has none.
-std::optional<fs::path> real_files(const char* test) {
-  const char* datasets = std::getenv("CORNU_DATASETS");
-  if (datasets && *datasets) {
-    const fs::path folder = fs::path(datasets) / "mnist";
-    if (fs::exists(folder / (std::string(kNames[0]) + ".gz")) || fs::exists(folder / kNames[0])) {
-      return folder;
-    }
-  }
-  fmt::print("skipped: {}: MNIST not found\n", test);
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -141,45 +127,4 @@ TEST_CASE("a download of something else is DataLoss") {
   CHECK(contains(message, server.url() + "train-images-idx3-ubyte.gz: expected a file with the "
                                          "hash 6bbc9ace898e44ae57da46a324031adb, got one with "));
   CHECK_FALSE(fs::exists(nowhere.folder / "cache/cornu/datasets/mnist/train-images-idx3-ubyte"));
-}
-
-TEST_CASE("the real MNIST") {
-  const auto folder = real_files("the real MNIST");
-  if (!folder) return;
-  auto [train, test] = datasets::mnist::load_data();
-  CHECK(train.x.shape() == Shape{60'000, 28, 28});
-  CHECK(train.x.dtype() == DType::UInt8);
-  CHECK(test.x.shape() == Shape{10'000, 28, 28});
-  CHECK(test.y.shape() == Shape{10'000});
-  const auto first = train.y.data<uint8_t>().first(10);
-  CHECK(std::vector<int>(first.begin(), first.end()) ==
-        std::vector<int>{5, 0, 4, 1, 9, 2, 1, 3, 1, 4});
-  const auto pixels = train.x.data<uint8_t>();
-  CHECK(std::accumulate(pixels.begin(), pixels.end(), int64_t{0}) / 60'000 == 26'121);
-}
-
-TEST_CASE("MNIST is downloaded, checked, and kept unpacked") {
-  const auto folder = real_files("MNIST is downloaded, checked, and kept unpacked");
-  if (!folder) return;
-  HttpServer::Files files;
-  for (const char* name : kNames) {
-    const std::string packed = std::string(name) + ".gz";
-    if (!fs::exists(*folder / packed)) {
-      fmt::print("skipped: MNIST is downloaded, checked, and kept unpacked: no .gz files\n");
-      return;
-    }
-    files["/" + packed] = read_file(*folder / packed);
-  }
-  const Nowhere nowhere;
-  {
-    const HttpServer server(files, {.break_after = 100'000});
-    const EnvironmentScope url("CORNU_MNIST_URL", server.url());
-    auto [train, test] = datasets::mnist::load_data();
-    CHECK(train.x.shape() == Shape{60'000, 28, 28});
-    CHECK(server.requests().size() == 5);
-  }
-  auto [train, test] = datasets::mnist::load_data();  // from the cache
-  CHECK(test.y.data<uint8_t>()[0] == 7);
-  CHECK(fs::file_size(nowhere.folder / "cache/cornu/datasets/mnist/train-images-idx3-ubyte") ==
-        16 + 60'000 * 784);
 }

@@ -2,6 +2,7 @@
 // Datasets as what training consumes, and how strategies divide it.
 #include <doctest/doctest.h>
 
+#include "framework/ops/ops.h"
 #include "tests/data/support.h"
 
 using namespace cornu;
@@ -95,12 +96,65 @@ TEST_CASE("a source's position") {
   CHECK(batches(*source) == batches(*restarted));
 }
 
-TEST_CASE("shards take batches in turn") {
+TEST_CASE("shards take batches in turn, all of them equally many") {
   const auto source = source_of(rows_to(10).batch(2));
   CHECK(batches(*source->shard(2, 0)) == std::vector<Numbers>{{0, 1}, {4, 5}, {8, 9}});
-  CHECK(batches(*source->shard(2, 1)) == std::vector<Numbers>{{2, 3}, {6, 7}});
-  CHECK(source->shard(2, 1)->cardinality() == 2);
+  CHECK(batches(*source->shard(2, 1)) == std::vector<Numbers>{{2, 3}, {6, 7}, {}});
+  CHECK(source->shard(2, 1)->cardinality() == 3);
+  CHECK(batches(*source->shard(7, 6)) == std::vector<Numbers>{{}});
   CHECK_THROWS_AS(source->shard(2, 2), InvalidArgument);
+  CHECK(batches(*source_of(rows_to(0).batch(2))->shard(2, 1)).empty());
+}
+
+TEST_CASE(
+    "shards of any number of batches: as many steps for each worker, also when it isn't known") {
+  auto even = [](const Tensor& x) { return ops::logical_not(ops::cast(x % 2, DType::Bool)); };
+  for (const int64_t rows : {0, 1, 2, 9, 10, 23}) {
+    for (const bool known : {true, false}) {
+      CAPTURE(rows);
+      CAPTURE(known);
+      const Dataset all = known ? rows_to(rows) : rows_to(2 * rows).filter(even);
+      const auto source = source_of(all.batch(3, {.drop_remainder = rows == 23}));
+      const auto whole = batches(*source);
+      for (const int64_t count : {1, 2, 3, 5, 12}) {
+        const size_t steps =
+            (whole.size() + static_cast<size_t>(count) - 1) / static_cast<size_t>(count);
+        for (int64_t index = 0; index < count; ++index) {
+          const auto shard = source->shard(count, index);
+          const auto got = batches(*shard);
+          REQUIRE(got.size() == steps);
+          for (size_t step = 0; step < steps; ++step) {
+            const size_t at = step * static_cast<size_t>(count) + static_cast<size_t>(index);
+            CHECK(got[step] == (at < whole.size() ? whole[at] : Numbers()));
+          }
+          for (size_t stop = 0; stop <= steps; ++stop) {  // positions
+            auto iterator = shard->iterate();
+            Batch batch;
+            for (size_t i = 0; i < stop; ++i) iterator->next(batch);
+            auto restored = shard->iterate();
+            restored->restore(iterator->save());
+            for (size_t i = stop; i < steps; ++i) {
+              REQUIRE(restored->next(batch));
+              CHECK(numbers(batch.x) == got[i]);
+            }
+            CHECK_FALSE(restored->next(batch));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("shards of one source, read by one process, are parts of the same pass") {
+  const auto source = source_of(rows_to(12).shuffle(12, {.seed = 4}).batch(4))->rebatch(2);
+  for (int pass = 0; pass < 2; ++pass) {
+    std::vector<Numbers> parts = batches(*source->shard(2, 0));
+    for (const Numbers& part : batches(*source->shard(2, 1))) parts.push_back(part);
+    Numbers rows;
+    for (const Numbers& part : parts) rows.insert(rows.end(), part.begin(), part.end());
+    std::sort(rows.begin(), rows.end());
+    CHECK(rows == Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  }
 }
 
 TEST_CASE("the auto-shard policy decides what a shard is") {

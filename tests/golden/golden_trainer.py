@@ -182,8 +182,20 @@ def several_outputs():
         yield case | {"x": common.tensor(x), "y": [common.tensor(a), common.tensor(b)]}
 
 
-def batches_seen(name, rows, epochs, steps):
-    """The first sample of each batch: what steps_per_epoch and validation_steps take."""
+def pipeline(kind, x):
+    """Batches of two: how often, or a number of them that isn't known."""
+    batches = tf.data.Dataset.from_tensor_slices((x, x)).batch(2)
+    if kind == "unknown":
+        return batches.filter(lambda a, b: True)
+    return batches.repeat({"dataset": 1, "twice": 2, "endless": -1}[kind])
+
+
+def batches_seen(name, rows, epochs, steps, kind="arrays"):
+    """The first sample of each batch: what steps_per_epoch and validation_steps take.
+
+    Not here: an epoch that finds a pipeline of unknown length at its end. Keras takes no step then;
+    Cornu begins the pipeline again, as both do where the length is known.
+    """
     common.start(name)
     seen = []
 
@@ -203,20 +215,15 @@ def batches_seen(name, rows, epochs, steps):
     model = First()
     model.compile()
     x = np.arange(1, rows + 1, dtype="float32")[:, None]
-    model.fit(
-        x,
-        x,
-        batch_size=2,
-        epochs=epochs,
-        shuffle=False,
-        verbose=0,
-        steps_per_epoch=steps,
-        callbacks=[Keep()],
-        validation_data=(x, x),
-        validation_steps=2,
-        validation_batch_size=2,
-    )
-    return {"name": name, "rows": rows, "epochs": epochs, "steps": steps, "seen": seen}
+    fitted = {"epochs": epochs, "steps_per_epoch": steps, "validation_steps": 2}
+    fitted |= {"callbacks": [Keep()], "verbose": 0}
+    if kind == "arrays":
+        validated = {"validation_data": (x, x), "validation_batch_size": 2}
+        model.fit(x, x, batch_size=2, shuffle=False, **fitted, **validated)
+    else:
+        model.fit(pipeline(kind, x), validation_data=pipeline(kind, x), **fitted)
+    case = {"name": name, "rows": rows, "epochs": epochs, "steps": steps, "seen": seen}
+    return case if kind == "arrays" else case | {"kind": kind}
 
 
 def make():
@@ -226,4 +233,10 @@ def make():
         batches_seen("steps_even", 8, 3, 2),
         batches_seen("steps_uneven", 10, 4, 2),
         batches_seen("steps_too_many", 8, 2, 6),
+        batches_seen("steps_even_dataset", 8, 3, 2, "dataset"),
+        batches_seen("steps_uneven_dataset", 10, 4, 2, "dataset"),
+        batches_seen("steps_even_twice", 6, 4, 3, "twice"),
+        batches_seen("steps_uneven_twice", 6, 4, 4, "twice"),
+        batches_seen("steps_endless", 6, 3, 2, "endless"),
+        batches_seen("steps_uneven_unknown", 10, 4, 2, "unknown"),
     ]

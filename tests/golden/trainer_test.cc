@@ -228,8 +228,19 @@ class First : public Model {
   NamedValues<Tensor> test_step(const Batch& data) override { return train_step(data); }
 };
 
+// Batches of two, as pipeline() of golden_trainer.py makes them.
+data::Dataset pipeline(const std::string& kind, const Tensor& x) {
+  const auto batches = data::Dataset::from_tensor_slices({x, x}).batch(2);
+  if (kind == "unknown") {
+    return batches.filter([](const Tensor&, const Tensor&) { return Tensor::scalar(true); });
+  }
+  return batches.repeat(kind == "dataset" ? 1 : kind == "twice" ? 2 : -1);
+}
+
 TEST_CASE("an epoch of counted steps begins where the last one ended; an evaluation anew") {
-  for (const char* name : {"steps_even", "steps_uneven", "steps_too_many"}) {
+  for (const char* name : {"steps_even", "steps_uneven", "steps_too_many", "steps_even_dataset",
+                           "steps_uneven_dataset", "steps_even_twice", "steps_uneven_twice",
+                           "steps_endless", "steps_uneven_unknown"}) {
     CAPTURE(name);
     const Json item = golden_case(name);
     std::vector<double> seen;
@@ -242,16 +253,21 @@ TEST_CASE("an epoch of counted steps begins where the last one ended; an evaluat
     First model;
     model.compile({});
     logging::set_level(logging::Level::Off);
-    model.fit(x, x,
-              {.batch_size = 2,
-               .epochs = item.at("epochs").as_int(),
-               .verbose = 0,
-               .callbacks = {keep},
-               .validation_data = {x, x},
-               .shuffle = false,
-               .steps_per_epoch = item.at("steps").as_int(),
-               .validation_steps = 2,
-               .validation_batch_size = 2});
+    FitOptions options = {.epochs = item.at("epochs").as_int(),
+                          .verbose = 0,
+                          .callbacks = {keep},
+                          .shuffle = false,
+                          .steps_per_epoch = item.at("steps").as_int(),
+                          .validation_steps = 2};
+    if (const Json* kind = item.find("kind")) {
+      options.validation_data = pipeline(kind->as_string(), x);
+      model.fit(pipeline(kind->as_string(), x), options);
+    } else {
+      options.batch_size = 2;
+      options.validation_data = {x, x};
+      options.validation_batch_size = 2;
+      model.fit(x, x, options);
+    }
     logging::set_level(logging::Level::Info);
     std::vector<double> expected;
     for (const Json& value : item.at("seen").as_array()) expected.push_back(value.as_double());

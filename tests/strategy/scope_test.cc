@@ -3,10 +3,13 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "framework/graph/dispatch.h"
 #include "tests/support/layer_conformance.h"
+#include "tests/support/scratch.h"
 
 using namespace cornu;
 using distribute::get_replica_context;
@@ -49,7 +52,99 @@ void check_single_replica(const Strategy& strategy) {
   CHECK(strategy.impl().distribute(nullptr) == nullptr);
 }
 
+// One of several workers: not the one that writes files.
+class Worker : public StrategyImpl {
+ public:
+  std::string name() const override { return "Worker"; }
+  int64_t num_replicas_in_sync() const override { return 1; }
+  std::vector<Device> devices() const override { return one_->devices(); }
+  std::vector<Tensors> run(const Function& step,
+                           const std::vector<std::vector<Tensors>>& arguments) override {
+    return one_->run(step, arguments);
+  }
+  std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
+    return source;
+  }
+  std::vector<Batch> split(const Batch& batch) override { return {batch}; }
+  Tensor reduce(ReduceOp op, const std::vector<Tensor>& values) override {
+    return one_->reduce(op, values);
+  }
+  bool is_chief() const override { return false; }
+
+ private:
+  std::shared_ptr<StrategyImpl> one_ = make_single_device_strategy(Device{}, "one");
+};
+
+// Notes the strategy of the scope in which its config was asked for: that is what save() does.
+class Noting : public Layer {
+ public:
+  Tensor call(const Tensor& x, const CallArgs&) override { return x; }
+  Json get_config() const override {
+    seen = get_strategy().name();
+    return Layer::get_config();
+  }
+  static inline std::string seen;
+};
+
 }  // namespace
+
+TEST_CASE(
+    "a model's runs and files are in the scope of its strategy, wherever they are asked for") {
+  const test::Scratch scratch;
+  const Strategy worker(std::make_shared<Worker>());
+  const Tensor x = ops::ones({4, 1});
+  for (const bool made_inside : {true, false}) {
+    CAPTURE(made_inside);
+    auto make = [] { return Sequential({layers::Dense({.units = 1}), make_layer<Noting>()}); };
+    const CompileOptions options = {.optimizer = "sgd", .loss = "mse"};
+    std::optional<Sequential> model;
+    {
+      std::optional<StrategyScope> scope;
+      if (made_inside) scope.emplace(worker.shared());
+      model.emplace(make());
+    }
+    {
+      std::optional<StrategyScope> scope;
+      if (!made_inside) scope.emplace(worker.shared());
+      model->compile(options);
+    }
+    std::vector<std::string> seen;
+    const auto note = [&](const Logs&) { seen.push_back(get_strategy().name()); };
+    const callbacks::LambdaCallback noting(
+        {.on_train_begin = note, .on_test_begin = note, .on_predict_begin = note});
+    const std::string file = scratch.path("best.weights.h5");
+    const std::string csv = scratch.path("log.csv");
+    model->fit(
+        x, x,
+        {.verbose = 0,
+         .callbacks = {noting,
+                       callbacks::ModelCheckpoint({.filepath = file, .save_weights_only = true}),
+                       callbacks::CSVLogger({.filename = csv})},
+         .validation_data = {x, x}});
+    CHECK_FALSE(std::filesystem::exists(file));
+    CHECK_FALSE(std::filesystem::exists(csv));
+    model->evaluate(x, x, {.verbose = 0, .callbacks = {noting}});
+    std::thread([&] { model->predict(x, {.verbose = 0, .callbacks = {noting}}); }).join();
+    CHECK(seen == std::vector<std::string>(4, "Worker"));
+    Noting::seen.clear();
+    model->save(scratch.path("model.keras"));
+    CHECK(Noting::seen == "Worker");
+    CHECK_FALSE(has_strategy());
+  }
+}
+
+TEST_CASE("a model made in one scope isn't compiled in another") {
+  const OneDeviceStrategy first("CPU:0");
+  const auto outer = first.scope();
+  Sequential model({layers::Dense({.units = 1})});
+  model.compile({.loss = "mse"});
+  const Strategy second(std::make_shared<Worker>());
+  const auto inner = second.scope();
+  CHECK(error_of([&] { model.compile({.loss = "mse"}); }) ==
+        "FailedPrecondition: Sequential '" + model.name() +
+            "': it was made in the scope of strategy 'OneDeviceStrategy', but compile was called "
+            "in that of another one, 'Worker'. Make and compile a model in one scope.");
+}
 
 TEST_CASE("the default strategy") {
   CHECK_FALSE(has_strategy());

@@ -177,6 +177,18 @@ void check_no_rows(const LayerCase& c) {
   Shape expected = c.output_shape;
   expected[0] = 0;
   CHECK(layer(Tensors(inputs), kInference).shape() == expected);
+
+  // A replica whose part of a batch is empty takes part in the step all the same: it neither moves
+  // statistics nor makes gradients that aren't numbers.
+  const std::vector<Tensor> before = layer.get_weights();
+  GradientTape tape;
+  const Tensor output = layer(Tensors(inputs), kTraining);
+  CHECK(output.shape() == expected);
+  for (const Tensor& gradient : tape.gradient(output, layer.trainable_weights())) {
+    if (gradient.defined()) CHECK(distance(gradient, ops::zeros_like(gradient)) == 0);
+  }
+  const std::vector<Tensor> after = layer.get_weights();
+  for (size_t i = 0; i < before.size(); ++i) CHECK(distance(after[i], before[i]) == 0);
 }
 
 void check_float64(const LayerCase& c) {

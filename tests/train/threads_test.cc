@@ -232,6 +232,31 @@ TEST_CASE("predict and evaluate beside fit see the weights between two steps") {
   CHECK(compared > 0);
 }
 
+TEST_CASE("a map on a thread reads variables as they are between two steps") {
+  const Variable w(ops::zeros({1 << 16}));
+  const Function step = function([w] { w.assign(w + 1); });
+  step();
+  std::atomic<bool> done = false;
+  std::thread trainer([&] {
+    for (int i = 0; i < 2000 && !done; ++i) step();
+    done = true;
+  });
+  const auto read = data::Dataset::range(200)
+                        .map([w](const Tensor&) {
+                          return ops::stack({ops::min(w), ops::max(w)});
+                        })
+                        .prefetch(4);
+  std::vector<float> seen;
+  for (const data::Element& element : read) {
+    const auto ends = element.tensor(0).to_vector<float>();
+    REQUIRE(ends[0] == ends[1]);
+    seen.push_back(ends[0]);
+  }
+  done = true;
+  trainer.join();
+  CHECK(std::is_sorted(seen.begin(), seen.end()));
+}
+
 TEST_CASE("named targets in another order are the same targets") {
   const Tensor x = Input({.shape = {1}});
   Model model(x, Tensors({{"a", layers::Dense({.units = 1, .name = "a"})(x)},
@@ -243,6 +268,15 @@ TEST_CASE("named targets in another order are the same targets") {
   const double loss = model.evaluate(in, {{"a", ya}, {"b", yb}}, {.verbose = 0})["loss"];
   CHECK(model.evaluate(in, {{"b", yb}, {"a", ya}}, {.verbose = 0})["loss"] == loss);
   CHECK(model.evaluate(in, {{"a", yb}, {"b", ya}}, {.verbose = 0})["loss"] != loss);
+  auto weighted = [&](const Tensors& weights) {
+    return model.evaluate(in, {{"a", ya}, {"b", yb}},
+                          {.verbose = 0, .sample_weight = weights})["loss"];
+  };
+  const Tensor none = ops::zeros({4});
+  const Tensor all = ops::ones({4});
+  const double of_a = weighted({{"a", all}, {"b", none}});
+  CHECK(weighted({{"b", none}, {"a", all}}) == of_a);
+  CHECK(weighted({{"b", all}, {"a", none}}) != of_a);
 
   const Tensor p = Input({.shape = {1}, .name = "p"});
   const Tensor q = Input({.shape = {1}, .name = "q"});

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where an iterator over batches stands, as it is saved.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/core/json.h"
+
+namespace cornu {
+
+struct SourcePosition {
+  std::string pipeline;  // what the items depend on, as text
+  int64_t pass = 0;
+  int64_t consumed = 0;         // items that next() gave in this pass
+  std::vector<uint64_t> seeds;  // those that weren't given
+
+  Json to_json() const;
+  // The position in `json`, for an iterator that stands at `here`. Errors begin with `who`:
+  // FailedPrecondition when it is another pipeline's, DataLoss when it can't be.
+  static SourcePosition read(const Json& json, const SourcePosition& here, const char* who);
+  // After items were passed over: FailedPrecondition unless all `consumed` were there.
+  void check_reached(int64_t passed, const char* who) const;
+};
+
+}  // namespace cornu

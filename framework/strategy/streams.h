@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes over rows and batches, item after item: what data pipelines and arrays in memory share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace cornu::streams {
+
+// Items one after another. Used by one thread at a time; not restartable.
+//
+// Streams are deterministic: item k depends on k alone. So a position in one is a count, and
+// skip(count) on a new stream restores it. Where items are costly, skip() is cheaper than next().
+template <class Item>
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  // False at the end.
+  virtual bool next(Item& item) = 0;
+
+  // Leaves out up to `count` items; fewer only at the end. Returns how many.
+  virtual int64_t skip(int64_t count) {
+    Item item;
+    int64_t skipped = 0;
+    while (skipped < count && next(item)) ++skipped;
+    return skipped;
+  }
+};
+
+template <class Item>
+using StreamPtr = std::unique_ptr<Stream<Item>>;
+
+// a * b of counts >= 0, or the largest number when that is too large.
+inline int64_t saturating_product(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
+}
+
+// How many parts of `size` (>= 1) make `count`.
+inline int64_t parts_of(int64_t count, int64_t size) { return count / size + (count % size != 0); }
+
+// An index into axis 0 of a table.
+using Row = int64_t;
+
+// The rows of a batch that nobody has gathered yet.
+struct RowList {
+  std::vector<Row> rows;
+};
+inline int64_t row_count(const RowList& list) { return static_cast<int64_t>(list.rows.size()); }
+inline RowList rows_between(const RowList& list, int64_t begin, int64_t end) {
+  return {{list.rows.begin() + begin, list.rows.begin() + end}};
+}
+
+// 0, 1, …, count - 1; or what stands at these places of `order`, unless that is empty.
+class RowStream : public Stream<Row> {
+ public:
+  explicit RowStream(int64_t count, std::vector<Row> order = {})
+      : count_(count), order_(std::move(order)) {}
+
+  bool next(Row& row) override {
+    if (next_ == count_) return false;
+    row = order_.empty() ? next_ : order_[static_cast<size_t>(next_)];
+    ++next_;
+    return true;
+  }
+  int64_t skip(int64_t count) override {
+    const int64_t skipped = std::min(count, count_ - next_);
+    next_ += skipped;
+    return skipped;
+  }
+
+ private:
+  int64_t count_;
+  std::vector<Row> order_;
+  int64_t next_ = 0;
+};
+
+// Every `count`-th item from item `index` on.
+template <class Item>
+class ShardStream : public Stream<Item> {
+ public:
+  ShardStream(StreamPtr<Item> input, int64_t count, int64_t index)
+      : input_(std::move(input)), count_(count), gap_(index) {}
+
+  bool next(Item& item) override { return close_gap() && input_->next(item); }
+
+  int64_t skip(int64_t count) override {
+    if (count <= 0 || !close_gap()) return 0;
+    // Up to the last skipped item; the gap behind it stays open.
+    return parts_of(input_->skip(saturating_product(count - 1, count_) + 1), count_);
+  }
+
+ private:
+  // Goes over the other shards' items.
+  bool close_gap() {
+    if (input_->skip(gap_) < gap_) return false;
+    gap_ = count_ - 1;
+    return true;
+  }
+
+  StreamPtr<Item> input_;
+  int64_t count_;
+  int64_t gap_;
+};
+
+// The same of batches, where all shards have equally many: one that has run out before the others
+// gives a batch of no rows, made by rows_between of another batch.
+template <class Item>
+class EvenShardStream : public Stream<Item> {
+ public:
+  using Open = std::function<StreamPtr<Item>()>;
+
+  EvenShardStream(Open open, int64_t count, int64_t index)
+      : open_(std::move(open)), input_(open_()), count_(count), index_(index) {}
+
+  bool next(Item& item) override {
+    if (ended_) return false;
+    const int64_t gap = behind_ + index_;
+    const int64_t passed = input_->skip(gap);
+    if (passed == gap && input_->next(item)) {
+      behind_ = count_ - 1 - index_;
+      return true;
+    }
+    ended_ = true;
+    // Has another shard got a batch in this turn?
+    return passed > behind_ && open_()->next(item) && make_empty(item);
+  }
+
+  int64_t skip(int64_t count) override {
+    if (count <= 0 || ended_) return 0;
+    const int64_t turns = saturating_product(count - 1, count_);
+    const int64_t most = std::numeric_limits<int64_t>::max();
+    const int64_t wanted = turns >= most - 2 * count_ ? most : behind_ + index_ + turns + 1;
+    const int64_t passed = input_->skip(wanted);
+    ended_ = passed < wanted;
+    const int64_t batches = std::max<int64_t>(0, passed - behind_);
+    behind_ = count_ - 1 - index_;
+    return parts_of(batches, count_);
+  }
+
+ private:
+  static bool make_empty(Item& item) {
+    item = rows_between(item, 0, 0);
+    return true;
+  }
+
+  Open open_;
+  StreamPtr<Item> input_;
+  int64_t count_;
+  int64_t index_;
+  int64_t behind_ = 0;  // batches of the last turn that haven't been passed
+  bool ended_ = false;
+};
+
+// Makes one of up to `batch_size` items.
+template <class Item, class Result>
+class BatchStream : public Stream<Result> {
+ public:
+  BatchStream(StreamPtr<Item> input, int64_t batch_size, bool drop_remainder)
+      : input_(std::move(input)), batch_size_(batch_size), drop_remainder_(drop_remainder) {}
+
+  bool next(Result& result) override {
+    items_.clear();
+    Item item;
+    while (std::ssize(items_) < batch_size_ && input_->next(item)) {
+      items_.push_back(std::move(item));
+    }
+    if (items_.empty() || (drop_remainder_ && std::ssize(items_) < batch_size_)) return false;
+    result = combine(items_);
+    return true;
+  }
+
+  int64_t skip(int64_t count) override {
+    const int64_t skipped = input_->skip(saturating_product(count, batch_size_));
+    return drop_remainder_ ? skipped / batch_size_ : parts_of(skipped, batch_size_);
+  }
+
+ protected:
+  virtual Result combine(const std::vector<Item>& items) = 0;
+
+ private:
+  StreamPtr<Item> input_;
+  std::vector<Item> items_;
+  int64_t batch_size_;
+  bool drop_remainder_;
+};
+
+class RowListStream : public BatchStream<Row, RowList> {
+ public:
+  RowListStream(StreamPtr<Row> rows, int64_t batch_size)
+      : BatchStream(std::move(rows), batch_size, false) {}
+
+ protected:
+  RowList combine(const std::vector<Row>& rows) override { return {rows}; }
+};
+
+// Divides each batch into as many parts as a full one needs, by row_count and rows_between.
+template <class Item>
+class RebatchStream : public Stream<Item> {
+ public:
+  // `parts`: of a full batch, 0 where that isn't known: then the first batch counts as full.
+  RebatchStream(StreamPtr<Item> input, int64_t batch_size, int64_t parts)
+      : input_(std::move(input)), batch_size_(batch_size), parts_(parts) {}
+
+  bool next(Item& item) override {
+    if (part_ == parts_here_ && !next_batch()) return false;
+    const int64_t begin = std::min(saturating_product(part_, batch_size_), examples_);
+    item = rows_between(batch_, begin, begin + std::min(batch_size_, examples_ - begin));
+    ++part_;
+    return true;
+  }
+
+  int64_t skip(int64_t count) override {
+    if (parts_ == 0 || part_ != parts_here_) return Stream<Item>::skip(count);
+    const int64_t skipped = input_->skip(count / parts_) * parts_;
+    return skipped + Stream<Item>::skip(count - skipped);
+  }
+
+ private:
+  bool next_batch() {
+    if (!input_->next(batch_)) return false;
+    examples_ = row_count(batch_);
+    if (parts_ == 0) parts_ = std::max<int64_t>(1, parts_of(examples_, batch_size_));
+    // A map may have made a batch larger than full: nothing of it is lost.
+    parts_here_ = std::max(parts_, parts_of(examples_, batch_size_));
+    part_ = 0;
+    return true;
+  }
+
+  StreamPtr<Item> input_;
+  int64_t batch_size_;
+  int64_t parts_;
+  Item batch_;
+  int64_t examples_ = 0;
+  int64_t parts_here_ = 0;
+  int64_t part_ = 0;  // the next one
+};
+
+}  // namespace cornu::streams
