@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "framework/core/logging.h"
@@ -13,6 +12,7 @@
 #include "framework/ops/ops.h"
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
+#include "framework/train/joined_batches.h"
 #include "framework/train/model_in_training.h"
 
 namespace cornu {
@@ -454,26 +454,6 @@ Tensors Trainer::predict(Model& model, const Tensors& x, const PredictOptions& o
                  for_source);
 }
 
-namespace {
-
-// Parts of the outputs, batch by batch, put together at the end.
-Tensor join_rows(const std::vector<Tensors>& batches, size_t output) {
-  int64_t rows = 0;
-  for (const Tensors& batch : batches) rows += batch[output].shape().front();
-  Shape shape = batches.front()[output].shape();
-  shape[0] = rows;
-  Tensor result = Tensor::empty(shape, batches.front()[output].dtype());
-  std::byte* target = result.mutable_raw();
-  for (const Tensors& batch : batches) {
-    const size_t bytes = batch[output].bytes();
-    if (bytes > 0) std::memcpy(target, batch[output].raw(), bytes);
-    target += bytes;
-  }
-  return result;
-}
-
-}  // namespace
-
 Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
                          const PredictOptions& options) {
   check_arrays_only("predict", "batch_size", !options.batch_size,
@@ -485,13 +465,15 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
       {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
   callbacks.on_predict_begin();
   iterator.begin_epoch();
-  std::vector<Tensors> batches;
+  Tensors last;
+  JoinedBatches batches(who(model), [&] { return output_names(model, last).list; });
   Batch batch;
   while (iterator.next(batch)) {
     callbacks.on_predict_batch_begin(iterator.done() - 1);
     batch.y = Tensors();
     batch.sample_weight = Tensors();
-    batches.push_back(predict_on_batch(model, batch.x));
+    last = predict_on_batch(model, batch.x);
+    batches.add(last);
     callbacks.on_predict_batch_end(iterator.done() - 1);
   }
   callbacks.on_predict_end();
@@ -499,9 +481,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
                          "{}: predict got no batches: the dataset is empty. Check its source, and "
                          "the number of steps.",
                          who(model));
-  std::vector<Tensor> outputs;
-  for (size_t i = 0; i < batches.front().size(); ++i) outputs.push_back(join_rows(batches, i));
-  return batches.front().with(std::move(outputs));
+  return batches.join();
 }
 
 Tensors Trainer::predict_on_batch(Model& model, const Tensors& x) {

@@ -245,3 +245,20 @@ TEST_CASE("one function under two strategies is traced for each") {
   }
   CHECK(total.trace_count() == 3);
 }
+
+TEST_CASE("replicas have fewer compute threads than the thread that compiled their step") {
+  const Strategy strategy = mirrored(2);
+  const auto scope = strategy.scope();
+  const Tensor kernel = random::normal({1024, 1024}, {.seed = 1});
+  auto body = [&](const Tensor& x) {
+    return ops::matmul(ops::tanh(ops::matmul(ops::tanh(x), kernel)), ops::transpose(kernel));
+  };
+  const Function step = function(body);
+  const Tensor x = random::normal({512, 1024}, {.seed = 2});
+  const Tensor expected = body(x);
+  for (int run = 0; run < 3; ++run) {
+    for (const Tensors& part : strategy.run(step, PerReplica({x, x})).values()) {
+      CHECK(distance(part.single(), expected) < 1e-2);
+    }
+  }
+}

@@ -455,3 +455,45 @@ TEST_CASE("a dataset that never ends") {
       "InvalidArgument: Dataset: training takes batches of examples, but the elements are "
       "(float32 (4,), int32 ()). Call batch() first.");
 }
+
+TEST_CASE("predict: what batches give must go together") {
+  struct Similarities : Model {
+    Similarities() : Model({.name = "s"}) {}
+    Tensor call(const Tensor& x, const CallArgs&) override {
+      return ops::matmul(x, ops::transpose(x));
+    }
+  };
+  Similarities similarities;
+  const Tensor x = ops::reshape(ops::arange(12.0f), {6, 2});
+  CHECK(similarities.predict(x, {.verbose = 0}).shape() == Shape{6, 6});
+  CHECK(similarities.predict(x, {.batch_size = 3, .verbose = 0}).shape() == Shape{6, 3});
+  CHECK(error_of([&] { similarities.predict(x, {.batch_size = 4, .verbose = 0}); }) ==
+        "InvalidArgument: Similarities 's': predict joins what its batches give along the first "
+        "axis, but output 'output_1' of batch 1 (counted from 0) is float32 (2, 2), and of batch 0 "
+        "float32 (4, 4). Make all axes after the first alike, for example by padding, or call "
+        "predict_on_batch on each batch.");
+
+  struct Sum : Model {
+    Sum() : Model({.name = "s"}) {}
+    Tensors call_list(const Tensors& x, const CallArgs&) override {
+      return Tensors({{"rows", x[0]}, {"sum", ops::sum(x[0])}});
+    }
+  };
+  Sum sum;
+  CHECK(error_of([&] { sum.predict(x, {.verbose = 0}); }) ==
+        "InvalidArgument: Sum 's': predict joins what its batches give along the first axis, but "
+        "output 'sum' of batch 0 (counted from 0) is a scalar. Return one value an example, or "
+        "call predict_on_batch on each batch.");
+
+  struct Several : Model {
+    Several() : Model({.name = "s"}) {}
+    Tensors call_list(const Tensors& x, const CallArgs&) override {
+      return std::vector<Tensor>(static_cast<size_t>(x[0].dim(0)), x[0]);
+    }
+  };
+  Several several;
+  CHECK(error_of([&] { several.predict(x, {.batch_size = 4, .verbose = 0}); }) ==
+        "InvalidArgument: Several 's': predict joins what its batches give along the first axis, "
+        "but batch 1 (counted from 0) gave 2 outputs, and batch 0 4. Return as many for each "
+        "batch, or call predict_on_batch on each batch.");
+}

@@ -7,6 +7,8 @@
 #include <barrier>
 #include <thread>
 
+#include "framework/backends/cpu/workspace.h"
+#include "framework/core/threads.h"
 #include "framework/core/variable_access.h"
 #include "framework/train/trainer.h"
 #include "tests/support/errors.h"
@@ -284,4 +286,67 @@ TEST_CASE("named targets in another order are the same targets") {
   const Tensor one = ops::ones({1, 1});
   CHECK(difference.predict_on_batch({{"p", one * 3}, {"q", one}}).single().item<float>() == 2);
   CHECK(difference.predict_on_batch({{"q", one}, {"p", one * 3}}).single().item<float>() == 2);
+}
+
+TEST_CASE("what is compiled for some compute threads runs with others") {
+  // Both need memory of their own for each thread.
+  const Tensor filters = random::normal({3, 3, 32, 64}, {.seed = 1});
+  const Tensor kernel = random::normal({1000, 64}, {.seed = 2});
+  struct Case {
+    const char* name;
+    Tensor input;
+    std::function<Tensor(const Tensor&)> body;
+  };
+  const Case cases[] = {
+      {"conv", random::normal({16, 32, 32, 32}, {.seed = 3}),
+       [&](const Tensor& x) { return ops::relu(ops::conv(x, filters, {.padding = "same"})); }},
+      {"transposed matmul", random::normal({1000, 64}, {.seed = 4}),
+       [&](const Tensor& x) { return ops::matmul(x, ops::transpose(kernel)); }}};
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    Tensor expected;
+    for (const int compiled_with : {1, 2, 8}) {
+      const Function f = function(c.body);
+      for (const int run_with : {compiled_with, 1, 2, 8, 1}) {
+        CAPTURE(compiled_with);
+        CAPTURE(run_with);
+        const ComputeThreadsScope threads(run_with);
+        const Tensor result = f(c.input).single();
+        const Tensor eager = c.body(c.input);
+        if (!expected.defined()) expected = result;
+        CHECK(ops::max(ops::abs(result - expected)).item<float>() < 1e-3);
+        CHECK(ops::max(ops::abs(eager - expected)).item<float>() < 1e-3);
+      }
+    }
+  }
+}
+
+TEST_CASE("the memory that programs run in is that of the largest, for any compute threads") {
+  const Tensor kernel = random::normal({1000, 64}, {.seed = 1});
+  const Tensor x = random::normal({1000, 64}, {.seed = 2});
+  const Function f =
+      function([&](const Tensor& rows) { return ops::matmul(rows, ops::transpose(kernel)); });
+  const auto compiled = f.compiled({x});
+  size_t most = 0;
+  for (const int threads : {1, 8, 1}) {
+    const ComputeThreadsScope scope(threads);
+    f(x);
+    CHECK(compiled->executable->workspace_bytes() >= most);
+    most = compiled->executable->workspace_bytes();
+    CHECK(cpu::workspace_bytes_held() >= most);
+  }
+}
+
+TEST_CASE("a map compiled on the caller's thread runs on a prefetching one") {
+  const Tensor kernel = random::normal({1000, 64}, {.seed = 1});
+  const Tensor rows = random::normal({3, 1000, 64}, {.seed = 2});
+  auto multiply = [&](const Tensor& x) { return ops::matmul(x, ops::transpose(kernel)); };
+  const data::Dataset mapped = data::Dataset::from_tensor_slices(rows).map(multiply);
+  for (const data::Dataset& dataset : {mapped.prefetch(1), mapped}) {
+    int64_t i = 0;
+    for (const data::Element& element : dataset) {
+      const Tensor expected = multiply(rows(i++));
+      CHECK(ops::max(ops::abs(element.tensor(0) - expected)).item<float>() < 1e-3);
+    }
+  }
 }

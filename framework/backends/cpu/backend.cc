@@ -7,6 +7,7 @@
 
 #include "framework/backends/cpu/executable.h"
 #include "framework/backends/cpu/program.h"
+#include "framework/core/threads.h"
 
 namespace cornu::cpu {
 namespace {
@@ -14,7 +15,9 @@ namespace {
 constexpr size_t kCachedKernels = 512;  // eager kernels kept a thread
 constexpr int kDevices = 64;            // logical ones: shares of the cores
 
+// What a kernel prepares, and its scratch memory, may depend on the number of compute threads.
 struct KernelKey {
+  int threads;
   const OpDef* op;
   Attributes attributes;
   std::vector<TensorType> inputs;
@@ -24,6 +27,7 @@ struct KernelKey {
 struct KernelKeyHash {
   size_t operator()(const KernelKey& key) const {
     size_t result = std::hash<const void*>()(key.op) ^ key.attributes.hash();
+    result = result * 31 + static_cast<size_t>(key.threads);
     for (const TensorType& type : key.inputs) {
       result = result * 31 + static_cast<size_t>(type.dtype);
       for (int64_t dim : type.shape) result = result * 31 + static_cast<size_t>(dim);
@@ -36,7 +40,8 @@ struct KernelKeyHash {
 class KernelCache {
  public:
   Kernel& get(const KernelSpec& spec) {
-    KernelKey key{&spec.op, spec.attributes, {spec.inputs.begin(), spec.inputs.end()}};
+    KernelKey key{
+        compute_threads(), &spec.op, spec.attributes, {spec.inputs.begin(), spec.inputs.end()}};
     if (const auto it = index_.find(key); it != index_.end()) {
       entries_.splice(entries_.begin(), entries_, it->second);
       return *it->second->second;

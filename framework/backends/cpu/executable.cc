@@ -36,18 +36,19 @@ class CpuExecutable::Lease {
     {
       const std::lock_guard lock(executable_.mutex_);
       auto& idle = executable_.idle_;
-      const auto it = std::find_if(idle.rbegin(), idle.rend(), [&](const Prepared& prepared) {
-        return prepared.threads == threads;
+      const auto it = std::find_if(idle.rbegin(), idle.rend(), [&](const auto& prepared) {
+        return prepared->threads == threads;
       });
       if (it != idle.rend()) {
         prepared_ = std::move(*it);
         idle.erase(it.base() - 1);
+        return;
       }
     }
-    // What kernels prepare may depend on the number of threads.
-    if (!prepared_.program) {
-      prepared_ = {threads, std::make_unique<Program>(executable_.graph_)};
-    }
+    prepared_ = std::make_unique<Prepared>(executable_.graph_);
+    const std::lock_guard lock(executable_.mutex_);
+    executable_.workspace_bytes_ =
+        std::max(executable_.workspace_bytes_, program().workspace_bytes());
   }
   ~Lease() {
     const std::lock_guard lock(executable_.mutex_);
@@ -56,17 +57,21 @@ class CpuExecutable::Lease {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
-  Program& program() const { return *prepared_.program; }
+  Program& program() const { return prepared_->program; }
 
  private:
   CpuExecutable& executable_;
-  Prepared prepared_;
+  std::unique_ptr<Prepared> prepared_;
 };
 
 CpuExecutable::CpuExecutable(Graph graph, const ExecutableOptions& options) : name_(options.name) {
   graph_ = options.optimize ? optimize(std::move(graph), options.name) : std::move(graph);
-  workspace_bytes_ = Lease(*this).program().workspace_bytes();
-  demand_.emplace(workspace_bytes_);
+  const Lease first(*this);  // tells at once what has no kernel
+}
+
+size_t CpuExecutable::workspace_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return workspace_bytes_;
 }
 
 CpuExecutable::~CpuExecutable() = default;
@@ -130,7 +135,7 @@ void CpuExecutable::run_replica(int index, ReplicaArgs& args, std::span<void* co
     outputs.push_back(args.outputs.back().mutable_raw());
   }
   const Lease lease(*this);
-  const Workspace workspace(workspace_bytes_);
+  const Workspace workspace(lease.program().workspace_bytes());
   touched = true;
   try {
     lease.program().run({.inputs = inputs,

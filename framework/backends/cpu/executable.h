@@ -5,11 +5,11 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "framework/backends/cpu/program.h"
 #include "framework/backends/cpu/workspace.h"
+#include "framework/core/threads.h"
 #include "framework/core/variable_access.h"
 #include "framework/graph/backend.h"
 
@@ -24,13 +24,17 @@ class CpuExecutable : public Executable {
 
   void run(std::span<ReplicaArgs> replicas) override;
   std::string describe() const override { return graph_.to_string(); }
-  size_t workspace_bytes() const override { return workspace_bytes_; }
+  size_t workspace_bytes() const override;
 
  private:
-  // A program for the compute threads of the calling thread.
+  // A program for a number of compute threads: what its kernels prepare, and the memory they need,
+  // may depend on it.
   struct Prepared {
-    int threads = 1;
-    std::unique_ptr<Program> program;
+    explicit Prepared(const Graph& graph)
+        : threads(compute_threads()), program(graph), demand(program.workspace_bytes()) {}
+    int threads;
+    Program program;
+    WorkspaceDemand demand;
   };
   class Lease;
 
@@ -39,11 +43,10 @@ class CpuExecutable : public Executable {
   bool writes(size_t state) const { return graph_.states[state].out != graph_.states[state].in; }
 
   std::string name_;
-  Graph graph_;  // optimized
-  size_t workspace_bytes_ = 0;
-  std::optional<WorkspaceDemand> demand_;
-  std::mutex mutex_;
-  std::vector<Prepared> idle_;  // guarded by mutex_
+  Graph graph_;               // optimized
+  mutable std::mutex mutex_;  // of all below
+  std::vector<std::unique_ptr<Prepared>> idle_;
+  size_t workspace_bytes_ = 0;  // of the largest program
 };
 
 }  // namespace cornu::cpu
