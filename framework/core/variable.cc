@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "framework/core/variable_access.h"
+
 namespace cornu {
 namespace {
 
@@ -35,24 +37,42 @@ Tensor Variable::value() const {
   return value;
 }
 
-void Variable::assign(const Tensor& value) const {
+Tensor Variable::fitted(const Tensor& value) const {
   check<InvalidArgument>(value.shape() == shape() && (value.dtype() == dtype() || value.is_weak()),
                          "Variable '{}': expected a value of shape {} and dtype {}, got shape {} "
                          "and dtype {}.",
                          path(), shape(), dtype(), value.shape(), value.dtype());
-  Tensor typed = value;
-  if (value.is_weak() && value.dtype() != dtype()) {
-    typed = Tensor::empty(Shape{}, dtype());
-    dispatch_dtype(dtype(), [&](auto t) {
-      const auto converted = static_cast<decltype(t)>(value.weak_value());
-      std::memcpy(typed.mutable_raw(), &converted, sizeof(converted));
-    });
-  }
+  if (!value.is_weak() || value.dtype() == dtype()) return value.strong();
+  Tensor typed = Tensor::empty(Shape{}, dtype());
+  dispatch_dtype(dtype(), [&](auto t) {
+    const auto converted = static_cast<decltype(t)>(value.weak_value());
+    std::memcpy(typed.mutable_raw(), &converted, sizeof(converted));
+  });
+  return typed;
+}
+
+void Variable::assign(const Tensor& value) const {
+  const Tensor typed = fitted(value);
   if (current_hooks) {
-    current_hooks->assign(*this, typed.strong());
+    current_hooks->assign(*this, typed);
   } else {
     store(typed);
   }
+}
+
+void Variable::update(const std::function<Tensor(const Tensor&)>& f) const {
+  if (current_hooks) return assign(f(value()));
+  VariableAccess access;
+  access.add(*this, true);
+  access.acquire();
+  require_healthy();
+  Impl& state = impl();
+  const Tensor before = state.value;
+  for (VariableReadObserver* observer : read_observers) observer->on_read(*this, before);
+  const Tensor after = fitted(f(before));
+  require_storable(after);
+  state.value = after.with_shape(state.shape);
+  ++state.version;
 }
 
 void Variable::require_healthy() const {

@@ -56,7 +56,11 @@ class Variable {
   // InvalidArgument, naming the variable, when shape or dtype differ (a weakly typed scalar is
   // converted).
   void assign(const Tensor& value) const;
-  // value() + value and value() - value, written in ops; the value is cast to the variable's dtype.
+  // Assigns f(value()) with nobody reading or writing in between; f itself must not use this
+  // variable, but what it is given.
+  void update(const std::function<Tensor(const Tensor&)>& f) const;
+  // value() + value and value() - value by update(), written in ops; the value is cast to the
+  // variable's dtype.
   void assign_add(const Tensor& value) const;
   void assign_sub(const Tensor& value) const;
   const Variable& operator+=(const Tensor& value) const;
@@ -137,6 +141,8 @@ class Variable {
   };
   friend class VariableAccess;
   void require_healthy() const;
+  Tensor fitted(const Tensor& value) const;  // in the variable's shape and dtype
+  void require_storable(const Tensor& value) const;
   Impl& impl() const {
     check<FailedPrecondition>(impl_ != nullptr,
                               "Variable: expected a variable, got an undefined one. Was its layer "

@@ -48,12 +48,16 @@ Tensor Variable::stored() const {
   return state.value;
 }
 
-void Variable::store(const Tensor& value) const {
+void Variable::require_storable(const Tensor& value) const {
   CORNU_ASSERT(value.shape(), ==, shape());
   CORNU_ASSERT(value.dtype(), ==, dtype());
   check<FailedPrecondition>(!value.is_symbolic(),
                             "Variable '{}': {} was assigned outside of the trace it belongs to.",
                             path(), value.to_string());
+}
+
+void Variable::store(const Tensor& value) const {
+  require_storable(value);
   Impl& state = impl();
   Tensor fresh = value.with_shape(shape());
   std::unique_lock lock(traffic().mutex);

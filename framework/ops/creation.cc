@@ -50,19 +50,20 @@ Tensor convert_to_numpy(const Tensor& x) {
 Tensor linspace(const Tensor& start, const Tensor& stop, int64_t num, const SpaceOptions& options) {
   require_count(num, "linspace");
   const auto [first, last] = unify(start, stop, "linspace");
-  const Tensor from = to_accumulator(first);
-  const Tensor to = to_accumulator(last);
   const DType dtype =
-      options.dtype.value_or(is_floating(first.dtype()) ? first.dtype() : from.dtype());
+      options.dtype.value_or(is_floating(first.dtype()) ? first.dtype() : DType::Float32);
+  // Rounded down, an error of the last digit would be one of a whole number.
+  const bool whole = is_integer(dtype);
+  const Tensor from = whole ? cast(first, DType::Float64) : to_accumulator(first);
+  const Tensor to = whole ? cast(last, DType::Float64) : to_accumulator(last);
   const Shape ends = broadcast_shapes(from.shape(), to.shape(), "linspace");
   const auto intervals = static_cast<double>(options.endpoint ? num - 1 : num);
   std::vector<int64_t> column(static_cast<size_t>(ends.rank()), 1);
   column.insert(column.begin(), num);
-  const Tensor steps = reshape(arange(num, from.dtype()), Shape(column));
-  // Weighted, so that both ends are met exactly.
-  const Tensor weight = steps / std::max(intervals, 1.0);
-  const Tensor values = from * (1 - weight) + to * weight;
-  return moveaxis(cast(is_integer(dtype) ? floor(values) : values, dtype), 0, options.axis);
+  const Tensor places = reshape(arange(num, from.dtype()), Shape(column));
+  Tensor values = from + places * ((to - from) / std::max(intervals, 1.0));
+  if (options.endpoint && num > 1) values = where(places < intervals, values, to);
+  return moveaxis(cast(whole ? floor(values) : values, dtype), 0, options.axis);
 }
 
 Tensor logspace(const Tensor& start, const Tensor& stop, int64_t num,

@@ -216,7 +216,9 @@ Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
          tensors.size());
   DType dtype = tensors[0].dtype();
   for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
-  if (dtype == DType::Bool) dtype = DType::Int32;
+  const bool widens = std::ranges::all_of(
+      tensors, [](const Tensor& tensor) { return tensor.dtype() == DType::Int8; });
+  if (dtype == DType::Bool || widens) dtype = DType::Int32;
   int64_t most = 0;  // axes of the longest ellipsis
   for (size_t i = 0; i < tensors.size(); ++i) {
     require_static(tensors[i], "einsum");
@@ -252,7 +254,7 @@ Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
     sum_unneeded(operands[i], i == 0 ? needed : needed + result.labels);
     result = i == 0 ? operands[0] : join(std::move(result), std::move(operands[i]), needed);
   }
-  return arranged(result, output);
+  return cast(arranged(result, output), dtype);  // sums of small integers are wider
 }
 
 }  // namespace cornu::ops

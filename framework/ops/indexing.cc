@@ -291,11 +291,13 @@ Tensor Tensor::item_at(std::initializer_list<Index> indices) const {
 // ---- variables, in terms of ops ----
 
 void Variable::assign_add(const Tensor& value) const {
-  assign(ops::add(this->value(), ops::cast(value, dtype())));
+  const Tensor change = ops::cast(value, dtype());
+  update([&](const Tensor& now) { return ops::add(now, change); });
 }
 
 void Variable::assign_sub(const Tensor& value) const {
-  assign(ops::subtract(this->value(), ops::cast(value, dtype())));
+  const Tensor change = ops::cast(value, dtype());
+  update([&](const Tensor& now) { return ops::subtract(now, change); });
 }
 
 const Variable& Variable::operator+=(const Tensor& value) const {

@@ -14,6 +14,11 @@ using namespace internal;
 
 namespace {
 
+// The product in the operands' own dtype: what Keras gives of all products but matmul and einsum.
+Tensor narrow_product(const Tensor& a, const Tensor& b) {
+  return cast(matmul(a, b), promote(a.dtype(), b.dtype()));
+}
+
 Types infer_matmul(TypeSpan inputs, const Attributes& attributes) {
   require_inputs(inputs, 2, "matmul");
   const Shape& a = inputs[0].shape;
@@ -74,7 +79,10 @@ void register_matmul(OpRegistry& registry) {
 }
 
 Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& options) {
-  const DType dtype = promote(left.dtype(), right.dtype());
+  const DType common = promote(left.dtype(), right.dtype());
+  // Products of int8 are int32, as in Keras.
+  const bool widens = left.dtype() == DType::Int8 && right.dtype() == DType::Int8;
+  const DType dtype = widens ? DType::Int32 : common;
   Tensor a = cast(left, dtype);
   Tensor b = cast(right, dtype);
   check<InvalidArgument>(a.rank() >= 1 && b.rank() >= 1,
@@ -93,7 +101,7 @@ Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& opti
 
 Tensor dot(const Tensor& a, const Tensor& b) {
   if (a.rank() == 0 || b.rank() == 0) return multiply(a, b);
-  if (b.rank() <= 2) return matmul(a, b);
+  if (b.rank() <= 2) return narrow_product(a, b);
   require_static(b, "dot");
   std::vector<int64_t> order = {b.rank() - 2};
   for (int64_t axis = 0; axis < b.rank(); ++axis) {
@@ -101,7 +109,7 @@ Tensor dot(const Tensor& a, const Tensor& b) {
   }
   const Tensor moved = transpose(b, order);
   const Shape rest = moved.shape().slice(1);
-  const Tensor product = matmul(a, reshape(moved, {moved.shape()[0], rest.num_elements()}));
+  const Tensor product = narrow_product(a, reshape(moved, {moved.shape()[0], rest.num_elements()}));
   return reshape(product, a.shape().slice(0, a.rank() - 1).concat(rest));
 }
 
@@ -138,7 +146,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& a
   };
   const auto [left, rows] = arrange(a, axes1, false);
   const auto [right, columns] = arrange(b, axes2, true);
-  return reshape(matmul(left, right), rows.concat(columns));
+  return reshape(narrow_product(left, right), rows.concat(columns));
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) {

@@ -132,8 +132,11 @@ Tensor SeedGenerator::initial_state(const std::optional<int64_t>& seed) {
 }
 
 Tensor SeedGenerator::next() const {
-  const Tensor key = state_.value();
-  state_.assign(ops::add(key, Tensor::from<uint32_t>({0, 1})));
+  Tensor key;
+  state_.update([&](const Tensor& now) {
+    key = now;
+    return ops::add(now, Tensor::from<uint32_t>({0, 1}));
+  });
   return key;
 }
 

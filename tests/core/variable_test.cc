@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <thread>
+#include <vector>
+
 #include "framework/graph/function.h"
 #include "framework/ops/ops.h"
 #include "tests/support/layer_conformance.h"
@@ -172,4 +175,30 @@ TEST_CASE("hooks and observers see reads and assignments while they are installe
   CHECK(observer.last == 1);
   CHECK(hooks.reads == 1);
   CHECK(hooks.assignments == 1);
+}
+
+TEST_CASE("no update is lost that several threads make at once") {
+  const Variable w(Tensor::scalar(0), {.name = "w"});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 2000; ++k) {
+        w.assign_add(3);
+        w -= 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(w.item<int>() == 16000);
+}
+
+TEST_CASE("an update that fails leaves the variable as it was, free for others") {
+  const Variable w(ops::ones({2}), {.name = "w"});
+  CHECK_THROWS_AS(w.update([](const Tensor&) -> Tensor { raise<DataLoss>("no"); }), DataLoss);
+  CHECK(error_of([&] { w.update([](const Tensor&) { return ops::ones({3}); }); }) ==
+        "InvalidArgument: Variable 'w': expected a value of shape (2,) and dtype float32, got "
+        "shape (3,) and dtype float32.");
+  w += 1;
+  CHECK(w.to_vector<float>() == std::vector<float>{2, 2});
+  CHECK(w.version() == 1);
 }

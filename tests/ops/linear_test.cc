@@ -115,6 +115,23 @@ TEST_CASE("matmul, dot, tensordot and outer of other ranks") {
                {1, 10, 2, 20, 3, 30});
 }
 
+TEST_CASE("products of small integers have Keras's dtypes") {
+  const Tensor a = ops::full({2, 2}, 100, DType::Int8);
+  const Tensor wide = ops::full({2, 2}, 20000, DType::Int32);
+  check_same(ops::matmul(a, a), wide);
+  check_same(ops::einsum("ij,jk->ik", {a, a}), wide);
+  check_same(ops::einsum("ij->i", {a}), ops::full({2}, 200, DType::Int32));
+  const Tensor narrow = ops::full({2, 2}, 32, DType::Int8);  // 20000 modulo 256
+  check_same(ops::dot(a, a), narrow);
+  check_same(ops::tensordot(a, a, 1), narrow);
+  check_same(ops::inner(a, a), narrow);
+  check_same(ops::vdot(a[0], a[0]), ops::full({}, 32, DType::Int8));
+  const Tensor bytes = ops::cast(a, DType::UInt8);
+  check_same(ops::matmul(bytes, bytes), ops::cast(narrow, DType::UInt8));
+  check_same(ops::einsum("ij->i", {bytes}), ops::full({2}, 200, DType::UInt8));
+  CHECK(ops::matmul(a, ops::cast(a, DType::Int64)).dtype() == DType::Int64);
+}
+
 TEST_CASE("matmul: the gradient of a shared matrix is one product") {
   const std::vector<TensorType> types = {{DType::Float32, {8, 5, 3}}, {DType::Float32, {3, 4}}};
   const TracedGraph traced = trace(types, [](const Inputs& in) {

@@ -152,6 +152,21 @@ TEST_CASE("empty and odd sizes") {
   CHECK(split[2].shape() == Shape{0});
 }
 
+TEST_CASE("linspace of whole numbers, and of ends that are met exactly") {
+  check_same(ops::linspace(1, 100, 100, {.dtype = DType::Int32}), ops::arange(1, 101));
+  check_same(ops::linspace(100, 1, 100, {.dtype = DType::Int64}),
+             ops::arange(100, 0, -1, DType::Int64));
+  check_same(ops::linspace(5, 5, 50, {.endpoint = false, .dtype = DType::Int32}),
+             ops::full({50}, 5, DType::Int32));
+  check_same(ops::linspace(0, 10, 4, {.dtype = DType::Int32}),
+             Tensor::from<int32_t>({0, 3, 6, 10}));
+  for (const int64_t num : {2, 7, 50, 93}) {
+    const Tensor points = ops::linspace(0.1F, 0.7F, num);
+    CHECK(points[0].item<float>() == 0.1F);
+    CHECK(points[-1].item<float>() == 0.7F);
+  }
+}
+
 TEST_CASE("where Keras on TensorFlow isn't NumPy, as NumPy has it") {
   const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
   check_values(ops::rot90(x, 2), {2, 3}, {6, 5, 4, 3, 2, 1});

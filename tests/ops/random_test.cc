@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/core/random.h"
@@ -85,6 +87,21 @@ TEST_CASE("the same seed gives the same numbers, another one others") {
   const auto longer = to_doubles(random::uniform({100}, {.seed = 1}));
   const auto shorter = to_doubles(random::uniform({10}, {.seed = 1}));
   CHECK(std::equal(shorter.begin(), shorter.end(), longer.begin()));
+}
+
+TEST_CASE("a generator that several threads share gives each key once") {
+  const random::SeedGenerator generator(1);
+  std::vector<std::vector<uint32_t>> keys(4);
+  std::vector<std::thread> threads;
+  for (auto& own : keys) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) own.push_back(generator.next().data<uint32_t>()[1]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<uint32_t> all;
+  for (const auto& own : keys) all.insert(own.begin(), own.end());
+  CHECK(all.size() == 4000);
 }
 
 TEST_CASE("compiled draws are the eager ones") {

@@ -229,6 +229,24 @@ TEST_CASE("reductions of empty tensors") {
   check_values(ops::argmax(x, 1), {0}, {});
 }
 
+TEST_CASE("reductions of empty tensors of every dtype") {
+  for (int d = 0; d < kNumDTypes; ++d) {
+    const auto dtype = static_cast<DType>(d);
+    CAPTURE(dtype);
+    const Tensor x = Tensor::empty({2, 0, 3}, dtype);
+    const OpFunction sum = [](const auto& in) { return ops::sum(in[0], {1, 2}); };
+    const OpFunction prod = [](const auto& in) { return ops::prod(in[0], 1); };
+    const OpFunction mean = [](const auto& in) { return ops::mean(in[0]); };
+    const OpFunction any = [](const auto& in) { return ops::any(in[0], 1); };
+    check_values(check_compiled(sum, {x}), {2}, {0, 0});
+    check_values(check_compiled(prod, {x}), {2, 3}, std::vector<double>(6, 1));
+    check_values(check_compiled(mean, {x}), {}, {std::numeric_limits<double>::quiet_NaN()});
+    check_values(check_compiled(any, {x}), {2, 3}, std::vector<double>(6, 0));
+    CHECK(ops::sum(x, 0).shape() == Shape{0, 3});
+    CHECK(ops::count_nonzero(x).item<int>() == 0);
+  }
+}
+
 TEST_CASE("sum_to_shape undoes broadcasting") {
   const Tensor x = ops::ones({2, 3, 4}, DType::Float64);
   CHECK(ops::sum_to_shape(x, {2, 3, 4}).id() == x.id());

@@ -275,7 +275,11 @@ class ReduceKernel : public Kernel {
       round_ = cast_tile(accumulator, in.dtype);
     }
     empty_ = in.shape.num_elements() == 0;
-    if (!empty_) plan_passes(in.shape, spec.attributes.get_ints("axes"));
+    if (!empty_) {
+      plan_passes(in.shape, spec.attributes.get_ints("axes"));
+    } else if (round_) {
+      result_bytes_ = round_up(size_t(count_) * bytes_, 64);  // filled, then rounded
+    }
   }
 
   size_t scratch_bytes() const override { return 2 * result_bytes_ + partial_bytes_; }
