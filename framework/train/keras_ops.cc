@@ -207,8 +207,6 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
       {"Argmin", arg<ops::argmin>},
       {"Logsumexp", reduce<ops::logsumexp>},
       {"Argsort", [](X x, C c) -> Tensors { return ops::argsort(x.at(0), int_of(c, "axis", -1)); }},
-      {"BroadcastTo",
-       [](X x, C c) -> Tensors { return ops::broadcast_to(x.at(0), c.at("shape").as_shape()); }},
       {"Cast",
        [](X x, C c) -> Tensors {
          return ops::cast(x.at(0), dtype_from_string(c.at("dtype").as_string()));
@@ -217,15 +215,11 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
        [](X x, C c) -> Tensors {
          return ops::clip(x.at(0), c.at("x_min").as_double(), c.at("x_max").as_double());
        }},
-      {"Concatenate",
-       [](X x, C c) -> Tensors { return ops::concatenate(x, int_of(c, "axis", -1)); }},
       {"CountNonzero", [](X x, C c) -> Tensors { return ops::count_nonzero(x.at(0), axes_of(c)); }},
       {"Cumsum", [](X x, C c) -> Tensors { return ops::cumsum(x.at(0), maybe_int(c, "axis")); }},
       {"Einsum",
        [](X x, C c) -> Tensors { return ops::einsum(c.at("subscripts").as_string(), x); }},
       {"Elu", [](X x, C c) -> Tensors { return ops::elu(x.at(0), double_of(c, "alpha", 1)); }},
-      {"ExpandDims", [](X x, C c) -> Tensors { return ops::expand_dims(x.at(0), axes_of(c)); }},
-      {"Flip", [](X x, C c) -> Tensors { return ops::flip(x.at(0), axes_of(c)); }},
       {"FullLike",
        [](X x, C c) -> Tensors { return ops::full_like(x.at(0), x.at(1), dtype_of(c)); }},
       {"Gelu",
@@ -234,17 +228,40 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
        [](X x, C c) -> Tensors {
          return ops::leaky_relu(x.at(0), double_of(c, "negative_slope", 0.2));
        }},
-      {"GetItem", [](X x, C c) -> Tensors { return get_item(x.at(0), c.at("key")); }},
-      {"Moveaxis",
-       [](X x, C c) -> Tensors {
-         return ops::moveaxis(x.at(0), ints_of(c.at("source")), ints_of(c.at("destination")));
-       }},
       {"OneHot",
        [](X x, C c) -> Tensors {
          return ops::one_hot(x.at(0), c.at("num_classes").as_int(), int_of(c, "axis", -1),
                              dtype_of(c).value_or(DType::Float32));
        }},
       {"OnesLike", [](X x, C c) -> Tensors { return ops::ones_like(x.at(0), dtype_of(c)); }},
+      {"Round",
+       [](X x, C c) -> Tensors {
+         check<Unimplemented>(int_of(c, "decimals", 0) == 0, "op 'Round': expected no decimals.");
+         return ops::round(x.at(0));
+       }},
+      {"Sort", [](X x, C c) -> Tensors { return ops::sort(x.at(0), int_of(c, "axis", -1)); }},
+      {"Where", [](X x, C) -> Tensors { return ops::where(x.at(0), x.at(1), x.at(2)); }},
+      {"ZerosLike", [](X x, C c) -> Tensors { return ops::zeros_like(x.at(0), dtype_of(c)); }},
+  };
+  return table;
+}
+
+// Those that give the same elements at other places.
+const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
+  using C = const Json&;
+  using X = const Operands&;
+  static const std::map<std::string, WithConfig, std::less<>> table = {
+      {"BroadcastTo",
+       [](X x, C c) -> Tensors { return ops::broadcast_to(x.at(0), c.at("shape").as_shape()); }},
+      {"Concatenate",
+       [](X x, C c) -> Tensors { return ops::concatenate(x, int_of(c, "axis", -1)); }},
+      {"ExpandDims", [](X x, C c) -> Tensors { return ops::expand_dims(x.at(0), axes_of(c)); }},
+      {"Flip", [](X x, C c) -> Tensors { return ops::flip(x.at(0), axes_of(c)); }},
+      {"GetItem", [](X x, C c) -> Tensors { return get_item(x.at(0), c.at("key")); }},
+      {"Moveaxis",
+       [](X x, C c) -> Tensors {
+         return ops::moveaxis(x.at(0), ints_of(c.at("source")), ints_of(c.at("destination")));
+       }},
       {"Pad", pad},
       {"Repeat",
        [](X x, C c) -> Tensors {
@@ -252,12 +269,6 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
        }},
       {"Reshape",
        [](X x, C c) -> Tensors { return ops::reshape(x.at(0), c.at("newshape").as_shape()); }},
-      {"Round",
-       [](X x, C c) -> Tensors {
-         check<Unimplemented>(int_of(c, "decimals", 0) == 0, "op 'Round': expected no decimals.");
-         return ops::round(x.at(0));
-       }},
-      {"Sort", [](X x, C c) -> Tensors { return ops::sort(x.at(0), int_of(c, "axis", -1)); }},
       {"Split", [](X x, C c) -> Tensors { return split(x.at(0), c); }},
       {"Squeeze", [](X x, C c) -> Tensors { return ops::squeeze(x.at(0), axes_of(c)); }},
       {"Stack", [](X x, C c) -> Tensors { return ops::stack(x, int_of(c, "axis", 0)); }},
@@ -277,8 +288,6 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
          return ops::transpose(x.at(0), axes ? axes->as_ints() : std::vector<int64_t>());
        }},
       {"Unstack", [](X x, C c) -> Tensors { return ops::unstack(x.at(0), int_of(c, "axis", 0)); }},
-      {"Where", [](X x, C) -> Tensors { return ops::where(x.at(0), x.at(1), x.at(2)); }},
-      {"ZerosLike", [](X x, C c) -> Tensors { return ops::zeros_like(x.at(0), dtype_of(c)); }},
   };
   return table;
 }
@@ -300,7 +309,9 @@ Tensors apply_keras_op(const std::string& class_name, const Json& config,
     require_operands(class_name, operands, 2);
     return it->second(operands[0], operands[1]);
   }
-  if (const auto it = configured_ops().find(class_name); it != configured_ops().end()) {
+  for (const auto* table : {&configured_ops(), &arranging_ops()}) {
+    const auto it = table->find(class_name);
+    if (it == table->end()) continue;
     check<InvalidArgument>(operands.size() >= (class_name == "Where" ? 3u : 1u),
                            "op '{}': it lacks operands.", class_name);
     return it->second(operands, config);
@@ -309,6 +320,7 @@ Tensors apply_keras_op(const std::string& class_name, const Json& config,
   for (const auto& entry : unary_ops()) known.push_back(entry.first);
   for (const auto& entry : binary_ops()) known.push_back(entry.first);
   for (const auto& entry : configured_ops()) known.push_back(entry.first);
+  for (const auto& entry : arranging_ops()) known.push_back(entry.first);
   raise<Unimplemented>("The op '{}' isn't implemented for models in files.{}", class_name,
                        did_you_mean(class_name, known));
 }

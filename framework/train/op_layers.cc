@@ -147,6 +147,15 @@ bool set_special(const OpLayer& layer, Json& config) {
   return false;
 }
 
+// Of a product of transposed matrices, which Keras has in einsum alone; of another op "".
+std::string transposed_product(const OpLayer& layer) {
+  if (layer.op().name != "matmul") return {};
+  const bool a = layer.attributes().get_bool("transpose_a");
+  const bool b = layer.attributes().get_bool("transpose_b");
+  if (!a && !b) return {};
+  return fmt::format("...{},...{}->...ik", a ? "ji" : "ij", b ? "kj" : "jk");
+}
+
 // The key of x[…], a slice for each axis.
 Json slices(const Attributes& attributes) {
   const auto& begin = attributes.get_ints("begin");
@@ -169,16 +178,17 @@ Json slices(const Attributes& attributes) {
 Json serialize_op(const OpLayer& layer) {
   const std::string& op = layer.op().name;
   const auto entry = keras_ops().find(op);
-  const bool transposes = op == "matmul" && (layer.attributes().get_bool("transpose_a") ||
-                                             layer.attributes().get_bool("transpose_b"));
-  if (entry == keras_ops().end() || transposes) raise_unsaved(layer);
+  if (entry == keras_ops().end()) raise_unsaved(layer);
   KerasOp keras = entry->second;
   const bool extreme = op == "reduce_max" || op == "reduce_min";
   if (extreme && layer.output()[0].dtype() == DType::Bool) {
     keras.class_name = op == "reduce_max" ? "Any" : "All";
   }
   Json config = Json::object({{"name", layer.name()}});
-  if (!set_special(layer, config)) {
+  if (const std::string subscripts = transposed_product(layer); !subscripts.empty()) {
+    keras.class_name = "Einsum";
+    config.set("subscripts", subscripts);
+  } else if (!set_special(layer, config)) {
     for (const auto& [key, value] : layer.attributes().entries()) {
       config.set(keras_key(op, key), keras_value(layer, value));
     }

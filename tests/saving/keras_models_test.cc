@@ -64,9 +64,16 @@ Case parts() {
   const Tensor row = images(Slice(), 1, Slice({}, {}, -1));
   const Tensor some = ops::take(images, Tensor::from<int32_t>({0, 2}), 1);
   const Tensor padded = ops::pad(x(Slice(), Slice(1, 6, 2)), {{0, 0}, {1, 2}}, 3.0F);
-  const std::vector<Tensor> all = {
-      x(Slice(), Slice(1, 4)), thirds[0] * thirds[2],  one, row, ops::sum(some, 1), padded,
-      ops::cumsum(x, 1),       x(ellipsis, newaxis, 0)};
+  const std::vector<Tensor> all = {x(Slice(), Slice(1, 4)),
+                                   thirds[0] * thirds[2],
+                                   one,
+                                   row,
+                                   ops::sum(some, 1),
+                                   padded,
+                                   ops::einsum("bij,bj->bi", {images, x}),
+                                   ops::matmul(images, images, {.transpose_x2 = true})(Slice(), 0),
+                                   ops::cumsum(x, 1),
+                                   x(ellipsis, newaxis, 0)};
   return {Model({x, images}, layers::concatenate(all)), {numbers({5, 6}), numbers({5, 4, 6})}};
 }
 
