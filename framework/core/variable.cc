@@ -35,26 +35,6 @@ Tensor Variable::value() const {
   return value;
 }
 
-void Variable::assign(const Tensor& value) const {
-  check<InvalidArgument>(value.shape() == shape() && (value.dtype() == dtype() || value.is_weak()),
-                         "Variable '{}': expected a value of shape {} and dtype {}, got shape {} "
-                         "and dtype {}.",
-                         path(), shape(), dtype(), value.shape(), value.dtype());
-  Tensor typed = value;
-  if (value.is_weak() && value.dtype() != dtype()) {
-    typed = Tensor::empty(Shape{}, dtype());
-    dispatch_dtype(dtype(), [&](auto t) {
-      const auto converted = static_cast<decltype(t)>(value.weak_value());
-      std::memcpy(typed.mutable_raw(), &converted, sizeof(converted));
-    });
-  }
-  if (current_hooks) {
-    current_hooks->assign(*this, typed.strong());
-  } else {
-    store(typed);
-  }
-}
-
 void Variable::require_healthy() const {
   check<FailedPrecondition>(impl().poisoned.empty(),
                             "Variable '{}': its value was lost when a step failed ({}). Load the "

@@ -53,8 +53,8 @@ class Variable {
   Tensor value() const;
   operator Tensor() const { return value(); }  // NOLINT: implicit on purpose
 
-  // InvalidArgument, naming the variable, when shape or dtype differ (a weakly typed scalar is
-  // converted).
+  // The value is cast to the variable's dtype, as Keras does: floats to integers towards 0.
+  // InvalidArgument, naming the variable, when shapes differ.
   void assign(const Tensor& value) const;
   // value() + value and value() - value, written in ops; the value is cast to the variable's dtype.
   void assign_add(const Tensor& value) const;

@@ -290,6 +290,18 @@ Tensor Tensor::item_at(std::initializer_list<Index> indices) const {
 
 // ---- variables, in terms of ops ----
 
+void Variable::assign(const Tensor& value) const {
+  check<InvalidArgument>(value.shape() == shape(),
+                         "Variable '{}': expected a value of shape {}, got {}.", path(), shape(),
+                         value.shape());
+  const Tensor typed = value.dtype() == dtype() ? value.strong() : ops::cast(value, dtype());
+  if (VariableHooks* hooks = current_variable_hooks()) {
+    hooks->assign(*this, typed);
+  } else {
+    store(typed);
+  }
+}
+
 void Variable::assign_add(const Tensor& value) const {
   assign(ops::add(this->value(), ops::cast(value, dtype())));
 }
