@@ -103,6 +103,70 @@ constexpr bool inherits_batch_methods() {
   return false;
 }
 
+// Methods of T that have the name of one of Callback's, but hide it in place of overriding it,
+// would never be called.
+template <class T>
+constexpr void require_callback_hooks() {
+  using Plain = void (T::*)(const Logs&);
+  using Numbered = void (T::*)(int64_t, const Logs&);
+  if constexpr (requires { &T::on_train_begin; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_train_begin), Plain>,
+                  "on_train_begin isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_train_end; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_train_end), Plain>,
+                  "on_train_end isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_epoch_begin; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_epoch_begin), Numbered>,
+                  "on_epoch_begin isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_epoch_end; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_epoch_end), Numbered>,
+                  "on_epoch_end isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_train_batch_begin; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_train_batch_begin), Numbered>,
+                  "on_train_batch_begin isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_train_batch_end; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_train_batch_end), Numbered>,
+                  "on_train_batch_end isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_test_begin; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_test_begin), Plain>,
+                  "on_test_begin isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_test_end; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_test_end), Plain>,
+                  "on_test_end isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_test_batch_begin; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_test_batch_begin), Numbered>,
+                  "on_test_batch_begin isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_test_batch_end; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_test_batch_end), Numbered>,
+                  "on_test_batch_end isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_predict_begin; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_predict_begin), Plain>,
+                  "on_predict_begin isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_predict_end; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_predict_end), Plain>,
+                  "on_predict_end isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_predict_batch_begin; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_predict_batch_begin), Numbered>,
+                  "on_predict_batch_begin isn't the one of Callback: write `override`");
+  }
+  if constexpr (requires { &T::on_predict_batch_end; }) {
+    static_assert(std::is_convertible_v<decltype(&T::on_predict_batch_end), Numbered>,
+                  "on_predict_batch_end isn't the one of Callback: write `override`");
+  }
+}
+
 }  // namespace internal
 
 // A cheap handle on a callback; the classes of callbacks.h convert to it.
@@ -111,6 +175,7 @@ class CallbackHandle {
   template <class T>
   requires std::is_base_of_v<Callback, T> CallbackHandle(std::shared_ptr<T> callback)  // NOLINT
       : callback_(std::move(callback)) {
+    internal::require_callback_hooks<T>();
     check<InvalidArgument>(callback_ != nullptr, "CallbackHandle: expected a callback, got none.");
     Callback& made = *callback_;
     // What a class derived from T overrides isn't known here.

@@ -37,20 +37,6 @@ Tensor Variable::value() const {
   return value;
 }
 
-Tensor Variable::fitted(const Tensor& value) const {
-  check<InvalidArgument>(value.shape() == shape() && (value.dtype() == dtype() || value.is_weak()),
-                         "Variable '{}': expected a value of shape {} and dtype {}, got shape {} "
-                         "and dtype {}.",
-                         path(), shape(), dtype(), value.shape(), value.dtype());
-  if (!value.is_weak() || value.dtype() == dtype()) return value.strong();
-  Tensor typed = Tensor::empty(Shape{}, dtype());
-  dispatch_dtype(dtype(), [&](auto t) {
-    const auto converted = static_cast<decltype(t)>(value.weak_value());
-    std::memcpy(typed.mutable_raw(), &converted, sizeof(converted));
-  });
-  return typed;
-}
-
 void Variable::assign(const Tensor& value) const {
   const Tensor typed = fitted(value);
   if (current_hooks) {

@@ -53,8 +53,8 @@ class Variable {
   Tensor value() const;
   operator Tensor() const { return value(); }  // NOLINT: implicit on purpose
 
-  // InvalidArgument, naming the variable, when shape or dtype differ (a weakly typed scalar is
-  // converted).
+  // The value is cast to the variable's dtype, as Keras does: floats to integers towards 0.
+  // InvalidArgument, naming the variable, when shapes differ.
   void assign(const Tensor& value) const;
   // Assigns f(value()) with nobody reading or writing in between; f itself must not use this
   // variable, but what it is given.
@@ -141,7 +141,7 @@ class Variable {
   };
   friend class VariableAccess;
   void require_healthy() const;
-  Tensor fitted(const Tensor& value) const;  // in the variable's shape and dtype
+  Tensor fitted(const Tensor& value) const;  // in the variable's dtype; written in ops
   void require_storable(const Tensor& value) const;
   Impl& impl() const {
     check<FailedPrecondition>(impl_ != nullptr,

@@ -227,12 +227,26 @@ class DepthOrder {
 };
 
 // Keras lets a last axis of size 1 be there or not.
-Tensor adapt_rank(const Tensor& value, int64_t rank) {
+Tensor adapt_rank(const Tensor& value, const Shape& expected) {
   const Shape& shape = value.shape();
-  if (shape.rank() == rank + 1 && shape.back() == 1)
+  const int64_t rank = expected.rank();
+  if (shape.rank() == rank + 1 && shape.back() == 1) {
     return ops::reshape(value, shape.slice(0, rank));
-  if (shape.rank() == rank - 1) return ops::reshape(value, shape.concat({1}));
+  }
+  if (shape.rank() == rank - 1 && expected.back() == 1) {
+    return ops::reshape(value, shape.concat({1}));
+  }
   return value;
+}
+
+// Whether `shape` is that of one example of `batch`.
+bool is_example_of(const Shape& shape, const Shape& batch) {
+  if (shape.rank() != batch.rank() - 1) return false;
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    const int64_t expected = batch[axis + 1];
+    if (expected != kUnknown && expected != shape[axis]) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -288,6 +302,23 @@ std::vector<std::string> FunctionalGraph::output_names() const {
   return names;
 }
 
+Tensor fit_to_input(const Tensor& given, const Shape& expected, DType dtype,
+                    const std::string& name, bool check_sizes) {
+  const Tensor value = adapt_rank(given, expected);
+  bool fits = value.rank() == expected.rank();
+  for (int64_t axis = 0; check_sizes && fits && axis < expected.rank(); ++axis) {
+    fits = expected[axis] == kUnknown || expected[axis] == value.shape()[axis];
+  }
+  check<InvalidArgument>(
+      fits, "input '{}' expected shape {}, got {}. {}", name, expected, given.shape(),
+      is_example_of(given.shape(), expected)
+          ? "Of one example ops::expand_dims(x, 0) makes a batch, of a dataset's "
+            "batch(n)."
+          : "Reshape the data, or give Input their shape.");
+  const Tensor typed = value.dtype() == dtype ? value : ops::cast(value, dtype);
+  return given.mask().defined() ? typed.with_mask(given.mask()) : typed;
+}
+
 // The given tensors in the order of the model's inputs, fitted to their dtypes and ranks. Named
 // ones that the model doesn't have are left out, as in Keras.
 std::vector<Tensor> FunctionalGraph::arrange(const Tensors& given) const {
@@ -296,23 +327,18 @@ std::vector<Tensor> FunctionalGraph::arrange(const Tensors& given) const {
                          "expected {} inputs ({}), got {}. Give one tensor for each, in this order "
                          "or by name.",
                          names.size(), join(names, ", "), given.size());
+  const std::vector<std::string>& keys = inputs_.has_names() ? inputs_.names() : names;
   std::vector<Tensor> result;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const std::string& key = inputs_.has_names() ? inputs_.names()[i] : names[i];
+  for (const std::string& key : keys) {
+    const auto& known = given.names();
+    check<NotFound>(known.empty() || std::find(known.begin(), known.end(), key) != known.end(),
+                    "there is no data for its input '{}': expected {}, got {}.", key,
+                    join(keys, ", "), join(known, ", "));
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const std::string& key = keys[i];
     const Tensor& raw = given.has_names() ? given.at(key) : given[i];
-    const Shape& expected = inputs_[i].shape();
-    const Tensor value = adapt_rank(raw, expected.rank());
-    bool fits = value.rank() == expected.rank();
-    for (int64_t axis = 0; fits && axis < expected.rank(); ++axis) {
-      fits = expected[axis] == kUnknown || expected[axis] == value.shape()[axis];
-    }
-    check<InvalidArgument>(fits,
-                           "input '{}' expected shape {}, got {}. Reshape the data, or give Input "
-                           "their shape.",
-                           key, expected, raw.shape());
-    const DType dtype = inputs_[i].dtype();
-    const Tensor typed = value.dtype() == dtype ? value : ops::cast(value, dtype);
-    result.push_back(raw.mask().defined() ? typed.with_mask(raw.mask()) : typed);
+    result.push_back(fit_to_input(raw, inputs_[i].shape(), inputs_[i].dtype(), key, true));
   }
   return result;
 }

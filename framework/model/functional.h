@@ -85,6 +85,12 @@ class OpLayer : public Layer {
   std::vector<Tensor> constants_;
 };
 
+// A value as a model's input of this shape and dtype wants it, by Keras's rules: a last axis of
+// size 1 may be there or not, and the value is cast. InvalidArgument, with the input's name, for
+// any other rank, and with `check_sizes` for other sizes.
+Tensor fit_to_input(const Tensor& given, const Shape& expected, DType dtype,
+                    const std::string& name, bool check_sizes);
+
 // What lies between inputs and outputs, in the order Keras walks it (deepest first).
 class FunctionalGraph {
  public:

@@ -275,6 +275,55 @@ inline constexpr bool kPlainLayer =
     std::is_base_of_v<Layer, T> && !std::is_same_v<T, Model> && !std::is_same_v<T, Sequential>;
 }  // namespace internal
 
+namespace internal {
+
+// Methods of T that have the name of one of Layer's, but hide it in place of overriding it, would
+// never be called.
+template <class T>
+constexpr void require_layer_hooks() {
+  if constexpr (requires { &T::build; }) {
+    static_assert(std::is_convertible_v<decltype(&T::build), void (T::*)(const Shape&)>,
+                  "build isn't the one of Layer: write `override`");
+  }
+  if constexpr (requires { &T::build_list; }) {
+    static_assert(
+        std::is_convertible_v<decltype(&T::build_list), void (T::*)(const std::vector<Shape>&)>,
+        "build_list isn't the one of Layer: write `override`");
+  }
+  if constexpr (requires { &T::call; }) {
+    static_assert(
+        std::is_convertible_v<decltype(&T::call), Tensor (T::*)(const Tensor&, const CallArgs&)>,
+        "call isn't the one of Layer: write `override`");
+  }
+  if constexpr (requires { &T::call_list; }) {
+    static_assert(std::is_convertible_v<decltype(&T::call_list),
+                                        Tensors (T::*)(const Tensors&, const CallArgs&)>,
+                  "call_list isn't the one of Layer: write `override`");
+  }
+  if constexpr (requires { &T::get_config; }) {
+    static_assert(std::is_convertible_v<decltype(&T::get_config), Json (T::*)() const>,
+                  "get_config isn't the one of Layer: write `override`");
+  }
+  if constexpr (requires { &T::compute_mask; }) {
+    static_assert(std::is_convertible_v<decltype(&T::compute_mask),
+                                        Tensor (T::*)(const Tensors&, const Tensor&) const>,
+                  "compute_mask isn't the one of Layer: write `override`");
+  }
+}
+
+template <class T>
+struct ModelHooks {  // of models: train/model.h
+  static constexpr void require() {}
+};
+
+template <class T>
+constexpr void require_hooks() {
+  require_layer_hooks<T>();
+  ModelHooks<T>::require();
+}
+
+}  // namespace internal
+
 template <class T>
 T Layer::track(const std::string& attribute, T&& thing) {
   if constexpr (internal::kPlainLayer<T>) {
@@ -348,6 +397,7 @@ class LayerRef : public LayerHandle {
 // Makes a shared layer of a user's class, to be used anywhere a built-in one can.
 template <class T, class... Args>
 LayerRef<T> make_layer(Args&&... args) {
+  internal::require_hooks<T>();
   return LayerRef<T>(std::make_shared<T>(std::forward<Args>(args)...));
 }
 
@@ -358,6 +408,7 @@ void Layer::track_part(const std::string& attribute, T& thing) {
   if constexpr (std::is_same_v<std::remove_cv_t<T>, Variable>) {
     track_variable(attribute, thing);
   } else if constexpr (std::is_base_of_v<Layer, T>) {
+    internal::require_hooks<std::remove_cv_t<T>>();
     track_layer(attribute, const_cast<std::remove_cv_t<T>&>(thing));
   } else if constexpr (std::is_base_of_v<LayerHandle, T>) {
     track_layer(attribute, thing.get());

@@ -42,7 +42,12 @@ struct LayerState {
         named(!options.name.empty()),
         trainable(options.trainable),
         policy(DTypePolicy::parse(options.dtype)),
-        activity_regularizer(options.activity_regularizer) {}
+        activity_regularizer(options.activity_regularizer) {
+    check<InvalidArgument>(name.find('/') == std::string::npos,
+                           "Layer: expected a name without '/', which parts paths of weights in "
+                           "files, got '{}'.",
+                           name);
+  }
 
   struct WeightRegularizer {
     Variable variable;

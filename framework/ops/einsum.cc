@@ -117,6 +117,11 @@ void sum_unneeded(Operand& operand, const Labels& needed) {
   operand.labels = kept;
 }
 
+// Also where axes are unknown, as long as no more than one of them changes its place.
+Tensor reshaped(const Tensor& x, const Shape& shape) {
+  return x.shape() == shape ? x : reshape(x, shape);
+}
+
 // The axes of `labels` in this order; those the operand lacks get size 1.
 Tensor arranged(const Operand& operand, const Labels& labels) {
   std::vector<int64_t> order;
@@ -130,7 +135,7 @@ Tensor arranged(const Operand& operand, const Labels& labels) {
     order.push_back(static_cast<int64_t>(axis));
     shape.push_back(operand.tensor.dim(order.back()));
   }
-  return reshape(transpose(operand.tensor, order), shape);
+  return reshaped(transpose(operand.tensor, order), shape);
 }
 
 // Sizes of all labels of two operands.
@@ -140,7 +145,7 @@ std::map<char, int64_t> sizes_of(const Operand& a, const Operand& b) {
     for (size_t i = 0; i < operand->labels.size(); ++i) {
       int64_t& size = sizes.try_emplace(operand->labels[i], 1).first->second;
       const int64_t own = operand->tensor.dim(static_cast<int64_t>(i));
-      if (own != 1) size = own;
+      if (own > 1 || own == 0 || size == 1) size = own;  // a known one, if there is
     }
   }
   return sizes;
@@ -162,21 +167,33 @@ Operand join(Operand a, Operand b, const Labels& needed) {
   }
   auto total = [&](const Labels& labels) {
     int64_t product = 1;
-    for (char label : labels) product *= sizes.at(label);
+    for (char label : labels) {
+      if (sizes.at(label) == kUnknown) return kUnknown;
+      product *= sizes.at(label);
+    }
     return product;
   };
   auto matrices = [&](const Operand& operand, const Labels& rows, const Labels& columns) {
     const Tensor moved = arranged(operand, batch + rows + columns);
     Shape full;
-    for (char label : batch + rows + columns) full.push_back(sizes.at(label));
-    Shape shape;
-    for (char label : batch) shape.push_back(sizes.at(label));
-    return reshape(broadcast_to(moved, full), shape.concat({total(rows), total(columns)}));
+    for (char label : batch + rows + columns) {
+      const int64_t own = moved.dim(full.rank());
+      full.push_back(own == 1 ? sizes.at(label) : own);
+    }
+    const Tensor whole = moved.shape() == full ? moved : broadcast_to(moved, full);
+    const auto joined = [&](const Labels& labels) {
+      return labels.size() == 1
+                 ? whole.dim(static_cast<int64_t>((batch + rows + columns).find(labels)))
+                 : total(labels);
+    };
+    return reshaped(
+        whole,
+        full.slice(0, static_cast<int64_t>(batch.size())).concat({joined(rows), joined(columns)}));
   };
   const Tensor product = matmul(matrices(a, only_a, summed), matrices(b, summed, only_b));
   Shape shape;
   for (char label : batch + only_a + only_b) shape.push_back(sizes.at(label));
-  return {reshape(product, shape), batch + only_a + only_b};
+  return {reshaped(product, shape), batch + only_a + only_b};
 }
 
 // The result's labels where none are given: ellipsis, then letters that appear once.
@@ -200,8 +217,8 @@ void require_sizes_agree(const std::vector<Operand>& operands, std::string_view 
     for (size_t i = 0; i < operand.labels.size(); ++i) {
       const int64_t size = operand.tensor.dim(static_cast<int64_t>(i));
       int64_t& known = sizes.try_emplace(operand.labels[i], size).first->second;
-      if (known == 1) known = size;
-      expect(size == known || size == 1, subscripts,
+      if (known == 1 || known == kUnknown) known = size;
+      expect(size == known || size == 1 || size == kUnknown, subscripts,
              "expected one size for the axes '{}', got {} and {}.", operand.labels[i], known, size);
     }
   }
@@ -221,7 +238,6 @@ Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
   if (dtype == DType::Bool || widens) dtype = DType::Int32;
   int64_t most = 0;  // axes of the longest ellipsis
   for (size_t i = 0; i < tensors.size(); ++i) {
-    require_static(tensors[i], "einsum");
     const std::string& term = notation.inputs[i];
     const int64_t rest = tensors[i].rank() - letters_of(term);
     expect(rest == 0 || (rest > 0 && term.find("...") != std::string::npos), subscripts,

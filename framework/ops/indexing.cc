@@ -290,6 +290,13 @@ Tensor Tensor::item_at(std::initializer_list<Index> indices) const {
 
 // ---- variables, in terms of ops ----
 
+Tensor Variable::fitted(const Tensor& value) const {
+  check<InvalidArgument>(value.shape() == shape(),
+                         "Variable '{}': expected a value of shape {}, got {}.", path(), shape(),
+                         value.shape());
+  return value.dtype() == dtype() ? value.strong() : ops::cast(value, dtype());
+}
+
 void Variable::assign_add(const Tensor& value) const {
   const Tensor change = ops::cast(value, dtype());
   update([&](const Tensor& now) { return ops::add(now, change); });

@@ -63,9 +63,12 @@ class SequentialBody : public ModelBody {
   void pop();
 
  private:
+  Tensor fitted(const Tensor& x) const;
+
   std::vector<LayerHandle> layers_;  // without the InputLayer
   std::set<std::string> names_;      // of the layers and the InputLayer
   Tensor input_;                     // a placeholder, once known
+  bool input_given_ = false;         // by add_input, with the dtype that it wants
   std::vector<Tensors> outputs_;     // placeholders, of each layer, once the input is known
   mutable std::mutex graph_mutex_;
   mutable std::unique_ptr<FunctionalGraph> graph_;  // made when it is asked for

@@ -114,8 +114,7 @@ class GraphWriter {
         list.push_back(constant.defined() ? serialize_constant(constant)
                                           : reference(inputs[next++]));
       }
-      if (op->op().name == "concatenate") return {Json(std::move(list))};
-      return list;
+      return op_arguments(*op, std::move(list));
     }
     if (inputs.has_names()) {
       Json named = Json::object();
@@ -391,11 +390,23 @@ class GraphReader {
   }
 
   Tensors call_op(const Part& part, const Json& call) {
+    const std::string& op = part.entry->at("class_name").as_string();
+    Json config = part.entry->at("config");
     Operands operands;
-    collect(call.at("args"), operands);
-    for (const auto& [key, value] : call.at("kwargs").as_object()) collect(value, operands);
-    Tensors result = apply_keras_op(part.entry->at("class_name").as_string(),
-                                    part.entry->at("config"), operands.list);
+    const Json& arguments = call.at("args");
+    const bool numbers = arguments.size() > 1 && arguments[1].is_array() && op == "Take";
+    if (op == "GetItem") {
+      const Json& kwargs = call.at("kwargs");
+      config.set("key", arguments.size() > 1 ? arguments[1] : kwargs.at("key"));
+      collect(arguments[0], operands);
+    } else if (numbers) {
+      collect(arguments[0], operands);
+      operands.list.push_back(Tensor::from(arguments[1].as_ints()));
+    } else {
+      collect(arguments, operands);
+      for (const auto& [key, value] : call.at("kwargs").as_object()) collect(value, operands);
+    }
+    Tensors result = apply_keras_op(op, config, operands.list);
     name_nodes(part.name, result, operands.list);
     return result;
   }

@@ -382,6 +382,46 @@ class Model : public Layer {
   std::shared_ptr<Model> object_;  // the subclass's object that this is a handle on
 };
 
+namespace internal {
+
+template <std::derived_from<Model> T>
+struct ModelHooks<T> {
+  static constexpr void require() {
+    using LossHook = Tensor (T::*)(const Tensors&, const Tensors&, const Tensors&, const Tensors&);
+    using MetricsHook =
+        NamedValues<Tensor> (T::*)(const Tensors&, const Tensors&, const Tensors&, const Tensors&);
+    if constexpr (requires { &T::train_step; }) {
+      static_assert(
+          std::is_convertible_v<decltype(&T::train_step), NamedValues<Tensor> (T::*)(const Batch&)>,
+          "train_step isn't the one of Model: write `override`");
+    }
+    if constexpr (requires { &T::test_step; }) {
+      static_assert(
+          std::is_convertible_v<decltype(&T::test_step), NamedValues<Tensor> (T::*)(const Batch&)>,
+          "test_step isn't the one of Model: write `override`");
+    }
+    if constexpr (requires { &T::predict_step; }) {
+      static_assert(std::is_convertible_v<decltype(&T::predict_step), Tensors (T::*)(const Batch&)>,
+                    "predict_step isn't the one of Model: write `override`");
+    }
+    if constexpr (requires { &T::compute_loss; }) {
+      static_assert(std::is_convertible_v<decltype(&T::compute_loss), LossHook>,
+                    "compute_loss isn't the one of Model: write `override`");
+    }
+    if constexpr (requires { &T::compute_metrics; }) {
+      static_assert(std::is_convertible_v<decltype(&T::compute_metrics), MetricsHook>,
+                    "compute_metrics isn't the one of Model: write `override`");
+    }
+    if constexpr (requires { &T::metrics; }) {
+      static_assert(
+          std::is_convertible_v<decltype(&T::metrics), std::vector<Metric> (T::*)() const>,
+          "metrics isn't the one of Model: write `override`");
+    }
+  }
+};
+
+}  // namespace internal
+
 // What a Sequential model is made of: an Input first, layers, models.
 class SequentialPart {
  public:

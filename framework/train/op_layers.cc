@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/train/op_layers.h"
 
-#include <functional>
 #include <map>
 #include <utility>
-
-#include "framework/core/strings.h"
-#include "framework/ops/ops.h"
 
 namespace cornu {
 namespace {
@@ -23,6 +19,9 @@ const std::map<std::string, KerasOp, std::less<>>& keras_ops() {
       {"abs", {"numpy", "Absolute"}},
       {"acos", {"numpy", "Arccos"}},
       {"add", {"numpy", "Add"}},
+      {"argmax", {"numpy", "Argmax"}},
+      {"argmin", {"numpy", "Argmin"}},
+      {"argsort", {"numpy", "Argsort"}},
       {"asin", {"numpy", "Arcsin"}},
       {"atan", {"numpy", "Arctan"}},
       {"atan2", {"numpy", "Arctan2"}},
@@ -32,6 +31,7 @@ const std::map<std::string, KerasOp, std::less<>>& keras_ops() {
       {"concatenate", {"numpy", "Concatenate"}},
       {"cos", {"numpy", "Cos"}},
       {"cosh", {"numpy", "Cosh"}},
+      {"cumsum", {"numpy", "Cumsum"}},
       {"divide", {"numpy", "TrueDivide"}},
       {"equal", {"numpy", "Equal"}},
       {"erf", {"math", "Erf"}},
@@ -40,6 +40,7 @@ const std::map<std::string, KerasOp, std::less<>>& keras_ops() {
       {"expm1", {"numpy", "Expm1"}},
       {"floor", {"numpy", "Floor"}},
       {"floor_divide", {"numpy", "FloorDivide"}},
+      {"gather", {"numpy", "Take"}},
       {"greater", {"numpy", "Greater"}},
       {"greater_equal", {"numpy", "GreaterEqual"}},
       {"is_finite", {"numpy", "Isfinite"}},
@@ -54,12 +55,15 @@ const std::map<std::string, KerasOp, std::less<>>& keras_ops() {
       {"logical_not", {"numpy", "LogicalNot"}},
       {"logical_or", {"numpy", "LogicalOr"}},
       {"logical_xor", {"numpy", "LogicalXor"}},
+      {"matmul", {"numpy", "Matmul"}},
       {"maximum", {"numpy", "Maximum"}},
       {"minimum", {"numpy", "Minimum"}},
       {"mod", {"numpy", "Mod"}},
       {"multiply", {"numpy", "Multiply"}},
       {"negate", {"numpy", "Negative"}},
       {"not_equal", {"numpy", "NotEqual"}},
+      {"one_hot", {"nn", "OneHot"}},
+      {"pad", {"numpy", "Pad"}},
       {"power", {"numpy", "Power"}},
       {"reciprocal", {"numpy", "Reciprocal"}},
       {"reduce_max", {"numpy", "Max"}},
@@ -68,6 +72,7 @@ const std::map<std::string, KerasOp, std::less<>>& keras_ops() {
       {"reduce_sum", {"numpy", "Sum"}},
       {"relu", {"nn", "Relu"}},
       {"reshape", {"numpy", "Reshape"}},
+      {"reverse", {"numpy", "Flip"}},
       {"round", {"numpy", "Round"}},
       {"rsqrt", {"math", "Rsqrt"}},
       {"select", {"numpy", "Where"}},
@@ -75,11 +80,13 @@ const std::map<std::string, KerasOp, std::less<>>& keras_ops() {
       {"sign", {"numpy", "Sign"}},
       {"sin", {"numpy", "Sin"}},
       {"sinh", {"numpy", "Sinh"}},
+      {"slice", {"numpy", "GetItem"}},
       {"softmax", {"nn", "Softmax"}},
       {"sqrt", {"numpy", "Sqrt"}},
       {"square", {"numpy", "Square"}},
       {"stop_gradient", {"core", "StopGradient"}},
       {"subtract", {"numpy", "Subtract"}},
+      {"take_along_axis", {"numpy", "TakeAlongAxis"}},
       {"tan", {"numpy", "Tan"}},
       {"tanh", {"numpy", "Tanh"}},
       {"transpose", {"numpy", "Transpose"}},
@@ -91,7 +98,15 @@ const std::map<std::string, KerasOp, std::less<>>& keras_ops() {
 std::string keras_key(const std::string& op, const std::string& attribute) {
   if (op == "reshape" && attribute == "shape") return "newshape";
   if (op == "transpose" && attribute == "permutation") return "axes";
+  if (op == "one_hot" && attribute == "depth") return "num_classes";
   return attribute == "axes" ? "axis" : attribute;
+}
+
+[[noreturn]] void raise_unsaved(const OpLayer& layer) {
+  raise<Unimplemented>(
+      "op '{}', applied to placeholders as '{}', can't be saved: none of Keras's ops that Cornu "
+      "writes is the same. Put it into a layer, or save the weights alone (save_weights).",
+      layer.op().name, layer.name());
 }
 
 Json keras_value(const OpLayer& layer, const AttributeValue& value) {
@@ -105,183 +120,57 @@ Json keras_value(const OpLayer& layer, const AttributeValue& value) {
                        layer.op().name, layer.name());
 }
 
-// ---- from files ----
-
-using Unary = Tensor (*)(const Tensor&);
-using Binary = Tensor (*)(const Tensor&, const Tensor&);
-using Operands = std::vector<Tensor>;
-using WithConfig = std::function<Tensors(const Operands&, const Json& config)>;
-
-const std::map<std::string, Unary, std::less<>>& unary_ops() {
-  static const std::map<std::string, Unary, std::less<>> table = {
-      {"Abs", ops::abs},
-      {"Absolute", ops::absolute},
-      {"Arccos", ops::arccos},
-      {"Arcsin", ops::arcsin},
-      {"Arctan", ops::arctan},
-      {"Ceil", ops::ceil},
-      {"Cos", ops::cos},
-      {"Cosh", ops::cosh},
-      {"Erf", ops::erf},
-      {"Erfinv", ops::erfinv},
-      {"Exp", ops::exp},
-      {"Expm1", ops::expm1},
-      {"Floor", ops::floor},
-      {"HardSigmoid", ops::hard_sigmoid},
-      {"HardSilu", ops::hard_silu},
-      {"HardTanh", ops::hard_tanh},
-      {"Isfinite", ops::isfinite},
-      {"Isinf", ops::isinf},
-      {"Isnan", ops::isnan},
-      {"Log", ops::log},
-      {"Log10", ops::log10},
-      {"Log1p", ops::log1p},
-      {"Log2", ops::log2},
-      {"LogSigmoid", ops::log_sigmoid},
-      {"LogicalNot", ops::logical_not},
-      {"Mish", ops::mish},
-      {"Negative", ops::negative},
-      {"Ravel", ops::ravel},
-      {"Reciprocal", ops::reciprocal},
-      {"Relu", ops::relu},
-      {"Relu6", ops::relu6},
-      {"Rsqrt", ops::rsqrt},
-      {"Selu", ops::selu},
-      {"Sigmoid", ops::sigmoid},
-      {"Sign", ops::sign},
-      {"Silu", ops::silu},
-      {"Sin", ops::sin},
-      {"Sinh", ops::sinh},
-      {"Softplus", ops::softplus},
-      {"Softsign", ops::softsign},
-      {"Sqrt", ops::sqrt},
-      {"Square", ops::square},
-      {"StopGradient", ops::stop_gradient},
-      {"Tan", ops::tan},
-      {"Tanh", ops::tanh},
-      {"TanhShrink", ops::tanh_shrink},
-  };
-  return table;
+// Puts attributes into `config` that mean something else in Keras, or nothing. Returns whether it
+// did: others go by their names.
+bool set_special(const OpLayer& layer, Json& config) {
+  const std::string& op = layer.op().name;
+  const Attributes& attributes = layer.attributes();
+  if (op == "slice" || op == "matmul") return true;  // the key is an argument of the call
+  if (op == "pad") {
+    Json::Array widths;
+    const auto& low = attributes.get_ints("low");
+    for (size_t i = 0; i < low.size(); ++i) {
+      if (attributes.get_ints("interior")[i] != 0) raise_unsaved(layer);
+      widths.push_back(Json::array({low[i], attributes.get_ints("high")[i]}));
+    }
+    config.set("pad_width", std::move(widths));
+    config.set("mode", "constant");
+    return true;
+  }
+  if (op == "cumsum" || op == "argsort") {
+    for (const char* flag : {"exclusive", "reverse", "descending"}) {
+      if (attributes.find(flag) && attributes.get_bool(flag)) raise_unsaved(layer);
+    }
+    config.set("axis", attributes.get_int("axis"));
+    return true;
+  }
+  return false;
 }
 
-const std::map<std::string, Binary, std::less<>>& binary_ops() {
-  static const std::map<std::string, Binary, std::less<>> table = {
-      {"Add", ops::add},
-      {"Arctan2", ops::arctan2},
-      {"Divide", ops::divide},
-      {"DivideNoNan", ops::divide_no_nan},
-      {"Equal", ops::equal},
-      {"FloorDivide", ops::floor_divide},
-      {"Greater", ops::greater},
-      {"GreaterEqual", ops::greater_equal},
-      {"Less", ops::less},
-      {"LessEqual", ops::less_equal},
-      {"Logaddexp", ops::logaddexp},
-      {"LogicalAnd", ops::logical_and},
-      {"LogicalOr", ops::logical_or},
-      {"LogicalXor", ops::logical_xor},
-      {"Matmul", [](const Tensor& a, const Tensor& b) { return ops::matmul(a, b); }},
-      {"Maximum", ops::maximum},
-      {"Minimum", ops::minimum},
-      {"Mod", ops::mod},
-      {"Multiply", ops::multiply},
-      {"NotEqual", ops::not_equal},
-      {"Power", ops::power},
-      {"Subtract", ops::subtract},
-      {"TrueDivide", ops::true_divide},
-  };
-  return table;
+// Of a product of transposed matrices, which Keras has in einsum alone; of another op "".
+std::string transposed_product(const OpLayer& layer) {
+  if (layer.op().name != "matmul") return {};
+  const bool a = layer.attributes().get_bool("transpose_a");
+  const bool b = layer.attributes().get_bool("transpose_b");
+  if (!a && !b) return {};
+  return fmt::format("...{},...{}->...ik", a ? "ji" : "ij", b ? "kj" : "jk");
 }
 
-const Json* given(const Json& config, const char* key) {
-  const Json* value = config.find(key);
-  return value && !value->is_null() ? value : nullptr;
-}
-
-Axes axes_of(const Json& config) {
-  const Json* axis = given(config, "axis");
-  if (!axis) return {};
-  return axis->is_array() ? Axes(axis->as_ints()) : Axes(axis->as_int());
-}
-int64_t int_of(const Json& config, const char* key, int64_t otherwise) {
-  const Json* value = given(config, key);
-  return value ? value->as_int() : otherwise;
-}
-double double_of(const Json& config, const char* key, double otherwise) {
-  const Json* value = given(config, key);
-  return value ? value->as_double() : otherwise;
-}
-bool bool_of(const Json& config, const char* key, bool otherwise) {
-  const Json* value = given(config, key);
-  return value ? value->as_bool() : otherwise;
-}
-
-template <Tensor (*kReduce)(const Tensor&, const Axes&, bool)>
-Tensors reduce(const Operands& x, const Json& config) {
-  return kReduce(x.at(0), axes_of(config), bool_of(config, "keepdims", false));
-}
-template <Tensor (*kAlong)(const Tensor&, int64_t)>
-Tensors along_axis(const Operands& x, const Json& config) {
-  return kAlong(x.at(0), int_of(config, "axis", -1));
-}
-
-const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
-  using C = const Json&;
-  using X = const Operands&;
-  static const std::map<std::string, WithConfig, std::less<>> table = {
-      {"All", reduce<ops::all>},
-      {"Any", reduce<ops::any>},
-      {"Max", reduce<ops::max>},
-      {"Mean", reduce<ops::mean>},
-      {"Min", reduce<ops::min>},
-      {"Prod", reduce<ops::prod>},
-      {"Std", reduce<ops::std>},
-      {"Sum", reduce<ops::sum>},
-      {"Var", reduce<ops::var>},
-      {"LogSoftmax", along_axis<ops::log_softmax>},
-      {"Softmax", along_axis<ops::softmax>},
-      {"BroadcastTo",
-       [](X x, C c) -> Tensors { return ops::broadcast_to(x.at(0), c.at("shape").as_shape()); }},
-      {"Cast",
-       [](X x, C c) -> Tensors {
-         return ops::cast(x.at(0), dtype_from_string(c.at("dtype").as_string()));
-       }},
-      {"Clip",
-       [](X x, C c) -> Tensors {
-         return ops::clip(x.at(0), c.at("x_min").as_double(), c.at("x_max").as_double());
-       }},
-      {"Concatenate",
-       [](X x, C c) -> Tensors { return ops::concatenate(x, int_of(c, "axis", -1)); }},
-      {"Elu", [](X x, C c) -> Tensors { return ops::elu(x.at(0), double_of(c, "alpha", 1)); }},
-      {"ExpandDims", [](X x, C c) -> Tensors { return ops::expand_dims(x.at(0), axes_of(c)); }},
-      {"Gelu",
-       [](X x, C c) -> Tensors { return ops::gelu(x.at(0), bool_of(c, "approximate", true)); }},
-      {"LeakyRelu",
-       [](X x, C c) -> Tensors {
-         return ops::leaky_relu(x.at(0), double_of(c, "negative_slope", 0.2));
-       }},
-      {"Reshape",
-       [](X x, C c) -> Tensors { return ops::reshape(x.at(0), c.at("newshape").as_shape()); }},
-      {"Round",
-       [](X x, C c) -> Tensors {
-         check<Unimplemented>(int_of(c, "decimals", 0) == 0, "op 'Round': expected no decimals.");
-         return ops::round(x.at(0));
-       }},
-      {"Squeeze", [](X x, C c) -> Tensors { return ops::squeeze(x.at(0), axes_of(c)); }},
-      {"Stack", [](X x, C c) -> Tensors { return ops::stack(x, int_of(c, "axis", 0)); }},
-      {"Transpose",
-       [](X x, C c) -> Tensors {
-         const Json* axes = given(c, "axes");
-         return ops::transpose(x.at(0), axes ? axes->as_ints() : std::vector<int64_t>());
-       }},
-      {"Where", [](X x, C) -> Tensors { return ops::where(x.at(0), x.at(1), x.at(2)); }},
-  };
-  return table;
-}
-
-void require_operands(const std::string& class_name, const Operands& operands, size_t count) {
-  check<InvalidArgument>(operands.size() == count, "op '{}': expected {} operands, got {}.",
-                         class_name, count, operands.size());
+// The key of x[…], a slice for each axis.
+Json slices(const Attributes& attributes) {
+  const auto& begin = attributes.get_ints("begin");
+  Json::Array key;
+  for (size_t i = 0; i < begin.size(); ++i) {
+    const int64_t size = attributes.get_ints("size")[i];
+    const int64_t step = attributes.get_ints("strides")[i];
+    const int64_t end = begin[i] + (size == 0 ? 0 : (size - 1) * step + 1);
+    key.push_back(
+        Json::object({{"class_name", "__slice__"},
+                      {"config", Json::object({{"start", begin[i]},
+                                               {"stop", size == kUnknown ? Json() : Json(end)},
+                                               {"step", step}})}}));
+  }
+  return key;
 }
 
 }  // namespace
@@ -289,20 +178,17 @@ void require_operands(const std::string& class_name, const Operands& operands, s
 Json serialize_op(const OpLayer& layer) {
   const std::string& op = layer.op().name;
   const auto entry = keras_ops().find(op);
-  const bool transposes = op == "matmul" && (layer.attributes().get_bool("transpose_a") ||
-                                             layer.attributes().get_bool("transpose_b"));
-  const bool known = entry != keras_ops().end() || (op == "matmul" && !transposes);
-  check<Unimplemented>(known,
-                       "op '{}', applied to placeholders as '{}', can't be saved: Keras has no "
-                       "such op. Put it into a layer, or save the weights alone (save_weights).",
-                       op, layer.name());
-  KerasOp keras = op == "matmul" ? KerasOp{"numpy", "Matmul"} : entry->second;
+  if (entry == keras_ops().end()) raise_unsaved(layer);
+  KerasOp keras = entry->second;
   const bool extreme = op == "reduce_max" || op == "reduce_min";
   if (extreme && layer.output()[0].dtype() == DType::Bool) {
     keras.class_name = op == "reduce_max" ? "Any" : "All";
   }
   Json config = Json::object({{"name", layer.name()}});
-  if (op != "matmul") {
+  if (const std::string subscripts = transposed_product(layer); !subscripts.empty()) {
+    keras.class_name = "Einsum";
+    config.set("subscripts", subscripts);
+  } else if (!set_special(layer, config)) {
     for (const auto& [key, value] : layer.attributes().entries()) {
       config.set(keras_key(op, key), keras_value(layer, value));
     }
@@ -313,27 +199,11 @@ Json serialize_op(const OpLayer& layer) {
                        {"registered_name", keras.class_name}});
 }
 
-Tensors apply_keras_op(const std::string& class_name, const Json& config,
-                       const std::vector<Tensor>& operands) {
-  if (const auto it = unary_ops().find(class_name); it != unary_ops().end()) {
-    require_operands(class_name, operands, 1);
-    return it->second(operands[0]);
-  }
-  if (const auto it = binary_ops().find(class_name); it != binary_ops().end()) {
-    require_operands(class_name, operands, 2);
-    return it->second(operands[0], operands[1]);
-  }
-  if (const auto it = configured_ops().find(class_name); it != configured_ops().end()) {
-    check<InvalidArgument>(operands.size() >= (class_name == "Where" ? 3u : 1u),
-                           "op '{}': it lacks operands.", class_name);
-    return it->second(operands, config);
-  }
-  std::vector<std::string> known;
-  for (const auto& entry : unary_ops()) known.push_back(entry.first);
-  for (const auto& entry : binary_ops()) known.push_back(entry.first);
-  for (const auto& entry : configured_ops()) known.push_back(entry.first);
-  raise<Unimplemented>("The op '{}' isn't implemented for models in files.{}", class_name,
-                       did_you_mean(class_name, known));
+Json::Array op_arguments(const OpLayer& layer, Json::Array operands) {
+  const std::string& op = layer.op().name;
+  if (op == "concatenate") return {Json(std::move(operands))};
+  if (op == "slice") operands.push_back(slices(layer.attributes()));
+  return operands;
 }
 
 }  // namespace cornu

@@ -11,11 +11,14 @@
 namespace cornu {
 
 // {"module", "class_name", "config", "registered_name"} of an op. Unimplemented, naming the op, for
-// one that Keras has under no name.
+// one that isn't saved as one of Keras's.
 Json serialize_op(const OpLayer& layer);
+// What Keras's call of it is given, of the operands.
+Json::Array op_arguments(const OpLayer& layer, Json::Array operands);
 
 // Applies the op that such an entry describes; `operands` are placeholders, values and scalars, in
-// the order of Keras's arguments. Unimplemented, naming it, for one that isn't here.
+// the order of Keras's arguments; the key of x[key] is in the config. Unimplemented, naming it, for
+// one that isn't here.
 Tensors apply_keras_op(const std::string& class_name, const Json& config,
                        const std::vector<Tensor>& operands);
 

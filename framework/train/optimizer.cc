@@ -55,6 +55,10 @@ void assign_where(const Tensor& condition, const F& body) {
 }
 
 void check_options(const std::string& class_name, const OptimizerOptions& options) {
+  check<InvalidArgument>(options.name.find('/') == std::string::npos,
+                         "{}: expected a name without '/', which parts paths of variables in "
+                         "files, got '{}'.",
+                         class_name, options.name);
   check<InvalidArgument>(options.clipnorm.has_value() + options.clipvalue.has_value() +
                                  options.global_clipnorm.has_value() <=
                              1,

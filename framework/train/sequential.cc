@@ -44,9 +44,15 @@ const FunctionalGraph* SequentialBody::graph() const {
 
 Tensors SequentialBody::call(const Tensors& inputs) {
   check<InvalidArgument>(inputs.size() == 1, "expected 1 input, got {} of them.", inputs.size());
-  Tensors x = inputs;
+  // Other sizes than the input's are for the layers to judge, as in Keras.
+  Tensors x = input_.defined() ? Tensors(fitted(inputs[0])) : inputs;
   for (const LayerHandle& layer : layers_) x = layer(x);
   return x;
+}
+
+Tensor SequentialBody::fitted(const Tensor& x) const {
+  const DType dtype = input_given_ ? input_.dtype() : x.dtype();
+  return fit_to_input(x, input_.shape(), dtype, keras_node(input_)->layer()->name(), false);
 }
 
 std::vector<std::shared_ptr<Layer>> SequentialBody::layers() const {
@@ -76,6 +82,7 @@ void SequentialBody::add_input(const Tensor& input) {
                          layers_.size());
   names_.insert(keras_node(input)->layer()->name());
   input_ = input;
+  input_given_ = true;
 }
 
 void SequentialBody::pop() {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compilers say of mistakes in function(f): soon, in few lines, and first what is wrong.
+"""What compilers say of mistakes in function(f), and of methods that would never be called: soon, in
+few lines, and first what is wrong.
 
 usage: compile_errors.py COMPILER INCLUDE_DIR
 """
@@ -12,6 +13,7 @@ MAX_LINES = 40
 PREFIX = """
 #include "framework/graph/dispatch.h"
 #include "framework/graph/function.h"
+#include "framework/train/model.h"
 using namespace cornu;
 """
 
@@ -48,6 +50,25 @@ SNIPPETS = {
         'auto f = function([](const Tensor& x) { return std::string("x"); });', RETURNS),
     "a pair of which one isn't": (
         'auto f = function([](const Tensor& x) { return std::pair(x, std::string()); });', RETURNS),
+    "methods that override": ("""
+        struct Mine : Callback { void on_epoch_end(int64_t, const Logs&) noexcept override {} };
+        struct Net : Model { NamedValues<Tensor> train_step(const Batch&) override { return {}; } };
+        struct Other : Net { Tensor call(const Tensor& x, const CallArgs&) override { return x; } };
+        void use() { make_callback<Mine>(), make_layer<Net>(), make_layer<Other>(); }""", None),
+    "a method of a callback that hides": ("""
+        struct Mine : Callback { void on_epoch_end(int, Logs) {} };
+        auto made = make_callback<Mine>();""", "on_epoch_end isn't the one of Callback"),
+    "a method of a layer that hides": ("""
+        struct Mine : Layer { void build(Shape) {} };
+        auto made = make_layer<Mine>();""", "build isn't the one of Layer: write `override`"),
+    "a step of a model that hides": ("""
+        struct Mine : Model { NamedValues<Tensor> train_step(Batch) { return {}; } };
+        auto made = make_layer<Mine>();""", "train_step isn't the one of Model: write `override`"),
+    "a loss of a model that hides": ("""
+        struct Mine : Model {
+          Tensor compute_loss(const Tensors&, const Tensors&, const Tensors&) { return {}; }
+        };
+        auto made = make_layer<Mine>();""", "compute_loss isn't the one of Model"),
 }
 
 

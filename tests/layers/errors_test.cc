@@ -24,6 +24,14 @@ std::string call_error(const LayerHandle& layer, const std::vector<Shape>& shape
 
 }  // namespace
 
+TEST_CASE("a name that no path in a file can have") {
+  const char* expected =
+      "InvalidArgument: Layer: expected a name without '/', which parts paths of weights in files, "
+      "got 'a/b'.";
+  CHECK(error_of([] { layers::Dense({.units = 2, .name = "a/b"}); }) == expected);
+  CHECK(error_of([] { Input({.shape = {2}, .name = "a/b"}); }) == expected);
+}
+
 TEST_CASE("an input of the wrong rank") {
   clear_session();
   layers::Conv2D({.filters = 1, .kernel_size = 1});

@@ -132,6 +132,19 @@ TEST_CASE("matmul, conv, pool, concatenate") {
       {{kBatch, 3}, {kBatch, 2}}, {kBatch, 5});
 }
 
+TEST_CASE("einsum, also of unknown axes") {
+  const auto check_einsum = [](const char* subscripts, const std::vector<Shape>& shapes,
+                               const Shape& expected) {
+    check_placeholders([&](const Inputs& in) { return ops::einsum(subscripts, in); }, shapes,
+                       expected);
+  };
+  check_einsum("ij,kj->ik", {{kBatch, 3}, {kBatch, 3}}, {kBatch, kBatch});
+  check_einsum("bi,ij->bj", {{kBatch, 3}, {3, 2}}, {kBatch, 2});
+  check_einsum("bij,bkj->bik", {{kBatch, 4, 3}, {kBatch, kUnknown, 3}}, {kBatch, 4, kUnknown});
+  check_einsum("...ij->...ji", {{kBatch, 4, 3}}, {kBatch, 3, 4});
+  check_einsum("bi,bi->b", {{kBatch, 3}, {kBatch, 3}}, {kBatch});
+}
+
 TEST_CASE("indexing, also of unknown axes") {
   const Shape shape = {kBatch, 4, 3};
   auto check_index = [&](const std::vector<Index>& key, const Shape& expected) {

@@ -54,6 +54,29 @@ Case nested() {
   return {model, x};
 }
 
+// Parts of tensors, and ops that aren't a layer's.
+Case parts() {
+  const Tensor x = Input({.shape = {6}, .name = "x"});
+  const Tensor images = Input({.shape = {4, 6}, .name = "images"});
+  const std::vector<Tensor> thirds = ops::split(x, 3, -1);
+  const Tensor kind = ops::argmax(x, -1);
+  const Tensor one = ops::one_hot(kind, 6) + ops::zeros_like(x);
+  const Tensor row = images(Slice(), 1, Slice({}, {}, -1));
+  const Tensor some = ops::take(images, Tensor::from<int32_t>({0, 2}), 1);
+  const Tensor padded = ops::pad(x(Slice(), Slice(1, 6, 2)), {{0, 0}, {1, 2}}, 3.0F);
+  const std::vector<Tensor> all = {x(Slice(), Slice(1, 4)),
+                                   thirds[0] * thirds[2],
+                                   one,
+                                   row,
+                                   ops::sum(some, 1),
+                                   padded,
+                                   ops::einsum("bij,bj->bi", {images, x}),
+                                   ops::matmul(images, images, {.transpose_x2 = true})(Slice(), 0),
+                                   ops::cumsum(x, 1),
+                                   x(ellipsis, newaxis, 0)};
+  return {Model({x, images}, layers::concatenate(all)), {numbers({5, 6}), numbers({5, 4, 6})}};
+}
+
 // A mask that rides on its tensor, and one that is given.
 Case masked() {
   const Tensor words = Input({.shape = {4}, .dtype = DType::Int32, .name = "words"});
@@ -98,6 +121,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   cases.emplace("ops", ops_and_shared_layers());
   cases.emplace("nested", nested());
   cases.emplace("masked", masked());
+  cases.emplace("parts", parts());
   for (auto& [name, item] : cases) {
     item.model.save(scratch.path(name + ".keras"));
     item.model.save_weights(scratch.path(name + ".weights.h5"));

@@ -208,12 +208,65 @@ TEST_CASE("bad files") {
   }
 }
 
-TEST_CASE("an op that Keras doesn't have can't be saved, and is named") {
+// Of keras.Model(x, [x[:, 1:4], x[..., None], *ops.split(x, 3, -1), ops.argmax(x, -1),
+// …]).to_json().
+TEST_CASE("ops of parts, as Keras writes them") {
+  const auto op = [](const char* name, const char* kind, const char* config, const char* more) {
+    return fmt::format(
+        R"({{"module": "keras.src.ops.numpy", "class_name": "{1}", "config": {{"name": "{0}"{2}}},
+            "registered_name": "{1}", "name": "{0}", "inbound_nodes": [{{"args": [
+            {{"class_name": "__keras_tensor__", "config": {{"shape": [null, 6], "dtype": "float32",
+            "keras_history": ["x", 0, 0]}}}}{3}], "kwargs": {{}}}}]}})",
+        name, kind, config, more);
+  };
+  const std::string whole =
+      R"({"class_name": "__slice__", "config": {"start": null, "stop": null, "step": null}})";
+  const std::string part =
+      R"({"class_name": "__slice__", "config": {"start": 1, "stop": 4, "step": null}})";
+  const std::string dots = R"({"class_name": "__ellipsis__", "config": {}})";
+  const std::string json =
+      R"({"module": "keras.src.models.functional", "class_name": "Functional",
+          "registered_name": "Functional", "config": {"name": "m", "trainable": true, "layers": [
+          {"module": "keras.layers", "class_name": "InputLayer", "registered_name": null,
+           "name": "x", "config": {"batch_shape": [null, 6], "dtype": "float32", "name": "x"},
+           "inbound_nodes": []},)" +
+      op("a", "GetItem", "", (", [" + whole + ", " + part + "]").c_str()) + "," +
+      op("b", "GetItem", "", (", [" + dots + ", null, -1]").c_str()) + "," +
+      op("c", "Split", R"(, "indices_or_sections": 3, "axis": -1)", "") + "," +
+      op("d", "Split", R"(, "indices_or_sections": [1, 4], "axis": 1)", "") + "," +
+      op("e", "Argmax", R"(, "axis": -1, "keepdims": true)", "") + "," +
+      op("f", "Take", R"(, "axis": 1)", ", [0, 2]") + "," +
+      op("g", "ZerosLike", R"(, "dtype": null)", "") +
+      R"(], "input_layers": ["x", 0, 0], "output_layers": [["a", 0, 0], ["b", 0, 0], ["c", 0, 2],
+          ["d", 0, 1], ["e", 0, 0], ["f", 0, 0], ["g", 0, 0]]}})";
+  const Tensor x = numbers({2, 6});
+  const auto check_parts = [&](Model model) {
+    const Tensors y = model(x);
+    const std::vector<Tensor> expected = {
+        x(Slice(), Slice(1, 4)),  x(ellipsis, newaxis, -1),
+        x(Slice(), Slice(4, 6)),  x(Slice(), Slice(1, 4)),
+        ops::argmax(x, -1, true), ops::take(x, Tensor::from<int32_t>({0, 2}), 1),
+        ops::zeros({2, 6})};
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CAPTURE(i);
+      CHECK(y[i].shape() == expected[i].shape());
+      CHECK(y[i].dtype() == expected[i].dtype());
+      CHECK(distance(y[i], expected[i]) == 0);
+    }
+  };
+  const Model model = model_from_json(json);
+  check_parts(model);
+  check_parts(model_from_json(model.to_json()));  // as Cornu writes them
+}
+
+TEST_CASE("an op that isn't one of Keras's can't be saved, and is named") {
   const Scratch scratch;
   const Tensor x = Input({.shape = {3}});
-  Model model(x, layers::Dense({.units = 1})(ops::squared_difference(ops::cumsum(x, 1), x)));
+  Model model(x, layers::Dense({.units = 1})(ops::cumsum(x, 1, {.reverse = true})));
   CHECK(contains(message_of<Unimplemented>([&] { model.save(scratch.path("a.keras")); }),
                  "op 'cumsum', applied to placeholders as 'cumsum"));
+  CHECK(contains(message_of<Unimplemented>([&] { model.save(scratch.path("a.keras")); }),
+                 "can't be saved: none of Keras's ops that Cornu writes is the same."));
   CHECK(scratch.names().empty());
 }
 

@@ -73,6 +73,23 @@ TEST_CASE("data of the wrong rank") {
         }) ==
         "InvalidArgument: Functional 'm': input 'features' expected shape (None, 4), got (4, 2, "
         "2). Reshape the data, or give Input their shape.");
+  Sequential sequence({input, layers::Dense({.units = 3})}, {.name = "s"});
+  CHECK(error_of([&] {
+          sequence(some_values({kRows, 2, 2}));
+        }) ==
+        "InvalidArgument: Sequential 's': input 'features' expected shape (None, 4), got (4, 2, "
+        "2). Reshape the data, or give Input their shape.");
+}
+
+TEST_CASE("one example in place of a batch") {
+  const Tensor input = Input({.shape = {4}, .name = "features"});
+  Sequential sequence({input, layers::Dense({.units = 3})}, {.name = "s"});
+  CHECK(error_of([&] { sequence.predict(some_values({4}), {.verbose = 0}); }) ==
+        "InvalidArgument: Sequential 's': input 'features' expected shape (None, 4), got (4,). Of "
+        "one example ops::expand_dims(x, 0) makes a batch, of a dataset's batch(n).");
+  const Tensor image = Input({.shape = {8, 8, 1}, .name = "image"});
+  Model images(image, layers::Flatten()(image), {.name = "m"});
+  CHECK(contains(error_of([&] { images(some_values({8, 8, 1})); }), "ops::expand_dims(x, 0)"));
 }
 
 TEST_CASE("images of another number of channels") {
@@ -282,8 +299,8 @@ TEST_CASE("another number of inputs") {
   CHECK(error_of([&] {
           two.fit({{"left", x}, {"rihgt", x}}, some_values({kRows, 3}), {.verbose = 0});
         }) ==
-        "NotFound: Functional 'two': There is no tensor named 'right'. Did you mean 'rihgt'? "
-        "Known: left, rihgt.");
+        "NotFound: Functional 'two': there is no data for its input 'right': expected left, right, "
+        "got left, rihgt.");
   CHECK_NOTHROW(two.predict({{"more", x}, {"right", x}, {"left", x}}, {.verbose = 0}));  // as Keras
   CHECK(error_of([&] {
           two.fit({x, x}, {x, x}, {.verbose = 0});

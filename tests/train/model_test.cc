@@ -375,3 +375,39 @@ TEST_CASE("one model called on many threads at once, also for the first time") {
     CHECK(model.losses()[1].item<float>() == losses[i][1]);
   }
 }
+
+// Shapes and values are those that Keras gives.
+TEST_CASE("a last axis of size 1 may be there or not, and data are cast to the Input's dtype") {
+  class Plus : public Layer {
+    Tensor call(const Tensor& x, const CallArgs&) override { return x + 100; }
+  };
+  const auto check_all = [](Model model, const Tensor& x, const Shape& expected) {
+    CAPTURE(x.shape());
+    CHECK(model(x).shape() == expected);
+    CHECK(model.predict(x, {.verbose = 0}).shape() == expected);
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    const Tensor y = ops::zeros(expected);
+    CHECK_NOTHROW(model.fit(x, y, {.verbose = 0}));
+    CHECK_NOTHROW(model.evaluate(x, y, {.verbose = 0}));
+  };
+  const auto both = [&](const Shape& shape, const LayerHandle& layer, const Tensor& x,
+                        const Shape& expected) {
+    const Tensor input = Input({.shape = shape});
+    check_all(Sequential({input, layer}), x, expected);
+    check_all(Model(input, layer(input)), x, expected);
+  };
+  both({1}, layers::Dense({.units = 2}), some({5}), {5, 2});
+  both({6, 6, 1}, layers::Conv2D({.filters = 2, .kernel_size = 3}), some({3, 6, 6}), {3, 4, 4, 2});
+  both({4}, layers::Dense({.units = 2}), some({3, 4, 1}), {3, 2});
+  Sequential lazy({layers::Dense({.units = 2})});
+  check_all(lazy, some({3, 4}), {3, 2});
+  check_all(lazy, some({3, 4, 1}), {3, 2});
+  // A Sequential model leaves other sizes to its layers.
+  check_all(
+      Sequential({Input({.shape = {8, 8, 1}}), layers::Conv2D({.filters = 2, .kernel_size = 3})}),
+      some({3, 9, 9, 1}), {3, 7, 7, 2});
+  const Tensor bytes = Tensor::from(std::vector<uint8_t>{200}, {1, 1});
+  Sequential sum({Input({.shape = {1}}), make_layer<Plus>()});
+  CHECK(floats(sum(bytes)) == std::vector<float>{300});
+  CHECK(floats(sum.predict(bytes, {.verbose = 0})) == std::vector<float>{300});
+}

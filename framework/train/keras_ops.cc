@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops of Keras, applied as files say.
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "framework/core/strings.h"
+#include "framework/ops/ops.h"
+#include "framework/train/op_layers.h"
+
+namespace cornu {
+namespace {
+
+using Unary = Tensor (*)(const Tensor&);
+using Binary = Tensor (*)(const Tensor&, const Tensor&);
+using Operands = std::vector<Tensor>;
+using WithConfig = std::function<Tensors(const Operands&, const Json& config)>;
+
+const std::map<std::string, Unary, std::less<>>& unary_ops() {
+  static const std::map<std::string, Unary, std::less<>> table = {
+      {"Abs", ops::abs},
+      {"Absolute", ops::absolute},
+      {"Arccos", ops::arccos},
+      {"Arcsin", ops::arcsin},
+      {"Arctan", ops::arctan},
+      {"Ceil", ops::ceil},
+      {"Cos", ops::cos},
+      {"Cosh", ops::cosh},
+      {"Erf", ops::erf},
+      {"Erfinv", ops::erfinv},
+      {"Exp", ops::exp},
+      {"Expm1", ops::expm1},
+      {"Floor", ops::floor},
+      {"HardSigmoid", ops::hard_sigmoid},
+      {"HardSilu", ops::hard_silu},
+      {"HardTanh", ops::hard_tanh},
+      {"Isfinite", ops::isfinite},
+      {"Isinf", ops::isinf},
+      {"Isnan", ops::isnan},
+      {"Log", ops::log},
+      {"Log10", ops::log10},
+      {"Log1p", ops::log1p},
+      {"Log2", ops::log2},
+      {"LogSigmoid", ops::log_sigmoid},
+      {"LogicalNot", ops::logical_not},
+      {"Mish", ops::mish},
+      {"Negative", ops::negative},
+      {"Ravel", ops::ravel},
+      {"Reciprocal", ops::reciprocal},
+      {"Relu", ops::relu},
+      {"Relu6", ops::relu6},
+      {"Rsqrt", ops::rsqrt},
+      {"Selu", ops::selu},
+      {"Sigmoid", ops::sigmoid},
+      {"Sign", ops::sign},
+      {"Silu", ops::silu},
+      {"Sin", ops::sin},
+      {"Sinh", ops::sinh},
+      {"Softplus", ops::softplus},
+      {"Softsign", ops::softsign},
+      {"Sqrt", ops::sqrt},
+      {"Square", ops::square},
+      {"StopGradient", ops::stop_gradient},
+      {"Tan", ops::tan},
+      {"Tanh", ops::tanh},
+      {"TanhShrink", ops::tanh_shrink},
+  };
+  return table;
+}
+
+const std::map<std::string, Binary, std::less<>>& binary_ops() {
+  static const std::map<std::string, Binary, std::less<>> table = {
+      {"Add", ops::add},
+      {"Arctan2", ops::arctan2},
+      {"Divide", ops::divide},
+      {"DivideNoNan", ops::divide_no_nan},
+      {"Equal", ops::equal},
+      {"FloorDivide", ops::floor_divide},
+      {"Greater", ops::greater},
+      {"GreaterEqual", ops::greater_equal},
+      {"Less", ops::less},
+      {"LessEqual", ops::less_equal},
+      {"Logaddexp", ops::logaddexp},
+      {"LogicalAnd", ops::logical_and},
+      {"LogicalOr", ops::logical_or},
+      {"LogicalXor", ops::logical_xor},
+      {"Matmul", [](const Tensor& a, const Tensor& b) { return ops::matmul(a, b); }},
+      {"Maximum", ops::maximum},
+      {"Minimum", ops::minimum},
+      {"Mod", ops::mod},
+      {"Multiply", ops::multiply},
+      {"NotEqual", ops::not_equal},
+      {"Power", ops::power},
+      {"Subtract", ops::subtract},
+      {"TrueDivide", ops::true_divide},
+  };
+  return table;
+}
+
+const Json* given(const Json& config, const char* key) {
+  const Json* value = config.find(key);
+  return value && !value->is_null() ? value : nullptr;
+}
+
+Axes axes_of(const Json& config) {
+  const Json* axis = given(config, "axis");
+  if (!axis) return {};
+  return axis->is_array() ? Axes(axis->as_ints()) : Axes(axis->as_int());
+}
+int64_t int_of(const Json& config, const char* key, int64_t otherwise) {
+  const Json* value = given(config, key);
+  return value ? value->as_int() : otherwise;
+}
+double double_of(const Json& config, const char* key, double otherwise) {
+  const Json* value = given(config, key);
+  return value ? value->as_double() : otherwise;
+}
+bool bool_of(const Json& config, const char* key, bool otherwise) {
+  const Json* value = given(config, key);
+  return value ? value->as_bool() : otherwise;
+}
+
+// Keras's None, of an axis or a dtype.
+std::optional<int64_t> maybe_int(const Json& config, const char* key) {
+  const Json* value = given(config, key);
+  return value ? std::optional(value->as_int()) : std::nullopt;
+}
+std::optional<DTypeLike> dtype_of(const Json& config) {
+  const Json* value = given(config, "dtype");
+  return value ? std::optional<DTypeLike>(dtype_from_string(value->as_string())) : std::nullopt;
+}
+std::vector<int64_t> ints_of(const Json& value) {
+  return value.is_array() ? value.as_ints() : std::vector{value.as_int()};
+}
+
+// ---- x[key] ----
+
+Slice::Place place_of(const Json& slice, const char* key) { return maybe_int(slice, key); }
+
+Index index_of(const Json& entry) {
+  if (entry.is_null()) return newaxis;
+  if (entry.is_int()) return entry.as_int();
+  const std::string kind = entry.is_object() ? entry.at("class_name").as_string() : "";
+  if (kind == "__ellipsis__") return ellipsis;
+  check<Unimplemented>(kind == "__slice__",
+                       "op 'GetItem': expected numbers, slices, ellipsis and None, got {}.",
+                       entry.excerpt());
+  const Json& slice = entry.at("config");
+  return Slice(place_of(slice, "start"), place_of(slice, "stop"), int_of(slice, "step", 1));
+}
+
+Tensors get_item(const Tensor& x, const Json& key) {
+  if (!key.is_array()) return ops::get_item(x, {index_of(key)});
+  std::vector<Index> indices;
+  for (const Json& entry : key.as_array()) indices.push_back(index_of(entry));
+  return ops::get_item(x, indices);
+}
+
+Tensors split(const Tensor& x, const Json& config) {
+  const Json& parts = config.at("indices_or_sections");
+  const int64_t axis = int_of(config, "axis", 0);
+  return parts.is_array() ? ops::split(x, parts.as_ints(), axis)
+                          : ops::split(x, parts.as_int(), axis);
+}
+
+Tensors pad(const Operands& x, const Json& config) {
+  const Json* mode = given(config, "mode");
+  check<Unimplemented>(!mode || mode->as_string() == "constant",
+                       "op 'Pad': expected mode 'constant', got '{}'.", mode->as_string());
+  std::vector<std::pair<int64_t, int64_t>> widths;
+  for (const Json& pair : config.at("pad_width").as_array()) {
+    widths.emplace_back(pair[0].as_int(), pair[1].as_int());
+  }
+  return ops::pad(x.at(0), widths, x.size() > 1 ? x[1] : Tensor(0));
+}
+
+template <Tensor (*kReduce)(const Tensor&, const Axes&, bool)>
+Tensors reduce(const Operands& x, const Json& config) {
+  return kReduce(x.at(0), axes_of(config), bool_of(config, "keepdims", false));
+}
+template <Tensor (*kAlong)(const Tensor&, int64_t)>
+Tensors along_axis(const Operands& x, const Json& config) {
+  return kAlong(x.at(0), int_of(config, "axis", -1));
+}
+
+template <Tensor (*kArg)(const Tensor&, std::optional<int64_t>, bool)>
+Tensors arg(const Operands& x, const Json& config) {
+  return kArg(x.at(0), maybe_int(config, "axis"), bool_of(config, "keepdims", false));
+}
+
+const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
+  using C = const Json&;
+  using X = const Operands&;
+  static const std::map<std::string, WithConfig, std::less<>> table = {
+      {"All", reduce<ops::all>},
+      {"Any", reduce<ops::any>},
+      {"Max", reduce<ops::max>},
+      {"Mean", reduce<ops::mean>},
+      {"Min", reduce<ops::min>},
+      {"Prod", reduce<ops::prod>},
+      {"Std", reduce<ops::std>},
+      {"Sum", reduce<ops::sum>},
+      {"Var", reduce<ops::var>},
+      {"LogSoftmax", along_axis<ops::log_softmax>},
+      {"Softmax", along_axis<ops::softmax>},
+      {"Argmax", arg<ops::argmax>},
+      {"Argmin", arg<ops::argmin>},
+      {"Logsumexp", reduce<ops::logsumexp>},
+      {"Argsort", [](X x, C c) -> Tensors { return ops::argsort(x.at(0), int_of(c, "axis", -1)); }},
+      {"Cast",
+       [](X x, C c) -> Tensors {
+         return ops::cast(x.at(0), dtype_from_string(c.at("dtype").as_string()));
+       }},
+      {"Clip",
+       [](X x, C c) -> Tensors {
+         return ops::clip(x.at(0), c.at("x_min").as_double(), c.at("x_max").as_double());
+       }},
+      {"CountNonzero", [](X x, C c) -> Tensors { return ops::count_nonzero(x.at(0), axes_of(c)); }},
+      {"Cumsum", [](X x, C c) -> Tensors { return ops::cumsum(x.at(0), maybe_int(c, "axis")); }},
+      {"Einsum",
+       [](X x, C c) -> Tensors { return ops::einsum(c.at("subscripts").as_string(), x); }},
+      {"Elu", [](X x, C c) -> Tensors { return ops::elu(x.at(0), double_of(c, "alpha", 1)); }},
+      {"FullLike",
+       [](X x, C c) -> Tensors { return ops::full_like(x.at(0), x.at(1), dtype_of(c)); }},
+      {"Gelu",
+       [](X x, C c) -> Tensors { return ops::gelu(x.at(0), bool_of(c, "approximate", true)); }},
+      {"LeakyRelu",
+       [](X x, C c) -> Tensors {
+         return ops::leaky_relu(x.at(0), double_of(c, "negative_slope", 0.2));
+       }},
+      {"OneHot",
+       [](X x, C c) -> Tensors {
+         return ops::one_hot(x.at(0), c.at("num_classes").as_int(), int_of(c, "axis", -1),
+                             dtype_of(c).value_or(DType::Float32));
+       }},
+      {"OnesLike", [](X x, C c) -> Tensors { return ops::ones_like(x.at(0), dtype_of(c)); }},
+      {"Round",
+       [](X x, C c) -> Tensors {
+         check<Unimplemented>(int_of(c, "decimals", 0) == 0, "op 'Round': expected no decimals.");
+         return ops::round(x.at(0));
+       }},
+      {"Sort", [](X x, C c) -> Tensors { return ops::sort(x.at(0), int_of(c, "axis", -1)); }},
+      {"Where", [](X x, C) -> Tensors { return ops::where(x.at(0), x.at(1), x.at(2)); }},
+      {"ZerosLike", [](X x, C c) -> Tensors { return ops::zeros_like(x.at(0), dtype_of(c)); }},
+  };
+  return table;
+}
+
+// Those that give the same elements at other places.
+const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
+  using C = const Json&;
+  using X = const Operands&;
+  static const std::map<std::string, WithConfig, std::less<>> table = {
+      {"BroadcastTo",
+       [](X x, C c) -> Tensors { return ops::broadcast_to(x.at(0), c.at("shape").as_shape()); }},
+      {"Concatenate",
+       [](X x, C c) -> Tensors { return ops::concatenate(x, int_of(c, "axis", -1)); }},
+      {"ExpandDims", [](X x, C c) -> Tensors { return ops::expand_dims(x.at(0), axes_of(c)); }},
+      {"Flip", [](X x, C c) -> Tensors { return ops::flip(x.at(0), axes_of(c)); }},
+      {"GetItem", [](X x, C c) -> Tensors { return get_item(x.at(0), c.at("key")); }},
+      {"Moveaxis",
+       [](X x, C c) -> Tensors {
+         return ops::moveaxis(x.at(0), ints_of(c.at("source")), ints_of(c.at("destination")));
+       }},
+      {"Pad", pad},
+      {"Repeat",
+       [](X x, C c) -> Tensors {
+         return ops::repeat(x.at(0), c.at("repeats").as_int(), maybe_int(c, "axis"));
+       }},
+      {"Reshape",
+       [](X x, C c) -> Tensors { return ops::reshape(x.at(0), c.at("newshape").as_shape()); }},
+      {"Split", [](X x, C c) -> Tensors { return split(x.at(0), c); }},
+      {"Squeeze", [](X x, C c) -> Tensors { return ops::squeeze(x.at(0), axes_of(c)); }},
+      {"Stack", [](X x, C c) -> Tensors { return ops::stack(x, int_of(c, "axis", 0)); }},
+      {"Swapaxes",
+       [](X x, C c) -> Tensors {
+         return ops::swapaxes(x.at(0), c.at("axis1").as_int(), c.at("axis2").as_int());
+       }},
+      {"Take",
+       [](X x, C c) -> Tensors { return ops::take(x.at(0), x.at(1), maybe_int(c, "axis")); }},
+      {"TakeAlongAxis",
+       [](X x, C c) -> Tensors {
+         return ops::take_along_axis(x.at(0), x.at(1), int_of(c, "axis", -1));
+       }},
+      {"Transpose",
+       [](X x, C c) -> Tensors {
+         const Json* axes = given(c, "axes");
+         return ops::transpose(x.at(0), axes ? axes->as_ints() : std::vector<int64_t>());
+       }},
+      {"Unstack", [](X x, C c) -> Tensors { return ops::unstack(x.at(0), int_of(c, "axis", 0)); }},
+  };
+  return table;
+}
+
+void require_operands(const std::string& class_name, const Operands& operands, size_t count) {
+  check<InvalidArgument>(operands.size() == count, "op '{}': expected {} operands, got {}.",
+                         class_name, count, operands.size());
+}
+
+}  // namespace
+
+Tensors apply_keras_op(const std::string& class_name, const Json& config,
+                       const std::vector<Tensor>& operands) {
+  if (const auto it = unary_ops().find(class_name); it != unary_ops().end()) {
+    require_operands(class_name, operands, 1);
+    return it->second(operands[0]);
+  }
+  if (const auto it = binary_ops().find(class_name); it != binary_ops().end()) {
+    require_operands(class_name, operands, 2);
+    return it->second(operands[0], operands[1]);
+  }
+  for (const auto* table : {&configured_ops(), &arranging_ops()}) {
+    const auto it = table->find(class_name);
+    if (it == table->end()) continue;
+    check<InvalidArgument>(operands.size() >= (class_name == "Where" ? 3u : 1u),
+                           "op '{}': it lacks operands.", class_name);
+    return it->second(operands, config);
+  }
+  std::vector<std::string> known;
+  for (const auto& entry : unary_ops()) known.push_back(entry.first);
+  for (const auto& entry : binary_ops()) known.push_back(entry.first);
+  for (const auto& entry : configured_ops()) known.push_back(entry.first);
+  for (const auto& entry : arranging_ops()) known.push_back(entry.first);
+  raise<Unimplemented>("The op '{}' isn't implemented for models in files.{}", class_name,
+                       did_you_mean(class_name, known));
+}
+
+}  // namespace cornu
