@@ -150,6 +150,28 @@ TEST_CASE("steps_per_epoch goes on through the data, and starts anew when it is 
   CHECK(Batches::of(batches->train, "first") == Values{0, 2, 4, 6, 8, 0, 2});
 }
 
+TEST_CASE("a batch of no rows takes a step that changes nothing") {
+  const Tensor x = some_values({6, 3}, 1);
+  const Tensor y = some_values({6, 1}, 2);
+  const std::shared_ptr<BatchSource> source =
+      data::Dataset::from_tensor_slices({x, y}).batch(4);  // of 4 and 2 rows
+  auto train = [](const std::shared_ptr<BatchSource>& batches) {
+    set_random_seed(3);
+    Sequential model(
+        {layers::Dense({.units = 4}), layers::BatchNormalization(), layers::Dense({.units = 1})});
+    model.compile(
+        {.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse", .metrics = {"mae"}});
+    const History history = model.fit(batches, {.verbose = 0});
+    return std::pair(model.get_weights(), history);
+  };
+  const auto [weights, history] = train(source->rebatch(2)->shard(2, 1));  // 2 rows, and none
+  const auto [expected, alone] =
+      train(data::Dataset::from_tensor_slices({x.rows(2, 4), y.rows(2, 4)}).batch(2));
+  CHECK(same_bits(weights, expected));
+  CHECK(history.at("loss") == alone.at("loss"));
+  CHECK(history.at("mae") == alone.at("mae"));
+}
+
 TEST_CASE("a dataset without end is cut into epochs") {
   Witness model;
   model.compile({});
