@@ -45,7 +45,14 @@ Tensor Variable::fitted(const Tensor& value) const {
   if (!value.is_weak() || value.dtype() == dtype()) return value.strong();
   Tensor typed = Tensor::empty(Shape{}, dtype());
   dispatch_dtype(dtype(), [&](auto t) {
-    const auto converted = static_cast<decltype(t)>(value.weak_value());
+    using T = decltype(t);
+    constexpr bool kWhole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+    T converted;
+    if constexpr (kWhole) {
+      converted = static_cast<T>(value.item<int64_t>());  // all its digits
+    } else {
+      converted = static_cast<T>(value.weak_value());
+    }
     std::memcpy(typed.mutable_raw(), &converted, sizeof(converted));
   });
   return typed;
