@@ -176,4 +176,10 @@ Tensor Tensor::weak_scalar(int64_t value) {
                    static_cast<double>(value));
 }
 
+Tensor Tensor::weak_scalar(uint64_t value) {
+  const auto as_signed = static_cast<int64_t>(value);
+  return as_signed >= 0 ? weak_scalar(as_signed)
+                        : make_weak(scalar(value), static_cast<double>(value));
+}
+
 }  // namespace cornu

@@ -259,10 +259,13 @@ class Tensor {
   static Tensor weak_scalar(bool value);
   static Tensor weak_scalar(double value);
   static Tensor weak_scalar(int64_t value);
+  static Tensor weak_scalar(uint64_t value);
   template <class T>
   static Tensor weak_scalar(T value) {
     if constexpr (std::is_floating_point_v<T>) {
       return weak_scalar(static_cast<double>(value));
+    } else if constexpr (std::is_unsigned_v<T>) {
+      return weak_scalar(static_cast<uint64_t>(value));
     } else {
       return weak_scalar(static_cast<int64_t>(value));
     }

@@ -185,10 +185,12 @@ std::vector<Tensor> unravel_index(const Tensor& indices, const Shape& shape) {
                          "unravel_index: expected integers, got {} of shape {}.", indices.dtype(),
                          indices.shape());
   const int64_t count = shape.num_elements();
-  Tensor left = where(indices < 0, indices + count, indices);
+  // Sizes may be beyond the dtype of the indices, which is the result's.
+  const Tensor places = indices.dtype() == DType::UInt64 ? indices : cast(indices, DType::Int64);
+  Tensor left = where(places < 0, places + count, places);
   std::vector<Tensor> result(static_cast<size_t>(shape.rank()));
   for (int64_t axis = shape.rank(); axis-- > 0;) {
-    result[static_cast<size_t>(axis)] = mod(left, shape[axis]);
+    result[static_cast<size_t>(axis)] = cast(mod(left, shape[axis]), indices.dtype());
     left = floor_divide(left, shape[axis]);
   }
   return result;

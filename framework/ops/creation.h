@@ -27,7 +27,7 @@ struct SpaceOptions {
   int64_t axis = 0;                     // where the new axis goes, for start and stop with axes
 };
 
-// `num` (>= 0) numbers evenly from start to stop; both broadcast.
+// `num` (>= 0) numbers evenly from start to stop; both broadcast. Integers are rounded down.
 Tensor linspace(const Tensor& start, const Tensor& stop, int64_t num = 50,
                 const SpaceOptions& options = {});
 

@@ -2,7 +2,7 @@
 #include "framework/ops/definition.h"
 
 #include <cmath>
-#include <limits>
+#include <utility>
 
 #include "framework/ops/math.h"
 #include "framework/ops/register.h"
@@ -10,14 +10,16 @@
 namespace cornu::ops::internal {
 namespace {
 
+// Does T hold the number of a weak scalar?
 template <class T>
-bool holds(int64_t value) {
-  if constexpr (std::is_same_v<T, uint64_t>) {
-    return value >= 0;
-  } else {
-    return value >= static_cast<int64_t>(std::numeric_limits<T>::lowest()) &&
-           value <= static_cast<int64_t>(std::numeric_limits<T>::max());
-  }
+bool holds(const Tensor& weak) {
+  if (weak.dtype() == DType::UInt64) return std::in_range<T>(weak.item<uint64_t>());
+  return std::in_range<T>(weak.item<int64_t>());
+}
+
+std::string number_of(const Tensor& weak) {
+  return weak.dtype() == DType::UInt64 ? std::to_string(weak.item<uint64_t>())
+                                       : std::to_string(weak.item<int64_t>());
 }
 
 // The dtype that a weak scalar takes beside a tensor of `other`.
@@ -39,13 +41,13 @@ Tensor typed_scalar(const Tensor& weak, DType dtype, std::string_view who) {
   if (is_integer(dtype)) {
     const bool fits = dispatch_dtype(dtype, [&](auto zero) {
       using T = decltype(zero);
-      if constexpr (std::is_integral_v<T>) return holds<T>(weak.item<int64_t>());
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) return holds<T>(weak);
       return true;
     });
     check<InvalidArgument>(fits,
                            "{}: the number {} doesn't fit the tensor's dtype {}. Cast the tensor "
                            "first, for example with ops::cast(x, DType::Int64).",
-                           who, weak.item<int64_t>(), dtype);
+                           who, number_of(weak), dtype);
   }
   return converted_scalar(weak, dtype);
 }
@@ -170,12 +172,19 @@ int64_t checked_axis(const Attributes& attributes, const Shape& shape, std::stri
 void require_sizes(const Shape& shape, std::string_view op) {
   constexpr int64_t kMost = int64_t{1} << 48;
   int64_t count = 1;
-  bool valid = shape.is_static();
+  bool valid = true;
   for (int64_t size : shape) {
     valid = valid && (size == 0 || count <= kMost / size);
     count = valid ? count * size : 1;
   }
-  check<InvalidArgument>(valid, "{}: expected a shape of known sizes, got {}.", op, shape);
+  check<InvalidArgument>(shape.is_static(), "{}: expected a shape of known sizes, got {}.", op,
+                         shape);
+  check<InvalidArgument>(valid, "{}: expected a shape of at most 2^48 elements, got {}.", op,
+                         shape);
+}
+
+std::string listed(std::span<const int64_t> numbers) {
+  return fmt::format("({}{})", fmt::join(numbers, ", "), numbers.size() == 1 ? "," : "");
 }
 
 VjpFunction single(UnaryVjp vjp) {

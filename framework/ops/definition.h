@@ -89,6 +89,9 @@ int64_t checked_axis(const Attributes& attributes, const Shape& shape, std::stri
 // Every size is known, and so is their product: below 2^48, lest sizes from a file overflow.
 void require_sizes(const Shape& shape, std::string_view op);
 
+// "(2, -1)": places, of which a negative one isn't unknown as a shape's size is.
+std::string listed(std::span<const int64_t> numbers);
+
 // ---- vjps ----
 
 // A vjp of an op with one input and one output.

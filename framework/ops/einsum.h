@@ -17,8 +17,8 @@ namespace cornu::ops {
 //   einsum("bij,bjk->bik", {a, b})   products of matrices
 //   einsum("ii", {a})                a trace
 //
-// Operands are joined from the left, each pair as one product of matrices. InvalidArgument, naming
-// the subscripts, when they don't fit.
+// Dtypes are as of matmul. Operands are joined from the left, each pair as one product of matrices.
+// InvalidArgument, naming the subscripts, when they don't fit.
 Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& operands);
 
 }  // namespace cornu::ops

@@ -138,6 +138,12 @@ Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis, DTypeLike dty
 }
 
 Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_segments) {
+  if (data.dtype() == DType::Bool) {
+    return segment_sum(cast(data, DType::Int32), segment_ids, num_segments);
+  }
+  if (is_integer(segment_ids.dtype()) && size_of(segment_ids.dtype()) == 1) {
+    return segment_sum(data, cast(segment_ids, DType::Int64), num_segments);  // holds any number
+  }
   const Shape shape = Shape{num_segments}.concat(data.shape().slice(1));
   // Ids don't count from the end: a negative one is as wrong as one too large.
   if (is_signed(segment_ids.dtype())) {

@@ -44,7 +44,10 @@ std::vector<Tensor> places_of(const Tensor& mask) {
 
 // ---- the key, an entry an axis ----
 
-// Keys with one entry (number, slice or tensor of numbers) for each axis of x, and new axes.
+// New axes, and an ellipsis that stands for no axis (it parts the tensors at its sides).
+bool has_no_axis(const Index& entry) { return entry.is_newaxis() || entry.is_ellipsis(); }
+
+// Keys with one entry (number, slice or tensor of numbers) for each axis of x, and some of no axis.
 std::vector<Index> spelled_out(const Tensor& x, const std::vector<Index>& key) {
   int64_t used = 0;
   int64_t open = 0;
@@ -69,6 +72,7 @@ std::vector<Index> spelled_out(const Tensor& x, const std::vector<Index>& key) {
   for (const Index& index : key) {
     const Tensor* tensor = index.tensor();
     if (index.is_ellipsis()) {
+      if (used == x.rank()) result.push_back(index);
       append_whole();
       axis += x.rank() - used;
     } else if (tensor && tensor->dtype() == DType::Bool) {
@@ -171,7 +175,7 @@ Tensor with_parts(const Tensor& x, const std::vector<Index>& entries) {
   Ints strides;
   bool whole = true;
   for (const Index& entry : entries) {
-    if (entry.is_newaxis()) continue;
+    if (has_no_axis(entry)) continue;
     const auto axis = static_cast<int64_t>(begins.size());
     const int64_t size = x.shape()[axis];
     Part part{.count = size};
@@ -211,7 +215,7 @@ Tensor gathered(const Tensor& y, const std::vector<Index>& entries, int64_t posi
   Ints others;
   std::vector<Tensor> indices;
   for (const Index& entry : entries) {
-    if (entry.is_newaxis()) continue;
+    if (has_no_axis(entry)) continue;
     const auto axis = static_cast<int64_t>(axes.size() + others.size());
     (entry.tensor() ? axes : others).push_back(axis);
     if (entry.tensor()) indices.push_back(*entry.tensor());
@@ -257,12 +261,12 @@ Tensor get_item(const Tensor& x, const std::vector<Index>& key) {
     if (entry.tensor()) {
       blocks += in_block ? 0 : 1;
       indices_rank = std::max(indices_rank, entry.tensor()->rank());
-    } else if (blocks == 0 && !entry.is_newaxis()) {
+    } else if (blocks == 0 && !has_no_axis(entry)) {
       ++position;
     }
     in_block = entry.tensor() != nullptr;
     if (entry.number()) numbers.push_back(axis);
-    axis += entry.is_newaxis() ? 0 : 1;
+    axis += has_no_axis(entry) ? 0 : 1;
   }
   if (blocks > 0) y = gathered(y, entries, blocks > 1 ? 0 : position);
   if (!numbers.empty()) y = squeeze(y, numbers);

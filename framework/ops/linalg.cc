@@ -49,6 +49,12 @@ Tensor parity(const Tensor& rows, DType dtype) {
   return 1 - cast(mod(sum(out_of_order, {-2, -1}), 2), dtype) * (n > 0 ? 2 : 0);
 }
 
+// The largest of the singular values in the last axis; 0 where there are none.
+Tensor largest_of(const Tensor& s) {
+  const bool none = s.dim(-1) == 0;
+  return none ? zeros(s.shape().slice(0, s.rank() - 1).concat({1}), s.dtype()) : max(s, -1, true);
+}
+
 Tensor diagonal_of(const Tensor& x) { return diagonal(x, {.axis1 = -2, .axis2 = -1}); }
 
 // Both in one floating-point dtype with the same leading axes; b as matrices.
@@ -211,7 +217,8 @@ std::pair<Tensor, Tensor> qr(const Tensor& x, const std::string& mode) {
 Svd svd(const Tensor& x, bool full_matrices, bool compute_uv) {
   require_static(x, "svd");
   const std::vector<Tensor> outputs =
-      apply(op<"svd">(), {to_floating(x)}, {{"full", full_matrices && compute_uv}});
+      apply(op<"svd">(), {to_floating(x)},
+            {{"full", full_matrices && compute_uv}, {"vectors", compute_uv}});
   if (!compute_uv) return {.u = {}, .s = outputs[1], .vh = {}};
   return {.u = outputs[0], .s = outputs[1], .vh = outputs[2]};
 }
@@ -219,7 +226,7 @@ Svd svd(const Tensor& x, bool full_matrices, bool compute_uv) {
 Tensor matrix_rank(const Tensor& x, std::optional<double> tol) {
   const Tensor s = svd(x, false, false).s;
   const double least = static_cast<double>(std::max(x.dim(-1), x.dim(-2))) * epsilon_of(s.dtype());
-  const Tensor bound = tol ? constant_like(s, *tol) : max(s, -1, true) * least;
+  const Tensor bound = tol ? constant_like(s, *tol) : largest_of(s) * least;
   return sum(cast(s > bound, DType::Int32), -1);
 }
 
@@ -227,7 +234,7 @@ Tensor pinv(const Tensor& x, std::optional<double> rcond) {
   const Svd parts = svd(x, false);
   const double least = rcond.value_or(10 * static_cast<double>(std::max(x.dim(-1), x.dim(-2))) *
                                       epsilon_of(parts.s.dtype()));
-  const Tensor counts = parts.s > max(parts.s, -1, true) * least;
+  const Tensor counts = parts.s > largest_of(parts.s) * least;
   const Tensor inverse = where(counts, reciprocal(where(counts, parts.s, 1)), 0);
   return matmul(adjoint(parts.vh) * expand_dims(inverse, -2), parts.u, {.transpose_x2 = true});
 }

@@ -5,6 +5,7 @@
 
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
+#include "framework/ops/linalg.h"
 #include "framework/ops/math.h"
 #include "framework/ops/matmul.h"
 #include "framework/ops/matrix.h"
@@ -21,16 +22,17 @@ namespace {
 Tensor transposed_matrices(const Tensor& x) { return swapaxes(x, -1, -2); }
 Tensor symmetric(const Tensor& x) { return (x + transposed_matrices(x)) * 0.5; }
 
-Tensor triangular(const Tensor& a, const Tensor& b, bool lower, bool transposed,
-                  bool unit = false) {
-  return call<"triangular_solve">({a, b},
-                                  {{"lower", lower}, {"transpose", transposed}, {"unit", unit}});
+// `who` is named where a matrix is singular.
+Tensor triangular(const Tensor& a, const Tensor& b, bool lower, bool transposed, bool unit = false,
+                  const std::string& who = "solve") {
+  return call<"triangular_solve">(
+      {a, b}, {{"lower", lower}, {"transpose", transposed}, {"unit", unit}, {"who", who}});
 }
 
 // b a^-1 of a triangular a: the transpose of a^-T b^T.
 Tensor triangular_right(const Tensor& b, const Tensor& a, bool lower, bool transposed,
-                        bool unit = false) {
-  return transposed_matrices(triangular(a, transposed_matrices(b), lower, !transposed, unit));
+                        bool unit = false, const std::string& who = "solve") {
+  return transposed_matrices(triangular(a, transposed_matrices(b), lower, !transposed, unit, who));
 }
 
 Shape require_matrix(const TensorType& type, std::string_view op) {
@@ -65,7 +67,8 @@ Gradients vjp_lu(const VjpContext& c) {
   const Tensor middle = tril(matmul(transposed_matrices(lower), of_lower), -1) +
                         triu(matmul(of_upper, transposed_matrices(upper)));
   const Tensor left = triangular(packed, middle, true, true, true);
-  const Tensor permuted = triangular_right(left, packed, false, true);
+  const Tensor permuted = triangular_right(left, packed, false, true, false,
+                                           "the gradient of det, slogdet or lu_factor");
   // Back to the rows of x: a row of the result is the permuted one that came from it.
   const Tensor inverse = argsort(c.out(1), -1);
   const Tensor index = broadcast_to(expand_dims(inverse, -1), permuted.shape());
@@ -198,10 +201,16 @@ Types infer_svd(TypeSpan inputs, const Attributes& attributes) {
   const int64_t n = inputs[0].shape.back();
   const int64_t k = std::min(m, n);
   const bool full = attributes.get_bool("full");
+  const bool vectors = attributes.get_bool("vectors");
   const DType dtype = inputs[0].dtype;
-  return {{dtype, leading.concat({m, full ? m : k})},
+  return {{dtype, leading.concat({m, !vectors ? 0
+                                     : full   ? m
+                                              : k})},
           {dtype, leading.concat({k})},
-          {dtype, leading.concat({full ? n : k, n})}};
+          {dtype, leading.concat({!vectors ? 0
+                                  : full   ? n
+                                           : k,
+                                  n})}};
 }
 
 // What lies outside of the columns of `basis`: x - basis basis^T x.
@@ -221,9 +230,11 @@ Gradients vjp_svd(const VjpContext& c) {
                        "svd: the vectors of full_matrices have no gradient for matrices that "
                        "aren't square, as {}. Use full_matrices = false.",
                        x.shape());
-  const Tensor u = slice_axis(c.out(0), -1, 0, k);
-  const Tensor& s = c.out(1);
-  const Tensor v = transposed_matrices(slice_axis(c.out(2), -2, 0, k));
+  const bool kept = c.attributes.get_bool("vectors");
+  const Svd parts = kept ? Svd{c.out(0), c.out(1), c.out(2)} : svd(x, false);
+  const Tensor u = slice_axis(parts.u, -1, 0, k);
+  const Tensor& s = parts.s;
+  const Tensor v = transposed_matrices(slice_axis(parts.vh, -2, 0, k));
   Tensor middle = zeros(s.shape().concat({k}), s.dtype());
   if (c.gradient(1).defined()) {
     middle += expand_dims(c.gradient(1), -1) * eye(k, s.dtype());

@@ -15,8 +15,9 @@ struct MatmulOptions {
 };
 
 // (..., m, k) x (..., k, n) -> (..., m, n); leading axes broadcast. An operand of rank 1 is a row
-// on the left, a column on the right, and its axis is missing in the result. Dtypes promote.
-// InvalidArgument when the inner sizes differ.
+// on the left, a column on the right, and its axis is missing in the result. Dtypes promote,
+// and int8 gives int32 (Keras's rule: dot, tensordot, inner and vdot stay int8). InvalidArgument
+// when the inner sizes differ.
 Tensor matmul(const Tensor& x1, const Tensor& x2, const MatmulOptions& options = {});
 
 // NumPy's dot: of a vector with the last axis of x1, else sums over the last axis of x1 and the

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
@@ -32,11 +33,31 @@ double highest(DType dtype) {
   }
 }
 
-// log(x + sqrt(x^2 + shift)) of x >= 0, where small(x) is exact for small x.
+// log(x + sqrt(x^2 + shift)) of x >= 0, where small(x) is exact for small x. In float32 at least:
+// kLarge is beyond float16.
 template <class F>
 Tensor area(const Tensor& x, F small) {
   const Tensor large = x > kLarge;
   return where(large, log(where(large, x, 1)) + std::numbers::ln2, small(where(large, 1, x)));
+}
+
+// The dtype of a real function of x.
+DType floating_of(const Tensor& x) { return is_floating(x.dtype()) ? x.dtype() : DType::Float32; }
+
+// Integers, between the bounds of T that their own dtype has.
+template <class T>
+Tensor saturated(const Tensor& x) {
+  using To = std::numeric_limits<T>;
+  return dispatch_dtype(x.dtype(), [&]<class From>(From) -> Tensor {
+    if constexpr (std::is_integral_v<From> && !std::is_same_v<From, bool>) {
+      using Own = std::numeric_limits<From>;
+      const From low = std::in_range<From>(To::min()) ? static_cast<From>(To::min()) : Own::min();
+      const From high = std::in_range<From>(To::max()) ? static_cast<From>(To::max()) : Own::max();
+      return cast(clip(x.strong(), Tensor::scalar(low), Tensor::scalar(high)), dtype_of<T>);
+    } else {
+      raise<Internal>("saturate_cast: {} is no integer dtype.", x.dtype());
+    }
+  });
 }
 
 // Both in the floating-point dtype they have in common.
@@ -69,20 +90,21 @@ Tensor deg2rad(const Tensor& x) { return to_floating(x) * (std::numbers::pi / 18
 Tensor rad2deg(const Tensor& x) { return to_floating(x) * (180 / std::numbers::pi); }
 
 Tensor arcsinh(const Tensor& x) {
-  const Tensor real = to_floating(x);
+  const Tensor real = to_accumulator(x);
   const Tensor negative = real < 0;
   const Tensor result = area(where(negative, -real, real), [](const Tensor& a) {
     const Tensor squared = square(a);
     return log1p(a + squared / (sqrt(squared + 1) + 1));
   });
-  return where(negative, -result, result);
+  return cast(where(negative, -result, result), floating_of(x));
 }
 
 Tensor arccosh(const Tensor& x) {
-  return area(to_floating(x), [](const Tensor& a) {
+  const Tensor result = area(to_accumulator(x), [](const Tensor& a) {
     const Tensor over = a - 1;
-    return log1p(over + sqrt(over * (over + 2)));
+    return log1p(over + sqrt(over) * sqrt(over + 2));  // NaN below 1
   });
+  return cast(result, floating_of(x));
 }
 
 Tensor arctanh(const Tensor& x) {
@@ -119,7 +141,8 @@ Tensor saturate_cast(const Tensor& x, DTypeLike dtype) {
   if (is_integer(dtype) && x.dtype() != DType::Bool) {
     return dispatch_dtype(dtype, [&](auto zero) -> Tensor {
       using T = decltype(zero);
-      if constexpr (std::is_integral_v<T>) {
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        if (is_integer(x.dtype())) return saturated<T>(x);
         // Compared as float64, in which the bounds of 64-bit integers are rounded outwards.
         const Tensor wide = cast(x, DType::Float64);
         const auto low = static_cast<double>(std::numeric_limits<T>::lowest());
@@ -153,12 +176,22 @@ Tensor logaddexp2(const Tensor& x1, const Tensor& x2) {
 }
 
 Tensor ldexp(const Tensor& x1, const Tensor& x2) {
-  const Tensor real = to_floating(x1);
-  return real * power(2.0, cast(x2, real.dtype()));
+  const Tensor real = to_accumulator(x1);
+  // In three steps, none of which leaves the range where the result is within it.
+  const double most = real.dtype() == DType::Float64 ? 3000 : 360;
+  const Tensor exponent = clip(cast(x2, real.dtype()), -most, most);
+  const Tensor third = trunc(exponent / 3);
+  const Tensor step = power(2.0, third);
+  return cast(real * step * step * power(2.0, exponent - third * 2), floating_of(x1));
 }
 
 Tensor fmod(const Tensor& x1, const Tensor& x2) {
   const auto [a, b] = unify(x1, x2, "fmod");
+  if (is_floating(a.dtype())) {  // of the magnitudes, which is exact
+    const Tensor negative = a < 0;
+    const Tensor rest = mod(where(negative, -a, a), where(b < 0, -b, b));
+    return where(negative, -rest, rest);
+  }
   const Tensor rest = mod(a, b);
   const Tensor other_sign = logical_xor(rest < 0, a < 0);
   return where(logical_and(not_equal(rest, 0), other_sign), rest - b, rest);
@@ -182,7 +215,11 @@ Tensor fmin(const Tensor& x1, const Tensor& x2) {
 }
 
 Tensor isclose(const Tensor& x1, const Tensor& x2, const CloseOptions& options) {
-  const auto [a, b] = unified_reals(x1, x2, "isclose");
+  auto [a, b] = unify(x1, x2, "isclose");
+  if (!is_floating(a.dtype())) {
+    a = cast(a, DType::Float64);  // which has the digits of an int32
+    b = cast(b, DType::Float64);
+  }
   const Tensor near = less_equal(abs(a - b), abs(b) * options.rtol + options.atol);
   const Tensor finite = logical_and(isfinite(a), isfinite(b));
   const Tensor close = logical_or(equal(a, b), logical_and(finite, near));

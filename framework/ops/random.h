@@ -20,7 +20,8 @@ namespace cornu {
 namespace random {
 
 // keras.random.SeedGenerator: a sequence of keys that is state of its own: it goes on from call to
-// call, and can be saved and restored. Copies share it. As a `.seed` it gives its next key:
+// call, and can be saved and restored. Copies share it, in several threads too. As a `.seed` it
+// gives its next key:
 //
 //   random::SeedGenerator generator(1337);
 //   random::normal({2, 3}, {.seed = generator});

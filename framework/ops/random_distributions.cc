@@ -43,8 +43,8 @@ void register_distributions(OpRegistry& registry) {
   add("random_binomial", 2);
 }
 
-Tensor random_gamma(const Tensor& seed, const Tensor& alpha) {
-  return call<"random_gamma">({seed, alpha});
+Tensor random_gamma(const Tensor& seed, const Tensor& alpha, bool logarithm) {
+  return call<"random_gamma">({seed, alpha}, {{"log", logarithm}});
 }
 
 Tensor random_binomial(const Tensor& seed, const Tensor& counts, const Tensor& probabilities) {
@@ -79,12 +79,13 @@ Tensor binomial(const Shape& shape, const Tensor& counts, const Tensor& probabil
 
 Tensor beta(const Shape& shape, const Tensor& alpha, const Tensor& beta,
             const DistributionOptions& options) {
-  // X / (X + Y) of two gamma draws; in float64, lest both be 0 for small parameters.
+  // X / (X + Y) of two gamma draws, by their logarithms: for small parameters both would be 0.
   spread(alpha, shape, options.dtype, "beta");
   const Tensor parameters = ops::stack(
       {spread(alpha, shape, DType::Float64, "beta"), spread(beta, shape, DType::Float64, "beta")});
-  const std::vector<Tensor> draws = ops::unstack(ops::random_gamma(options.seed.key(), parameters));
-  return ops::cast(draws[0] / (draws[0] + draws[1]), options.dtype);
+  const std::vector<Tensor> draws =
+      ops::unstack(ops::random_gamma(options.seed.key(), parameters, true));
+  return ops::cast(ops::reciprocal(1 + ops::exp(draws[1] - draws[0])), options.dtype);
 }
 
 }  // namespace cornu::random

@@ -30,8 +30,9 @@ Tensor beta(const Shape& shape, const Tensor& alpha, const Tensor& beta,
 
 namespace ops {
 
-// The stateless ops beneath, of the operands' shapes. `seed` is a key, uint32[2].
-Tensor random_gamma(const Tensor& seed, const Tensor& alpha);
+// The stateless ops beneath, of the operands' shapes. `seed` is a key, uint32[2]; with `logarithm`
+// the draws' logarithms, which small shapes don't take to 0.
+Tensor random_gamma(const Tensor& seed, const Tensor& alpha, bool logarithm = false);
 Tensor random_binomial(const Tensor& seed, const Tensor& counts, const Tensor& probabilities);
 
 }  // namespace ops

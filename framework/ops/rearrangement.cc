@@ -155,14 +155,14 @@ Types infer_slice(TypeSpan inputs, const Attributes& attributes) {
     const auto axis = static_cast<int64_t>(i);
     fits = begin[i] >= 0 && begin[i] <= shape[axis] && strides[i] >= 1 && size[i] >= kUnknown;
     if (!fits) break;
-    result[axis] =
-        size[i] == kUnknown ? (shape[axis] - begin[i] + strides[i] - 1) / strides[i] : size[i];
+    const int64_t room = shape[axis] - begin[i];
+    result[axis] = size[i] != kUnknown ? size[i] : room == 0 ? 0 : (room - 1) / strides[i] + 1;
     fits = result[axis] == 0 || (begin[i] < shape[axis] &&
                                  result[axis] - 1 <= (shape[axis] - 1 - begin[i]) / strides[i]);
   }
   check<InvalidArgument>(
       fits, "slice: expected a part of shape {}, got begin {}, size {} and strides {}.", shape,
-      Shape(begin), Shape(size), Shape(strides));
+      listed(begin), Shape(size), listed(strides));
   return {{inputs[0].dtype, result}};
 }
 

@@ -22,6 +22,17 @@ Tensor reduce(const Tensor& x, const std::vector<int64_t>& axes, bool keepdims) 
   return call<kName>({x}, {{"axes", axes}, {"keepdims", keepdims}});
 }
 
+// Of nothing there is no extreme, in Keras and NumPy too.
+template <OpName kName>
+Tensor extreme(const Tensor& x, const Axes& axis, bool keepdims, std::string_view who) {
+  const std::vector<int64_t> axes = axis.normalized(x.shape(), who);
+  const bool empty = x.shape().is_static() && x.num_elements() == 0 &&
+                     reduced_shape(x.shape(), axes, false).num_elements() > 0;
+  check<InvalidArgument>(!empty, "{}: expected at least one element for each result, got shape {}.",
+                         who, x.shape());
+  return reduce<kName>(x, axes, keepdims);
+}
+
 // Keras's rule: small integers are accumulated in wider ones.
 Tensor widened(const Tensor& x) {
   if (x.dtype() == DType::Bool || x.dtype() == DType::Int8) return cast(x, DType::Int32);
@@ -63,11 +74,11 @@ Tensor prod(const Tensor& x, const Axes& axis, bool keepdims) {
 }
 
 Tensor max(const Tensor& x, const Axes& axis, bool keepdims) {
-  return reduce<"reduce_max">(x, axis.normalized(x.shape(), "max"), keepdims);
+  return extreme<"reduce_max">(x, axis, keepdims, "max");
 }
 
 Tensor min(const Tensor& x, const Axes& axis, bool keepdims) {
-  return reduce<"reduce_min">(x, axis.normalized(x.shape(), "min"), keepdims);
+  return extreme<"reduce_min">(x, axis, keepdims, "min");
 }
 
 Tensor amax(const Tensor& x, const Axes& axis, bool keepdims) { return max(x, axis, keepdims); }

@@ -15,6 +15,7 @@ namespace cornu::ops {
 // bool and int8 are summed as int32, uint8 as uint32 (Keras's rule); other dtypes stay.
 Tensor sum(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 Tensor prod(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+// InvalidArgument when there is nothing to choose a result from.
 Tensor max(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 Tensor min(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 Tensor amax(const Tensor& x, const Axes& axis = {}, bool keepdims = false);  // max

@@ -158,6 +158,9 @@ Tensor segment_prod(const Tensor& data, const Tensor& segment_ids, int64_t num_s
 }
 
 Tensor scatter(const Tensor& indices, const Tensor& values, const Shape& shape) {
+  if (values.dtype() == DType::Bool) {  // any of those that go to a place
+    return cast(scatter(indices, cast(values, DType::Int32), shape), DType::Bool);
+  }
   const Places places = places_of(indices, shape, "scatter");
   const Tensor rows = rows_of(values.strong(), indices, places, "scatter");
   return reshape(segment_sum(rows, places.flat, places.count), shape);
@@ -170,6 +173,11 @@ Tensor scatter_update(const Tensor& inputs, const Tensor& indices, const Tensor&
                          "scatter_update: unknown reduction '{}'.{}", reduction,
                          did_you_mean(reduction, known));
   require_static(inputs, "scatter_update");
+  if (inputs.dtype() == DType::Bool && !reduction.empty()) {
+    const Tensor numbers = cast(cast(updates, DType::Bool), DType::Int32);
+    return cast(scatter_update(cast(inputs, DType::Int32), indices, numbers, reduction),
+                DType::Bool);
+  }
   const Places places = places_of(indices, inputs.shape(), "scatter_update");
   const Tensor values = rows_of(cast(updates, inputs.dtype()), indices, places, "scatter_update");
   const Tensor rows = reshape(inputs.strong(), Shape{places.count}.concat(places.trailing));
@@ -202,7 +210,7 @@ Tensor slice_update(const Tensor& inputs, const Ints& start_indices, const Tenso
   check<InvalidArgument>(fits,
                          "slice_update: expected a block that lies within shape {}, got start {} "
                          "and updates of shape {}.",
-                         inputs.shape(), Shape(start_indices), updates.shape());
+                         inputs.shape(), listed(start_indices), updates.shape());
   const Tensor inside = pad(ones(updates.shape(), DType::Bool), widths, false);
   return where(inside, pad(cast(updates, inputs.dtype()), widths), inputs);
 }

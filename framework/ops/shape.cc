@@ -200,13 +200,15 @@ Tensor slice(const Tensor& x, const std::vector<int64_t>& start_indices,
       start_indices.size() == rank && shape.size() == rank && steps.size() == rank,
       "slice: expected start_indices, shape and strides of {} numbers for shape "
       "{}, got {}, {} and {}.",
-      rank, x.shape(), Shape(start_indices), Shape(shape), Shape(steps));
+      rank, x.shape(), listed(start_indices), Shape(shape), listed(steps));
   Ints sizes = shape;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t size = x.shape()[static_cast<int64_t>(i)];
     if (sizes[i] == kUnknown && size != kUnknown && steps[i] > 0) {
-      sizes[i] = std::max<int64_t>((size - start_indices[i] + steps[i] - 1) / steps[i], 0);
+      const int64_t room = size - start_indices[i];
+      sizes[i] = room <= 0 ? 0 : (room - 1) / steps[i] + 1;
     }
+    if (sizes[i] == 0 || sizes[i] == 1) steps[i] = std::min<int64_t>(steps[i], 1);  // none is made
   }
   return call<"slice">({x}, {{"begin", start_indices}, {"size", sizes}, {"strides", steps}});
 }
@@ -315,11 +317,14 @@ Tensor arange(int64_t start, int64_t stop, int64_t step, DTypeLike dtype) {
   check<InvalidArgument>(count <= uint64_t{1} << 48,
                          "arange: expected a number of elements that memory can hold, got {}.",
                          count);
-  Tensor result = call<"iota">({}, {{"shape", Ints{static_cast<int64_t>(count)}},
-                                    {"axis", int64_t{0}},
-                                    {"dtype", DType(dtype)}});
-  if (step != 1) result = result * step;
-  return start == 0 ? result : result + start;
+  // In 16 bits neither step nor place need be exact.
+  const DType wide = promote(dtype, size_of(dtype) == 2 ? DType::Float32 : DType(dtype));
+  Tensor result = call<"iota">(
+      {}, {{"shape", Ints{static_cast<int64_t>(count)}}, {"axis", int64_t{0}}, {"dtype", wide}});
+  // Unsigned numbers count down by wrapping around.
+  const bool wraps = step < 0 && is_integer(wide) && !is_signed(wide);
+  if (step != 1) result = result * (wraps ? cast(Tensor(step), wide) : Tensor(step));
+  return cast(start == 0 ? result : result + start, dtype);
 }
 
 Tensor arange(double start, double stop, double step, DTypeLike dtype) {

@@ -45,6 +45,8 @@ Tensor axes_to_end(const Tensor& x, const Ints& axes) {
   return reshape(transpose(x, order), kept.concat({count}));
 }
 
+constexpr int64_t kMostBins = int64_t{1} << 48;
+
 enum class Nan { Propagates, Missing };
 
 // The elements of sorted rows at the places that are `q` of the way from the first to the last one
@@ -64,7 +66,12 @@ Tensor interpolated(const Tensor& sorted, const Tensor& counts, const Tensor& q,
   const Tensor higher = at(ceil(place));
   if (method == "midpoint") return (lower + higher) * 0.5;
   const Tensor weight = cast(place - floor(place), sorted.dtype());
-  return lower * (1 - weight) + higher * weight;
+  // Between two of the same infinity, and on an element beside one, nothing is to be mixed.
+  const Tensor alone =
+      logical_or(equal(weight, 0), logical_and(isinf(lower), equal(lower, higher)));
+  const Tensor first = where(alone, 0, lower);
+  const Tensor second = where(alone, 0, higher);
+  return where(alone, lower, first * (1 - weight) + second * weight);
 }
 
 Tensor quantile_of(const Tensor& x, const Tensor& q, const QuantileOptions& options, Nan nan,
@@ -109,6 +116,19 @@ Tensor running_products(const Tensor& x, int64_t axis) {
 
 Tensor without_nan(const Tensor& x, double value) {
   return is_floating(x.dtype()) ? where(isnan(x), value, x) : x.strong();
+}
+
+// The extreme that `f` gives of floating-point numbers without NaN; NaN where nothing is left.
+template <class F>
+Tensor extreme_without_nan(const Tensor& x, const Axes& axis, bool keepdims, double other, F f) {
+  if (!is_floating(x.dtype())) return f(x, axis, keepdims);
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  if (x.shape().is_static() && x.num_elements() == 0) {
+    return full(reduced_shape(x.shape(), axis.normalized(x.shape(), "nanmax"), keepdims), kNan,
+                x.dtype());
+  }
+  const Tensor found = f(where(isnan(x), other, x), axis, keepdims);
+  return where(all(isnan(x), axis, keepdims), kNan, found);
 }
 
 // `result` where some element counts, else `otherwise`.
@@ -203,7 +223,12 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
   if (x.dim(0) > 0) {
     const auto least = min(places).item<int64_t>();
     check<InvalidArgument>(least >= 0, "bincount: expected integers >= 0, got {}.", least);
-    size = std::max(size, max(places).item<int64_t>() + 1);
+    const auto most = max(places).item<int64_t>();
+    check<InvalidArgument>(most < kMostBins,
+                           "bincount: expected integers below 2^48, as there is a bin for each "
+                           "number from 0, got {}.",
+                           most);
+    size = std::max(size, most + 1);
   }
   const Tensor amounts = weights.defined() ? to_numbers(weights) : ones_like(places, DType::Int32);
   check<InvalidArgument>(amounts.shape() == x.shape(),
@@ -285,13 +310,11 @@ Tensor nanprod(const Tensor& x, const Axes& axis, bool keepdims) {
 
 Tensor nanmax(const Tensor& x, const Axes& axis, bool keepdims) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return where_any_counts(x, axis, keepdims, max(without_nan(x, -kInfinity), axis, keepdims),
-                          std::numeric_limits<double>::quiet_NaN());
+  return extreme_without_nan(x, axis, keepdims, -kInfinity, max);
 }
 Tensor nanmin(const Tensor& x, const Axes& axis, bool keepdims) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return where_any_counts(x, axis, keepdims, min(without_nan(x, kInfinity), axis, keepdims),
-                          std::numeric_limits<double>::quiet_NaN());
+  return extreme_without_nan(x, axis, keepdims, kInfinity, min);
 }
 
 Tensor nanmean(const Tensor& x, const Axes& axis, bool keepdims) {

@@ -100,6 +100,8 @@ UniqueResult unique(const Tensor& x, const UniqueOptions& options) {
   if (!options.size) {
     require_value(x, "unique", "Give it a size, which is then its result's.");
   }
+  check<InvalidArgument>(!options.size || *options.size >= 0,
+                         "unique: expected a size from 0, got {}.", options.size.value_or(0));
   require_static(x, "unique");
   const Tensor slices =
       options.axis ? moveaxis(x.strong(), *options.axis, 0) : reshape(x.strong(), {kUnknown});

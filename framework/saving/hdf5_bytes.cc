@@ -74,11 +74,18 @@ std::unique_ptr<Bytes> Bytes::of_memory(std::vector<std::byte> bytes) {
   return std::make_unique<MemoryBytes>(std::move(bytes));
 }
 
+void Budget::take(uint64_t bytes) {
+  check<DataLoss>(bytes <= left_,
+                  "its headers and groups overlap: they have more bytes than the file.");
+  left_ -= bytes;
+}
+
 void Blocks::add(uint64_t address, uint64_t bytes, std::string_view what) {
   check<DataLoss>(seen_.insert(address).second, "{} goes in circles.", what);
   check<DataLoss>(bytes <= left_, "{} has parts that overlap: they have more bytes than the file.",
                   what);
   left_ -= bytes;
+  if (budget_) budget_->take(bytes);
 }
 
 std::span<const std::byte> Cursor::take(uint64_t count) {

@@ -41,17 +41,30 @@ class Bytes {
   uint64_t size_;
 };
 
+// What a whole load may read of a file's structure: parts of a sound file don't overlap.
+class Budget {
+ public:
+  explicit Budget(uint64_t bytes) : left_(bytes) {}
+  // DataLoss when that is more than is left.
+  void take(uint64_t bytes);
+
+ private:
+  uint64_t left_;
+};
+
 // The blocks of one structure. Tells it from what only pretends to be one: no block comes twice,
 // and all of them together have no more bytes than the file.
 class Blocks {
  public:
-  explicit Blocks(const Bytes& file) : left_(file.size()) {}
+  explicit Blocks(const Bytes& file, Budget* budget = nullptr)
+      : left_(file.size()), budget_(budget) {}
   // DataLoss, naming `what`, otherwise.
   void add(uint64_t address, uint64_t bytes, std::string_view what);
 
  private:
   std::set<uint64_t> seen_;
   uint64_t left_;
+  Budget* budget_;  // of the load, if it is counted there too
 };
 
 // Takes numbers (little-endian) and texts from a block, one after another. Past its end: DataLoss.

@@ -24,44 +24,62 @@ constexpr std::string_view kHeap = "a group's heap";
 // bytes.
 class LinkList {
  public:
-  explicit LinkList(const Bytes& file) : left_(file.size()) {}
+  LinkList(const Bytes& file, Budget& budget) : left_(file.size()), budget_(budget) {}
 
   void add(const std::string& name, const Link& link) {
     check<DataLoss>(name.size() <= left_, "{} overlap: they have more bytes than the file.",
                     kNames);
     left_ -= name.size();
+    budget_.take(name.size() + sizeof(link.address));
     check<DataLoss>(!name.empty() && links_.emplace(name, link).second,
                     "{} has the name '{}' twice, or empty.", kNames, printable(name));
   }
   Links take() { return std::move(links_); }
+  Budget& budget() { return budget_; }
 
  private:
   uint64_t left_;
+  Budget& budget_;
   Links links_;
 };
 
 // III.A.1 B-trees of version 1, III.B symbol table nodes, III.D local heaps.
 class SymbolTable {
  public:
-  SymbolTable(const Bytes& file, LinkList& links) : file_(file), links_(links), blocks_(file) {}
+  SymbolTable(const Bytes& file, LinkList& links)
+      : file_(file), links_(links), blocks_(file, &links.budget()) {}
 
   void read(const Message& message) {
     Cursor cursor(message.data, kTable);
     const uint64_t tree = cursor.u64();
-    read_names(cursor.u64());
+    find_names(cursor.u64());
     read_tree(tree, -1);
   }
 
  private:
-  void read_names(uint64_t address) {
+  void find_names(uint64_t address) {
     const auto head = file_.block(address, 32, kNames);
     Cursor cursor(head, kNames);
     cursor.expect("HEAP");
     cursor.version(0, 0);
     cursor.skip(3);
-    const uint64_t size = cursor.u64();
+    names_size_ = cursor.u64();
     cursor.skip(8);
-    names_ = file_.block(cursor.u64(), size, kNames);
+    names_ = cursor.u64();
+    check<DataLoss>(names_size_ <= file_.size() && names_ <= file_.size() - names_size_,
+                    "{} are said to be {} bytes at byte {}, which is too much.", kNames,
+                    names_size_, names_);
+  }
+
+  // Only what is used of the names is read: groups may share them.
+  std::string name_at(uint64_t offset) const {
+    for (uint64_t size = 64;; size *= 2) {
+      check<DataLoss>(offset <= names_size_, "{} ends too early.", kNames);
+      const uint64_t most = std::min(size, names_size_ - offset);
+      const auto bytes = file_.block(names_ + offset, most, kNames);
+      const bool whole = std::ranges::find(bytes, std::byte{0}) != bytes.end();
+      if (whole || most < size) return Cursor(bytes, kNames).text_to_zero();
+    }
   }
 
   // `level` of the node that is expected; -1: any.
@@ -102,17 +120,17 @@ class SymbolTable {
     const auto body = file_.block(address + kHead, count * kEntry, kTable);
     Cursor cursor(body, kTable);
     for (uint16_t i = 0; i < count; ++i) {
-      Cursor name(names_, kNames);
-      name.skip(cursor.u64());
+      const std::string name = name_at(cursor.u64());
       const uint64_t object = cursor.u64();
       const bool hard = cursor.u32() != kSoft;
       cursor.skip(20);
-      links_.add(name.text_to_zero(), {hard, object});
+      links_.add(name, {hard, object});
     }
   }
 
   const Bytes& file_;
-  std::vector<std::byte> names_;
+  uint64_t names_ = 0;  // their address
+  uint64_t names_size_ = 0;
   LinkList& links_;
   Blocks blocks_;
 };
@@ -135,7 +153,8 @@ uint64_t bytes_for(uint64_t largest) { return (std::bit_width(largest | 1) + 7) 
 // III.G, of blocks without filters.
 class FractalHeap {
  public:
-  FractalHeap(const Bytes& file, uint64_t address) : file_(file), blocks_(file) {
+  FractalHeap(const Bytes& file, uint64_t address, Budget& budget)
+      : file_(file), blocks_(file, &budget) {
     constexpr uint64_t kSize = 146;
     const auto block = file.block(address, kSize, kHeap);
     verify_checksum(block, kHeap);
@@ -251,7 +270,7 @@ class FractalHeap {
 class NameIndex {
  public:
   NameIndex(const Bytes& file, FractalHeap& heap, LinkList& links)
-      : file_(file), heap_(heap), links_(links), blocks_(file) {}
+      : file_(file), heap_(heap), links_(links), blocks_(file, &links.budget()) {}
 
   void read(uint64_t address) {
     constexpr uint64_t kSize = 38;
@@ -334,14 +353,14 @@ void read_dense_links(const Bytes& file, const Message& info, LinkList& links) {
   const uint64_t heap_address = cursor.u64();
   const uint64_t index_address = cursor.u64();
   if (heap_address == kUndefined) return;
-  FractalHeap heap(file, heap_address);
+  FractalHeap heap(file, heap_address, links.budget());
   NameIndex(file, heap, links).read(index_address);
 }
 
 }  // namespace
 
-std::map<std::string, Link> read_links(const Bytes& file, const Object& group) {
-  LinkList links(file);
+std::map<std::string, Link> read_links(const Bytes& file, const Object& group, Budget& budget) {
+  LinkList links(file, budget);
   if (const Message* table = group.find(MessageType::SymbolTable)) {
     SymbolTable(file, links).read(*table);
     return links.take();

@@ -56,8 +56,8 @@ struct Link {
   bool hard = true;  // to an object of this file
   uint64_t address = kUndefined;
 };
-// All links of a group, of either form.
-std::map<std::string, Link> read_links(const Bytes& file, const Object& group);
+// All links of a group, of either form. What is read for them is taken from the budget.
+std::map<std::string, Link> read_links(const Bytes& file, const Object& group, Budget& budget);
 
 enum class TypeClass : uint8_t {
   Integer = 0,

@@ -88,27 +88,19 @@ struct Hdf5Reader::State {
   // What was read, by address: nothing is read twice, however often paths meet.
   std::map<uint64_t, std::shared_ptr<const hdf5::Object>> objects;
   std::map<uint64_t, std::shared_ptr<const Links>> links;  // of groups
-  uint64_t kept = 0;                                       // bytes of the file that these stand for
-
-  // Headers and links don't overlap in a sound file: all of them are no larger than it.
-  void keep(uint64_t count) {
-    kept += count;
-    check<DataLoss>(kept <= 2 * bytes->size(),
-                    "its headers and groups overlap: they have more bytes than the file.");
-  }
+  hdf5::Budget budget{0};                                  // for these
 
   std::shared_ptr<const hdf5::Object> object_at(uint64_t address) {
     if (const auto found = objects.find(address); found != objects.end()) return found->second;
     auto result = std::make_shared<const hdf5::Object>(hdf5::read_object(*bytes, address));
-    for (const hdf5::Message& message : result->messages) keep(message.data.size());
+    for (const hdf5::Message& message : result->messages) budget.take(message.data.size());
     objects.emplace(address, result);
     return result;
   }
 
   std::shared_ptr<const Links> links_of(uint64_t address, const hdf5::Object& group) {
     if (const auto found = links.find(address); found != links.end()) return found->second;
-    auto result = std::make_shared<const Links>(hdf5::read_links(*bytes, group));
-    for (const auto& [name, link] : *result) keep(name.size() + 8);
+    auto result = std::make_shared<const Links>(hdf5::read_links(*bytes, group, budget));
     links.emplace(address, result);
     return result;
   }
@@ -231,6 +223,7 @@ struct Hdf5Reader::State {
 };
 
 Hdf5Reader::Hdf5Reader(std::unique_ptr<State> state) : state_(std::move(state)) {
+  state_->budget = hdf5::Budget(2 * state_->bytes->size());  // links count as names, and as entries
   state_->at("", [&] { state_->root = hdf5::read_root_address(*state_->bytes); });
 }
 Hdf5Reader::~Hdf5Reader() = default;

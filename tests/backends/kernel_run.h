@@ -121,7 +121,9 @@ class KernelRunner {
     const auto scratch_bytes = static_cast<int64_t>(kernel.scratch_bytes());
     Tensor scratch = Tensor::empty({scratch_bytes}, DType::UInt8);
     std::memset(scratch.mutable_raw(), rubbish, kernel.scratch_bytes());
-    kernel.run({.in = in.data(), .out = out.data(), .scratch = scratch.mutable_raw()});
+    // Who asks for none gets none, as from the backend.
+    void* const memory = scratch_bytes > 0 ? scratch.mutable_raw() : nullptr;
+    kernel.run({.in = in.data(), .out = out.data(), .scratch = memory});
     return results;
   }
 

@@ -211,8 +211,9 @@ TEST_CASE("any and all") {
 }
 
 TEST_CASE("reductions of nothing give the neutral element") {
-  for (const DType dtype :
-       {DType::Float32, DType::Float64, DType::Int32, DType::UInt8, DType::BFloat16}) {
+  for (int d = 0; d < kNumDTypes; ++d) {
+    const auto dtype = static_cast<DType>(d);
+    if (dtype == DType::Bool) continue;
     for (const std::string op : kOps) {
       CAPTURE(op);
       const Tensor x = Tensor::empty({3, 0, 2}, dtype);

@@ -83,6 +83,17 @@ TEST_CASE("indices mean what they mean in NumPy: values, gradients, traced") {
   CHECK(count > 40);
 }
 
+TEST_CASE("an ellipsis that stands for no axis parts the indices beside it") {
+  const Tensor x = ops::reshape(ops::arange(400), {4, 5, 4, 5});
+  const Tensor two = Tensor::from<int32_t>({0, 1});
+  CHECK(x(Slice(), Slice(0, 3), two, ellipsis, 2).shape() == Shape{2, 4, 3});
+  CHECK(x(Slice(), Slice(0, 3), two, 2).shape() == Shape{4, 3, 2});
+  CHECK(x(Slice(), Slice(0, 3), two, 2, ellipsis).shape() == Shape{4, 3, 2});
+  CHECK(x(ellipsis, Slice(), Slice(0, 3), two, 2).shape() == Shape{4, 3, 2});
+  CHECK(x(Slice(), newaxis, 2, ellipsis, two, Slice()).shape() == Shape{2, 4, 1, 5});
+  CHECK((x(0, 1, ellipsis, 2, 3) == x(0, 1, 2, 3)).item<int>() == 1);
+}
+
 TEST_CASE("indices of tensors whose values aren't known yet") {
   for (const Json& item : golden_cases("numpy").as_array()) {
     if (!has_prefix(item, "index_taken")) continue;

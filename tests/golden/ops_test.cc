@@ -70,7 +70,7 @@ Op binary(Tensor (*f)(const Tensor&, const Tensor&)) {
 Op reduction(Tensor (*f)(const Tensor&, const Axes&, bool)) {
   return [f](const Call& c) { return List{f(c.in[0], c.axes(), c.flag("keepdims"))}; };
 }
-Op running(Tensor (*f)(const Tensor&, std::optional<int64_t>, std::optional<DType>)) {
+Op running(Tensor (*f)(const Tensor&, std::optional<int64_t>, std::optional<DTypeLike>)) {
   return [f](const Call& c) { return List{f(c.in[0], c.axis(), c.dtype())}; };
 }
 Op quantiles(Tensor (*f)(const Tensor&, const Tensor&, const ops::QuantileOptions&)) {

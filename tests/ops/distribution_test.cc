@@ -74,6 +74,10 @@ TEST_CASE("beta: moments, small parameters too") {
     CHECK(ops::max(draws).item<double>() <= 1);
   }
   CHECK(ops::all(ops::isfinite(random::beta({kCount}, 0.02, 0.03, {.seed = 5}))).item<int>() == 1);
+  // Nearly a coin that falls on 0 or 1.
+  const Tensor tiny = random::beta({kCount}, 1e-3, 3e-3, {.seed = 5});
+  CHECK(ops::count_nonzero(ops::isnan(tiny)).item<int>() == 0);
+  CHECK(ops::mean(tiny).item<double>() == doctest::Approx(0.25).epsilon(0.05));
 }
 
 TEST_CASE("draws are the same bits for a seed: eagerly, compiled, whatever is drawn beside") {

@@ -2,6 +2,9 @@
 // Weak scalars, promotion and operators.
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <limits>
+
 #include "framework/core/variable.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
@@ -37,6 +40,25 @@ TEST_CASE("a C++ double keeps its digits beside float64") {
   const Tensor x = Tensor::from(std::vector<double>{1});
   CHECK((x * 0.1).item<double>() == 0.1);
   CHECK(ops::full({1}, 0.1, DType::Float64).item<double>() == 0.1);
+}
+
+TEST_CASE("a C++ number beyond int64 stays the number it is") {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  CHECK(ops::full({1}, kMost, DType::Float32).item<double>() == 0x1p64);
+  CHECK(ops::full({1}, kMost, DType::UInt64).item<uint64_t>() == kMost);
+  CHECK(ops::full({1}, kMost).dtype() == DType::UInt64);
+  const Tensor x = ops::zeros({1}, DType::UInt64);
+  CHECK((x + (kMost - 1)).item<uint64_t>() == kMost - 1);
+  CHECK((ops::zeros({1}) + kMost).item<double>() == 0x1p64);
+  CHECK((x < kMost).item<int>() == 1);
+  CHECK((x + 5U).dtype() == DType::UInt64);
+  CHECK(Tensor(5U).dtype() == DType::Int32);
+  CHECK(message_of<InvalidArgument>([&] {
+          return ops::zeros({1}, DType::Int64) + kMost;
+        }).find("add: the number 18446744073709551615 doesn't fit the tensor's dtype int64") == 0);
+  const Variable v(x[0]);
+  v.assign(kMost);
+  CHECK(v.item<uint64_t>() == kMost);
 }
 
 TEST_CASE("an integer that doesn't fit is an error, not another number") {

@@ -281,5 +281,28 @@ TEST_CASE("every op has what it needs") {
   }
 }
 
+TEST_CASE("numbers in messages are those that were given") {
+  const auto bins = [](int64_t most) {
+    return message_of<InvalidArgument>([=] { ops::bincount(Tensor::from<int64_t>({1, most})); });
+  };
+  CHECK(bins(int64_t{1} << 50) ==
+        "bincount: expected integers below 2^48, as there is a bin for each number from 0, got "
+        "1125899906842624.");
+  CHECK(bins(INT64_MAX) ==
+        "bincount: expected integers below 2^48, as there is a bin for each number from 0, got "
+        "9223372036854775807.");
+  CHECK(message_of<OutOfRange>([] {
+          ops::take(ops::ones({3}), Tensor::from<uint64_t>({~uint64_t{0}}), 0);
+        }).find("take: index 18446744073709551615 is outside of [-3, 3)") == 0);
+  CHECK(message_of<InvalidArgument>([] {
+          ops::slice_update(ops::ones({3, 2}), {-1, 0}, ops::ones({1, 2}));
+        }) ==
+        "slice_update: expected a block that lies within shape (3, 2), got start (-1, 0) and "
+        "updates of shape (1, 2).");
+  CHECK(message_of<InvalidArgument>([] {
+          ops::unique(Tensor::from<int32_t>({1, 2}), {.size = -2});
+        }) == "unique: expected a size from 0, got -2.");
+}
+
 }  // namespace
 }  // namespace cornu::testing

@@ -2,6 +2,7 @@
 // Values are Keras's (tests/golden) or follow from what a factorization is.
 #include <doctest/doctest.h>
 
+#include "framework/autodiff/gradient_tape.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
@@ -128,6 +129,8 @@ TEST_CASE("linear algebra of nothing, of integers, and of what has no inverse") 
   check_values(ops::inv(ops::zeros({2, 0, 0})), {2, 0, 0}, {});
   check_values(ops::cholesky(ops::zeros({0, 2, 2})), {0, 2, 2}, {});
   check_values(ops::svd(ops::zeros({3, 0}), false).s, {0}, {});
+  check_values(ops::pinv(ops::zeros({3, 0})), {0, 3}, {});
+  check_values(ops::matrix_rank(ops::zeros({3, 0})), {}, {0});
   check_values(ops::det(Tensor::from(std::vector<int32_t>{1, 2, 3, 4}, {2, 2})), {}, {-2}, 1e-6);
   check_values(ops::det(ops::ones({2, 2})), {}, {0});
   check_values(ops::slogdet(ops::zeros({2, 2})).first, {}, {0});
@@ -151,6 +154,31 @@ TEST_CASE("linear algebra of nothing, of integers, and of what has no inverse") 
   CHECK(message_of<InvalidArgument>([] { ops::norm(ops::eye(2), {.ord = 3}); }) ==
         "norm: expected ord 1, -1, 2, -2 or an infinity for matrices, got 3. For vectors give one "
         "axis.");
+}
+
+TEST_CASE("svd of matrices large and small: its parts, and values alone") {
+  for (const Shape& shape : {Shape{5, 3}, Shape{60, 60}, Shape{2, 50, 70}, Shape{90, 55}}) {
+    CAPTURE(shape.to_string());
+    const Tensor x = random_tensor(shape);
+    const ops::Svd parts = ops::svd(x, false);
+    check_same(ops::matmul(parts.u * ops::expand_dims(parts.s, -2), parts.vh), x, 1e-10);
+    const ops::Svd values = ops::svd(x, false, false);
+    CHECK_FALSE(values.u.defined());
+    check_same(values.s, parts.s, 1e-10);
+    check_compiled([](const Inputs& in) { return ops::svd(in[0], true, false).s; }, {x}, 1e-12);
+  }
+  check_gradients([](const Inputs& in) { return ops::svd(in[0], false, false).s; },
+                  {random_tensor({4, 3})});
+}
+
+TEST_CASE("the gradient of a singular matrix's determinant says whose it is") {
+  const Tensor x = ops::ones({2, 2});
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = ops::det(x);
+  CHECK(message_of<InvalidArgument>([&] { tape.gradient(y, x); }) ==
+        "the gradient of det, slogdet or lu_factor: expected matrices that have an inverse, but "
+        "number 0 has none (its triangular factor has a 0 on the diagonal).");
 }
 
 TEST_CASE("einsum: gradients, and its mistakes") {

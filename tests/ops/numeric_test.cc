@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "framework/ops/ops.h"
@@ -152,6 +153,90 @@ TEST_CASE("empty and odd sizes") {
   CHECK(split[2].shape() == Shape{0});
 }
 
+TEST_CASE("quantiles beside infinities") {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor high = Tensor::from<double>({1, inf, inf});
+  check_values(ops::median(high), {}, {inf});
+  check_values(ops::quantile(high, Tensor::from<double>({0, 0.25, 0.75, 1})), {4},
+               {1, inf, inf, inf});
+  check_values(ops::quantile(Tensor::from<float>({-INFINITY, 1, 2}), Tensor::from<float>({0, 0.5})),
+               {2}, {-inf, 1});
+  check_values(ops::median(Tensor::from<double>({-inf, inf})), {}, {NAN});
+  // Equal elements share the gradient as others do.
+  check_gradients(
+      [](const Inputs& in) {
+        return ops::quantile(in[0], Tensor::from<double>({.5, .3}));
+      },
+      {Tensor::from<double>({2, 1, 4, 7})});
+}
+
+TEST_CASE("fmod is exact") {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor a = Tensor::from<double>({-.1, 1e-3, -5, 5, 7, -7, 1e300, 2, inf, NAN});
+  const Tensor b = Tensor::from<double>({1e6, -1e6, inf, -inf, -3, 3, 7e-5, 0, 2, 1});
+  std::vector<double> expected;
+  for (size_t i = 0; i < a.data<double>().size(); ++i) {
+    expected.push_back(std::fmod(a.data<double>()[i], b.data<double>()[i]));
+  }
+  check_values(ops::fmod(a, b), {10}, expected, 0);
+  check_values(ops::fmod(ops::cast(a, DType::Float32), 1e6F)[0], {}, {-.1F}, 0);
+  check_values(ops::fmod(Tensor::from<int32_t>({7, -7, 6}), Tensor::from<int32_t>({-3, 3, 3})), {3},
+               {1, -1, 0});
+  check_gradients([](const Inputs& in) { return ops::fmod(in[0], in[1]); },
+                  {Tensor::from<double>({-7.3, 8.1, 0}), Tensor::from<double>({2.2, -3.1, 5})},
+                  {.second_order = false});
+}
+
+TEST_CASE("area functions of 16 bits, and below where they are defined") {
+  for (const DType dtype : {DType::Float16, DType::BFloat16}) {
+    const Tensor x = ops::cast(Tensor::from<float>({-1e4F, 300, 0.5F, 6e4F}), dtype);
+    const auto values = to_doubles(x);
+    std::vector<double> sines;
+    std::vector<double> cosines;
+    for (const double value : values) {
+      sines.push_back(std::asinh(value));
+      cosines.push_back(std::acosh(value));
+    }
+    const double tolerance = dtype == DType::Float16 ? 1e-3 : 1e-2;
+    check_values(check_compiled([](const Inputs& in) { return ops::arcsinh(in[0]); }, {x}, 0), {4},
+                 sines, tolerance);
+    check_values(check_compiled([](const Inputs& in) { return ops::arccosh(in[0]); }, {x}, 0), {4},
+                 cosines, tolerance);
+    CHECK(ops::arcsinh(x).dtype() == dtype);
+  }
+  check_values(ops::arccosh(Tensor::from<float>({-1e4F, -2, 1, 1e20F})), {4},
+               {NAN, NAN, 0, std::acosh(1e20)}, 1e-6);
+}
+
+TEST_CASE("saturate_cast keeps every integer that fits") {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const Tensor x = Tensor::from<int64_t>({kMost - 100, -kMost, -1, 300});
+  check_same(ops::saturate_cast(x, DType::Int64), x);
+  CHECK(ops::saturate_cast(x, DType::UInt64).to_vector<uint64_t>() ==
+        std::vector<uint64_t>{kMost - 100, 0, 0, 300});
+  CHECK(ops::saturate_cast(x, DType::UInt8).to_vector<uint8_t>() ==
+        std::vector<uint8_t>{255, 0, 0, 255});
+  const Tensor high = Tensor::from<uint64_t>({~uint64_t{0} - 100, 5});
+  CHECK(ops::saturate_cast(high, DType::Int64).to_vector<int64_t>() ==
+        std::vector<int64_t>{kMost, 5});
+  check_same(ops::saturate_cast(high, DType::UInt64), high);
+  CHECK(
+      ops::saturate_cast(Tensor::from<float>({1e30F, -1e30F}), DType::Int64).to_vector<int64_t>() ==
+      std::vector<int64_t>{kMost, -kMost - 1});
+}
+
+TEST_CASE("ldexp by powers that no float holds") {
+  const Tensor x = Tensor::from<float>({0, 1e30F, 3, 1e-44F, 0, 1, -1});
+  const Tensor by = Tensor::from<int32_t>({200, -160, 5, 250, 5000, 5000, -5000});
+  std::vector<double> expected;
+  for (size_t i = 0; i < x.data<float>().size(); ++i) {
+    expected.push_back(std::ldexp(x.data<float>()[i], by.data<int32_t>()[i]));
+  }
+  check_values(ops::ldexp(x, by), {7}, expected, 1e-6);
+  check_values(ops::ldexp(Tensor::scalar(1e300), -1900), {}, {std::ldexp(1e300, -1900)}, 0);
+  CHECK(ops::ldexp(ops::ones({1}, DType::Float16), 3).dtype() == DType::Float16);
+}
+
 TEST_CASE("linspace of whole numbers, and of ends that are met exactly") {
   check_same(ops::linspace(1, 100, 100, {.dtype = DType::Int32}), ops::arange(1, 101));
   check_same(ops::linspace(100, 1, 100, {.dtype = DType::Int64}),
@@ -165,6 +250,12 @@ TEST_CASE("linspace of whole numbers, and of ends that are met exactly") {
     CHECK(points[0].item<float>() == 0.1F);
     CHECK(points[-1].item<float>() == 0.7F);
   }
+}
+
+TEST_CASE("isclose of integers sees each of them") {
+  const Tensor a = Tensor::scalar(1 << 30);
+  CHECK(ops::isclose(a, a + 1, {.rtol = 0, .atol = 0}).item<int>() == 0);
+  CHECK(ops::isclose(a, a + 1, {.rtol = 0, .atol = 1}).item<int>() == 1);
 }
 
 TEST_CASE("where Keras on TensorFlow isn't NumPy, as NumPy has it") {

@@ -83,6 +83,19 @@ TEST_CASE("dtypes are taken by name and by enumerator") {
         }).starts_with("Unknown dtype 'flaot32'. Did you mean 'float32'?"));
 }
 
+TEST_CASE("arange of narrow dtypes: down in unsigned ones, exact in 16 bits") {
+  check_same(ops::arange(10, 0, -3, DType::UInt8), Tensor::from<uint8_t>({10, 7, 4, 1}));
+  check_same(ops::arange(3, 0, -1, DType::UInt64), Tensor::from<uint64_t>({3, 2, 1}));
+  check_values(ops::arange(-60000, 60000, 20000, DType::Float16), {6},
+               {-60000, -40000, -20000, 0, 20000, 40000}, 1e-3);
+  check_values(ops::arange(0, 2000, 3, DType::BFloat16)[349], {}, {1048});
+  for (const DType dtype : {DType::Float16, DType::BFloat16}) {
+    check_compiled(
+        [=](const std::vector<Tensor>& x) { return ops::arange(-7, 2000, 3, dtype) + x[0]; },
+        {ops::zeros({}, dtype)}, 0);
+  }
+}
+
 TEST_CASE("arange of integers and of floats") {
   check_values(ops::arange(4), {4}, {0, 1, 2, 3});
   CHECK(ops::arange(4).dtype() == DType::Int32);

@@ -86,6 +86,35 @@ TEST_CASE("scatter and scatter_update: gradients; the last of several updates st
         }).find("index 12 is outside of [-12, 12)") != std::string::npos);
 }
 
+TEST_CASE("scatters of bools stay bools") {
+  const Tensor x = Tensor::from<bool>({true, false, false, true});
+  const Tensor at = Tensor::from<int32_t>({0, 1, 1, 3}, {4, 1});
+  const Tensor updates = Tensor::from<bool>({false, true, false, true});
+  const auto updated = [&](const char* how) { return ops::scatter_update(x, at, updates, how); };
+  check_same(updated("max"), Tensor::from<bool>({true, true, false, true}));
+  check_same(updated("add"), Tensor::from<bool>({true, true, false, true}));
+  check_same(updated("min"), Tensor::from<bool>({false, false, false, true}));
+  check_same(updated("mul"), Tensor::from<bool>({false, false, false, true}));
+  check_same(updated(""), Tensor::from<bool>({false, false, false, true}));
+  check_same(ops::scatter(at, updates, {4}), Tensor::from<bool>({false, true, false, true}));
+  check_same(ops::segment_sum(updates, Tensor::from<int32_t>({0, 0, 1, 0}), 2),
+             Tensor::from<int32_t>({2, 0}));
+}
+
+TEST_CASE("ids and places of eight bits, beside sizes that eight bits don't hold") {
+  const Tensor ids = Tensor::from<int8_t>({0, 1, -1});
+  CHECK(message_of<OutOfRange>([&] { ops::segment_sum(ops::ones({3}), ids, 200); }) ==
+        "scatter_add: index 200 is outside of [-200, 200), axis 0 of shape (200,). Negative "
+        "indices count from the end.");
+  CHECK(ops::segment_sum(ops::ones({2}), ids[Slice(0, 2)], 200).shape() == Shape{200});
+  check_same(ops::unravel_index(Tensor::from<uint8_t>({200}), {2, 300})[1],
+             Tensor::from<uint8_t>({200}));
+  // Beyond the shape, as Keras has it.
+  const auto places = ops::unravel_index(Tensor::from<int32_t>({7, -1, -9}), {2, 3});
+  check_same(places[0], Tensor::from<int32_t>({0, 1, 1}));
+  check_same(places[1], Tensor::from<int32_t>({1, 2, 0}));
+}
+
 TEST_CASE("slice and slice_update: by numbers and by tensors") {
   const Tensor x = random_tensor({3, 4});
   const Tensor block = random_tensor({2, 2}, -2, 2, 5);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <numeric>
 
 #include "framework/ops/ops.h"
@@ -8,6 +9,17 @@
 
 namespace cornu::testing {
 namespace {
+
+TEST_CASE("slices by steps longer than any axis, and their gradients") {
+  constexpr int64_t kLong = std::numeric_limits<int64_t>::max();
+  const Tensor x = random_tensor({5});
+  for (const int64_t step : {int64_t{7}, int64_t{1} << 40, kLong}) {
+    CAPTURE(step);
+    check_gradients([=](const auto& in) { return in[0](Slice(1, {}, step)); }, {x});
+    check_gradients([=](const auto& in) { return in[0](Slice({}, {}, -step)); }, {x});
+    check_gradients([=](const auto& in) { return ops::slice(in[0], {2}, {1}, {step}); }, {x});
+  }
+}
 
 using Inputs = std::vector<Tensor>;
 using Place = std::vector<int64_t>;

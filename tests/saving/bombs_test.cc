@@ -90,6 +90,47 @@ TEST_CASE("HDF5: names that overlap") {
         "'file': a group's names overlap: they have more bytes than the file.");
 }
 
+// `groups` groups at the root, g100 and on, all with the links n100 and on of one table.
+Hdf5Bytes groups_that_share(size_t groups, size_t links) {
+  constexpr size_t kSymbolTable = 0x11;
+  constexpr size_t kName = 5;  // bytes of one, with its zero
+  Hdf5Bytes file;
+  auto add_header = [&](size_t tree, size_t heap) {
+    file.u16(1).u16(1).u32(1).u32(24).u32(0);
+    file.u16(kSymbolTable).u16(16).u32(0).u64(tree).u64(heap);
+  };
+  auto add_table = [&](size_t count, const std::string& letter, size_t step) {
+    const size_t leaf = 96 + file.size() + 40;
+    file.text("TREE").u16(0).u16(1).u64(~uint64_t{0}).u64(~uint64_t{0}).u64(0).u64(leaf);
+    file.text("SNOD").u16(1).u16(count);
+    for (size_t i = 0; i < count; ++i) {
+      file.u64(kName * i).u64(136 + step * i).u64(0).u64(0).u64(0);
+    }
+    const size_t heap = 96 + file.size();
+    file.text("HEAP").u32(0).u64(kName * count).u64(~uint64_t{0}).u64(heap + 32);
+    for (size_t i = 0; i < count; ++i) file.text(letter + std::to_string(100 + i)).number(0, 1);
+  };
+  const size_t tree = 136 + 40 * groups;
+  const size_t shared = tree + 40 + 8 + 40 * groups + 32 + kName * groups;
+  add_header(tree, tree + 40 + 8 + 40 * groups);
+  for (size_t i = 0; i < groups; ++i) add_header(shared, shared + 40 + 8 + 40 * links);
+  add_table(groups, "g", 40);
+  CHECK(96 + file.size() == shared);
+  add_table(links, "n", 0);
+  return file;
+}
+
+TEST_CASE("HDF5: tables that many groups share are read a few times at most") {
+  const Hdf5Reader reader = groups_that_share(100, 200).open();
+  CHECK(reader.children("").size() == 100);
+  CHECK(reader.children("g100").size() == 200);
+  CHECK(reader.children("g101").size() == 200);
+  const std::string error = message_of<DataLoss>([&] {
+    for (int i = 102; i < 200; ++i) reader.children("g" + std::to_string(i));
+  });
+  CHECK(contains(error, "its headers and groups overlap: they have more bytes than the file."));
+}
+
 // ---- .keras ----
 
 // A small model, in a file.

@@ -109,6 +109,8 @@ std::unique_ptr<Kernel> make_triangular_solve_of(const KernelSpec& spec) {
   const Batch a_batch(spec.inputs[0].shape);
   const Batch b_batch(spec.inputs[1].shape);
   const Triangle triangle(spec.attributes);
+  const bool named = spec.attributes.find("who") != nullptr;
+  const std::string who = named ? spec.attributes.get_string("who") : "solve";
   return make_kernel([=](const KernelArgs& args) {
     if (b_batch.size() == 0) return;
     FirstFailure failure;
@@ -119,9 +121,9 @@ std::unique_ptr<Kernel> make_triangular_solve_of(const KernelSpec& spec) {
       write_matrix<T>(b, args.out[0], i, b_batch);
     });
     check<InvalidArgument>(!failure.any(),
-                           "solve: expected matrices that have an inverse, but number {} has none "
+                           "{}: expected matrices that have an inverse, but number {} has none "
                            "(its triangular factor has a 0 on the diagonal).",
-                           failure.index());
+                           who, failure.index());
   });
 }
 

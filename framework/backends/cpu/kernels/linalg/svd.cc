@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// svd, by Jacobi's rotations: exact to the last digits for small singular values too.
+// svd: of small matrices by Jacobi's rotations, exact to the last digits for small singular values
+// too; of larger ones by dividing and conquering, which is many times faster.
 #include "framework/backends/cpu/kernels/linalg/matrices.h"
 
 #include <Eigen/SVD>
@@ -8,13 +9,21 @@
 namespace cornu::cpu {
 namespace {
 
+constexpr int64_t kSmall = 48;
+
 struct Singular {
   Doubles u;
   Eigen::VectorXd s;
   Doubles vh;
 };
 
-Singular singular_of(const Doubles& x, bool full, int64_t u_columns, int64_t v_rows) {
+template <class Solver>
+Singular parts_of(const Solver& solver) {
+  if (!solver.computeU()) return {{}, solver.singularValues(), {}};
+  return {solver.matrixU(), solver.singularValues(), solver.matrixV().transpose()};
+}
+
+Singular singular_of(const Doubles& x, bool vectors, bool full, int64_t u_columns, int64_t v_rows) {
   const int64_t k = std::min(x.rows(), x.cols());
   if (k == 0) {
     return {Doubles::Identity(x.rows(), u_columns), Eigen::VectorXd(0),
@@ -25,10 +34,11 @@ Singular singular_of(const Doubles& x, bool full, int64_t u_columns, int64_t v_r
     return {Doubles::Constant(x.rows(), u_columns, nan), Eigen::VectorXd::Constant(k, nan),
             Doubles::Constant(v_rows, x.cols(), nan)};
   }
-  const unsigned wanted =
-      full ? Eigen::ComputeFullU | Eigen::ComputeFullV : Eigen::ComputeThinU | Eigen::ComputeThinV;
-  const Eigen::JacobiSVD<Doubles> solver(x, wanted);
-  return {solver.matrixU(), solver.singularValues(), solver.matrixV().transpose()};
+  const unsigned wanted = !vectors ? 0
+                          : full   ? Eigen::ComputeFullU | Eigen::ComputeFullV
+                                   : Eigen::ComputeThinU | Eigen::ComputeThinV;
+  if (k <= kSmall) return parts_of(Eigen::JacobiSVD<Doubles>(x, wanted));
+  return parts_of(Eigen::BDCSVD<Doubles>(x, wanted));
 }
 
 template <class T>
@@ -36,12 +46,14 @@ std::unique_ptr<Kernel> make_svd_of(const KernelSpec& spec) {
   const Batch in(spec.inputs[0].shape);
   const Batch u(spec.outputs[0].shape);
   const Batch v(spec.outputs[2].shape);
+  const bool vectors = spec.attributes.get_bool("vectors");
   return make_kernel([=, full = spec.attributes.get_bool("full")](const KernelArgs& args) {
     in.each([&](int64_t i) {
       const Singular parts =
-          singular_of(read_matrix<T>(args.in[0], i, in), full, u.columns, v.rows);
-      write_matrix<T>(parts.u, args.out[0], i, u);
+          singular_of(read_matrix<T>(args.in[0], i, in), vectors, full, u.columns, v.rows);
       write_vector<T>(parts.s, args.out[1], i);
+      if (!vectors) return;
+      write_matrix<T>(parts.u, args.out[0], i, u);
       write_matrix<T>(parts.vh, args.out[2], i, v);
     });
   });

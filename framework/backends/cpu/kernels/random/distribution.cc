@@ -46,6 +46,13 @@ double draw_gamma(double alpha, PhiloxEngine& engine) {
   }
 }
 
+// The logarithm of such a draw, of which small shapes leave nothing but 0.
+double draw_log_gamma(double alpha, PhiloxEngine& engine) {
+  if (!(alpha < 1 && alpha > 0)) return std::log(draw_gamma(alpha, engine));
+  const double scale = std::log(open_unit(engine)) / alpha;
+  return std::log(draw_gamma(alpha + 1, engine)) + scale;
+}
+
 // log(k!) less its approximation by Stirling's formula.
 double stirling_error(double k) {
   constexpr double kSmall[] = {0.0810614667953272, 0.0413406959554092, 0.0276779256849983,
@@ -124,9 +131,12 @@ double operand(const KernelArgs& args, int input, int64_t i) {
 
 template <class T>
 std::unique_ptr<Kernel> make_gamma_of(const KernelSpec& spec) {
-  return make_draws<T>(spec, [](const KernelArgs& args, int64_t i, PhiloxEngine& engine) {
-    return draw_gamma(operand<T>(args, 1, i), engine);
-  });
+  auto by = [&](auto draw) {
+    return make_draws<T>(spec, [=](const KernelArgs& args, int64_t i, PhiloxEngine& engine) {
+      return draw(operand<T>(args, 1, i), engine);
+    });
+  };
+  return spec.attributes.get_bool("log") ? by(draw_log_gamma) : by(draw_gamma);
 }
 template <class T>
 std::unique_ptr<Kernel> make_binomial_of(const KernelSpec& spec) {

@@ -53,7 +53,7 @@ class IndexReader {
           const auto index = static_cast<int64_t>(values[i]);
           out[i] = std::is_signed_v<T> && index < 0 ? index + view_.size : index;
           if (static_cast<uint64_t>(out[i]) >= size) [[unlikely]]
-            fail(index);
+            fail(fmt::to_string(values[i]));
         }
       }
     });
@@ -61,7 +61,7 @@ class IndexReader {
   }
 
  private:
-  [[noreturn]] void fail(int64_t index) const {
+  [[noreturn]] void fail(const std::string& index) const {
     raise<OutOfRange>(
         "{}: index {} is outside of [{}, {}), axis {} of shape {}. Negative indices count from the "
         "end.",
