@@ -50,11 +50,15 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
     records.push_back({&op, inputs, attributes, outputs});
   }
 
+  bool follows(std::span<const Tensor> tensors, std::span<const Variable> read) const override {
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [&](const Tensor& tensor) { return is_watched(tensor); }) ||
+           std::any_of(read.begin(), read.end(),
+                       [&](const Variable& variable) { return is_watched(variable); });
+  }
+
   void on_read(const Variable& variable, const Tensor& value) override {
-    const bool wanted = options.watch_accessed_variables && variable.trainable();
-    const bool asked = std::any_of(explicitly.begin(), explicitly.end(),
-                                   [&](const Variable& v) { return v.id() == variable.id(); });
-    if ((!wanted && !asked) || !is_floating(value.dtype())) return;
+    if (!is_watched(variable)) return;
     watch(value);
     std::vector<Tensor>& reads = reads_of[variable.id()];
     if (reads.empty()) variables.push_back(variable);
@@ -64,6 +68,12 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
   }
 
   bool is_watched(const Tensor& tensor) const { return watched.count(tensor.id()) > 0; }
+  bool is_watched(const Variable& variable) const {
+    if (!is_floating(variable.dtype())) return false;
+    return (options.watch_accessed_variables && variable.trainable()) ||
+           std::any_of(explicitly.begin(), explicitly.end(),
+                       [&](const Variable& v) { return v.id() == variable.id(); });
+  }
   void watch(const Tensor& tensor) { watched.emplace(tensor.id(), tensor); }
 
   struct Record {

@@ -26,8 +26,8 @@ struct GradientOptions {
 
 // Records the ops of this thread from its construction to its end that depend on something watched:
 // every trainable variable that is read, and what watch() was called on. Works on values and under
-// a trace; what a compiled function does within is not seen. Tapes nest: an outer tape sees the
-// gradient computation of an inner one, which gives gradients of higher order.
+// a trace. A compiled function that uses something watched is run op by op instead. Tapes nest: an
+// outer tape sees the gradient computation of an inner one, which gives gradients of higher order.
 //
 //   GradientTape tape;
 //   Tensor loss = loss_fn(y, model(x, {.training = true}));

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "framework/io/console.h"
 
 namespace cornu::callbacks {
@@ -72,7 +74,7 @@ class ProgbarLoggerImpl : public Callback {
   }
 
   void update(int64_t batch, const Logs& logs) {
-    seen_ = batch + 1;
+    seen_ = target_ ? std::min(batch + 1, *target_) : batch + 1;
     if (params().verbose == 1) progbar_->update(seen_, logs, false);
   }
 

@@ -65,6 +65,14 @@ TracerScope::~TracerScope() { context.tracer = previous_; }
 void add_op_observer(OpObserver* observer) { context.observers.push_back(observer); }
 void remove_op_observer(OpObserver* observer) { std::erase(context.observers, observer); }
 
+bool has_op_observers() { return !context.recording_stopped && !context.observers.empty(); }
+
+bool is_followed(std::span<const Tensor> tensors, std::span<const Variable> variables) {
+  return has_op_observers() &&
+         std::any_of(context.observers.begin(), context.observers.end(),
+                     [&](const OpObserver* one) { return one->follows(tensors, variables); });
+}
+
 StopRecordingScope::StopRecordingScope() : previous_(context.recording_stopped) {
   context.recording_stopped = true;
 }

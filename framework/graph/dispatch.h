@@ -4,9 +4,11 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "framework/core/variable.h"
 #include "framework/graph/op.h"
 
 namespace cornu {
@@ -24,6 +26,9 @@ class OpObserver {
   virtual ~OpObserver() = default;
   virtual void on_apply(const OpDef& op, const std::vector<Tensor>& inputs,
                         const Attributes& attributes, const std::vector<Tensor>& outputs) = 0;
+  // Whether it must see the ops of code that uses these tensors and variables.
+  virtual bool follows(std::span<const Tensor> tensors,
+                       std::span<const Variable> variables) const = 0;
 };
 
 // Applies `op`. In this order: a functional model's placeholder among the inputs records a layer;
@@ -47,6 +52,9 @@ class [[nodiscard]] TracerScope {
 
 void add_op_observer(OpObserver* observer);
 void remove_op_observer(OpObserver* observer);
+// Whether there are any on this thread, and whether one of them follows these.
+bool has_op_observers();
+bool is_followed(std::span<const Tensor> tensors, std::span<const Variable> variables);
 // No observer sees ops on this thread until the guard ends.
 class [[nodiscard]] StopRecordingScope {
  public:

@@ -17,6 +17,17 @@ namespace {
 // So many traces of one function are worth a warning.
 constexpr int64_t kManyTraces = 16;
 
+constexpr int kDeepestBody = 256;  // the stack has room for more
+
+// The constants of a graph: tensors with values that its code has captured, among others.
+std::vector<Tensor> constants_of(const Graph& graph) {
+  std::vector<Tensor> constants;
+  for (const Node& node : graph.nodes) {
+    if (node.is("constant")) constants.push_back(node.attributes.get_tensor("value"));
+  }
+  return constants;
+}
+
 std::vector<Tensor> flatten(const std::vector<Tensors>& arguments) {
   if (arguments.size() == 1) return arguments[0].list();
   std::vector<Tensor> flat;
@@ -143,7 +154,22 @@ struct Function::State {
   }
 
   Compiled build(const std::vector<Tensors>& arguments);
+  Tensors call_body(const std::vector<Tensors>& arguments) const;
 };
+
+// As it is; within another trace that records it.
+Tensors Function::State::call_body(const std::vector<Tensors>& arguments) const {
+  static thread_local int depth = 0;  // of bodies within each other
+  check<FailedPrecondition>(
+      depth < kDeepestBody,
+      "Function '{}': {} calls of functions are within each other here. A trace makes every call "
+      "that the code makes, so that a recursion must end by C++ values; one that ends by a "
+      "tensor's value is what ops::while_loop is for.",
+      options.name, depth);
+  ++depth;
+  const std::shared_ptr<void> ended(nullptr, [](void*) { --depth; });
+  return body(arguments);
+}
 
 // Traces and compiles, with the lock on tracing held.
 Function::State::Compiled Function::State::build(const std::vector<Tensors>& arguments) {
@@ -160,7 +186,7 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
       structured.push_back(argument.with(std::vector<Tensor>(next, end)));
       next = end;
     }
-    const Tensors results = body(structured);
+    const Tensors results = call_body(structured);
     compiled->structure = results.with(std::vector<Tensor>(results.size()));
     return results.list();
   };
@@ -210,19 +236,24 @@ Function Function::structured(StructuredBody body, const FunctionOptions& option
   return function;
 }
 
-const FunctionOptions& Function::options() const { return state_->options; }
+Function::State& Function::state() const {
+  check<FailedPrecondition>(state_ != nullptr, "Function: expected one made by function(f).");
+  return *state_;
+}
+
+const FunctionOptions& Function::options() const { return state().options; }
 
 Tensors Function::call_body(const std::vector<Tensors>& arguments) const {
-  return state_->body(arguments);
+  return state().call_body(arguments);
 }
 
 int64_t Function::trace_count() const {
-  const std::lock_guard lock(state_->mutex);
+  const std::lock_guard lock(state().mutex);
   return state_->traces;
 }
 
 int64_t Function::signature_count() const {
-  const std::lock_guard lock(state_->mutex);
+  const std::lock_guard lock(state().mutex);
   return static_cast<int64_t>(state_->entries.size());
 }
 
@@ -233,15 +264,15 @@ std::shared_ptr<const CompiledFunction> Function::compiled(
 
 std::shared_ptr<const CompiledFunction> Function::compiled_for(
     const std::vector<Tensors>& arguments) const {
-  check<FailedPrecondition>(state_ != nullptr, "Function: expected one made by function(f).");
+  State& state = this->state();
   thread_local std::string key;
   write_signature(key, arguments);
-  if (auto found = state_->find(key)) return found;
+  if (auto found = state.find(key)) return found;
   const std::string own_key = key;  // a trace may call other functions
   const auto lock = tracing_lock();
-  if (auto found = state_->find(own_key)) return found;  // another thread has made it meanwhile
-  auto compiled = state_->build(arguments);
-  const auto dropped = state_->keep(own_key, compiled);
+  if (auto found = state.find(own_key)) return found;  // another thread has made it meanwhile
+  auto compiled = state.build(arguments);
+  const auto dropped = state.keep(own_key, compiled);
   return compiled;
 }
 
@@ -251,9 +282,13 @@ std::vector<Tensor> Function::call(const std::vector<Tensor>& inputs,
 }
 
 Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key) const {
-  check<FailedPrecondition>(state_ != nullptr, "Function: expected one made by function(f).");
-  if (current_tracer() || state_->options.run_eagerly) return state_->body(arguments);
+  const State& state = this->state();
+  if (current_tracer() || state.options.run_eagerly) return state.call_body(arguments);
   const auto function = compiled_for(arguments);
+  if (has_op_observers() && (is_followed(flatten(arguments), function->variables) ||
+                             is_followed(constants_of(function->graph), {}))) {
+    return state.call_body(arguments);
+  }
   const std::vector<Tensor> inputs = function->inputs(arguments, key);
   ReplicaArgs replica;
   replica.device = default_device();

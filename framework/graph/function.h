@@ -41,7 +41,10 @@ struct CompiledFunction {
 };
 
 // A cheap handle on a traced function: a body of tensors, or of structures of them. Called under
-// another trace, its body is traced inline.
+// another trace, its body is traced inline; called where a GradientTape watches an argument, or a
+// variable or constant that it uses, its body runs op by op, so that the tape sees it. A body may
+// call functions, itself among them as long as C++ values end that: FailedPrecondition when calls
+// are too deep within each other.
 //
 // A signature is what a trace depends on: dtypes, shapes, structure and names of the arguments, the
 // device, and the number of replicas. Each is traced once, on the caller's thread; traces of one
@@ -70,6 +73,8 @@ class Function {
     return Tensors(call({Tensor(args)...}));
   }
 
+  // All below, and calls: FailedPrecondition for a Function() that was never assigned.
+
   // The compiled form for these inputs, traced on first use: what strategies run.
   std::shared_ptr<const CompiledFunction> compiled(const std::vector<Tensor>& inputs) const;
   std::shared_ptr<const CompiledFunction> compiled_for(const std::vector<Tensors>& arguments) const;
@@ -82,6 +87,7 @@ class Function {
 
  private:
   struct State;
+  State& state() const;
   std::shared_ptr<State> state_;
 };
 

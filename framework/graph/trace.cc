@@ -49,12 +49,24 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   }
 
   Tensor read(const Variable& variable) override {
-    if (!options_.allow_state)
+    if (const auto* assigned = assignment(variable)) return symbol(assigned->value);
+    if (!options_.allow_state) {
       return outer_hooks_ ? outer_hooks_->read(variable) : variable.stored();
+    }
     return symbols_of_states_[state_index(variable)];
   }
 
   void assign(const Variable& variable, const Tensor& value) override {
+    if (options_.carry_assignments) {
+      check_open(variable.path());
+      const ValueId id = value_of(value);
+      if (auto* assigned = assignment(variable)) {
+        assigned->value = id;
+      } else {
+        assignments_.push_back({variable, id});
+      }
+      return;
+    }
     const size_t index = state_index(variable);
     const ValueId id = value_of(value);
     graph_.states[index].out = id;
@@ -69,7 +81,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
       graph_.outputs.push_back(value_of(outputs[i]));
     }
     if (key_ != kNoValue) graph_.inputs.insert(graph_.inputs.begin() + own_inputs_, key_);
-    return {std::move(graph_), std::move(captures_), key_ != kNoValue, options_.draws};
+    return {std::move(graph_), std::move(captures_), key_ != kNoValue, options_.draws,
+            std::move(assignments_)};
   }
 
   // Ends the trace, also one that failed. The symbols of states own the trace that owns them.
@@ -119,6 +132,13 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     return constants_[value.id()] = id;
   }
 
+  TracedGraph::Assignment* assignment(const Variable& variable) {
+    const auto found = std::find_if(assignments_.begin(), assignments_.end(), [&](const auto& one) {
+      return one.variable.id() == variable.id();
+    });
+    return found == assignments_.end() ? nullptr : &*found;
+  }
+
   size_t state_index(const Variable& variable) {
     check_open(variable.path());
     check<FailedPrecondition>(options_.allow_state,
@@ -144,6 +164,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   std::vector<Tensor> kept_;
   std::unordered_map<const void*, size_t> states_;
   std::vector<Tensor> symbols_of_states_;
+  std::vector<TracedGraph::Assignment> assignments_;
   bool closed_ = false;
 };
 

@@ -43,6 +43,9 @@ struct TraceOptions {
   // Whether variables become state of the graph. Otherwise (branches of a cond, map functions)
   // their values are taken from outside, as captures or constants, and assigning one is an error.
   bool allow_state = true;
+  // Where it doesn't: whether what is assigned is told as the graph's assignments instead, for the
+  // enclosing trace to make.
+  bool carry_assignments = false;
   // Random ops without a seed draw from a key that is an input of this graph: new numbers with each
   // new key. Otherwise (branches of a cond) the enclosing trace's key serves them.
   bool own_key = true;
@@ -54,10 +57,15 @@ struct TraceOptions {
 // A graph with the outer symbols it uses. `captures` are inputs of the graph that come after the
 // function's own (and the key, where there is one), in order: symbols of an enclosing trace.
 struct TracedGraph {
+  struct Assignment {
+    Variable variable;
+    ValueId value;  // the last one
+  };
   Graph graph;
   std::vector<Tensor> captures;
   bool has_key = false;  // an input uint32[2] after the function's own
   uint32_t draws = 0;    // the first number that nothing was drawn by
+  std::vector<Assignment> assignments;
 };
 
 // What a random op without a seed draws from in traced code: the key of the trace, and a number

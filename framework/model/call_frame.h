@@ -31,6 +31,8 @@ class [[nodiscard]] CallFrame {
   // For a layer that is about to be called: makes it the caller's where this is the caller's first
   // call. True when it isn't, and nobody who calls has the layer.
   static bool is_stray(Layer& callee);
+  // Whether `part` is this layer, or below it.
+  static bool has_within(const Layer& whole, const Layer& part);
   // FailedPrecondition where a stray layer's weights or losses would be lost.
   static void require_nothing_lost(const Layer& stray);
   // How many of layer.tracked() are there because a call came by them: the last ones.
@@ -46,6 +48,20 @@ class [[nodiscard]] CallFrame {
   Phase phase_ = Phase::Call;
   bool first_ = false;
   std::unique_lock<std::recursive_mutex> lock_;
+};
+
+// InvalidArgument where `layer`, which `what` ("add") was given to make a part of `of`, has that
+// within already.
+void require_outside(const Layer& layer, const Layer& of, const char* what);
+
+// A call of a layer, on this thread. FailedPrecondition, naming the layer, when calls are within
+// each other so deep as only a layer that calls itself makes them.
+class [[nodiscard]] CallDepth {
+ public:
+  explicit CallDepth(const Layer& layer);
+  ~CallDepth();
+  CallDepth(const CallDepth&) = delete;
+  CallDepth& operator=(const CallDepth&) = delete;
 };
 
 // The call's training flag and depth; restored when the guard ends.

@@ -56,9 +56,7 @@ Layer::Layer(const Layer& other, Share) : state_(other.state_) {}
 
 void Layer::share(const Layer& other) { state_ = other.state_; }
 
-Layer::~Layer() {
-  if (!state_->borrowers.empty()) internal::CallFrame::take_back(*this);
-}
+Layer::~Layer() { internal::CallFrame::take_back(*this); }
 
 const std::string& Layer::name() const {
   internal::LayerState& state = *state_;
@@ -84,7 +82,7 @@ const DTypePolicy& Layer::dtype_policy() const { return state_->policy; }
 const Regularizer& Layer::activity_regularizer() const { return state_->activity_regularizer; }
 
 bool Layer::building() const {
-  const std::lock_guard lock(state_->first_call);
+  const auto lock = tracing_lock();
   return state_->building;
 }
 
@@ -135,6 +133,7 @@ Tensor Layer::compute_mask(const Tensors&, const Tensor& mask) const {
 
 Tensors Layer::operator()(const Tensors& inputs, const CallOptions& options) {
   try {
+    const internal::CallDepth depth(*this);
     check<InvalidArgument>(!inputs.empty(), "{} '{}': expected an input, got none.", class_name(),
                            name());
     check<InvalidArgument>(options.mask.empty() || options.mask.size() == inputs.size(),
@@ -219,7 +218,7 @@ void Layer::build_once(const std::vector<Shape>& input_shapes) {
   if (built()) return;
   const NameScope scope(name());
   internal::CallFrame frame(*this, internal::CallFrame::Phase::Call);
-  const std::lock_guard lock(state_->first_call);
+  const auto lock = tracing_lock();
   if (built()) return;
   const size_t made_before = own_weights().size();
   internal::BuildUndo undo(*state_);

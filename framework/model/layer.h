@@ -161,7 +161,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // built, NotFound with the nearest known name.
   Variable weight(const std::string& name) const;
   // Sub-layers by attribute: tracked ones, then those that calls came by.
-  const NamedLayers& tracked() const;
+  NamedLayers tracked() const;
   // Metrics that this layer tracks, without those of sub-layers.
   const std::vector<std::shared_ptr<MetricImpl>>& tracked_metrics() const;
 

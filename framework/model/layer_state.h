@@ -63,8 +63,8 @@ struct LayerState {
   DTypePolicy policy;
   Regularizer activity_regularizer;
 
-  // Held while the layer is built, and by the first call of each phase.
-  std::recursive_mutex first_call;
+  // A build, and the first call of each phase, hold the lock on tracing: a trace comes by first
+  // calls, and a first call by functions to be traced.
   bool building = false;
   std::atomic<bool> built = false;
   std::vector<Shape> built_shapes;
@@ -75,6 +75,9 @@ struct LayerState {
   std::vector<WeightRegularizer> regularizers;
   std::vector<std::shared_ptr<MetricImpl>> metrics;
 
+  // Of all down to `lost`: other threads read them while a first call finds sub-layers. Nothing
+  // else is locked while it is held.
+  std::mutex relations;
   // Sub-layers: the first `tracked` ones by track(), the others because a first call came by them,
   // in the order they were made, which doesn't depend on the way a call took.
   Layer::NamedLayers children;

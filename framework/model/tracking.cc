@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "framework/core/strings.h"
+#include "framework/graph/trace.h"
 #include "framework/model/call_frame.h"
 #include "framework/model/layer_state.h"
 
@@ -17,9 +18,12 @@ uint64_t next_stamp() {
 
 namespace {
 
+constexpr int kDeepestCall = 256;  // the stack has room for more
+
 struct CallContext {
   std::optional<bool> training;
-  int depth = 0;
+  int depth = 0;  // of calls on values
+  int calls = 0;  // within each other
   CallFrame* frame = nullptr;
 };
 thread_local CallContext context;
@@ -41,6 +45,7 @@ std::string numbered_key(const std::string& prefix, const Layer& layer,
   return key;
 }
 
+// With the lock on relations held.
 void name_untracked(LayerState& state) {
   for (size_t i = state.tracked; i < state.children.size(); ++i) {
     state.children[i].first = numbered_key("", *state.children[i].second, state.children, i);
@@ -54,9 +59,10 @@ CallFrame::CallFrame(Layer& layer, Phase phase)
   LayerState& state = *layer.state_;
   auto done = [&] { return (state.phases_done & static_cast<unsigned>(phase)) != 0; };
   if (!done()) {
-    lock_ = std::unique_lock(state.first_call);
+    lock_ = tracing_lock();
     first_ = !done();
     if (first_) {
+      const std::lock_guard relations(state.relations);
       state.lost.clear();
     } else {
       lock_.unlock();
@@ -84,8 +90,12 @@ bool CallFrame::is_stray(Layer& callee) {
   CallFrame* const frame = context.frame;
   if (!frame || !frame->layer_) return false;
   const uint64_t id = callee.state_->id;
-  const LayerState& caller = *frame->layer_->state_;
-  if (id == caller.id || caller.known.contains(id)) return false;
+  LayerState& caller = *frame->layer_->state_;
+  if (id == caller.id) return false;
+  {
+    const std::lock_guard lock(caller.relations);
+    if (caller.known.contains(id)) return false;
+  }
   if (frame->first_) {
     frame->take_in(callee);
     return false;
@@ -111,45 +121,60 @@ void CallFrame::take_in(Layer& callee) {
     std::shared_ptr<Layer> child = callee.shared_self();
     if (!child) {  // a plain object: its destructor takes it back
       child = std::shared_ptr<Layer>(std::shared_ptr<void>(), &callee);
+      const std::lock_guard lock(callee.state_->relations);
       callee.state_->borrowers.push_back(layer_->state_);
     }
-    auto& children = state.children;
-    const auto place =
-        std::find_if(children.begin() + static_cast<int64_t>(state.tracked), children.end(),
-                     [&](const auto& entry) { return id_of(*entry.second) > id; });
-    children.emplace(place, "", child);
-    name_untracked(state);
+    {
+      const std::lock_guard lock(state.relations);
+      auto& children = state.children;
+      const auto place =
+          std::find_if(children.begin() + static_cast<int64_t>(state.tracked), children.end(),
+                       [&](const auto& entry) { return id_of(*entry.second) > id; });
+      children.emplace(place, "", child);
+      name_untracked(state);
+    }
     if (state.trainable_since > callee.state_->trainable_since) {
       callee.set_trainable_since(state.trainable, state.trainable_since);
     }
     callee.clear_losses();
   }
+  const std::lock_guard lock(state.relations);
   state.known.insert(id);
 }
 
 void CallFrame::finish() {
   if (!first_) return;
   LayerState& state = *layer_->state_;
-  std::string made_within = std::exchange(state.lost, "");
-  auto& children = state.children;
-  for (size_t i = state.tracked; i < children.size();) {
-    const auto& child = children[i].second;
-    // Nobody but this list knows it any more.
-    if (child.use_count() != 1 || child->state_.use_count() != 1) {
-      ++i;
-      continue;
+  std::string made_within;
+  Layer::NamedLayers gone;  // layers that nobody but the list of sub-layers knows any more
+  {
+    const std::lock_guard lock(state.relations);
+    made_within = std::exchange(state.lost, "");
+    Layer::NamedLayers kept;
+    for (size_t i = 0; i < state.children.size(); ++i) {
+      const auto& [key, child] = state.children[i];
+      const bool known =
+          i < state.tracked || child.use_count() != 1 || child->state_.use_count() != 1;
+      if (!known) state.known.erase(child->state_->id);
+      (known ? kept : gone).push_back(std::move(state.children[i]));
     }
-    if (!child->weights().empty() || !child->losses().empty()) made_within = label(*child);
-    state.known.erase(child->state_->id);
-    children.erase(children.begin() + static_cast<int64_t>(i));
+    state.children = std::move(kept);
+    name_untracked(state);
   }
-  name_untracked(state);
+  for (const auto& [key, child] : gone) {
+    if (!child->weights().empty() || !child->losses().empty()) made_within = label(*child);
+  }
   check<FailedPrecondition>(
       made_within.empty(),
       "{}: {} was made within its call, with new weights each time, which nothing would train or "
       "save. Make it a member, and in the constructor write track(…) of it.",
       label(*layer_), made_within);
   state.phases_done |= static_cast<unsigned>(phase_);
+}
+
+bool CallFrame::has_within(const Layer& whole, const Layer& part) {
+  auto id_of = [](const Layer& layer) { return layer.state_->id; };
+  return id_of(whole) == id_of(part) || has_below(whole, id_of(part), id_of);
 }
 
 void CallFrame::require_nothing_lost(const Layer& stray) {
@@ -165,13 +190,22 @@ void CallFrame::require_nothing_lost(const Layer& stray) {
 }
 
 size_t CallFrame::taken_in(const Layer& layer) {
+  const std::lock_guard lock(layer.state_->relations);
   return layer.state_->children.size() - layer.state_->tracked;
 }
 
 void CallFrame::take_back(const Layer& gone) {
-  for (const auto& borrower : gone.state_->borrowers) {
+  std::vector<std::weak_ptr<LayerState>> borrowers;
+  {
+    const std::lock_guard lock(gone.state_->relations);
+    borrowers = gone.state_->borrowers;
+  }
+  if (borrowers.empty()) return;
+  const bool has_weights = !gone.weights().empty();
+  for (const auto& borrower : borrowers) {
     const std::shared_ptr<LayerState> state = borrower.lock();
     if (!state) continue;
+    const std::lock_guard lock(state->relations);
     auto& children = state->children;
     const auto entry = std::find_if(children.begin(), children.end(),
                                     [&](const auto& child) { return child.second.get() == &gone; });
@@ -179,7 +213,7 @@ void CallFrame::take_back(const Layer& gone) {
     const bool tracked = entry - children.begin() < static_cast<int64_t>(state->tracked);
     if (tracked) {
       --state->tracked;
-    } else if (state->phases_done == 0 && !gone.weights().empty()) {
+    } else if (state->phases_done == 0 && has_weights) {
       state->lost = fmt::format("'{}'", gone.name());
     }
     children.erase(entry);
@@ -187,6 +221,16 @@ void CallFrame::take_back(const Layer& gone) {
     name_untracked(*state);
   }
 }
+
+CallDepth::CallDepth(const Layer& layer) {
+  check<FailedPrecondition>(context.calls < kDeepestCall,
+                            "{}: {} calls of layers are within each other here. A layer must not "
+                            "call itself, nor a layer that calls it: the calls would never end.",
+                            label(layer), context.calls);
+  ++context.calls;
+}
+
+CallDepth::~CallDepth() { --context.calls; }
 
 CallScope::CallScope(const std::optional<bool>& training) : previous_training_(context.training) {
   if (training) context.training = training;
@@ -204,6 +248,14 @@ bool CallScope::outermost() { return context.depth == 0; }
 
 std::optional<bool> current_training() { return internal::context.training; }
 
+void internal::require_outside(const Layer& layer, const Layer& of, const char* what) {
+  check<InvalidArgument>(
+      !CallFrame::has_within(layer, of),
+      "{}: {} got {}, which is this layer or has it within, so that a call would "
+      "never end. Make one of other layers.",
+      label(of), what, label(layer));
+}
+
 void internal::require_unbuilt(const Layer& layer, const char* what, const std::string& of) {
   check<FailedPrecondition>(!layer.built(),
                             "{}: {} '{}' was called after it was built. Make weights and layers in "
@@ -216,6 +268,7 @@ internal::BuildUndo::BuildUndo(LayerState& state)
       weights_(state.own_weights.size()),
       states_(state.own_state.size()),
       regularizers_(state.regularizers.size()) {
+  const std::lock_guard lock(state.relations);
   for (const auto& [key, child] : state.children) children_.insert(child.get());
 }
 
@@ -224,14 +277,15 @@ internal::BuildUndo::~BuildUndo() {
   state_.own_weights.resize(weights_);
   state_.own_state.resize(states_);
   state_.regularizers.resize(regularizers_);
-  Layer::NamedLayers before;
+  Layer::NamedLayers before;  // and then those that go, after the lock
+  const std::lock_guard lock(state_.relations);
   size_t tracked = 0;
   for (size_t i = 0; i < state_.children.size(); ++i) {
     if (!children_.contains(state_.children[i].second.get())) continue;
     before.push_back(state_.children[i]);
     if (i < state_.tracked) ++tracked;
   }
-  state_.children = std::move(before);
+  state_.children.swap(before);
   state_.tracked = tracked;
   state_.known.clear();  // found again as calls come by
   name_untracked(state_);
@@ -253,23 +307,26 @@ void internal::require_made_once(const Layer& layer, size_t made_before) {
   }
 }
 
-const Layer::NamedLayers& Layer::tracked() const { return state_->children; }
+Layer::NamedLayers Layer::tracked() const {
+  const std::lock_guard lock(state_->relations);
+  return state_->children;
+}
 
-Layer::NamedLayers Layer::sublayers() const { return state_->children; }
+Layer::NamedLayers Layer::sublayers() const { return Layer::tracked(); }
 
 void Layer::track_layer(const std::string& attribute, Layer& layer) {
   internal::LayerState& state = *state_;
-  auto& children = state.children;
-  const auto begin = children.begin();
+  const NamedLayers known = Layer::tracked();
+  const auto begin = known.begin();
   const auto end = begin + static_cast<int64_t>(state.tracked);
   const bool numbered = attribute.empty() || attribute.back() == '/';
   auto is_same = [&](const Layer& other) { return other.state_->id == layer.state_->id; };
-  const auto same = std::find_if(begin, end, [&](const auto& entry) {
+  const bool again = std::any_of(begin, end, [&](const auto& entry) {
     return is_same(*entry.second) && (attribute.empty() || entry.first == attribute);
   });
-  if (same != end) return;
+  if (again) return;
   std::string key = attribute;
-  if (numbered) key = internal::numbered_key(attribute, layer, children, state.tracked);
+  if (numbered) key = internal::numbered_key(attribute, layer, known, state.tracked);
   internal::require_unbuilt(*this, "track", key);
   const bool taken = std::any_of(begin, end, [&](const auto& entry) { return entry.first == key; });
   check<AlreadyExists>(!taken,
@@ -280,19 +337,25 @@ void Layer::track_layer(const std::string& attribute, Layer& layer) {
                          "{} '{}': files keep all layers of a model as 'layers'. Track this one "
                          "under another name.",
                          class_name(), name());
+  internal::require_outside(layer, *this, "track");
   std::shared_ptr<Layer> child = layer.shared_self();
   if (!child) {
     child = std::shared_ptr<Layer>(std::shared_ptr<void>(), &layer);
+    const std::lock_guard lock(layer.state_->relations);
     layer.state_->borrowers.push_back(state_);
   }
-  children.emplace(end, std::move(key), std::move(child));
-  ++state.tracked;
+  std::shared_ptr<Layer> before;  // one that a call came by, which has its name now
+  const std::lock_guard lock(state.relations);
+  auto& children = state.children;
+  const auto place = children.begin() + static_cast<int64_t>(state.tracked++);
+  const auto rest = children.emplace(place, std::move(key), std::move(child)) + 1;
   state.known.insert(layer.state_->id);
-  // One that a call came by before has its name now.
-  const auto before =
-      std::find_if(children.begin() + static_cast<int64_t>(state.tracked), children.end(),
-                   [&](const auto& entry) { return is_same(*entry.second); });
-  if (before != children.end()) children.erase(before);
+  const auto found =
+      std::find_if(rest, children.end(), [&](const auto& entry) { return is_same(*entry.second); });
+  if (found != children.end()) {
+    before = std::move(found->second);
+    children.erase(found);
+  }
   internal::name_untracked(state);
 }
 

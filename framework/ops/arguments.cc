@@ -92,7 +92,7 @@ int64_t dilated_extent(int64_t window, int64_t dilation, std::string_view who) {
   return checked_add(checked_multiply(window - 1, dilation, who), 1, who);
 }
 
-Seed::Seed(const random::SeedGenerator& generator) : key_(generator.next()) {}
+Seed::Seed(const random::SeedGenerator& generator) : key_(generator.next()), is_generators_(true) {}
 
 Tensor Seed::key() const {
   if (key_.defined()) {

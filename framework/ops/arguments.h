@@ -110,6 +110,7 @@ class Seed {
 
   bool given() const { return value_ || key_.defined(); }
   bool is_key() const { return key_.defined(); }
+  bool is_generators() const { return is_generators_; }  // a key that a generator drew
   // The key, uint32[2]. In traced code a number is a constant; without a seed it comes from a key
   // that the compiled function is given anew with each call.
   Tensor key() const;
@@ -118,6 +119,7 @@ class Seed {
  private:
   std::optional<int64_t> value_;
   Tensor key_;
+  bool is_generators_ = false;
 };
 
 }  // namespace cornu

@@ -71,16 +71,36 @@ class Branches {
  public:
   explicit Branches(std::vector<TensorType> own) : own_(std::move(own)) {}
 
-  // `own_key`: the key is an input of its own, which all branches share.
-  void trace_branch(const char* name, const LoopBody& body, bool own_key) {
-    TracedGraph traced = cornu::trace(
-        own_, body, {.name = name, .allow_state = false, .own_key = own_key, .draws = draws_});
+  // `own_key`: the key is an input of its own, which all branches share. `carry`: variables may be
+  // assigned.
+  void trace_branch(const char* name, const LoopBody& body, bool own_key, bool carry) {
+    TracedGraph traced = cornu::trace(own_, body,
+                                      {.name = name,
+                                       .allow_state = false,
+                                       .carry_assignments = carry,
+                                       .own_key = own_key,
+                                       .draws = draws_});
     draws_ = traced.draws;
     draw_ = draw_ || traced.has_key;
     branches_.push_back(std::move(traced));
-    for (const Tensor& capture : branches_.back().captures) {
-      if (position(capture) == captures_.size()) captures_.push_back(capture);
+    for (const Tensor& capture : branches_.back().captures) add_capture(capture);
+  }
+
+  // The variables that a branch assigns. Each becomes an output of all branches, after their own:
+  // the new value, or the one from outside.
+  const std::vector<Variable>& carry_assignments() {
+    for (const TracedGraph& traced : branches_) {
+      for (const auto& [variable, value] : traced.assignments) {
+        const bool known =
+            std::any_of(assigned_.begin(), assigned_.end(),
+                        [&](const Variable& other) { return other.id() == variable.id(); });
+        if (known) continue;
+        assigned_.push_back(variable);
+        old_values_.push_back(variable.value());
+        add_capture(old_values_.back());
+      }
     }
+    return assigned_;
   }
 
   // The graphs, each taking all captures; `passes_on`: and returning them, after the key of the
@@ -106,6 +126,14 @@ class Branches {
       inputs.push_back(id != kNoValue ? id : graph.add_value(type_of(capture)));
       if (passes_on) graph.outputs.push_back(inputs.back());
     }
+    const size_t first_capture = inputs.size() - captures_.size();
+    for (size_t i = 0; i < assigned_.size(); ++i) {
+      ValueId id = inputs[first_capture + position(old_values_[i])];
+      for (const auto& [variable, value] : traced.assignments) {
+        if (variable.id() == assigned_[i].id()) id = value;
+      }
+      graph.outputs.push_back(id);
+    }
     graph.inputs = inputs;
     return std::make_shared<const Graph>(std::move(graph));
   }
@@ -121,7 +149,11 @@ class Branches {
     return graph.add_node(op<"add">(), {key, one}).front();
   }
   static bool same(const Tensor& a, const Tensor& b) {
+    if (!a.is_symbolic() || !b.is_symbolic()) return a.id() == b.id();
     return a.symbol_owner() == b.symbol_owner() && a.symbol_id() == b.symbol_id();
+  }
+  void add_capture(const Tensor& capture) {
+    if (position(capture) == captures_.size()) captures_.push_back(capture);
   }
   size_t position(const Tensor& capture) const {
     size_t i = 0;
@@ -132,6 +164,8 @@ class Branches {
   std::vector<TensorType> own_;
   std::vector<TracedGraph> branches_;
   std::vector<Tensor> captures_;
+  std::vector<Variable> assigned_;
+  std::vector<Tensor> old_values_;  // of these
   bool draw_ = false;
   uint32_t draws_ = 0;
 };
@@ -156,13 +190,19 @@ std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vecto
                          chosen.shape());
   Branches branches({});
   branches.trace_branch(
-      "cond", [&](const std::vector<Tensor>&) { return then(); }, false);
+      "cond", [&](const std::vector<Tensor>&) { return then(); }, false, true);
   branches.trace_branch(
-      "cond", [&](const std::vector<Tensor>&) { return otherwise(); }, false);
+      "cond", [&](const std::vector<Tensor>&) { return otherwise(); }, false, true);
+  const std::vector<Variable>& assigned = branches.carry_assignments();
   std::vector<Tensor> inputs = {chosen};
   inputs.insert(inputs.end(), branches.captures().begin(), branches.captures().end());
-  return cornu::apply(op<"cond">(), inputs,
-                      {{"then", branches.graph(0, false)}, {"else", branches.graph(1, false)}});
+  std::vector<Tensor> outputs =
+      cornu::apply(op<"cond">(), inputs,
+                   {{"then", branches.graph(0, false)}, {"else", branches.graph(1, false)}});
+  const size_t own = outputs.size() - assigned.size();
+  for (size_t i = 0; i < assigned.size(); ++i) assigned[i].assign(outputs[own + i]);
+  outputs.resize(own);
+  return outputs;
 }
 
 Tensor cond(const Tensor& predicate, const std::function<Tensor()>& then,
@@ -199,10 +239,10 @@ std::vector<Tensor> traced_loop(const LoopCondition& condition, const LoopBody& 
       [&](const std::vector<Tensor>& inputs) {
         return std::vector<Tensor>{cast(condition(inputs), DType::Bool)};
       },
-      true);
+      true, false);
   branches.trace_branch(
       "while_loop", [&](const std::vector<Tensor>& inputs) { return checked_body(body, inputs); },
-      true);
+      true, false);
   const size_t count = values.size();
   if (branches.draw()) values.push_back(random_bits(Seed().key(), Shape{2}));
   values.insert(values.end(), branches.captures().begin(), branches.captures().end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow. On values the branches and bodies run as plain C++; under a trace whose predicate
-// is symbolic they become sub-graphs: then they may read variables, but not assign them.
+// is symbolic they become sub-graphs, which may read variables; cond's may assign them too.
 #pragma once
 
 #include <cstdint>

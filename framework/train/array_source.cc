@@ -214,7 +214,11 @@ class ClassWeightSource : public BatchSource {
                              batch.y.size());
       const Tensor& y = batch.y[0];
       const int64_t rows = y.shape().front();
-      const int64_t columns = rows > 0 ? y.num_elements() / rows : 1;
+      const int64_t columns = y.rank() > 1 ? y.shape().back() : 1;
+      check<InvalidArgument>(y.num_elements() == rows * columns && columns > 0,
+                             "fit: class_weight needs one label an example, a class index or a "
+                             "one-hot row, got targets of shape {}. Give sample_weight instead.",
+                             y.shape());
       Tensor given;
       if (!batch.sample_weight.empty()) {
         given = ops::cast(batch.sample_weight.single(), DType::Float32);
@@ -233,7 +237,7 @@ class ClassWeightSource : public BatchSource {
                                  "fit: class_weight needs class indices, but the label of row {} "
                                  "of a batch is {}. Labels are numbers of classes.",
                                  row, number);
-          const int64_t label = columns == 1 ? static_cast<int64_t>(number)
+          const int64_t label = columns == 1 ? static_cast<int64_t>(std::nearbyint(number))
                                              : std::max_element(first, first + columns) - first;
           const auto it = weights_.find(label);
           float weight = it == weights_.end() ? 1.0f : static_cast<float>(it->second);

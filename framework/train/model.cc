@@ -98,7 +98,7 @@ Model& Model::operator=(const Model& other) {
                             class_name(), name(), class_name());
   const Model handle(other);
   share(handle);
-  stop_training = handle.stop_training;
+  stop_training.share(handle.stop_training);
   body_ = handle.body_;
   trainer_ = handle.trainer_;
   object_ = handle.object_;

@@ -205,7 +205,7 @@ class FunctionalGraph;
 class ModelBody;
 class Trainer;
 
-// A flag that all handles of a model share.
+// A flag that all handles of a model share. Assigning sets it, from another model's too.
 class SharedFlag {
  public:
   SharedFlag() : value_(std::make_shared<std::atomic<bool>>(false)) {}
@@ -215,7 +215,8 @@ class SharedFlag {
     *value_ = value;
     return *this;
   }
-  SharedFlag& operator=(const SharedFlag& other) = default;  // shares
+  SharedFlag& operator=(const SharedFlag& other) { return *this = static_cast<bool>(other); }
+  void share(const SharedFlag& other) { value_ = other.value_; }
 
  private:
   std::shared_ptr<std::atomic<bool>> value_;

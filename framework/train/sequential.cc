@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/graph/dispatch.h"
+#include "framework/model/call_frame.h"
 #include "framework/train/body.h"
 #include "framework/train/model.h"
 #include "framework/train/model_config.h"
+#include "framework/train/trainer.h"
 
 namespace cornu {
 
@@ -136,8 +138,10 @@ void Sequential::add(const LayerHandle& layer) {
         {.dtype = input->dtype(), .batch_shape = input->batch_shape(), .name = input->name()}));
     return;
   }
+  internal::require_outside(layer.get(), *this, "add");
   SequentialBody& body = sequential(*this);
   body.add(layer, name());
+  trainer().forget_steps();
   if (body.input().defined()) set_built(true, {body.input().shape()});
 }
 
@@ -149,6 +153,7 @@ void Sequential::add(const Tensor& input) {
 void Sequential::pop() {
   SequentialBody& body = sequential(*this);
   body.pop();
+  trainer().forget_steps();
   if (layers().empty()) set_built(false);
 }
 

@@ -38,9 +38,13 @@ int64_t examples(const Batch& batch) {
 
 Trainer::Trainer()
     : made_in_(has_strategy() ? get_strategy().shared() : nullptr), strategy_(made_in_) {
-  for (const Kind kind : kKinds) steps_[static_cast<size_t>(kind)] = make_step(kind);
+  forget_steps();
 }
 Trainer::~Trainer() = default;
+
+void Trainer::forget_steps() {
+  for (const Kind kind : kKinds) steps_[static_cast<size_t>(kind)] = make_step(kind);
+}
 
 void Trainer::compile(Model& model, const CompileOptions& options) {
   check<InvalidArgument>(static_cast<bool>(options.optimizer),
@@ -58,7 +62,7 @@ void Trainer::compile(Model& model, const CompileOptions& options) {
   loss_ = std::make_unique<CompiledLoss>(options.loss, options.loss_weights);
   metrics_ = std::make_unique<CompiledMetrics>(options.metrics, options.weighted_metrics);
   loss_tracker_ = metrics::Mean({.name = "loss"});
-  for (const Kind kind : kKinds) steps_[static_cast<size_t>(kind)] = make_step(kind);
+  forget_steps();
   compiled_ = true;
 }
 
@@ -384,12 +388,16 @@ Tensors Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Bat
 
 Logs Trainer::train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks) {
   const bool reads = callbacks.wants_batches();
+  // Callbacks count as if every execution had all its steps (Keras's rule).
+  const int64_t further = options_.steps_per_execution - 1;
   Tensors figures;
   Batch batch;
-  while (!model.stop_training && iterator.next(batch)) {
-    if (reads) callbacks.on_train_batch_begin(iterator.done() - 1);
+  while (iterator.next(batch)) {
+    const int64_t first = iterator.done() - 1;
+    if (reads) callbacks.on_train_batch_begin(first);
     figures = run_steps(model, Kind::Train, iterator, batch);
-    if (reads) callbacks.on_train_batch_end(iterator.done() - 1, read_logs(figures));
+    if (reads) callbacks.on_train_batch_end(first + further, read_logs(figures));
+    if (model.stop_training) break;  // after a batch, whoever set it before
   }
   check<InvalidArgument>(!figures.empty(),
                          "{}: fit got no batches: the dataset is empty. Check its source, and that "
@@ -402,12 +410,15 @@ Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& cal
   callbacks.on_test_begin();
   model.reset_metrics();
   const bool reads = callbacks.wants_batches();
+  // Callbacks count as if every execution had all its steps (Keras's rule).
+  const int64_t further = options_.steps_per_execution - 1;
   Tensors figures;
   Batch batch;
   while (iterator.next(batch)) {
-    if (reads) callbacks.on_test_batch_begin(iterator.done() - 1);
+    const int64_t first = iterator.done() - 1;
+    if (reads) callbacks.on_test_batch_begin(first);
     figures = run_steps(model, Kind::Test, iterator, batch);
-    if (reads) callbacks.on_test_batch_end(iterator.done() - 1, read_logs(figures));
+    if (reads) callbacks.on_test_batch_end(first + further, read_logs(figures));
   }
   check<InvalidArgument>(!figures.empty(),
                          "{}: evaluate got no batches: the dataset is empty. Check its source, and "

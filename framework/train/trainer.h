@@ -24,6 +24,8 @@ class Trainer {
 
   void compile(Model& model, const CompileOptions& options);
   bool compiled() const { return compiled_; }
+  // The steps are traced anew: the model's layers are others now.
+  void forget_steps();
   const Optimizer& optimizer(const Model& model) const;
   const CompileOptions& options() const { return options_; }
   // The strategy of the scope that the model was made or compiled in; null outside of scopes.

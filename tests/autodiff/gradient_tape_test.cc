@@ -338,5 +338,78 @@ TEST_CASE("the gradient of a mean is a scaled broadcast") {
   CHECK(names == "reduce_sum divide divide broadcast_to");
 }
 
+TEST_CASE("a tape around a compiled function sees what it does") {
+  const Variable w(Tensor::scalar(3.0f), {.name = "w"});
+  const Variable frozen(Tensor::scalar(5.0f), {.name = "frozen", .trainable = false});
+  const Tensor captured = Tensor::scalar(7.0f);
+  const Tensor x = Tensor::scalar(2.0f);
+  const Function f =
+      function([&](const Tensor& in) { return in * in * w * frozen + captured * in; });
+  {
+    GradientTape tape({.persistent = true});
+    tape.watch(x);
+    const Tensor y = f(x).single();
+    CHECK(y.item<float>() == 74);
+    CHECK(tape.gradient(y, x).item<float>() == 67);
+    CHECK(tape.gradient(y, w).item<float>() == 20);
+    CHECK(!tape.gradient(y, frozen).defined());
+  }
+  {
+    GradientTape tape;  // of a variable alone
+    CHECK(tape.gradient(f(x).single(), w).item<float>() == 20);
+  }
+  {
+    GradientTape tape({.watch_accessed_variables = false});
+    tape.watch(frozen);
+    CHECK(tape.gradient(f(x).single(), frozen).item<float>() == 12);
+  }
+  {
+    GradientTape tape({.watch_accessed_variables = false});
+    tape.watch(captured);
+    CHECK(tape.gradient(f(x).single(), captured).item<float>() == 2);
+  }
+  {
+    GradientTape tape;
+    Tensor second;
+    {
+      GradientTape inner;
+      inner.watch(x);
+      tape.watch(x);
+      const Tensor first = inner.gradient(f(x).single(), x);
+      second = tape.gradient(first, x);
+    }
+    CHECK(second.item<float>() == 30);
+  }
+  const Function with_tape = function([&](const Tensor& in) {
+    GradientTape tape;
+    return tape.gradient(in * in * w, w);
+  });
+  {
+    GradientTape tape;
+    tape.watch(x);
+    CHECK(tape.gradient(with_tape(x).single(), x).item<float>() == 4);
+  }
+  CHECK(f.trace_count() == 1);
+}
+
+TEST_CASE("a tape that watches nothing of a compiled function leaves it compiled") {
+  int calls = 0;
+  const Function f = function([&](const Tensor& in) {
+    ++calls;
+    return in * 2;
+  });
+  const Tensor x = Tensor::scalar(2.0f);
+  f(x);
+  GradientTape tape;
+  f(x);
+  CHECK(calls == 1);
+  tape.watch(x);
+  f(x);
+  CHECK(calls == 2);
+  const GradientTape::StopRecording stopped = tape.stop_recording();
+  f(x);
+  CHECK(calls == 2);
+}
+
 }  // namespace
 }  // namespace cornu::testing

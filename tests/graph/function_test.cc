@@ -4,8 +4,10 @@
 
 #include "framework/graph/backend.h"
 #include "framework/strategy/in_process_group.h"
+#include "tests/support/errors.h"
 
 using namespace cornu;
+using test::message_of;
 
 TEST_CASE("a function is traced once for each signature") {
   int calls = 0;
@@ -151,4 +153,103 @@ TEST_CASE("a replica that fails wakes the others") {
     replicas[i].group = group[i].get();
   }
   CHECK_THROWS_AS(compiled->executable->run(replicas), InvalidArgument);
+}
+
+TEST_CASE("a function that nobody made says so") {
+  const Function none;
+  const std::string expected = "Function: expected one made by function(f).";
+  CHECK(message_of<FailedPrecondition>([&] { none.trace_count(); }) == expected);
+  CHECK(message_of<FailedPrecondition>([&] { none.signature_count(); }) == expected);
+  CHECK(message_of<FailedPrecondition>([&] { none.options(); }) == expected);
+  CHECK(message_of<FailedPrecondition>([&] { none.call_body({}); }) == expected);
+  CHECK(message_of<FailedPrecondition>([&] { none.call({}); }) == expected);
+}
+
+TEST_CASE("a function that calls itself ends by a C++ value, or with an error") {
+  Function power;
+  int exponent = 0;
+  power = function([&](const Tensor& x) -> Tensor {
+    if (exponent == 0) return ops::ones_like(x);
+    --exponent;
+    return x * power(x).single();
+  });
+  exponent = 100;
+  CHECK(power(Tensor::scalar(1.01)).single().item<float>() == doctest::Approx(2.7048138));
+
+  for (const bool eager : {false, true}) {
+    Function endless;
+    endless = function([&](const Tensor& x) { return endless(x - 1).single(); },
+                       {.name = "endless", .run_eagerly = eager});
+    CHECK(message_of<FailedPrecondition>([&] { endless(Tensor::scalar(3.0f)); }) ==
+          "Function 'endless': 256 calls of functions are within each other here. A trace makes "
+          "every call that the code makes, so that a recursion must end by C++ values; one that "
+          "ends by a tensor's value is what ops::while_loop is for.");
+  }
+}
+
+TEST_CASE("branches of cond may assign variables") {
+  for (const bool eager : {false, true}) {
+    CAPTURE(eager);
+    const Variable a(Tensor::scalar(1.0f), {.name = "a"});
+    const Variable b(Tensor::scalar(10.0f), {.name = "b"});
+    const Function f = function(
+        [&](const Tensor& yes) {
+          b.assign(b + 1);
+          const Tensor read = ops::cond(
+              yes,
+              [&]() -> Tensor {
+                a.assign(a * 2);
+                a.assign(a + b);
+                return a + 0;
+              },
+              [&]() -> Tensor {
+                ops::cond(
+                    b > 12,
+                    [&] {
+                      b.assign(b + 100);
+                      return b + 0;
+                    },
+                    [&] { return b + 0; });
+                return b + 0;
+              });
+          return std::pair(read, a + b);
+        },
+        {.run_eagerly = eager});
+    auto expect = [&](bool yes, float read, float of_a, float of_b) {
+      const Tensors results = f(Tensor::scalar(yes));
+      CHECK(results[0].item<float>() == read);
+      CHECK(results[1].item<float>() == of_a + of_b);
+      CHECK(a.value().item<float>() == of_a);
+      CHECK(b.value().item<float>() == of_b);
+    };
+    expect(true, 13, 13, 11);
+    expect(false, 12, 13, 12);
+    expect(false, 113, 13, 113);
+  }
+}
+
+TEST_CASE("layers with state in the branches of a compiled cond") {
+  struct Gate : Model {
+    layers::Dropout dropout{{.rate = 0.5, .seed = 1}};
+    layers::BatchNormalization normalize{{.momentum = 0.5}};
+    Gate() {
+      track(dropout);
+      track(normalize);
+    }
+    Tensor call(const Tensor& x, const CallArgs&) override {
+      return ops::cond(
+          ops::sum(x) > 0, [&]() -> Tensor { return normalize(x); },
+          [&]() -> Tensor { return dropout(x); });
+    }
+  };
+  Gate gate;
+  gate.compile({.optimizer = "sgd", .loss = "mse"});
+  const Tensor x = ops::ones({8, 4});
+  auto moving = [&] { return gate.normalize.weight("moving_mean").value().data<float>()[0]; };
+  auto train = [&](const Tensor& in) { return gate.train_on_batch(in, x).at("loss"); };
+  const double first = train(-x);
+  CHECK(moving() == 0);
+  CHECK(train(-x) != first);  // another draw
+  train(x);
+  CHECK(moving() == 0.5F);
 }

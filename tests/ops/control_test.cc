@@ -105,15 +105,15 @@ TEST_CASE("mistakes") {
   const Variable v(x);
   CHECK(message_of<FailedPrecondition>([&] {
           traced([&](const Inputs& in) {
-            return ops::cond(
-                ops::any(in[0] > 0),
-                [&] {
-                  v.assign(in[0]);
-                  return in[0];
-                },
-                [&] { return in[0]; });
+            return ops::while_loop([](const Inputs& vars) { return ops::any(vars[0] > 0); },
+                                   [&](const Inputs& vars) {
+                                     v.assign(vars[0]);
+                                     return Inputs{vars[0] - 1};
+                                   },
+                                   {in[0]})
+                .front();
           });
-        }).find("Variable 'variable': it can't be assigned within 'cond'") == 0);
+        }).find("Variable 'variable': it can't be assigned within 'while_loop'") == 0);
 }
 
 TEST_CASE("all_reduce with one replica") {

@@ -445,7 +445,56 @@ TEST_CASE("steps_per_execution: batches between the callbacks, and the same weig
     return std::pair(calls, model.get_weights()[0].item<float>());
   };
   const auto [calls, weight] = train(3);
-  CHECK(calls == "0(2)3(5)6(6)");
+  CHECK(calls == "0(2)3(5)6(8)");  // as Keras counts
   CHECK(weight == train(1).second);
   CHECK(weight != 2.0F);
+}
+
+TEST_CASE("a callback that stops training before its first batch lets one batch pass") {
+  int stop_at = 0;
+  std::string calls;
+  auto stop = [&](Model& model, int when) {
+    if (when != stop_at) return;
+    calls += "stop ";
+    model.stop_training = true;
+  };
+  for (stop_at = 0; stop_at < 3; ++stop_at) {
+    calls.clear();
+    Sequential model = line({.optimizer = "sgd", .loss = "mse"});
+    const auto callback = callbacks::LambdaCallback(
+        {.on_epoch_begin = [&](int64_t, const Logs&) { stop(model, 1); },
+         .on_train_begin = [&](const Logs&) { stop(model, 0); },
+         .on_train_batch_begin = [&](int64_t batch,
+                                     const Logs&) { stop(model, 2 + static_cast<int>(batch)); },
+         .on_train_batch_end = [&](int64_t batch,
+                                   const Logs&) { calls += std::to_string(batch) + " "; }});
+    const History history =
+        model.fit(counting(3), counting(3) * 3.0,
+                  {.batch_size = 1, .epochs = 2, .verbose = 0, .callbacks = {callback}});
+    CHECK(calls == "stop 0 ");
+    CHECK(history.epoch.size() == 1);
+  }
+}
+
+TEST_CASE("class_weight takes the nearest class, and the largest of the last axis") {
+  struct Same : Model {
+    Same() : Model({.name = "same"}) {}
+    Tensor call(const Tensor& x, const CallArgs&) override { return x; }
+  };
+  auto loss = [&](const Tensor& y) {
+    Same model;
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    const TrainOnBatchOptions options{.class_weight = {{0, 3.0}, {1, 5.0}}};
+    return model.test_on_batch(ops::zeros_like(y), y, options).at("loss");
+  };
+  auto label = [](float value) { return ops::full({1, 1}, value); };
+  CHECK(loss(label(0.9F)) == Approx(5 * 0.81));
+  CHECK(loss(label(0.5F)) == Approx(3 * 0.25));  // half goes to the even number, as NumPy rounds
+  CHECK(loss(label(1.5F)) == Approx(2.25));
+  CHECK(loss(ops::reshape(Tensor::from<float>({0, 1}), {1, 1, 2})) == Approx(5 * 0.5));
+  CHECK(test::message_of([&] {
+          loss(ops::ones({2, 3, 2}));
+        }) ==
+        "Same 'same': fit: class_weight needs one label an example, a class index or a one-hot "
+        "row, got targets of shape (2, 3, 2). Give sample_weight instead.");
 }

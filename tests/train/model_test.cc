@@ -77,6 +77,11 @@ TEST_CASE("what belongs to a model belongs to all its handles") {
   CHECK(inner.stop_training);
   inner.stop_training = false;
   CHECK(!copy.stop_training);
+  outer.stop_training = true;
+  inner.stop_training = outer.stop_training;  // the value: two models don't share it
+  CHECK(copy.stop_training);
+  outer.stop_training = false;
+  CHECK(inner.stop_training);
   outer.set_trainable(false);
   outer.layers()[1].set_trainable(true);
   CHECK(!inner.trainable());
@@ -410,4 +415,18 @@ TEST_CASE("a last axis of size 1 may be there or not, and data are cast to the I
   Sequential sum({Input({.shape = {1}}), make_layer<Plus>()});
   CHECK(floats(sum(bytes)) == std::vector<float>{300});
   CHECK(floats(sum.predict(bytes, {.verbose = 0})) == std::vector<float>{300});
+}
+
+TEST_CASE("a Sequential model that changes answers with the layers it has then") {
+  Sequential model({Input({.shape = {3}}), layers::Dense({.units = 4})});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const Tensor x = some({2, 3});
+  CHECK(model.predict(x, {.verbose = 0}).shape() == Shape{2, 4});
+  model.add(layers::Dense({.units = 1}));
+  CHECK(model.predict(x, {.verbose = 0}).shape() == Shape{2, 1});
+  model.fit(x, some({2, 1}), {.verbose = 0});
+  model.pop();
+  CHECK(model.predict(x, {.verbose = 0}).shape() == Shape{2, 4});
+  model.fit(x, some({2, 4}), {.verbose = 0});
+  CHECK(model.predict_on_batch(x).shape() == Shape{2, 4});
 }

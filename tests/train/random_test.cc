@@ -7,6 +7,7 @@
 #include <set>
 
 #include "framework/core/random.h"
+#include "tests/support/errors.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
@@ -298,4 +299,21 @@ TEST_CASE("a map draws anew for each element of each pass, wherever it is comput
   const Values ragged = all(batches());
   CHECK(different(ragged) == 3);
   CHECK(all(batches().prefetch(2)) == ragged);
+}
+
+TEST_CASE("a generator's draw can't stand for those of all calls of a model") {
+  const random::SeedGenerator generator(1);
+  const Tensor x = Input({.shape = {4}});
+  const std::string expected =
+      ": got a SeedGenerator with a placeholder, where its next draw would stand for those of all "
+      "calls. Draw within a layer's call, and track the generator there; or leave out the seed, "
+      "for new draws in each call.";
+  CHECK(test::message_of<FailedPrecondition>(
+            [&] { random::dropout(x, 0.5, {.seed = generator}); }) == "random_dropout" + expected);
+  CHECK(test::message_of<FailedPrecondition>([&] {
+          random::shuffle(x, {.axis = 1, .seed = generator});
+        }) == "random_shuffle" + expected);
+  CHECK(test::message_of<FailedPrecondition>([&] {
+          random::categorical(x, 2, {.seed = generator});
+        }) == "random_categorical" + expected);
 }

@@ -441,3 +441,51 @@ TEST_CASE("a tracked seed generator is state, not a weight") {
   noise.variables()[0].assign(state);
   CHECK(ops::all(ops::equal(noise(x), second)).item<bool>());
 }
+
+TEST_CASE("what would call itself without end is refused where it is made, or where it is called") {
+  auto refused = [](const std::string& whole, const std::string& part) {
+    return whole + ": add got " + part +
+           ", which is this layer or has it within, so that a call would never end. Make one of "
+           "other layers.";
+  };
+  Sequential a({layers::Dense({.units = 2})}, {.name = "a"});
+  Sequential b({layers::Dense({.units = 2})}, {.name = "b"});
+  CHECK(message_of([&] { a.add(a); }) == refused("Sequential 'a'", "Sequential 'a'"));
+  a.add(b);
+  CHECK(message_of([&] { b.add(a); }) == refused("Sequential 'b'", "Sequential 'a'"));
+  const Tensor input = Input({.shape = {2}});
+  const Model around(input, a(input), {.name = "around"});
+  CHECK(message_of([&] { b.add(around); }) == refused("Sequential 'b'", "Functional 'around'"));
+  CHECK(a(some({3, 2})).single().shape() == Shape{3, 2});
+  Sequential known(input, {layers::Dense({.units = 2})}, {.name = "known"});
+  CHECK(message_of([&] { known.add(known); }) ==
+        refused("Sequential 'known'", "Sequential 'known'"));
+
+  struct Owner : Layer {
+    Owner(const char* name) : Layer({.name = name}) {}
+    using Layer::track;
+  };
+  const auto outer = make_layer<Owner>("outer");
+  const auto inner = make_layer<Owner>("inner");
+  outer->track(inner);
+  CHECK(message_of([&] { inner->track(outer); }) ==
+        "Owner 'inner': track got Owner 'outer', which is this layer or has it within, so that a "
+        "call would never end. Make one of other layers.");
+
+  struct Again : Layer {
+    Again() : Layer({.name = "again"}) {}
+    Tensor call(const Tensor& x, const CallArgs&) override { return (*this)(x + 1); }
+  };
+  Again again;
+  const std::string deep =
+      "Again 'again': 256 calls of layers are within each other here. A layer must not call "
+      "itself, nor a layer that calls it: the calls would never end.";
+  CHECK(message_of<FailedPrecondition>([&] { again(some({2, 3})); }) == deep);
+  CHECK(message_of<FailedPrecondition>([&] { Model(input, make_layer<Again>()(input)); }) == deep);
+}
+
+TEST_CASE("models within models, as deep as anybody makes them") {
+  Sequential model({layers::Dense({.units = 2})});
+  for (int depth = 0; depth < 100; ++depth) model = Sequential({model});
+  CHECK(model(some({3, 2})).single().shape() == Shape{3, 2});
+}

@@ -350,3 +350,78 @@ TEST_CASE("a map compiled on the caller's thread runs on a prefetching one") {
     }
   }
 }
+
+namespace {
+
+// Its part is traced when it is called for the first time.
+struct Doubling : Layer {
+  std::function<void()> before_call;
+  Function twice = function([](const Tensor& x) { return x * 2; });
+  Tensor call(const Tensor& x, const CallArgs&) override {
+    if (before_call) before_call();
+    return twice(x);
+  }
+};
+
+struct Around : Model {
+  explicit Around(const LayerHandle& layer) : layer(track("layer", layer)) {}
+  LayerHandle layer;
+  Tensor call(const Tensor& x, const CallArgs&) override { return layer(x); }
+};
+
+// A step of its own that comes by more layers than the call does.
+struct Chain : Model {
+  std::vector<LayerHandle> layers;
+  Chain() {
+    for (int i = 0; i < 40; ++i) layers.push_back(layers::Dense({.units = 2}));
+  }
+  Tensor call(const Tensor& x, const CallArgs&) override { return layers[0](x); }
+  NamedValues<Tensor> train_step(const Batch& data) override {
+    GradientTape tape;
+    Tensor h = data.x.single();
+    for (const LayerHandle& layer : layers) h = layer(h);
+    const Tensor loss = ops::mean(ops::square(h));
+    optimizer().apply_gradients(tape.gradient(loss, trainable_variables()), trainable_variables());
+    return {{"loss", loss}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("one thread's first call comes by a trace, another's trace by that layer's first call") {
+  const Tensor x = ops::ones({2, 2});
+  const auto layer = make_layer<Doubling>();
+  std::atomic<bool> called = false;
+  layer->before_call = [&] {
+    called = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  Around model(layer);
+  on_threads(2, [&](int thread) {
+    if (thread == 0) {
+      layer(x);
+    } else {
+      while (!called) std::this_thread::yield();
+      model.predict(x, {.verbose = 0});
+    }
+  });
+  CHECK(ops::max(model(x).single()).item<float>() == 2);
+}
+
+TEST_CASE("calls by several threads while a first training step finds sub-layers") {
+  const Tensor x = ops::ones({2, 2});
+  Chain model;
+  model.compile({.optimizer = "sgd"});
+  model(x);
+  std::atomic<bool> done = false;
+  on_threads(3, [&](int thread) {
+    if (thread > 0) {
+      while (!done) model(x);
+      return;
+    }
+    model.train_on_batch(x, Tensors());
+    done = true;
+  });
+  CHECK(model.weights().size() == 2 * model.layers.size());
+  CHECK(model.tracked().size() == model.layers.size());
+}
