@@ -167,14 +167,9 @@ class ClassWeightSource : public BatchSource {
       const Tensor& y = batch.y[0];
       const int64_t rows = y.shape().front();
       const int64_t columns = rows > 0 ? y.num_elements() / rows : 1;
-      Tensor given;
-      if (!batch.sample_weight.empty()) {
-        given = ops::cast(batch.sample_weight.single(), DType::Float32);
-      }
-      check<InvalidArgument>(!given.defined() || given.num_elements() == rows,
-                             "fit: class_weight needs one sample weight an example, got shape {} "
-                             "for {} examples.",
-                             given.defined() ? given.shape() : Shape(), rows);
+      check<InvalidArgument>(batch.sample_weight.empty(),
+                             "fit: class_weight was given, and the data have sample weights of "
+                             "their own. Multiply it into them.");
       Tensor weights = Tensor::empty({rows}, DType::Float32);
       dispatch_dtype(y.dtype(), [&](auto t) {
         const auto* values = reinterpret_cast<const decltype(t)*>(y.raw());
@@ -188,9 +183,8 @@ class ClassWeightSource : public BatchSource {
           const int64_t label = columns == 1 ? static_cast<int64_t>(number)
                                              : std::max_element(first, first + columns) - first;
           const auto it = weights_.find(label);
-          float weight = it == weights_.end() ? 1.0f : static_cast<float>(it->second);
-          if (given.defined()) weight *= given.data<float>()[row];
-          weights.mutable_data<float>()[row] = weight;
+          weights.mutable_data<float>()[row] =
+              it == weights_.end() ? 1.0f : static_cast<float>(it->second);
         }
       });
       return weights;
