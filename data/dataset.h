@@ -83,6 +83,14 @@ class Dataset {
   // kind; what the functions throw is thrown by the iterator. They run on the thread that iterates,
   // or on that of a prefetch.
   static Dataset from_generator(Generator generator, const GeneratorOptions& options = {});
+  // The same of the function that gives the elements: each pass begins with a copy of it, and so
+  // with the state that it was given with.
+  template <class F>
+  requires(std::is_invocable_r_v<std::optional<Element>, F&>) static Dataset
+      from_generator(F next, const GeneratorOptions& options = {}) {
+    return from_generator(
+        Generator([next] { return std::function<std::optional<Element>()>(next); }), options);
+  }
   // int64 scalars.
   static Dataset range(int64_t stop) { return range(0, stop); }
   static Dataset range(int64_t start, int64_t stop, int64_t step = 1);

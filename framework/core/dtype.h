@@ -63,6 +63,9 @@ class DTypeLike {
   DType dtype_;
 };
 
+// InvalidArgument, with the nearest known name, for one that is no dtype's.
+inline bool operator==(DType dtype, const char* name) { return dtype == dtype_from_string(name); }
+
 // The name of a dtype or a dtype policy ("mixed_bfloat16"), where a dtype itself will do as well.
 class DTypeName : public std::string {
  public:

@@ -79,6 +79,10 @@ class Tensor {
   requires std::is_arithmetic_v<T> Tensor(  // NOLINT
       std::initializer_list<std::initializer_list<T>> values)
       : Tensor(from_nested<ListElement<T>>(values)) {}
+  template <class T>
+  requires std::is_arithmetic_v<T> Tensor(  // NOLINT
+      std::initializer_list<std::initializer_list<std::initializer_list<T>>> values)
+      : Tensor(from_nested<ListElement<T>>(values)) {}
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) noexcept = default;
   // A handle is assigned, never a place in a tensor: `x[0] = 1` doesn't compile. For that there is

@@ -48,6 +48,11 @@ class Variable {
  public:
   Variable() = default;  // undefined, until built
   explicit Variable(const Tensor& initial_value, const VariableOptions& options = {});
+  template <class T>
+  requires(std::is_same_v<T, Tensor> || std::is_arithmetic_v<T>) void operator=(const T&) {
+    static_assert(!std::is_same_v<T, T>,
+                  "a variable's value is set by assign: write v.assign(x) in place of v = x");
+  }
 
   bool defined() const { return impl_ != nullptr; }
   Tensor value() const;

@@ -20,5 +20,10 @@ namespace cornu::ops {
 // Dtypes are as of matmul. Operands are joined from the left, each pair as one product of matrices.
 // InvalidArgument, naming the subscripts, when they don't fit.
 Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& operands);
+template <class... T>
+requires(sizeof...(T) > 0 && (std::is_convertible_v<const T&, Tensor> && ...)) Tensor
+    einsum(std::string_view subscripts, const T&... operands) {
+  return einsum(subscripts, std::vector<Tensor>{Tensor(operands)...});
+}
 
 }  // namespace cornu::ops

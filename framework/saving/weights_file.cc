@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/saving/weight_paths.h"
@@ -47,7 +48,7 @@ class Loading {
     check<InvalidArgument>(
         stored == saved.weights.size(), "{}: {} '{}' expected {} weights at '{}', got {}. {}",
         file_, layer.class_name(), layer.name(), saved.weights.size(), saved.vars(), stored,
-        layer.built() || stored == 0 ? kMend : "The layer isn't built yet: call the model first.");
+        layer.built() || stored == 0 ? mend() : "The layer isn't built yet: call the model first.");
     for (size_t i = 0; i < saved.weights.size(); ++i) {
       const Variable& variable = saved.weights[i];
       const auto found = reader_.describe(item(group, i));
@@ -65,12 +66,16 @@ class Loading {
     const std::string group = std::string(kOptimizer) + "/vars";
     if (!reader_.is_group(group)) return OptimizerRestore::NotInFile;
     const auto& variables = optimizer.variables;
-    if (count(group) != variables.size()) return OptimizerRestore::Misfit;
-    for (size_t i = 0; i < variables.size(); ++i) {
+    // Of an optimizer that has made no step yet, Keras saves iterations and learning rate alone.
+    constexpr size_t kBeforeSlots = 2;
+    const size_t stored = count(group);
+    const bool unused = stored == kBeforeSlots && stored < variables.size();
+    if (stored != variables.size() && !unused) return OptimizerRestore::Misfit;
+    for (size_t i = 0; i < stored; ++i) {
       const auto found = reader_.describe(item(group, i));
       if (found.shape != variables[i].shape()) return OptimizerRestore::Misfit;
     }
-    for (size_t i = 0; i < variables.size(); ++i) {
+    for (size_t i = 0; i < stored; ++i) {
       values_.emplace_back(
           variables[i], reader_.read(item(group, i), variables[i].shape(), variables[i].dtype()));
     }
@@ -84,6 +89,21 @@ class Loading {
  private:
   static constexpr const char* kMend =
       "Load it into a model with the layers of the one that was saved, in the same order.";
+
+  // Subclassed models of Keras have their layers under the names of attributes.
+  std::string mend() const {
+    std::vector<std::string> attributes;
+    for (const std::string& name : reader_.children("/")) {
+      const bool known = name == "layers" || name == kOptimizer || name == "vars" ||
+                         std::string(kOldRoot).starts_with(name);
+      if (!known) attributes.push_back(printable(name));
+    }
+    if (attributes.empty()) return kMend;
+    return fmt::format(
+        "It holds {}: names of a subclassed model's attributes. Give the layers these names in "
+        "the constructor, as track(\"{}\", …) does.",
+        join(attributes, ", "), attributes[0]);
+  }
 
   std::string find_group(const std::string& path) const {
     if (reader_.is_group(path) || !path.starts_with("layers/")) return path;

@@ -219,14 +219,9 @@ class ClassWeightSource : public BatchSource {
                              "fit: class_weight needs one label an example, a class index or a "
                              "one-hot row, got targets of shape {}. Give sample_weight instead.",
                              y.shape());
-      Tensor given;
-      if (!batch.sample_weight.empty()) {
-        given = ops::cast(batch.sample_weight.single(), DType::Float32);
-      }
-      check<InvalidArgument>(!given.defined() || given.num_elements() == rows,
-                             "fit: class_weight needs one sample weight an example, got shape {} "
-                             "for {} examples.",
-                             given.defined() ? given.shape() : Shape(), rows);
+      check<InvalidArgument>(batch.sample_weight.empty(),
+                             "fit: class_weight was given, and the data have sample weights of "
+                             "their own. Multiply it into them.");
       Tensor weights = Tensor::empty({rows}, DType::Float32);
       dispatch_dtype(y.dtype(), [&](auto t) {
         const auto* values = reinterpret_cast<const decltype(t)*>(y.raw());
@@ -240,9 +235,8 @@ class ClassWeightSource : public BatchSource {
           const int64_t label = columns == 1 ? static_cast<int64_t>(std::nearbyint(number))
                                              : std::max_element(first, first + columns) - first;
           const auto it = weights_.find(label);
-          float weight = it == weights_.end() ? 1.0f : static_cast<float>(it->second);
-          if (given.defined()) weight *= given.data<float>()[row];
-          weights.mutable_data<float>()[row] = weight;
+          weights.mutable_data<float>()[row] =
+              it == weights_.end() ? 1.0f : static_cast<float>(it->second);
         }
       });
       return weights;

@@ -249,7 +249,12 @@ LayerHandle Model::get_layer(const std::string& layer_name) const {
 }
 
 void Model::require_built(const char* what) const {
-  check<FailedPrecondition>(built(),
+  // A step of one's own may call the parts of a model alone.
+  const NamedLayers parts = body_ ? NamedLayers() : sublayers();
+  const bool made = !parts.empty() && std::all_of(parts.begin(), parts.end(), [](const auto& part) {
+    return part.second->built();
+  });
+  check<FailedPrecondition>(built() || made,
                             "{} '{}': {} needs its weights, which don't exist yet. Call the model, "
                             "fit it, or give it an Input first.",
                             class_name(), name(), what);

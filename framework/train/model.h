@@ -41,6 +41,9 @@ class PerOutput {
   PerOutput(std::initializer_list<Named> named) {                 // NOLINT
     for (const Named& entry : named) add(entry.first, entry.second);
   }
+  PerOutput(const std::map<std::string, T>& named) {  // NOLINT
+    for (const auto& [name, value] : named) add(name, value);
+  }
   bool empty() const { return list_.empty(); }
   bool has_names() const { return !names_.empty(); }
   // One value, given by itself.
@@ -82,6 +85,8 @@ class MetricsArgument {
   MetricsArgument(std::vector<Entry> entries) : entries_(std::move(entries)) {}  // NOLINT
   MetricsArgument(const std::vector<Metric>& metrics)                            // NOLINT
       : entries_(metrics.begin(), metrics.end()) {}
+  MetricsArgument(const std::vector<std::string>& names)  // NOLINT
+      : entries_(names.begin(), names.end()) {}
   bool empty() const { return entries_.empty(); }
   const std::vector<Entry>& entries() const { return entries_; }
 
@@ -145,16 +150,35 @@ class ValidationFrequency {
   std::vector<int> epochs_;
 };
 
+// One callback, or a list of them.
+class Callbacks : public std::vector<CallbackHandle> {
+ public:
+  using std::vector<CallbackHandle>::vector;
+  Callbacks(std::vector<CallbackHandle> list) : vector(std::move(list)) {}  // NOLINT: implicit
+  template <std::derived_from<CallbackHandle> T>
+  Callbacks(const T& callback) : vector{callback} {}  // NOLINT
+};
+
+// What an example of a class counts; 1 where there is nothing said.
+class ClassWeight : public std::map<int64_t, double> {
+ public:
+  using std::map<int64_t, double>::map;
+  template <class K, class V>
+  requires(std::is_integral_v<K>&& std::is_arithmetic_v<V>)
+      ClassWeight(const std::map<K, V>& weights)  // NOLINT: implicit on purpose
+      : map(weights.begin(), weights.end()) {}
+};
+
 // Arguments of fit, in Keras's order.
 struct FitOptions {
   std::optional<int64_t> batch_size = {};  // 32 for arrays; an error with a dataset
   int64_t epochs = 1;
   Verbose verbose = "auto";
-  std::vector<CallbackHandle> callbacks = {};
+  Callbacks callbacks = {};
   double validation_split = 0;  // of arrays: the last part, before shuffling
   ValidationData validation_data = {};
   bool shuffle = true;  // arrays, before each epoch
-  std::map<int64_t, double> class_weight = {};
+  ClassWeight class_weight = {};
   Tensors sample_weight = {};  // one number an example, for all outputs or by output
   int64_t initial_epoch = 0;
   std::optional<int64_t> steps_per_epoch = {};  // the iterator goes on from epoch to epoch
@@ -168,19 +192,19 @@ struct EvaluateOptions {
   Verbose verbose = "auto";
   Tensors sample_weight = {};
   std::optional<int64_t> steps = {};
-  std::vector<CallbackHandle> callbacks = {};
+  Callbacks callbacks = {};
 };
 
 struct PredictOptions {
   std::optional<int64_t> batch_size = {};
   Verbose verbose = "auto";
   std::optional<int64_t> steps = {};
-  std::vector<CallbackHandle> callbacks = {};
+  Callbacks callbacks = {};
 };
 
 struct TrainOnBatchOptions {
   Tensors sample_weight = {};
-  std::map<int64_t, double> class_weight = {};
+  ClassWeight class_weight = {};
 };
 
 struct SummaryOptions {

@@ -140,3 +140,9 @@ TEST_CASE("promotion is Keras's") {
   check(DType::UInt8, DType::UInt64, DType::UInt64);
   check(DType::UInt64, DType::Int8, DType::Float32);
 }
+
+TEST_CASE("dtypes compare with names") {
+  CHECK(DType::Float32 == "float32");
+  CHECK(DType::Int8 != "float32");
+  CHECK_THROWS_AS((void)(DType::Int8 == "flaot32"), InvalidArgument);
+}

@@ -362,3 +362,10 @@ TEST_CASE("rows: consecutive ones are shared, others copied") {
   const std::vector<Tensor> unlike = {row(kTable, 2), ops::zeros({2})};
   CHECK_THROWS_AS(stack_rows(unlike), InvalidArgument);
 }
+
+TEST_CASE("lists of lists of lists") {
+  const Tensor t = {{{1, 2}, {3, 4}, {5, 6}}, {{7, 8}, {9, 10}, {11, 12}}};
+  CHECK(t.shape() == Shape{2, 3, 2});
+  CHECK(t.dtype() == DType::Int32);
+  CHECK(t.to_vector<int32_t>()[7] == 8);
+}

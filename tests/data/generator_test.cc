@@ -45,6 +45,15 @@ TEST_CASE("a generator's elements, pass after pass") {
   CHECK(numbers(told.prefetch(3)) == Numbers{0, 1});
 }
 
+TEST_CASE("a function that gives the elements itself begins anew with each pass") {
+  const auto dataset = Dataset::from_generator([i = int64_t{0}]() mutable -> MaybeElement {
+    if (i == 3) return std::nullopt;
+    return MaybeElement(Tensor::scalar(i++));
+  });
+  CHECK(numbers(dataset) == Numbers{0, 1, 2});
+  CHECK(numbers(dataset.repeat(2)) == Numbers{0, 1, 2, 0, 1, 2});
+}
+
 TEST_CASE("pairs, named components and axes that vary") {
   const auto pairs = Dataset::from_generator([] {
     return [i = 0]() mutable -> MaybeElement {

@@ -64,6 +64,8 @@ SNIPPETS = {
     "a step of a model that hides": ("""
         struct Mine : Model { NamedValues<Tensor> train_step(Batch) { return {}; } };
         auto made = make_layer<Mine>();""", "train_step isn't the one of Model: write `override`"),
+    "a variable that is set by =": (
+        "void f(Variable v) { v = Tensor(1.0F); }", "write v.assign(x) in place of v = x"),
     "a loss of a model that hides": ("""
         struct Mine : Model {
           Tensor compute_loss(const Tensors&, const Tensors&, const Tensors&) { return {}; }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "framework/io/atomic_file.h"
 #include "framework/saving/hdf5_file.h"
 #include "tests/saving/models.h"
 #include "tests/support/scratch.h"
@@ -134,6 +135,69 @@ TEST_CASE("groups are named as Keras names them") {
   CHECK(reader.string_attribute("vars", "name") == model.name());
   CHECK(reader.describe("layers/batch_normalization/vars/3").shape == Shape{5});
   CHECK_FALSE(reader.is_group("optimizer"));
+}
+
+TEST_CASE("the optimizer of a model that wasn't trained has no slots in Keras's files") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.weights.h5");
+  Sequential model(Input({.shape = {2}}), {layers::Dense({.units = 1})});
+  model.compile({.optimizer = optimizers::Adam({.learning_rate = 0.25}), .loss = "mse"});
+  Hdf5Writer writer;
+  writer.write("layers/dense/vars/0", ops::ones({2, 1}));
+  writer.write("layers/dense/vars/1", ops::ones({1}));
+  writer.write("optimizer/vars/0", Tensor::scalar(int64_t{0}));
+  writer.write("optimizer/vars/1", Tensor::scalar(0.5F));
+  write_file_atomically(path, writer.take_bytes());
+  model.fit(ops::ones({2, 2}), ops::ones({2, 1}), {.verbose = 0});
+  model.load_weights(path);
+  CHECK(model.optimizer().iterations() == 0);
+  CHECK(double(model.optimizer().learning_rate()) == 0.5);
+}
+
+class Parts : public Model {
+ public:
+  Tensor call(const Tensor& x, const CallArgs& args) override { return norm_(hidden_(x), args); }
+
+ private:
+  layers::Dense hidden_{{.units = 5}};
+  layers::BatchNormalization norm_;
+};
+
+TEST_CASE("names of a subclassed model's attributes") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.weights.h5");
+  Hdf5Writer writer;
+  writer.write("hidden/vars/0", ops::ones({4, 5}));
+  writer.write("hidden/vars/1", ops::ones({5}));
+  write_file_atomically(path, writer.take_bytes());
+  Parts model;
+  model(ops::ones({2, 4}));
+  CHECK(contains(message_of<InvalidArgument>([&] { model.load_weights(path); }),
+                 "got 0. It holds hidden: names of a subclassed model's attributes. Give the "
+                 "layers these names in the constructor, as track(\"hidden\", …) does."));
+}
+
+class OwnStep : public Model {
+ public:
+  NamedValues<Tensor> train_step(const Batch& data) override {
+    return {{"sum", ops::sum(generator_(data.x).single())}};
+  }
+  Sequential generator_ = track("generator", Sequential({layers::Dense({.units = 3})}));
+};
+
+TEST_CASE("a model whose step never calls the whole of it is saved all the same") {
+  const Scratch scratch;
+  OwnStep model;
+  model.compile({});
+  CHECK(contains(
+      message_of<FailedPrecondition>([&] { model.save_weights(scratch.path("a.weights.h5")); }),
+      "which don't exist yet"));
+  model.fit(ops::ones({2, 4}), {.verbose = 0});
+  model.save_weights(scratch.path("a.weights.h5"));
+  OwnStep other;
+  other.generator_(ops::zeros({1, 4}));
+  other.load_weights(scratch.path("a.weights.h5"));
+  CHECK(values_of(other) == values_of(model));
 }
 
 }  // namespace

@@ -379,6 +379,17 @@ TEST_CASE("arguments that make no sense") {
         "data; a placeholder (what Input and layers called on it return) only makes models.");
 }
 
+TEST_CASE("class_weight together with weights of the data") {
+  const Tensor x = some_values({kRows, 4});
+  const auto data = data::Dataset::from_tensor_slices({x, good_labels(), ops::ones({kRows})});
+  Sequential model = classifier();
+  CHECK(contains(error_of([&] {
+                   model.fit(data.batch(2), {.verbose = 0, .class_weight = {{0, 2.0}}});
+                 }),
+                 "fit: class_weight was given, and the data have sample weights of their own. "
+                 "Multiply it into them."));
+}
+
 TEST_CASE("class_weight together with sample_weight") {
   CHECK(
       fit_error(some_values({kRows, 4}), good_labels(),

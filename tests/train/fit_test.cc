@@ -498,3 +498,17 @@ TEST_CASE("class_weight takes the nearest class, and the largest of the last axi
         "Same 'same': fit: class_weight needs one label an example, a class index or a one-hot "
         "row, got targets of shape (2, 3, 2). Give sample_weight instead.");
 }
+
+TEST_CASE("arguments as Keras's users give them") {
+  Sequential model(
+      {Input({.shape = {2}}), layers::Dense({.units = 2, .activation = "softmax", .name = "d"})});
+  const std::vector<std::string> names = {"accuracy"};
+  const std::map<std::string, Loss> losses = {{"d", "sparse_categorical_crossentropy"}};
+  model.compile({.optimizer = optimizers::SGD({0.1}), .loss = losses, .metrics = names});
+  const Tensor x = some_values({4, 2});
+  const Tensor y = {0, 1, 0, 1};
+  const std::map<int, float> weights = {{0, 2.0F}};
+  const History history = model.fit(
+      x, y, {.verbose = 0, .callbacks = callbacks::TerminateOnNaN(), .class_weight = weights});
+  CHECK(history.contains("accuracy"));
+}
