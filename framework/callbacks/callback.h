@@ -14,7 +14,7 @@
 #include "framework/callbacks/logs.h"
 #include "framework/callbacks/trained_model.h"
 #include "framework/core/error.h"
-#include "framework/core/json.h"
+#include "framework/saving/run_state.h"
 
 namespace cornu {
 
@@ -54,9 +54,19 @@ class Callback {
   // Figures to add to the logs of an epoch that ends ("learning_rate"); asked for just before
   // on_epoch_end. This callback, those after it and the history see them.
   virtual Logs epoch_logs() const { return {}; }
-  // State that a restored run needs, and back, after on_train_begin; null without any.
-  virtual Json save_state() const { return nullptr; }
-  virtual void restore_state(const Json& state) { (void)state; }
+
+  // ---- runs that resume ----
+  // What this callback must know to go on where it was, and back, after on_train_begin. By default
+  // it has nothing to know.
+  virtual RunState save_state() const { return {}; }
+  virtual void restore_state(const RunState& state) { (void)state; }
+  // A state of the whole run to go on from, asked for behind on_train_begin; the first callback
+  // that has one is heard.
+  virtual std::optional<RunState> resume_run() { return std::nullopt; }
+  // Whether it wants the run's state now, behind a batch (its number in the epoch) or an epoch
+  // (none), when all callbacks have been called; and that state.
+  virtual bool wants_run_state(std::optional<int64_t> batch) { return (void)batch, false; }
+  virtual void keep_run_state(const RunState& state) { (void)state; }
 
   // The model in training, from before on_train_begin on; FailedPrecondition earlier.
   Model& model() const { return trained().model(); }

@@ -2,6 +2,7 @@
 // All callbacks (keras.callbacks). Options are in Keras's argument order, with Keras's defaults.
 #pragma once
 
+#include "framework/callbacks/backup_and_restore.h"
 #include "framework/callbacks/csv_logger.h"
 #include "framework/callbacks/early_stopping.h"
 #include "framework/callbacks/lambda_callback.h"

@@ -13,9 +13,9 @@
 namespace cornu::callbacks {
 namespace {
 
-bool starts_with_a_line(const std::string& filename) {
+std::string text_of(const std::string& filename) {
   std::ifstream file(filename, std::ios::binary);
-  return file.peek() != std::ifstream::traits_type::eof();
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 class CsvLoggerImpl : public Callback {
@@ -32,7 +32,8 @@ class CsvLoggerImpl : public Callback {
     file_.close();
     writes_ = get_strategy().is_chief();
     if (!writes_) return;
-    needs_header_ = !options_.append || !starts_with_a_line(options_.filename);
+    text_ = options_.append ? text_of(options_.filename) : "";
+    needs_header_ = text_.empty();
     file_.open(options_.filename,
                std::ios::binary | (options_.append ? std::ios::app : std::ios::trunc));
     require_good("opened");
@@ -50,6 +51,26 @@ class CsvLoggerImpl : public Callback {
   }
 
   void on_train_end(const Logs&) override { file_.close(); }
+
+  // What it wrote: behind a kill the file may be gone or ahead of the run.
+  RunState save_state() const override {
+    if (!writes_) return {};
+    Json::Array columns(columns_.begin(), columns_.end());
+    return {.info = Json::object({{"text", text_}, {"columns", Json(std::move(columns))}})};
+  }
+  void restore_state(const RunState& saved) override {
+    if (!writes_) return;
+    columns_.clear();
+    for (const Json& column : saved.info.at("columns").as_array()) {
+      columns_.push_back(column.as_string());
+    }
+    text_ = saved.info.at("text").as_string();
+    needs_header_ = columns_.empty();
+    file_.close();
+    file_.open(options_.filename, std::ios::binary | std::ios::trunc);
+    file_ << text_ << std::flush;
+    require_good("written");
+  }
 
  private:
   void choose_columns(const Logs& logs) {
@@ -77,6 +98,7 @@ class CsvLoggerImpl : public Callback {
   }
 
   void write_line(const std::string& line) {
+    text_ += line + "\r\n";
     file_ << line << "\r\n" << std::flush;
     require_good("written");
   }
@@ -90,6 +112,7 @@ class CsvLoggerImpl : public Callback {
 
   CSVLoggerOptions options_;
   std::ofstream file_;
+  std::string text_;                  // all of the file
   std::vector<std::string> columns_;  // without the epoch
   bool needs_header_ = true;
   bool writes_ = false;

@@ -2,7 +2,6 @@
 #include "framework/callbacks/early_stopping.h"
 
 #include "framework/callbacks/monitor.h"
-#include "framework/callbacks/tensor_json.h"
 #include "framework/core/logging.h"
 
 namespace cornu::callbacks {
@@ -44,20 +43,24 @@ class EarlyStoppingImpl : public Callback {
     }
   }
 
-  Json save_state() const override {
-    return Json::object({{"wait", state_.wait},
-                         {"best", state_.best ? Json(*state_.best) : Json()},
-                         {"best_epoch", state_.best_epoch},
-                         {"stopped_epoch", state_.stopped_epoch},
-                         {"best_weights", tensors_to_json(state_.best_weights)}});
+  RunState save_state() const override {
+    RunState saved{.info = Json::object({{"wait", state_.wait},
+                                         {"best", state_.best ? Json(*state_.best) : Json()},
+                                         {"best_epoch", state_.best_epoch},
+                                         {"stopped_epoch", state_.stopped_epoch}})};
+    for (size_t i = 0; i < state_.best_weights.size(); ++i) {
+      saved.tensors.emplace_back(fmt::format("best_weight_{}", i), state_.best_weights[i]);
+    }
+    return saved;
   }
-  void restore_state(const Json& json) override {
+  void restore_state(const RunState& saved) override {
+    const Json& json = saved.info;
     const Json& best = json.at("best");
     state_ = {.wait = json.at("wait").as_int(),
               .best_epoch = json.at("best_epoch").as_int(),
               .stopped_epoch = json.at("stopped_epoch").as_int(),
-              .best = best.is_null() ? std::nullopt : std::optional(best.as_double()),
-              .best_weights = tensors_from_json(json.at("best_weights"))};
+              .best = best.is_null() ? std::nullopt : std::optional(best.as_double())};
+    for (const auto& [name, tensor] : saved.tensors) state_.best_weights.push_back(tensor);
   }
 
   struct State {

@@ -103,12 +103,13 @@ class ModelCheckpointImpl : public Callback {
     if (!options_.save_freq.batches()) save({}, logs);
   }
 
-  Json save_state() const override {
-    return Json::object({{"best", best_ ? Json(*best_) : Json()},
-                         {"batches_since_save", batches_since_save_},
-                         {"last_batch", last_batch_ ? Json(*last_batch_) : Json()}});
+  RunState save_state() const override {
+    return {.info = Json::object({{"best", best_ ? Json(*best_) : Json()},
+                                  {"batches_since_save", batches_since_save_},
+                                  {"last_batch", last_batch_ ? Json(*last_batch_) : Json()}})};
   }
-  void restore_state(const Json& json) override {
+  void restore_state(const RunState& saved) override {
+    const Json& json = saved.info;
     const Json& best = json.at("best");
     best_ = best.is_null() ? std::nullopt : std::optional(best.as_double());
     batches_since_save_ = json.at("batches_since_save").as_int();
@@ -176,18 +177,6 @@ class ModelCheckpointImpl : public Callback {
 };
 
 }  // namespace
-
-SaveFrequency::SaveFrequency(const char* text) {
-  check<InvalidArgument>(text && std::strcmp(text, "epoch") == 0,
-                         "{}: expected save_freq \"epoch\" or a number of batches, got \"{}\".",
-                         kWho, text ? text : "");
-}
-
-SaveFrequency::SaveFrequency(int64_t batches) : batches_(batches) {
-  check<InvalidArgument>(batches >= 1,
-                         "{}: expected save_freq \"epoch\" or a number of batches, got {}.", kWho,
-                         batches);
-}
 
 ModelCheckpoint::ModelCheckpoint(const ModelCheckpointOptions& options)
     : CallbackHandle(std::make_shared<ModelCheckpointImpl>(options)) {}

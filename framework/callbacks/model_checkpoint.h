@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "framework/callbacks/callback.h"
+#include "framework/callbacks/save_frequency.h"
 
 namespace cornu::callbacks {
-
-// "epoch", or a number of batches.
-class SaveFrequency {
- public:
-  SaveFrequency(const char* text);  // NOLINT: implicit on purpose; InvalidArgument otherwise
-  SaveFrequency(int64_t batches);   // NOLINT: InvalidArgument below 1
-  SaveFrequency(int batches) : SaveFrequency(static_cast<int64_t>(batches)) {}  // NOLINT
-  std::optional<int64_t> batches() const { return batches_; }  // None: at the end of each epoch
-
- private:
-  std::optional<int64_t> batches_;
-};
 
 struct ModelCheckpointOptions {
   // "….keras" (with save_weights_only "….weights.h5"), or the name of a folder, which has no

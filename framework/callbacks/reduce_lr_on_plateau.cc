@@ -39,12 +39,13 @@ class ReduceLrOnPlateauImpl : public Callback {
     }
   }
 
-  Json save_state() const override {
-    return Json::object({{"best", state_.best ? Json(*state_.best) : Json()},
-                         {"wait", state_.wait},
-                         {"cooldown", state_.cooldown}});
+  RunState save_state() const override {
+    return {.info = Json::object({{"best", state_.best ? Json(*state_.best) : Json()},
+                                  {"wait", state_.wait},
+                                  {"cooldown", state_.cooldown}})};
   }
-  void restore_state(const Json& json) override {
+  void restore_state(const RunState& saved) override {
+    const Json& json = saved.info;
     const Json& best = json.at("best");
     state_ = {.best = best.is_null() ? std::nullopt : std::optional(best.as_double()),
               .wait = json.at("wait").as_int(),

@@ -12,6 +12,7 @@
 #include "framework/ops/ops.h"
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
+#include "framework/train/fit_run.h"
 #include "framework/train/joined_batches.h"
 #include "framework/train/model_in_training.h"
 
@@ -222,75 +223,6 @@ Logs Trainer::read_logs(const Tensors& figures) {
   return logs;
 }
 
-// Passes over a source: epoch by epoch, or on and on where steps are counted.
-class Trainer::EpochIterator {
- public:
-  EpochIterator(std::shared_ptr<BatchSource> source, std::optional<int64_t> steps)
-      : source_(std::move(source)), steps_(steps) {}
-
-  // Batches of an epoch, when known.
-  std::optional<int64_t> steps() const {
-    if (steps_) return steps_;
-    const auto cardinality = source_->cardinality();
-    return cardinality == kInfiniteCardinality ? std::nullopt : cardinality;
-  }
-
-  // Goes on where the last epoch ended, where steps are counted and batches are left.
-  void begin_epoch() {
-    done_ = 0;
-    if (!iterator_ || !steps_ || exhausted_) iterate();
-  }
-  // From the first batch, as every evaluation begins.
-  void begin_anew() {
-    iterator_.reset();
-    begin_epoch();
-  }
-
-  bool next(Batch& batch) {
-    if (exhausted_ || (steps_ && done_ >= *steps_)) return false;
-    bool more = iterator_->next(batch);
-    if (!more && done_ == 0 && passed_ > 0) {  // the last epoch took all there was
-      iterate();
-      more = iterator_->next(batch);
-    }
-    exhausted_ = !more;
-    done_ += more;
-    passed_ += more;
-    if (!more && steps_ && done_ > 0) warn_of_end();
-    return more;
-  }
-
-  int64_t done() const { return done_; }
-  // `steps`: the argument that limits the batches.
-  void check_finite(const char* who, const char* steps) const {
-    check<InvalidArgument>(steps_ || source_->cardinality() != kInfiniteCardinality,
-                           "{}: the dataset never ends. Say how many batches make an epoch ({}), "
-                           "or take(n) of them.",
-                           who, steps);
-  }
-
- private:
-  void iterate() {
-    iterator_ = source_->iterate();
-    exhausted_ = false;
-    passed_ = 0;
-  }
-  void warn_of_end() const {
-    logging::warn(
-        fmt::format("The data ran out after {} of {} steps; the epoch ends here. Give the dataset "
-                    "as many batches as steps_per_epoch and epochs ask for, with repeat() for "
-                    "example, or leave out the number of steps.",
-                    done_, *steps_));
-  }
-
-  std::shared_ptr<BatchSource> source_;
-  std::optional<int64_t> steps_;
-  std::unique_ptr<BatchIterator> iterator_;
-  bool exhausted_ = false;
-  int64_t done_ = 0;    // batches of this epoch
-  int64_t passed_ = 0;  // batches of this pass over the source
-};
-
 void Trainer::check_options(const FitOptions& options) {
   check<InvalidArgument>(options.epochs >= 0 && options.initial_epoch >= 0,
                          "fit: expected epochs and initial_epoch >= 0, got {} and {}.",
@@ -337,44 +269,10 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
                     "let the dataset give (x, y, sample_weight)");
   check_arrays_only("fit", "validation_split", options.validation_split == 0,
                     "split the dataset with take() and skip(), and give validation_data");
-  EpochIterator iterator(with_class_weight(std::move(source), options.class_weight),
-                         options.steps_per_epoch);
-  iterator.check_finite("fit", "steps_per_epoch");
-  std::shared_ptr<BatchSource> validation;
-  if (!options.validation_data.empty()) {
-    validation = options.validation_data.source(options.validation_batch_size.value_or(32));
-  }
-  EpochIterator validation_iterator(validation, options.validation_steps);
-  if (validation) validation_iterator.check_finite("fit", "validation_steps");
-
+  FitRun run(*this, model, std::move(source), options);
   const TrainingScope alone = train_alone(model);
   const MetricScope metrics = metric_scope(model);
-  const CallbackParams params{
-      .verbose = options.verbose.resolve(), .epochs = options.epochs, .steps = iterator.steps()};
-  CallbackList callbacks(options.callbacks, in_training(model), params);
-  History history;
-  model.stop_training = false;
-  callbacks.on_train_begin();
-  Logs logs;
-  for (int64_t epoch = options.initial_epoch; epoch < options.epochs; ++epoch) {
-    model.reset_metrics();
-    callbacks.on_epoch_begin(epoch);
-    iterator.begin_epoch();
-    logs = train_epoch(model, iterator, callbacks);
-    callbacks.set_steps(iterator.done());
-    if (validation && options.validation_freq.includes(epoch)) {
-      validation_iterator.begin_anew();
-      for (const auto& [name, value] : test_loop(model, validation_iterator, callbacks)) {
-        logs["val_" + name] = value;
-      }
-    }
-    logs = callbacks.on_epoch_end(epoch, logs);
-    history.add(epoch, logs);
-    if (model.stop_training) break;
-  }
-  if (!history.epoch.empty()) optimizer(model).impl().finalize_variable_values();
-  callbacks.on_train_end(logs);
-  return history;
+  return run.run();
 }
 
 // One execution: the given batch and those after it, as many as steps_per_execution says.
@@ -384,26 +282,6 @@ Tensors Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Bat
     figures = run(model, kind, batch);
   }
   return figures;
-}
-
-Logs Trainer::train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks) {
-  const bool reads = callbacks.wants_batches();
-  // Callbacks count as if every execution had all its steps (Keras's rule).
-  const int64_t further = options_.steps_per_execution - 1;
-  Tensors figures;
-  Batch batch;
-  while (iterator.next(batch)) {
-    const int64_t first = iterator.done() - 1;
-    if (reads) callbacks.on_train_batch_begin(first);
-    figures = run_steps(model, Kind::Train, iterator, batch);
-    if (reads) callbacks.on_train_batch_end(first + further, read_logs(figures));
-    if (model.stop_training) break;  // after a batch, whoever set it before
-  }
-  check<InvalidArgument>(!figures.empty(),
-                         "{}: fit got no batches: the dataset is empty. Check its source, and that "
-                         "repeat() or steps_per_epoch leave something for every epoch.",
-                         who(model));
-  return read_logs(figures);
 }
 
 Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks) {

@@ -9,6 +9,7 @@
 
 #include "framework/strategy/strategy.h"
 #include "framework/train/compiled_loss.h"
+#include "framework/train/epoch_iterator.h"
 #include "framework/train/model.h"
 #include "framework/train/run_scopes.h"
 
@@ -62,7 +63,7 @@ class Trainer {
   enum class Kind { Train, Test, Predict };
   static constexpr Kind kKinds[] = {Kind::Train, Kind::Test, Kind::Predict};
   class RunningModel;
-  class EpochIterator;
+  class FitRun;
 
   Function make_step(Kind kind);
   Tensors run(Model& model, Kind kind, const Batch& batch);
@@ -74,7 +75,6 @@ class Trainer {
   MetricScope metric_scope(Model& model);
   static void check_options(const FitOptions& options);
   Tensors run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch);
-  Logs train_epoch(Model& model, EpochIterator& iterator, CallbackList& callbacks);
   Logs test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks);
   static OutputNames output_names(const Model& model, const Tensors& y_pred);
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/callbacks/backup_and_restore.h"
+
+#include <memory>
+
+#include "framework/core/error.h"
+#include "framework/saving/run_state_writer.h"
+#include "framework/strategy/strategy.h"
+
+namespace cornu::callbacks {
+namespace {
+
+class BackupAndRestoreImpl : public Callback {
+ public:
+  explicit BackupAndRestoreImpl(const BackupAndRestoreOptions& options) : options_(options) {
+    check<InvalidArgument>(!options.backup_dir.empty(),
+                           "BackupAndRestore: expected backup_dir, the folder for the state of the "
+                           "run, got none.");
+  }
+
+  void on_train_begin(const Logs&) override {
+    since_ = 0;
+    if (folder_) return;  // left by an error; it is this run's
+    folder_ = std::make_shared<RunStateFolder>(options_.backup_dir);
+    if (get_strategy().is_chief()) writer_ = std::make_unique<RunStateWriter>(folder_);
+  }
+
+  std::optional<RunState> resume_run() override {
+    if (writer_) writer_->finish();
+    return folder_->load();
+  }
+
+  bool wants_run_state(std::optional<int64_t> batch) override {
+    if (!writer_) return false;
+    const std::optional<int64_t> every = options_.save_freq.batches();
+    if (!every) return !batch;
+    if (!batch || ++since_ < *every) return false;
+    since_ = 0;
+    return true;
+  }
+  void keep_run_state(const RunState& state) override { writer_->write(state); }
+
+  RunState save_state() const override { return {.info = Json::object({{"since", since_}})}; }
+  void restore_state(const RunState& saved) override { since_ = saved.info.at("since").as_int(); }
+
+  void on_train_end(const Logs&) override {
+    if (writer_) {
+      writer_->finish();
+      if (options_.delete_checkpoint) folder_->clear();
+    }
+    writer_.reset();
+    folder_.reset();
+  }
+
+ private:
+  BackupAndRestoreOptions options_;
+  std::shared_ptr<RunStateFolder> folder_;  // while training
+  std::unique_ptr<RunStateWriter> writer_;
+  int64_t since_ = 0;  // batches since the last state
+};
+
+}  // namespace
+
+BackupAndRestore::BackupAndRestore(const BackupAndRestoreOptions& options)
+    : CallbackHandle(std::make_shared<BackupAndRestoreImpl>(options)) {}
+
+}  // namespace cornu::callbacks

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "framework/callbacks/callback.h"
+#include "framework/callbacks/save_frequency.h"
+
+namespace cornu::callbacks {
+
+struct BackupAndRestoreOptions {
+  std::string backup_dir = {};
+  SaveFrequency save_freq = "epoch";  // or a number of batches
+  bool double_checkpoint = false;     // the state before the last is always kept; Keras's option
+  bool delete_checkpoint = true;      // at the end of a whole training
+};
+
+// Keeps the state of the run in a folder, and goes on from it when the same program is started
+// again (keras.callbacks.BackupAndRestore): to the bit as if it had never been stopped, wherever it
+// was killed. What is kept: weights, optimizer, random seeds, the position in the data, metrics,
+// history, and the other callbacks' states; it is written on a thread of its own. The training
+// sample of a data pipeline must come in the same order again, as tf.data's with seeds does.
+//
+// InvalidArgument without a backup_dir. When training begins: FailedPrecondition when the folder
+// can't be used, another run that is alive uses it, or the state in it is of another model,
+// optimizer or dataset; DataLoss when it holds states that are all damaged. A state that can't be
+// written is a warning, and training goes on.
+class BackupAndRestore : public CallbackHandle {
+ public:
+  explicit BackupAndRestore(const BackupAndRestoreOptions& options);
+};
+
+}  // namespace cornu::callbacks

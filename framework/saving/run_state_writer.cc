@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/run_state_writer.h"
+
+#include <utility>
+
+#include "framework/core/error.h"
+#include "framework/core/logging.h"
+
+namespace cornu {
+
+RunStateWriter::RunStateWriter(const std::shared_ptr<RunStateFolder>& folder)
+    : folder_(folder), thread_([this] { work(); }) {}
+
+RunStateWriter::~RunStateWriter() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void RunStateWriter::write(RunState state) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_ = std::move(state);
+  }
+  changed_.notify_all();
+}
+
+void RunStateWriter::finish() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !waiting_ && !writing_; });
+}
+
+void RunStateWriter::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return waiting_ || ends_; });
+    if (!waiting_) return;
+    const RunState state = *std::exchange(waiting_, std::nullopt);
+    writing_ = true;
+    lock.unlock();
+    try {
+      folder_->save(state);
+    } catch (const std::exception& error) {
+      logging::warn(fmt::format(
+          "The state of the run can't be written, the one before it stays: {}", error.what()));
+    }
+    lock.lock();
+    writing_ = false;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace cornu

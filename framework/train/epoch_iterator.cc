@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/train/epoch_iterator.h"
+
+#include "framework/core/error.h"
+#include "framework/core/logging.h"
+
+namespace cornu {
+
+std::optional<int64_t> EpochIterator::steps() const {
+  if (steps_) return steps_;
+  const auto cardinality = source_->cardinality();
+  return cardinality == kInfiniteCardinality ? std::nullopt : cardinality;
+}
+
+void EpochIterator::begin_epoch() {
+  done_ = 0;
+  if (!iterator_ || !steps_ || exhausted_) iterate();
+}
+
+void EpochIterator::begin_anew() {
+  iterator_.reset();
+  begin_epoch();
+}
+
+bool EpochIterator::next(Batch& batch) {
+  if (exhausted_ || (steps_ && done_ >= *steps_)) return false;
+  bool more = iterator_->next(batch);
+  if (!more && done_ == 0 && passed_ > 0) {  // the last epoch took all there was
+    iterate();
+    more = iterator_->next(batch);
+  }
+  exhausted_ = !more;
+  done_ += more;
+  passed_ += more;
+  if (!more && steps_ && done_ > 0) warn_of_end();
+  return more;
+}
+
+void EpochIterator::check_finite(const char* method, const char* steps) const {
+  check<InvalidArgument>(steps_ || source_->cardinality() != kInfiniteCardinality,
+                         "{}: the dataset never ends. Say how many batches make an epoch ({}), "
+                         "or take(n) of them.",
+                         method, steps);
+}
+
+Json EpochIterator::save() const {
+  if (!iterator_) return nullptr;
+  return Json::object({{"position", iterator_->save()},
+                       {"exhausted", exhausted_},
+                       {"done", done_},
+                       {"passed", passed_}});
+}
+
+void EpochIterator::restore(const Json& position) {
+  if (position.is_null()) return;
+  iterate();
+  iterator_->restore(position.at("position"));
+  exhausted_ = position.at("exhausted").as_bool();
+  done_ = position.at("done").as_int();
+  passed_ = position.at("passed").as_int();
+}
+
+void EpochIterator::iterate() {
+  iterator_ = source_->iterate();
+  exhausted_ = false;
+  passed_ = 0;
+}
+
+void EpochIterator::warn_of_end() const {
+  logging::warn(
+      fmt::format("The data ran out after {} of {} steps; the epoch ends here. Give the dataset "
+                  "as many batches as steps_per_epoch and epochs ask for, with repeat() for "
+                  "example, or leave out the number of steps.",
+                  done_, *steps_));
+}
+
+}  // namespace cornu

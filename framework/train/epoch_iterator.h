@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "framework/strategy/batch_source.h"
+
+namespace cornu {
+
+// Passes over a source: epoch by epoch, or on and on where steps are counted.
+class EpochIterator {
+ public:
+  EpochIterator(std::shared_ptr<BatchSource> source, std::optional<int64_t> steps)
+      : source_(std::move(source)), steps_(steps) {}
+
+  // Batches of an epoch, when known.
+  std::optional<int64_t> steps() const;
+  // Goes on where the last epoch ended, where steps are counted and batches are left.
+  void begin_epoch();
+  // From the first batch, as every evaluation begins.
+  void begin_anew();
+  bool next(Batch& batch);
+  // The first batch of a pass of its own, which passes count; restore() takes that back.
+  bool peek(Batch& batch) const { return source_->iterate()->next(batch); }
+  int64_t done() const { return done_; }  // batches of this epoch
+  // InvalidArgument for an epoch without end. `steps`: the argument that limits the batches.
+  void check_finite(const char* method, const char* steps) const;
+
+  // Where it stands (null before the first batch), and back, in an iterator that has just been
+  // made. FailedPrecondition when the source is another one.
+  Json save() const;
+  void restore(const Json& position);
+
+ private:
+  void iterate();
+  void warn_of_end() const;
+
+  std::shared_ptr<BatchSource> source_;
+  std::optional<int64_t> steps_;
+  std::unique_ptr<BatchIterator> iterator_;
+  bool exhausted_ = false;
+  int64_t done_ = 0;
+  int64_t passed_ = 0;  // batches of this pass over the source
+};
+
+}  // namespace cornu

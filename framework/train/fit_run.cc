@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/train/fit_run.h"
+
+#include <algorithm>
+
+#include "framework/core/logging.h"
+#include "framework/core/random.h"
+#include "framework/core/threads.h"
+#include "framework/train/array_source.h"
+#include "framework/train/model_in_training.h"
+
+namespace cornu {
+namespace {
+
+Json seeds_to_json(const SeedSequence& seeds) {
+  return Json::array({static_cast<int64_t>(seeds.seed), static_cast<int64_t>(seeds.drawn)});
+}
+SeedSequence seeds_from_json(const Json& json) {
+  return {static_cast<uint64_t>(json[0].as_int()), static_cast<uint64_t>(json[1].as_int())};
+}
+
+Json history_to_json(const History& history) {
+  Json figures = Json::object();
+  for (const auto& [name, values] : history) {
+    figures.set(name, Json(Json::Array(values.begin(), values.end())));
+  }
+  return Json::object({{"epoch", Json(history.epoch)}, {"figures", figures}});
+}
+History history_from_json(const Json& json) {
+  History history;
+  history.epoch = json.at("epoch").as_ints();
+  for (const auto& [name, values] : json.at("figures").as_object()) {
+    std::vector<double> numbers;
+    for (const Json& value : values.as_array()) numbers.push_back(value.as_double());
+    history.set(name, std::move(numbers));
+  }
+  return history;
+}
+
+std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
+  return batch ? fmt::format("behind batch {} of epoch {}", *batch + 1, epoch + 1)
+               : fmt::format("behind epoch {}", epoch + 1);
+}
+
+}  // namespace
+
+Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSource> source,
+                        const FitOptions& options)
+    : trainer_(trainer),
+      model_(model),
+      options_(options),
+      iterator_(with_class_weight(std::move(source), options.class_weight),
+                options.steps_per_epoch),
+      validation_(options.validation_data.empty()
+                      ? nullptr
+                      : options.validation_data.source(options.validation_batch_size.value_or(32))),
+      validation_iterator_(validation_, options.validation_steps),
+      callbacks_(options.callbacks, in_training(model),
+                 {.verbose = options.verbose.resolve(),
+                  .epochs = options.epochs,
+                  .steps = iterator_.steps()}),
+      epoch_(options.initial_epoch) {
+  iterator_.check_finite("fit", "steps_per_epoch");
+  if (validation_) validation_iterator_.check_finite("fit", "validation_steps");
+}
+
+History Trainer::FitRun::run() {
+  model_.stop_training = false;
+  callbacks_.on_train_begin();
+  resume();
+  Logs logs;
+  for (; epoch_ < options_.epochs; ++epoch_) {
+    model_.reset_metrics();
+    callbacks_.on_epoch_begin(epoch_);
+    if (!in_epoch_) iterator_.begin_epoch();
+    logs = train_epoch();
+    callbacks_.set_steps(iterator_.done());
+    evaluate(logs);
+    logs = callbacks_.on_epoch_end(epoch_, logs);
+    history_.add(epoch_, logs);
+    if (model_.stop_training) break;
+    offer_state({}, {});
+  }
+  if (!history_.epoch.empty()) {
+    trainer_.optimizer(model_).impl().finalize_variable_values();
+  }
+  callbacks_.on_train_end(logs);
+  return std::move(history_);
+}
+
+Logs Trainer::FitRun::train_epoch() {
+  const bool reads = callbacks_.wants_batches();
+  // Callbacks count as if every execution had all its steps (Keras's rule).
+  const int64_t further = trainer_.options_.steps_per_execution - 1;
+  Tensors figures;
+  Batch batch;
+  while (iterator_.next(batch)) {
+    if (resumed_) restore_variables(*resumed_, batch);
+    const int64_t first = iterator_.done() - 1;
+    if (reads) callbacks_.on_train_batch_begin(first);
+    figures = trainer_.run_steps(model_, Kind::Train, iterator_, batch);
+    if (reads) callbacks_.on_train_batch_end(first + further, read_logs(figures));
+    if (model_.stop_training) break;  // after a batch, whoever set it before
+    offer_state(iterator_.done() - 1, figures);
+  }
+  if (figures.empty() && in_epoch_) return finish_restored_epoch();
+  check<InvalidArgument>(!figures.empty(),
+                         "{} '{}': fit got no batches: the dataset is empty. Check its source, and "
+                         "that repeat() or steps_per_epoch leave something for every epoch.",
+                         model_.class_name(), model_.name());
+  return read_logs(figures);
+}
+
+void Trainer::FitRun::evaluate(Logs& logs) {
+  if (!validation_ || !options_.validation_freq.includes(epoch_)) return;
+  validation_iterator_.begin_anew();
+  for (const auto& [name, value] : trainer_.test_loop(model_, validation_iterator_, callbacks_)) {
+    logs["val_" + name] = value;
+  }
+}
+
+// The state was written behind the last batch of its epoch.
+Logs Trainer::FitRun::finish_restored_epoch() {
+  const RunState state = *resumed_;
+  Batch batch;
+  check<FailedPrecondition>(iterator_.peek(batch), "fit: the data to go on with are empty.");
+  iterator_.restore(state.info.at("source"));
+  restore_variables(state, batch);
+  Logs logs;
+  for (const auto& [name, value] : state.info.at("logs").as_object()) {
+    logs[name] = value.as_double();
+  }
+  return logs;
+}
+
+void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const Tensors& figures) {
+  std::optional<RunState> now;
+  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+    if (!callback->wants_run_state(batch)) continue;
+    if (!now) now = state(batch, figures);
+    callback->keep_run_state(*now);
+  }
+}
+
+std::vector<std::pair<std::string, std::vector<Variable>>> Trainer::FitRun::variables() const {
+  std::vector<std::pair<std::string, std::vector<Variable>>> groups = {
+      {"model", model_.variables()},
+      {"optimizer", trainer_.optimizer(model_).variables()},
+      {"metrics", {}}};
+  for (const Metric& metric : model_.metrics()) {
+    const std::vector<Variable> states = metric.variables();
+    groups.back().second.insert(groups.back().second.end(), states.begin(), states.end());
+  }
+  return groups;
+}
+
+RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Tensors& figures) const {
+  RunState state;
+  Json logs = Json::object();
+  for (const auto& [name, value] : read_logs(figures)) logs.set(name, value);
+  state.info = Json::object({{"epoch", epoch_},
+                             {"batch", batch ? Json(*batch) : Json()},
+                             {"optimizer", trainer_.optimizer(model_).impl().class_name()},
+                             {"seeds", seeds_to_json(seed_sequence())},
+                             {"source", iterator_.save()},
+                             {"validation", validation_iterator_.save()},
+                             {"history", history_to_json(history_)},
+                             {"logs", logs},
+                             {"compute_threads", static_cast<int64_t>(compute_threads())}});
+  for (const auto& [group, members] : variables()) {
+    for (size_t i = 0; i < members.size(); ++i) {
+      state.tensors.emplace_back(fmt::format("{}/{}/{}", group, i, members[i].path()),
+                                 members[i].value());
+    }
+    state.info.set(group + "_variables", static_cast<int64_t>(members.size()));
+  }
+  Json::Array parts;
+  const auto& callbacks = callbacks_.callbacks();
+  for (size_t i = 0; i < callbacks.size(); ++i) {
+    const RunState part = callbacks[i]->save_state();
+    parts.push_back(Json::object({{"info", part.info}}));
+    for (const auto& [name, tensor] : part.tensors) {
+      state.tensors.emplace_back(fmt::format("callback/{}/{}", i, name), tensor);
+    }
+  }
+  state.info.set("callbacks", Json(std::move(parts)));
+  return state;
+}
+
+void Trainer::FitRun::resume() {
+  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+    resumed_ = callback->resume_run();
+    if (resumed_) break;
+  }
+  if (!resumed_) return;
+  const Json& info = resumed_->info;
+  const std::string now = trainer_.optimizer(model_).impl().class_name();
+  const std::string& then = info.at("optimizer").as_string();
+  check<FailedPrecondition>(now == then,
+                            "fit: the run to go on with was trained by {}, but this program "
+                            "compiles the model with {}. Start it as it was, or remove the saved "
+                            "state to begin anew.",
+                            then, now);
+  const Json& batch = info.at("batch");
+  in_epoch_ = !batch.is_null();
+  epoch_ = info.at("epoch").as_int();
+  logging::info(
+      fmt::format("Training goes on {}.",
+                  place_of(epoch_, in_epoch_ ? std::optional(batch.as_int()) : std::nullopt)));
+  if (!in_epoch_) ++epoch_;
+  if (info.at("compute_threads").as_int() != compute_threads()) {
+    logging::warn(fmt::format(
+        "The saved run computed on {} threads, this one does on {}: its last bits may differ.",
+        info.at("compute_threads").as_int(), compute_threads()));
+  }
+  restore_progress(*resumed_);
+}
+
+void Trainer::FitRun::restore_progress(const RunState& state) {
+  history_ = history_from_json(state.info.at("history"));
+  iterator_.restore(state.info.at("source"));
+  if (validation_) validation_iterator_.restore(state.info.at("validation"));
+  // What callbacks read when the next epoch begins.
+  if (!in_epoch_) restore_callbacks(state);
+  const std::vector<Variable> optimizer = trainer_.optimizer(model_).variables();
+  size_t next = 0;
+  for (const auto& [name, tensor] : state.tensors) {
+    if (!name.starts_with("optimizer/") || next == optimizer.size()) continue;
+    if (optimizer[next].shape() == tensor.shape()) optimizer[next].assign(tensor);
+    ++next;
+  }
+  restore_seed_sequence(seeds_from_json(state.info.at("seeds")));
+}
+
+void Trainer::FitRun::restore_callbacks(const RunState& state) {
+  const auto& callbacks = callbacks_.callbacks();
+  const Json::Array& parts = state.info.at("callbacks").as_array();
+  check<FailedPrecondition>(parts.size() == callbacks.size(),
+                            "fit: the run to go on with had {} callbacks, this one has {}. Start "
+                            "the program as it was.",
+                            parts.size(), callbacks.size());
+  for (size_t i = 0; i < callbacks.size(); ++i) {
+    RunState part;
+    part.info = parts[i].at("info");
+    const std::string prefix = fmt::format("callback/{}/", i);
+    for (const auto& [name, tensor] : state.tensors) {
+      if (name.starts_with(prefix)) part.tensors.emplace_back(name.substr(prefix.size()), tensor);
+    }
+    callbacks[i]->restore_state(part);
+  }
+}
+
+void Trainer::FitRun::restore_variables(const RunState& state, const Batch& batch) {
+  const auto all_there = [&] {
+    for (const auto& [group, members] : variables()) {
+      const int64_t count = state.info.at(group + "_variables").as_int();
+      if (static_cast<int64_t>(members.size()) != count) return false;
+    }
+    return true;
+  };
+  // Layers, metrics and optimizers make their variables in the first step; what else it does is
+  // undone below.
+  if (!all_there()) trainer_.run(model_, Kind::Train, batch);
+  auto tensor = state.tensors.begin();
+  for (const auto& [group, members] : variables()) {
+    const int64_t count = state.info.at(group + "_variables").as_int();
+    check<FailedPrecondition>(static_cast<int64_t>(members.size()) == count,
+                              "fit: the run to go on with had {} variables of the {}, this program "
+                              "makes {}. Start it as it was, or remove the saved state to begin "
+                              "anew.",
+                              count, group, members.size());
+    for (size_t i = 0; i < members.size(); ++i, ++tensor) {
+      const std::string name = fmt::format("{}/{}/{}", group, i, members[i].path());
+      check<FailedPrecondition>(
+          members[i].shape() == tensor->second.shape() &&
+              members[i].dtype() == tensor->second.dtype(),
+          "fit: the run to go on with had {} of shape {} and dtype {}, this program makes {} of "
+          "shape {} and dtype {}. Start it as it was, or remove the saved state to begin anew.",
+          tensor->first, tensor->second.shape(), tensor->second.dtype(), name, members[i].shape(),
+          members[i].dtype());
+      members[i].assign(tensor->second);
+    }
+  }
+  if (in_epoch_) restore_callbacks(state);
+  restore_seed_sequence(seeds_from_json(state.info.at("seeds")));
+  in_epoch_ = false;
+  resumed_.reset();
+}
+
+}  // namespace cornu

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of fit: its loop, and its state, which callbacks keep and resume from.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "framework/saving/run_state.h"
+#include "framework/train/epoch_iterator.h"
+#include "framework/train/trainer.h"
+
+namespace cornu {
+
+class Trainer::FitRun {
+ public:
+  FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSource> source,
+         const FitOptions& options);
+
+  History run();
+
+ private:
+  Logs train_epoch();
+  void evaluate(Logs& logs);
+
+  // ---- the state of the run ----
+  // Gives it to the callbacks that want it, behind a batch or (none) behind an epoch.
+  void offer_state(std::optional<int64_t> batch, const Tensors& figures);
+  RunState state(std::optional<int64_t> batch, const Tensors& figures) const;
+  // What the run has of variables now, under names for files.
+  std::vector<std::pair<std::string, std::vector<Variable>>> variables() const;
+  // Goes on from the state that a callback has, if one does.
+  void resume();
+  Logs finish_restored_epoch();
+  void restore_progress(const RunState& state);
+  // Everything else, once all variables are there: before the first batch, which makes them.
+  void restore_variables(const RunState& state, const Batch& batch);
+  void restore_callbacks(const RunState& state);
+
+  Trainer& trainer_;
+  Model& model_;
+  const FitOptions& options_;
+  EpochIterator iterator_;
+  std::shared_ptr<BatchSource> validation_;
+  EpochIterator validation_iterator_;
+  CallbackList callbacks_;
+  History history_;
+  int64_t epoch_;
+  std::optional<RunState> resumed_;  // until it is restored whole
+  bool in_epoch_ = false;            // it is a state from within an epoch
+};
+
+}  // namespace cornu
