@@ -12,7 +12,7 @@
 namespace cornu {
 
 // Calls register_all of every folder; defined by the folder that knows them all
-// (framework/register.cc), so that the framework itself names none.
+// (framework/registration), so that the framework itself names none.
 void register_builtins();
 
 // Makes sure that register_builtins() has run. Cheap after the first time.

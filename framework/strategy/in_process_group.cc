@@ -251,14 +251,15 @@ class InProcessGroup : public CollectiveGroup {
     std::vector<Call>& calls = meeting_->calls(turn_++);
     calls[static_cast<size_t>(rank_)] = call;
     meeting_->wait(rank_, call);
-    for (size_t rank = 1; rank < calls.size(); ++rank) {
-      check<FailedPrecondition>(
-          calls[rank].agrees(calls[0]),
-          "Collective: every rank must make the same calls in the same order, but rank 0 calls {}, "
-          "and rank {} {}. What replicas do may not depend on their data.",
-          calls[0].text(), rank, calls[rank].text());
-    }
-    return calls;
+    const auto other =
+        std::ranges::find_if(calls, [&](const Call& theirs) { return !theirs.agrees(calls[0]); });
+    if (other == calls.end()) return calls;
+    const std::string message = fmt::format(
+        "Collective: every rank must make the same calls in the same order, but rank 0 calls {}, "
+        "and rank {} {}. What replicas do may not depend on their data.",
+        calls[0].text(), other - calls.begin(), other->text());
+    meeting_->wait_inside();  // whoever leaves takes its segments along
+    throw FailedPrecondition(message);
   }
 
   // Calls visit(segment, begin, end) for the elements of the segments, taken together, that `rank`

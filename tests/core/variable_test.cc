@@ -215,8 +215,7 @@ TEST_CASE("an update that fails leaves the variable as it was, free for others")
   const Variable w(ops::ones({2}), {.name = "w"});
   CHECK_THROWS_AS(w.update([](const Tensor&) -> Tensor { raise<DataLoss>("no"); }), DataLoss);
   CHECK(error_of([&] { w.update([](const Tensor&) { return ops::ones({3}); }); }) ==
-        "InvalidArgument: Variable 'w': expected a value of shape (2,) and dtype float32, got "
-        "shape (3,) and dtype float32.");
+        "InvalidArgument: Variable 'w': expected a value of shape (2,), got (3,).");
   w += 1;
   CHECK(w.to_vector<float>() == std::vector<float>{2, 2});
   CHECK(w.version() == 1);
