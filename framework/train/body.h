@@ -15,6 +15,11 @@ namespace cornu {
 
 class Model;
 
+// "Sequential 'm'", as errors name it.
+inline std::string title_of(const Layer& model) {
+  return fmt::format("{} '{}'", model.class_name(), model.name());
+}
+
 class ModelBody {
  public:
   virtual ~ModelBody() = default;

@@ -7,6 +7,7 @@
 #include "framework/core/random.h"
 #include "framework/core/threads.h"
 #include "framework/train/array_source.h"
+#include "framework/train/body.h"
 #include "framework/train/model_in_training.h"
 
 namespace cornu {
@@ -35,6 +36,12 @@ History history_from_json(const Json& json) {
     history.set(name, std::move(numbers));
   }
   return history;
+}
+
+Logs logs_from_json(const Json& json) {
+  Logs logs;
+  for (const auto& [name, value] : json.as_object()) logs[name] = value.as_double();
+  return logs;
 }
 
 std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
@@ -72,7 +79,11 @@ History Trainer::FitRun::run() {
   for (; epoch_ < options_.epochs; ++epoch_) {
     model_.reset_metrics();
     callbacks_.on_epoch_begin(epoch_);
-    if (!in_epoch_) iterator_.begin_epoch();
+    if (resumed_) {  // within this epoch, whose beginning changed what it was
+      restore(*resumed_);
+    } else {
+      iterator_.begin_epoch();
+    }
     logs = train_epoch();
     callbacks_.set_steps(iterator_.done());
     evaluate(logs);
@@ -95,7 +106,7 @@ Logs Trainer::FitRun::train_epoch() {
   Tensors figures;
   Batch batch;
   while (iterator_.next(batch)) {
-    if (resumed_) restore_variables(*resumed_, batch);
+    resumed_.reset();
     const int64_t first = iterator_.done() - 1;
     if (reads) callbacks_.on_train_batch_begin(first);
     figures = trainer_.run_steps(model_, Kind::Train, iterator_, batch);
@@ -103,11 +114,15 @@ Logs Trainer::FitRun::train_epoch() {
     if (model_.stop_training) break;  // after a batch, whoever set it before
     offer_state(iterator_.done() - 1, figures);
   }
-  if (figures.empty() && in_epoch_) return finish_restored_epoch();
+  if (resumed_) {  // the state was written behind the last batch of its epoch
+    const Logs logs = logs_from_json(resumed_->info.at("logs"));
+    resumed_.reset();
+    return logs;
+  }
   check<InvalidArgument>(!figures.empty(),
-                         "{} '{}': fit got no batches: the dataset is empty. Check its source, and "
+                         "{}: fit got no batches: the dataset is empty. Check its source, and "
                          "that repeat() or steps_per_epoch leave something for every epoch.",
-                         model_.class_name(), model_.name());
+                         title_of(model_));
   return read_logs(figures);
 }
 
@@ -117,20 +132,6 @@ void Trainer::FitRun::evaluate(Logs& logs) {
   for (const auto& [name, value] : trainer_.test_loop(model_, validation_iterator_, callbacks_)) {
     logs["val_" + name] = value;
   }
-}
-
-// The state was written behind the last batch of its epoch.
-Logs Trainer::FitRun::finish_restored_epoch() {
-  const RunState state = *resumed_;
-  Batch batch;
-  check<FailedPrecondition>(iterator_.peek(batch), "fit: the data to go on with are empty.");
-  iterator_.restore(state.info.at("source"));
-  restore_variables(state, batch);
-  Logs logs;
-  for (const auto& [name, value] : state.info.at("logs").as_object()) {
-    logs[name] = value.as_double();
-  }
-  return logs;
 }
 
 void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const Tensors& figures) {
@@ -202,34 +203,38 @@ void Trainer::FitRun::resume() {
                             "state to begin anew.",
                             then, now);
   const Json& batch = info.at("batch");
-  in_epoch_ = !batch.is_null();
   epoch_ = info.at("epoch").as_int();
-  logging::info(
-      fmt::format("Training goes on {}.",
-                  place_of(epoch_, in_epoch_ ? std::optional(batch.as_int()) : std::nullopt)));
-  if (!in_epoch_) ++epoch_;
+  logging::info(fmt::format(
+      "Training goes on {}.",
+      place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()))));
   if (info.at("compute_threads").as_int() != compute_threads()) {
     logging::warn(fmt::format(
         "The saved run computed on {} threads, this one does on {}: its last bits may differ.",
         info.at("compute_threads").as_int(), compute_threads()));
   }
-  restore_progress(*resumed_);
+  make_variables(*resumed_);
+  history_ = history_from_json(info.at("history"));
+  iterator_.restore(info.at("source"));
+  if (validation_) validation_iterator_.restore(info.at("validation"));
+  restore(*resumed_);
+  if (batch.is_null()) {
+    ++epoch_;
+    resumed_.reset();
+  }
 }
 
-void Trainer::FitRun::restore_progress(const RunState& state) {
-  history_ = history_from_json(state.info.at("history"));
-  iterator_.restore(state.info.at("source"));
-  if (validation_) validation_iterator_.restore(state.info.at("validation"));
-  // What callbacks read when the next epoch begins.
-  if (!in_epoch_) restore_callbacks(state);
-  const std::vector<Variable> optimizer = trainer_.optimizer(model_).variables();
-  size_t next = 0;
-  for (const auto& [name, tensor] : state.tensors) {
-    if (!name.starts_with("optimizer/") || next == optimizer.size()) continue;
-    if (optimizer[next].shape() == tensor.shape()) optimizer[next].assign(tensor);
-    ++next;
+// Layers, metrics and optimizers make their variables in the first step: it is run for that, and
+// what else it does is undone.
+void Trainer::FitRun::make_variables(const RunState& state) {
+  for (const auto& [group, members] : variables()) {
+    if (static_cast<int64_t>(members.size()) == state.info.at(group + "_variables").as_int()) {
+      continue;
+    }
+    Batch batch;
+    check<FailedPrecondition>(iterator_.peek(batch), "fit: the data to go on with are empty.");
+    trainer_.run(model_, Kind::Train, batch);
+    return;
   }
-  restore_seed_sequence(seeds_from_json(state.info.at("seeds")));
 }
 
 void Trainer::FitRun::restore_callbacks(const RunState& state) {
@@ -250,17 +255,7 @@ void Trainer::FitRun::restore_callbacks(const RunState& state) {
   }
 }
 
-void Trainer::FitRun::restore_variables(const RunState& state, const Batch& batch) {
-  const auto all_there = [&] {
-    for (const auto& [group, members] : variables()) {
-      const int64_t count = state.info.at(group + "_variables").as_int();
-      if (static_cast<int64_t>(members.size()) != count) return false;
-    }
-    return true;
-  };
-  // Layers, metrics and optimizers make their variables in the first step; what else it does is
-  // undone below.
-  if (!all_there()) trainer_.run(model_, Kind::Train, batch);
+void Trainer::FitRun::restore(const RunState& state) {
   auto tensor = state.tensors.begin();
   for (const auto& [group, members] : variables()) {
     const int64_t count = state.info.at(group + "_variables").as_int();
@@ -281,10 +276,8 @@ void Trainer::FitRun::restore_variables(const RunState& state, const Batch& batc
       members[i].assign(tensor->second);
     }
   }
-  if (in_epoch_) restore_callbacks(state);
+  restore_callbacks(state);
   restore_seed_sequence(seeds_from_json(state.info.at("seeds")));
-  in_epoch_ = false;
-  resumed_.reset();
 }
 
 }  // namespace cornu

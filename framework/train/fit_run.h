@@ -30,10 +30,9 @@ class Trainer::FitRun {
   std::vector<std::pair<std::string, std::vector<Variable>>> variables() const;
   // Goes on from the state that a callback has, if one does.
   void resume();
-  Logs finish_restored_epoch();
-  void restore_progress(const RunState& state);
-  // Everything else, once all variables are there: before the first batch, which makes them.
-  void restore_variables(const RunState& state, const Batch& batch);
+  void make_variables(const RunState& state);
+  // Variables, callbacks and random seeds.
+  void restore(const RunState& state);
   void restore_callbacks(const RunState& state);
 
   Trainer& trainer_;
@@ -45,8 +44,7 @@ class Trainer::FitRun {
   CallbackList callbacks_;
   History history_;
   int64_t epoch_;
-  std::optional<RunState> resumed_;  // until it is restored whole
-  bool in_epoch_ = false;            // it is a state from within an epoch
+  std::optional<RunState> resumed_;  // a state from within an epoch, until its next batch
 };
 
 }  // namespace cornu

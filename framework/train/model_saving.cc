@@ -28,19 +28,15 @@ constexpr size_t kMostConfig = size_t{64} << 20;
 // Neither weights nor configs compress more: an archive that says they did is refused.
 constexpr size_t kMostExpansion = 64;
 
-std::string who(const Model& model) {
-  return fmt::format("{} '{}'", model.class_name(), model.name());
-}
-
 void check_target(const Model& model, const std::string& path, const char* what, const char* ending,
                   const char* mend, const SaveOptions& options) {
   check<InvalidArgument>(path.ends_with(ending),
-                         "{}: {} expected a path that ends in '{}', got '{}'. {}", who(model), what,
-                         ending, path, mend);
+                         "{}: {} expected a path that ends in '{}', got '{}'. {}", title_of(model),
+                         what, ending, path, mend);
   std::error_code ignored;
   check<AlreadyExists>(options.overwrite || !std::filesystem::exists(path, ignored),
                        "{}: '{}' exists already. Remove it, or save with {{.overwrite = true}}.",
-                       who(model), path);
+                       title_of(model), path);
 }
 
 // A Sequential model that starts with an Input has its weights before its first call.
@@ -64,7 +60,7 @@ void report(OptimizerRestore restored, const Model& model, const std::string& pa
   logging::warn(fmt::format(
       "{}: the optimizer's state in '{}' is another optimizer's, or of other variables; "
       "training goes on with a fresh one.",
-      who(model), path));
+      title_of(model), path));
 }
 
 std::span<const std::byte> bytes_of(const std::string& text) {
@@ -158,7 +154,7 @@ void Model::load_weights(const std::string& path) {
   check<InvalidArgument>(path.ends_with(".weights.h5"),
                          "{}: load_weights expected a path that ends in '.weights.h5' or '.keras', "
                          "got '{}'.",
-                         who(*this), path);
+                         title_of(*this), path);
   file_size(path);  // that there is no file is the first thing to be told
   require_built("load_weights");
   report(load_weights_file(path, *this, optimizer_state(*this)), *this, path);

@@ -19,10 +19,6 @@
 namespace cornu {
 namespace {
 
-std::string who(const Model& model) {
-  return fmt::format("{} '{}'", model.class_name(), model.name());
-}
-
 // `absent`: whether the argument, which a dataset can't be given with, was left out.
 void check_arrays_only(const char* method, const char* argument, bool absent, const char* mend) {
   check<InvalidArgument>(absent,
@@ -49,15 +45,16 @@ void Trainer::forget_steps() {
 
 void Trainer::compile(Model& model, const CompileOptions& options) {
   check<InvalidArgument>(static_cast<bool>(options.optimizer),
-                         "{}: compile expected an optimizer, got none.", who(model));
+                         "{}: compile expected an optimizer, got none.", title_of(model));
   check<InvalidArgument>(options.steps_per_execution >= 1,
-                         "{}: compile expected steps_per_execution >= 1, got {}.", who(model),
+                         "{}: compile expected steps_per_execution >= 1, got {}.", title_of(model),
                          options.steps_per_execution);
   const auto here = has_strategy() ? get_strategy().shared() : made_in_;
   check<FailedPrecondition>(!made_in_ || here == made_in_,
                             "{}: it was made in the scope of strategy '{}', but compile was called "
                             "in that of another one, '{}'. Make and compile a model in one scope.",
-                            who(model), made_in_ ? made_in_->name() : "", here ? here->name() : "");
+                            title_of(model), made_in_ ? made_in_->name() : "",
+                            here ? here->name() : "");
   options_ = options;
   strategy_ = here;
   loss_ = std::make_unique<CompiledLoss>(options.loss, options.loss_weights);
@@ -69,11 +66,11 @@ void Trainer::compile(Model& model, const CompileOptions& options) {
 
 void Trainer::require_compiled(const Model& model, const char* what) const {
   check<FailedPrecondition>(compiled_, "{}: it must be compiled before {}. Call compile({{…}}).",
-                            who(model), what);
+                            title_of(model), what);
 }
 
 TrainingScope Trainer::train_alone(const Model& model) {
-  return TrainingScope(training_, who(model));
+  return TrainingScope(training_, title_of(model));
 }
 
 MetricScope Trainer::metric_scope(Model& model) {
@@ -126,12 +123,12 @@ void Trainer::track_loss(const Tensor& loss, const Batch& data) {
 Tensor Trainer::compiled_loss(Model& model, const Tensors& y, const Tensors& y_pred,
                               const Tensors& sample_weight) {
   require_compiled(model, "its loss is used");
-  return loss_->call(who(model), output_names(model, y_pred), y, y_pred, sample_weight);
+  return loss_->call(title_of(model), output_names(model, y_pred), y, y_pred, sample_weight);
 }
 
 void Trainer::update_metrics(Model& model, const Tensors& y, const Tensors& y_pred,
                              const Tensors& sample_weight) {
-  metrics_->update(who(model), output_names(model, y_pred), y, y_pred, sample_weight);
+  metrics_->update(title_of(model), output_names(model, y_pred), y, y_pred, sample_weight);
 }
 
 std::vector<Metric> Trainer::metrics() const {
@@ -199,7 +196,7 @@ Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>
   check<InvalidArgument>(!figures.empty(),
                          "{}: its step returned no figures. Return at least the "
                          "loss.",
-                         who(model));
+                         title_of(model));
   return Tensors::named(std::move(figures));
 }
 
@@ -301,7 +298,7 @@ Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& cal
   check<InvalidArgument>(!figures.empty(),
                          "{}: evaluate got no batches: the dataset is empty. Check its source, and "
                          "the number of steps.",
-                         who(model));
+                         title_of(model));
   const Logs logs = read_logs(figures);
   callbacks.on_test_end(logs);
   return logs;
@@ -355,7 +352,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
   callbacks.on_predict_begin();
   iterator.begin_epoch();
   Tensors last;
-  JoinedBatches batches(who(model), [&] { return output_names(model, last).list; });
+  JoinedBatches batches(title_of(model), [&] { return output_names(model, last).list; });
   Batch batch;
   while (iterator.next(batch)) {
     callbacks.on_predict_batch_begin(iterator.done() - 1);
@@ -369,7 +366,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
   check<InvalidArgument>(!batches.empty(),
                          "{}: predict got no batches: the dataset is empty. Check its source, and "
                          "the number of steps.",
-                         who(model));
+                         title_of(model));
   return batches.join();
 }
 

@@ -168,9 +168,10 @@ TEST_CASE("a state of another program is refused, and stays") {
                  .callbacks = {callbacks::BackupAndRestore({.backup_dir = backup})}});
     });
   };
-  const Sequential other({layers::Dense({.units = 3})});
+  const Sequential other({layers::Dense({.units = 3})}, {.name = "other"});
   CHECK(error_of(other, "sgd") ==
-        "fit: the run to go on with was trained by Adam, but this program compiles the model with "
+        "Sequential 'other': fit: the run to go on with was trained by Adam, but this program "
+        "compiles the model with "
         "SGD. Start it as it was, or remove the saved state to begin anew.");
   CHECK(!error_of(other, "adam").empty());
   CHECK(testing::read_file(backup + "/run_state") == state);

@@ -92,12 +92,14 @@ TEST_CASE("a model has the layers its first call comes by") {
 }
 
 TEST_CASE("fit trains untracked members, and files keep them") {
+  set_random_seed(1);
   Mlp model;
   model.compile({.optimizer = "adam", .loss = "mse"});
   const Tensor x = some({64, 4});
   const Tensor y = ops::sum(x, 1, true);
-  const History history = model.fit(x, y, {.epochs = 3, .verbose = 0});
-  CHECK(history.at("loss").back() < history.at("loss").front());
+  const double before = model.evaluate(x, y, {.verbose = 0}).at("loss");
+  model.fit(x, y, {.epochs = 10, .verbose = 0});
+  CHECK(model.evaluate(x, y, {.verbose = 0}).at("loss") < before);  // without dropout
   const test::Scratch folder;
   const std::string path = folder.path("mlp.weights.h5");
   model.save_weights(path);
