@@ -466,7 +466,7 @@ double converted(double value, DType to) {
   if (to == DType::Bool) return value != 0;
   if (is_integer(to)) {
     return dispatch_dtype(to, [&]<class T>(T) -> double {
-      if constexpr (std::is_integral_v<T>) return static_cast<double>(static_cast<T>(value));
+      if constexpr (std::is_integral_v<T>) return static_cast<double>(wrapped<T>(value));
       return 0;
     });
   }

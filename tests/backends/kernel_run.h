@@ -56,18 +56,24 @@ inline std::vector<double> values_of(const Tensor& tensor) {
   });
 }
 
+// A number as a T. Integers wrap around: what is beyond their range has no conversion in C++.
+template <class T>
+T wrapped(double value) {
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, uint64_t> ||
+                std::is_floating_point_v<T>) {
+    return static_cast<T>(value);
+  } else {
+    return static_cast<T>(static_cast<int64_t>(value));
+  }
+}
+
 inline Tensor tensor_of(const std::vector<double>& values, const Shape& shape, DType dtype) {
   Tensor tensor = Tensor::empty(shape, dtype);
   dispatch_dtype(dtype, [&]<class T>(T) {
     auto data = tensor.mutable_data<T>();
     for (size_t i = 0; i < data.size(); ++i) {
       if constexpr (std::is_arithmetic_v<T>) {
-        // Integers wrap around: a double beyond their range isn't converted as it is.
-        if constexpr (std::is_same_v<T, uint64_t> || std::is_floating_point_v<T>) {
-          data[i] = static_cast<T>(values[i]);
-        } else {
-          data[i] = static_cast<T>(static_cast<int64_t>(values[i]));
-        }
+        data[i] = wrapped<T>(values[i]);
       } else {
         data[i] = T(static_cast<float>(values[i]));
       }

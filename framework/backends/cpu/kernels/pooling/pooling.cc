@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/cpu/kernels/pooling/pooling.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "framework/backends/cpu/kernels/through_float32.h"
@@ -59,7 +59,7 @@ void each_output(const PoolProblem& problem, Visit visit) {
 
 template <class T>
 void clear(const KernelArgs& args, int64_t count) {
-  std::memset(args.out[0], 0, static_cast<size_t>(count) * sizeof(T));
+  std::fill_n(static_cast<T*>(args.out[0]), count, T());
 }
 
 template <class T>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling in float32, vectorised over channels.
-#include <cstring>
+#include <algorithm>
 #include <limits>
 
 #include "framework/backends/cpu/kernels/elementwise/targets.h"
@@ -185,7 +185,7 @@ void max_scatter(const PoolProblem& problem, const float* dy, const uint8_t* ind
     float* image = dx + n * problem.image();
     const float* gradient = dy + n * problem.pooled();
     const uint8_t* numbers = index + n * problem.pooled();
-    if (clear) std::memset(image, 0, static_cast<size_t>(problem.image()) * sizeof(float));
+    if (clear) std::fill_n(image, problem.image(), 0.0F);
     each_window(problem, [&](const auto& window, int64_t to) HWY_ATTR {
       if (add) {
         scatter_window<true>(problem.channels, window, gradient + to, numbers + to, image);
@@ -218,7 +218,7 @@ void average_grad(const PoolProblem& problem, const float* dy, float* dx, int64_
   for (int64_t n = begin; n < end; ++n) {
     float* image = dx + n * problem.image();
     const float* gradient = dy + n * problem.pooled();
-    std::memset(image, 0, static_cast<size_t>(problem.image()) * sizeof(float));
+    std::fill_n(image, problem.image(), 0.0F);
     each_window(problem, [&](const auto& window, int64_t to) HWY_ATTR {
       const float count = static_cast<float>(std::max<int64_t>(1, window.size()));
       each_channels(problem.channels, [&](auto d, int64_t c) HWY_ATTR {
