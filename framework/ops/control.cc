@@ -93,7 +93,7 @@ class Branches {
       for (const auto& [variable, value] : traced.assignments) {
         const bool known =
             std::any_of(assigned_.begin(), assigned_.end(),
-                        [&](const Variable& other) { return other.id() == variable.id(); });
+                        [id = variable.id()](const Variable& other) { return other.id() == id; });
         if (known) continue;
         assigned_.push_back(variable);
         old_values_.push_back(variable.value());
