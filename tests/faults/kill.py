@@ -36,7 +36,7 @@ def uninterrupted(program):
         result = subprocess.run(command(program, folder), capture_output=True, text=True)
         if result.returncode:
             sys.exit(result.stderr)
-        if os.listdir(os.path.join(folder, "state")):
+        if os.path.exists(os.path.join(folder, "state")):
             sys.exit(f"{program} left a state behind a run that ended well")
         return outcome(folder, result.stdout), time.monotonic() - start
 
