@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace apps {
 
@@ -19,6 +20,8 @@ struct DigitsOptions {
   std::string data_dir = {};
   std::string save = {};
   std::string resume_from = {};
+  std::string checkpoint_dir = {};
+  int64_t checkpoint_every = 100;
   int64_t seed = 0;
   bool synthetic = false;
   int verbose = 1;
@@ -39,6 +42,12 @@ inline void add_options(CLI::App& app, DigitsOptions& options) {
   app.add_option("--save", options.save, "Write the trained model to this .keras file");
   app.add_option("--resume-from", options.resume_from,
                  "Start with the weights of this .keras file");
+  app.add_option("--checkpoint-dir", options.checkpoint_dir,
+                 "Keep the state of the run in this folder: killed and started again with the same "
+                 "line, it goes on");
+  app.add_option("--checkpoint-every", options.checkpoint_every, "Training steps between states")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of weights and shuffling")->capture_default_str();
   app.add_flag("--synthetic", options.synthetic, "Train on drawn digits instead of MNIST");
   app.add_option("--verbose", options.verbose, "0 silent, 1 progress bar, 2 a line an epoch")
@@ -84,9 +93,16 @@ inline int train_digits(int argc, char** argv, const std::string& about, DigitsO
                              ? make_model()
                              : cornu::load_model(options.resume_from, {.compile = false});
     compile(model, options, train.x.shape().front());
-    model.fit(
-        train.x, train.y,
-        {.batch_size = options.batch_size, .epochs = options.epochs, .verbose = options.verbose});
+    std::vector<cornu::CallbackHandle> callbacks;
+    if (!options.checkpoint_dir.empty()) {
+      callbacks.push_back(cornu::callbacks::BackupAndRestore(
+          {.backup_dir = options.checkpoint_dir, .save_freq = options.checkpoint_every}));
+    }
+    model.fit(train.x, train.y,
+              {.batch_size = options.batch_size,
+               .epochs = options.epochs,
+               .verbose = options.verbose,
+               .callbacks = callbacks});
     const cornu::Logs results = model.evaluate(test.x, test.y, {.batch_size = 256, .verbose = 0});
     fmt::print("test loss {:.4f}, test accuracy {:.4f}\n", results.at("loss"),
                results.at("accuracy"));

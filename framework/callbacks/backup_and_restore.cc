@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "framework/callbacks/run_keeper.h"
 #include "framework/core/error.h"
-#include "framework/saving/run_state_writer.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu::callbacks {
@@ -20,42 +20,29 @@ class BackupAndRestoreImpl : public Callback {
 
   void on_train_begin(const Logs&) override {
     since_ = 0;
-    if (folder_) return;  // left by an error; it is this run's
-    folder_ = std::make_shared<RunStateFolder>(options_.backup_dir);
-    if (get_strategy().is_chief()) writer_ = std::make_unique<RunStateWriter>(folder_);
+    keeper_.begin(options_.backup_dir, get_strategy().is_chief());
   }
-
-  std::optional<RunState> resume_run() override {
-    if (writer_) writer_->finish();
-    return folder_->load();
-  }
+  std::optional<RunState> resume_run() override { return keeper_.load(); }
 
   bool wants_run_state(std::optional<int64_t> batch) override {
-    if (!writer_) return false;
+    if (!keeper_.writes()) return false;
     const std::optional<int64_t> every = options_.save_freq.batches();
     if (!every) return !batch;
     if (!batch || ++since_ < *every) return false;
     since_ = 0;
     return true;
   }
-  void keep_run_state(const RunState& state) override { writer_->write(state); }
+  void keep_run_state(const RunState& state) override { keeper_.keep(state); }
 
   RunState save_state() const override { return {.info = Json::object({{"since", since_}})}; }
   void restore_state(const RunState& saved) override { since_ = saved.info.at("since").as_int(); }
 
-  void on_train_end(const Logs&) override {
-    if (writer_) {
-      writer_->finish();
-      if (options_.delete_checkpoint) folder_->clear();
-    }
-    writer_.reset();
-    folder_.reset();
-  }
+  void on_train_end(const Logs&) override { keeper_.finish(options_.delete_checkpoint); }
+  void leave_run() override { keeper_.leave(); }
 
  private:
   BackupAndRestoreOptions options_;
-  std::shared_ptr<RunStateFolder> folder_;  // while training
-  std::unique_ptr<RunStateWriter> writer_;
+  RunKeeper keeper_;
   int64_t since_ = 0;  // batches since the last state
 };
 

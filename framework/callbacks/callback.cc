@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/callbacks/progbar_logger.h"
+#include "framework/core/logging.h"
 
 namespace cornu {
 namespace {
@@ -26,6 +27,16 @@ CallbackList::CallbackList(std::vector<CallbackHandle> callbacks,
   for (const CallbackHandle& callback : callbacks_) {
     callback->attach(model_, params_);
     if (callback->wants_batches()) batch_callbacks_.push_back(callback);
+  }
+}
+
+CallbackList::~CallbackList() {
+  for (const CallbackHandle& callback : callbacks_) {
+    try {
+      callback->leave_run();
+    } catch (const std::exception& error) {
+      logging::warn(fmt::format("A callback's leave_run() failed: {}", error.what()));
+    }
   }
 }
 

@@ -67,6 +67,8 @@ class Callback {
   // (none), when all callbacks have been called; and that state.
   virtual bool wants_run_state(std::optional<int64_t> batch) { return (void)batch, false; }
   virtual void keep_run_state(const RunState& state) { (void)state; }
+  // fit (or evaluate, or predict) ends, also by an error. What it throws is a warning.
+  virtual void leave_run() {}
 
   // The model in training, from before on_train_begin on; FailedPrecondition earlier.
   Model& model() const { return trained().model(); }
@@ -224,6 +226,9 @@ class CallbackList {
  public:
   CallbackList(std::vector<CallbackHandle> callbacks, std::shared_ptr<TrainedModel> model,
                const CallbackParams& params);
+  ~CallbackList();  // callbacks leave the run
+  CallbackList(const CallbackList&) = delete;
+  CallbackList& operator=(const CallbackList&) = delete;
 
   void on_train_begin(const Logs& logs = {});
   void on_train_end(const Logs& logs = {});

@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "framework/callbacks/monitor.h"
+#include "framework/callbacks/run_keeper.h"
 #include "framework/callbacks/text.h"
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"
@@ -85,6 +87,12 @@ class ModelCheckpointImpl : public Callback {
 
   void on_train_begin(const Logs&) override {
     if (get_strategy().is_chief()) require_writable(file_, options_.filepath);
+    state_due_ = false;
+    keeper_.begin(state_folder(), get_strategy().is_chief());
+  }
+  void on_train_end(const Logs&) override {
+    keeper_.finish(true);
+    keeper_.leave();
   }
   void on_epoch_begin(int64_t epoch, const Logs&) override { epoch_ = epoch; }
 
@@ -96,12 +104,22 @@ class ModelCheckpointImpl : public Callback {
     last_batch_ = batch;
     if (batches_since_save_ < *every) return;
     batches_since_save_ = 0;
+    state_due_ = true;
     save(batch, logs);
   }
 
   void on_epoch_end(int64_t, const Logs& logs) override {
-    if (!options_.save_freq.batches()) save({}, logs);
+    if (options_.save_freq.batches()) return;
+    state_due_ = true;
+    save({}, logs);
   }
+
+  std::optional<RunState> resume_run() override { return keeper_.load(); }
+  bool wants_run_state(std::optional<int64_t>) override {
+    return std::exchange(state_due_, false) && keeper_.writes();
+  }
+  void keep_run_state(const RunState& state) override { keeper_.keep(state); }
+  void leave_run() override { keeper_.leave(); }
 
   RunState save_state() const override {
     return {.info = Json::object({{"best", best_ ? Json(*best_) : Json()},
@@ -122,6 +140,13 @@ class ModelCheckpointImpl : public Callback {
  private:
   void say(const std::string& message) const {
     if (options_.verbose > 0) logging::info(fmt::format("Epoch {}: {}", epoch_ + 1, message));
+  }
+
+  // Beside the files, one for each filepath.
+  std::string state_folder() const {
+    const fs::path file(file_.before_fields());
+    const fs::path name = fs::path(options_.filepath).filename();
+    return (file.parent_path() / ("." + name.string() + ".run")).string();
   }
 
   std::string path(std::optional<int64_t> batch, const Logs& logs) const {
@@ -171,6 +196,8 @@ class ModelCheckpointImpl : public Callback {
   FieldText file_;
   Monitor monitor_;
   std::optional<double> best_;
+  RunKeeper keeper_;
+  bool state_due_ = false;
   int64_t epoch_ = 0;
   int64_t batches_since_save_ = 0;
   std::optional<int64_t> last_batch_;

@@ -213,6 +213,11 @@ RunStateFolder::RunStateFolder(const std::string& path) : path_(path) {
       path);
 }
 
+RunStateFolder::~RunStateFolder() {
+  lock_.reset();
+  if (cleared_) rmdir(path_.c_str());  // which fails where anything is left in it
+}
+
 std::string RunStateFolder::file() const { return path_ + "/run_state"; }
 std::string RunStateFolder::previous() const { return path_ + "/run_state.previous"; }
 
@@ -238,6 +243,7 @@ std::optional<RunState> RunStateFolder::load() const {
 }
 
 void RunStateFolder::save(const RunState& state) {
+  cleared_ = false;
   const std::string link = previous() + ".link";
   unlink(link.c_str());
   // A second name for the state there is; where the file system has no links, there is just one.
@@ -252,6 +258,7 @@ void RunStateFolder::save(const RunState& state) {
 void RunStateFolder::clear() {
   unlink(file().c_str());
   unlink(previous().c_str());
+  cleared_ = true;
 }
 
 }  // namespace cornu

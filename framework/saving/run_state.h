@@ -42,6 +42,9 @@ class RunStateFolder {
   // Makes the folder. FailedPrecondition when `path` is no folder, can't be written, or another run
   // that is alive uses it.
   explicit RunStateFolder(const std::string& path);
+  ~RunStateFolder();
+  RunStateFolder(const RunStateFolder&) = delete;
+  RunStateFolder& operator=(const RunStateFolder&) = delete;
 
   // The newest state that is whole: where the last one is damaged, a warning says so and the one
   // before it comes. None where there is no state. DataLoss when none is whole: a run that begins
@@ -50,7 +53,7 @@ class RunStateFolder {
   // Replaces the state; the last one becomes the one before it. Whatever happens meanwhile, load()
   // finds one of them.
   void save(const RunState& state);
-  // Removes all states.
+  // Removes all states; an empty folder goes with this object.
   void clear();
 
   const std::string& path() const { return path_; }
@@ -61,6 +64,7 @@ class RunStateFolder {
 
   std::string path_;
   std::unique_ptr<FileLock> lock_;
+  bool cleared_ = false;
 };
 
 }  // namespace cornu

@@ -143,6 +143,7 @@ TEST_CASE("ModelCheckpoint saves the files that Keras's saves") {
       }
       fit.list().on_epoch_end(epoch, {{"loss", loss}, {"val_loss", loss * 2}});
     }
+    fit.end();
     std::vector<std::string> expected;
     for (const Json& path : item.at("saved").as_array()) expected.push_back(path.as_string());
     std::sort(expected.begin(), expected.end());

@@ -412,6 +412,7 @@ TEST_CASE("ModelCheckpoint counts batches across epochs") {
     for (int64_t batch = 0; batch < 4; ++batch) fit.list().on_train_batch_end(batch, {{"loss", 1}});
     fit.list().on_epoch_end(epoch, {{"loss", 1}});
   }
+  fit.end();
   CHECK(scratch.names() == std::vector<std::string>{"1-3.weights.h5", "2-2.weights.h5"});
   CHECK(message_of<InvalidArgument>([] {
           callbacks::ModelCheckpoint({.filepath = "a.keras", .save_freq = 0});
@@ -436,9 +437,11 @@ TEST_CASE("ModelCheckpoint goes on from its saved best") {
   const callbacks::ModelCheckpoint before(options);
   Fit first({before});
   first.losses({0.25});
+  const RunState saved = before->save_state();
+  first.end();
   std::filesystem::remove(options.filepath);
   const callbacks::ModelCheckpoint after(options);
-  after->restore_state(before->save_state());
+  after->restore_state(saved);
   Fit second({after});
   second.losses({0.5});
   CHECK(!std::filesystem::exists(options.filepath));

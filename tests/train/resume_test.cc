@@ -62,6 +62,21 @@ Sequential make_model() {
 }
 
 using Fit = std::function<History(Sequential&, const std::vector<CallbackHandle>&)>;
+// Makes the callback that keeps the state.
+using Keeper = std::function<CallbackHandle(const TempFolder&)>;
+
+Keeper backup(const callbacks::SaveFrequency& save_freq) {
+  return [=](const TempFolder& folder) {
+    return callbacks::BackupAndRestore({.backup_dir = folder / "backup", .save_freq = save_freq});
+  };
+}
+Keeper checkpoint(const callbacks::SaveFrequency& save_freq) {
+  return [=](const TempFolder& folder) {
+    return callbacks::ModelCheckpoint({.filepath = folder / "m.{epoch}.weights.h5",
+                                       .save_weights_only = true,
+                                       .save_freq = save_freq});
+  };
+}
 
 Tensor inputs() { return random::normal({kRows, 4}, {.seed = 3}); }
 Tensor labels() { return random::randint({kRows}, 0, 3, {.seed = 4}); }
@@ -86,15 +101,14 @@ History fit_dataset(Sequential& model, const std::vector<CallbackHandle>& callba
 }
 
 // Trains as a program that is started anew does; none when it was killed.
-std::optional<Outcome> run(const TempFolder& folder, const callbacks::SaveFrequency& save_freq,
-                           const Fit& fit, std::optional<int64_t> killed_at) {
+std::optional<Outcome> run(const TempFolder& folder, const Keeper& keeper, const Fit& fit,
+                           std::optional<int64_t> killed_at) {
   clear_session();
   set_random_seed(11);
   Sequential model = make_model();
   const std::string csv = folder / "log.csv";
   const std::vector<CallbackHandle> callbacks = {
-      callbacks::BackupAndRestore({.backup_dir = folder / "backup", .save_freq = save_freq}),
-      callbacks::CSVLogger({.filename = csv}),
+      keeper(folder), callbacks::CSVLogger({.filename = csv}),
       callbacks::EarlyStopping({.monitor = "loss", .patience = 50, .restore_best_weights = true}),
       callbacks::LearningRateScheduler(
           {.schedule = [](int64_t, double rate) { return rate * 0.9; }}),
@@ -119,20 +133,21 @@ std::optional<Outcome> run(const TempFolder& folder, const callbacks::SaveFreque
   return outcome;
 }
 
-void check_resumes(const callbacks::SaveFrequency& save_freq, const Fit& fit, int64_t batches) {
+void check_resumes(const Keeper& keeper, const Fit& fit, int64_t batches) {
   std::optional<Outcome> whole;
   {
     const TempFolder folder;
-    whole = run(folder, save_freq, fit, {});
-    CHECK(!std::filesystem::exists(folder / "backup/run_state"));
+    whole = run(folder, keeper, fit, {});
+    CHECK(!std::filesystem::exists(folder / "backup"));
+    CHECK(!std::filesystem::exists(folder / ".m.{epoch}.weights.h5.run"));
   }
   REQUIRE(whole);
   for (int64_t killed_at = 0; killed_at < batches; ++killed_at) {
     CAPTURE(killed_at);
     const TempFolder folder;
-    REQUIRE(!run(folder, save_freq, fit, killed_at));
-    run(folder, save_freq, fit, 3);  // and once more, a little later
-    const std::optional<Outcome> resumed = run(folder, save_freq, fit, {});
+    REQUIRE(!run(folder, keeper, fit, killed_at));
+    run(folder, keeper, fit, 3);  // and once more, a little later
+    const std::optional<Outcome> resumed = run(folder, keeper, fit, {});
     REQUIRE(resumed);
     CHECK(resumed->bytes == whole->bytes);
     CHECK(resumed->history == whole->history);
@@ -143,29 +158,34 @@ void check_resumes(const callbacks::SaveFrequency& save_freq, const Fit& fit, in
 }  // namespace
 
 TEST_CASE("arrays: a run that was killed behind any batch ends with the same bits") {
-  check_resumes("epoch", fit_arrays, 5 * kEpochs);
-  check_resumes(1, fit_arrays, 5 * kEpochs);
-  check_resumes(3, fit_arrays, 5 * kEpochs);
+  check_resumes(backup("epoch"), fit_arrays, 5 * kEpochs);
+  check_resumes(backup(1), fit_arrays, 5 * kEpochs);
+  check_resumes(backup(3), fit_arrays, 5 * kEpochs);
 }
 
 TEST_CASE("datasets: a run that was killed behind any batch ends with the same bits") {
-  check_resumes("epoch", fit_dataset, 5 * kEpochs);
-  check_resumes(1, fit_dataset, 5 * kEpochs);
-  check_resumes(7, fit_dataset, 5 * kEpochs);
+  check_resumes(backup("epoch"), fit_dataset, 5 * kEpochs);
+  check_resumes(backup(1), fit_dataset, 5 * kEpochs);
+  check_resumes(backup(7), fit_dataset, 5 * kEpochs);
+}
+
+TEST_CASE("ModelCheckpoint alone makes fit resumable") {
+  check_resumes(checkpoint("epoch"), fit_arrays, 5 * kEpochs);
+  check_resumes(checkpoint(3), fit_dataset, 5 * kEpochs);
 }
 
 TEST_CASE("a state of another program is refused, and stays") {
   const TempFolder folder;
-  const std::string backup = folder / "backup";
-  REQUIRE(!run(folder, 1, fit_arrays, 7));
-  const std::string state = testing::read_file(backup + "/run_state");
+  const std::string path = folder / "backup";
+  REQUIRE(!run(folder, backup(1), fit_arrays, 7));
+  const std::string state = testing::read_file(path + "/run_state");
   const auto error_of = [&](Sequential model, const std::string& optimizer) {
     model.compile({.optimizer = optimizer, .loss = "mse"});
     return message_of<FailedPrecondition>([&] {
       model.fit(inputs(), ops::zeros({kRows, 3}),
                 {.batch_size = 4,
                  .verbose = 0,
-                 .callbacks = {callbacks::BackupAndRestore({.backup_dir = backup})}});
+                 .callbacks = {callbacks::BackupAndRestore({.backup_dir = path})}});
     });
   };
   const Sequential other({layers::Dense({.units = 3})}, {.name = "other"});
@@ -174,5 +194,5 @@ TEST_CASE("a state of another program is refused, and stays") {
         "compiles the model with "
         "SGD. Start it as it was, or remove the saved state to begin anew.");
   CHECK(!error_of(other, "adam").empty());
-  CHECK(testing::read_file(backup + "/run_state") == state);
+  CHECK(testing::read_file(path + "/run_state") == state);
 }
