@@ -59,10 +59,10 @@ inline std::vector<double> values_of(const Tensor& tensor) {
 // A number as a T. Integers wrap around: what is beyond their range has no conversion in C++.
 template <class T>
 T wrapped(double value) {
-  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, uint64_t> ||
-                std::is_floating_point_v<T>) {
+  if constexpr (std::is_same_v<T, bool> || std::is_floating_point_v<T>) {
     return static_cast<T>(value);
   } else {
+    if (std::is_same_v<T, uint64_t> && value >= 0) return static_cast<T>(value);
     return static_cast<T>(static_cast<int64_t>(value));
   }
 }
