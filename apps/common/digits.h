@@ -22,6 +22,8 @@ struct DigitsOptions {
   std::string resume_from = {};
   std::string checkpoint_dir = {};
   int64_t checkpoint_every = 100;
+  std::string strategy = "default";
+  int replicas = 2;
   int64_t seed = 0;
   bool synthetic = false;
   int verbose = 1;
@@ -48,6 +50,13 @@ inline void add_options(CLI::App& app, DigitsOptions& options) {
   app.add_option("--checkpoint-every", options.checkpoint_every, "Training steps between states")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--strategy", options.strategy, "How steps are run")
+      ->check(CLI::IsMember({"default", "one_device", "mirrored", "central_storage"}))
+      ->capture_default_str();
+  app.add_option("--replicas", options.replicas,
+                 "Logical devices CPU:0, CPU:1, … of the mirrored and central_storage strategies")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of weights and shuffling")->capture_default_str();
   app.add_flag("--synthetic", options.synthetic, "Train on drawn digits instead of MNIST");
   app.add_option("--verbose", options.verbose, "0 silent, 1 progress bar, 2 a line an epoch")
@@ -70,6 +79,19 @@ inline auto load_digits(const DigitsOptions& options) {
   return cornu::datasets::synthetic_digits({.seed = options.seed});
 }
 
+inline cornu::Strategy make_strategy(const DigitsOptions& options) {
+  std::vector<std::string> devices;
+  for (int i = 0; i < options.replicas; ++i) devices.push_back(fmt::format("CPU:{}", i));
+  if (options.strategy == "one_device") return cornu::distribute::OneDeviceStrategy("CPU:0");
+  if (options.strategy == "mirrored") {
+    return cornu::distribute::MirroredStrategy({.devices = devices});
+  }
+  if (options.strategy == "central_storage") {
+    return cornu::distribute::CentralStorageStrategy({.compute_devices = devices});
+  }
+  return cornu::get_strategy();
+}
+
 inline void compile(cornu::Model& model, const DigitsOptions& options, int64_t examples) {
   const int64_t steps = (examples + options.batch_size - 1) / options.batch_size;
   const cornu::optimizers::schedules::CosineDecay rate(
@@ -89,6 +111,8 @@ inline int train_digits(int argc, char** argv, const std::string& about, DigitsO
   try {
     cornu::set_random_seed(static_cast<uint64_t>(options.seed));
     auto [train, test] = load_digits(options);
+    const cornu::Strategy strategy = make_strategy(options);
+    const auto scope = strategy.scope();
     cornu::Model model = options.resume_from.empty()
                              ? make_model()
                              : cornu::load_model(options.resume_from, {.compile = false});

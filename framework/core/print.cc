@@ -396,6 +396,15 @@ std::string Tensor::to_string() const {
 
 std::string Variable::to_string() const {
   if (!defined()) return "Variable(undefined)";
+  const std::vector<Tensor> values = replica_values();
+  if (values.size() > 1) {
+    std::string text = fmt::format(
+        "MirroredVariable(path={}, shape={}, dtype={}, replicas=", path(), shape(), dtype());
+    for (size_t i = 0; i < values.size(); ++i) {
+      text += fmt::format("\n{}: {}", i, array_to_string(values[i]));
+    }
+    return text + ")";
+  }
   return fmt::format("Variable(path={}, shape={}, dtype={}, value={}{})", path(), shape(), dtype(),
                      rank() > 1 ? "\n" : "", array_to_string(stored()));
 }

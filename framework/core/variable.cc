@@ -12,6 +12,7 @@ namespace {
 
 thread_local VariableHooks* current_hooks = nullptr;
 thread_local std::vector<VariableReadObserver*> read_observers;
+thread_local const void* current_owner = nullptr;
 
 }  // namespace
 
@@ -28,6 +29,7 @@ Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
   impl_->synchronization = options.synchronization;
   impl_->aggregation = options.aggregation;
   impl_->value = initial_value.with_shape(impl_->shape);  // its own handle: tapes go by identity
+  impl_->owner = current_owner;
 }
 
 Tensor Variable::value() const {
@@ -48,6 +50,7 @@ void Variable::assign(const Tensor& value) const {
 
 void Variable::update(const std::function<Tensor(const Tensor&)>& f) const {
   if (current_hooks) return assign(f(value()));
+  gather();
   VariableAccess access;
   access.add(*this, true);
   access.acquire();
@@ -86,6 +89,12 @@ VariableHooksScope::VariableHooksScope(VariableHooks* hooks) : previous_(current
 VariableHooksScope::~VariableHooksScope() { current_hooks = previous_; }
 
 VariableHooks* current_variable_hooks() { return current_hooks; }
+
+VariableOwnerScope::VariableOwnerScope(const void* owner) : previous_(current_owner) {
+  current_owner = owner;
+}
+
+VariableOwnerScope::~VariableOwnerScope() { current_owner = previous_; }
 
 void add_read_observer(VariableReadObserver* observer) { read_observers.push_back(observer); }
 

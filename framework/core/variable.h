@@ -2,18 +2,26 @@
 // Variables: state that lives between calls.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "framework/core/tensor.h"
 
 namespace cornu {
 
-// How a variable that is kept once per replica is read and updated (tf.VariableSynchronization).
+// How a variable that each replica has a copy of is kept (tf.VariableSynchronization). OnRead: each
+// replica writes its own, and who reads it from outside of steps gets all of them as one. All
+// others: every replica has the same value.
 enum class VariableSynchronization { Auto, None, OnWrite, OnRead };
-// How updates from several replicas become one (tf.VariableAggregation).
+// How replicas' values become one (tf.VariableAggregation). Of variables that aren't OnRead: at the
+// end of a step, Mean makes what replicas with examples have assigned their mean, and Sum adds up
+// what each of them has added; with the others every replica must assign the same. Of OnRead ones:
+// Sum and Mean when read from outside; with the others the first replica's value is read.
 enum class VariableAggregation { None, Sum, Mean, OnlyFirstReplica };
 
 struct VariableOptions {
@@ -118,11 +126,21 @@ class Variable {
   std::byte* writable() const;
   // Counts writes; equal versions mean equal values.
   uint64_t version() const { return impl().version; }
+  // What each of `count` replicas has of these variables, by replica: the first one the variables
+  // themselves, the others copies, which are made and brought up to date here. Thread-safe.
+  static std::vector<std::vector<Variable>> of_replicas(std::span<const Variable> variables,
+                                                        size_t count);
+  // Makes an OnRead variable's replicas one again; all others are left as they are. Runs outside of
+  // strategies do it with what they use.
+  void gather() const;
+  // The strategy in whose scope it was made; null outside of scopes.
+  const void* owner() const { return impl().owner; }
   // Marks the value as half-written by a step that failed: reads throw until it is stored anew.
   void poison(const std::string& why) const;
   const void* id() const { return impl_.get(); }
 
-  // "Variable(path=dense/kernel, shape=(2, 3), dtype=float32, value=\n…)", elements as Tensor's.
+  // "Variable(path=dense/kernel, shape=(2, 3), dtype=float32, value=\n…)", elements as Tensor's;
+  // "MirroredVariable(…, replicas=\n0: …\n1: …)" once several replicas have it.
   std::string to_string() const;
 
  private:
@@ -136,8 +154,12 @@ class Variable {
     VariableAggregation aggregation = VariableAggregation::None;
     std::function<Tensor(const Tensor&)> constraint;
     Tensor value;
-    uint64_t version = 0;
+    std::atomic<uint64_t> version = 0;
     std::string poisoned;
+    // Of the replicas after the first. One is up to date where its version is this one's: steps
+    // count all of them up, and assignments between steps this one alone.
+    std::vector<Variable> copies;
+    const void* owner = nullptr;
     // The queue of those who read and write it: the ticket of the next who comes, and of who is
     // served. Guarded, as the value is, by VariableAccess.
     uint32_t tickets = 0;
@@ -145,6 +167,12 @@ class Variable {
     const void* asker = nullptr;
   };
   friend class VariableAccess;
+  bool is_on_read() const { return impl().synchronization == VariableSynchronization::OnRead; }
+  bool is_settled(size_t copies) const;
+  void settle(size_t copies) const;
+  void gather_alone() const;  // with the lock on copies held
+  void forget_copies() const;
+  std::vector<Tensor> replica_values() const;
   void require_healthy() const;
   Tensor fitted(const Tensor& value) const;  // in the variable's dtype; written in ops
   void require_storable(const Tensor& value) const;
@@ -173,6 +201,18 @@ class [[nodiscard]] VariableHooksScope {
 
 // The hooks installed on this thread, or null.
 VariableHooks* current_variable_hooks();
+
+// Variables made on this thread until the guard ends belong to `owner`. Guards nest.
+class [[nodiscard]] VariableOwnerScope {
+ public:
+  explicit VariableOwnerScope(const void* owner);
+  ~VariableOwnerScope();
+  VariableOwnerScope(const VariableOwnerScope&) = delete;
+  VariableOwnerScope& operator=(const VariableOwnerScope&) = delete;
+
+ private:
+  const void* previous_;
+};
 
 // Observers of this thread, called in order of their registration.
 void add_read_observer(VariableReadObserver* observer);

@@ -36,6 +36,7 @@ Traffic& traffic() {
 // ---- single reads and writes, outside of runs ----
 
 Tensor Variable::stored() const {
+  gather();
   Impl& state = impl();
   std::unique_lock lock(traffic().mutex);
   if (state.served != state.tickets) {
@@ -60,6 +61,7 @@ void Variable::store(const Tensor& value) const {
   require_storable(value);
   Impl& state = impl();
   Tensor fresh = value.with_shape(shape());
+  forget_copies();
   std::unique_lock lock(traffic().mutex);
   const uint32_t ticket = state.tickets++;
   traffic().wait(lock, [&] { return state.served == ticket; });
@@ -83,6 +85,12 @@ void VariableAccess::add(const Variable& variable, bool writes) {
   uses_.push_back({.variable = &variable, .writes = writes, .value = {}});
 }
 
+VariableAccess::Use& VariableAccess::first_of(const Use& use) {
+  return *std::find_if(uses_.begin(), uses_.end(), [&](const Use& other) {
+    return other.variable->id() == use.variable->id();
+  });
+}
+
 bool VariableAccess::is_served() const {
   return std::all_of(uses_.begin(), uses_.end(), [](const Use& use) {
     return use.again || use.variable->impl().served == use.ticket;
@@ -95,10 +103,7 @@ void VariableAccess::acquire() {
     Variable::Impl& state = use.variable->impl();
     if (state.asker == this) {
       use.again = true;
-      auto first = std::find_if(uses_.begin(), uses_.end(), [&](const Use& other) {
-        return other.variable->id() == use.variable->id();
-      });
-      first->writes = first->writes || use.writes;
+      if (use.writes) first_of(use).held = true;
     } else {
       state.asker = this;
       use.ticket = state.tickets++;
@@ -109,9 +114,9 @@ void VariableAccess::acquire() {
   acquired_ = true;
   for (Use& use : uses_) {
     use.healthy = use.variable->impl().poisoned.empty();
-    if (use.again || use.writes) continue;
-    use.value = use.variable->impl().value;
-    ++use.variable->impl().served;
+    use.held = use.held || use.writes;
+    if (!use.writes) use.value = use.variable->impl().value;
+    if (!use.again && !use.held) ++use.variable->impl().served;
   }
   traffic().notify();
 }
@@ -121,21 +126,16 @@ VariableAccess::~VariableAccess() {
   // Values are let go under the lock: who then writes in place does so after these reads.
   const std::lock_guard lock(traffic().mutex);
   for (Use& use : uses_) {
-    if (!use.again && use.writes) ++use.variable->impl().served;
+    if (!use.again && use.held) ++use.variable->impl().served;
     use.value = {};
   }
   traffic().notify();
 }
 
 std::byte* VariableAccess::memory(size_t index) const {
-  const Use* use = &uses_[index];
-  if (use->again) {
-    use = &*std::find_if(uses_.begin(), uses_.end(), [&](const Use& other) {
-      return other.variable->id() == uses_[index].variable->id();
-    });
-  }
-  if (!use->healthy) use->variable->require_healthy();
-  return use->writes ? use->variable->writable() : const_cast<std::byte*>(use->value.raw());
+  const Use& use = uses_[index];
+  if (!use.healthy) use.variable->require_healthy();
+  return use.writes ? use.variable->writable() : const_cast<std::byte*>(use.value.raw());
 }
 
 }  // namespace cornu

@@ -28,7 +28,8 @@ class VariableAccess {
   VariableAccess& operator=(const VariableAccess&) = delete;
 
   void reserve(size_t count) { uses_.reserve(count); }
-  // Before acquire(). The same variable may be added more than once. It must outlive this.
+  // Before acquire(). The same variable may be added more than once: who only reads it keeps the
+  // value from before, beside one who writes. It must outlive this.
   void add(const Variable& variable, bool writes);
   void acquire();
 
@@ -40,12 +41,14 @@ class VariableAccess {
   struct Use {
     const Variable* variable = nullptr;
     bool writes = false;
-    bool again = false;   // added before: the first entry stands for it
+    bool held = false;    // until the end: somebody here writes it
+    bool again = false;   // added before: the first entry waits for it
     bool healthy = true;  // not poisoned
     uint32_t ticket = 0;
     Tensor value;  // of one that is only read
   };
   bool is_served() const;
+  Use& first_of(const Use& use);
 
   std::vector<Use> uses_;
   bool acquired_ = false;

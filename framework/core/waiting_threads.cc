@@ -40,6 +40,15 @@ struct SchedulingAttributes {
   uint64_t period = 0;
 };
 
+// Leaves the core's units to its other thread for a moment.
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 // Of the calling thread, where it is an ordinary one.
 void set_turn(uint64_t nanoseconds) {
   SchedulingAttributes attributes;
@@ -167,6 +176,22 @@ void adapt_waiting_threads() {
   short_turns = contended;
   take_short_turns(short_turns);
 }
+
+bool spin_until(int threads, FunctionRef<bool()> ready) {
+  constexpr std::chrono::microseconds kLongest(200);
+  constexpr int kLooks = 64;  // between two looks at the clock
+  if (ready()) return true;
+  if (threads > omp_get_num_procs() || Watch::global().contended()) return false;
+  const auto end = Clock::now() + kLongest;
+  do {
+    for (int i = 0; i < kLooks; ++i) {
+      if (ready()) return true;
+      pause();
+    }
+  } while (Clock::now() < end);
+  return false;
+}
+
 void end_sleeping_threads() { Watch::global().end(); }
 
 }  // namespace cornu

@@ -13,6 +13,8 @@
 #include <mutex>
 #include <thread>
 
+#include "framework/core/threads.h"
+
 namespace cornu {
 
 // Are the cores contended for? Told by how long the process's threads were ready to run and had to
@@ -55,6 +57,11 @@ void take_short_turns(bool short_ones);
 // thread with compute threads, outside of parallel regions; it costs a look at the clock. Does
 // nothing where GOMP_SPINCOUNT or OMP_WAIT_POLICY is set: then the user has decided.
 void adapt_waiting_threads();
+
+// Waits a while for `ready` without sleeping, and returns whether it is; not at all where the cores
+// are contended for, or aren't enough for the `threads` that wait for each other. For threads that
+// sleep afterwards: waking one takes as long as a small kernel.
+bool spin_until(int threads, FunctionRef<bool()> ready);
 
 // Ends what adapt_waiting_threads started: before a fork.
 void end_sleeping_threads();

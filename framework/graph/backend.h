@@ -12,28 +12,26 @@
 
 namespace cornu {
 
-// What one local replica brings to a run.
-struct ReplicaArgs {
+// A compiled graph. What a run needs is apart from the code, so that several runs and several
+// replicas of one run may use it at once.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  // The graph after all passes, as text.
+  virtual std::string describe() const = 0;
+  // Bytes of memory that a replica's intermediate values take.
+  virtual size_t workspace_bytes() const = 0;
+};
+
+// What one local replica does in a run. Replicas may run different graphs, as their parts of a
+// batch differ in shape.
+struct Launch {
+  Executable* executable = nullptr;
   Device device;
   std::span<const Tensor> inputs;       // one for each graph input
   std::span<const Variable> variables;  // one for each graph state; updated in place
   std::vector<Tensor> outputs;          // filled by the run
   CollectiveGroup* group = nullptr;     // for collectives; null: a group of one
-};
-
-// A compiled graph. Several threads may run it at once: what a run needs is apart from the code.
-// A run has the variables that it writes for itself alone, and sees the others as they are at one
-// moment between the runs that write them.
-class Executable {
- public:
-  virtual ~Executable() = default;
-  // Runs all local replicas. An error of one replica aborts the others' collectives and is thrown
-  // after all have stopped; variables that the graph writes are then poisoned.
-  virtual void run(std::span<ReplicaArgs> replicas) = 0;
-  // The graph after all passes, as text.
-  virtual std::string describe() const = 0;
-  // Bytes of memory that a replica's intermediate values take.
-  virtual size_t workspace_bytes() const = 0;
 };
 
 struct ExecutableOptions {
@@ -47,6 +45,12 @@ class Backend {
   virtual std::string name() const = 0;
   // Unimplemented, naming op and dtype, for what the backend has no kernel for.
   virtual std::unique_ptr<Executable> compile(Graph graph, const ExecutableOptions& options) = 0;
+  // Runs all launches at once, one a local replica; their executables are this backend's.
+  // Thread-safe. A run has the variables that it writes for itself alone, and sees the others as
+  // they are at one moment between the runs that write them. An error of one replica aborts the
+  // others' collectives and is thrown after all have stopped; variables that the graphs write are
+  // then as before, or poisoned.
+  virtual void run(std::span<Launch> launches) = 0;
   // Runs one op now.
   virtual std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                                       const Attributes& attributes,

@@ -40,6 +40,9 @@ class CollectiveGroup {
   virtual void all_gather(const void* in, void* out, size_t bytes_per_rank) = 0;
   virtual void broadcast(void* data, size_t bytes, int root) = 0;
   virtual void barrier() = 0;
+  // This rank's step is done: a rank that calls something in that step still fails, with
+  // FailedPrecondition. For groups whose ranks end each step together, before the next one begins.
+  virtual void end_step() {}
   // Wakes every rank that waits, with Aborted; later calls fail likewise.
   virtual void abort(const std::string& why) = 0;
 };

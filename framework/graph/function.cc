@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/graph/function.h"
 
+#include <atomic>
 #include <list>
 #include <mutex>
 #include <unordered_map>
@@ -52,6 +53,7 @@ void append(std::string& key, T value) {
 void write_signature(std::string& key, const std::vector<Tensors>& arguments) {
   key.clear();
   append(key, static_cast<int32_t>(replicas_in_sync()));
+  if (current_replica()) append(key, current_replica()->examples);
   const Device device = default_device();
   append(key, static_cast<int32_t>(device.type));
   append(key, static_cast<int32_t>(device.index));
@@ -108,6 +110,7 @@ struct Function::State {
 
   StructuredBody body;
   FunctionOptions options;
+  std::atomic<bool> not_traceable = false;
 
   std::mutex mutex;          // of all below
   std::list<Entry> entries;  // the one used last comes first
@@ -190,7 +193,7 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
     compiled->structure = results.with(std::vector<Tensor>(results.size()));
     return results.list();
   };
-  count_trace(arguments);
+  if (!options.run_eagerly) count_trace(arguments);
   TracedGraph traced = trace(types, flat_body, {.name = options.name});
   check<FailedPrecondition>(traced.captures.empty(),
                             "Function '{}': it uses {}. Pass it as an argument.", options.name,
@@ -199,20 +202,27 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
     compiled->variables.push_back(binding.variable);
   }
   compiled->has_key = traced.has_key;
+  compiled->replica_values = std::move(traced.replica_values);
   compiled->graph = traced.graph;
   compiled->executable =
       backend_for(default_device())
-          .compile(std::move(traced.graph), {.name = options.name, .optimize = options.optimize});
+          .compile(std::move(traced.graph),
+                   {.name = options.name, .optimize = options.optimize && !options.run_eagerly});
   return compiled;
 }
 
 std::vector<Tensor> CompiledFunction::inputs(const std::vector<Tensors>& arguments,
-                                             std::optional<uint64_t> key) const {
+                                             std::optional<uint64_t> key,
+                                             const Replica& replica) const {
   std::vector<Tensor> result = flatten(arguments);
   if (has_key) {
     const uint64_t bits = key ? *key : next_key();
     result.push_back(
         Tensor::from<uint32_t>({static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32)}));
+  }
+  for (const ReplicaValue value : replica_values) {
+    result.push_back(
+        Tensor::scalar(value == ReplicaValue::Id ? replica.id : replica.first_example));
   }
   return result;
 }
@@ -265,6 +275,10 @@ std::shared_ptr<const CompiledFunction> Function::compiled(
 std::shared_ptr<const CompiledFunction> Function::compiled_for(
     const std::vector<Tensors>& arguments) const {
   State& state = this->state();
+  if (state.options.run_eagerly) {
+    const auto lock = tracing_lock();
+    return state.build(arguments);
+  }
   thread_local std::string key;
   write_signature(key, arguments);
   if (auto found = state.find(key)) return found;
@@ -282,22 +296,33 @@ std::vector<Tensor> Function::call(const std::vector<Tensor>& inputs,
 }
 
 Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key) const {
-  const State& state = this->state();
-  if (current_tracer() || state.options.run_eagerly) return state.call_body(arguments);
-  const auto function = compiled_for(arguments);
+  State& state = this->state();
+  if (current_tracer() || state.options.run_eagerly || state.not_traceable) {
+    return state.call_body(arguments);
+  }
+  std::shared_ptr<const CompiledFunction> function;
+  try {
+    function = compiled_for(arguments);
+  } catch (const internal::NotTraceable&) {
+    state.not_traceable = true;
+    return state.call_body(arguments);
+  }
   if (has_op_observers() && (is_followed(flatten(arguments), function->variables) ||
                              is_followed(constants_of(function->graph), {}))) {
     return state.call_body(arguments);
   }
   const std::vector<Tensor> inputs = function->inputs(arguments, key);
-  ReplicaArgs replica;
-  replica.device = default_device();
-  replica.inputs = inputs;
   std::vector<Variable> bound;
   if (VariableBindings::active()) bound = VariableBindings::apply(function->variables);
-  replica.variables = VariableBindings::active() ? bound : function->variables;
-  function->executable->run({&replica, 1});
-  return function->structure.with(std::move(replica.outputs));
+  const std::vector<Variable>& variables = VariableBindings::active() ? bound : function->variables;
+  for (const Variable& variable : variables) variable.gather();
+  Launch launch{.executable = function->executable.get(),
+                .device = default_device(),
+                .inputs = inputs,
+                .variables = variables,
+                .outputs = {}};
+  backend_for(launch.device).run({&launch, 1});
+  return function->structure.with(std::move(launch.outputs));
 }
 
 }  // namespace cornu

@@ -13,12 +13,15 @@
 
 #include "framework/core/tensors.h"
 #include "framework/graph/backend.h"
+#include "framework/graph/replica.h"
 
 namespace cornu {
 
 struct FunctionOptions {
   std::string name = "function";
-  bool run_eagerly = false;  // call the body each time instead of compiling it
+  // Call the body each time instead of compiling it. With several replicas: trace it anew each
+  // time, and run what it says op by op.
+  bool run_eagerly = false;
   bool optimize = true;
   // Compiled signatures that are kept (>= 1). When there are more, the one that wasn't used for
   // longest is dropped with its memory, and traced anew when it comes again.
@@ -32,12 +35,13 @@ struct CompiledFunction {
   std::vector<Variable> variables;
   std::unique_ptr<Executable> executable;
   Tensors structure;     // of the results, around undefined tensors
-  bool has_key = false;  // the last input is a uint32[2] that random ops without a seed draw from
+  bool has_key = false;  // an input uint32[2] that random ops without a seed draw from
+  std::vector<ReplicaValue> replica_values;  // the last inputs
 
-  // What a run takes: the tensors of all arguments, and a key where there is one: `key`, or the
-  // next of this thread's sequence. Replicas that shall draw different numbers have one each.
+  // What a run takes: the tensors of all arguments, a key where there is one (`key`, or the next of
+  // this thread's sequence), and what `replica` differs from the others in.
   std::vector<Tensor> inputs(const std::vector<Tensors>& arguments,
-                             std::optional<uint64_t> key = {}) const;
+                             std::optional<uint64_t> key = {}, const Replica& replica = {}) const;
 };
 
 // A cheap handle on a traced function: a body of tensors, or of structures of them. Called under
@@ -47,8 +51,9 @@ struct CompiledFunction {
 // are too deep within each other.
 //
 // A signature is what a trace depends on: dtypes, shapes, structure and names of the arguments, the
-// device, and the number of replicas. Each is traced once, on the caller's thread; traces of one
-// process take turns. Many retraces are warned about once, with what changed.
+// device, and the replica (how many there are, how many examples it has). Each is traced once, on
+// the caller's thread; traces of one process take turns. Many retraces are warned about once, with
+// what changed.
 //
 // Thread-safe, unless run_eagerly: several threads may call one function at once. Runs that write
 // the same variables take turns.
@@ -92,6 +97,13 @@ class Function {
 };
 
 namespace internal {
+
+// Thrown while a function is traced that can't be, since it starts runs of its own (Strategy::run
+// on several replicas): its body is called each time instead.
+class NotTraceable : public FailedPrecondition {
+ public:
+  using FailedPrecondition::FailedPrecondition;
+};
 
 inline void flatten_into(std::vector<Tensor>& out, const Tensor& tensor) { out.push_back(tensor); }
 inline void flatten_into(std::vector<Tensor>& out, const std::vector<Tensor>& list) {

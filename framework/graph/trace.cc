@@ -2,13 +2,17 @@
 #include "framework/graph/trace.h"
 
 #include <algorithm>
+#include <cstring>
+#include <set>
 
 namespace cornu {
 namespace {
 
 constexpr char kShapeInference[] = "shape inference";
 
-thread_local int64_t replicas = 1;
+bool has_token(const Attributes& attributes) {
+  return attributes.find("after") && attributes.get_bool("after");
+}
 
 class Trace : public Tracer, public VariableHooks, public std::enable_shared_from_this<Trace> {
  public:
@@ -27,6 +31,15 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     return {symbol(key_), options_.draws++};
   }
 
+  Tensor replica_value(ReplicaValue which) {
+    if (outer_) return outer_->replica_value(which);
+    for (const auto& [value, id] : replica_values_) {
+      if (value == which) return symbol(id);
+    }
+    replica_values_.emplace_back(which, graph_.add_value({DType::Int64, Shape{}}));
+    return symbol(replica_values_.back().second);
+  }
+
   std::string describe(int64_t id) const override {
     constexpr char kMend[] = "ops::where and ops::cond choose by a value there";
     if (options_.name == kShapeInference) {
@@ -39,9 +52,10 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                             const Attributes& attributes) override {
     check_open(op.name);
     std::vector<ValueId> ids;
-    ids.reserve(inputs.size());
+    ids.reserve(inputs.size() + 1);
     for (const Tensor& input : inputs) ids.push_back(value_of(input));
-    const auto outputs = graph_.add_node(op, std::move(ids), attributes);
+    const auto outputs = op.traits.collective ? add_collective(op, std::move(ids), attributes)
+                                              : graph_.add_node(op, std::move(ids), attributes);
     graph_.nodes.back().scope = NameScope::current();
     std::vector<Tensor> result;
     for (ValueId id : outputs) result.push_back(symbol(id));
@@ -70,6 +84,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     const size_t index = state_index(variable);
     const ValueId id = value_of(value);
     graph_.states[index].out = id;
+    assigned_states_.insert(index);
     symbols_of_states_[index] = symbol(id);
   }
 
@@ -80,9 +95,55 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                              options_.name, i);
       graph_.outputs.push_back(value_of(outputs[i]));
     }
-    if (key_ != kNoValue) graph_.inputs.insert(graph_.inputs.begin() + own_inputs_, key_);
-    return {std::move(graph_), std::move(captures_), key_ != kNoValue, options_.draws,
-            std::move(assignments_)};
+    TracedGraph result;
+    std::vector<ValueId> brought;
+    if (key_ != kNoValue) brought.push_back(key_);
+    for (const auto& [value, id] : replica_values_) {
+      brought.push_back(id);
+      result.replica_values.push_back(value);
+    }
+    graph_.inputs.insert(graph_.inputs.begin() + own_inputs_, brought.begin(), brought.end());
+    result.graph = std::move(graph_);
+    result.captures = std::move(captures_);
+    result.has_key = key_ != kNoValue;
+    result.draws = options_.draws;
+    result.assignments = std::move(assignments_);
+    return result;
+  }
+
+  // Makes variables that each replica has assigned by itself one again, all by one collective.
+  void reduce_assigned() {
+    if (outer_ || !options_.allow_state || replicas_in_sync() == 1) return;
+    std::vector<size_t> reduced;
+    std::vector<Tensor> parts;
+    const bool has_examples = current_replica()->examples > 0;
+    for (size_t i = 0; i < graph_.states.size(); ++i) {
+      const auto& [variable, name, in, out] = graph_.states[i];
+      if (!assigned_states_.contains(i)) continue;
+      if (variable.synchronization() == VariableSynchronization::OnRead) continue;
+      const bool is_sum = variable.aggregation() == VariableAggregation::Sum;
+      if (!is_sum && variable.aggregation() != VariableAggregation::Mean) continue;
+      reduced.push_back(i);
+      if (is_sum) {
+        parts.push_back(apply_named("subtract", {symbol(out), symbol(in)}));
+      } else {
+        parts.push_back(has_examples ? symbol(out) : zeros(graph_.type(out)));
+      }
+    }
+    if (reduced.empty()) return;
+    parts.push_back(Tensor::scalar(has_examples ? 1.0f : 0.0f));
+    std::vector<Tensor> sums =
+        apply(OpRegistry::global().at("all_reduce"), parts, {{"reduce", std::string("sum")}});
+    const Tensor count = apply_named("maximum", {sums.back(), Tensor::scalar(1.0f)});
+    for (size_t k = 0; k < reduced.size(); ++k) {
+      StateBinding& state = graph_.states[reduced[k]];
+      const bool is_sum = state.variable.aggregation() == VariableAggregation::Sum;
+      const Tensor divisor =
+          is_sum ? count
+                 : apply(OpRegistry::global().at("cast"), {count}, {{"dtype", sums[k].dtype()}})[0];
+      state.out = value_of(is_sum ? apply_named("add", {symbol(state.in), sums[k]})
+                                  : apply_named("divide", {sums[k], divisor}));
+    }
   }
 
   // Ends the trace, also one that failed. The symbols of states own the trace that owns them.
@@ -97,6 +158,29 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                               "{}: got a value of '{}', whose trace has ended. Return it from the "
                               "traced function instead of keeping it.",
                               who, options_.name);
+  }
+
+  // The attribute `after` tells that the last input is there for the order alone.
+  std::vector<ValueId> add_collective(const OpDef& op, std::vector<ValueId> ids,
+                                      Attributes attributes) {
+    if (has_token(attributes)) ids.pop_back();  // of a graph that is made anew here
+    if (last_collective_ != kNoValue) ids.push_back(last_collective_);
+    if (last_collective_ != kNoValue || attributes.find("after")) {
+      attributes.set("after", last_collective_ != kNoValue);
+    }
+    std::vector<ValueId> outputs = graph_.add_node(op, std::move(ids), std::move(attributes));
+    last_collective_ = outputs.front();
+    return outputs;
+  }
+
+  Tensor apply_named(const char* op, const std::vector<Tensor>& inputs) {
+    return apply(OpRegistry::global().at(op), inputs, {}).front();
+  }
+
+  static Tensor zeros(const TensorType& type) {
+    Tensor zeros = Tensor::empty(type.shape, type.dtype);
+    std::memset(zeros.mutable_raw(), 0, zeros.bytes());
+    return zeros;
   }
 
   Tensor symbol(ValueId id) {
@@ -158,12 +242,15 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   Graph graph_;
   int64_t own_inputs_ = 0;
   ValueId key_ = kNoValue;
+  std::vector<std::pair<ReplicaValue, ValueId>> replica_values_;
+  ValueId last_collective_ = kNoValue;
   std::vector<Tensor> captures_;
   std::map<std::pair<const void*, int64_t>, ValueId> captured_;
   std::unordered_map<const void*, ValueId> constants_;
   std::vector<Tensor> kept_;
   std::unordered_map<const void*, size_t> states_;
   std::vector<Tensor> symbols_of_states_;
+  std::set<size_t> assigned_states_;  // also where the value is the old one
   std::vector<TracedGraph::Assignment> assignments_;
   bool closed_ = false;
 };
@@ -229,23 +316,19 @@ void throw_alike(const Error& like, const std::string& text) {
 
 }  // namespace
 
-int64_t replicas_in_sync() { return replicas; }
-
 std::unique_lock<std::recursive_mutex> tracing_lock() {
   static auto* mutex = new std::recursive_mutex;
   return std::unique_lock(*mutex);
 }
 
-namespace internal {
-
-ReplicaContextScope::ReplicaContextScope(int64_t count) : previous_(replicas) { replicas = count; }
-ReplicaContextScope::~ReplicaContextScope() { replicas = previous_; }
-
-}  // namespace internal
-
 std::optional<TracedDraw> next_traced_draw() {
   auto* tracer = dynamic_cast<Trace*>(current_tracer());
   return tracer ? std::optional(tracer->next_draw()) : std::nullopt;
+}
+
+std::optional<Tensor> traced_replica_value(ReplicaValue which) {
+  auto* tracer = dynamic_cast<Trace*>(current_tracer());
+  return tracer ? std::optional(tracer->replica_value(which)) : std::nullopt;
 }
 
 TracedGraph trace(const std::vector<TensorType>& inputs,
@@ -257,7 +340,9 @@ TracedGraph trace(const std::vector<TensorType>& inputs,
   for (const TensorType& type : inputs) symbols.push_back(tracer->add_input(type));
   TracerScope tracer_scope(tracer.get());
   VariableHooksScope hooks_scope(tracer.get());
-  return tracer->finish(body(symbols));
+  const std::vector<Tensor> outputs = body(symbols);
+  tracer->reduce_assigned();
+  return tracer->finish(outputs);
 }
 
 std::vector<Tensor> replay(const Graph& graph, const std::vector<Tensor>& inputs) {

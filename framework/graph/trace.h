@@ -13,30 +13,13 @@
 
 #include "framework/graph/dispatch.h"
 #include "framework/graph/graph.h"
+#include "framework/graph/replica.h"
 
 namespace cornu {
-
-// How many replicas run the step that is being traced or run: 1 outside of strategies. A function
-// is traced anew for each number.
-int64_t replicas_in_sync();
 
 // Bodies share C++ objects (layers, optimizers, metrics) that a trace may build: functions are
 // traced one at a time, while this is held. On one thread a trace may need another.
 std::unique_lock<std::recursive_mutex> tracing_lock();
-
-namespace internal {
-// Makes replicas_in_sync() tell of `replicas` until the guard ends, on this thread.
-class [[nodiscard]] ReplicaContextScope {
- public:
-  explicit ReplicaContextScope(int64_t replicas);
-  ~ReplicaContextScope();
-  ReplicaContextScope(const ReplicaContextScope&) = delete;
-  ReplicaContextScope& operator=(const ReplicaContextScope&) = delete;
-
- private:
-  int64_t previous_;
-};
-}  // namespace internal
 
 struct TraceOptions {
   std::string name = "function";
@@ -55,7 +38,7 @@ struct TraceOptions {
 };
 
 // A graph with the outer symbols it uses. `captures` are inputs of the graph that come after the
-// function's own (and the key, where there is one), in order: symbols of an enclosing trace.
+// function's own (and the key and what a replica brings), in order: symbols of an enclosing trace.
 struct TracedGraph {
   struct Assignment {
     Variable variable;
@@ -63,8 +46,9 @@ struct TracedGraph {
   };
   Graph graph;
   std::vector<Tensor> captures;
-  bool has_key = false;  // an input uint32[2] after the function's own
-  uint32_t draws = 0;    // the first number that nothing was drawn by
+  bool has_key = false;                      // an input uint32[2] after the function's own
+  std::vector<ReplicaValue> replica_values;  // inputs after that: int64 scalars
+  uint32_t draws = 0;                        // the first number that nothing was drawn by
   std::vector<Assignment> assignments;
 };
 
@@ -77,9 +61,14 @@ struct TracedDraw {
 // The next one on this thread; nothing outside of traces.
 std::optional<TracedDraw> next_traced_draw();
 
+// What replicas of one graph differ in, as an input of the outermost trace on this thread; nothing
+// outside of traces.
+std::optional<Tensor> traced_replica_value(ReplicaValue which);
+
 // Runs `body` on symbols of the given types and records its ops. Tensors with values that it uses
 // become constants; variables it reads or assigns become states; symbols of an enclosing trace
-// become captures. An undefined output is an error.
+// become captures. An undefined output is an error. Collectives keep the order in which they were
+// made: each has an output of the one before as its last input.
 TracedGraph trace(const std::vector<TensorType>& inputs,
                   const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,
                   const TraceOptions& options = {});

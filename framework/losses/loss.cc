@@ -9,6 +9,7 @@
 #include "framework/model/call_frame.h"
 #include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
+#include "framework/strategy/replica_context.h"
 
 namespace cornu {
 namespace {
@@ -49,24 +50,26 @@ Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_
   return result;
 }
 
-Tensor typed_scalar(double value, DType dtype) {
-  return dtype == DType::Float64 ? Tensor::scalar(value)
-                                 : Tensor::scalar(static_cast<float>(value));
-}
-
-Loss::Parts reduce(const Unreduced& losses, Reduction reduction) {
-  if (reduction == Reduction::Sum) return {ops::sum(losses.values), {}};
-  const DType dtype = losses.values.dtype();
-  Tensor denominator = typed_scalar(static_cast<double>(losses.values.num_elements()), dtype);
-  if (reduction == Reduction::MeanWithSampleWeight) {
-    if (losses.weights.defined()) denominator = ops::sum(losses.weights);
-  } else if (losses.mask.defined()) {
-    // The share of positions that the mask leaves.
-    const double share = static_cast<double>(losses.values.num_elements()) /
-                         static_cast<double>(std::max<int64_t>(1, losses.mask.num_elements()));
-    denominator = ops::sum(ops::cast(losses.mask, dtype)) * share;
+// A mean is divided by figures of all replicas: by weights or by what a mask leaves where there are
+// any, else by the number of elements, which a single replica knows beforehand.
+Tensor reduced(const Unreduced& losses, Reduction reduction) {
+  const Tensor& values = losses.values;
+  const Tensor sum = values.rank() == 0 ? values : ops::sum(values);
+  if (reduction == Reduction::Sum) return sum;
+  const auto count = static_cast<double>(values.num_elements());
+  if (reduction == Reduction::MeanWithSampleWeight && losses.weights.defined()) {
+    return ops::divide_no_nan(sum, sum_over_replicas(ops::sum(losses.weights)));
   }
-  return {losses.values.rank() == 0 ? losses.values : ops::sum(losses.values), denominator};
+  if (reduction != Reduction::MeanWithSampleWeight && losses.mask.defined()) {
+    // The share of positions that the mask leaves.
+    const double share =
+        count / static_cast<double>(std::max<int64_t>(1, losses.mask.num_elements()));
+    const Tensor left = ops::sum(ops::cast(losses.mask, values.dtype())) * share;
+    return ops::divide_no_nan(sum, sum_over_replicas(left));
+  }
+  if (replicas_in_sync() == 1) return count <= 1 ? sum : sum * (1.0 / count);
+  const Tensor total = sum_over_replicas(ops::cast(Tensor::scalar(count), values.dtype()));
+  return sum * ops::divide_no_nan(1.0, total);
 }
 
 // Calls `body`; errors from within name the loss.
@@ -165,29 +168,7 @@ Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
   return placed(impl(), [&]() -> Tensor {
     const Unreduced losses = unreduced(impl(), y_true, y_pred, sample_weight);
     if (impl().reduction() == Reduction::None) return losses.values.with_mask({});
-    const Parts parts = reduce(losses, impl().reduction());
-    if (!parts.denominator.defined() || losses.values.rank() == 0) return parts.sum;
-    const bool counted =
-        losses.mask.defined() ||
-        (losses.weights.defined() && impl().reduction() == Reduction::MeanWithSampleWeight);
-    if (counted) return ops::divide_no_nan(parts.sum, parts.denominator);
-    const int64_t count = losses.values.num_elements();
-    return count == 0 ? parts.sum : parts.sum * (1.0 / static_cast<double>(count));
-  });
-}
-
-Loss::Parts Loss::parts(const Tensor& y_true, const Tensor& y_pred,
-                        const Tensor& sample_weight) const {
-  if (needs_resolving()) {
-    return resolve(y_true.shape(), y_pred.shape()).parts(y_true, y_pred, sample_weight);
-  }
-  check<FailedPrecondition>(impl().reduction() != Reduction::None,
-                            "Loss '{}': expected a reduction, got none. Train with "
-                            "Reduction::SumOverBatchSize, or reduce the losses in a train_step of "
-                            "your own.",
-                            name());
-  return placed(impl(), [&] {
-    return reduce(unreduced(impl(), y_true, y_pred, sample_weight), impl().reduction());
+    return reduced(losses, impl().reduction());
   });
 }
 

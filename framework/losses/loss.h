@@ -84,17 +84,12 @@ class Loss {
   // position, broadcast from the left. 16-bit predictions are computed in float32; y_true is
   // converted to their dtype (class indices stay integers); one of them is squeezed or expanded by
   // a last axis of 1 as Keras does. InvalidArgument, naming the loss, when shapes don't fit.
+  //
+  // In a step of several replicas a mean is this replica's part of the mean over the whole batch:
+  // its sum divided by the number of all replicas' elements, or by the sum of all their weights.
+  // The parts' sum is the loss, and the sum of their gradients its gradient.
   Tensor operator()(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight = {}) const;
-  // The weighted sum of the unreduced losses and what the reduction divides it by (undefined for
-  // Reduction::Sum, which doesn't divide): how batches and replicas of unequal size are put
-  // together. The loss is sum / denominator, and 0 where both are. Reduction::None is a
-  // FailedPrecondition.
-  struct Parts {
-    Tensor sum;
-    Tensor denominator;
-  };
-  Parts parts(const Tensor& y_true, const Tensor& y_pred, const Tensor& sample_weight = {}) const;
 
  private:
   std::shared_ptr<const LossImpl> impl_;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/metrics/metric.h"
 
+#include <unordered_map>
+
 #include "framework/graph/dispatch.h"
 #include "framework/metrics/reduction.h"
 #include "framework/metrics/register.h"
 #include "framework/model/call_frame.h"
 #include "framework/model/initializers.h"
 #include "framework/model/serialized.h"
+#include "framework/strategy/replica_context.h"
 
 namespace cornu {
 namespace {
@@ -133,6 +136,58 @@ void Metric::update_state(const Tensor& values) const {
   const NameScope scope(name());
   placed(impl(), [&] { impl().update_values(values, {}); });
 }
+
+Tensor Metric::result() const {
+  const GlobalMetricState global({*this});
+  return impl().result();
+}
+
+class GlobalMetricState::Reads : public VariableHooks {
+ public:
+  explicit Reads(const std::vector<Metric>& metrics) : scope_(this) {
+    for (const Metric& metric : metrics) {
+      for (const Variable& variable : metric.variables()) {
+        if (variable.synchronization() == VariableSynchronization::OnRead &&
+            variable.aggregation() == VariableAggregation::Sum) {
+          values_.emplace(variable.id(), Tensor());
+          variables_.push_back(variable);
+        }
+      }
+    }
+  }
+
+  Tensor read(const Variable& variable) override {
+    const auto found = values_.find(variable.id());
+    if (found == values_.end()) return read_own(variable);
+    if (!found->second.defined()) reduce();
+    return found->second;
+  }
+  void assign(const Variable& variable, const Tensor& value) override {
+    outer_ ? outer_->assign(variable, value) : variable.store(value);
+  }
+
+ private:
+  Tensor read_own(const Variable& variable) const {
+    return outer_ ? outer_->read(variable) : variable.stored();
+  }
+
+  void reduce() {
+    std::vector<Tensor> own;
+    for (const Variable& variable : variables_) own.push_back(read_own(variable));
+    const std::vector<Tensor> sums = sum_over_replicas(own);
+    for (size_t i = 0; i < sums.size(); ++i) values_[variables_[i].id()] = sums[i];
+  }
+
+  VariableHooks* outer_ = current_variable_hooks();
+  VariableHooksScope scope_;
+  std::unordered_map<const void*, Tensor> values_;
+  std::vector<Variable> variables_;  // those of values_, in the metrics' order
+};
+
+GlobalMetricState::GlobalMetricState(const std::vector<Metric>& metrics) {
+  if (replicas_in_sync() > 1) reads_ = std::make_unique<Reads>(metrics);
+}
+GlobalMetricState::~GlobalMetricState() = default;
 
 Registry<MetricFactory>& metric_registry() {
   static auto* registry = [] {

@@ -80,7 +80,8 @@ class Metric {
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight = {}) const;
   void update_state(const Tensor& values) const;  // Mean, Sum
-  Tensor result() const { return impl().result(); }
+  // In a step of several replicas, of what all of them have seen.
+  Tensor result() const;
   void reset_state() const { impl().reset_state(); }
   std::vector<Variable> variables() const {
     return impl_ ? impl_->variables() : std::vector<Variable>();
@@ -89,6 +90,20 @@ class Metric {
  private:
   std::shared_ptr<MetricImpl> impl_;
   std::string spelling_;
+};
+
+// While it lives, reading the state of these metrics in a step of several replicas gives the
+// replicas' states put together, by one collective for all of them. Elsewhere it changes nothing.
+class [[nodiscard]] GlobalMetricState {
+ public:
+  explicit GlobalMetricState(const std::vector<Metric>& metrics);
+  ~GlobalMetricState();
+  GlobalMetricState(const GlobalMetricState&) = delete;
+  GlobalMetricState& operator=(const GlobalMetricState&) = delete;
+
+ private:
+  class Reads;
+  std::unique_ptr<Reads> reads_;
 };
 
 // A handle that knows the class of its metric.

@@ -17,6 +17,11 @@ void require_reduction(std::string_view reduce) {
 
 Types infer_all_reduce(TypeSpan inputs, const Attributes& attributes) {
   require_reduction(attributes.get_string("reduce"));
+  // A trace adds an input that only tells which collective comes before.
+  if (attributes.find("after") && attributes.get_bool("after")) {
+    check<InvalidArgument>(!inputs.empty(), "all_reduce: expected the collective before it.");
+    inputs = inputs.first(inputs.size() - 1);
+  }
   for (const TensorType& type : inputs) {
     check<InvalidArgument>(type.dtype != DType::Bool,
                            "all_reduce: expected numbers, got bool of shape {}. Cast it first.",
@@ -26,6 +31,11 @@ Types infer_all_reduce(TypeSpan inputs, const Attributes& attributes) {
 }
 
 Gradients all_reduce_vjp(const VjpContext& c) {
+  if (c.attributes.find("local_gradient")) {
+    Gradients gradients = c.output_gradients;
+    gradients.resize(c.inputs.size());
+    return gradients;
+  }
   const std::string& reduce = c.attributes.get_string("reduce");
   check<Unimplemented>(reduce == "sum" || reduce == "mean",
                        "all_reduce: there is no gradient of '{}'.", reduce);
@@ -33,7 +43,9 @@ Gradients all_reduce_vjp(const VjpContext& c) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i].defined()) gradients[i] = zeros_like(c.out(i));
   }
-  return all_reduce(gradients, reduce);
+  gradients = all_reduce(gradients, reduce);
+  gradients.resize(c.inputs.size());
+  return gradients;
 }
 
 }  // namespace
@@ -53,6 +65,12 @@ std::vector<Tensor> all_reduce(const std::vector<Tensor>& xs, std::string_view r
 
 Tensor all_reduce(const Tensor& x, std::string_view reduce) {
   return all_reduce(std::vector<Tensor>{x}, reduce).front();
+}
+
+Tensor sum_of_parts(const Tensor& part) {
+  return cornu::apply(op<"all_reduce">(), {part},
+                      {{"reduce", std::string("sum")}, {"local_gradient", true}})
+      .front();
 }
 
 }  // namespace cornu::ops

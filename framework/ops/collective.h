@@ -14,4 +14,8 @@ namespace cornu::ops {
 std::vector<Tensor> all_reduce(const std::vector<Tensor>& xs, std::string_view reduce = "sum");
 Tensor all_reduce(const Tensor& x, std::string_view reduce = "sum");
 
+// The sum of all replicas' parts, whose gradient is that of this replica's part: for a loss whose
+// gradients are summed over the replicas later.
+Tensor sum_of_parts(const Tensor& part);
+
 }  // namespace cornu::ops

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "framework/core/random.h"
+#include "framework/graph/replica.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
@@ -18,8 +19,13 @@ using namespace internal;
 
 namespace {
 
+// A key, and in a step of several replicas the place of the first number in the key's sequence.
 void require_seed(TypeSpan inputs, std::string_view who) {
-  require_inputs(inputs, 1, who);
+  require_inputs(inputs.first(std::min<size_t>(inputs.size(), 1)), 1, who);
+  check<InvalidArgument>(
+      inputs.size() == 1 ||
+          (inputs.size() == 2 && inputs[1].dtype == DType::Int64 && inputs[1].shape.rank() == 0),
+      "{}: expected a seed and an int64 offset, got {} inputs.", who, inputs.size());
   check<InvalidArgument>(inputs[0].dtype == DType::UInt32 && inputs[0].shape == Shape{2},
                          "{}: expected a seed of two uint32 words, got {} {}.", who,
                          inputs[0].dtype, inputs[0].shape);
@@ -38,6 +44,11 @@ void add_random(OpRegistry& registry, const std::string& name) {
                     },
                 .vjp = {},
                 .traits = {.differentiable = false}});
+}
+
+std::vector<Tensor> placed(const Tensor& seed, const Shape& shape) {
+  const auto offset = internal::first_number(shape);
+  return offset ? std::vector<Tensor>{seed, *offset} : std::vector<Tensor>{seed};
 }
 
 // A function of random:: that a functional model keeps whole, so that it draws anew each time. Its
@@ -102,16 +113,29 @@ void register_random(OpRegistry& registry) {
                 .traits = {.differentiable = false}});
 }
 
+namespace internal {
+
+std::optional<Tensor> first_number(const Shape& shape) {
+  const Replica* replica = current_replica();
+  if (!current_tracer() || !replica || replica->count == 1) return {};
+  const int64_t examples = replica->examples;
+  if (examples == 0 || shape.rank() == 0 || shape[0] == 0 || shape[0] % examples != 0) return {};
+  const int64_t numbers = shape.num_elements() / examples;
+  return multiply(replica_value(ReplicaValue::FirstExample), numbers);
+}
+
+}  // namespace internal
+
 Tensor random_uniform(const Tensor& seed, const Shape& shape, DTypeLike dtype) {
-  return call<"random_uniform">({seed}, {{"shape", shape.dims()}, {"dtype", dtype}});
+  return call<"random_uniform">(placed(seed, shape), {{"shape", shape.dims()}, {"dtype", dtype}});
 }
 
 Tensor random_normal(const Tensor& seed, const Shape& shape, DTypeLike dtype) {
-  return call<"random_normal">({seed}, {{"shape", shape.dims()}, {"dtype", dtype}});
+  return call<"random_normal">(placed(seed, shape), {{"shape", shape.dims()}, {"dtype", dtype}});
 }
 
 Tensor random_bits(const Tensor& seed, const Shape& shape) {
-  return call<"random_bits">({seed}, {{"shape", shape.dims()}});
+  return call<"random_bits">(placed(seed, shape), {{"shape", shape.dims()}});
 }
 
 Tensor random_permutation(const Tensor& seed, int64_t count) {

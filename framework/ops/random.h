@@ -110,6 +110,13 @@ Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options = {})
 
 namespace ops {
 
+namespace internal {
+// Where numbers of this shape begin in their key's sequence: in a step of several replicas, with
+// the first example of this one, so that the number of replicas doesn't change what is drawn for an
+// example. Nothing elsewhere, and for shapes whose first axis isn't made of examples.
+std::optional<Tensor> first_number(const Shape& shape);
+}  // namespace internal
+
 // The stateless ops beneath. `seed` is a key, uint32[2].
 Tensor random_bits(const Tensor& seed, const Shape& shape);  // uint32
 Tensor random_uniform(const Tensor& seed, const Shape& shape, DTypeLike dtype = DType::Float32);

@@ -3,6 +3,7 @@
 
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
+#include "framework/ops/random.h"
 #include "framework/ops/register.h"
 #include "framework/ops/shape.h"
 
@@ -14,8 +15,10 @@ namespace {
 
 // A key and `operands` of one floating-point type, which is the result's.
 InferFunction infer_draw(std::string name, size_t operands) {
-  return [=](TypeSpan inputs, const Attributes&) -> Types {
-    require_inputs(inputs, operands + 1, name);
+  return [=](TypeSpan inputs, const Attributes& attributes) -> Types {
+    const bool placed = attributes.find("placed") != nullptr;  // by an offset, the last input
+    require_inputs(inputs, operands + 1 + placed, name);
+    if (placed) inputs = inputs.first(operands + 1);
     check<InvalidArgument>(inputs[0].dtype == DType::UInt32 && inputs[0].shape == Shape{2},
                            "{}: expected a seed of two uint32 words, got {} {}.", name,
                            inputs[0].dtype, inputs[0].shape);
@@ -28,6 +31,13 @@ InferFunction infer_draw(std::string name, size_t operands) {
     }
     return {inputs[1]};
   };
+}
+
+void place(std::vector<Tensor>& inputs, Attributes& attributes) {
+  const auto offset = first_number(inputs[1].shape());
+  if (!offset) return;
+  inputs.push_back(*offset);
+  attributes.set("placed", true);
 }
 
 }  // namespace
@@ -44,11 +54,17 @@ void register_distributions(OpRegistry& registry) {
 }
 
 Tensor random_gamma(const Tensor& seed, const Tensor& alpha, bool logarithm) {
-  return call<"random_gamma">({seed, alpha}, {{"log", logarithm}});
+  std::vector<Tensor> inputs = {seed, alpha};
+  Attributes attributes = {{"log", logarithm}};
+  place(inputs, attributes);
+  return call<"random_gamma">(inputs, attributes);
 }
 
 Tensor random_binomial(const Tensor& seed, const Tensor& counts, const Tensor& probabilities) {
-  return call<"random_binomial">({seed, counts, probabilities});
+  std::vector<Tensor> inputs = {seed, counts, probabilities};
+  Attributes attributes;
+  place(inputs, attributes);
+  return call<"random_binomial">(inputs, attributes);
 }
 
 }  // namespace cornu::ops

@@ -21,6 +21,11 @@ struct Batch {
   Tensors sample_weight;
 };
 
+// Rows [begin, end) of all its tensors, which are shared with it.
+Batch rows_of(const Batch& batch, int64_t begin, int64_t end);
+// Its examples: 0 where it has no tensors.
+int64_t examples_of(const Batch& batch);
+
 // The cardinality of a source that never ends (tf.data.INFINITE_CARDINALITY).
 inline constexpr int64_t kInfiniteCardinality = -1;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -11,6 +12,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
+#include "framework/core/waiting_threads.h"
 
 namespace cornu {
 namespace {
@@ -56,6 +58,7 @@ class Meeting {
   void wait(int rank, const Call& call) {
     std::unique_lock lock(mutex_);
     throw_if_aborted();
+    throw_if_ended(rank, call);
     const uint64_t round = round_;
     here_[static_cast<size_t>(rank)] = true;
     if (++arrived_ == size()) {
@@ -65,9 +68,15 @@ class Meeting {
       changed_.notify_all();
       return;
     }
-    changed_.wait_for(lock, timeout_, [&] { return round_ != round || aborted_.has_value(); });
+    auto is_over = [&] { return round_ != round || aborted_.has_value() || ended_ > 0; };
+    lock.unlock();
+    const bool met = spin_until(size(), [&] { return round_ != round; });
+    if (met) return;
+    lock.lock();
+    changed_.wait_for(lock, timeout_, is_over);
     if (round_ != round) return;
     throw_if_aborted();
+    throw_if_ended(rank, call);
     aborted_ = fmt::format("Collective: rank {} waited {:g} s in {} for {}.", rank,
                            std::chrono::duration<double>(timeout_).count(), call.text(), missing());
     changed_.notify_all();
@@ -85,6 +94,9 @@ class Meeting {
       changed_.notify_all();
       return;
     }
+    lock.unlock();
+    if (spin_until(size(), [&] { return round_ != round; })) return;
+    lock.lock();
     changed_.wait(lock, [&] { return round_ != round; });
   }
 
@@ -98,9 +110,25 @@ class Meeting {
     changed_.notify_all();
   }
 
+  void end_step() {
+    const std::lock_guard lock(mutex_);
+    if (++ended_ == size()) {
+      ended_ = 0;
+    } else if (arrived_ > 0) {
+      changed_.notify_all();
+    }
+  }
+
   int size() const { return static_cast<int>(here_.size()); }
 
  private:
+  void throw_if_ended(int rank, const Call& call) const {
+    check<FailedPrecondition>(ended_ == 0,
+                              "Collective: every rank must make the same calls in the same order, "
+                              "but rank {} calls {}, and another one's step has ended without it. "
+                              "What replicas do may not depend on their data.",
+                              rank, call.text());
+  }
   void throw_if_aborted() const {
     if (aborted_) raise<Aborted>("Collective: another replica has stopped: {}", *aborted_);
   }
@@ -117,7 +145,8 @@ class Meeting {
   std::condition_variable changed_;
   std::vector<bool> here_;  // by rank: waits in this round
   int arrived_ = 0;
-  uint64_t round_ = 0;
+  int ended_ = 0;  // ranks that are done with this step
+  std::atomic<uint64_t> round_ = 0;
   std::optional<std::string> aborted_;
   std::chrono::milliseconds timeout_;
 };
@@ -127,6 +156,7 @@ using SumOf =
     std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
 
 constexpr int64_t kBlock = 1024;  // elements that are reduced together
+constexpr int64_t kSmall = 256;   // elements that every rank reduces by itself
 
 // Adds (or compares) `count` elements of one more rank. NaN, from whichever rank, stays.
 template <class T>
@@ -170,8 +200,11 @@ void reduce_range(T* out, std::span<const void* const> in, int64_t begin, int64_
 
 class InProcessGroup : public CollectiveGroup {
  public:
-  InProcessGroup(std::shared_ptr<Meeting> meeting, int rank)
-      : meeting_(std::move(meeting)), in_(static_cast<size_t>(meeting_->size())), rank_(rank) {}
+  InProcessGroup(std::shared_ptr<Meeting> meeting, int rank, Reducers reducers)
+      : meeting_(std::move(meeting)),
+        in_(static_cast<size_t>(meeting_->size())),
+        rank_(rank),
+        reducers_(reducers) {}
 
   int rank() const override { return rank_; }
   int size() const override { return meeting_->size(); }
@@ -183,6 +216,7 @@ class InProcessGroup : public CollectiveGroup {
     for (const Segment& segment : segments) total += segment.count;
     const Call call{Kind::AllReduce, total, dtype, op, 0, segments};
     const std::vector<Call>& calls = meet(call);
+    if (total <= kSmall) return reduce_all(segments, calls, dtype, op);
     each_part(segments, rank_, [&](size_t i, int64_t begin, int64_t end) {
       reduce(at(segments[i].out, begin, dtype), calls, i, begin, end, dtype, op);
     });
@@ -232,9 +266,30 @@ class InProcessGroup : public CollectiveGroup {
   }
 
   void barrier() override { meet(Call{}); }
+  void end_step() override { meeting_->end_step(); }
   void abort(const std::string& why) override { meeting_->abort(why); }
 
  private:
+  // Each rank reduces everything, which takes less time than waiting for others' shares. What it
+  // has is written when all have read: a rank's inputs may be its outputs.
+  void reduce_all(std::span<const Segment> segments, const std::vector<Call>& calls, DType dtype,
+                  ReduceOp op) {
+    const size_t size = size_of(dtype);
+    alignas(int64_t) std::array<std::byte, kSmall * sizeof(int64_t)> results;
+    std::byte* next = results.data();
+    for (size_t i = 0; i < segments.size(); ++i) {
+      reduce(next, calls, i, 0, segments[i].count, dtype, op);
+      next += static_cast<size_t>(segments[i].count) * size;
+    }
+    meeting_->wait_inside();
+    next = results.data();
+    for (const Segment& segment : segments) {
+      const size_t bytes = static_cast<size_t>(segment.count) * size;
+      if (bytes > 0) std::memcpy(segment.out, next, bytes);
+      next += bytes;
+    }
+  }
+
   template <class Pointer>
   static Pointer at(Pointer memory, int64_t element, DType dtype) {
     using Byte = std::conditional_t<std::is_same_v<Pointer, void*>, std::byte, const std::byte>;
@@ -269,7 +324,8 @@ class InProcessGroup : public CollectiveGroup {
     constexpr int64_t kStep = 64;  // elements: shares begin with a cache line
     int64_t total = 0;
     for (const Segment& segment : segments) total += segment.count;
-    const int64_t share = ((total + size() - 1) / size() + kStep - 1) / kStep * kStep;
+    const int64_t reducers = reducers_ == Reducers::First ? 1 : size();
+    const int64_t share = ((total + reducers - 1) / reducers + kStep - 1) / kStep * kStep;
     const int64_t first = rank * share;
     const int64_t last = first + share;
     int64_t place = 0;  // of the segment's first element
@@ -295,17 +351,18 @@ class InProcessGroup : public CollectiveGroup {
   std::shared_ptr<Meeting> meeting_;
   std::vector<const void*> in_;  // by rank: what is reduced now
   int rank_;
+  Reducers reducers_;
   uint64_t turn_ = 0;
 };
 
 }  // namespace
 
 std::vector<std::unique_ptr<CollectiveGroup>> make_in_process_group(
-    int size, std::chrono::milliseconds timeout) {
-  auto meeting = std::make_shared<Meeting>(size, timeout);
+    int size, const InProcessGroupOptions& options) {
+  auto meeting = std::make_shared<Meeting>(size, options.timeout);
   std::vector<std::unique_ptr<CollectiveGroup>> group;
   for (int rank = 0; rank < size; ++rank) {
-    group.push_back(std::make_unique<InProcessGroup>(meeting, rank));
+    group.push_back(std::make_unique<InProcessGroup>(meeting, rank, options.reducers));
   }
   return group;
 }

@@ -10,9 +10,18 @@
 
 namespace cornu {
 
+// Who reduces what all ranks of a group give: each of them a share of the elements, or the first
+// one everything. The bits are the same.
+enum class Reducers { All, First };
+
+struct InProcessGroupOptions {
+  std::chrono::milliseconds timeout = std::chrono::minutes(10);
+  Reducers reducers = Reducers::All;
+};
+
 // The ends of a group, one a rank; each is for one thread at a time. A rank that waits longer than
-// `timeout` for the others throws DeadlineExceeded, which names those that didn't come.
+// the timeout for the others throws DeadlineExceeded, which names those that didn't come.
 std::vector<std::unique_ptr<CollectiveGroup>> make_in_process_group(
-    int size, std::chrono::milliseconds timeout = std::chrono::minutes(10));
+    int size, const InProcessGroupOptions& options = {});
 
 }  // namespace cornu

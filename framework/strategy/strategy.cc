@@ -40,48 +40,13 @@ class SingleDeviceStrategy : public StrategyImpl {
   std::string name_;
 };
 
-const char* reduce_name(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::Sum:
-      return "sum";
-    case ReduceOp::Mean:
-      return "mean";
-    case ReduceOp::Min:
-      return "min";
-    case ReduceOp::Max:
-      return "max";
-  }
-  return "sum";
-}
-
 }  // namespace
 
-namespace distribute {
-
-Tensor ReplicaContext::all_reduce(ReduceOp op, const Tensor& value) const {
-  return all_reduce(op, std::vector<Tensor>{value}).front();
-}
-
-std::vector<Tensor> ReplicaContext::all_reduce(ReduceOp op,
-                                               const std::vector<Tensor>& values) const {
-  if (replicas_ == 1) return values;
-  return ops::all_reduce(values, reduce_name(op));
-}
-
-ReplicaContext get_replica_context() { return ReplicaContext(replicas_in_sync()); }
-
-int64_t InputContext::get_per_replica_batch_size(int64_t global_batch_size) const {
-  check<InvalidArgument>(global_batch_size % num_replicas_in_sync == 0,
-                         "InputContext: expected a global batch size divisible by {} replicas, got "
-                         "{}.",
-                         num_replicas_in_sync, global_batch_size);
-  return global_batch_size / num_replicas_in_sync;
-}
-
-}  // namespace distribute
-
 StrategyScope::StrategyScope(std::shared_ptr<StrategyImpl> strategy)
-    : opened_(strategy != nullptr) {
+    : opened_(strategy != nullptr),
+      owner_(strategy         ? strategy.get()
+             : has_strategy() ? scopes.back().get()
+                              : nullptr) {
   if (opened_) scopes.push_back(std::move(strategy));
 }
 StrategyScope::~StrategyScope() {
@@ -101,6 +66,19 @@ Strategy get_strategy() {
   return Strategy(*standard);
 }
 
+StrategyScope Strategy::scope() const {
+  check<FailedPrecondition>(!has_strategy() || scopes.back() == impl_,
+                            "Strategy '{}': its scope was opened in that of another strategy, "
+                            "'{}'. End that one first: what is made in a scope belongs to one "
+                            "strategy.",
+                            name(), has_strategy() ? scopes.back()->name() : "");
+  check<FailedPrecondition>(!current_replica(),
+                            "Strategy '{}': its scope was opened within a step that replicas run. "
+                            "Open it outside.",
+                            name());
+  return StrategyScope(impl_);
+}
+
 distribute::PerReplica Strategy::run(const Function& step,
                                      const distribute::PerReplica& arguments) const {
   const size_t replicas = impl_->devices().size();
@@ -117,10 +95,79 @@ distribute::PerReplica Strategy::run(const Function& step, const Tensors& argume
              distribute::PerReplica(std::vector<Tensors>(impl_->devices().size(), arguments)));
 }
 
-Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values) const {
+Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
+                        std::optional<int64_t> axis) const {
+  if (axis) return reduce_along(op, values, *axis);
   std::vector<Tensor> by_replica;
   for (const Tensors& value : values.values()) by_replica.push_back(value.single());
+  // Within a merge_call there is this replica's value, and the others' are elsewhere.
+  if (current_replica()) {
+    CORNU_ASSERT(by_replica.size(), ==, size_t{1});
+    return distribute::ReplicaContext(replicas_in_sync()).all_reduce(op, by_replica.front());
+  }
   return impl_->reduce(op, by_replica);
+}
+
+Tensor Strategy::reduce_along(ReduceOp op, const distribute::PerReplica& values,
+                              int64_t axis) const {
+  std::vector<Tensors> reduced;
+  std::vector<Tensors> counts;
+  for (const Tensors& value : values.values()) {
+    const Tensor& x = value.single();
+    switch (op) {
+      case ReduceOp::Sum:
+        reduced.emplace_back(ops::sum(x, axis));
+        break;
+      case ReduceOp::Mean:
+        reduced.emplace_back(ops::sum(x, axis));
+        counts.emplace_back(Tensor::scalar(static_cast<double>(x.dim(axis))));
+        break;
+      case ReduceOp::Min:
+      case ReduceOp::Max:
+        // A part without elements has no extreme.
+        if (x.dim(axis) == 0 && !current_replica()) continue;
+        reduced.emplace_back(op == ReduceOp::Min ? ops::min(x, axis) : ops::max(x, axis));
+        break;
+    }
+  }
+  check<InvalidArgument>(!reduced.empty(), "Strategy '{}': reduce expected elements, got none.",
+                         name());
+  if (op != ReduceOp::Mean) return reduce(op, distribute::PerReplica(std::move(reduced)));
+  const Tensor sum = reduce(ReduceOp::Sum, distribute::PerReplica(std::move(reduced)));
+  const Tensor count = reduce(ReduceOp::Sum, distribute::PerReplica(std::move(counts)));
+  return sum / ops::cast(count, is_floating(sum.dtype()) ? sum.dtype() : DType::Float32);
+}
+
+Tensor Strategy::gather(const distribute::PerReplica& values, int64_t axis) const {
+  if (current_replica()) {
+    return distribute::ReplicaContext(replicas_in_sync()).all_gather(values[0].single(), axis);
+  }
+  check<Unimplemented>(impl_->num_replicas_in_sync() == static_cast<int64_t>(values.size()),
+                       "Strategy '{}': gather of values that other workers have isn't there. "
+                       "Gather within a step: get_replica_context().all_gather.",
+                       name());
+  std::vector<Tensor> parts;
+  for (const Tensors& value : values.values()) parts.push_back(value.single());
+  return parts.size() == 1 ? parts[0] : ops::concatenate(parts, axis);
+}
+
+distribute::DistributedDataset Strategy::distribute_dataset(
+    const std::shared_ptr<BatchSource>& dataset) const {
+  return {impl_, impl_->distribute(dataset), distribute::Divided::No};
+}
+
+distribute::InputContext Strategy::input_context() const {
+  return {.num_replicas_in_sync = num_replicas_in_sync()};
+}
+
+distribute::PerReplica Strategy::distribute_values_from_function(
+    const std::function<Tensors(const distribute::ValueContext&)>& make) const {
+  std::vector<Tensors> values;
+  for (size_t i = 0; i < impl_->devices().size(); ++i) {
+    values.push_back(make({.replica_id_in_sync_group = static_cast<int64_t>(i),
+                           .num_replicas_in_sync = num_replicas_in_sync()}));
+  }
+  return distribute::PerReplica(std::move(values));
 }
 
 }  // namespace cornu

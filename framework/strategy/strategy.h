@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,55 +17,11 @@
 #include "framework/graph/function.h"
 #include "framework/graph/trace.h"
 #include "framework/strategy/batch_source.h"
+#include "framework/strategy/distributed_dataset.h"
+#include "framework/strategy/per_replica.h"
+#include "framework/strategy/replica_context.h"
 
 namespace cornu {
-
-class Strategy;
-
-namespace distribute {
-
-// One structure of tensors for each local replica (tf.distribute.DistributedValues).
-class PerReplica {
- public:
-  PerReplica() = default;
-  explicit PerReplica(std::vector<Tensors> values) : values_(std::move(values)) {}
-  const std::vector<Tensors>& values() const& { return values_; }
-  std::vector<Tensors> values() && { return std::move(values_); }
-  size_t size() const { return values_.size(); }
-  const Tensors& operator[](size_t replica) const { return values_[replica]; }
-
- private:
-  std::vector<Tensors> values_;
-};
-
-// What a traced step knows of the replica it runs as. Valid under Strategy::run; elsewhere there is
-// one replica.
-class ReplicaContext {
- public:
-  int64_t num_replicas_in_sync() const { return replicas_; }
-  // The reduction over all replicas, as an op of the traced step; the value itself with one
-  // replica.
-  Tensor all_reduce(ReduceOp op, const Tensor& value) const;
-  std::vector<Tensor> all_reduce(ReduceOp op, const std::vector<Tensor>& values) const;
-
-  explicit ReplicaContext(int64_t replicas) : replicas_(replicas) {}
-
- private:
-  int64_t replicas_;
-};
-
-// The context of the step being traced or run on this thread.
-ReplicaContext get_replica_context();
-
-// What an input function is told about the pipeline it makes (tf.distribute.InputContext).
-struct InputContext {
-  int64_t num_input_pipelines = 1;
-  int64_t input_pipeline_id = 0;
-  int64_t num_replicas_in_sync = 1;
-  int64_t get_per_replica_batch_size(int64_t global_batch_size) const;
-};
-
-}  // namespace distribute
 
 // What a strategy implements. `run` may be called from several threads at once, the rest from one
 // at a time.
@@ -74,13 +31,15 @@ class StrategyImpl {
   virtual std::string name() const = 0;
   virtual int64_t num_replicas_in_sync() const = 0;  // of all workers
   virtual std::vector<Device> devices() const = 0;   // of this process's replicas, in order
-  // Runs one step on every local replica at once; arguments and results by local replica.
+  // Runs one step on every local replica at once; arguments and results by local replica. Rows of
+  // the first tensor count as a replica's examples, in the order of replicas.
   virtual std::vector<Tensors> run(const Function& step,
                                    const std::vector<std::vector<Tensors>>& arguments) = 0;
   // The batches of this process: each one is split over its local replicas by split().
   virtual std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) = 0;
   // A batch's parts by local replica; a part may have no examples.
   virtual std::vector<Batch> split(const Batch& batch) = 0;
+  // One value of those that local replicas gave, over the replicas of all workers.
   virtual Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) = 0;
   // Whether this process writes checkpoints and logs.
   virtual bool is_chief() const { return true; }
@@ -97,33 +56,58 @@ class [[nodiscard]] StrategyScope {
 
  private:
   bool opened_;
+  VariableOwnerScope owner_;
 };
 
-// A cheap handle on a strategy.
+// A cheap handle on a strategy (tf.distribute.Strategy).
 class Strategy {
  public:
   explicit Strategy(std::shared_ptr<StrategyImpl> impl) : impl_(std::move(impl)) {}
 
   // What is made in the scope (variables, models, compile) belongs to the strategy. Models open it
-  // themselves while they train, predict, are evaluated, saved and loaded.
-  StrategyScope scope() const { return StrategyScope(impl_); }
+  // themselves while they train, predict, are evaluated, saved and loaded. FailedPrecondition in
+  // the scope of another strategy, and within a step.
+  StrategyScope scope() const;
   int64_t num_replicas_in_sync() const { return impl_->num_replicas_in_sync(); }
   std::string name() const { return impl_->name(); }
   bool is_chief() const { return impl_->is_chief(); }
 
-  // Runs a step on every replica; arguments by replica, or the same structure for all.
+  // Runs a step on every replica; arguments by replica, or the same structure for all. Within
+  // another function's body: that one then runs op by op, and the step as it is compiled.
   distribute::PerReplica run(const Function& step, const distribute::PerReplica& arguments) const;
   distribute::PerReplica run(const Function& step, const Tensors& arguments) const;
-  // One value from all replicas' results.
-  Tensor reduce(ReduceOp op, const distribute::PerReplica& values) const;
+  // One value from all replicas' results. With an axis, over that axis of each of them too: parts
+  // of a batch may then have different sizes, and a mean counts their elements.
+  Tensor reduce(ReduceOp op, const distribute::PerReplica& values,
+                std::optional<int64_t> axis = {}) const;
+  // The replicas' results one behind the other along `axis`.
+  Tensor gather(const distribute::PerReplica& values, int64_t axis = 0) const;
   std::vector<Tensors> local_results(const distribute::PerReplica& values) const {
     return values.values();
   }
+
+  // Goes over a dataset of global batches, or over what a function of one's own makes of an
+  // InputContext (batches of one replica's size, by worker), in parts by replica.
+  distribute::DistributedDataset distribute_dataset(
+      const std::shared_ptr<BatchSource>& dataset) const;
+  template <class F>
+  requires(std::is_invocable_v<F, const distribute::InputContext&>) distribute::DistributedDataset
+      distribute_datasets_from_function(F make)
+  const {
+    return {impl_, static_cast<std::shared_ptr<BatchSource>>(make(input_context())),
+            distribute::Divided::Yes};
+  }
+  // Values that a function makes for each local replica.
+  distribute::PerReplica distribute_values_from_function(
+      const std::function<Tensors(const distribute::ValueContext&)>& make) const;
 
   StrategyImpl& impl() const { return *impl_; }
   const std::shared_ptr<StrategyImpl>& shared() const { return impl_; }
 
  private:
+  Tensor reduce_along(ReduceOp op, const distribute::PerReplica& values, int64_t axis) const;
+  distribute::InputContext input_context() const;
+
   std::shared_ptr<StrategyImpl> impl_;
 };
 

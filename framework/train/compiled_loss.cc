@@ -6,6 +6,7 @@
 #include "framework/core/strings.h"
 #include "framework/metrics/metrics.h"
 #include "framework/ops/ops.h"
+#include "framework/strategy/replica_context.h"
 
 namespace cornu {
 namespace {
@@ -108,6 +109,7 @@ Tensor CompiledLoss::call(const std::string& who, const OutputNames& outputs, co
   const std::vector<Tensor> targets = in_order(who, "a target", y, outputs.list);
   const std::vector<Tensor> sample_weights = weights_in_order(who, sample_weight, outputs.list);
   Tensor total;
+  std::vector<Tensor> tracked;  // parts of the whole batch's losses
   for (size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (!entry.loss) continue;
@@ -115,10 +117,13 @@ Tensor CompiledLoss::call(const std::string& who, const OutputNames& outputs, co
                            "{}: expected a target for output '{}', which has a loss, got none.",
                            who, outputs.list[i]);
     Tensor value = entry.loss(targets[i], y_pred[i], sample_weights[i]);
-    if (entry.tracker) entry.tracker.update_state(value);
+    if (entry.tracker) tracked.push_back(value);
     if (entry.weight != 1.0) value = value * entry.weight;
     total = total.defined() ? total + value : value;
   }
+  const std::vector<Tensor> whole = sum_over_replicas(tracked);
+  const std::vector<Metric> trackers = this->trackers();
+  for (size_t i = 0; i < trackers.size(); ++i) trackers[i].update_state(whole[i]);
   return total;
 }
 

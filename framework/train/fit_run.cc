@@ -49,6 +49,10 @@ std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
                : fmt::format("behind epoch {}", epoch + 1);
 }
 
+std::shared_ptr<BatchSource> distributed(std::shared_ptr<BatchSource> source) {
+  return get_strategy().impl().distribute(std::move(source));
+}
+
 }  // namespace
 
 Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSource> source,
@@ -56,11 +60,12 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
     : trainer_(trainer),
       model_(model),
       options_(options),
-      iterator_(with_class_weight(std::move(source), options.class_weight),
+      iterator_(distributed(with_class_weight(std::move(source), options.class_weight)),
                 options.steps_per_epoch),
       validation_(options.validation_data.empty()
                       ? nullptr
-                      : options.validation_data.source(options.validation_batch_size.value_or(32))),
+                      : distributed(options.validation_data.source(
+                            options.validation_batch_size.value_or(32)))),
       validation_iterator_(validation_, options.validation_steps),
       callbacks_(options.callbacks, in_training(model),
                  {.verbose = options.verbose.resolve(),

@@ -10,6 +10,7 @@
 #include "framework/core/strings.h"
 #include "framework/model/call_frame.h"
 #include "framework/ops/ops.h"
+#include "framework/strategy/replica_context.h"
 #include "framework/train/body.h"
 #include "framework/train/console/summary.h"
 #include "framework/train/trainer.h"
@@ -282,7 +283,9 @@ void Model::reset_metrics() {
 
 NamedValues<Tensor> Model::get_metrics_result() const {
   NamedValues<Tensor> results;
-  for (const Metric& metric : metrics()) results.set(trainer_->log_name(metric), metric.result());
+  const std::vector<Metric> all = metrics();
+  const GlobalMetricState global(all);
+  for (const Metric& metric : all) results.set(trainer_->log_name(metric), metric.impl().result());
   return results;
 }
 
@@ -326,7 +329,7 @@ NamedValues<Tensor> Model::train_step(const Batch& data) {
     // Layers of subclassed models may have been built by the call just now.
     gradients = tape.gradient(optimizer().impl().scale_loss(loss), trainable_variables());
   }
-  trainer_->apply_gradients(*this, gradients);
+  optimizer().apply_gradients(gradients, trainable_variables());
   trainer_->track_loss(loss, data);
   return compute_metrics(data.x, data.y, y_pred, data.sample_weight);
 }
@@ -347,13 +350,17 @@ Tensor Model::compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_
                            const Tensors& sample_weight) {
   if (object_) return object_->compute_loss(x, y, y_pred, sample_weight);
   Tensor total = trainer_->compiled_loss(*this, y, y_pred, sample_weight);
-  for (const Tensor& loss : losses()) total = total.defined() ? total + loss : loss;
+  for (const Tensor& loss : losses()) {
+    const int64_t replicas = replicas_in_sync();  // each of them adds it
+    const Tensor part = replicas == 1 ? loss : loss / replicas;
+    total = total.defined() ? total + part : part;
+  }
   check<FailedPrecondition>(
       total.defined(),
       "{} '{}': there is no loss to minimize. Give compile a loss, or add one "
       "with add_loss.",
       class_name(), name());
-  return total;
+  return sum_of_parts(total);
 }
 
 NamedValues<Tensor> Model::compute_metrics(const Tensors& x, const Tensors& y,

@@ -11,6 +11,7 @@
 #include "framework/model/initializers.h"
 #include "framework/model/layer.h"
 #include "framework/ops/ops.h"
+#include "framework/strategy/replica_context.h"
 
 namespace cornu {
 namespace {
@@ -203,10 +204,12 @@ OptimizerImpl::Pairs OptimizerImpl::known_pairs(const std::vector<Tensor>& gradi
 
 void OptimizerImpl::apply_gradients(const std::vector<Tensor>& gradients,
                                     const std::vector<Variable>& variables) {
+  require_replica_context("apply_gradients");
   const NameScope scope(name());
   if (!variables.empty()) build(variables);
   Pairs pairs = known_pairs(gradients, variables);
   if (pairs.empty()) return;
+  sum_gradients(pairs);
   for (auto& [gradient, index] : pairs) {
     gradient = cast_like(gradient, trained_[index]);
     if (options_.loss_scale_factor) gradient = gradient / *options_.loss_scale_factor;
@@ -222,6 +225,25 @@ void OptimizerImpl::apply_gradients(const std::vector<Tensor>& gradients,
     if (variable.constraint()) variable.assign(variable.constraint()(variable.value()));
   }
   iterations_.assign(iterations_.value() + 1);
+}
+
+// Over all replicas, in buckets of a few MB. The backward pass makes the last layers' gradients
+// first: buckets begin there, so that they can travel while it goes on.
+void OptimizerImpl::sum_gradients(Pairs& pairs) {
+  if (replicas_in_sync() == 1) return;
+  constexpr size_t kBucketBytes = size_t{4} << 20;
+  for (size_t end = pairs.size(); end > 0;) {
+    size_t begin = end;
+    size_t bytes = 0;
+    std::vector<Tensor> bucket;
+    while (begin > 0 && (bucket.empty() || bytes < kBucketBytes)) {
+      bucket.push_back(pairs[--begin].first);
+      bytes += bucket.back().bytes();
+    }
+    bucket = sum_over_replicas(bucket);
+    for (size_t i = begin; i < end; ++i) pairs[i].first = bucket[end - 1 - i];
+    end = begin;
+  }
 }
 
 void OptimizerImpl::step(Pairs pairs) {

@@ -83,9 +83,12 @@ class OptimizerImpl {
   // built, only those variables can be trained.
   void build(const std::vector<Variable>& variables);
   bool built() const { return built_; }
-  // One update step. Variables whose gradient is undefined are left alone, with a warning the first
-  // time; InvalidArgument when all are, when counts differ, or for a variable that the optimizer
-  // wasn't built for.
+  // One update step. In a step of several replicas the gradients are summed over them first, so
+  // that all make the same update: losses are to be parts of the whole batch's, as Loss and
+  // compute_average_loss make them. Variables whose gradient is undefined are left alone, with a
+  // warning the first time; InvalidArgument when all are, when counts differ, or for a variable
+  // that the optimizer wasn't built for. FailedPrecondition in the scope of a strategy of several
+  // replicas, outside of its steps.
   void apply_gradients(const std::vector<Tensor>& gradients,
                        const std::vector<Variable>& variables);
   // The loss to differentiate: times loss_scale_factor, where there is one. Gradients are divided
@@ -140,6 +143,7 @@ class OptimizerImpl {
 
   Variable add_like(const Variable& variable, const Slot& slot);
   Pairs known_pairs(const std::vector<Tensor>& gradients, const std::vector<Variable>& variables);
+  static void sum_gradients(Pairs& pairs);
   void step(Pairs pairs);
   void accumulate(const Pairs& pairs);
   void clip(Pairs& pairs) const;

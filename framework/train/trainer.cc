@@ -27,10 +27,6 @@ void check_arrays_only(const char* method, const char* argument, bool absent, co
                          method, argument, mend);
 }
 
-int64_t examples(const Batch& batch) {
-  return !batch.x.empty() && batch.x[0].rank() > 0 ? batch.x[0].shape().front() : 0;
-}
-
 }  // namespace
 
 Trainer::Trainer()
@@ -101,23 +97,8 @@ OutputNames Trainer::output_names(const Model& model, const Tensors& y_pred) {
   return names;
 }
 
-void Trainer::apply_gradients(Model& model, const std::vector<Tensor>& gradients) {
-  const std::vector<Variable> variables = model.trainable_variables();
-  std::vector<Tensor> defined;
-  for (const Tensor& gradient : gradients) {
-    if (gradient.defined()) defined.push_back(gradient);
-  }
-  const auto reduced = distribute::get_replica_context().all_reduce(ReduceOp::Sum, defined);
-  std::vector<Tensor> summed = gradients;
-  size_t next = 0;
-  for (Tensor& gradient : summed) {
-    if (gradient.defined()) gradient = reduced[next++];
-  }
-  optimizer(model).apply_gradients(summed, variables);
-}
-
 void Trainer::track_loss(const Tensor& loss, const Batch& data) {
-  loss_tracker_.impl().update_values(loss, static_cast<float>(examples(data)));
+  loss_tracker_.impl().update_values(loss, static_cast<float>(examples_of(data)));
 }
 
 Tensor Trainer::compiled_loss(Model& model, const Tensors& y, const Tensors& y_pred,
@@ -200,15 +181,18 @@ Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>
   return Tensors::named(std::move(figures));
 }
 
-Tensors Trainer::run(Model& model, Kind kind, const Batch& batch) {
+std::vector<Tensors> Trainer::run(Model& model, Kind kind, const Batch& batch) {
   const RunningModel running(model);
-  const Strategy strategy = get_strategy();
-  std::vector<std::vector<Tensors>> arguments(1);
-  arguments[0].reserve(3);
-  for (const Tensors* part : {&batch.x, &batch.y, &batch.sample_weight}) {
-    arguments[0].push_back(*part);
+  StrategyImpl& strategy = get_strategy().impl();
+  std::vector<std::vector<Tensors>> arguments;
+  for (Batch& part : strategy.split(batch)) {
+    std::vector<Tensors>& own = arguments.emplace_back();
+    own.reserve(3);
+    for (Tensors* tensors : {&part.x, &part.y, &part.sample_weight}) {
+      own.push_back(std::move(*tensors));
+    }
   }
-  return std::move(strategy.impl().run(steps_[static_cast<size_t>(kind)], arguments).front());
+  return strategy.run(steps_[static_cast<size_t>(kind)], arguments);
 }
 
 Logs Trainer::read_logs(const Tensors& figures) {
@@ -274,9 +258,9 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
 
 // One execution: the given batch and those after it, as many as steps_per_execution says.
 Tensors Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch) {
-  Tensors figures = run(model, kind, batch);
+  Tensors figures = run(model, kind, batch).front();
   for (int64_t i = 1; i < options_.steps_per_execution && iterator.next(batch); ++i) {
-    figures = run(model, kind, batch);
+    figures = run(model, kind, batch).front();
   }
   return figures;
 }
@@ -322,7 +306,7 @@ Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
                     "call batch() on the dataset instead");
   check_arrays_only("evaluate", "sample_weight", options.sample_weight.empty(),
                     "let the dataset give (x, y, sample_weight)");
-  EpochIterator iterator(std::move(source), options.steps);
+  EpochIterator iterator(get_strategy().impl().distribute(std::move(source)), options.steps);
   iterator.check_finite("evaluate", "steps");
   CallbackList callbacks(
       options.callbacks, in_training(model),
@@ -344,7 +328,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
                          const PredictOptions& options) {
   check_arrays_only("predict", "batch_size", !options.batch_size,
                     "call batch() on the dataset instead");
-  EpochIterator iterator(std::move(source), options.steps);
+  EpochIterator iterator(get_strategy().impl().distribute(std::move(source)), options.steps);
   iterator.check_finite("predict", "steps");
   CallbackList callbacks(
       options.callbacks, in_training(model),
@@ -371,7 +355,11 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
 }
 
 Tensors Trainer::predict_on_batch(Model& model, const Tensors& x) {
-  return run(model, Kind::Predict, Batch{x, {}, {}});
+  std::vector<Tensors> parts = run(model, Kind::Predict, Batch{x, {}, {}});
+  if (parts.size() == 1) return std::move(parts.front());
+  JoinedBatches joined(title_of(model), [&] { return output_names(model, parts[0]).list; });
+  for (Tensors& part : parts) joined.add(std::move(part));
+  return joined.join();
 }
 
 namespace {
@@ -393,7 +381,7 @@ Logs Trainer::train_on_batch(Model& model, const Tensors& x, const Tensors& y,
   const TrainingScope alone = train_alone(model);
   const MetricScope metrics = metric_scope(model);
   model.reset_metrics();  // the figures are this batch's alone (Keras's rule)
-  return read_logs(run(model, Kind::Train, one_batch(x, y, options)));
+  return read_logs(run(model, Kind::Train, one_batch(x, y, options)).front());
 }
 
 Logs Trainer::test_on_batch(Model& model, const Tensors& x, const Tensors& y,
@@ -401,7 +389,7 @@ Logs Trainer::test_on_batch(Model& model, const Tensors& x, const Tensors& y,
   require_compiled(model, "test_on_batch");
   const MetricScope metrics = metric_scope(model);
   model.reset_metrics();  // the figures are this batch's alone (Keras's rule)
-  return read_logs(run(model, Kind::Test, one_batch(x, y, options)));
+  return read_logs(run(model, Kind::Test, one_batch(x, y, options)).front());
 }
 
 }  // namespace cornu

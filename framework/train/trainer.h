@@ -46,8 +46,6 @@ class Trainer {
 
   // ---- what the default steps of Model are made of ----
 
-  // Gradients of all replicas are summed, then the optimizer updates the trainable variables.
-  void apply_gradients(Model& model, const std::vector<Tensor>& gradients);
   // Adds a batch's loss to the running mean, weighted by its number of examples.
   void track_loss(const Tensor& loss, const Batch& data);
   Tensor compiled_loss(Model& model, const Tensors& y, const Tensors& y_pred,
@@ -66,7 +64,9 @@ class Trainer {
   class FitRun;
 
   Function make_step(Kind kind);
-  Tensors run(Model& model, Kind kind, const Batch& batch);
+  // Divides a batch between the local replicas, and returns what each of them gives. Figures are
+  // those of the whole batch, on all of them.
+  std::vector<Tensors> run(Model& model, Kind kind, const Batch& batch);
   static Tensors traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments);
   static Logs read_logs(const Tensors& figures);
   void require_compiled(const Model& model, const char* what) const;

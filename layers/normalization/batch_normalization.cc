@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/normalization/batch_normalization.h"
 
+#include "framework/strategy/replica_context.h"
 #include "layers/normalization/normalization_base.h"
 
 namespace cornu::layers {
@@ -16,7 +17,7 @@ void visit_fields(Fields& fields, BatchNormalizationOptions& options) {
   fields("moving_mean_initializer", options.moving_mean_initializer);
   fields("moving_variance_initializer", options.moving_variance_initializer);
   visit_regularizer_fields(fields, options);
-  absent_field(fields, "synchronized", false);
+  fields("synchronized", options.synchronized);
   absent_field(fields, "renorm", false);
   absent_field(fields, "renorm_clipping", nullptr);
   double renorm_momentum = 0.99;  // means nothing without renorm
@@ -56,13 +57,19 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
     const Tensor x = ops::cast(input, dtype);
     Tensor mean = ops::cast(moving_mean_, dtype);
     Tensor variance = ops::cast(moving_variance_, dtype);
-    // A replica may get no rows of a batch: they have no moments, and say nothing of the others'.
-    if (args.training && trainable() && x.num_elements() > 0) {
-      const auto [batch_mean, batch_variance] = moments(x, args.mask);
-      move(moving_mean_, mean, batch_mean);
-      move(moving_variance_, variance, batch_variance);
-      mean = batch_mean;
-      variance = batch_variance;
+    if (args.training && trainable()) {
+      if (x.num_elements() > 0 || is_global()) {
+        const auto [batch_mean, batch_variance] = moments(x, args.mask);
+        move(moving_mean_, mean, batch_mean);
+        move(moving_variance_, variance, batch_variance);
+        mean = batch_mean;
+        variance = batch_variance;
+      } else {
+        // A replica may get no rows of a batch, which have no moments: it takes part in putting the
+        // replicas' averages together, as all of them must, and counts nothing.
+        moving_mean_.assign(moving_mean_);
+        moving_variance_.assign(moving_variance_);
+      }
     }
     const Tensor y = ops::batch_normalization(
         x, mean, variance, options_.axis,
@@ -82,6 +89,9 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
   }
 
  private:
+  // Whether mean and variance are those of all replicas.
+  bool is_global() const { return options_.synchronized && replicas_in_sync() > 1; }
+
   void move(const Variable& moving, const Tensor& old, const Tensor& batch) const {
     const Tensor moved = old * options_.momentum + batch * (1.0 - options_.momentum);
     moving.assign(ops::cast(moved, moving.dtype()));
@@ -94,14 +104,21 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
     for (int64_t axis = 0; axis < x.rank(); ++axis) {
       if (axis != features) axes.push_back(axis);
     }
-    if (!mask.defined()) return ops::moments(x, axes);
-    require(mask.rank() == x.rank() - 1, "expected a mask of {} axes for input {}, got {}.",
-            x.rank() - 1, x.shape(), mask.shape());
+    if (!mask.defined() && !is_global()) return ops::moments(x, axes);
+    require(!mask.defined() || mask.rank() == x.rank() - 1,
+            "expected a mask of {} axes for input {}, got {}.", x.rank() - 1, x.shape(),
+            mask.defined() ? mask.shape() : Shape());
     const Tensor seen =
-        ops::cast(ops::broadcast_to(ops::expand_dims(mask, -1), x.shape()), DType::Bool);
+        mask.defined()
+            ? ops::cast(ops::broadcast_to(ops::expand_dims(mask, -1), x.shape()), DType::Bool)
+            : ops::ones(x.shape(), DType::Bool);
+    auto over_replicas = [&](const Tensor& sum) {
+      return is_global() ? sum_over_replicas(sum) : sum;
+    };
+    const Tensor count = over_replicas(ops::sum(ops::cast(seen, x.dtype()), axes, true));
     auto mean_of_seen = [&](const Tensor& values) {
-      const Tensor count = ops::sum(ops::cast(seen, x.dtype()), axes, true);
-      return ops::sum(ops::where(seen, values, 0), axes, true) / (count + kNoDivisionByZero);
+      const Tensor sum = over_replicas(ops::sum(ops::where(seen, values, 0), axes, true));
+      return mask.defined() ? sum / (count + kNoDivisionByZero) : sum / count;
     };
     const Tensor mean = mean_of_seen(x);
     const Tensor variance = mean_of_seen(ops::square(x - mean));

@@ -22,6 +22,7 @@ struct BatchNormalizationOptions {
   Regularizer gamma_regularizer = {};
   Constraint beta_constraint = {};
   Constraint gamma_constraint = {};
+  bool synchronized = false;  // over all replicas of a strategy
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -32,6 +33,8 @@ struct BatchNormalizationOptions {
 // In training, (x - mean) / sqrt(variance + epsilon) * gamma + beta with the batch's mean and
 // (biased) variance of each feature; moving averages follow them, moving = moving * momentum +
 // new * (1 - momentum). In inference, and where `trainable` is false, with the moving averages.
+// Under a strategy each replica normalizes by its part of the batch, and the moving averages are the
+// mean of those of replicas with examples; `synchronized`: by the whole batch.
 // Steps that a mask hides are left out of mean and variance. 16-bit inputs are computed in float32.
 // Weights: gamma, beta, moving_mean, moving_variance; each (features,).
 class BatchNormalization : public LayerHandle {

@@ -17,11 +17,13 @@ namespace {
 std::vector<Tensor> run_on(Backend& backend, const Function& f, const std::vector<Tensor>& inputs) {
   const auto compiled = f.compiled(inputs);
   const auto executable = backend.compile(compiled->graph, {.name = "test"});
-  ReplicaArgs replica;
-  replica.inputs = inputs;
-  replica.variables = compiled->variables;
-  executable->run({&replica, 1});
-  return replica.outputs;
+  Launch launch{.executable = executable.get(),
+                .device = {},
+                .inputs = inputs,
+                .variables = compiled->variables,
+                .outputs = {}};
+  backend.run({&launch, 1});
+  return launch.outputs;
 }
 
 // A step of gradient descent on a linear model.
@@ -84,13 +86,14 @@ TEST_CASE("two replicas, and one that fails") {
   const auto executable = reference.compile(compiled->graph, {});
   auto run = [&] {
     const auto group = make_in_process_group(2);
-    std::vector<ReplicaArgs> replicas(2);
+    std::vector<Launch> replicas(2);
     for (size_t i = 0; i < 2; ++i) {
+      replicas[i].executable = executable.get();
       replicas[i].inputs = inputs;
       replicas[i].variables = std::span(i == 0 ? &first : &second, 1);
       replicas[i].group = group[i].get();
     }
-    executable->run(replicas);
+    reference.run(replicas);
   };
   run();
   CHECK(first.value().item<float>() == doctest::Approx(0.04));

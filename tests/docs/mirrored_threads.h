@@ -2,9 +2,9 @@
 // The strategy of docs/adding/strategy.md.
 #pragma once
 
-#include <unordered_map>
 #include <utility>
 
+#include "framework/graph/backend.h"
 #include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/in_process_group.h"
@@ -12,54 +12,10 @@
 
 namespace cornu::example {
 
-// What each replica of a strategy keeps of a variable: replica 0 the variable, the others a copy.
-class MirroredVariables {
- public:
-  explicit MirroredVariables(size_t replicas) : replicas_(replicas) {}
-
-  // The variables of a replica, brought up to date where somebody else has written them.
-  std::vector<Variable> of_replica(const std::vector<Variable>& variables, size_t replica) {
-    std::vector<Variable> result;
-    for (const Variable& variable : variables) {
-      Mirror& mirror = mirrors_[variable.id()];
-      if (mirror.values.empty() || mirror.version != variable.version()) refresh(mirror, variable);
-      result.push_back(mirror.values[replica]);
-    }
-    return result;
-  }
-
-  // After a step, which has written every copy alike.
-  void stepped(const std::vector<Variable>& variables) {
-    for (const Variable& variable : variables) {
-      mirrors_[variable.id()].version = variable.version();
-    }
-  }
-
- private:
-  struct Mirror {
-    std::vector<Variable> values;  // by replica
-    uint64_t version = 0;          // of the variable, when the copies were equal to it
-  };
-
-  void refresh(Mirror& mirror, const Variable& variable) const {
-    if (mirror.values.empty()) mirror.values.push_back(variable);
-    while (mirror.values.size() < replicas_) {
-      mirror.values.emplace_back(variable.stored(), VariableOptions{.name = variable.name()});
-    }
-    for (size_t i = 1; i < replicas_; ++i) mirror.values[i].store(variable.stored());
-    mirror.version = variable.version();
-  }
-
-  size_t replicas_;
-  std::unordered_map<const void*, Mirror> mirrors_;
-};
-
-// Replicas on CPU:0, CPU:1, …, each with a share of the cores. Steps must add up their gradients
-// with all_reduce, so that every replica writes the same values.
+// Replicas on CPU:0, CPU:1, …, each with a share of the cores and a copy of every variable.
 class MirroredThreads : public StrategyImpl {
  public:
-  explicit MirroredThreads(int replicas)
-      : replicas_(static_cast<size_t>(replicas)), variables_(replicas_) {}
+  explicit MirroredThreads(int replicas) : replicas_(static_cast<size_t>(replicas)) {}
 
   std::string name() const override { return "MirroredThreads"; }
   int64_t num_replicas_in_sync() const override { return static_cast<int64_t>(replicas_); }
@@ -73,31 +29,34 @@ class MirroredThreads : public StrategyImpl {
 
   std::vector<Tensors> run(const Function& step,
                            const std::vector<std::vector<Tensors>>& arguments) override {
-    check<InvalidArgument>(arguments.size() == replicas_,
-                           "MirroredThreads: expected arguments for {} replicas, got {}.",
-                           replicas_, arguments.size());
-    const internal::ReplicaContextScope context(num_replicas_in_sync());
-    const auto compiled = step.compiled_for(arguments.front());
     const std::vector<Device> where = devices();
     // An aborted group stays so: each step has one of its own.
     const auto group = make_in_process_group(static_cast<int>(replicas_));
+    std::vector<std::shared_ptr<const CompiledFunction>> code;
     std::vector<std::vector<Tensor>> inputs;
     std::vector<std::vector<Variable>> variables;
-    std::vector<ReplicaArgs> replicas(replicas_);
+    std::vector<Launch> launches(replicas_);
+    int64_t first_example = 0;
     for (size_t i = 0; i < replicas_; ++i) {
-      inputs.push_back(compiled->inputs(arguments[i]));
-      require_alike(step, inputs[i], inputs.front());
-      variables.push_back(variables_.of_replica(compiled->variables, i));
-      replicas[i].device = where[i];
-      replicas[i].inputs = inputs[i];
-      replicas[i].variables = variables[i];
-      replicas[i].group = group[i].get();
+      const Replica replica{.count = num_replicas_in_sync(),
+                            .examples = arguments[i].at(0)[0].dim(0),
+                            .id = static_cast<int64_t>(i),
+                            .first_example = first_example};
+      first_example += replica.examples;
+      const ReplicaScope scope(&replica);
+      code.push_back(step.compiled_for(arguments[i]));
+      inputs.push_back(code[i]->inputs(arguments[i], {}, replica));
+      variables.push_back(Variable::of_replicas(code[i]->variables, replicas_)[i]);
+      launches[i].executable = code[i]->executable.get();
+      launches[i].device = where[i];
+      launches[i].inputs = inputs[i];
+      launches[i].variables = variables[i];
+      launches[i].group = group[i].get();
     }
-    compiled->executable->run(replicas);
-    variables_.stepped(compiled->variables);
+    cpu_backend().run(launches);
     std::vector<Tensors> results;
-    for (ReplicaArgs& replica : replicas) {
-      results.push_back(compiled->structure.with(std::move(replica.outputs)));
+    for (size_t i = 0; i < replicas_; ++i) {
+      results.push_back(code[i]->structure.with(std::move(launches[i].outputs)));
     }
     return results;
   }
@@ -108,60 +67,32 @@ class MirroredThreads : public StrategyImpl {
   }
 
   std::vector<Batch> split(const Batch& batch) override {
-    std::vector<Batch> parts(replicas_);
-    for (size_t i = 0; i < replicas_; ++i) {
-      parts[i].x = batch.x.with(rows_of(batch.x.list(), i));
-      parts[i].y = batch.y.with(rows_of(batch.y.list(), i));
-      parts[i].sample_weight = batch.sample_weight.with(rows_of(batch.sample_weight.list(), i));
+    const int64_t examples = examples_of(batch);
+    const int64_t count = num_replicas_in_sync();
+    std::vector<Batch> parts;
+    for (int64_t i = 0; i < count; ++i) {
+      parts.push_back(rows_of(batch, examples * i / count, examples * (i + 1) / count));
     }
     return parts;
   }
 
   Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) override {
-    Tensor result = by_replica.front();
-    for (size_t i = 1; i < by_replica.size(); ++i) {
-      if (op == ReduceOp::Min) {
-        result = ops::minimum(result, by_replica[i]);
-      } else if (op == ReduceOp::Max) {
-        result = ops::maximum(result, by_replica[i]);
-      } else {
-        result = result + by_replica[i];
-      }
+    const Tensor all = ops::stack(by_replica);
+    switch (op) {
+      case ReduceOp::Sum:
+        return ops::sum(all, 0);
+      case ReduceOp::Mean:
+        return ops::mean(all, 0);
+      case ReduceOp::Min:
+        return ops::min(all, 0);
+      case ReduceOp::Max:
+        return ops::max(all, 0);
     }
-    return op == ReduceOp::Mean ? result / static_cast<int64_t>(replicas_) : result;
+    return all;
   }
 
  private:
-  // One compiled step runs on all replicas: their inputs must have the same types.
-  static void require_alike(const Function& step, const std::vector<Tensor>& inputs,
-                            const std::vector<Tensor>& first) {
-    bool alike = inputs.size() == first.size();
-    for (size_t i = 0; alike && i < first.size(); ++i) {
-      alike = type_of(inputs[i]) == type_of(first[i]);
-    }
-    check<InvalidArgument>(alike,
-                           "MirroredThreads: expected inputs of the same shapes and dtypes on all "
-                           "replicas of '{}'.",
-                           step.options().name);
-  }
-
-  std::vector<Tensor> rows_of(const std::vector<Tensor>& tensors, size_t replica) const {
-    const int64_t count = num_replicas_in_sync();
-    const auto index = static_cast<int64_t>(replica);
-    std::vector<Tensor> parts;
-    for (const Tensor& tensor : tensors) {
-      const int64_t rows = tensor.dim(0);
-      check<InvalidArgument>(rows % count == 0,
-                             "MirroredThreads: expected a batch size divisible by {} replicas, got "
-                             "{}. Drop the remainder when batching.",
-                             count, rows);
-      parts.push_back(tensor.rows(rows / count * index, rows / count * (index + 1)));
-    }
-    return parts;
-  }
-
   size_t replicas_;
-  MirroredVariables variables_;
 };
 
 }  // namespace cornu::example

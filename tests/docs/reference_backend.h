@@ -102,78 +102,84 @@ class ReferenceExecutable : public Executable {
   ReferenceExecutable(Backend& backend, Graph graph)
       : backend_(backend), graph_(std::move(graph)) {}
 
-  void run(std::span<ReplicaArgs> replicas) override {
-    std::vector<std::vector<Tensor>> values(replicas.size());
-    std::mutex mutex;
-    std::exception_ptr cause;  // the first error; those of aborted collectives come after it
-    auto replica = [&](size_t i) {
-      try {
-        values[i] = compute(replicas[i]);
-      } catch (const std::exception& error) {
-        {
-          const std::lock_guard lock(mutex);
-          if (!cause) cause = std::current_exception();
-        }
-        if (replicas[i].group) replicas[i].group->abort(error.what());
-      }
-    };
-    std::vector<std::thread> threads;
-    for (size_t i = 1; i < replicas.size(); ++i) threads.emplace_back(replica, i);
-    replica(0);
-    for (std::thread& thread : threads) thread.join();
-    if (cause) std::rethrow_exception(cause);
-    // Nothing can fail from here on: all variables of all replicas are written, or none.
-    for (size_t i = 0; i < replicas.size(); ++i) finish(values[i], replicas[i]);
-  }
-
-  std::string describe() const override { return graph_.to_string(); }
-  size_t workspace_bytes() const override { return 0; }  // it takes memory as it goes
-
- private:
-  std::vector<Tensor> compute(const ReplicaArgs& args) const {
-    std::vector<Tensor> values(graph_.types.size());  // by ValueId
+  // All values, by ValueId. Writes nothing.
+  std::vector<Tensor> compute(const Launch& launch) const {
+    std::vector<Tensor> values(graph_.types.size());
     auto value = [&](ValueId id) -> Tensor& { return values[static_cast<size_t>(id)]; };
-    for (size_t i = 0; i < graph_.inputs.size(); ++i) value(graph_.inputs[i]) = args.inputs[i];
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) value(graph_.inputs[i]) = launch.inputs[i];
     for (size_t i = 0; i < graph_.states.size(); ++i) {
-      value(graph_.states[i].in) = args.variables[i].stored();
+      value(graph_.states[i].in) = launch.variables[i].stored();
     }
     for (const Node& node : graph_.nodes) {
       std::vector<Tensor> inputs;
       std::vector<TensorType> types;
       for (ValueId id : node.inputs) inputs.push_back(value(id));
       for (ValueId id : node.outputs) types.push_back(graph_.type(id));
-      const std::vector<Tensor> outputs = run_node(node, inputs, types, args.group);
-      for (size_t i = 0; i < outputs.size(); ++i) value(node.outputs[i]) = outputs[i];
+      const std::vector<Tensor> outputs = run_node(node, inputs, types, launch.group);
+      for (size_t i = 0; i < types.size(); ++i) value(node.outputs[i]) = outputs[i];
     }
     return values;
   }
 
+  void finish(const std::vector<Tensor>& values, Launch& launch) const {
+    launch.outputs.clear();
+    for (ValueId id : graph_.outputs) launch.outputs.push_back(values[static_cast<size_t>(id)]);
+    for (size_t i = 0; i < graph_.states.size(); ++i) {
+      const StateBinding& state = graph_.states[i];
+      if (state.out != state.in) launch.variables[i].store(values[static_cast<size_t>(state.out)]);
+    }
+  }
+
+  std::string describe() const override { return graph_.to_string(); }
+  size_t workspace_bytes() const override { return 0; }  // it takes memory as it goes
+
+ private:
+  // A collective may have an input more than outputs, for the order alone.
   std::vector<Tensor> run_node(const Node& node, const std::vector<Tensor>& inputs,
                                const std::vector<TensorType>& types, CollectiveGroup* group) const {
     if (node.is("constant")) return {node.attributes.get_tensor("value")};
     if (!node.is("all_reduce")) return backend_.execute(*node.op, inputs, node.attributes, types);
     if (!group) return inputs;
     std::vector<Tensor> outputs;
-    for (const Tensor& input : inputs) {
-      outputs.push_back(Tensor::empty(input.shape(), input.dtype()));
-      group->all_reduce(input.raw(), outputs.back().mutable_raw(), input.num_elements(),
-                        input.dtype(), ReduceOp::Sum);
+    for (size_t i = 0; i < types.size(); ++i) {
+      outputs.push_back(Tensor::empty(types[i].shape, types[i].dtype));
+      group->all_reduce(inputs[i].raw(), outputs[i].mutable_raw(), inputs[i].num_elements(),
+                        types[i].dtype, ReduceOp::Sum);
     }
     return outputs;
-  }
-
-  void finish(const std::vector<Tensor>& values, ReplicaArgs& args) const {
-    args.outputs.clear();
-    for (ValueId id : graph_.outputs) args.outputs.push_back(values[static_cast<size_t>(id)]);
-    for (size_t i = 0; i < graph_.states.size(); ++i) {
-      const StateBinding& state = graph_.states[i];
-      if (state.out != state.in) args.variables[i].store(values[static_cast<size_t>(state.out)]);
-    }
   }
 
   Backend& backend_;
   Graph graph_;
 };
+
+// Runs every launch on a thread of its own.
+inline void run_launches(std::span<Launch> launches) {
+  auto code = [](const Launch& launch) -> const ReferenceExecutable& {
+    return static_cast<const ReferenceExecutable&>(*launch.executable);
+  };
+  std::vector<std::vector<Tensor>> values(launches.size());
+  std::mutex mutex;
+  std::exception_ptr cause;  // the first error; those of aborted collectives come after it
+  auto launch = [&](size_t i) {
+    try {
+      values[i] = code(launches[i]).compute(launches[i]);
+    } catch (const std::exception& error) {
+      {
+        const std::lock_guard lock(mutex);
+        if (!cause) cause = std::current_exception();
+      }
+      if (launches[i].group) launches[i].group->abort(error.what());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < launches.size(); ++i) threads.emplace_back(launch, i);
+  launch(0);
+  for (std::thread& thread : threads) thread.join();
+  if (cause) std::rethrow_exception(cause);
+  // Nothing can fail from here on: all variables of all replicas are written, or none.
+  for (size_t i = 0; i < launches.size(); ++i) code(launches[i]).finish(values[i], launches[i]);
+}
 
 class ReferenceBackend : public Backend {
  public:
@@ -189,6 +195,8 @@ class ReferenceBackend : public Backend {
     }
     return std::make_unique<ReferenceExecutable>(*this, std::move(graph));
   }
+
+  void run(std::span<Launch> launches) override { run_launches(launches); }
 
   std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                               const Attributes& attributes,

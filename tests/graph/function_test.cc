@@ -119,16 +119,17 @@ TEST_CASE("two replicas of a traced step all-reduce between CPU:0 and CPU:1") {
                             Tensor::from(std::vector<float>{10, 20})};
   auto group = make_in_process_group(2);
   const auto compiled = step.compiled({inputs[0]});
-  std::vector<ReplicaArgs> replicas(2);
+  std::vector<Launch> replicas(2);
   for (int i = 0; i < 2; ++i) {
+    replicas[i].executable = compiled->executable.get();
     replicas[i].device = {DeviceType::Cpu, i};
     replicas[i].inputs = std::span(&inputs[i], 1);
     replicas[i].variables = compiled->variables;
     replicas[i].group = group[i].get();
   }
   for (int round = 0; round < 20; ++round) {
-    compiled->executable->run(replicas);
-    for (const ReplicaArgs& replica : replicas) {
+    cpu_backend().run(replicas);
+    for (const Launch& replica : replicas) {
       CHECK(replica.outputs[0].data<float>()[0] == 22);
       CHECK(replica.outputs[0].data<float>()[1] == 44);
       CHECK(replica.outputs[1].item<float>() == 33);
@@ -146,13 +147,14 @@ TEST_CASE("a replica that fails wakes the others") {
   const Tensor bad[] = {x, Tensor::from(std::vector<int32_t>{9})};
   auto group = make_in_process_group(2);
   const auto compiled = step.compiled({good[0], good[1]});
-  std::vector<ReplicaArgs> replicas(2);
+  std::vector<Launch> replicas(2);
   for (int i = 0; i < 2; ++i) {
+    replicas[i].executable = compiled->executable.get();
     replicas[i].device = {DeviceType::Cpu, i};
     replicas[i].inputs = i == 0 ? std::span<const Tensor>(good) : std::span<const Tensor>(bad);
     replicas[i].group = group[i].get();
   }
-  CHECK_THROWS_AS(compiled->executable->run(replicas), InvalidArgument);
+  CHECK_THROWS_AS(cpu_backend().run(replicas), InvalidArgument);
 }
 
 TEST_CASE("a function that nobody made says so") {

@@ -67,6 +67,20 @@ class AppsTest(unittest.TestCase):
         self.assertEqual(first, again)
         self.assertNotEqual(first, files("8")[0])
 
+    def test_strategies_train_alike(self):
+        def train(*arguments):
+            return figures(self.train(MNIST, "--epochs", "1", "--verbose", "0", "--seed", "3",
+                                      "--batch-size", "96", *arguments))
+
+        loss, accuracy = train()
+        self.assertEqual(train("--strategy", "one_device"), (loss, accuracy))
+        for strategy in "mirrored", "central_storage":
+            for replicas in "1", "2", "3":
+                with self.subTest(strategy, replicas=replicas):
+                    figures_of_replicas = train("--strategy", strategy, "--replicas", replicas)
+                    self.assertAlmostEqual(figures_of_replicas[0], loss, delta=0.01)
+                    self.assertAlmostEqual(figures_of_replicas[1], accuracy, delta=0.01)
+
     def test_what_is_wrong_is_said(self):
         nowhere = os.path.join(self.folder, "nowhere")
         cases = [
@@ -74,6 +88,7 @@ class AppsTest(unittest.TestCase):
             (["--synthetic", "--resume-from", nowhere + ".keras"], 1, "can't be opened"),
             (["--synthetic", "--epochs", "0", "--save", nowhere + "/m.keras"], 1, "no directory"),
             (["--epochs", "-1"], 105, "--epochs"),
+            (["--strategy", "nowhere"], 105, "--strategy"),
             (["--no-such-option"], 109, "no-such-option"),
         ]
         for arguments, code, text in cases:

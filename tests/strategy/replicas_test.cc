@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traced steps on several replicas at once: all_reduce in the graph, training, failures. The
-// strategy is the example of docs/adding/strategy.md.
+// strategy is MirroredStrategy.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
-#include "tests/docs/mirrored_threads.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
@@ -16,7 +15,9 @@ using test::error_of;
 namespace {
 
 Strategy mirrored(int replicas) {
-  return Strategy(std::make_shared<example::MirroredThreads>(replicas));
+  std::vector<std::string> devices;
+  for (int i = 0; i < replicas; ++i) devices.push_back(fmt::format("CPU:{}", i));
+  return distribute::MirroredStrategy({.devices = devices});
 }
 
 // A batch's parts, as arguments of a step (x, y).
@@ -220,18 +221,32 @@ TEST_CASE("values of replicas become one") {
   }
 }
 
-TEST_CASE("parts that don't fit are refused") {
-  const Strategy strategy = mirrored(2);
-  CHECK(error_of([&] {
-          divided(strategy, ops::zeros({5, 2}), ops::zeros({5}));
-        }) ==
-        "InvalidArgument: MirroredThreads: expected a batch size divisible by 2 replicas, got 5. "
-        "Drop the remainder when batching.");
+TEST_CASE("parts of a batch differ by one example at most, and may be empty") {
+  const Strategy strategy = mirrored(3);
+  const Function step = function([](const Tensor& x) {
+    return get_replica_context().all_reduce(ReduceOp::Sum, ops::sum(x));
+  });
+  for (const int64_t rows : {7, 3, 2, 0}) {
+    CAPTURE(rows);
+    const Tensor x = small_integers({rows, 2}, rows);
+    std::vector<Tensors> parts;
+    for (const Batch& part : strategy.impl().split({.x = x, .y = {}, .sample_weight = {}})) {
+      parts.push_back(part.x);
+    }
+    CHECK(parts[0].dim(0) - parts[2].dim(0) <= 1);
+    CHECK(parts[0].dim(0) >= parts[1].dim(0));
+    CHECK(parts[0].dim(0) + parts[1].dim(0) + parts[2].dim(0) == rows);
+    for (const Tensors& result : strategy.run(step, PerReplica(parts)).values()) {
+      CHECK(distance(result.single(), ops::sum(x)) == 0);
+    }
+  }
+}
+
+TEST_CASE("arguments for another number of replicas are refused") {
   const Function step = function([](const Tensor& x) { return x; }, {.name = "copy"});
-  const PerReplica uneven({Tensors(ops::zeros({2})), Tensors(ops::zeros({3}))});
-  CHECK(error_of([&] { strategy.run(step, uneven); }) ==
-        "InvalidArgument: MirroredThreads: expected inputs of the same shapes and dtypes on all "
-        "replicas of 'copy'.");
+  CHECK(error_of([&] { mirrored(2).run(step, PerReplica({Tensors(ops::zeros({2}))})); }) ==
+        "InvalidArgument: Strategy 'MirroredStrategy': expected arguments for 2 local replicas, got "
+        "1.");
 }
 
 TEST_CASE("one function under two strategies is traced for each") {

@@ -139,7 +139,7 @@ TEST_CASE("a model made in one scope isn't compiled in another") {
   Sequential model({layers::Dense({.units = 1})});
   model.compile({.loss = "mse"});
   const Strategy second(std::make_shared<Worker>());
-  const auto inner = second.scope();
+  const StrategyScope inner(second.shared());
   CHECK(error_of([&] { model.compile({.loss = "mse"}); }) ==
         "FailedPrecondition: Sequential '" + model.name() +
             "': it was made in the scope of strategy 'OneDeviceStrategy', but compile was called "
@@ -205,14 +205,18 @@ TEST_CASE("scopes nest, on one thread, and end with an error too") {
     CHECK(has_strategy());
     CHECK(get_strategy().shared() == outer.shared());
     {
-      const auto second = inner.scope();
-      CHECK(get_strategy().shared() == inner.shared());
-      const auto third = outer.scope();
+      const auto second = outer.scope();
       CHECK(get_strategy().shared() == outer.shared());
     }
     CHECK(get_strategy().shared() == outer.shared());
+    CHECK(error_of([&] { const auto second = inner.scope(); }) ==
+          "FailedPrecondition: Strategy 'OneDeviceStrategy': its scope was opened in that of "
+          "another strategy, 'OneDeviceStrategy'. End that one first: what is made in a scope "
+          "belongs to one strategy.");
+    CHECK(get_strategy().shared() == outer.shared());
     try {
-      const auto second = inner.scope();
+      const StrategyScope second(inner.shared());
+      CHECK(get_strategy().shared() == inner.shared());
       raise<Internal>("on purpose");
     } catch (const Internal&) {
       CHECK(get_strategy().shared() == outer.shared());

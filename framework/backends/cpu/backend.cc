@@ -69,6 +69,8 @@ class CpuBackend : public Backend {
     return std::make_unique<CpuExecutable>(std::move(graph), options);
   }
 
+  void run(std::span<Launch> launches) override { cpu::run(launches); }
+
   std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                               const Attributes& attributes,
                               std::span<const TensorType> output_types) override {

@@ -76,78 +76,104 @@ size_t CpuExecutable::workspace_bytes() const {
 
 CpuExecutable::~CpuExecutable() = default;
 
-void CpuExecutable::run(std::span<ReplicaArgs> replicas) {
-  VariableAccess access;
-  access.reserve(replicas.size() * graph_.states.size());
-  for (const ReplicaArgs& args : replicas) {
-    CORNU_ASSERT(args.inputs.size(), ==, graph_.inputs.size());
-    CORNU_ASSERT(args.variables.size(), ==, graph_.states.size());
-    for (size_t i = 0; i < args.variables.size(); ++i) access.add(args.variables[i], writes(i));
-  }
-  access.acquire();
-  std::vector<void*> states;
-  states.reserve(replicas.size() * graph_.states.size());
-  const size_t count = graph_.states.size();
-  for (size_t i = 0; i < count * replicas.size(); ++i) states.push_back(access.memory(i));
-
-  std::vector<std::exception_ptr> errors(replicas.size());
-  std::vector<char> touched(replicas.size(), false);  // has it begun to write variables?
-  run_replicas(static_cast<int>(replicas.size()), [&](int replica) {
-    const auto index = static_cast<size_t>(replica);
-    try {
-      run_replica(replica, replicas[index], {states.data() + index * count, count}, touched[index]);
-    } catch (const std::exception& error) {
-      errors[index] = std::current_exception();
-      if (replicas[index].group) replicas[index].group->abort(error.what());
+// Launches that run together.
+class Run {
+ public:
+  explicit Run(std::span<Launch> launches) : launches_(launches), touched_(launches.size(), false) {
+    size_t count = 0;
+    for (const Launch& launch : launches_) count += launch.variables.size();
+    access_.reserve(count);
+    for (const Launch& launch : launches_) {
+      const CpuExecutable& executable = executable_of(launch);
+      CORNU_ASSERT(launch.inputs.size(), ==, executable.graph_.inputs.size());
+      CORNU_ASSERT(launch.variables.size(), ==, executable.graph_.states.size());
+      for (size_t i = 0; i < launch.variables.size(); ++i) {
+        access_.add(launch.variables[i], executable.writes(i));
+      }
     }
-  });
-  const std::exception_ptr cause = cause_of(errors);
-  if (!cause) return;
-  if (std::find(touched.begin(), touched.end(), true) != touched.end()) poison(replicas, cause);
-  std::rethrow_exception(cause);
-}
+    access_.acquire();
+    states_.reserve(count);
+    for (size_t i = 0; i < count; ++i) states_.push_back(access_.memory(i));
+  }
 
-// What one replica has written and another has not fits together no more.
-void CpuExecutable::poison(std::span<ReplicaArgs> replicas, const std::exception_ptr& cause) const {
-  std::string why;
-  try {
+  void operator()() {
+    std::vector<std::exception_ptr> errors(launches_.size());
+    run_replicas(static_cast<int>(launches_.size()), [&](int replica) {
+      const auto index = static_cast<size_t>(replica);
+      try {
+        launch(index);
+        if (launches_[index].group) launches_[index].group->end_step();
+      } catch (const std::exception& error) {
+        errors[index] = std::current_exception();
+        if (launches_[index].group) launches_[index].group->abort(error.what());
+      }
+    });
+    const std::exception_ptr cause = cause_of(errors);
+    if (!cause) return;
+    if (std::find(touched_.begin(), touched_.end(), true) != touched_.end()) poison(cause);
     std::rethrow_exception(cause);
-  } catch (const std::exception& error) {
-    why = error.what();
   }
-  for (const ReplicaArgs& replica : replicas) {
-    for (size_t i = 0; i < graph_.states.size(); ++i) {
-      if (writes(i)) replica.variables[i].poison(why);
+
+ private:
+  static CpuExecutable& executable_of(const Launch& launch) {
+    return static_cast<CpuExecutable&>(*launch.executable);
+  }
+
+  void launch(size_t index) {
+    Launch& launch = launches_[index];
+    CpuExecutable& executable = executable_of(launch);
+    const Graph& graph = executable.graph_;
+    std::vector<const void*> inputs;
+    inputs.reserve(launch.inputs.size());
+    for (const Tensor& input : launch.inputs) inputs.push_back(input.raw());
+    launch.outputs.clear();
+    std::vector<void*> outputs;
+    for (ValueId id : graph.outputs) {
+      const TensorType& type = graph.type(id);
+      launch.outputs.push_back(Tensor::empty(type.shape, type.dtype));
+      outputs.push_back(launch.outputs.back().mutable_raw());
+    }
+    size_t first_state = 0;
+    for (size_t i = 0; i < index; ++i) first_state += launches_[i].variables.size();
+    const CpuExecutable::Lease lease(executable);
+    const Workspace workspace(lease.program().workspace_bytes());
+    touched_[index] = true;
+    try {
+      lease.program().run({.inputs = inputs,
+                           .states = {states_.data() + first_state, launch.variables.size()},
+                           .outputs = outputs,
+                           .workspace = workspace.data(),
+                           .group = launch.group});
+    } catch (...) {
+      touched_[index] = lease.program().states_touched();
+      throw;
     }
   }
-}
 
-void CpuExecutable::run_replica(int index, ReplicaArgs& args, std::span<void* const> states,
-                                char& touched) {
-  std::vector<const void*> inputs;
-  inputs.reserve(args.inputs.size());
-  for (const Tensor& input : args.inputs) inputs.push_back(input.raw());
-  args.outputs.clear();
-  std::vector<void*> outputs;
-  for (ValueId id : graph_.outputs) {
-    const TensorType& type = graph_.type(id);
-    args.outputs.push_back(Tensor::empty(type.shape, type.dtype));
-    outputs.push_back(args.outputs.back().mutable_raw());
+  // What one replica has written and another has not fits together no more.
+  void poison(const std::exception_ptr& cause) const {
+    std::string why;
+    try {
+      std::rethrow_exception(cause);
+    } catch (const std::exception& error) {
+      why = error.what();
+    }
+    for (const Launch& launch : launches_) {
+      for (size_t i = 0; i < launch.variables.size(); ++i) {
+        if (executable_of(launch).writes(i)) launch.variables[i].poison(why);
+      }
+    }
   }
-  const Lease lease(*this);
-  const Workspace workspace(lease.program().workspace_bytes());
-  touched = true;
-  try {
-    lease.program().run({.inputs = inputs,
-                         .states = states,
-                         .outputs = outputs,
-                         .workspace = workspace.data(),
-                         .group = args.group,
-                         .replica = index});
-  } catch (...) {
-    touched = lease.program().states_touched();
-    throw;
-  }
+
+  std::span<Launch> launches_;
+  VariableAccess access_;
+  std::vector<void*> states_;  // of all launches
+  std::vector<char> touched_;  // by launch: has it begun to write variables?
+};
+
+void run(std::span<Launch> launches) {
+  Run run(launches);
+  run();
 }
 
 }  // namespace cornu::cpu

@@ -15,14 +15,13 @@
 
 namespace cornu::cpu {
 
-// Several threads may run it at once: each run and replica takes a program out of a pool, which has
+// Several threads may run it at once: each launch takes a program out of a pool, which has
 // as many as have run at once.
 class CpuExecutable : public Executable {
  public:
   CpuExecutable(Graph graph, const ExecutableOptions& options);
   ~CpuExecutable() override;
 
-  void run(std::span<ReplicaArgs> replicas) override;
   std::string describe() const override { return graph_.to_string(); }
   size_t workspace_bytes() const override;
 
@@ -38,8 +37,7 @@ class CpuExecutable : public Executable {
   };
   class Lease;
 
-  void run_replica(int index, ReplicaArgs& args, std::span<void* const> states, char& touched);
-  void poison(std::span<ReplicaArgs> replicas, const std::exception_ptr& cause) const;
+  friend class Run;
   bool writes(size_t state) const { return graph_.states[state].out != graph_.states[state].in; }
 
   std::string name_;
@@ -48,5 +46,8 @@ class CpuExecutable : public Executable {
   std::vector<std::unique_ptr<Prepared>> idle_;
   size_t workspace_bytes_ = 0;  // of the largest program
 };
+
+// Backend::run.
+void run(std::span<Launch> launches);
 
 }  // namespace cornu::cpu

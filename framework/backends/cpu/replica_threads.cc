@@ -28,31 +28,36 @@ class Worker {
     thread_.join();
   }
 
-  void start(const FunctionRef<void(int)>& body, int replica, int threads) {
+  // `count`: of the replicas that run at once.
+  void start(const FunctionRef<void(int)>& body, int replica, int count, int threads) {
     std::lock_guard lock(mutex_);
-    body_ = &body;
     replica_ = replica;
+    count_ = count;
     threads_ = threads;
+    body_ = &body;
     changed_.notify_all();
   }
   void wait() {
+    if (spin_until(count_, [&] { return body_ == nullptr; })) return;
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return body_ == nullptr; });
   }
 
  private:
   void work() {
-    std::unique_lock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [&] { return body_ || stop_; });
-      if (stop_) return;
-      lock.unlock();
+      spin_until(count_, [&] { return body_ != nullptr; });
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return body_ || stop_; });
+        if (stop_) return;
+      }
       {
         ComputeThreadsScope share(threads_);
         adapt_waiting_threads();
         (*body_)(replica_);
       }
-      lock.lock();
+      const std::lock_guard lock(mutex_);
       body_ = nullptr;
       changed_.notify_all();
     }
@@ -60,8 +65,9 @@ class Worker {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  const FunctionRef<void(int)>* body_ = nullptr;
+  std::atomic<const FunctionRef<void(int)>*> body_ = nullptr;
   int replica_ = 0;
+  std::atomic<int> count_ = 0;
   int threads_ = 1;
   bool stop_ = false;
   std::thread thread_;
@@ -94,10 +100,16 @@ void run_replicas(int count, FunctionRef<void(int)> body) {
   Pool& threads = pool();
   std::lock_guard turn(threads.turn);
   auto& workers = threads.workers;
-  while (static_cast<int>(workers.size()) < count) workers.push_back(std::make_unique<Worker>());
+  while (static_cast<int>(workers.size()) < count - 1) {
+    workers.push_back(std::make_unique<Worker>());
+  }
   const int share = std::max(1, compute_threads() / count);
-  for (int i = 0; i < count; ++i) workers[static_cast<size_t>(i)]->start(body, i, share);
-  for (int i = 0; i < count; ++i) workers[static_cast<size_t>(i)]->wait();
+  for (int i = 1; i < count; ++i) workers[static_cast<size_t>(i) - 1]->start(body, i, count, share);
+  {
+    const ComputeThreadsScope own(share);
+    body(0);
+  }
+  for (int i = 1; i < count; ++i) workers[static_cast<size_t>(i) - 1]->wait();
 }
 
 }  // namespace cornu::cpu

@@ -6,9 +6,9 @@
 
 namespace cornu::cpu {
 
-// Calls `body(replica)` for each replica in [0, count), each on a thread of its own that lives on
-// and has an equal share of the caller's compute threads; returns when all have returned. `body`
-// must not throw. Callers take turns.
+// Calls `body(replica)` for each replica in [0, count): the first on the calling thread, the others
+// on threads that live on. Each has an equal share of the caller's compute threads. Returns when
+// all have returned. `body` must not throw. Callers take turns.
 void run_replicas(int count, FunctionRef<void(int)> body);
 
 }  // namespace cornu::cpu

@@ -20,7 +20,7 @@ ReduceOp reduce_op(const std::string& name) {
 
 std::unique_ptr<Kernel> make_all_reduce(const KernelSpec& spec) {
   const ReduceOp op = reduce_op(spec.attributes.get_string("reduce"));
-  const std::vector<TensorType> types(spec.inputs.begin(), spec.inputs.end());
+  const std::vector<TensorType> types(spec.outputs.begin(), spec.outputs.end());
   return make_kernel([op, types](const KernelArgs& args) {
     std::map<DType, std::vector<Segment>> segments;
     for (size_t i = 0; i < types.size(); ++i) {

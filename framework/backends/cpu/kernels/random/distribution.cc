@@ -111,13 +111,16 @@ double draw_binomial(double n, double p, PhiloxEngine& engine) {
 // A kernel of draw(operands of element i, engine).
 template <class T, class Draw>
 std::unique_ptr<Kernel> make_draws(const KernelSpec& spec, Draw draw) {
-  return make_kernel([count = spec.outputs[0].shape.num_elements(), draw](const KernelArgs& args) {
+  const size_t last = spec.inputs.size() - 1;
+  const bool placed = spec.attributes.find("placed") != nullptr;  // by an offset
+  return make_kernel([=, count = spec.outputs[0].shape.num_elements()](const KernelArgs& args) {
+    const int64_t offset = placed ? *static_cast<const int64_t*>(args.in[last]) : 0;
     const auto* seed = static_cast<const uint32_t*>(args.in[0]);
     const uint64_t key = seed[0] | uint64_t{seed[1]} << 32;
     T* out = static_cast<T*>(args.out[0]);
     parallel_for(count, kDrawsGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        PhiloxEngine engine(key, static_cast<uint64_t>(i) + 1);
+        PhiloxEngine engine(key, static_cast<uint64_t>(offset + i) + 1);
         out[i] = static_cast<T>(draw(args, i, engine));
       }
     });

@@ -23,67 +23,63 @@ uint64_t key_of(const KernelArgs& args) {
   return seed[0] | uint64_t{seed[1]} << 32;
 }
 
-// Calls `visit(words, first element, elements)` for chunks of all elements, in parallel. An element
-// takes `per_element` words; a chunk starts with a block of its own.
-template <class Visit>
-void each_chunk(uint64_t key, int64_t count, int64_t per_element, Visit visit) {
-  const auto make_words = simd_random().words;
-  const int64_t chunk = kWordsAtOnce / per_element;
-  parallel_for(count, kWordsGrain / per_element, [&](int64_t begin, int64_t end) {
-    alignas(64) std::array<uint32_t, kWordsAtOnce> words;
-    for (int64_t i = begin; i < end; i += chunk) {
-      const int64_t elements = std::min(chunk, end - i);
-      make_words(key, static_cast<uint64_t>(i * per_element / 4), (elements * per_element + 3) / 4,
-                 words.data());
-      visit(words.data(), i, elements);
-    }
-  });
-}
-
-std::unique_ptr<Kernel> make_bits(const KernelSpec& spec) {
-  return make_kernel([count = spec.outputs[0].shape.num_elements()](const KernelArgs& args) {
-    auto* out = static_cast<uint32_t*>(args.out[0]);
-    each_chunk(key_of(args), count, 1, [&](const uint32_t* words, int64_t first, int64_t elements) {
-      std::copy_n(words, elements, out + first);
+// A kernel of `convert(words, out, elements)`, which makes numbers of type T from words that begin
+// with a block. Element i is number i of the key's sequence, or number `offset` + i where there is
+// such an operand.
+template <class T, class Convert>
+std::unique_ptr<Kernel> make_numbers(const KernelSpec& spec, Convert convert) {
+  constexpr int64_t kWords = std::max<int64_t>(1, sizeof(T) / sizeof(uint32_t));
+  constexpr int64_t kChunk = kWordsAtOnce / kWords;
+  constexpr int64_t kGroup = 4;  // numbers that begin with a block
+  const bool placed = spec.inputs.size() > 1;
+  return make_kernel([=, count = spec.outputs[0].shape.num_elements()](const KernelArgs& args) {
+    const uint64_t key = key_of(args);
+    const auto make_words = simd_random().words;
+    const int64_t offset = placed ? *static_cast<const int64_t*>(args.in[1]) : 0;
+    T* out = static_cast<T*>(args.out[0]);
+    parallel_for(count, kWordsGrain / kWords, [&](int64_t begin, int64_t end) {
+      alignas(64) std::array<uint32_t, kWordsAtOnce> words;
+      std::array<T, kChunk> group;
+      int64_t elements = 0;
+      for (int64_t i = begin; i < end; i += elements) {
+        const int64_t before = (offset + i) % kGroup;  // in the group that element i is of
+        elements = std::min(kChunk - before, end - i);
+        const int64_t first_word = (offset + i - before) * kWords;
+        make_words(key, static_cast<uint64_t>(first_word / 4),
+                   ((before + elements) * kWords + 3) / 4, words.data());
+        if (before == 0) {
+          convert(words.data(), out + i, elements);
+        } else {
+          convert(words.data(), group.data(), before + elements);
+          std::copy_n(group.data() + before, elements, out + i);
+        }
+      }
     });
   });
 }
 
-// A kernel of `convert(words, out, elements)`.
-template <class T>
-std::unique_ptr<Kernel> make_converted(const KernelSpec& spec,
-                                       void (*convert)(const uint32_t*, T*, int64_t)) {
-  constexpr int64_t kWords = sizeof(T) / sizeof(uint32_t);
-  return make_kernel(
-      [count = spec.outputs[0].shape.num_elements(), convert](const KernelArgs& args) {
-        T* out = static_cast<T*>(args.out[0]);
-        each_chunk(key_of(args), count, kWords,
-                   [&](const uint32_t* words, int64_t first, int64_t elements) {
-                     convert(words, out + first, elements);
-                   });
-      });
+std::unique_ptr<Kernel> make_bits(const KernelSpec& spec) {
+  return make_numbers<uint32_t>(spec, [](const uint32_t* words, uint32_t* out, int64_t count) {
+    std::copy_n(words, count, out);
+  });
 }
 
 // As many bits as T's significand holds, so that nothing rounds up to 1.
 template <class T, int kBits>
 std::unique_ptr<Kernel> make_half_uniform(const KernelSpec& spec) {
-  return make_kernel([count = spec.outputs[0].shape.num_elements()](const KernelArgs& args) {
-    T* out = static_cast<T*>(args.out[0]);
-    each_chunk(key_of(args), count, 1, [&](const uint32_t* words, int64_t first, int64_t elements) {
-      for (int64_t i = 0; i < elements; ++i) {
-        out[first + i] =
-            T(static_cast<float>(words[i] >> (32 - kBits)) / static_cast<float>(1 << kBits));
-      }
-    });
+  return make_numbers<T>(spec, [](const uint32_t* words, T* out, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = T(static_cast<float>(words[i] >> (32 - kBits)) / static_cast<float>(1 << kBits));
+    }
   });
 }
 
 std::unique_ptr<Kernel> make_uniform(const KernelSpec& spec) {
   switch (spec.outputs[0].dtype) {
     case DType::Float32:
-      return make_converted<float>(spec, simd_random().unit_floats);
+      return make_numbers<float>(spec, simd_random().unit_floats);
     case DType::Float64:
-      return make_converted<double>(spec, simd_random().unit_doubles);
+      return make_numbers<double>(spec, simd_random().unit_doubles);
     case DType::Float16:
       return make_half_uniform<float16, 11>(spec);
     case DType::BFloat16:
@@ -108,9 +104,9 @@ void normal_pairs(const uint32_t* words, T* out, int64_t count) {
 std::unique_ptr<Kernel> make_normal(const KernelSpec& spec) {
   switch (spec.outputs[0].dtype) {
     case DType::Float32:
-      return make_converted<float>(spec, normal_pairs<float, &SimdRandom::normal_floats>);
+      return make_numbers<float>(spec, normal_pairs<float, &SimdRandom::normal_floats>);
     case DType::Float64:
-      return make_converted<double>(spec, normal_pairs<double, &SimdRandom::normal_doubles>);
+      return make_numbers<double>(spec, normal_pairs<double, &SimdRandom::normal_doubles>);
     default:
       return through_float32(spec, make_normal);
   }

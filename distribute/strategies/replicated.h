@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What strategies of several replicas in one process share.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "distribute/strategies/cross_device_ops.h"
+#include "framework/graph/replica.h"
+#include "framework/strategy/strategy.h"
+
+namespace cornu::distribute {
+
+// Runs each step on all devices at once, every replica on its part of the batch. Steps are compiled
+// for the first device, whose type the others have, once for each number of examples.
+class ReplicatedStrategy : public StrategyImpl {
+ public:
+  ReplicatedStrategy(std::string name, std::vector<Device> devices, CrossDeviceOps ops);
+
+  std::string name() const override { return name_; }
+  int64_t num_replicas_in_sync() const override { return static_cast<int64_t>(devices_.size()); }
+  std::vector<Device> devices() const override { return devices_; }
+  std::vector<Tensors> run(const Function& step,
+                           const std::vector<std::vector<Tensors>>& arguments) override;
+  // Batches come whole: split() divides them.
+  std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
+    return source;
+  }
+  // As even as they can be: the first parts have one example more where they differ.
+  std::vector<Batch> split(const Batch& batch) override;
+  Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) override;
+
+ protected:
+  // What one replica runs: its code, and the variables that go with it.
+  struct Part {
+    std::shared_ptr<const CompiledFunction> function;
+    Executable* executable = nullptr;
+    std::vector<Variable> variables;
+  };
+  // Fills in executables and variables of the parts, whose functions are there.
+  virtual void bind(std::vector<Part>& parts) = 0;
+  // A function's variables, as runs of this thread use them. FailedPrecondition for those of
+  // another strategy.
+  std::vector<Variable> own_variables(const CompiledFunction& function) const;
+
+ private:
+  using Group = std::vector<std::unique_ptr<CollectiveGroup>>;
+  class GroupLease;
+
+  void require_arguments(const Function& step,
+                         const std::vector<std::vector<Tensors>>& arguments) const;
+
+  std::string name_;
+  std::vector<Device> devices_;
+  CrossDeviceOps ops_;
+  std::mutex mutex_;  // of the groups
+  std::vector<Group> idle_groups_;
+};
+
+// The devices of these names. InvalidArgument when there are none, one comes twice, or they are of
+// several types; Unimplemented when this build has no backend for one.
+std::vector<Device> parse_devices(const std::string& strategy,
+                                  const std::vector<std::string>& names);
+
+}  // namespace cornu::distribute

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/graph/replica.h"
+
+#include "framework/graph/trace.h"
+
+namespace cornu {
+namespace {
+
+thread_local const Replica* current = nullptr;
+
+}  // namespace
+
+const Replica* current_replica() { return current; }
+
+int64_t replicas_in_sync() { return current ? current->count : 1; }
+
+ReplicaScope::ReplicaScope(const Replica* replica) : previous_(current) { current = replica; }
+ReplicaScope::~ReplicaScope() { current = previous_; }
+
+Tensor replica_value(ReplicaValue which) {
+  const auto traced = replicas_in_sync() > 1 ? traced_replica_value(which) : std::nullopt;
+  return traced ? *traced : Tensor::scalar(int64_t{0});
+}
+
+}  // namespace cornu

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/strategy/replica_context.h"
+
+#include "framework/graph/replica.h"
+#include "framework/ops/ops.h"
+#include "framework/strategy/strategy.h"
+
+namespace cornu {
+namespace {
+
+thread_local bool merging = false;
+
+const char* reduce_name(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::Sum:
+      return "sum";
+    case ReduceOp::Mean:
+      return "mean";
+    case ReduceOp::Min:
+      return "min";
+    case ReduceOp::Max:
+      return "max";
+  }
+  return "sum";
+}
+
+bool is_cross_replica() { return has_strategy() && !current_replica(); }
+
+}  // namespace
+
+void require_replica_context(const char* what) {
+  check<FailedPrecondition>(
+      !is_cross_replica() || get_strategy().num_replicas_in_sync() == 1,
+      "{}: it was called in the cross-replica context of strategy '{}', outside of a step. Call it "
+      "in a function that Strategy::run runs on each replica.",
+      what, has_strategy() ? get_strategy().name() : "");
+}
+
+Tensor sum_over_replicas(const Tensor& value) {
+  return replicas_in_sync() == 1 ? value : ops::all_reduce(value, "sum");
+}
+
+std::vector<Tensor> sum_over_replicas(const std::vector<Tensor>& values) {
+  return replicas_in_sync() == 1 ? values : ops::all_reduce(values, "sum");
+}
+
+Tensor sum_of_parts(const Tensor& part) {
+  return replicas_in_sync() == 1 ? part : ops::sum_of_parts(part);
+}
+
+namespace distribute {
+
+Tensor ReplicaContext::replica_id_in_sync_group() const { return replica_value(ReplicaValue::Id); }
+
+Tensor ReplicaContext::all_reduce(ReduceOp op, const Tensor& value) const {
+  return all_reduce(op, std::vector<Tensor>{value}).front();
+}
+
+std::vector<Tensor> ReplicaContext::all_reduce(ReduceOp op,
+                                               const std::vector<Tensor>& values) const {
+  if (replicas_ == 1) return values;
+  return ops::all_reduce(values, reduce_name(op));
+}
+
+Tensor ReplicaContext::all_gather(const Tensor& value, int64_t axis) const {
+  if (replicas_ == 1) return value;
+  const int64_t along = value.shape().normalize_axis(axis, "all_gather");
+  // Each replica's value in its place among zeros: the sum has them all.
+  const Tensor here =
+      ops::equal(ops::arange(0, replicas_, 1, DType::Int64), replica_value(ReplicaValue::Id));
+  std::vector<int64_t> places(static_cast<size_t>(value.rank()) + 1, 1);
+  places[static_cast<size_t>(along)] = replicas_;
+  const DType dtype = value.dtype() == DType::Bool ? DType::UInt8 : value.dtype();
+  const Tensor own = ops::expand_dims(ops::cast(value, dtype), along);
+  const Tensor spread =
+      ops::where(ops::reshape(here, Shape(places)), own, ops::zeros(Shape{}, dtype));
+  std::vector<int64_t> joined = value.shape().dims();
+  joined[static_cast<size_t>(along)] *= replicas_;
+  const Tensor all = ops::reshape(ops::all_reduce(spread, "sum"), Shape(joined));
+  return ops::cast(all, value.dtype());
+}
+
+Tensors ReplicaContext::merge_call(const Merge& merge, const Tensors& values) const {
+  check<FailedPrecondition>(!merging,
+                            "merge_call: it was called within another merge_call, where there is "
+                            "no replica context.");
+  merging = true;
+  const std::shared_ptr<void> ended(nullptr, [](void*) { merging = false; });
+  return merge(get_strategy(), PerReplica({values}));
+}
+
+ReplicaContext get_replica_context() {
+  require_replica_context("get_replica_context");
+  check<FailedPrecondition>(!merging,
+                            "get_replica_context: a merge_call is in cross-replica context. Use "
+                            "the strategy that it is given.");
+  return ReplicaContext(replicas_in_sync());
+}
+
+bool in_cross_replica_context() { return merging || is_cross_replica(); }
+
+int64_t InputContext::get_per_replica_batch_size(int64_t global_batch_size) const {
+  check<InvalidArgument>(global_batch_size % num_replicas_in_sync == 0,
+                         "InputContext: expected a global batch size divisible by {} replicas, got "
+                         "{}.",
+                         num_replicas_in_sync, global_batch_size);
+  return global_batch_size / num_replicas_in_sync;
+}
+
+Tensor compute_average_loss(const Tensor& per_example_loss, const AverageLossOptions& options) {
+  require_replica_context("compute_average_loss");
+  check<InvalidArgument>(per_example_loss.rank() > 0,
+                         "compute_average_loss: expected a loss for each example, got a scalar. "
+                         "Make the loss with Reduction::None.");
+  check<InvalidArgument>(!options.global_batch_size || *options.global_batch_size > 0,
+                         "compute_average_loss: expected a global_batch_size of at least 1, got "
+                         "{}.",
+                         options.global_batch_size.value_or(0));
+  Tensor losses = per_example_loss;
+  if (options.sample_weight.defined()) {
+    Tensor weights = ops::cast(options.sample_weight, losses.dtype());
+    while (weights.rank() < losses.rank()) weights = ops::expand_dims(weights, -1);
+    losses = losses * weights;
+  }
+  const Tensor sum = ops::sum(losses);
+  if (options.global_batch_size) {
+    return sum / static_cast<double>(*options.global_batch_size);
+  }
+  const auto examples = static_cast<double>(per_example_loss.dim(0));
+  return ops::divide_no_nan(sum,
+                            sum_over_replicas(ops::cast(Tensor::scalar(examples), sum.dtype())));
+}
+
+Tensor scale_regularization_loss(const Tensor& loss) {
+  require_replica_context("scale_regularization_loss");
+  return ops::sum(loss) / static_cast<double>(replicas_in_sync());
+}
+
+}  // namespace distribute
+}  // namespace cornu

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step does with the other replicas that run it, and the figures that it takes from parts of
+// a batch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "framework/core/tensors.h"
+#include "framework/graph/communicator.h"
+#include "framework/graph/replica.h"
+#include "framework/strategy/per_replica.h"
+
+namespace cornu {
+
+class Strategy;
+
+namespace distribute {
+
+// What a step knows of the replica it runs as (tf.distribute.ReplicaContext). Its collectives are
+// ops of the traced step: every replica must call the same ones in the same order, whatever its
+// data are.
+class ReplicaContext {
+ public:
+  int64_t num_replicas_in_sync() const { return replicas_; }
+  // This replica's number among all workers' replicas, an int64 scalar.
+  Tensor replica_id_in_sync_group() const;
+  // The reduction over all replicas; the value itself with one. Differentiable for sums and means.
+  Tensor all_reduce(ReduceOp op, const Tensor& value) const;
+  std::vector<Tensor> all_reduce(ReduceOp op, const std::vector<Tensor>& values) const;
+  // The replicas' values, of one shape on all of them, one behind the other along `axis`.
+  // Differentiable.
+  Tensor all_gather(const Tensor& value, int64_t axis = 0) const;
+  // Calls merge(strategy, values) once for all replicas: there strategy.reduce(…) of the values is
+  // one over all replicas, and variables may be assigned what has been reduced.
+  using Merge = std::function<Tensors(const Strategy& strategy, const PerReplica& values)>;
+  Tensors merge_call(const Merge& merge, const Tensors& values = {}) const;
+
+  explicit ReplicaContext(int64_t replicas) : replicas_(replicas) {}
+
+ private:
+  int64_t replicas_;
+};
+
+// The context of the step being traced or run on this thread; outside of steps that of a single
+// replica. FailedPrecondition in the cross-replica context of several.
+ReplicaContext get_replica_context();
+// Whether this is outside of steps in a strategy's scope, or within a merge_call.
+bool in_cross_replica_context();
+
+struct AverageLossOptions {
+  Tensor sample_weight = {};  // broadcast from the left
+  // None: the number of examples of all replicas.
+  std::optional<int64_t> global_batch_size = {};
+};
+
+// The sum of a replica's per-example losses divided by the global batch size
+// (tf.nn.compute_average_loss): the replicas' sum is the mean over the batch.
+Tensor compute_average_loss(const Tensor& per_example_loss, const AverageLossOptions& options = {});
+
+// The sum of a regularization loss divided by the number of replicas, each of which adds it
+// (tf.nn.scale_regularization_loss).
+Tensor scale_regularization_loss(const Tensor& loss);
+
+}  // namespace distribute
+
+// ---- what losses, metrics, layers and optimizers are made of ----
+
+// The sum over all replicas of a step; the value itself with one replica.
+Tensor sum_over_replicas(const Tensor& value);
+std::vector<Tensor> sum_over_replicas(const std::vector<Tensor>& values);
+// A value that is the sum of all replicas' parts, but whose gradient is that of this replica's
+// part: gradients are summed over replicas later.
+Tensor sum_of_parts(const Tensor& part);
+// FailedPrecondition, naming `what`, in the cross-replica context of several replicas.
+void require_replica_context(const char* what);
+
+}  // namespace cornu

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the strategies' tests train, and the strategies.
+#pragma once
+
+#include <cornu/cornu.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cornu::test {
+
+// A kind of strategy, for any number of replicas.
+struct StrategyKind {
+  std::string name;
+  std::function<Strategy(int replicas)> make;
+};
+const std::vector<StrategyKind>& strategy_kinds();
+
+std::vector<std::string> cpus(int count);
+
+// How the model below normalizes.
+enum class Normalization {
+  Plain,         // BatchNormalization: each replica by its own part of the batch
+  Parts,         // the same on one device, which normalizes each part by itself
+  Synchronized,  // by the whole batch
+};
+
+// Convolution, batch normalization, dropout, L2 and an activity regularizer, two outputs ("kind",
+// 4 logits, and "size", one number), all in float64. `parts`: of a batch, for
+// Normalization::Parts. Call it where the strategy's scope is open; its first weights are always
+// the same.
+Model make_model(Normalization normalization, int64_t parts = 1);
+
+// Examples for it.
+struct Examples {
+  Tensor x;       // (count, 6, 6, 2)
+  Tensor kind;    // (count,), int32
+  Tensor size;    // (count, 1)
+  Tensor weight;  // (count,)
+};
+Examples make_examples(int64_t count);
+
+// The largest difference between the elements of two lists of tensors.
+double distance(const std::vector<Tensor>& a, const std::vector<Tensor>& b);
+
+}  // namespace cornu::test

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// tf.distribute's surface on several replicas: contexts, reductions, values, mistakes.
+#include <doctest/doctest.h>
+
+#include "tests/distribute/models.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using distribute::get_replica_context;
+using distribute::in_cross_replica_context;
+using distribute::PerReplica;
+using test::cpus;
+using test::distance;
+using test::error_of;
+
+namespace {
+
+distribute::MirroredStrategy mirrored(int replicas) {
+  return distribute::MirroredStrategy({.devices = cpus(replicas)});
+}
+
+Tensor floats(std::vector<float> values) { return Tensor::from(std::move(values)); }
+
+std::vector<float> numbers(const Tensor& tensor) { return tensor.to_vector<float>(); }
+
+}  // namespace
+
+TEST_CASE("replica and cross-replica contexts") {
+  CHECK_FALSE(in_cross_replica_context());
+  const auto strategy = mirrored(2);
+  const auto scope = strategy.scope();
+  CHECK(in_cross_replica_context());
+  CHECK(error_of([] { get_replica_context(); }) ==
+        "FailedPrecondition: get_replica_context: it was called in the cross-replica context of "
+        "strategy 'MirroredStrategy', outside of a step. Call it in a function that Strategy::run "
+        "runs on each replica.");
+  bool inside = true;
+  const Function step = function([&](const Tensor& x) {
+    inside = in_cross_replica_context();
+    return get_replica_context().replica_id_in_sync_group() + ops::cast(x, DType::Int64);
+  });
+  const PerReplica ids = strategy.run(step, Tensors(floats({10})));
+  CHECK_FALSE(inside);
+  CHECK(ids[0].single().to_vector<int64_t>() == std::vector<int64_t>{10});
+  CHECK(ids[1].single().to_vector<int64_t>() == std::vector<int64_t>{11});
+}
+
+TEST_CASE("reductions along an axis count the elements of parts that differ in size") {
+  const auto strategy = mirrored(3);
+  const PerReplica parts({Tensors(floats({1, 2})), Tensors(floats({6})), Tensors(floats({}))});
+  CHECK(strategy.reduce(ReduceOp::Sum, parts, 0).item<float>() == 9);
+  CHECK(strategy.reduce(ReduceOp::Mean, parts, 0).item<float>() == 3);
+  CHECK(strategy.reduce(ReduceOp::Min, parts, 0).item<float>() == 1);
+  CHECK(strategy.reduce(ReduceOp::Max, parts, 0).item<float>() == 6);
+  CHECK(numbers(strategy.gather(parts)) == std::vector<float>{1, 2, 6});
+  CHECK(strategy.local_results(parts).size() == 3);
+  const PerReplica none({Tensors(floats({})), Tensors(floats({})), Tensors(floats({}))});
+  CHECK(error_of([&] { strategy.reduce(ReduceOp::Max, none, 0); }) ==
+        "InvalidArgument: Strategy 'MirroredStrategy': reduce expected elements, got none.");
+}
+
+TEST_CASE("all_gather, with its gradient") {
+  const auto strategy = mirrored(3);
+  const Function step = function([](const Tensor& x) {
+    const Tensor own = ops::reshape(x, {1, 2});
+    GradientTape tape;
+    tape.watch(own);
+    const Tensor rows = get_replica_context().all_gather(own);
+    const Tensor columns = get_replica_context().all_gather(own, -1);
+    const Tensor weights = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {3, 2});
+    return std::vector<Tensor>{rows, columns, tape.gradient(ops::sum(rows * weights), own),
+                               get_replica_context().all_gather(own > 2)};
+  });
+  std::vector<Tensors> inputs;
+  for (const float i : {0.0f, 2.0f, 4.0f}) inputs.emplace_back(floats({i, i + 1}));
+  const PerReplica results = strategy.run(step, PerReplica(inputs));
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(results[i][0].shape() == Shape{3, 2});
+    CHECK(numbers(results[i][0]) == std::vector<float>{0, 1, 2, 3, 4, 5});
+    CHECK(results[i][1].shape() == Shape{1, 6});
+    CHECK(numbers(results[i][1]) == std::vector<float>{0, 1, 2, 3, 4, 5});
+    // Every replica's loss depends on it.
+    const auto k = static_cast<float>(i);
+    CHECK(numbers(results[i][2]) == std::vector<float>{3 * (2 * k + 1), 3 * (2 * k + 2)});
+    CHECK(results[i][3].to_vector<bool>() ==
+          std::vector<bool>{false, false, false, true, true, true});
+  }
+}
+
+TEST_CASE("merge_call") {
+  const auto strategy = mirrored(2);
+  const auto scope = strategy.scope();
+  const Variable total(ops::zeros({2}), {.name = "total", .trainable = false});
+  const Function step = function([&](const Tensor& x) {
+    const auto context = get_replica_context();
+    const auto merge = [&](const Strategy& given, const PerReplica& values) -> Tensors {
+      CHECK(in_cross_replica_context());
+      CHECK(given.name() == "MirroredStrategy");
+      const Tensor sum = given.reduce(ReduceOp::Sum, values);
+      total.assign(total + sum);
+      return sum;
+    };
+    CHECK_THROWS_AS(context.merge_call([&](const Strategy&, const PerReplica&) -> Tensors {
+      return get_replica_context().all_reduce(ReduceOp::Sum, x);
+    }),
+                    FailedPrecondition);
+    return context.merge_call(merge, x);
+  });
+  const PerReplica sums =
+      strategy.run(step, PerReplica({Tensors(floats({1, 2})), Tensors(floats({10, 20}))}));
+  CHECK(numbers(sums[0].single()) == std::vector<float>{11, 22});
+  CHECK(numbers(sums[1].single()) == std::vector<float>{11, 22});
+  CHECK(numbers(total.value()) == std::vector<float>{11, 22});
+}
+
+TEST_CASE("variables by how they are kept") {
+  const auto strategy = mirrored(3);
+  const auto scope = strategy.scope();
+  auto variable = [](VariableSynchronization synchronization, VariableAggregation aggregation) {
+    return Variable(floats({1}), {.name = "v",
+                                  .trainable = false,
+                                  .synchronization = synchronization,
+                                  .aggregation = aggregation});
+  };
+  using S = VariableSynchronization;
+  using A = VariableAggregation;
+  const Variable added = variable(S::Auto, A::Sum);
+  const Variable averaged = variable(S::OnWrite, A::Mean);
+  const Variable seen = variable(S::OnRead, A::Sum);
+  const Variable mean = variable(S::OnRead, A::Mean);
+  const Variable first = variable(S::OnRead, A::OnlyFirstReplica);
+  const Function step = function([&](const Tensor& x) {
+    for (const Variable& v : {added, averaged, seen, mean, first}) v.assign_add(x);
+    return seen.value();
+  });
+  const PerReplica values({Tensors(floats({1})), Tensors(floats({2})), Tensors(floats({6}))});
+  const PerReplica own = strategy.run(step, values);
+  CHECK(numbers(own[0].single()) == std::vector<float>{2});  // what was there is the first one's
+  CHECK(numbers(own[1].single()) == std::vector<float>{2});
+  CHECK(numbers(own[2].single()) == std::vector<float>{6});
+  CHECK(numbers(added.value()) == std::vector<float>{10});
+  CHECK(numbers(averaged.value()) == std::vector<float>{4});
+  CHECK(numbers(seen.value()) == std::vector<float>{10});
+  CHECK(numbers(mean.value()) == std::vector<float>{4});
+  CHECK(numbers(first.value()) == std::vector<float>{2});
+  strategy.run(step, values);
+  CHECK(numbers(added.value()) == std::vector<float>{19});
+  CHECK(numbers(averaged.value()) == std::vector<float>{7});
+  CHECK(numbers(seen.value()) == std::vector<float>{19});
+  CHECK(numbers(mean.value()) == std::vector<float>{7});
+  for (const Variable& v : {added, averaged, seen, mean, first}) v.assign(floats({5}));
+  strategy.run(step, values);
+  CHECK(numbers(seen.value()) == std::vector<float>{14});
+  CHECK(numbers(mean.value()) == std::vector<float>{8});
+  CHECK(numbers(first.value()) == std::vector<float>{6});
+  // Outside of the strategy's runs it is one value.
+  const Function elsewhere = function([&] {
+    seen.assign_add(floats({1}));
+    return seen.value();
+  });
+  strategy.run(step, values);
+  CHECK(numbers(elsewhere().single()) == std::vector<float>{24});
+  strategy.run(step, values);
+  CHECK(numbers(seen.value()) == std::vector<float>{33});
+}
+
+TEST_CASE("a replica without examples leaves averages alone") {
+  const auto strategy = mirrored(3);
+  const Variable averaged(
+      floats({1}), {.name = "v", .trainable = false, .aggregation = VariableAggregation::Mean});
+  const Function step = function([&](const Tensor& x) {
+    averaged.assign(x.dim(0) > 0 ? ops::mean(x, 0, true) : averaged.value());
+  });
+  strategy.run(step,
+               PerReplica({Tensors(floats({2, 4})), Tensors(floats({7})), Tensors(floats({}))}));
+  CHECK(numbers(averaged.value()) == std::vector<float>{5});
+}
+
+TEST_CASE("printing a mirrored variable shows its replicas") {
+  const auto strategy = mirrored(2);
+  const Variable w(floats({1, 2}), {.name = "w"});
+  CHECK(w.to_string() == "Variable(path=w, shape=(2,), dtype=float32, value=[1. 2.])");
+  const Function step = function([&](const Tensor& x) { w.assign_add(x); });
+  strategy.run(step, Tensors(floats({1, 1})));
+  CHECK(w.to_string() ==
+        "MirroredVariable(path=w, shape=(2,), dtype=float32, replicas=\n0: [2. 3.]\n1: [2. 3.])");
+  w.assign(floats({5, 5}));
+  CHECK(w.to_string() ==
+        "MirroredVariable(path=w, shape=(2,), dtype=float32, replicas=\n0: [5. 5.]\n1: [5. 5.])");
+}
+
+TEST_CASE("replicas draw different numbers: those of one device for the same examples") {
+  const auto strategy = mirrored(3);
+  auto step = [] {
+    return function([](const Tensor& x) {
+      return std::vector<Tensor>{
+          random::uniform({x.dim(0), 3}, {.seed = 5}),
+          random::normal({x.dim(0), 5}),
+          random::normal({x.dim(0) * 2, 3}, {.dtype = DType::Float64, .seed = 6}),
+          random::gamma({x.dim(0), 2}, 2.0, {.seed = 7}),
+          random::dropout(x, 0.5, {.seed = 8}),
+          random::uniform({x.dim(0), 1}, {.dtype = DType::BFloat16, .seed = 9}),
+      };
+    });
+  };
+  for (const int64_t rows : {1, 2, 7, 100}) {
+    CAPTURE(rows);
+    const Tensor x = ops::ones({rows, 7});
+    set_random_seed(3);
+    const Tensors expected = step()(x);
+    set_random_seed(3);
+    std::vector<Tensors> parts;
+    for (const Batch& part : strategy.impl().split({.x = x, .y = {}, .sample_weight = {}})) {
+      parts.push_back(part.x);
+    }
+    const PerReplica drawn = strategy.run(step(), PerReplica(parts));
+    for (size_t k = 0; k < expected.size(); ++k) {
+      CAPTURE(k);
+      const Tensor all = ops::concatenate({drawn[0][k], drawn[1][k], drawn[2][k]}, 0);
+      CHECK(distance(all, expected[k]) == 0);
+    }
+  }
+}
+
+TEST_CASE("values and datasets from functions") {
+  const auto strategy = mirrored(2);
+  const PerReplica values =
+      strategy.distribute_values_from_function([](const distribute::ValueContext& context) {
+        return Tensors(
+            Tensor(10 * context.replica_id_in_sync_group + context.num_replicas_in_sync));
+      });
+  CHECK(values[0].item<int>() == 2);
+  CHECK(values[1].item<int>() == 12);
+
+  const auto dataset =
+      strategy.distribute_datasets_from_function([](const distribute::InputContext& context) {
+        return data::Dataset::range(10).batch(context.get_per_replica_batch_size(4));
+      });
+  CHECK(dataset.cardinality() == 3);
+  for (int pass = 0; pass < 2; ++pass) {
+    std::vector<std::vector<int64_t>> seen;
+    for (const PerReplica& batch : dataset) {
+      for (const Tensors& part : batch.values()) {
+        seen.push_back(part.single().to_vector<int64_t>());
+      }
+    }
+    CHECK(seen == std::vector<std::vector<int64_t>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {}});
+  }
+  const auto whole = strategy.distribute_dataset(data::Dataset::range(7).batch(4));
+  CHECK(whole.cardinality() == 2);
+  std::vector<int64_t> sizes;
+  for (const PerReplica& batch : whole) {
+    for (const Tensors& part : batch.values()) sizes.push_back(part.dim(0));
+  }
+  CHECK(sizes == std::vector<int64_t>{2, 2, 2, 1});
+}
+
+TEST_CASE("losses of parts") {
+  const auto strategy = mirrored(2);
+  const Tensor losses = floats({1, 2, 6});
+  const Tensor weights = floats({1, 0, 2});
+  const Function step = function([](const Tensor& x, const Tensor& w) {
+    return std::vector<Tensor>{
+        distribute::compute_average_loss(x),
+        distribute::compute_average_loss(x, {.global_batch_size = 6}),
+        distribute::compute_average_loss(x, {.sample_weight = w}),
+        distribute::scale_regularization_loss(ops::full({2}, 3.0)),
+    };
+  });
+  const PerReplica parts({Tensors({losses(Slice(0, 2)), weights(Slice(0, 2))}),
+                          Tensors({losses(Slice(2, 3)), weights(Slice(2, 3))})});
+  const PerReplica results = strategy.run(step, parts);
+  const double expected[] = {3.0, 1.5, 13.0 / 3, 6.0};
+  for (size_t k = 0; k < 4; ++k) {
+    CHECK(results[0][k].item<double>() + results[1][k].item<double>() ==
+          doctest::Approx(expected[k]));
+  }
+  CHECK(error_of([] { distribute::compute_average_loss(Tensor(1.0f)); }) ==
+        "InvalidArgument: compute_average_loss: expected a loss for each example, got a scalar. "
+        "Make the loss with Reduction::None.");
+  const auto scope = strategy.scope();
+  CHECK(error_of([&] { distribute::compute_average_loss(losses); })
+            .starts_with("FailedPrecondition: compute_average_loss: it was called in the "
+                         "cross-replica context"));
+}
+
+TEST_CASE("what belongs to another strategy, and calls in the wrong context") {
+  const auto first = mirrored(2);
+  const auto second = mirrored(2);
+  auto make = [&] {
+    const auto scope = first.scope();
+    return Variable(floats({1}), {.name = "w"});
+  };
+  const Variable w = make();
+  const Function step = function([&](const Tensor& x) { return w + x; });
+  CHECK(error_of([&] { second.run(step, Tensors(floats({1}))); }) ==
+        "FailedPrecondition: Variable 'w': it was made in the scope of another strategy than "
+        "'MirroredStrategy', whose step uses it. Make it, or the model or optimizer it belongs to, "
+        "in this strategy's scope.");
+  first.run(step, Tensors(floats({1})));
+  {
+    const auto scope = first.scope();
+    CHECK(error_of([&] { const auto other = second.scope(); })
+              .starts_with("FailedPrecondition: Strategy 'MirroredStrategy': its scope was opened "
+                           "in that of another strategy"));
+    const optimizers::SGD optimizer;
+    CHECK(error_of([&] { optimizer.apply_gradients({floats({1})}, {w}); })
+              .starts_with("FailedPrecondition: apply_gradients: it was called in the "
+                           "cross-replica context of strategy 'MirroredStrategy'"));
+  }
+  CHECK(error_of([] {
+          distribute::MirroredStrategy({.devices = {"CPU:0", "cpu:0"}});
+        }) == "InvalidArgument: MirroredStrategy: expected different devices, got CPU:0 twice.");
+  CHECK(error_of([] {
+          distribute::MirroredStrategy({.devices = {"TPU:0"}});
+        }).starts_with("Unimplemented: Device TPU:0"));
+  CHECK(error_of([] {
+          distribute::CentralStorageStrategy({.parameter_device = "GPU:0"});
+        }).starts_with("Unimplemented: CentralStorageStrategy: variables lie in the host's"));
+}
+
+TEST_CASE("a step that replicas make of different calls fails on all of them") {
+  const auto strategy = mirrored(2);
+  const Function step = function([](const Tensor& x) {
+    const auto context = get_replica_context();
+    return x.dim(0) == 1 ? context.all_reduce(ReduceOp::Sum, x)
+                         : context.all_reduce(ReduceOp::Mean, x);
+  });
+  const PerReplica uneven({Tensors(floats({1, 2})), Tensors(floats({3}))});
+  for (int i = 0; i < 2; ++i) {  // and again, with another group
+    CHECK(error_of([&] {
+            strategy.run(step, uneven);
+          }).starts_with("FailedPrecondition: Collective: every rank must make the same calls"));
+  }
+  strategy.run(step, PerReplica({Tensors(floats({1})), Tensors(floats({3}))}));
+  const Function fewer = function([](const Tensor& x) {
+    return x.dim(0) == 1 ? get_replica_context().all_reduce(ReduceOp::Sum, x) : x;
+  });
+  CHECK(error_of([&] { strategy.run(fewer, uneven); }) ==
+        "FailedPrecondition: Collective: every rank must make the same calls in the same order, "
+        "but rank 1 calls all_reduce (sum) of 1 float32 in 1 parts, and another one's step has "
+        "ended without it. What replicas do may not depend on their data.");
+}
+
+TEST_CASE("a group of one's own") {
+  int made = 0;
+  const distribute::CrossDeviceOps own("Counting", [&](int replicas) {
+    ++made;
+    return distribute::CrossDeviceOps().make_group(replicas);
+  });
+  const distribute::MirroredStrategy strategy({.devices = cpus(2), .cross_device_ops = own});
+  const Function step =
+      function([](const Tensor& x) { return get_replica_context().all_reduce(ReduceOp::Sum, x); });
+  for (int i = 0; i < 3; ++i) strategy.run(step, Tensors(floats({1})));
+  CHECK(made == 1);
+}
