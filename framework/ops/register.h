@@ -76,6 +76,7 @@ void register_nn(OpRegistry& registry);
 void register_random(OpRegistry& registry);
 void register_distributions(OpRegistry& registry);
 void register_control(OpRegistry& registry);
+void register_loops(OpRegistry& registry);
 void register_custom_gradient(OpRegistry& registry);
 void register_collective(OpRegistry& registry);
 
