@@ -33,6 +33,12 @@ void require_operand(const Graph& graph, size_t index, const TensorType& given,
                          taken.dtype, taken.shape, index, given.dtype, given.shape);
 }
 
+void require_no_states(const Graph& graph, std::string_view who) {
+  check<InvalidArgument>(graph.states.empty(),
+                         "{}: expected a graph without states, got one with {}.", who,
+                         graph.states.size());
+}
+
 void require_same_count(size_t expected, size_t got, std::string_view who) {
   check<InvalidArgument>(expected == got, "{}: expected {} operands, got {}.", who, expected, got);
 }
@@ -64,6 +70,7 @@ Types infer_scan(TypeSpan inputs, const Attributes& attributes) {
   const Graph& body = attributes.get_graph("body");
   const bool counted = attributes.get_bool("counted");
   const int64_t length = attributes.get_int("length");
+  require_no_states(body, "scan");
   require_same_count(body.inputs.size() + (counted ? 1 : 0), inputs.size(), "scan");
   const size_t carries = checked_count(attributes, "carries", body.inputs.size(), "scan");
   const size_t xs = checked_count(attributes, "xs", body.inputs.size() - carries, "scan");
@@ -88,6 +95,8 @@ Types infer_while(TypeSpan inputs, const Attributes& attributes) {
   const Graph& body = attributes.get_graph("body");
   const size_t variables = checked_count(attributes, "carries", inputs.size(), "while_loop");
   const int64_t maximum = attributes.get_int("maximum");
+  require_no_states(condition, "while_loop");
+  require_no_states(body, "while_loop");
   require_same_count(condition.inputs.size(), inputs.size(), "while_loop");
   require_same_count(body.inputs.size(), inputs.size(), "while_loop");
   for (size_t i = 0; i < inputs.size(); ++i) {
