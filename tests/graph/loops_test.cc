@@ -176,6 +176,41 @@ TEST_CASE("what no turn changes is computed before the loop") {
   for (const Node& node : body.nodes) CHECK_FALSE(node.is("tanh"));
 }
 
+TEST_CASE("a sum of products, one a turn, becomes one product behind the loop") {
+  const auto gradients = [](const Inputs& in) {
+    GradientTape tape;
+    tape.watch(in[1]);
+    const Tensor ys = ops::scan(
+                          [&](const Tensor& carry, const Tensor& x) {
+                            const Tensor next = ops::tanh(ops::matmul(carry, in[1]) + x);
+                            return std::pair{next, next};
+                          },
+                          ops::ones({4, 3}), in[0])
+                          .second;
+    return Inputs{tape.gradient(ops::sum(ys), in[1])};
+  };
+  for (const int64_t turns : {0, 2, 7}) {
+    const Graph graph =
+        graph_of({{DType::Float32, {turns, 4, 3}}, {DType::Float32, {3, 3}}}, gradients);
+    const Graph simple = passes::simplify(graph);
+    simple.validate();
+    const Node& product = only(simple, "matmul");
+    CHECK(simple.type(product.inputs[0]).shape == Shape{4 * turns, 3});
+    CHECK(simple.type(product.inputs[1]).shape == Shape{4 * turns, 3});
+    std::vector<float> numbers(static_cast<size_t>(turns) * 12);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.1F * static_cast<float>(i % 7);
+    const Tensor x = Tensor::from(numbers, {turns, 4, 3});
+    const Tensor w = Tensor::from<float>({0.1F, 0.2F, 0.3F, -0.4F, 0.5F, -0.6F, 0.7F, 0.8F, 0.9F});
+    const Inputs inputs = {x, ops::reshape(w, {3, 3})};
+    const Function compiled(gradients, {});
+    const auto expected = gradients(inputs)[0].to_vector<float>();
+    const auto actual = compiled.call(inputs)[0].to_vector<float>();
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CHECK(actual[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+    }
+  }
+}
+
 TEST_CASE("control flow that communicates says so, and is kept as often and where it is") {
   const Tensor zero = ops::zeros({});
   const Graph graph =

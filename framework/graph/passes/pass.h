@@ -36,6 +36,10 @@ Graph fuse_elementwise(const Graph& graph);
 // that their bodies read no more. simplify begins with it.
 Graph prune_loops(const Graph& graph);
 
+// A scan's sums of matrix products, one a turn (the gradients of weights), become one product of
+// all turns' rows behind it. simplify does it next.
+Graph batch_loop_sums(Graph graph);
+
 // The names of the collectives in the one order that every rank must follow, for the ranks to
 // compare: as they stand, those in branches and bodies too. Passes keep them in this order.
 std::vector<std::string> collective_order(const Graph& graph);

@@ -161,7 +161,7 @@ class Simplifier {
 }  // namespace
 
 Graph simplify(const Graph& graph, const Evaluator& evaluate) {
-  return Simplifier(prune_loops(graph), evaluate).run();
+  return Simplifier(batch_loop_sums(prune_loops(graph)), evaluate).run();
 }
 
 }  // namespace cornu::passes
