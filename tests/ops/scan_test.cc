@@ -293,6 +293,9 @@ TEST_CASE("while_loop with a bound: gradients of compiled loops") {
                               Tensor::from(std::vector<double>{0.7, 0.9}), Tensor::scalar(limit)});
     }
   }
+  check_gradients([&](const Inputs& in) { return loop(3)(in)[0]; },
+                  {Tensor::from(std::vector<double>{0.3, 0.5}),
+                   Tensor::from(std::vector<double>{0.7, 0.9}), Tensor::scalar(9.0)});
   // In a scan, with a scan within.
   check_loop(
       [](const Inputs& in) {
