@@ -28,8 +28,15 @@ def make_work(name):
         body = [conv(32, "same"), conv(32, "valid"), layers.MaxPooling2D(),
                 conv(64, "same"), conv(64, "valid"), layers.MaxPooling2D(), layers.Flatten(),
                 layers.Dense(512, activation="relu"), layers.Dropout(0.5), layers.Dense(10)]
+    elif name in ("mobilenet", "resnet"):
+        options = {"weights": None, "classes": 10, "classifier_activation": None}
+        if name == "mobilenet":
+            model = keras.applications.MobileNetV2((96, 96, 3), **options)
+            return model, (96, 96, 3), keras.optimizers.Adam(1e-3)
+        model = keras.applications.ResNet50(input_shape=(64, 64, 3), **options)
+        return model, (64, 64, 3), keras.optimizers.SGD(1e-3)
     else:
-        sys.exit(f"expected mlp, cnn or cifar, got {name}")
+        sys.exit(f"expected mlp, cnn, cifar, mobilenet or resnet, got {name}")
     return keras.Sequential([keras.Input(shape)] + body), shape, optimizer
 
 

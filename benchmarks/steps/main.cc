@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One of the measured trainings, run on demand: prints "ready", then for every line it reads trains
 // one epoch and prints its milliseconds a step. compare.py drives it beside the peers.
-//   bench_steps WORK BATCH_SIZE STEPS     WORK: mlp, cnn or cifar
+//   bench_steps WORK BATCH_SIZE STEPS     WORK: mlp, cnn, cifar, mobilenet or resnet
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 
@@ -10,12 +10,14 @@
 #include <iostream>
 #include <string>
 
+#include "benchmarks/steps/networks.h"
+
 using namespace cornu;
 
 namespace {
 
 struct Work {
-  Sequential model;
+  Model model;
   Shape example;
   Optimizer optimizer;
 };
@@ -37,7 +39,17 @@ Work make_work(const std::string& name) {
             {28, 28, 1},
             optimizers::SGD({.learning_rate = 1e-3})};
   }
-  check<InvalidArgument>(name == "cifar", "expected mlp, cnn or cifar, got '{}'.", name);
+  if (name == "mobilenet") {
+    return {benchmarks::mobilenet_v2({96, 96, 3}),
+            {96, 96, 3},
+            optimizers::Adam({.learning_rate = 1e-3})};
+  }
+  if (name == "resnet") {
+    return {
+        benchmarks::resnet50({64, 64, 3}), {64, 64, 3}, optimizers::SGD({.learning_rate = 1e-3})};
+  }
+  check<InvalidArgument>(name == "cifar",
+                         "expected mlp, cnn, cifar, mobilenet or resnet, got '{}'.", name);
   auto conv = [](int64_t filters, const char* padding) {
     return layers::Conv2D(
         {.filters = filters, .kernel_size = 3, .padding = padding, .activation = "relu"});
@@ -77,7 +89,7 @@ int run(const std::string& name, int64_t batch_size, int64_t steps) {
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    fmt::print(stderr, "usage: bench_steps mlp|cnn|cifar BATCH_SIZE STEPS\n");
+    fmt::print(stderr, "usage: bench_steps mlp|cnn|cifar|mobilenet|resnet BATCH_SIZE STEPS\n");
     return 2;
   }
   try {

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "framework/autodiff/control_vjps.h"
+#include "framework/autodiff/graph_vjp.h"
 #include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
 
@@ -178,12 +179,8 @@ GradientTape::Recorder::Gradients GradientTape::Recorder::backward(
     std::vector<bool> needed;
     for (const Tensor& input : record.inputs) needed.push_back(depends(input));
     if (!any || std::find(needed.begin(), needed.end(), true) == needed.end()) continue;
-    check<Unimplemented>(static_cast<bool>(record.op->vjp),
-                         "GradientTape: the op '{}' has no gradient. Keep it off the way from the "
-                         "sources to the target, or put ops::stop_gradient around it.",
-                         record.op->name);
-    const std::vector<Tensor> of_inputs =
-        record.op->vjp({record.inputs, record.outputs, of_outputs, record.attributes, needed});
+    const std::vector<Tensor> of_inputs = apply_vjp(
+        *record.op, {record.inputs, record.outputs, of_outputs, record.attributes, needed});
     for (size_t i = 0; i < of_inputs.size(); ++i) {
       if (!needed[i] || !of_inputs[i].defined()) continue;
       accumulate(gradients[record.inputs[i].id()], of_inputs[i]);

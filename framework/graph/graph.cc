@@ -5,6 +5,22 @@
 
 namespace cornu {
 
+OpTraits Node::traits() const {
+  OpTraits traits = op->traits;
+  if (!traits.runs_graphs) return traits;
+  for (const auto& [name, value] : attributes.entries()) {
+    const auto* graph = std::get_if<std::shared_ptr<const Graph>>(&value);
+    if (!graph) continue;
+    for (const Node& node : (*graph)->nodes) {
+      const OpTraits inner = node.traits();
+      traits.collective |= inner.collective;
+      traits.checks_values |= inner.checks_values;
+      traits.has_effect |= inner.has_effect;
+    }
+  }
+  return traits;
+}
+
 ValueId Graph::add_value(TensorType type) {
   types.push_back(std::move(type));
   return static_cast<ValueId>(types.size()) - 1;

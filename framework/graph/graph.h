@@ -24,6 +24,8 @@ struct Node {
   std::string scope;  // the layer that made it, for messages and profiles; may be empty
 
   bool is(std::string_view name) const { return op->name == name; }
+  // The op's, with what the graphs add that it runs (branches of a cond, bodies of loops).
+  OpTraits traits() const;
 };
 
 // A variable as a graph sees it: the value it has at the start, and the one it shall have at the

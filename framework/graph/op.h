@@ -51,6 +51,9 @@ struct OpTraits {
   bool collective = false;     // communicates: never removed, duplicated or reordered
   bool checks_values = false;  // throws for some values of its inputs (labels, indices)
   bool has_effect = false;     // must run even when nothing reads its outputs (print, assert)
+  // Runs the graphs among its attributes: a node of it communicates, checks values and has effects
+  // where theirs do (Node::traits).
+  bool runs_graphs = false;
 };
 
 // What an op of several others does, in ops. Such an op is a node of functional models only:

@@ -193,10 +193,15 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
       if (tensor.symbol_owner().get() == this) return static_cast<ValueId>(tensor.symbol_id());
       return capture(tensor);
     }
-    return options_.capture_values ? capture(tensor) : constant(tensor);
+    // What a tape around this trace follows must be an operand, not a constant within.
+    const bool captures = options_.capture_values || (outer_ && is_followed({&tensor, 1}, {}));
+    return captures ? capture(tensor) : constant(tensor);
   }
 
   ValueId capture(const Tensor& outer) {
+    if (const auto* owner = dynamic_cast<const Trace*>(outer.symbol_owner().get())) {
+      owner->check_open(options_.name);
+    }
     const auto key =
         outer.is_symbolic()
             ? std::pair(static_cast<const void*>(outer.symbol_owner().get()), outer.symbol_id())

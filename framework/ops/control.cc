@@ -4,6 +4,7 @@
 #include "framework/graph/trace.h"
 #include "framework/ops/collective.h"
 #include "framework/ops/definition.h"
+#include "framework/ops/loop_ops.h"
 #include "framework/ops/math.h"
 #include "framework/ops/random.h"
 
@@ -52,19 +53,6 @@ Types infer_cond(TypeSpan inputs, const Attributes& attributes) {
   return types;
 }
 
-Types infer_while(TypeSpan inputs, const Attributes& attributes) {
-  const Graph& condition = attributes.get_graph("condition");
-  const Graph& body = attributes.get_graph("body");
-  require_operands(condition, inputs, "while_loop");
-  require_operands(body, inputs, "while_loop");
-  check<InvalidArgument>(output_types(condition) == Types{{DType::Bool, {}}},
-                         "while_loop: expected a condition that gives a bool scalar.");
-  const Types types(inputs.begin(), inputs.end());
-  check<InvalidArgument>(output_types(body) == types,
-                         "while_loop: expected a body that gives the types it takes.");
-  return types;
-}
-
 // Sub-graphs whose inputs are `own` tensors, then a key where one of them draws, then the captures
 // of all, in one order.
 class Branches {
@@ -103,9 +91,9 @@ class Branches {
     return assigned_;
   }
 
-  // The graphs, each taking all captures; `passes_on`: and returning them, after the key of the
-  // next iteration (a loop's body).
-  std::shared_ptr<const Graph> graph(size_t branch, bool passes_on) {
+  // The graphs, each taking all captures; `gives_key`: and giving, after its own outputs, the key
+  // of the next turn where there is one (a loop's body).
+  std::shared_ptr<const Graph> graph(size_t branch, bool gives_key) {
     TracedGraph& traced = branches_[branch];
     Graph graph = traced.graph;
     const auto own = static_cast<int64_t>(own_.size());
@@ -116,7 +104,7 @@ class Branches {
           traced.has_key ? rest.front() : graph.add_value({DType::UInt32, Shape{2}});
       if (traced.has_key) rest.erase(rest.begin());
       inputs.push_back(key);
-      if (passes_on) graph.outputs.push_back(next_key(graph, key));
+      if (gives_key) graph.outputs.push_back(next_turns_key(graph, key));
     }
     for (const Tensor& capture : captures_) {
       ValueId id = kNoValue;
@@ -124,7 +112,6 @@ class Branches {
         if (same(traced.captures[i], capture)) id = rest[i];
       }
       inputs.push_back(id != kNoValue ? id : graph.add_value(type_of(capture)));
-      if (passes_on) graph.outputs.push_back(inputs.back());
     }
     const size_t first_capture = inputs.size() - captures_.size();
     for (size_t i = 0; i < assigned_.size(); ++i) {
@@ -142,12 +129,6 @@ class Branches {
   bool draw() const { return draw_; }
 
  private:
-  // Ops count in the key's first word, iterations in its second.
-  static ValueId next_key(Graph& graph, ValueId key) {
-    const ValueId one =
-        graph.add_node(op<"constant">(), {}, {{"value", Tensor::from<uint32_t>({0, 1})}}).front();
-    return graph.add_node(op<"add">(), {key, one}).front();
-  }
   static bool same(const Tensor& a, const Tensor& b) {
     if (!a.is_symbolic() || !b.is_symbolic()) return a.id() == b.id();
     return a.symbol_owner() == b.symbol_owner() && a.symbol_id() == b.symbol_id();
@@ -173,9 +154,10 @@ class Branches {
 }  // namespace
 
 void register_control(OpRegistry& registry) {
-  registry.add({.name = "cond", .infer = infer_cond, .vjp = {}, .traits = {.checks_values = true}});
-  registry.add(
-      {.name = "while", .infer = infer_while, .vjp = {}, .traits = {.checks_values = true}});
+  registry.add({.name = "cond",
+                .infer = infer_cond,
+                .vjp = {},
+                .traits = {.checks_values = true, .runs_graphs = true}});
 }
 
 Tensor stop_gradient(const Tensor& x) { return call<"stop_gradient">({x}); }
@@ -216,21 +198,13 @@ namespace {
 
 std::vector<Tensor> checked_body(const LoopBody& body, const std::vector<Tensor>& values) {
   std::vector<Tensor> next = body(values);
-  check<InvalidArgument>(next.size() == values.size(),
-                         "while_loop: expected a body that gives {} values, got {}.", values.size(),
-                         next.size());
-  for (size_t i = 0; i < next.size(); ++i) {
-    check<InvalidArgument>(
-        type_of(next[i]) == type_of(values[i]),
-        "while_loop: expected a body that keeps types, but value {} was {} {} and "
-        "became {} {}.",
-        i, values[i].dtype(), values[i].shape(), next[i].dtype(), next[i].shape());
-  }
+  for (Tensor& value : next) value = value.strong();
+  require_kept_types(values, next, "while_loop", "value");
   return next;
 }
 
 std::vector<Tensor> traced_loop(const LoopCondition& condition, const LoopBody& body,
-                                std::vector<Tensor> values) {
+                                std::vector<Tensor> values, std::optional<int64_t> most) {
   std::vector<TensorType> types;
   for (const Tensor& value : values) types.push_back(type_of(value));
   Branches branches(types);
@@ -245,10 +219,15 @@ std::vector<Tensor> traced_loop(const LoopCondition& condition, const LoopBody& 
       true, false);
   const size_t count = values.size();
   if (branches.draw()) values.push_back(random_bits(Seed().key(), Shape{2}));
+  const auto carries = static_cast<int64_t>(values.size());
   values.insert(values.end(), branches.captures().begin(), branches.captures().end());
   std::vector<Tensor> outputs =
-      cornu::apply(op<"while">(), values,
-                   {{"condition", branches.graph(0, false)}, {"body", branches.graph(1, true)}});
+      apply_loop(op<"while">(), values,
+                 {{"body", branches.graph(1, true)},
+                  {"carries", carries},
+                  {"condition", branches.graph(0, false)},
+                  {"maximum", most ? std::max(*most, int64_t{0}) : int64_t{-1}},
+                  {"saves", false}});
   outputs.resize(count);
   return outputs;
 }
@@ -260,27 +239,11 @@ std::vector<Tensor> while_loop(const LoopCondition& condition, const LoopBody& b
                                std::optional<int64_t> maximum_iterations) {
   std::vector<Tensor> values;
   for (const Tensor& value : loop_vars) values.push_back(value.strong());
-  if (maximum_iterations) {  // counted by one more loop variable
-    values.push_back(Tensor::scalar(int64_t{0}));
-    const Tensor most = Tensor::scalar(*maximum_iterations);
-    auto own = [](const std::vector<Tensor>& all) {
-      return std::vector<Tensor>(all.begin(), all.end() - 1);
-    };
-    std::vector<Tensor> counted = while_loop(
-        [&](const std::vector<Tensor>& all) {
-          return logical_and(all.back() < most, condition(own(all)));
-        },
-        [&](const std::vector<Tensor>& all) {
-          std::vector<Tensor> next = body(own(all));
-          next.push_back(all.back() + 1);
-          return next;
-        },
-        values);
-    counted.pop_back();
-    return counted;
+  if (current_tracer()) return traced_loop(condition, body, std::move(values), maximum_iterations);
+  for (int64_t turn = 0; turn < maximum_iterations.value_or(turn + 1); ++turn) {
+    if (!cast(condition(values), DType::Bool).item<int>()) break;
+    values = checked_body(body, values);
   }
-  if (current_tracer()) return traced_loop(condition, body, std::move(values));
-  while (cast(condition(values), DType::Bool).item<int>()) values = checked_body(body, values);
   return values;
 }
 

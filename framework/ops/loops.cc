@@ -5,6 +5,7 @@
 
 #include "framework/ops/control.h"
 #include "framework/ops/definition.h"
+#include "framework/ops/loop_ops.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
 
@@ -29,6 +30,118 @@ int64_t length_of(const std::vector<Tensor>& xs, std::string_view who) {
                            who, xs[0].shape(), x.shape());
   }
   return xs[0].dim(0);
+}
+
+std::vector<Tensor> strong(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> result;
+  for (const Tensor& tensor : tensors) result.push_back(tensor.strong());
+  return result;
+}
+
+// A turn after the other, here.
+ScanResult turn_by_turn(const ScanPlan& plan, const ScanFunction& f) {
+  std::vector<Tensor> carries = plan.init;
+  std::vector<std::vector<Tensor>> stacks;  // by y
+  for (int64_t turn = 0; turn < plan.length; ++turn) {
+    const int64_t index = plan.reverse ? plan.length - 1 - turn : turn;
+    std::vector<Tensor> slices;
+    for (const Tensor& x : plan.xs) slices.push_back(slice_of(x, index));
+    ScanResult result = f(carries, slices);
+    result.carries = strong(result.carries);
+    require_kept_types(carries, result.carries, plan.who, plan.what);
+    carries = std::move(result.carries);
+    if (turn == 0) stacks.resize(result.ys.size());
+    check<InvalidArgument>(result.ys.size() == stacks.size(),
+                           "{}: expected as many results of each turn, got {} of one and {} of "
+                           "another.",
+                           plan.who, stacks.size(), result.ys.size());
+    for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(result.ys[i]);
+  }
+  std::vector<Tensor> ys;
+  for (std::vector<Tensor>& stacked : stacks) {
+    if (plan.reverse) std::reverse(stacked.begin(), stacked.end());
+    ys.push_back(stack(stacked));
+  }
+  return {std::move(carries), std::move(ys)};
+}
+
+// A loop whose turns are groups of `together` turns; those that are left over follow one by one.
+ScanResult by_groups(const ScanPlan& plan, const ScanFunction& f, int64_t together) {
+  const int64_t groups = plan.length / together;
+  const int64_t grouped = groups * together;
+  const int64_t left = plan.length - grouped;
+  ScanPlan first = plan;
+  ScanPlan rest = plan;
+  first.length = groups;
+  rest.length = left;
+  for (size_t i = 0; i < plan.xs.size(); ++i) {
+    const Tensor& x = plan.xs[i];
+    const int64_t begin = plan.reverse ? left : 0;
+    first.xs[i] = reshape(slice_axis(x, 0, begin, begin + grouped),
+                          Shape({groups, together}).concat(x.shape().slice(1)));
+    rest.xs[i] = plan.reverse ? slice_axis(x, 0, 0, left) : slice_axis(x, 0, grouped);
+  }
+  ScanResult result = traced_scan(
+      [&](const std::vector<Tensor>& carries, const std::vector<Tensor>& x) {
+        return turn_by_turn({.init = carries, .xs = x, .length = together, .reverse = plan.reverse},
+                            f);
+      },
+      first);
+  for (Tensor& y : result.ys) y = reshape(y, Shape({grouped}).concat(y.shape().slice(2)));
+  if (left == 0) return result;
+  rest.init = result.carries;
+  ScanResult others = turn_by_turn(rest, f);
+  for (size_t i = 0; i < result.ys.size(); ++i) {
+    const Tensor& y = result.ys[i];
+    others.ys[i] =
+        plan.reverse ? concatenate({others.ys[i], y}, 0) : concatenate({y, others.ys[i]}, 0);
+  }
+  return others;
+}
+
+// On values the turns are run; under a trace they are one node, unless `together` covers them all.
+// Without turns f is traced all the same, which tells the types of its results.
+ScanResult loop(const ScanPlan& plan, const ScanFunction& f, int64_t together = 1) {
+  if (plan.length == 0) return traced_scan(f, plan);
+  if (!current_tracer() || together >= plan.length) return turn_by_turn(plan, f);
+  return together > 1 ? by_groups(plan, f, together) : traced_scan(f, plan);
+}
+
+int64_t turns_together(const ScanOptions& options, int64_t length) {
+  if (const bool* all = std::get_if<bool>(&options.unroll)) return *all ? length : 1;
+  const int64_t count = std::get<int64_t>(options.unroll);
+  check<InvalidArgument>(count >= 1,
+                         "scan: expected unroll to be a bool or a number of turns from 1 on, got "
+                         "{}.",
+                         count);
+  return count;
+}
+
+std::vector<Tensor> counted_loop(
+    const std::function<std::vector<Tensor>(const Tensor&, const std::vector<Tensor>&)>& body,
+    std::vector<Tensor> values, const Tensor& lower, int64_t upper) {
+  const auto first = lower.item<int64_t>();
+  if (!current_tracer()) {
+    for (int64_t i = first; i < upper; ++i) {
+      std::vector<Tensor> next = strong(body(converted_scalar(i, lower.dtype()), values));
+      require_kept_types(values, next, "fori_loop", "value");
+      values = std::move(next);
+    }
+    return values;
+  }
+  const int64_t turns = upper > first ? checked_add(upper, -first, "fori_loop") : 0;
+  values.push_back(lower.strong());
+  const ScanFunction turn = [&](const std::vector<Tensor>& carries, const std::vector<Tensor>&) {
+    const Tensor& i = carries.back();
+    std::vector<Tensor> next = body(i, {carries.begin(), carries.end() - 1});
+    next.push_back(i + 1);
+    return ScanResult{std::move(next), {}};
+  };
+  values =
+      loop({.init = values, .xs = {}, .length = turns, .who = "fori_loop", .what = "value"}, turn)
+          .carries;
+  values.pop_back();
+  return values;
 }
 
 using Branch = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
@@ -57,11 +170,7 @@ std::vector<Tensor> fori_loop(
   std::vector<Tensor> values;
   for (const Tensor& value : init_val) values.push_back(value.strong());
   if (!first.is_symbolic() && !last.is_symbolic()) {
-    const auto end = last.item<int64_t>();
-    for (auto i = first.item<int64_t>(); i < end; ++i) {
-      values = body_fun(converted_scalar(i, first.dtype()), values);
-    }
-    return values;
+    return counted_loop(body_fun, std::move(values), first, last.item<int64_t>());
   }
   values.insert(values.begin(), first);
   values =
@@ -91,17 +200,10 @@ std::vector<Tensor> map(const std::function<std::vector<Tensor>(const std::vecto
   const int64_t count = length_of(xs, "map");
   check<InvalidArgument>(count > 0, "map: expected at least one slice along axis 0, got shape {}.",
                          xs[0].shape());
-  std::vector<std::vector<Tensor>> results;  // by output
-  for (int64_t i = 0; i < count; ++i) {
-    std::vector<Tensor> slices;
-    for (const Tensor& x : xs) slices.push_back(slice_of(x, i));
-    const std::vector<Tensor> outputs = f(slices);
-    results.resize(outputs.size());
-    for (size_t o = 0; o < outputs.size(); ++o) results[o].push_back(outputs[o]);
-  }
-  std::vector<Tensor> stacked;
-  for (const std::vector<Tensor>& result : results) stacked.push_back(stack(result));
-  return stacked;
+  const ScanFunction turn = [&](const std::vector<Tensor>&, const std::vector<Tensor>& slices) {
+    return ScanResult{{}, f(slices)};
+  };
+  return loop({.init = {}, .xs = strong(xs), .length = count, .who = "map"}, turn).ys;
 }
 
 Tensor map(const std::function<Tensor(const Tensor&)>& f, const Tensor& xs) {
@@ -115,28 +217,43 @@ Tensor vectorized_map(const std::function<Tensor(const Tensor&)>& function,
   return map(function, elements);
 }
 
+std::pair<std::vector<Tensor>, std::vector<Tensor>> scan(
+    const std::function<std::pair<std::vector<Tensor>, std::vector<Tensor>>(
+        const std::vector<Tensor>&, const std::vector<Tensor>&)>& f,
+    const std::vector<Tensor>& init, const std::vector<Tensor>& xs, const ScanOptions& options) {
+  check<InvalidArgument>(!xs.empty() || options.length,
+                         "scan: expected xs or a length, got neither.");
+  const int64_t count = xs.empty() ? *options.length : length_of(xs, "scan");
+  check<InvalidArgument>(options.length.value_or(count) == count && count >= 0,
+                         "scan: expected a length of {}, as xs of shape {} has slices, got {}.",
+                         count, xs.empty() ? Shape() : xs[0].shape(), options.length.value_or(0));
+  const ScanFunction turn = [&](const std::vector<Tensor>& carries,
+                                const std::vector<Tensor>& slices) {
+    auto [next, ys] = f(carries, slices);
+    return ScanResult{std::move(next), std::move(ys)};
+  };
+  ScanResult result =
+      loop({.init = strong(init), .xs = strong(xs), .length = count, .reverse = options.reverse},
+           turn, turns_together(options, count));
+  return {std::move(result.carries), std::move(result.ys)};
+}
+
 std::pair<Tensor, Tensor> scan(
     const std::function<std::pair<Tensor, Tensor>(const Tensor&, const Tensor&)>& f,
     const Tensor& init, const Tensor& xs, const ScanOptions& options) {
-  check<InvalidArgument>(xs.defined() || options.length,
-                         "scan: expected xs or a length, got neither.");
-  const int64_t count = xs.defined() ? length_of({xs}, "scan") : *options.length;
-  check<InvalidArgument>(options.length.value_or(count) == count && count >= 0,
-                         "scan: expected a length of {}, as xs of shape {} has slices, got {}.",
-                         count, xs.defined() ? xs.shape() : Shape(), options.length.value_or(0));
-  Tensor carry = init.strong();
-  std::vector<Tensor> ys;
-  for (int64_t step = 0; step < count; ++step) {
-    const int64_t index = options.reverse ? count - 1 - step : step;
-    auto [next, y] = f(carry, xs.defined() ? slice_of(xs, index) : Tensor());
-    carry = next;
-    if (y.defined()) ys.push_back(y);
-  }
-  check<InvalidArgument>(ys.empty() || static_cast<int64_t>(ys.size()) == count,
-                         "scan: expected a y of each step or of none, got {} of {}.", ys.size(),
-                         count);
-  if (options.reverse) std::reverse(ys.begin(), ys.end());
-  return {carry, ys.empty() ? Tensor() : stack(ys)};
+  using Lists = std::pair<std::vector<Tensor>, std::vector<Tensor>>;
+  const std::function<Lists(const std::vector<Tensor>&, const std::vector<Tensor>&)> lists =
+      [&](const std::vector<Tensor>& carries, const std::vector<Tensor>& slices) {
+        const auto [next, y] = f(carries[0], slices.empty() ? Tensor() : slices[0]);
+        Lists result;
+        result.first.push_back(next);
+        if (y.defined()) result.second.push_back(y);
+        return result;
+      };
+  const auto [carries, ys] =
+      scan(lists, std::vector<Tensor>{init},
+           xs.defined() ? std::vector<Tensor>{xs} : std::vector<Tensor>(), options);
+  return {carries[0], ys.empty() ? Tensor() : ys[0]};
 }
 
 Tensor associative_scan(const std::function<Tensor(const Tensor&, const Tensor&)>& f,

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops and choices over functions (keras.ops.core). Loops whose length is known are run step by
-// step, under a trace too: gradients flow through them, and the graph grows with their length. For
-// long ones, and lengths that are computed, there is while_loop.
+// Loops and choices over functions (keras.ops.core). On values they are run turn by turn. Under a
+// trace they are one node of the graph, whatever their length: the body is traced once, and what it
+// reads from outside isn't copied. Gradients flow through them, of any order; variables that the
+// body assigns, and random numbers that it draws, are new in each turn. Values that are carried
+// from turn to turn keep their shape and dtype: InvalidArgument else.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "framework/core/tensor.h"
@@ -15,7 +18,7 @@
 namespace cornu::ops {
 
 // value = body_fun(i, value) for i = lower, …, upper - 1. Under a trace, bounds that have no value
-// yet make it a while_loop: then there is no gradient through it.
+// yet make it a while_loop without a bound: then there is no gradient through it.
 Tensor fori_loop(const Tensor& lower, const Tensor& upper,
                  const std::function<Tensor(const Tensor& i, const Tensor& value)>& body_fun,
                  const Tensor& init_val);
@@ -36,13 +39,23 @@ Tensor vectorized_map(const std::function<Tensor(const Tensor&)>& function, cons
 struct ScanOptions {
   std::optional<int64_t> length = {};  // None: that of xs
   bool reverse = false;                // from the last slice to the first
+  // How many turns of f make one turn of the loop that is compiled (>= 1), or whether all are
+  // written out, one by one.
+  std::variant<bool, int64_t> unroll = int64_t{1};
 };
 
 // (carry, y) = f(carry, x) for each slice of xs along axis 0 (an undefined x where xs is
 // undefined); gives the last carry, and all y stacked in xs's order (undefined where f gives none).
+// Of no slices, y has shape (0, ...): f is traced for it, but not run.
 std::pair<Tensor, Tensor> scan(
     const std::function<std::pair<Tensor, Tensor>(const Tensor& carry, const Tensor& x)>& f,
     const Tensor& init, const Tensor& xs, const ScanOptions& options = {});
+// The same for several carries, xs (none: `length` turns) and ys, any number of each.
+std::pair<std::vector<Tensor>, std::vector<Tensor>> scan(
+    const std::function<std::pair<std::vector<Tensor>, std::vector<Tensor>>(
+        const std::vector<Tensor>& carries, const std::vector<Tensor>& x)>& f,
+    const std::vector<Tensor>& init, const std::vector<Tensor>& xs,
+    const ScanOptions& options = {});
 
 // Running results of an associative f along an axis: x0, f(x0, x1), f(f(x0, x1), x2), …, in
 // log2(length) calls of f on whole tensors.

@@ -19,6 +19,7 @@ void register_all(OpRegistry& registry) {
   register_random(registry);
   register_distributions(registry);
   register_control(registry);
+  register_loops(registry);
   register_custom_gradient(registry);
   register_collective(registry);
 }

@@ -43,9 +43,10 @@
 //   {shape, dtype}; random_permutation(key) {count} -> int32.
 //   random_gamma(key, alpha); random_binomial(key, counts, probabilities): element i draws from
 //   Philox's stream i + 1.
-// Control: cond(predicate: bool, operands…) {then, else}; while(operands…) {condition, body}:
-// graphs
-//   that take all operands; a body returns as many.
+// Control: cond(predicate: bool, operands…) {then, else}: graphs that take all operands.
+//   scan(carries…, xs…, captures…, count: int64 where counted) {body, carries, xs: how many; length,
+//   reverse, counted, saves} -> carries…, ys…; while(carries…, captures…) {condition, body, carries,
+//   maximum, saves} -> carries…, turns: int64, ys…: loop_ops.h.
 //   custom_gradient(outputs…, arguments…, captures…) {outputs, arguments: how many; backward} ->
 //   outputs, as they are; backward takes their gradients and the captures.
 // Collective: all_reduce(x…) {reduce: "sum", "mean", "min" or "max"}.
@@ -76,6 +77,7 @@ void register_nn(OpRegistry& registry);
 void register_random(OpRegistry& registry);
 void register_distributions(OpRegistry& registry);
 void register_control(OpRegistry& registry);
+void register_loops(OpRegistry& registry);
 void register_custom_gradient(OpRegistry& registry);
 void register_collective(OpRegistry& registry);
 

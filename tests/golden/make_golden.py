@@ -21,6 +21,7 @@ GROUPS = {
     "activations": "golden_activations",
     "ops": "golden_ops",
     "ops_names": "golden_ops_names",
+    "loops": "golden_loops",
     "models": "golden_models",
     "progbar": "golden_progbar",
     "callbacks": "golden_callbacks",

@@ -93,7 +93,7 @@ void register_spectral_kernels(KernelTable& table);       // eigh, svd
 void register_random_kernels(KernelTable& table);
 void register_distribution_kernels(KernelTable& table);  // random_gamma, random_binomial
 void register_collective_kernels(KernelTable& table);
-void register_control_kernels(KernelTable& table);  // cond, while
+void register_control_kernels(KernelTable& table);  // cond, scan, while
 
 // A kernel from a callable, for those without state worth a class.
 template <class F>

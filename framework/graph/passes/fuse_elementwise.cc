@@ -45,7 +45,8 @@ std::vector<std::vector<int>> value_readers(const Graph& graph) {
   return result;
 }
 
-// By node: the nodes that read its outputs, in order.
+// By node: the nodes that must stand behind it, in order: those that read its outputs, and the next
+// one that communicates, of those that do.
 std::vector<std::vector<int>> node_readers(const Graph& graph,
                                            const std::vector<std::vector<int>>& of_values) {
   std::vector<std::vector<int>> result;
@@ -57,6 +58,13 @@ std::vector<std::vector<int>> node_readers(const Graph& graph,
     }
     std::ranges::sort(readers);
     readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+  }
+  const std::vector<int32_t> before = previous_collectives(graph);
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (before[i] < 0) continue;
+    std::vector<int>& readers = result[static_cast<size_t>(before[i])];
+    const auto at = std::ranges::lower_bound(readers, static_cast<int>(i));
+    if (at == readers.end() || *at != static_cast<int>(i)) readers.insert(at, static_cast<int>(i));
   }
   return result;
 }

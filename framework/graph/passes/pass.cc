@@ -3,8 +3,14 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
 namespace cornu::passes {
+
+bool must_run(const Node& node) {
+  const OpTraits traits = node.traits();
+  return traits.collective || traits.has_effect;
+}
 
 Graph eliminate_dead_nodes(Graph graph) {
   std::vector<bool> live(graph.types.size(), false);
@@ -14,7 +20,7 @@ Graph eliminate_dead_nodes(Graph graph) {
   std::vector<bool> kept(graph.nodes.size(), false);
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
-    kept[i] = node.op->traits.collective || node.op->traits.has_effect;
+    kept[i] = must_run(node);
     for (ValueId id : node.outputs) kept[i] = kept[i] || live[static_cast<size_t>(id)];
     if (!kept[i]) continue;
     for (ValueId id : node.inputs) mark(id);
@@ -41,8 +47,19 @@ void replace_uses(Graph& graph, const std::vector<ValueId>& replacement) {
   for (StateBinding& state : graph.states) state.out = final_id(state.out);
 }
 
+std::vector<int32_t> previous_collectives(const Graph& graph) {
+  std::vector<int32_t> result(graph.nodes.size(), -1);
+  int32_t last = -1;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!graph.nodes[i].traits().collective) continue;
+    result[i] = std::exchange(last, static_cast<int32_t>(i));
+  }
+  return result;
+}
+
 void sort_topologically(Graph& graph) {
   const std::vector<int32_t> producers = graph.producers();
+  const std::vector<int32_t> before = previous_collectives(graph);
   std::vector<Node> sorted;
   enum State : int { kNew, kBegun, kDone };
   std::vector<State> states(graph.nodes.size(), kNew);
@@ -59,30 +76,49 @@ void sort_topologically(Graph& graph) {
     while (!path.empty()) {
       auto& [index, seen] = path.back();
       const Node& node = graph.nodes[static_cast<size_t>(index)];
-      if (seen == node.inputs.size()) {
+      if (seen > node.inputs.size()) {
         sorted.push_back(std::move(graph.nodes[static_cast<size_t>(index)]));
         states[static_cast<size_t>(index)] = kDone;
         path.pop_back();
         continue;
       }
-      const int32_t producer = producers[static_cast<size_t>(node.inputs[seen++])];
-      if (producer >= 0) begin(producer);
+      const size_t next = seen++;
+      const int32_t first = next < node.inputs.size()
+                                ? producers[static_cast<size_t>(node.inputs[next])]
+                                : before[static_cast<size_t>(index)];
+      if (first >= 0) begin(first);
     }
   }
   CORNU_ASSERT(sorted.size(), ==, graph.nodes.size());
   graph.nodes = std::move(sorted);
 }
 
+namespace {
+
+void add_collectives(const Graph& graph, const std::string& within,
+                     std::vector<std::string>& names) {
+  for (const Node& node : graph.nodes) {
+    if (!node.traits().collective) continue;
+    if (!node.op->traits.runs_graphs) {
+      std::string name = within + node.op->name;
+      for (ValueId id : node.inputs) {
+        name += fmt::format(" {}{}", graph.type(id).dtype, graph.type(id).shape);
+      }
+      names.push_back(std::move(name));
+      continue;
+    }
+    for (const auto& [attribute, value] : node.attributes.entries()) {
+      const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&value);
+      if (inner) add_collectives(**inner, within + node.op->name + "/" + attribute + "/", names);
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> collective_order(const Graph& graph) {
   std::vector<std::string> names;
-  for (const Node& node : graph.nodes) {
-    if (!node.op->traits.collective) continue;
-    std::string name = node.op->name;
-    for (ValueId id : node.inputs) {
-      name += fmt::format(" {}{}", graph.type(id).dtype, graph.type(id).shape);
-    }
-    names.push_back(std::move(name));
-  }
+  add_collectives(graph, "", names);
   return names;
 }
 

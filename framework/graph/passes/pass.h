@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -31,8 +32,16 @@ Graph layout(const Graph& graph);
 // whose outputs have one shape. It has no vjp: passes run after differentiation.
 Graph fuse_elementwise(const Graph& graph);
 
-// Puts collectives into the one order that every rank must follow: as they stand, chained, so that
-// no later pass can reorder them; returns their names in that order for the ranks to compare.
+// Takes from loops what nothing reads: outputs of theirs, carries that serve those alone, operands
+// that their bodies read no more. simplify begins with it.
+Graph prune_loops(const Graph& graph);
+
+// A scan's sums of matrix products, one a turn (the gradients of weights), become one product of
+// all turns' rows behind it. simplify does it next.
+Graph batch_loop_sums(Graph graph);
+
+// The names of the collectives in the one order that every rank must follow, for the ranks to
+// compare: as they stand, those in branches and bodies too. Passes keep them in this order.
 std::vector<std::string> collective_order(const Graph& graph);
 
 // Where every value of a graph lives in one block of memory.
@@ -56,14 +65,21 @@ MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request);
 // Writes the graph's text to $CORNU_DUMP_GRAPH/<name>.<number>.<pass>.txt where that is set.
 void dump_graph(const Graph& graph, const std::string& name, const std::string& pass, int number);
 
+// Whether a node is run even when nothing reads its outputs, and exactly once: it communicates or
+// has an effect, itself or in a graph that it runs.
+bool must_run(const Node& node);
+
 // Nodes that something depends on, in order; the rest is dropped (effects and collectives stay).
 Graph eliminate_dead_nodes(Graph graph);
 
 // Replaces uses of values: `replacement[id]` is the id to read instead (itself where unchanged).
 void replace_uses(Graph& graph, const std::vector<ValueId>& replacement);
 
-// Sorts nodes topologically: each stays where it is, or moves up to before its first reader. For
-// passes that append nodes.
+// By node: where it communicates, the node before it that does; else -1.
+std::vector<int32_t> previous_collectives(const Graph& graph);
+
+// Sorts nodes topologically: each stays where it is, or moves up to before its first reader;
+// collectives stay in their order. For passes that append nodes.
 void sort_topologically(Graph& graph);
 
 }  // namespace cornu::passes

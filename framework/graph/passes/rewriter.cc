@@ -162,7 +162,7 @@ void Rewriter::remove_unused(ValueId id) {
     candidates.pop_back();
     if (index < 0 || removed(index)) continue;
     const Node& candidate = node(index);
-    if (candidate.op->traits.collective || candidate.op->traits.has_effect) continue;
+    if (must_run(candidate)) continue;
     auto used = [&](ValueId output) { return uses(output) > 0; };
     if (std::ranges::any_of(candidate.outputs, used)) continue;
     remove(index);

@@ -103,8 +103,7 @@ class Simplifier {
 
   bool fold(int index) {
     const Node& node = graph_.node(index);
-    const bool pure = !node.op->traits.collective && !node.op->traits.has_effect;
-    if (!evaluate_ || !pure || node.is("constant") || node.inputs.empty()) return false;
+    if (!evaluate_ || must_run(node) || node.is("constant") || node.inputs.empty()) return false;
     if (node.is("broadcast_to")) return false;  // kernels broadcast for nothing; memory doesn't
     const std::vector<TensorType> types = types_of(node.outputs);
     size_t bytes = 0;
@@ -131,7 +130,7 @@ class Simplifier {
   // Reads an equal node that stands before this one instead, if there is one.
   void merge_with_equal(int index) {
     const Node& node = graph_.node(index);
-    if (node.op->traits.collective || node.op->traits.has_effect) return;
+    if (must_run(node)) return;
     std::vector<int>& alike = by_hash_[hash(node)];
     for (int other_index : alike) {
       const Node& other = graph_.node(other_index);
@@ -162,7 +161,7 @@ class Simplifier {
 }  // namespace
 
 Graph simplify(const Graph& graph, const Evaluator& evaluate) {
-  return Simplifier(graph, evaluate).run();
+  return Simplifier(batch_loop_sums(prune_loops(graph)), evaluate).run();
 }
 
 }  // namespace cornu::passes

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/autodiff/graph_vjp.h"
+
+#include <algorithm>
+
+#include "framework/ops/ops.h"
+
+namespace cornu {
+
+std::vector<Tensor> apply_vjp(const OpDef& op, const VjpContext& context) {
+  check<Unimplemented>(static_cast<bool>(op.vjp),
+                       "GradientTape: the op '{}' has no gradient. Keep it off the way from the "
+                       "sources to the target, or put ops::stop_gradient around it.",
+                       op.name);
+  return op.vjp(context);
+}
+
+std::vector<bool> dependent_values(const Graph& graph, const std::vector<ValueId>& on) {
+  std::vector<bool> dependent(graph.types.size(), false);
+  for (ValueId id : on) dependent[static_cast<size_t>(id)] = true;
+  for (const Node& node : graph.nodes) {
+    const bool depends =
+        node.op->traits.differentiable && std::ranges::any_of(node.inputs, [&](ValueId id) {
+          return dependent[static_cast<size_t>(id)];
+        });
+    if (!depends) continue;
+    for (ValueId id : node.outputs) {
+      dependent[static_cast<size_t>(id)] = is_floating(graph.type(id).dtype);
+    }
+  }
+  return dependent;
+}
+
+std::vector<Tensor> graph_vjp(const Graph& graph, const std::vector<Tensor>& values,
+                              const std::vector<Tensor>& of_outputs,
+                              const std::vector<bool>& dependent) {
+  std::vector<Tensor> gradients(graph.types.size());
+  auto add = [&](ValueId id, const Tensor& gradient) {
+    if (!gradient.defined() || !dependent[static_cast<size_t>(id)]) return;
+    Tensor& sum = gradients[static_cast<size_t>(id)];
+    sum = sum.defined() ? sum + gradient : gradient;
+  };
+  for (size_t i = 0; i < graph.outputs.size(); ++i) add(graph.outputs[i], of_outputs[i]);
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const Node& node = graph.nodes[n];
+    std::vector<Tensor> of_node;
+    for (ValueId id : node.outputs) of_node.push_back(gradients[static_cast<size_t>(id)]);
+    std::vector<bool> needed;
+    for (ValueId id : node.inputs) needed.push_back(dependent[static_cast<size_t>(id)]);
+    const auto is_defined = [](const Tensor& tensor) { return tensor.defined(); };
+    if (std::ranges::none_of(of_node, is_defined) || std::ranges::count(needed, true) == 0) {
+      continue;
+    }
+    std::vector<Tensor> inputs;
+    std::vector<Tensor> outputs;
+    for (ValueId id : node.inputs) inputs.push_back(values[static_cast<size_t>(id)]);
+    for (ValueId id : node.outputs) outputs.push_back(values[static_cast<size_t>(id)]);
+    const std::vector<Tensor> of_inputs =
+        apply_vjp(*node.op, {inputs, outputs, of_node, node.attributes, needed});
+    for (size_t i = 0; i < of_inputs.size(); ++i) add(node.inputs[i], of_inputs[i]);
+  }
+  return gradients;
+}
+
+}  // namespace cornu

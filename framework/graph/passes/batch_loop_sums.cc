@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// A matrix that a scan adds a product to in each turn is one product of all turns' rows: what the
+// gradients of weights are.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "framework/graph/passes/pass.h"
+
+namespace cornu::passes {
+namespace {
+
+// The scan of one node, whose sums move behind it.
+class Batcher {
+ public:
+  Batcher(Graph& graph, Node& scan)
+      : graph_(graph),
+        scan_(scan),
+        body_(scan.attributes.get_graph("body")),
+        carries_(static_cast<size_t>(scan.attributes.get_int("carries"))),
+        xs_(static_cast<size_t>(scan.attributes.get_int("xs"))),
+        length_(scan.attributes.get_int("length")),
+        uses_(body_.use_counts()),
+        makers_(body_.producers()) {}
+
+  // The nodes that come right after the scan; none: nothing has changed.
+  std::vector<Node> run() {
+    for (size_t carry = carries_; carry-- > 0;) {
+      if (const Node* product = added_product(carry)) move(carry, *product);
+    }
+    if (!after_.empty()) {
+      scan_.attributes.set("carries", static_cast<int64_t>(carries_));
+      scan_.attributes.set("body",
+                           std::make_shared<const Graph>(eliminate_dead_nodes(std::move(body_))));
+    }
+    return std::move(after_);
+  }
+
+ private:
+  int32_t uses(ValueId id) const { return uses_[static_cast<size_t>(id)]; }
+  const Node* maker(ValueId id, std::string_view op) const {
+    const int32_t index = makers_[static_cast<size_t>(id)];
+    if (index < 0 || !body_.nodes[static_cast<size_t>(index)].is(op)) return nullptr;
+    return &body_.nodes[static_cast<size_t>(index)];
+  }
+
+  // The matmul(a, b), of a's columns with b's, that makes up a carry: carry + matmul, and nothing
+  // else reads either. Where that asks for more memory than the sum moves, it stays.
+  const Node* added_product(size_t carry) const {
+    const ValueId before = body_.inputs[carry];
+    const Node* sum = maker(body_.outputs[carry], "add");
+    if (!sum || uses(before) != 1 || uses(sum->outputs[0]) != 1) return nullptr;
+    if (sum->inputs[0] != before && sum->inputs[1] != before) return nullptr;
+    const ValueId added = sum->inputs[0] == before ? sum->inputs[1] : sum->inputs[0];
+    const Node* product = added == before ? nullptr : maker(added, "matmul");
+    if (!product || uses(added) != 1 || body_.type(added) != body_.type(before)) return nullptr;
+    if (!product->attributes.get_bool("transpose_a") ||
+        product->attributes.get_bool("transpose_b") || !is_floating(body_.type(added).dtype)) {
+      return nullptr;
+    }
+    size_t stacked = 0;
+    for (ValueId id : product->inputs) {
+      if (body_.type(id).shape.rank() != 2) return nullptr;
+      if (!find_stack(id)) stacked += body_.type(id).bytes();
+    }
+    return stacked <= 2 * body_.type(added).bytes() ? product : nullptr;
+  }
+
+  // The value outside that holds `id` of all turns.
+  std::optional<ValueId> find_stack(ValueId id) const {
+    for (size_t i = 0; i < xs_; ++i) {
+      if (body_.inputs[carries_ + i] == id) return scan_.inputs[carries_ + i];
+    }
+    for (size_t i = carries_; i < body_.outputs.size(); ++i) {
+      if (body_.outputs[i] == id) return scan_.outputs[i];
+    }
+    return std::nullopt;
+  }
+
+  // All turns' rows of `id` as one matrix.
+  ValueId rows(ValueId id) {
+    const TensorType type = body_.type(id);
+    std::optional<ValueId> stack = find_stack(id);
+    if (!stack) {
+      body_.outputs.push_back(id);
+      stack = graph_.add_value({type.dtype, Shape({length_}).concat(type.shape)});
+      scan_.outputs.push_back(*stack);
+    }
+    const Shape shape({length_ * type.shape[0], type.shape[1]});
+    return add("reshape", {*stack}, {type.dtype, shape}, {{"shape", shape.dims()}});
+  }
+
+  ValueId add(std::string_view op, std::vector<ValueId> inputs, TensorType type,
+              Attributes attributes, ValueId id = kNoValue) {
+    if (id == kNoValue) id = graph_.add_value(std::move(type));
+    after_.push_back({.op = &OpRegistry::global().at(op),
+                      .inputs = std::move(inputs),
+                      .outputs = {id},
+                      .attributes = std::move(attributes),
+                      .scope = scan_.scope});
+    return id;
+  }
+
+  void move(size_t carry, const Node& product) {
+    const Attributes attributes = product.attributes;
+    const std::vector<ValueId> factors = product.inputs;
+    const TensorType type = body_.type(body_.inputs[carry]);
+    const ValueId a = rows(factors[0]);
+    const ValueId b = rows(factors[1]);
+    const ValueId total = add("matmul", {a, b}, type, attributes);
+    add("add", {scan_.inputs[carry], total}, type, {}, scan_.outputs[carry]);
+    const auto at = static_cast<int64_t>(carry);
+    body_.inputs.erase(body_.inputs.begin() + at);
+    body_.outputs.erase(body_.outputs.begin() + at);
+    scan_.inputs.erase(scan_.inputs.begin() + at);
+    scan_.outputs.erase(scan_.outputs.begin() + at);
+    --carries_;
+  }
+
+  Graph& graph_;
+  Node& scan_;
+  Graph body_;
+  size_t carries_;
+  size_t xs_;
+  int64_t length_;
+  std::vector<int32_t> uses_;    // in the body
+  std::vector<int32_t> makers_;  // in the body
+  std::vector<Node> after_;
+};
+
+}  // namespace
+
+Graph batch_loop_sums(Graph graph) {
+  const bool any = std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return node.is("scan") && !node.attributes.get_bool("counted");
+  });
+  if (!any) return graph;
+  for (Node& node : std::exchange(graph.nodes, {})) {
+    std::vector<Node> after;
+    if (node.is("scan") && !node.attributes.get_bool("counted")) {
+      after = Batcher(graph, node).run();
+    }
+    graph.nodes.push_back(std::move(node));
+    for (Node& added : after) graph.nodes.push_back(std::move(added));
+  }
+  return graph;
+}
+
+}  // namespace cornu::passes
