@@ -10,10 +10,6 @@ namespace {
 
 constexpr char kShapeInference[] = "shape inference";
 
-bool has_token(const Attributes& attributes) {
-  return attributes.find("after") && attributes.get_bool("after");
-}
-
 class Trace : public Tracer, public VariableHooks, public std::enable_shared_from_this<Trace> {
  public:
   explicit Trace(const TraceOptions& options) : options_(options) {}
@@ -52,10 +48,9 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                             const Attributes& attributes) override {
     check_open(op.name);
     std::vector<ValueId> ids;
-    ids.reserve(inputs.size() + 1);
+    ids.reserve(inputs.size());
     for (const Tensor& input : inputs) ids.push_back(value_of(input));
-    const auto outputs = op.traits.collective ? add_collective(op, std::move(ids), attributes)
-                                              : graph_.add_node(op, std::move(ids), attributes);
+    const auto outputs = graph_.add_node(op, std::move(ids), attributes);
     graph_.nodes.back().scope = NameScope::current();
     std::vector<Tensor> result;
     for (ValueId id : outputs) result.push_back(symbol(id));
@@ -160,19 +155,6 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                               who, options_.name);
   }
 
-  // The attribute `after` tells that the last input is there for the order alone.
-  std::vector<ValueId> add_collective(const OpDef& op, std::vector<ValueId> ids,
-                                      Attributes attributes) {
-    if (has_token(attributes)) ids.pop_back();  // of a graph that is made anew here
-    if (last_collective_ != kNoValue) ids.push_back(last_collective_);
-    if (last_collective_ != kNoValue || attributes.find("after")) {
-      attributes.set("after", last_collective_ != kNoValue);
-    }
-    std::vector<ValueId> outputs = graph_.add_node(op, std::move(ids), std::move(attributes));
-    last_collective_ = outputs.front();
-    return outputs;
-  }
-
   Tensor apply_named(const char* op, const std::vector<Tensor>& inputs) {
     return apply(OpRegistry::global().at(op), inputs, {}).front();
   }
@@ -248,7 +230,6 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   int64_t own_inputs_ = 0;
   ValueId key_ = kNoValue;
   std::vector<std::pair<ReplicaValue, ValueId>> replica_values_;
-  ValueId last_collective_ = kNoValue;
   std::vector<Tensor> captures_;
   std::map<std::pair<const void*, int64_t>, ValueId> captured_;
   std::unordered_map<const void*, ValueId> constants_;

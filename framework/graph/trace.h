@@ -67,8 +67,7 @@ std::optional<Tensor> traced_replica_value(ReplicaValue which);
 
 // Runs `body` on symbols of the given types and records its ops. Tensors with values that it uses
 // become constants; variables it reads or assigns become states; symbols of an enclosing trace
-// become captures. An undefined output is an error. Collectives keep the order in which they were
-// made: each has an output of the one before as its last input.
+// become captures. An undefined output is an error.
 TracedGraph trace(const std::vector<TensorType>& inputs,
                   const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,
                   const TraceOptions& options = {});

@@ -17,11 +17,6 @@ void require_reduction(std::string_view reduce) {
 
 Types infer_all_reduce(TypeSpan inputs, const Attributes& attributes) {
   require_reduction(attributes.get_string("reduce"));
-  // A trace adds an input that only tells which collective comes before.
-  if (attributes.find("after") && attributes.get_bool("after")) {
-    check<InvalidArgument>(!inputs.empty(), "all_reduce: expected the collective before it.");
-    inputs = inputs.first(inputs.size() - 1);
-  }
   for (const TensorType& type : inputs) {
     check<InvalidArgument>(type.dtype != DType::Bool,
                            "all_reduce: expected numbers, got bool of shape {}. Cast it first.",
@@ -32,9 +27,7 @@ Types infer_all_reduce(TypeSpan inputs, const Attributes& attributes) {
 
 Gradients all_reduce_vjp(const VjpContext& c) {
   if (c.attributes.find("local_gradient")) {
-    Gradients gradients = c.output_gradients;
-    gradients.resize(c.inputs.size());
-    return gradients;
+    return c.output_gradients;
   }
   const std::string& reduce = c.attributes.get_string("reduce");
   check<Unimplemented>(reduce == "sum" || reduce == "mean",
@@ -43,9 +36,7 @@ Gradients all_reduce_vjp(const VjpContext& c) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i].defined()) gradients[i] = zeros_like(c.out(i));
   }
-  gradients = all_reduce(gradients, reduce);
-  gradients.resize(c.inputs.size());
-  return gradients;
+  return all_reduce(gradients, reduce);
 }
 
 }  // namespace

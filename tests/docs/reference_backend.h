@@ -134,7 +134,6 @@ class ReferenceExecutable : public Executable {
   size_t workspace_bytes() const override { return 0; }  // it takes memory as it goes
 
  private:
-  // A collective may have an input more than outputs, for the order alone.
   std::vector<Tensor> run_node(const Node& node, const std::vector<Tensor>& inputs,
                                const std::vector<TensorType>& types, CollectiveGroup* group) const {
     if (node.is("constant")) return {node.attributes.get_tensor("value")};
