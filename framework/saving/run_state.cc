@@ -51,13 +51,7 @@ class Writer {
     const auto* from = static_cast<const std::byte*>(data);
     crc_ = crc32c({from, bytes}, crc_);
     at_ += bytes;
-    while (bytes > 0) {
-      const ssize_t written = ::write(file_.get(), from, bytes);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) raise_file_error(path_, "be written", errno);
-      from += written;
-      bytes -= static_cast<size_t>(written);
-    }
+    if (!write_all(file_.get(), {from, bytes})) raise_file_error(path_, "be written", errno);
   }
   void align() {
     constexpr std::array<char, kAlignment> kZeros{};
@@ -166,7 +160,7 @@ void write_run_state(const std::string& path, const RunState& state) {
   const std::string text = text_of(state);
   std::vector<size_t> sizes;
   for (const auto& [name, tensor] : state.tensors) {
-    sizes.push_back(tensor.shape().num_bytes(size_of(tensor.dtype())));
+    sizes.push_back(tensor.bytes());
   }
   Header header;
   header.text_bytes = text.size();

@@ -40,7 +40,7 @@ void check_same(const RunState& a, const RunState& b) {
     const Tensor& right = b.tensors[i].second;
     CHECK(left.dtype() == right.dtype());
     REQUIRE(left.shape() == right.shape());
-    const size_t bytes = left.shape().num_bytes(size_of(left.dtype()));
+    const size_t bytes = left.bytes();
     CHECK((bytes == 0 || std::memcmp(left.raw(), right.raw(), bytes) == 0));
   }
 }

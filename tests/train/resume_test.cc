@@ -47,8 +47,7 @@ struct Outcome {
 };
 
 std::string bytes_of(const Tensor& tensor) {
-  const size_t bytes = tensor.shape().num_bytes(size_of(tensor.dtype()));
-  return std::string(reinterpret_cast<const char*>(tensor.raw()), bytes);
+  return std::string(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
 }
 
 Sequential make_model() {
