@@ -23,6 +23,7 @@ void EpochIterator::begin_anew() {
 }
 
 bool EpochIterator::next(Batch& batch) {
+  if (interruption_) interruption_();
   if (exhausted_ || (steps_ && done_ >= *steps_)) return false;
   bool more = iterator_->next(batch);
   if (!more && done_ == 0 && passed_ > 0) {  // the last epoch took all there was

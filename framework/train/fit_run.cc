@@ -2,6 +2,7 @@
 #include "framework/train/fit_run.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
@@ -74,6 +75,9 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
 History Trainer::FitRun::run() {
   model_.stop_training = false;
   callbacks_.on_train_begin();
+  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+    if (callback->keeps_run_state() && !signals_) signals_.emplace();
+  }
   resume();
   Logs logs;
   for (; epoch_ < options_.epochs; ++epoch_) {
@@ -128,19 +132,44 @@ Logs Trainer::FitRun::train_epoch() {
 
 void Trainer::FitRun::evaluate(Logs& logs) {
   if (!validation_ || !options_.validation_freq.includes(epoch_)) return;
+  if (signals_) {  // an evaluation that is interrupted is made again
+    const int64_t last = iterator_.done() - 1;
+    validation_iterator_.set_interruption([this, last, before = state(last, logs)] {
+      if (const auto signal = signals_->heard()) keep_and_end(*signal, last, before);
+    });
+  }
   validation_iterator_.begin_anew();
   for (const auto& [name, value] : trainer_.test_loop(model_, validation_iterator_, callbacks_)) {
     logs["val_" + name] = value;
   }
+  validation_iterator_.set_interruption({});
 }
 
 void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const Tensors& figures) {
   std::optional<RunState> now;
+  const auto made = [&]() -> const RunState& {
+    if (!now) now = state(batch, read_logs(figures));
+    return *now;
+  };
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
-    if (!callback->wants_run_state(batch)) continue;
-    if (!now) now = state(batch, figures);
-    callback->keep_run_state(*now);
+    if (callback->wants_run_state(batch)) callback->keep_run_state(made());
   }
+  const auto signal = signals_ ? signals_->heard() : std::nullopt;
+  if (signal) keep_and_end(*signal, batch, made());
+}
+
+void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64_t> batch,
+                                   const RunState& state) {
+  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+    if (callback->keeps_run_state()) callback->keep_run_state(state);
+  }
+  if (!signal.ends) return;
+  const std::string text = fmt::format(
+      "fit: {} ends it {}. Its state is kept: the same program, started again, goes on from there.",
+      signal.name(), place_of(epoch_, batch));
+  // Nobody can catch what comes of SIGTERM: the process ends when the state is written.
+  if (signal.number == SIGTERM) logging::info(text);
+  throw Interrupted(signal.number, text);
 }
 
 std::vector<std::pair<std::string, std::vector<Variable>>> Trainer::FitRun::variables() const {
@@ -155,10 +184,10 @@ std::vector<std::pair<std::string, std::vector<Variable>>> Trainer::FitRun::vari
   return groups;
 }
 
-RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Tensors& figures) const {
+RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figures) const {
   RunState state;
   Json logs = Json::object();
-  for (const auto& [name, value] : read_logs(figures)) logs.set(name, value);
+  for (const auto& [name, value] : figures) logs.set(name, value);
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},

@@ -11,6 +11,7 @@
 #include "framework/core/logging.h"
 #include "framework/core/print.h"
 #include "framework/core/random.h"
+#include "framework/core/stop_signals.h"
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
 #include "framework/graph/function.h"
