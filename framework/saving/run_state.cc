@@ -182,8 +182,11 @@ RunState read_run_state(const std::string& path) {
   Reader reader(path);
   try {
     return read_whole(reader);
+  } catch (const ResourceExhausted&) {  // it may be whole
+    throw;
   } catch (const Error& error) {
-    raise<DataLoss>("Run state {}: {}.", path, error.what());
+    const std::string_view text = error.what();
+    raise<DataLoss>("Run state {}: {}{}", path, text, text.ends_with('.') ? "" : ".");
   }
 }
 
@@ -198,7 +201,8 @@ RunStateFolder::RunStateFolder(const std::string& path) : path_(path) {
   try {
     lock_ = FileLock::try_lock(fs::path(path) / "run_state.lock");
   } catch (const Unavailable& unavailable) {
-    throw FailedPrecondition(fmt::format("Run state: {}", unavailable.what()));
+    raise<FailedPrecondition>("Run state: {} Make the folder writable, or choose another one.",
+                              unavailable.what());
   }
   check<FailedPrecondition>(
       lock_ != nullptr,
