@@ -7,6 +7,7 @@
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
 #include "framework/core/threads.h"
+#include "framework/saving/saved_variables.h"
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
 #include "framework/train/model_in_training.h"
@@ -197,13 +198,7 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
                              {"history", history_to_json(history_)},
                              {"logs", logs},
                              {"compute_threads", static_cast<int64_t>(compute_threads())}});
-  for (const auto& [group, members] : variables()) {
-    for (size_t i = 0; i < members.size(); ++i) {
-      state.tensors.emplace_back(fmt::format("{}/{}/{}", group, i, members[i].path()),
-                                 members[i].value());
-    }
-    state.info.set(group + "_variables", static_cast<int64_t>(members.size()));
-  }
+  for (const auto& [group, members] : variables()) save_variables(state, group, members);
   Json::Array parts;
   const auto& callbacks = callbacks_.callbacks();
   for (size_t i = 0; i < callbacks.size(); ++i) {
@@ -256,9 +251,7 @@ void Trainer::FitRun::resume() {
 // what else it does is undone.
 void Trainer::FitRun::make_variables(const RunState& state) {
   for (const auto& [group, members] : variables()) {
-    if (static_cast<int64_t>(members.size()) == state.info.at(group + "_variables").as_int()) {
-      continue;
-    }
+    if (static_cast<int64_t>(members.size()) == count_of_saved_variables(state, group)) continue;
     Batch batch;
     check<FailedPrecondition>(iterator_.peek(batch), "fit: the data to go on with are empty.");
     trainer_.run(model_, Kind::Train, batch);
@@ -285,26 +278,15 @@ void Trainer::FitRun::restore_callbacks(const RunState& state) {
 }
 
 void Trainer::FitRun::restore(const RunState& state) {
-  auto tensor = state.tensors.begin();
-  for (const auto& [group, members] : variables()) {
-    const int64_t count = state.info.at(group + "_variables").as_int();
-    check<FailedPrecondition>(static_cast<int64_t>(members.size()) == count,
-                              "fit: the run to go on with had {} variables of the {}, this program "
-                              "makes {}. Start it as it was, or remove the saved state to begin "
-                              "anew.",
-                              count, group, members.size());
-    for (size_t i = 0; i < members.size(); ++i, ++tensor) {
-      const std::string name = fmt::format("{}/{}/{}", group, i, members[i].path());
-      check<FailedPrecondition>(
-          members[i].shape() == tensor->second.shape() &&
-              members[i].dtype() == tensor->second.dtype(),
-          "fit: the run to go on with had {} of shape {} and dtype {}, this program makes {} of "
-          "shape {} and dtype {}. Start it as it was, or remove the saved state to begin anew.",
-          tensor->first, tensor->second.shape(), tensor->second.dtype(), name, members[i].shape(),
-          members[i].dtype());
-      members[i].assign(tensor->second);
-    }
+  const auto groups = variables();
+  for (const auto& [group, members] : groups) {
+    const std::string difference = difference_of_variables(state, group, members);
+    check<FailedPrecondition>(difference.empty(),
+                              "fit: the run to go on with had another {} than this program makes: "
+                              "{}. Start it as it was, or remove the saved state to begin anew.",
+                              group, difference);
   }
+  for (const auto& [group, members] : groups) restore_variables(state, group, members);
   restore_callbacks(state);
   restore_seed_sequence(seeds_from_json(state.info.at("seeds")));
 }

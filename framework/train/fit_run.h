@@ -29,7 +29,7 @@ class Trainer::FitRun {
   RunState state(std::optional<int64_t> batch, const Logs& figures) const;
   // A signal came: gives the state to all who keep it. Interrupted when the run is to end.
   void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState& state);
-  // What the run has of variables now, under names for files.
+  // What the run has of variables now: model, optimizer, metrics.
   std::vector<std::pair<std::string, std::vector<Variable>>> variables() const;
   // Goes on from the state that a callback has, if one does.
   void resume();
