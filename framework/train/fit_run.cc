@@ -5,8 +5,7 @@
 #include <csignal>
 
 #include "framework/core/logging.h"
-#include "framework/core/random.h"
-#include "framework/core/threads.h"
+#include "framework/saving/run_conditions.h"
 #include "framework/saving/saved_variables.h"
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
@@ -14,13 +13,6 @@
 
 namespace cornu {
 namespace {
-
-Json seeds_to_json(const SeedSequence& seeds) {
-  return Json::array({static_cast<int64_t>(seeds.seed), static_cast<int64_t>(seeds.drawn)});
-}
-SeedSequence seeds_from_json(const Json& json) {
-  return {static_cast<uint64_t>(json[0].as_int()), static_cast<uint64_t>(json[1].as_int())};
-}
 
 Json history_to_json(const History& history) {
   Json figures = Json::object();
@@ -192,12 +184,11 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
-                             {"seeds", seeds_to_json(seed_sequence())},
                              {"source", iterator_.save()},
                              {"validation", validation_iterator_.save()},
                              {"history", history_to_json(history_)},
-                             {"logs", logs},
-                             {"compute_threads", static_cast<int64_t>(compute_threads())}});
+                             {"logs", logs}});
+  save_conditions(state);
   for (const auto& [group, members] : variables()) save_variables(state, group, members);
   Json::Array parts;
   const auto& callbacks = callbacks_.callbacks();
@@ -231,11 +222,7 @@ void Trainer::FitRun::resume() {
   logging::info(fmt::format(
       "Training goes on {}.",
       place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()))));
-  if (info.at("compute_threads").as_int() != compute_threads()) {
-    logging::warn(fmt::format(
-        "The saved run computed on {} threads, this one does on {}: its last bits may differ.",
-        info.at("compute_threads").as_int(), compute_threads()));
-  }
+  warn_of_other_threads(*resumed_);
   make_variables(*resumed_);
   history_ = history_from_json(info.at("history"));
   iterator_.restore(info.at("source"));
@@ -288,7 +275,7 @@ void Trainer::FitRun::restore(const RunState& state) {
   }
   for (const auto& [group, members] : groups) restore_variables(state, group, members);
   restore_callbacks(state);
-  restore_seed_sequence(seeds_from_json(state.info.at("seeds")));
+  restore_seeds(state);
 }
 
 }  // namespace cornu

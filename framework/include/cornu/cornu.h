@@ -26,6 +26,8 @@
 #include "framework/model/regularizers.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/strategy.h"
+#include "framework/train/checkpoint.h"
+#include "framework/train/checkpoint_manager.h"
 #include "framework/train/model.h"
 #include "layers/layers.h"
 #include "optimizers/optimizers.h"
