@@ -104,7 +104,7 @@ std::string train(const std::vector<CallbackHandle>& callbacks) {
       {layers::Dense({.units = 4}), layers::Dropout({.rate = 0.2}), layers::Dense({.units = 1})});
   model.compile({.optimizer = "adam", .loss = "mse"});
   const Tensor x = random::normal({20, 3}, {.seed = 1});
-  model.fit(x, ops::sum(x, {.axis = 1}),
+  model.fit(x, ops::sum(x, 1),
             {.batch_size = 4, .epochs = 2, .verbose = 0, .callbacks = callbacks});
   std::string bytes;
   for (const Tensor& weight : model.get_weights()) {

@@ -87,7 +87,7 @@ bool train(const std::vector<CallbackHandle>& callbacks, const std::string& file
                     layers::Dropout({.rate = 0.3}), layers::Dense({.units = 1})});
   model.compile({.optimizer = "adam", .loss = "mse"});
   const Tensor x = random::normal({kBatches * 4, 3}, {.seed = 1});
-  const Tensor y = ops::sum(x, {.axis = 1});
+  const Tensor y = ops::sum(x, 1);
   const History history =
       model.fit(x, y,
                 {.batch_size = 4,
