@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/faults/faulty_disk.h"
 
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <algorithm>
@@ -58,7 +59,7 @@ int __real_flock(int file, int operation);
 int __wrap_open(const char* path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
-  const unsigned mode = va_arg(rest, unsigned);  // garbage, and unused, where there is none
+  const unsigned mode = (flags & O_CREAT) != 0 ? va_arg(rest, unsigned) : 0;
   va_end(rest);
   return fails() ? -1 : __real_open(path, flags, mode);
 }
