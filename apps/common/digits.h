@@ -19,6 +19,7 @@ struct DigitsOptions {
   double learning_rate = 1e-3;
   std::string data_dir = {};
   std::string save = {};
+  std::string log = {};
   std::string resume_from = {};
   std::string checkpoint_dir = {};
   int64_t checkpoint_every = 100;
@@ -42,6 +43,7 @@ inline void add_options(CLI::App& app, DigitsOptions& options) {
       ->capture_default_str();
   app.add_option("--data-dir", options.data_dir, "Where MNIST's four files are");
   app.add_option("--save", options.save, "Write the trained model to this .keras file");
+  app.add_option("--log", options.log, "Write the figures of each epoch to this CSV file");
   app.add_option("--resume-from", options.resume_from,
                  "Start with the weights of this .keras file");
   app.add_option("--checkpoint-dir", options.checkpoint_dir,
@@ -122,6 +124,9 @@ inline int train_digits(int argc, char** argv, const std::string& about, DigitsO
       callbacks.push_back(cornu::callbacks::BackupAndRestore(
           {.backup_dir = options.checkpoint_dir, .save_freq = options.checkpoint_every}));
     }
+    if (!options.log.empty()) {
+      callbacks.push_back(cornu::callbacks::CSVLogger({.filename = options.log}));
+    }
     model.fit(train.x, train.y,
               {.batch_size = options.batch_size,
                .epochs = options.epochs,
@@ -135,6 +140,9 @@ inline int train_digits(int argc, char** argv, const std::string& about, DigitsO
       fmt::print("saved {}\n", options.save);
     }
     return 0;
+  } catch (const cornu::Interrupted& interrupted) {
+    fmt::print(stderr, "{}\n", interrupted.what());
+    return 128 + interrupted.signal();
   } catch (const cornu::Error& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;

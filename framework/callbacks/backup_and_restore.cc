@@ -24,6 +24,7 @@ class BackupAndRestoreImpl : public Callback {
   }
   std::optional<RunState> resume_run() override { return keeper_.load(); }
 
+  bool keeps_run_state() const override { return keeper_.writes(); }
   bool wants_run_state(std::optional<int64_t> batch) override {
     if (!keeper_.writes()) return false;
     const std::optional<int64_t> every = options_.save_freq.batches();
@@ -37,7 +38,7 @@ class BackupAndRestoreImpl : public Callback {
   RunState save_state() const override { return {.info = Json::object({{"since", since_}})}; }
   void restore_state(const RunState& saved) override { since_ = saved.info.at("since").as_int(); }
 
-  void on_train_end(const Logs&) override { keeper_.finish(options_.delete_checkpoint); }
+  void on_train_end(const Logs&) override { keeper_.end(!options_.delete_checkpoint); }
   void leave_run() override { keeper_.leave(); }
 
  private:

@@ -21,6 +21,11 @@ struct BackupAndRestoreOptions {
 // history, and the other callbacks' states; it is written on a thread of its own. The training
 // sample of a data pipeline must come in the same order again, as tf.data's with seeds does.
 //
+// SIGTERM, as schedulers send it, ends the process behind the step that is running, when the state
+// is written, with the exit code kTerminatedExitCode (143). SIGINT (Ctrl-C) ends fit there, with
+// Interrupted. A second signal kills at once. See StopSignals, also for programs that have handlers
+// of their own.
+//
 // InvalidArgument without a backup_dir. When training begins: FailedPrecondition when the folder
 // can't be used, another run that is alive uses it, or the state in it is of another model,
 // optimizer or dataset; DataLoss when it holds states that are all damaged. A state that can't be

@@ -63,6 +63,9 @@ class Callback {
   // A state of the whole run to go on from, asked for behind on_train_begin; the first callback
   // that has one is heard.
   virtual std::optional<RunState> resume_run() { return std::nullopt; }
+  // Whether it keeps states: while one does, SIGTERM and SIGINT are heard between two steps, and it
+  // is given the state then, wanted or not (see Interrupted).
+  virtual bool keeps_run_state() const { return false; }
   // Whether it wants the run's state now, behind a batch (its number in the epoch) or an epoch
   // (none), when all callbacks have been called; and that state.
   virtual bool wants_run_state(std::optional<int64_t> batch) { return (void)batch, false; }

@@ -90,10 +90,7 @@ class ModelCheckpointImpl : public Callback {
     state_due_ = false;
     keeper_.begin(state_folder(), get_strategy().is_chief());
   }
-  void on_train_end(const Logs&) override {
-    keeper_.finish(true);
-    keeper_.leave();
-  }
+  void on_train_end(const Logs&) override { keeper_.end(false); }
   void on_epoch_begin(int64_t epoch, const Logs&) override { epoch_ = epoch; }
 
   void on_train_batch_end(int64_t batch, const Logs& logs) override {
@@ -115,6 +112,7 @@ class ModelCheckpointImpl : public Callback {
   }
 
   std::optional<RunState> resume_run() override { return keeper_.load(); }
+  bool keeps_run_state() const override { return keeper_.writes(); }
   bool wants_run_state(std::optional<int64_t>) override {
     return std::exchange(state_due_, false) && keeper_.writes();
   }

@@ -26,10 +26,10 @@ struct ModelCheckpointOptions {
 // Saves the model as training goes on (keras.callbacks.ModelCheckpoint). Folders are made as
 // needed. As often as it saves it keeps the state of the run, too, in the folder
 // ".<filepath's name>.run" beside the files: the same program, started again after it was killed,
-// goes on from there, to the same bits (see BackupAndRestore). The state is removed at the end of
-// training.
-// InvalidArgument for a filepath with another ending or bad fields. FailedPrecondition when
-// training begins if files can't be written there; nothing was trained then.
+// goes on from there, to the same bits (see BackupAndRestore, also for SIGTERM and SIGINT). The
+// state is removed at the end of training. InvalidArgument for a filepath with another ending or
+// bad fields. FailedPrecondition when training begins if files can't be written there; nothing was
+// trained then.
 class ModelCheckpoint : public CallbackHandle {
  public:
   explicit ModelCheckpoint(const ModelCheckpointOptions& options);

@@ -9,10 +9,11 @@ void RunKeeper::begin(const std::string& folder, bool writes) {
   if (writes) writer_ = std::make_unique<RunStateWriter>(folder_);
 }
 
-void RunKeeper::finish(bool clear) {
-  if (!writer_) return;
-  writer_->finish();
-  if (clear) folder_->clear();
+void RunKeeper::end(bool keep_states) {
+  const bool clears = writer_ && !keep_states;
+  writer_.reset();
+  if (clears) folder_->clear();
+  leave();
 }
 
 void RunKeeper::leave() {

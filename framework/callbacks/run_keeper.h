@@ -19,9 +19,9 @@ class RunKeeper {
   std::optional<RunState> load() { return folder_->load(); }
   bool writes() const { return writer_ != nullptr; }
   void keep(const RunState& state) { writer_->write(state); }
-  // Waits until everything is written; a run that ended well needs no state.
-  void finish(bool clear);
-  // Lets the folder go, with what was written last in it.
+  // Training ended well: removes the states, which nobody needs now, unless they are to be kept.
+  void end(bool keep_states);
+  // Lets the folder go, when all that was given is written.
   void leave();
 
  private:

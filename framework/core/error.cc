@@ -5,6 +5,8 @@ namespace cornu {
 
 const char* to_string(StatusCode code) {
   switch (code) {
+    case StatusCode::Cancelled:
+      return "Cancelled";
     case StatusCode::InvalidArgument:
       return "InvalidArgument";
     case StatusCode::DeadlineExceeded:

@@ -13,6 +13,7 @@ namespace cornu {
 
 // The standard status codes (as in absl and gRPC), in their numbering.
 enum class StatusCode {
+  Cancelled = 1,
   InvalidArgument = 3,
   DeadlineExceeded = 4,
   NotFound = 5,
@@ -90,6 +91,16 @@ struct Unavailable : ErrorOf<StatusCode::Unavailable> {
 };
 struct DataLoss : ErrorOf<StatusCode::DataLoss> {
   using ErrorOf::ErrorOf;
+};
+
+// A signal that asked a run to end (SIGINT: Ctrl-C), which it did between two steps.
+class Interrupted : public ErrorOf<StatusCode::Cancelled> {
+ public:
+  Interrupted(int signal, std::string message) : ErrorOf(std::move(message)), signal_(signal) {}
+  int signal() const { return signal_; }
+
+ private:
+  int signal_;
 };
 
 // A peer of a distributed job that no longer answers. `rank` is its rank, `step` the global step at

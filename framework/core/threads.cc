@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "framework/core/blocked_signals.h"
 #include "framework/core/cpu_quota.h"
 #include "framework/core/error.h"
 #include "framework/core/waiting_threads.h"
@@ -38,6 +39,8 @@ struct Region {
 
 void run_region(void* data) {
   const Region& region = *static_cast<Region*>(data);
+  // The team's threads have no signals to handle, ever.
+  if (omp_get_thread_num() > 0) thread_local const BlockedSignals blocked;
   // A team may come out smaller than was asked for: its members take the parts in turns.
   for (int part = omp_get_thread_num(); part < region.parts; part += omp_get_num_threads()) {
     region.body(part);

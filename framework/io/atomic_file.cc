@@ -192,12 +192,7 @@ void sync_directory(const Target& target) {
 void write_bytes(const std::string& path, const std::string& temporary,
                  std::span<const std::byte> bytes) {
   const FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
-  if (!file.is_open()) raise_file_error(path, "be written", errno);
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) raise_file_error(path, "be written", errno);
-    if (written > 0) bytes = bytes.subspan(static_cast<size_t>(written));
-  }
+  if (!file.is_open() || !write_all(file.get(), bytes)) raise_file_error(path, "be written", errno);
 }
 
 int open_readable(const std::string& path, struct stat& status) {

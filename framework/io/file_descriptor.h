@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A POSIX file descriptor with an owner.
+// A POSIX file descriptor with an owner, and what is done with one.
 #pragma once
 
 #include <unistd.h>
+
+#include <cstddef>
+#include <span>
 
 namespace cornu {
 
@@ -22,5 +25,9 @@ class FileDescriptor {
  private:
   int value_;
 };
+
+// Writes all bytes, however many calls that takes. False, with errno set, when the system refuses;
+// part of them may have been written.
+[[nodiscard]] bool write_all(int file, std::span<const std::byte> bytes);
 
 }  // namespace cornu

@@ -22,6 +22,8 @@ FileLock::FileLock(const std::filesystem::path& path, Wait wait) : path_(path) {
                        std::strerror(errno));
     while (flock(file_->get(), wait == Wait::Yes ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
+      check<Unavailable>(errno == EWOULDBLOCK, "{}: can't be locked: {}.", path.string(),
+                         std::strerror(errno));
       file_.reset();
       return;
     }

@@ -13,7 +13,7 @@ namespace cornu {
 // locks of one path keep each other out, too.
 class FileLock {
  public:
-  // Waits for the lock. Unavailable when the file can't be made.
+  // Waits for the lock. Unavailable when the file can't be made or locked.
   explicit FileLock(const std::filesystem::path& path);
   // Null when somebody else holds it.
   static std::unique_ptr<FileLock> try_lock(const std::filesystem::path& path);

@@ -8,13 +8,16 @@
 #include <cstring>
 
 #include "framework/core/error.h"
+#include "framework/io/atomic_file.h"
 
 namespace cornu {
 
 FileReader::FileReader(const std::filesystem::path& path)
     : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  check<NotFound>(file_.is_open(), "{}: the file can't be opened: {}.", path.string(),
+  const bool absent = errno == ENOENT || errno == ENOTDIR;
+  check<NotFound>(file_.is_open() || !absent, "{}: the file can't be opened: {}.", path.string(),
                   std::strerror(errno));
+  if (!file_.is_open()) raise_file_error(path.string(), "be opened", errno);
   struct stat status;
   check<NotFound>(fstat(file_.get(), &status) == 0, "{}: the file can't be read: {}.",
                   path.string(), std::strerror(errno));

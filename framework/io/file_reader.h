@@ -15,8 +15,8 @@ namespace cornu {
 
 class FileReader {
  public:
-  // NotFound when there is no such file or it can't be opened; InvalidArgument when it isn't a
-  // regular file.
+  // NotFound when there is no such file, other kinds (raise_file_error) when it can't be opened;
+  // InvalidArgument when it isn't a regular file.
   explicit FileReader(const std::filesystem::path& path);
 
   size_t size() const { return size_; }  // when it was opened

@@ -66,16 +66,6 @@ void check_name(const std::string& fname) {
       printable(fname));
 }
 
-void write_all(int file, std::span<const std::byte> bytes, const fs::path& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    check<Unavailable>(written > 0, "{}: can't be written: {}.", path.string(),
-                       std::strerror(errno));
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-}
-
 // Unpacks gzip data into `to`.
 void unpack(const fs::path& from, const fs::path& to, int64_t most_bytes) {
   const auto packed = read_whole_file(from);
@@ -88,7 +78,8 @@ void unpack(const fs::path& from, const fs::path& to, int64_t most_bytes) {
     count = reader.read(piece);
     check<ResourceExhausted>(static_cast<int64_t>(reader.unpacked_bytes()) <= most_bytes,
                              "{}: more than {} bytes were unpacked.", from.string(), most_bytes);
-    write_all(file.get(), std::span(piece).first(count), to);
+    check<Unavailable>(write_all(file.get(), std::span(piece).first(count)),
+                       "{}: can't be written: {}.", to.string(), std::strerror(errno));
   }
 }
 

@@ -104,7 +104,7 @@ class FileSink {
       case ZIP_SOURCE_READ:
         return known(::read(file_.get(), data, size), ZIP_ER_READ);
       case ZIP_SOURCE_WRITE:
-        return known(write_all(data, size), ZIP_ER_WRITE);
+        return known(write(data, size), ZIP_ER_WRITE);
       case ZIP_SOURCE_SEEK:
       case ZIP_SOURCE_SEEK_WRITE: {
         const auto* to = ZIP_SOURCE_GET_ARGS(zip_source_args_seek_t, data, size, &error_);
@@ -119,14 +119,9 @@ class FileSink {
     }
   }
 
-  zip_int64_t write_all(const void* data, size_t size) const {
-    for (size_t done = 0; done < size;) {
-      const ssize_t written =
-          ::write(file_.get(), static_cast<const std::byte*>(data) + done, size - done);
-      if (written < 0 && errno != EINTR) return -1;
-      if (written > 0) done += static_cast<size_t>(written);
-    }
-    return static_cast<zip_int64_t>(size);
+  zip_int64_t write(const void* data, size_t size) const {
+    const bool written = write_all(file_.get(), {static_cast<const std::byte*>(data), size});
+    return written ? static_cast<zip_int64_t>(size) : -1;
   }
 
   zip_int64_t known(zip_int64_t result, int code) {

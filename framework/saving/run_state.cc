@@ -51,13 +51,7 @@ class Writer {
     const auto* from = static_cast<const std::byte*>(data);
     crc_ = crc32c({from, bytes}, crc_);
     at_ += bytes;
-    while (bytes > 0) {
-      const ssize_t written = ::write(file_.get(), from, bytes);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) raise_file_error(path_, "be written", errno);
-      from += written;
-      bytes -= static_cast<size_t>(written);
-    }
+    if (!write_all(file_.get(), {from, bytes})) raise_file_error(path_, "be written", errno);
   }
   void align() {
     constexpr std::array<char, kAlignment> kZeros{};
@@ -166,7 +160,7 @@ void write_run_state(const std::string& path, const RunState& state) {
   const std::string text = text_of(state);
   std::vector<size_t> sizes;
   for (const auto& [name, tensor] : state.tensors) {
-    sizes.push_back(tensor.shape().num_bytes(size_of(tensor.dtype())));
+    sizes.push_back(tensor.bytes());
   }
   Header header;
   header.text_bytes = text.size();
@@ -188,8 +182,11 @@ RunState read_run_state(const std::string& path) {
   Reader reader(path);
   try {
     return read_whole(reader);
+  } catch (const ResourceExhausted&) {  // it may be whole
+    throw;
   } catch (const Error& error) {
-    raise<DataLoss>("Run state {}: {}.", path, error.what());
+    const std::string_view text = error.what();
+    raise<DataLoss>("Run state {}: {}{}", path, text, text.ends_with('.') ? "" : ".");
   }
 }
 
@@ -204,7 +201,8 @@ RunStateFolder::RunStateFolder(const std::string& path) : path_(path) {
   try {
     lock_ = FileLock::try_lock(fs::path(path) / "run_state.lock");
   } catch (const Unavailable& unavailable) {
-    throw FailedPrecondition(fmt::format("Run state: {}", unavailable.what()));
+    raise<FailedPrecondition>("Run state: {} Make the folder writable, or choose another one.",
+                              unavailable.what());
   }
   check<FailedPrecondition>(
       lock_ != nullptr,

@@ -28,18 +28,12 @@ void RunStateWriter::write(RunState state) {
   changed_.notify_all();
 }
 
-void RunStateWriter::finish() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !waiting_ && !writing_; });
-}
-
 void RunStateWriter::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return waiting_ || ends_; });
     if (!waiting_) return;
     const RunState state = *std::exchange(waiting_, std::nullopt);
-    writing_ = true;
     lock.unlock();
     try {
       folder_->save(state);
@@ -48,8 +42,6 @@ void RunStateWriter::work() {
           "The state of the run can't be written, the one before it stays: {}", error.what()));
     }
     lock.lock();
-    writing_ = false;
-    changed_.notify_all();
   }
 }
 

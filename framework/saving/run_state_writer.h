@@ -24,8 +24,6 @@ class RunStateWriter {
   // written, a warning says so, and the one written last stays. Tensors are shared: a variable that
   // is written to meanwhile is copied first.
   void write(RunState state);
-  // Waits until everything is written.
-  void finish();
 
  private:
   void work();
@@ -34,7 +32,6 @@ class RunStateWriter {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<RunState> waiting_;
-  bool writing_ = false;
   bool ends_ = false;
   std::thread thread_;
 };

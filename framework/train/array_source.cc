@@ -47,8 +47,9 @@ struct Arrays {
   std::string describe() const {
     std::vector<std::string> types;
     for (const Tensors* tensors : {&x, &y, &sample_weight}) {
-      for (const Tensor& tensor : *tensors) {
-        types.push_back(fmt::format("{} {}", tensor.dtype(), tensor.shape()));
+      for (size_t i = 0; i < tensors->size(); ++i) {
+        const std::string name = tensors->has_names() ? tensors->names()[i] + ": " : "";
+        types.push_back(fmt::format("{}{} {}", name, (*tensors)[i].dtype(), (*tensors)[i].shape()));
       }
     }
     return fmt::format("arrays({}){}", join(types, ", "), shuffled ? " | shuffle" : "");

@@ -23,6 +23,7 @@ void EpochIterator::begin_anew() {
 }
 
 bool EpochIterator::next(Batch& batch) {
+  if (interruption_) interruption_();
   if (exhausted_ || (steps_ && done_ >= *steps_)) return false;
   bool more = iterator_->next(batch);
   if (!more && done_ == 0 && passed_ > 0) {  // the last epoch took all there was
@@ -46,6 +47,7 @@ void EpochIterator::check_finite(const char* method, const char* steps) const {
 Json EpochIterator::save() const {
   if (!iterator_) return nullptr;
   return Json::object({{"position", iterator_->save()},
+                       {"steps", steps() ? Json(*steps()) : Json()},
                        {"exhausted", exhausted_},
                        {"done", done_},
                        {"passed", passed_}});
@@ -53,8 +55,15 @@ Json EpochIterator::save() const {
 
 void EpochIterator::restore(const Json& position) {
   if (position.is_null()) return;
+  const auto text = [](const Json& steps) { return steps.is_null() ? "unknown" : steps.dump(); };
+  const Json here = steps() ? Json(*steps()) : Json();
   iterate();
   iterator_->restore(position.at("position"));
+  check<FailedPrecondition>(position.at("steps") == here,
+                            "fit: the number of batches in an epoch of the run to go on with was "
+                            "{}, this program's is {}. Start it as it was, or remove the saved "
+                            "state to begin anew.",
+                            text(position.at("steps")), text(here));
   exhausted_ = position.at("exhausted").as_bool();
   done_ = position.at("done").as_int();
   passed_ = position.at("passed").as_int();

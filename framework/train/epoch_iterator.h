@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -22,6 +23,10 @@ class EpochIterator {
   // From the first batch, as every evaluation begins.
   void begin_anew();
   bool next(Batch& batch);
+  // Is called before each batch is taken; what it throws leaves next().
+  void set_interruption(std::function<void()> interruption) {
+    interruption_ = std::move(interruption);
+  }
   // The first batch of a pass of its own, which passes count; restore() takes that back.
   bool peek(Batch& batch) const { return source_->iterate()->next(batch); }
   int64_t done() const { return done_; }  // batches of this epoch
@@ -40,6 +45,7 @@ class EpochIterator {
   std::shared_ptr<BatchSource> source_;
   std::optional<int64_t> steps_;
   std::unique_ptr<BatchIterator> iterator_;
+  std::function<void()> interruption_;
   bool exhausted_ = false;
   int64_t done_ = 0;
   int64_t passed_ = 0;  // batches of this pass over the source

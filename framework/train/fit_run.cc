@@ -2,23 +2,17 @@
 #include "framework/train/fit_run.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "framework/core/logging.h"
-#include "framework/core/random.h"
-#include "framework/core/threads.h"
+#include "framework/saving/run_conditions.h"
+#include "framework/saving/saved_variables.h"
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
 #include "framework/train/model_in_training.h"
 
 namespace cornu {
 namespace {
-
-Json seeds_to_json(const SeedSequence& seeds) {
-  return Json::array({static_cast<int64_t>(seeds.seed), static_cast<int64_t>(seeds.drawn)});
-}
-SeedSequence seeds_from_json(const Json& json) {
-  return {static_cast<uint64_t>(json[0].as_int()), static_cast<uint64_t>(json[1].as_int())};
-}
 
 Json history_to_json(const History& history) {
   Json figures = Json::object();
@@ -79,6 +73,9 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
 History Trainer::FitRun::run() {
   model_.stop_training = false;
   callbacks_.on_train_begin();
+  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+    if (callback->keeps_run_state() && !signals_) signals_.emplace();
+  }
   resume();
   Logs logs;
   for (; epoch_ < options_.epochs; ++epoch_) {
@@ -133,19 +130,44 @@ Logs Trainer::FitRun::train_epoch() {
 
 void Trainer::FitRun::evaluate(Logs& logs) {
   if (!validation_ || !options_.validation_freq.includes(epoch_)) return;
+  if (signals_) {  // an evaluation that is interrupted is made again
+    const int64_t last = iterator_.done() - 1;
+    validation_iterator_.set_interruption([this, last, before = state(last, logs)] {
+      if (const auto signal = signals_->heard()) keep_and_end(*signal, last, before);
+    });
+  }
   validation_iterator_.begin_anew();
   for (const auto& [name, value] : trainer_.test_loop(model_, validation_iterator_, callbacks_)) {
     logs["val_" + name] = value;
   }
+  validation_iterator_.set_interruption({});
 }
 
 void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const Tensors& figures) {
   std::optional<RunState> now;
+  const auto made = [&]() -> const RunState& {
+    if (!now) now = state(batch, read_logs(figures));
+    return *now;
+  };
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
-    if (!callback->wants_run_state(batch)) continue;
-    if (!now) now = state(batch, figures);
-    callback->keep_run_state(*now);
+    if (callback->wants_run_state(batch)) callback->keep_run_state(made());
   }
+  const auto signal = signals_ ? signals_->heard() : std::nullopt;
+  if (signal) keep_and_end(*signal, batch, made());
+}
+
+void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64_t> batch,
+                                   const RunState& state) {
+  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+    if (callback->keeps_run_state()) callback->keep_run_state(state);
+  }
+  if (!signal.ends) return;
+  const std::string text = fmt::format(
+      "fit: {} ends it {}. Its state is kept: the same program, started again, goes on from there.",
+      signal.name(), place_of(epoch_, batch));
+  // Nobody can catch what comes of SIGTERM: the process ends when the state is written.
+  if (signal.number == SIGTERM) logging::info(text);
+  throw Interrupted(signal.number, text);
 }
 
 std::vector<std::pair<std::string, std::vector<Variable>>> Trainer::FitRun::variables() const {
@@ -160,26 +182,19 @@ std::vector<std::pair<std::string, std::vector<Variable>>> Trainer::FitRun::vari
   return groups;
 }
 
-RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Tensors& figures) const {
+RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figures) const {
   RunState state;
   Json logs = Json::object();
-  for (const auto& [name, value] : read_logs(figures)) logs.set(name, value);
+  for (const auto& [name, value] : figures) logs.set(name, value);
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
-                             {"seeds", seeds_to_json(seed_sequence())},
                              {"source", iterator_.save()},
                              {"validation", validation_iterator_.save()},
                              {"history", history_to_json(history_)},
-                             {"logs", logs},
-                             {"compute_threads", static_cast<int64_t>(compute_threads())}});
-  for (const auto& [group, members] : variables()) {
-    for (size_t i = 0; i < members.size(); ++i) {
-      state.tensors.emplace_back(fmt::format("{}/{}/{}", group, i, members[i].path()),
-                                 members[i].value());
-    }
-    state.info.set(group + "_variables", static_cast<int64_t>(members.size()));
-  }
+                             {"logs", logs}});
+  save_conditions(state);
+  for (const auto& [group, members] : variables()) save_variables(state, group, members);
   Json::Array parts;
   const auto& callbacks = callbacks_.callbacks();
   for (size_t i = 0; i < callbacks.size(); ++i) {
@@ -212,11 +227,7 @@ void Trainer::FitRun::resume() {
   logging::info(fmt::format(
       "Training goes on {}.",
       place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()))));
-  if (info.at("compute_threads").as_int() != compute_threads()) {
-    logging::warn(fmt::format(
-        "The saved run computed on {} threads, this one does on {}: its last bits may differ.",
-        info.at("compute_threads").as_int(), compute_threads()));
-  }
+  warn_of_other_threads(*resumed_);
   make_variables(*resumed_);
   history_ = history_from_json(info.at("history"));
   iterator_.restore(info.at("source"));
@@ -232,9 +243,7 @@ void Trainer::FitRun::resume() {
 // what else it does is undone.
 void Trainer::FitRun::make_variables(const RunState& state) {
   for (const auto& [group, members] : variables()) {
-    if (static_cast<int64_t>(members.size()) == state.info.at(group + "_variables").as_int()) {
-      continue;
-    }
+    if (static_cast<int64_t>(members.size()) == count_of_saved_variables(state, group)) continue;
     Batch batch;
     check<FailedPrecondition>(iterator_.peek(batch), "fit: the data to go on with are empty.");
     trainer_.run(model_, Kind::Train, batch);
@@ -261,28 +270,17 @@ void Trainer::FitRun::restore_callbacks(const RunState& state) {
 }
 
 void Trainer::FitRun::restore(const RunState& state) {
-  auto tensor = state.tensors.begin();
-  for (const auto& [group, members] : variables()) {
-    const int64_t count = state.info.at(group + "_variables").as_int();
-    check<FailedPrecondition>(static_cast<int64_t>(members.size()) == count,
-                              "fit: the run to go on with had {} variables of the {}, this program "
-                              "makes {}. Start it as it was, or remove the saved state to begin "
-                              "anew.",
-                              count, group, members.size());
-    for (size_t i = 0; i < members.size(); ++i, ++tensor) {
-      const std::string name = fmt::format("{}/{}/{}", group, i, members[i].path());
-      check<FailedPrecondition>(
-          members[i].shape() == tensor->second.shape() &&
-              members[i].dtype() == tensor->second.dtype(),
-          "fit: the run to go on with had {} of shape {} and dtype {}, this program makes {} of "
-          "shape {} and dtype {}. Start it as it was, or remove the saved state to begin anew.",
-          tensor->first, tensor->second.shape(), tensor->second.dtype(), name, members[i].shape(),
-          members[i].dtype());
-      members[i].assign(tensor->second);
-    }
+  const auto groups = variables();
+  for (const auto& [group, members] : groups) {
+    const std::string difference = difference_of_variables(state, group, members);
+    check<FailedPrecondition>(difference.empty(),
+                              "fit: the run to go on with had another {} than this program makes: "
+                              "{}. Start it as it was, or remove the saved state to begin anew.",
+                              group, difference);
   }
+  for (const auto& [group, members] : groups) restore_variables(state, group, members);
   restore_callbacks(state);
-  restore_seed_sequence(seeds_from_json(state.info.at("seeds")));
+  restore_seeds(state);
 }
 
 }  // namespace cornu

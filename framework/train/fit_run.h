@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "framework/core/stop_signals.h"
 #include "framework/saving/run_state.h"
 #include "framework/train/epoch_iterator.h"
 #include "framework/train/trainer.h"
@@ -25,8 +26,10 @@ class Trainer::FitRun {
   // ---- the state of the run ----
   // Gives it to the callbacks that want it, behind a batch or (none) behind an epoch.
   void offer_state(std::optional<int64_t> batch, const Tensors& figures);
-  RunState state(std::optional<int64_t> batch, const Tensors& figures) const;
-  // What the run has of variables now, under names for files.
+  RunState state(std::optional<int64_t> batch, const Logs& figures) const;
+  // A signal came: gives the state to all who keep it. Interrupted when the run is to end.
+  void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState& state);
+  // What the run has of variables now: model, optimizer, metrics.
   std::vector<std::pair<std::string, std::vector<Variable>>> variables() const;
   // Goes on from the state that a callback has, if one does.
   void resume();
@@ -35,6 +38,8 @@ class Trainer::FitRun {
   void restore(const RunState& state);
   void restore_callbacks(const RunState& state);
 
+  // Before all others: when this ends, everything is written.
+  std::optional<StopSignals> signals_;
   Trainer& trainer_;
   Model& model_;
   const FitOptions& options_;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills training programs (SIGKILL) at random moments, starts them again with the same line until
-one ends, and compares what they leave with a run that nobody killed: to the bit.
+"""Kills training programs at random moments, starts them again with the same line until one ends,
+and compares what they leave with a run that nobody killed: to the bit. Every third kill is a SIGTERM
+or a SIGINT, which a program may take a step to follow.
 
 usage: kill.py MNIST CNN [--runs N] [--seed S]
 """
@@ -9,6 +10,7 @@ import hashlib
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,18 +18,23 @@ import time
 import zipfile
 
 MOST_KILLS = 3  # of one run
+SIGNALS = [signal.SIGKILL] * 4 + [signal.SIGTERM, signal.SIGINT]
+KEPT = {signal.SIGTERM: 143, signal.SIGINT: 130}  # exit codes where the state was written
 
 
 def command(program, folder):
     return [program, "--synthetic", "--epochs", "2", "--verbose", "0",
             "--save", os.path.join(folder, "model.keras"),
+            "--log", os.path.join(folder, "log.csv"),
             "--checkpoint-dir", os.path.join(folder, "state"), "--checkpoint-every", "20"]
 
 
 def outcome(folder, output):
     with zipfile.ZipFile(os.path.join(folder, "model.keras")) as archive:
         weights = hashlib.sha256(archive.read("model.weights.h5")).hexdigest()
-    return weights, re.search(r"test loss .*", output).group()
+    with open(os.path.join(folder, "log.csv"), "rb") as log:
+        figures = hashlib.sha256(log.read()).hexdigest()
+    return weights, figures, re.search(r"test loss .*", output).group()
 
 
 def uninterrupted(program):
@@ -52,11 +59,14 @@ def killed(program, seconds, chance):
                 wait = chance.uniform(0, seconds) if kills < MOST_KILLS else None
                 output, errors = process.communicate(timeout=wait)
             except subprocess.TimeoutExpired:
-                process.kill()
-                _, errors = process.communicate()
+                kind = chance.choice(SIGNALS)
+                process.send_signal(kind)
+                output, errors = process.communicate()
                 went_on += "Training goes on" in errors
-                continue
-            went_on += "Training goes on" in errors
+                if process.returncode in (-kind, KEPT.get(kind)):
+                    continue
+            else:
+                went_on += "Training goes on" in errors
             if process.returncode:
                 sys.exit(f"{program} ended with {process.returncode}: {errors}")
             return outcome(folder, output), went_on

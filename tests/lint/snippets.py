@@ -17,6 +17,7 @@ class Kind(NamedTuple):
 
 KINDS = [
     Kind("docs/adding/*.md", "cpp", "tests/docs", CPP),
+    Kind("docs/checkpoints.md", "cpp", "tests/docs", CPP),
     Kind("docs/from_keras.md", "cpp", "tests/guides", CPP),
     Kind("docs/from_keras.md", "python", "tests/guides", {".py"}),
 ]

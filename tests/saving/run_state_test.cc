@@ -3,12 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <cstring>
 #include <limits>
 
 #include "framework/core/random.h"
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
+#include "tests/support/processes.h"
 
 using namespace cornu;
 using test::message_of;
@@ -40,7 +42,7 @@ void check_same(const RunState& a, const RunState& b) {
     const Tensor& right = b.tensors[i].second;
     CHECK(left.dtype() == right.dtype());
     REQUIRE(left.shape() == right.shape());
-    const size_t bytes = left.shape().num_bytes(size_of(left.dtype()));
+    const size_t bytes = left.bytes();
     CHECK((bytes == 0 || std::memcmp(left.raw(), right.raw(), bytes) == 0));
   }
 }
@@ -151,6 +153,11 @@ TEST_CASE("one run has a folder at a time") {
           "Run state: another run that is alive keeps its state in '" + path +
               "'. Wait for its end, or choose another folder.");
   }
+  CHECK_NOTHROW(RunStateFolder{path});
+  CHECK(test::forked([&] {  // it ends with its owner, however that ends
+          const RunStateFolder folder(path);
+          return std::raise(SIGKILL) == 0;
+        }) == -SIGKILL);
   CHECK_NOTHROW(RunStateFolder{path});
   testing::write_file(scratch / "file", "");
   CHECK(contains(message_of<FailedPrecondition>([&] { RunStateFolder{scratch / "file"}; }),

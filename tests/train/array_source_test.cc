@@ -82,6 +82,10 @@ TEST_CASE("positions of other data, and such as can't be, are refused") {
         "  saved: arrays(int32 (8,), int32 (8,)) | batch(2)\n"
         "  here:  arrays(int32 (8,), int32 (8,)) | batch(4)\n"
         "Start from the beginning, or build the dataset as it was.");
+  const Tensor x = Tensor::empty({8, 3}, DType::Float32);
+  const auto named = make_array_source(Tensors::named({{"image", x}, {"hint", x}}), x, {}, {});
+  CHECK(named->iterate()->save().at("pipeline") ==
+        "arrays(image: float32 (8, 3), hint: float32 (8, 3), float32 (8, 3)) | batch(8)");
   const auto at = [&](int64_t pass, int64_t consumed) {
     Json changed = position;
     changed.set("pass", pass);

@@ -5,24 +5,24 @@
 #include <doctest/doctest.h>
 
 #include <spawn.h>
-#include <sys/wait.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "framework/core/threads.h"
+#include "tests/support/processes.h"
 
 extern char** environ;
 
 using namespace cornu;
+using namespace cornu::test;
 
 namespace {
-
-constexpr unsigned kSeconds = 60;
-constexpr int kTypedError = 3;
 
 // Steps that use oneDNN's threads and Cornu's own; the losses.
 std::vector<float> train() {
@@ -40,28 +40,6 @@ std::vector<float> train() {
     losses.push_back(static_cast<float>(model.train_on_batch(scaled, y).at("loss")));
   }
   return losses;
-}
-
-// How a child ended: its exit code, or minus the signal that killed it.
-int wait_for(pid_t child) {
-  int status = 0;
-  if (waitpid(child, &status, 0) != child) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-int forked(const std::function<bool()>& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(kSeconds);
-    int code = 1;
-    try {
-      code = body() ? 0 : 1;
-    } catch (const Error&) {
-      code = kTypedError;
-    }
-    _exit(code);
-  }
-  return wait_for(child);
 }
 
 // Runs the test "in a process of its own" of this program with more settings.
@@ -87,7 +65,7 @@ int spawned(const std::vector<std::string>& settings) {
 }  // namespace
 
 TEST_CASE("in a process of its own" * doctest::skip()) {
-  alarm(kSeconds);
+  alarm(kProcessSeconds);
   try {
     train();
   } catch (const FailedPrecondition&) {
@@ -116,6 +94,28 @@ TEST_CASE("training goes on where OpenMP may give fewer threads than were asked 
 TEST_CASE("settings of OpenMP that can't work are bounded, or an error") {
   CHECK(spawned({"OMP_NUM_THREADS=100000"}) == 0);
   CHECK(spawned({"OMP_NUM_THREADS=2", "OMP_STACKSIZE=16k"}) == kTypedError);
+}
+
+// oneDNN's matrix products have the stack pointer in the middle of the heap.
+TEST_CASE("handlers of signals don't disturb what is computed") {
+  const auto train_dense = [] {
+    set_random_seed(5);
+    Sequential model(
+        {layers::Dense({.units = 128, .activation = "relu"}), layers::Dense({.units = 10})});
+    model.compile({.optimizer = "adam", .loss = "mse"});
+    const Tensor x = random::normal({64 * 300, 784}, {.seed = 1});
+    const Tensor y = random::normal({64 * 300, 10}, {.seed = 2});
+    return model.fit(x, y, {.batch_size = 64, .epochs = 1, .verbose = 0}).at("loss");
+  };
+  const ComputeThreadsScope two(2);
+  const std::vector<double> expected = train_dense();
+  CHECK(forked([&] {
+          std::signal(SIGALRM, [](int) {});
+          const timeval often = {.tv_sec = 0, .tv_usec = 200};
+          const itimerval timer = {.it_interval = often, .it_value = often};
+          setitimer(ITIMER_REAL, &timer, nullptr);
+          return train_dense() == expected;
+        }) == 0);
 }
 
 TEST_CASE("a forked process doesn't wait for its parent's data threads") {

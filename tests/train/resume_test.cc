@@ -11,8 +11,10 @@
 
 #include <cornu/cornu.h>
 
+#include "framework/core/threads.h"
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
+#include "tests/support/log.h"
 
 using namespace cornu;
 using test::message_of;
@@ -47,8 +49,7 @@ struct Outcome {
 };
 
 std::string bytes_of(const Tensor& tensor) {
-  const size_t bytes = tensor.shape().num_bytes(size_of(tensor.dtype()));
-  return std::string(reinterpret_cast<const char*>(tensor.raw()), bytes);
+  return std::string(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
 }
 
 Sequential make_model() {
@@ -174,25 +175,163 @@ TEST_CASE("ModelCheckpoint alone makes fit resumable") {
   check_resumes(checkpoint(3), fit_dataset, 5 * kEpochs);
 }
 
-TEST_CASE("a state of another program is refused, and stays") {
+namespace {
+
+// Behind batch 4 of epoch 1, on arrays of (22, 4): what another program says to it.
+class OtherProgram {
+ public:
+  OtherProgram() {
+    REQUIRE(!run(folder_, backup(1), fit_arrays, 3));
+    state_ = testing::read_file(folder_ / "backup/run_state");
+  }
+  ~OtherProgram() { CHECK(testing::read_file(folder_ / "backup/run_state") == state_); }
+  OtherProgram(const OtherProgram&) = delete;
+  OtherProgram& operator=(const OtherProgram&) = delete;
+
+  std::string error_of(Sequential model, const Fit& fit) const {
+    clear_session();
+    const std::vector<CallbackHandle> callbacks = {
+        backup(1)(folder_), callbacks::CSVLogger({.filename = folder_ / "log.csv"}),
+        callbacks::EarlyStopping({.monitor = "loss"}),
+        callbacks::LearningRateScheduler({.schedule = [](int64_t, double rate) { return rate; }}),
+        make_callback<KillAt>(std::nullopt)};
+    return message_of<FailedPrecondition>([&] { fit(model, callbacks); });
+  }
+
+ private:
+  TempFolder folder_;
+  std::string state_;
+};
+
+Sequential other_model(int64_t units, const Optimizer& optimizer) {
+  Sequential model({layers::Dense({.units = units, .activation = "relu", .name = "first"}),
+                    layers::Dropout({.rate = 0.3}), layers::BatchNormalization({.name = "norm"}),
+                    layers::Dense({.units = 3, .activation = "softmax", .name = "last"})},
+                   {.name = "other"});
+  model.compile(
+      {.optimizer = optimizer, .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});
+  return model;
+}
+
+const std::string kMend = ". Start it as it was, or remove the saved state to begin anew.";
+
+}  // namespace
+
+TEST_CASE("a state of another optimizer is refused, and stays") {
+  const OtherProgram other;
+  CHECK(other.error_of(other_model(6, optimizers::SGD()), fit_arrays) ==
+        "Sequential 'other': fit: the run to go on with was trained by Adam, but this program "
+        "compiles the model with SGD" +
+            kMend);
+  CHECK(other.error_of(other_model(6, optimizers::Adam({.amsgrad = true})), fit_arrays) ==
+        "Sequential 'other': fit: the run to go on with had another optimizer than this program "
+        "makes: it had 14 variables, here are 20; variable 14, "
+        "'adam/other_first_kernel_velocity_hat' of shape "
+        "(4, 6) and dtype float32, wasn't there" +
+            kMend);
+}
+
+TEST_CASE("a state of another model is refused, and stays") {
+  const OtherProgram other;
+  CHECK(other.error_of(other_model(7, optimizers::Adam()), fit_arrays) ==
+        "Sequential 'other': fit: the run to go on with had another model than this program "
+        "makes: variable 0 was 'sequential/dense/kernel' of shape (4, 6) and dtype float32, here "
+        "it is "
+        "'other/first/kernel' of shape (4, 7) and dtype float32" +
+            kMend);
+  Sequential shorter({layers::Dense({.units = 6})}, {.name = "shorter"});
+  shorter.compile(
+      {.optimizer = "adam", .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
+  CHECK(other.error_of(shorter, fit_arrays) ==
+        "Sequential 'shorter': fit: the run to go on with had another model than this program "
+        "makes: it had 9 variables, here are 2; variable 2, 'dropout/seed_generator_state' "
+        "of shape (2,) and dtype uint32, isn't here" +
+            kMend);
+}
+
+TEST_CASE("a state of other data is refused, and stays") {
+  const OtherProgram other;
+  const auto on = [&](const Tensors& x, const Tensor& y, const FitOptions& options) {
+    return other.error_of(other_model(6, optimizers::Adam()),
+                          [&](Sequential& model, const std::vector<CallbackHandle>& callbacks) {
+                            FitOptions all = options;
+                            all.callbacks = callbacks;
+                            all.verbose = 0;
+                            return model.fit(x, y, all);
+                          });
+  };
+  const auto text = [](const std::string& here) {
+    return "Sequential 'other': Arrays: the position was saved by another pipeline.\n  saved: "
+           "arrays(float32 (17, 4), "
+           "int32 (17,)) | shuffle | batch(4)\n  here:  " +
+           here + "\nStart from the beginning, or build the dataset as it was.";
+  };
+  const Tensor x = inputs().rows(0, 17);
+  const Tensor y = labels().rows(0, 17);
+  CHECK(on(x, y, {.batch_size = 5}) ==
+        text("arrays(float32 (17, 4), int32 (17,)) | shuffle | batch(5)"));
+  CHECK(on(x, y, {.batch_size = 4, .shuffle = false}) ==
+        text("arrays(float32 (17, 4), int32 (17,)) | batch(4)"));
+  CHECK(on(x.rows(0, 16), y.rows(0, 16), {.batch_size = 4}) ==
+        text("arrays(float32 (16, 4), int32 (16,)) | shuffle | batch(4)"));
+  CHECK(on(x, ops::cast(y, DType::Int64), {.batch_size = 4}) ==
+        text("arrays(float32 (17, 4), int64 (17,)) | shuffle | batch(4)"));
+  CHECK(on(x, y, {.batch_size = 4, .steps_per_epoch = 3}) ==
+        "Sequential 'other': fit: the number of batches in an epoch of the run to go on with was "
+        "5, this program's is "
+        "3" +
+            kMend);
+}
+
+TEST_CASE("a run on other compute threads goes on, with a warning") {
+  const TempFolder folder;
+  {
+    const ComputeThreadsScope one(1);
+    REQUIRE(!run(folder, backup(1), fit_arrays, 3));
+  }
+  const test::Log log;
+  const ComputeThreadsScope two(2);
+  CHECK(run(folder, backup(1), fit_arrays, {}));
+  CHECK(testing::contains(log.text(),
+                          "The saved run computed on 1 threads, this one does on 2: its last bits "
+                          "may differ."));
+}
+
+TEST_CASE("a state that can't be used is never a fresh start") {
   const TempFolder folder;
   const std::string path = folder / "backup";
-  REQUIRE(!run(folder, backup(1), fit_arrays, 7));
-  const std::string state = testing::read_file(path + "/run_state");
-  const auto error_of = [&](Sequential model, const std::string& optimizer) {
-    model.compile({.optimizer = optimizer, .loss = "mse"});
-    return message_of<FailedPrecondition>([&] {
-      model.fit(inputs(), ops::zeros({kRows, 3}),
-                {.batch_size = 4,
-                 .verbose = 0,
-                 .callbacks = {callbacks::BackupAndRestore({.backup_dir = path})}});
-    });
+  REQUIRE(!run(folder, backup(1), fit_arrays, 3));
+  const std::string whole = testing::read_file(path + "/run_state");
+  const auto error_of = [&](const std::string& bytes) {
+    testing::write_file(path + "/run_state", bytes);
+    std::filesystem::remove(path + "/run_state.previous");
+    return message_of<DataLoss>([&] { run(folder, backup(1), fit_arrays, {}); });
   };
-  const Sequential other({layers::Dense({.units = 3})}, {.name = "other"});
-  CHECK(error_of(other, "sgd") ==
-        "Sequential 'other': fit: the run to go on with was trained by Adam, but this program "
-        "compiles the model with "
-        "SGD. Start it as it was, or remove the saved state to begin anew.");
-  CHECK(!error_of(other, "adam").empty());
-  CHECK(testing::read_file(path + "/run_state") == state);
+  const auto text = [&](const std::string& what) {
+    return "Sequential 'sequential': Run state " + path + "/run_state: " + what +
+           " There is no whole state before it either. Remove the folder '" + path +
+           "' to begin anew.";
+  };
+  CHECK(error_of(whole.substr(0, 1000)) ==
+        text(fmt::format("expected {} bytes, got 1000; it is cut off.", whole.size())));
+  std::string other = whole;
+  other[8] = 2;
+  CHECK(error_of(other) ==
+        text("expected version 1 of the format, got 2; another version of Cornu wrote it."));
+  std::swap(other[12], other[15]);
+  std::swap(other[13], other[14]);
+  CHECK(error_of(other) == text("it was written on a machine of another byte order."));
+}
+
+TEST_CASE("a folder that another run uses is an error before training") {
+  const TempFolder folder;
+  std::string error;
+  const callbacks::LambdaCallback nested({.on_train_begin = [&](const Logs&) {
+    error = message_of<FailedPrecondition>([&] { run(folder, backup(1), fit_arrays, {}); });
+  }});
+  Sequential model = make_model();
+  fit_arrays(model, {backup(1)(folder), nested});
+  CHECK(error ==
+        "Sequential 'sequential': Run state: another run that is alive keeps its state in '" +
+            (folder / "backup").string() + "'. Wait for its end, or choose another folder.");
 }

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "framework/backends/cpu/kernels/pooling/rectify.h"
+#include "framework/core/blocked_signals.h"
 #include "framework/core/threads.h"
 
 namespace cornu::cpu::onednn {
@@ -175,6 +176,7 @@ void Step::bind(size_t index, const void* data) {
 }
 
 bool Step::try_run() {
+  const BlockedSignals blocked;
   return dnnl_primitive_execute(primitive_.get(), stream(), static_cast<int>(arguments_.size()),
                                 arguments_.data()) == dnnl_success;
 }

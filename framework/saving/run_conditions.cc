@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/run_conditions.h"
+
+#include "framework/core/logging.h"
+#include "framework/core/random.h"
+#include "framework/core/threads.h"
+
+namespace cornu {
+
+void save_conditions(RunState& state) {
+  const SeedSequence seeds = seed_sequence();
+  state.info.set(
+      "seeds", Json::array({static_cast<int64_t>(seeds.seed), static_cast<int64_t>(seeds.drawn)}));
+  state.info.set("compute_threads", static_cast<int64_t>(compute_threads()));
+}
+
+void restore_seeds(const RunState& state) {
+  const Json& seeds = state.info.at("seeds");
+  restore_seed_sequence(
+      {static_cast<uint64_t>(seeds[0].as_int()), static_cast<uint64_t>(seeds[1].as_int())});
+}
+
+void warn_of_other_threads(const RunState& state) {
+  const int64_t then = state.info.at("compute_threads").as_int();
+  if (then == compute_threads()) return;
+  logging::warn(fmt::format(
+      "The saved run computed on {} threads, this one does on {}: its last bits may differ.", then,
+      compute_threads()));
+}
+
+}  // namespace cornu

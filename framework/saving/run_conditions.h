@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the numbers of a run depend on besides its objects.
+#pragma once
+
+#include "framework/saving/run_state.h"
+
+namespace cornu {
+
+// Adds where this thread's sequence of seeds stands, and the number of compute threads.
+void save_conditions(RunState& state);
+// Takes up the saved sequence of seeds, on this thread.
+void restore_seeds(const RunState& state);
+// A warning when there are more or fewer compute threads now: sums over them have other last bits.
+void warn_of_other_threads(const RunState& state);
+
+}  // namespace cornu

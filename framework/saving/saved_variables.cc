@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/saved_variables.h"
+
+#include <algorithm>
+
+namespace cornu {
+namespace {
+
+using Saved = std::vector<std::pair<std::string, Tensor>>;
+
+// A group's tensors, under their variables' paths.
+Saved saved_group(const RunState& state, const std::string& group) {
+  const auto count = static_cast<size_t>(count_of_saved_variables(state, group));
+  Saved result(count);
+  size_t found = 0;
+  for (const auto& [name, tensor] : state.tensors) {
+    const std::string prefix = fmt::format("{}/{}/", group, found);
+    if (found == count || !name.starts_with(prefix)) continue;
+    result[found++] = {name.substr(prefix.size()), tensor};
+  }
+  check<DataLoss>(found == count, "Run state: expected {} variables of '{}', got {}.", count, group,
+                  found);
+  return result;
+}
+
+template <class T>
+std::string described(const std::string& path, const T& value) {
+  return fmt::format("'{}' of shape {} and dtype {}", path, value.shape(), value.dtype());
+}
+
+}  // namespace
+
+void save_variables(RunState& state, const std::string& group,
+                    const std::vector<Variable>& variables) {
+  for (size_t i = 0; i < variables.size(); ++i) {
+    state.tensors.emplace_back(fmt::format("{}/{}/{}", group, i, variables[i].path()),
+                               variables[i].value());
+  }
+  Json counts = state.info.contains("variables") ? state.info.at("variables") : Json::object();
+  counts.set(group, static_cast<int64_t>(variables.size()));
+  state.info.set("variables", std::move(counts));
+}
+
+int64_t count_of_saved_variables(const RunState& state, const std::string& group) {
+  const Json* counts = state.info.find("variables");
+  const Json* count = counts ? counts->find(group) : nullptr;
+  return count ? count->as_int() : 0;
+}
+
+std::string difference_of_variables(const RunState& state, const std::string& group,
+                                    const std::vector<Variable>& variables) {
+  const Saved saved = saved_group(state, group);
+  const size_t both = std::min(saved.size(), variables.size());
+  std::string first;
+  for (size_t i = 0; i < both && first.empty(); ++i) {
+    const auto& [path, value] = saved[i];
+    if (value.shape() == variables[i].shape() && value.dtype() == variables[i].dtype()) continue;
+    first = fmt::format("variable {} was {}, here it is {}", i, described(path, value),
+                        described(variables[i].path(), variables[i]));
+  }
+  if (saved.size() == variables.size()) return first;
+  if (first.empty() && both < saved.size()) {
+    first = fmt::format("variable {}, {}, isn't here", both,
+                        described(saved[both].first, saved[both].second));
+  } else if (first.empty()) {
+    first = fmt::format("variable {}, {}, wasn't there", both,
+                        described(variables[both].path(), variables[both]));
+  }
+  return fmt::format("it had {} variables, here are {}; {}", saved.size(), variables.size(), first);
+}
+
+void restore_variables(const RunState& state, const std::string& group,
+                       const std::vector<Variable>& variables) {
+  const Saved saved = saved_group(state, group);
+  for (size_t i = 0; i < saved.size(); ++i) variables[i].assign(saved[i].second);
+}
+
+}  // namespace cornu
