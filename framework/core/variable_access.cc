@@ -59,7 +59,7 @@ void Variable::require_storable(const Tensor& value) const {
 void Variable::store(const Tensor& value) const {
   require_storable(value);
   Impl& state = impl();
-  Tensor fresh = value.with_shape(shape());
+  Tensor fresh = own_handle(value);
   std::unique_lock lock(traffic().mutex);
   const uint32_t ticket = state.tickets++;
   traffic().wait(lock, [&] { return state.served == ticket; });
@@ -127,7 +127,7 @@ VariableAccess::~VariableAccess() {
   traffic().notify();
 }
 
-std::byte* VariableAccess::memory(size_t index) const {
+std::byte* VariableAccess::memory(size_t index, const Device& device) const {
   const Use* use = &uses_[index];
   if (use->again) {
     use = &*std::find_if(uses_.begin(), uses_.end(), [&](const Use& other) {
@@ -135,7 +135,12 @@ std::byte* VariableAccess::memory(size_t index) const {
     });
   }
   if (!use->healthy) use->variable->require_healthy();
-  return use->writes ? use->variable->writable() : const_cast<std::byte*>(use->value.raw());
+  const Variable& variable = *use->variable;
+  check<FailedPrecondition>(variable.device().shares_memory_with(device),
+                            "Variable '{}': it lives on {}, but the code that uses it was compiled "
+                            "for {}. Make it and run the code within the same DeviceScope.",
+                            variable.path(), variable.device(), device);
+  return use->writes ? variable.writable() : const_cast<std::byte*>(use->value.address());
 }
 
 }  // namespace cornu

@@ -47,8 +47,9 @@ struct Outcome {
 };
 
 std::string bytes_of(const Tensor& tensor) {
-  const size_t bytes = tensor.shape().num_bytes(size_of(tensor.dtype()));
-  return std::string(reinterpret_cast<const char*>(tensor.raw()), bytes);
+  std::string bytes(tensor.bytes(), '\0');
+  tensor.copy_to_host(reinterpret_cast<std::byte*>(bytes.data()));
+  return bytes;
 }
 
 Sequential make_model() {
