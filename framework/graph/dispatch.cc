@@ -84,9 +84,18 @@ std::vector<Tensor> execute(const OpDef& op, const std::vector<Tensor>& inputs,
   for (const Tensor& input : inputs) types.push_back(type_of(input));
   if (op.name == "constant") return {attributes.get_tensor("value")};
   const auto outputs = op.infer(types, attributes);
-  const auto [device, bound] = place_of(op, inputs);
-  std::vector<Tensor> results = execute_on(device, op, inputs, attributes, outputs);
-  if (bound) {
+  // Nearly always all is on the host and stays there.
+  bool on_host = true;
+  Place place;
+  for (const Tensor& input : inputs) {
+    on_host = on_host && input.on_host();
+    place.bound = place.bound || input.is_bound();
+  }
+  if (!on_host || (!place.bound && default_device().type != DeviceType::Cpu)) {
+    place = place_of(op, inputs);
+  }
+  std::vector<Tensor> results = execute_on(place.device, op, inputs, attributes, outputs);
+  if (place.bound) {
     for (Tensor& result : results) result.bind();
   }
   return results;

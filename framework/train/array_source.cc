@@ -294,6 +294,10 @@ void check_rows(const Tensors& x, const Tensors& y, const Tensors& sample_weight
 
 // Rows are put together on the host, whatever device they then go to.
 Tensors on_host(const Tensors& tensors) {
+  const bool all_there = std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
+    return tensor.is_symbolic() || (tensor.on_host() && !tensor.is_bound());
+  });
+  if (all_there) return tensors;
   std::vector<Tensor> result;
   for (const Tensor& tensor : tensors) {
     result.push_back(tensor.is_symbolic() ? tensor : tensor.host());
