@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sources/host.h"
 
-#include "framework/graph/backend.h"
-
 namespace cornu::data {
 
 Element on_host(const Element& element, const char* who) {
@@ -11,9 +9,7 @@ Element on_host(const Element& element, const char* who) {
   for (const Tensor& tensor : element.tensors()) {
     check<InvalidArgument>(tensor.defined() && !tensor.is_symbolic(),
                            "{}: expected tensors with values, got {}.", who, tensor.to_string());
-    const Device device = tensor.device();
-    const bool there = device.type == DeviceType::Cpu;
-    tensors.push_back(there ? tensor.strong() : backend_for(device).to_host(tensor));
+    tensors.push_back(tensor.host().strong());
   }
   return element.with(std::move(tensors));
 }

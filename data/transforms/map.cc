@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "data/sources/host.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/random.h"
 #include "framework/core/variable.h"
@@ -60,7 +61,7 @@ class Mapper {
   // `key`: what it draws from.
   Element operator()(const Element& element, uint64_t key) const {
     const DeviceScope host(Device{});
-    return Element(function_.call(element.tensors(), key), out_.structure);
+    return on_host(Element(function_.call(element.tensors(), key), out_.structure), "map");
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -92,6 +93,29 @@ class WrappedBuffer : public Buffer {
 };
 
 }  // namespace
+
+void Buffer::refuse_host() const {
+  raise<FailedPrecondition>(
+      "Memory on {}: the host can't read or write it. Copy it to the host first, for example with "
+      "Tensor::host().",
+      device_);
+}
+
+void Buffer::copy_to_host(size_t offset, std::span<std::byte> to) const {
+  CORNU_ASSERT(offset + to.size(), <=, bytes());
+  if (!to.empty()) std::memcpy(to.data(), host() + offset, to.size());
+}
+
+void Buffer::copy_from_host(size_t offset, std::span<const std::byte> from) {
+  CORNU_ASSERT(offset + from.size(), <=, bytes());
+  if (!from.empty()) std::memcpy(host() + offset, from.data(), from.size());
+}
+
+std::shared_ptr<Buffer> Buffer::clone(size_t offset, size_t bytes) const {
+  auto copy = allocate_host(bytes);
+  copy_to_host(offset, {copy->data(), bytes});
+  return copy;
+}
 
 std::shared_ptr<Buffer> allocate_host(size_t bytes) {
   constexpr size_t kMost = size_t{1} << 62;

@@ -8,38 +8,90 @@
 #include "framework/core/error.h"
 
 namespace cornu {
+namespace {
 
-Device Device::parse(std::string_view text) {
-  // TensorFlow's "/gpu:0" and "/job:…/replica:…/task:…/device:GPU:0" end in the device.
-  const bool is_path = text.starts_with('/');
-  std::string_view device_text = text.substr(is_path ? text.rfind('/') + 1 : 0);
-  constexpr std::string_view kDevice = "device:";
-  if (is_path && device_text.starts_with(kDevice)) device_text.remove_prefix(kDevice.size());
-  std::string name(device_text.substr(0, device_text.find(':')));
+// The number that follows a colon: digits alone.
+bool read_number(std::string_view text, int& number) {
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  return result.ec == std::errc() && result.ptr == end && number >= 0;
+}
+
+bool read_type(std::string_view text, DeviceType& type) {
+  std::string name(text);
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return std::toupper(c); });
-  Device device;
-  bool known = true;
-  if (name == "GPU" || name == "CUDA") {
-    device.type = DeviceType::Gpu;
+  if (name == "CPU") {
+    type = DeviceType::Cpu;
+  } else if (name == "GPU" || name == "CUDA") {
+    type = DeviceType::Gpu;
   } else if (name == "TPU") {
-    device.type = DeviceType::Tpu;
+    type = DeviceType::Tpu;
   } else {
-    known = name == "CPU";
+    return false;
   }
-  if (const size_t colon = device_text.find(':'); colon != std::string_view::npos) {
-    const char* end = device_text.data() + device_text.size();
-    const auto result = std::from_chars(device_text.data() + colon + 1, end, device.index);
-    known = known && result.ec == std::errc() && result.ptr == end && device.index >= 0;
+  return true;
+}
+
+// "GPU:1", or "GPU" alone.
+bool read_device(std::string_view text, Device& device) {
+  const size_t colon = text.find(':');
+  return read_type(text.substr(0, colon), device.type) &&
+         (colon == std::string_view::npos || read_number(text.substr(colon + 1), device.index));
+}
+
+// A part of a full name before the device: "job:worker", "replica:0", "task:1".
+bool is_place(std::string_view part) {
+  const size_t colon = part.find(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view key = part.substr(0, colon);
+  const std::string_view value = part.substr(colon + 1);
+  int number = 0;
+  if (key == "job") return !value.empty();
+  return (key == "replica" || key == "task") && read_number(value, number);
+}
+
+// "/job:…/replica:0/task:0/device:GPU:1", any of the places left out, and "device:" too.
+bool read_path(std::string_view path, Device& device) {
+  for (;;) {
+    path.remove_prefix(1);  // the slash
+    const size_t slash = path.find('/');
+    if (slash == std::string_view::npos) break;
+    if (!is_place(path.substr(0, slash))) return false;
+    path.remove_prefix(slash);
   }
+  constexpr std::string_view kDevice = "device:";
+  if (path.starts_with(kDevice)) path.remove_prefix(kDevice.size());
+  return read_device(path, device);
+}
+
+}  // namespace
+
+std::string_view to_string(DeviceType type) {
+  switch (type) {
+    case DeviceType::Cpu:
+      return "CPU";
+    case DeviceType::Gpu:
+      return "GPU";
+    case DeviceType::Tpu:
+      break;
+  }
+  return "TPU";
+}
+
+Device Device::parse(std::string_view text) {
+  Device device;
+  const bool known = text.starts_with('/') ? read_path(text, device) : read_device(text, device);
   check<InvalidArgument>(
-      known, "Device '{}': expected CPU, GPU or TPU with an index, for example 'GPU:0'.", text);
+      known,
+      "Device '{}': expected CPU, GPU or TPU with an index, as in 'GPU:0', "
+      "'/gpu:0', '/device:GPU:0' or '/job:localhost/replica:0/task:0/device:GPU:0'.",
+      text);
   return device;
 }
 
 std::string Device::to_string() const {
-  const char* name = type == DeviceType::Cpu ? "CPU" : type == DeviceType::Gpu ? "GPU" : "TPU";
-  return fmt::format("{}:{}", name, index);
+  return fmt::format("{}:{}", cornu::to_string(type), index);
 }
 
 }  // namespace cornu

@@ -12,6 +12,8 @@ namespace cornu {
 
 enum class DeviceType { Cpu, Gpu, Tpu };
 
+std::string_view to_string(DeviceType type);  // "CPU", "GPU", "TPU"
+
 // A logical device: "CPU:0" is a share of this machine's cores, "GPU:1" its second GPU.
 struct Device {
   DeviceType type = DeviceType::Cpu;
@@ -19,9 +21,14 @@ struct Device {
 
   // Parses "CPU", "GPU:1" (any case; a missing index is 0) and TensorFlow's spellings: "/gpu:0",
   // "/device:CPU:0", "/job:localhost/replica:0/task:0/device:GPU:0" (of which the device counts).
-  // InvalidArgument otherwise.
+  // InvalidArgument, with these forms, otherwise.
   static Device parse(std::string_view text);
   std::string to_string() const;
+
+  // Is memory of the one memory of the other? All CPUs share the host's.
+  bool shares_memory_with(const Device& other) const {
+    return type == other.type && (type == DeviceType::Cpu || index == other.index);
+  }
 
   friend bool operator==(const Device&, const Device&) = default;
 };

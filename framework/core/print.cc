@@ -380,8 +380,8 @@ PrintOptions print_options() {
 }
 
 std::string array_to_string(const Tensor& tensor, const PrintOptions& options) {
-  tensor.raw();  // values only
-  return tensor.num_elements() == 0 ? "[]" : ArrayText(tensor, options).text();
+  const Tensor there = tensor.host();
+  return there.num_elements() == 0 ? "[]" : ArrayText(there, options).text();
 }
 
 std::string Tensor::to_string() const {

@@ -68,7 +68,7 @@ Tensor stack_rows(std::span<const Tensor> parts) {
         parts[i].shape() == first.shape() && parts[i].dtype() == first.dtype(),
         "elements of one batch must be alike, got {} of shape {} after {} of shape {}.",
         parts[i].dtype(), parts[i].shape(), first.dtype(), first.shape());
-    if (first.bytes() > 0) std::memcpy(to + i * first.bytes(), parts[i].raw(), first.bytes());
+    parts[i].copy_to_host(to + i * first.bytes());
   }
   return result;
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <mutex>
 
 namespace cornu {
 
@@ -13,11 +14,16 @@ void Tensor::undefined(const char* who) {
 }
 
 Tensor Tensor::empty(const Shape& shape, DTypeLike dtype) {
-  return from_buffer(allocate_host(shape.num_bytes(size_of(dtype))), 0, shape, dtype);
+  return Tensor(make_impl(allocate_host(shape.num_bytes(size_of(dtype))), 0, shape, dtype, false));
 }
 
 Tensor Tensor::from_buffer(std::shared_ptr<Buffer> buffer, size_t offset, const Shape& shape,
                            DType dtype) {
+  return Tensor(make_impl(std::move(buffer), offset, shape, dtype, false));
+}
+
+std::shared_ptr<Tensor::Impl> Tensor::make_impl(std::shared_ptr<Buffer> buffer, size_t offset,
+                                                const Shape& shape, DType dtype, bool bound) {
   const size_t bytes = shape.num_bytes(size_of(dtype));
   CORNU_ASSERT(bytes, <=, buffer->bytes());
   CORNU_ASSERT(offset, <=, buffer->bytes() - bytes);
@@ -26,7 +32,8 @@ Tensor Tensor::from_buffer(std::shared_ptr<Buffer> buffer, size_t offset, const 
   impl->dtype = dtype;
   impl->buffer = std::move(buffer);
   impl->offset = offset;
-  return Tensor(std::move(impl));
+  impl->bound = bound;
+  return impl;
 }
 
 Tensor Tensor::wrap(void* data, const Shape& shape, DTypeLike dtype,
@@ -53,7 +60,7 @@ Tensor Tensor::symbol(std::shared_ptr<SymbolOwner> owner, int64_t id, const Shap
 
 Device Tensor::device() const { return impl().buffer ? impl().buffer->device() : Device{}; }
 
-const std::byte* Tensor::raw() const& {
+void Tensor::require_value() const {
   const Impl& state = impl("raw");
   if (state.owner) [[unlikely]] {
     raise<FailedPrecondition>(
@@ -61,19 +68,82 @@ const std::byte* Tensor::raw() const& {
         "be read outside of traced code only; to choose by one, use ops::where or ops::cond.",
         shape(), state.owner->describe(state.symbol_id));
   }
-  return state.buffer->data() + state.offset;
+}
+
+const std::byte* Tensor::address() const& {
+  require_value();
+  return impl_->buffer->data() + impl_->offset;
+}
+
+const std::byte* Tensor::raw() const& {
+  require_value();
+  return std::as_const(*impl_->buffer).host() + impl_->offset;
+}
+
+void Tensor::copy_to_host(std::byte* to) const {
+  require_value();
+  impl_->buffer->copy_to_host(impl_->offset, {to, bytes()});
+}
+
+// Several threads may ask at once: the first copy that is there is everybody's.
+const std::byte* Tensor::host_copy() const {
+  static std::mutex mutex;
+  require_value();
+  {
+    const std::lock_guard lock(mutex);
+    if (impl_->host_copy.buffer) return impl_->host_copy.buffer->data();
+  }
+  auto copy = allocate_host(bytes());
+  impl_->buffer->copy_to_host(impl_->offset, {copy->data(), copy->bytes()});
+  const std::lock_guard lock(mutex);
+  if (!impl_->host_copy.buffer) impl_->host_copy.buffer = std::move(copy);
+  return impl_->host_copy.buffer->data();
+}
+
+Tensor Tensor::host() const {
+  require_value();
+  if (impl_->buffer->on_host()) {
+    if (!impl_->bound) return *this;
+    auto state = variant();
+    state->bound = false;
+    return Tensor(std::move(state));
+  }
+  auto buffer = allocate_host(bytes());
+  copy_to_host(buffer->data());
+  auto state = make_impl(std::move(buffer), 0, shape(), dtype(), false);
+  state->mask = impl_->mask;
+  return Tensor(std::move(state));
+}
+
+void Tensor::bind() {
+  if (impl().bound) return;
+  if (impl_.use_count() == 1) {  // a result that nobody has seen
+    const_cast<Impl&>(*impl_).bound = true;
+    return;
+  }
+  auto state = variant();
+  state->bound = true;
+  impl_ = std::move(state);
+}
+
+// Where the value may be written on its device, by who has it for himself.
+std::byte* Tensor::writable() {
+  require_value();
+  if (!is_unique() || impl_->buffer->read_only()) {
+    auto state = std::make_shared<Impl>(*impl_);
+    state->buffer = impl_->buffer->clone(impl_->offset, bytes());
+    state->offset = 0;
+    state->origin = nullptr;
+    impl_ = std::move(state);
+  }
+  impl_->host_copy.buffer.reset();  // it would be out of date
+  return impl_->buffer->data() + impl_->offset;
 }
 
 std::byte* Tensor::mutable_raw() & {
-  const std::byte* data = raw();
-  if (is_unique() && !impl_->buffer->read_only()) return const_cast<std::byte*>(data);
-  auto copy = std::make_shared<Impl>(impl());
-  copy->buffer = allocate_host(bytes());
-  copy->offset = 0;
-  copy->origin = nullptr;
-  std::memcpy(copy->buffer->data(), data, bytes());
-  impl_ = copy;
-  return copy->buffer->data();
+  require_value();
+  if (!impl_->buffer->on_host()) *this = host();
+  return writable();
 }
 
 bool Tensor::is_unique() const {
@@ -94,10 +164,9 @@ void Tensor::require_dtype(DType wanted) const {
 double Tensor::item_as_double() const {
   check<InvalidArgument>(shape().is_static() && num_elements() == 1,
                          "Tensor::item: expected exactly one element, got shape {}.", shape());
-  const std::byte* data = raw();
   return dispatch_dtype(dtype(), [&](auto t) {
     decltype(t) value;
-    std::memcpy(&value, data, sizeof(value));
+    copy_to_host(reinterpret_cast<std::byte*>(&value));
     return static_cast<double>(value);
   });
 }
@@ -105,22 +174,21 @@ double Tensor::item_as_double() const {
 int64_t Tensor::item_as_int() const {
   check<InvalidArgument>(shape().is_static() && num_elements() == 1,
                          "Tensor::item: expected exactly one element, got shape {}.", shape());
-  const std::byte* data = raw();
   return dispatch_dtype(dtype(), [&](auto t) {
     decltype(t) value;
-    std::memcpy(&value, data, sizeof(value));
+    copy_to_host(reinterpret_cast<std::byte*>(&value));
     return static_cast<int64_t>(value);
   });
 }
 
 Tensor Tensor::with_shape(const Shape& shape) const {
-  raw();  // values only
+  require_value();
   CORNU_ASSERT(shape.num_elements(), ==, num_elements());
-  return from_buffer(impl().buffer, impl().offset, shape, dtype());
+  return Tensor(make_impl(impl_->buffer, impl_->offset, shape, dtype(), impl_->bound));
 }
 
 Tensor Tensor::rows(int64_t begin, int64_t end) const {
-  raw();  // values only
+  require_value();
   const int64_t count = rank() > 0 ? shape().front() : 0;
   const int64_t first = begin < 0 ? begin + count : begin;
   const int64_t last = end < 0 ? end + count : end;
@@ -130,8 +198,8 @@ Tensor Tensor::rows(int64_t begin, int64_t end) const {
   Shape result = shape();
   const size_t row_bytes = shape().slice(1).num_bytes(size_of(dtype()));
   result[0] = last - first;
-  return from_buffer(impl().buffer, impl().offset + static_cast<size_t>(first) * row_bytes, result,
-                     dtype());
+  return Tensor(make_impl(impl_->buffer, impl_->offset + static_cast<size_t>(first) * row_bytes,
+                          result, dtype(), impl_->bound));
 }
 
 std::shared_ptr<Tensor::Impl> Tensor::variant() const {

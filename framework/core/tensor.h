@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -60,6 +61,11 @@ class TensorData {
 // node of the graph being traced, or is the placeholder of a functional model; code written with
 // ops:: need not know which. Copying shares. Handles may be used from several threads; one handle
 // may not be assigned from one thread while another reads it.
+//
+// A value lies in the memory of a device. Variables and what `to` gives are bound to theirs, and so
+// is all that is computed of them: ops run there. Anything else (C++ values, random numbers, zeros,
+// …) lies where it was made, and ops take it to where their other tensors are. Elements of a tensor
+// on another device are read through a copy on the host.
 //
 // C++ scalars convert to scalar tensors that are weakly typed: in an operation with another tensor
 // they take its dtype (`bfloat16_tensor / 255.0f` stays bfloat16). `Tensor t = {{1, 2}, {3, 4}}`
@@ -147,7 +153,22 @@ class Tensor {
   const Shape& shape(const char* who = __builtin_FUNCTION()) const& { return impl(who).shape; }
   Shape shape(const char* who = __builtin_FUNCTION()) && { return impl(who).shape; }
   DType dtype(const char* who = __builtin_FUNCTION()) const { return impl(who).dtype; }
+  // Where its value lies: CPU:0 for all host memory, and for symbolic tensors.
   Device device() const;
+  // On the host, or symbolic.
+  bool on_host() const { return !impl().buffer || impl_->buffer->on_host(); }
+  // Is it bound to device()? Else ops take it to where their other tensors are.
+  bool is_bound() const { return impl().bound; }
+  void bind();  // from now on this handle's value is
+  // The same value on `device`, bound to it; shares memory where it is there already. Gradients go
+  // back. A symbolic tensor is what it is: a graph runs on one device. `to("GPU:0")` reads the name
+  // as Device::parse does. Unimplemented when this build has no backend for the device,
+  // InvalidArgument when there is no such device. In graph/dispatch.cc.
+  Tensor to(const Device& device) const;
+  Tensor to(std::string_view device) const { return to(Device::parse(device)); }
+  // The same value on the host, bound to no device; shares memory where it is there already.
+  // FailedPrecondition on a symbolic tensor. Gradients stop here.
+  Tensor host() const;
   int64_t rank(const char* who = __builtin_FUNCTION()) const { return impl(who).shape.rank(); }
   int64_t dim(int64_t axis, const char* who = __builtin_FUNCTION()) const {
     return impl(who).shape[axis];
@@ -173,11 +194,13 @@ class Tensor {
   }
 
   // A view of the elements, valid while a handle lives; of a temporary, one that keeps them itself.
-  // InvalidArgument when T isn't the dtype, FailedPrecondition on a symbolic tensor.
+  // Elements on another device are copied to the host when they are first asked for, and stay there
+  // too. InvalidArgument when T isn't the dtype, FailedPrecondition on a symbolic tensor.
   template <class T>
   std::span<const T> data() const& {
     require_dtype(dtype_of<T>);
-    return {reinterpret_cast<const T*>(raw()), static_cast<size_t>(num_elements())};
+    return {reinterpret_cast<const T*>(on_host() ? raw() : host_copy()),
+            static_cast<size_t>(num_elements())};
   }
   template <class T>
   TensorData<T> data() && {
@@ -186,14 +209,20 @@ class Tensor {
   }
   template <class T>
   std::vector<T> to_vector() const {
-    auto view = data<T>();
+    const Tensor there = on_host() ? *this : host();
+    const std::span<const T> view = there.data<T>();
     return std::vector<T>(view.begin(), view.end());
   }
+  // The elements in host memory. FailedPrecondition on a symbolic tensor, and on one that lies
+  // elsewhere: host() brings it.
   const std::byte* raw() const&;
   const std::byte* raw() && = delete;  // it would outlive the memory: name the tensor first
+  // Copies the elements to `to`, which has bytes() bytes, from wherever they lie.
+  void copy_to_host(std::byte* to) const;
 
-  // Write access. A value that is shared is copied first, so that nobody else sees what is written;
-  // so get these anew after copying the handle. FailedPrecondition on a symbolic tensor.
+  // Write access. A value that is shared or lies on another device is copied first, so that nobody
+  // else sees what is written; so get these anew after copying the handle. It is then on the host.
+  // FailedPrecondition on a symbolic tensor.
   std::byte* mutable_raw() &;
   template <class T>
   std::span<T> mutable_data() & {
@@ -202,6 +231,8 @@ class Tensor {
   }
   // The buffer is held by this handle's value alone (so it may be written in place).
   bool is_unique() const;
+  // For backends: where the elements begin on device(). FailedPrecondition on a symbolic tensor.
+  const std::byte* address() const&;
 
   // NumPy's indexing, by numbers (negative ones from the end), slices, masks …: ops::get_item says
   // what there is. `x[0]`, `x(0, Slice(1, 3))`, `x[x > 0]`; written in ops.
@@ -229,18 +260,28 @@ class Tensor {
   std::string to_string() const;
 
  private:
+  // A copy on the host of what lies elsewhere, made when it is asked for. Not copied with a value.
+  struct HostCopy {
+    HostCopy() = default;
+    HostCopy(const HostCopy&) {}  // NOLINT: on purpose
+    HostCopy& operator=(const HostCopy&) = delete;
+    std::shared_ptr<Buffer> buffer;
+  };
   struct Impl {
     Shape shape;
     DType dtype = DType::Float32;
     bool weak = false;
+    bool bound = false;
     double weak_value = 0;
     std::shared_ptr<Buffer> buffer;
     size_t offset = 0;
     std::shared_ptr<SymbolOwner> owner;
     int64_t symbol_id = 0;
     std::shared_ptr<const Impl> mask;
-    std::shared_ptr<const Impl> origin;  // what this differs from in mask or weakness alone
+    std::shared_ptr<const Impl> origin;  // what this differs from in mask, weakness or place alone
+    mutable HostCopy host_copy;
   };
+  friend class Variable;
 
   explicit Tensor(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   const Impl& impl(const char* who = __builtin_FUNCTION()) const {
@@ -258,6 +299,11 @@ class Tensor {
   void require_dtype(DType wanted) const;
   double item_as_double() const;
   int64_t item_as_int() const;
+  void require_value() const;
+  const std::byte* host_copy() const;
+  std::byte* writable();
+  static std::shared_ptr<Impl> make_impl(std::shared_ptr<Buffer> buffer, size_t offset,
+                                         const Shape& shape, DType dtype, bool bound);
   std::shared_ptr<Impl> variant() const;
   static Tensor make_weak(const Tensor& value, double exact);
   static Tensor weak_scalar(bool value);

@@ -2,7 +2,6 @@
 #include "framework/core/variable.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "framework/core/variable_access.h"
@@ -28,8 +27,15 @@ Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
   impl_->trainable = options.trainable;
   impl_->synchronization = options.synchronization;
   impl_->aggregation = options.aggregation;
-  impl_->value = initial_value.with_shape(impl_->shape);  // its own handle: tapes go by identity
   impl_->owner = current_owner;
+  impl_->device = home_of(initial_value);
+  impl_->value = own_handle(initial_value);
+}
+
+// The value on the variable's device, by a handle of its own: tapes go by identity.
+Tensor Variable::own_handle(const Tensor& value) const {
+  const bool is_there = value.is_bound() && value.device().shares_memory_with(impl().device);
+  return (is_there ? value : value.to(impl().device)).with_shape(impl().shape);
 }
 
 Tensor Variable::value() const {
@@ -60,7 +66,7 @@ void Variable::update(const std::function<Tensor(const Tensor&)>& f) const {
   for (VariableReadObserver* observer : read_observers) observer->on_read(*this, before);
   const Tensor after = fitted(f(before));
   require_storable(after);
-  state.value = after.with_shape(state.shape);
+  state.value = own_handle(after);
   ++state.version;
 }
 
@@ -73,13 +79,8 @@ void Variable::require_healthy() const {
 
 std::byte* Variable::writable() const {
   Impl& state = impl();
-  if (!state.value.is_unique()) {
-    Tensor copy = Tensor::empty(state.shape, state.dtype);
-    std::memcpy(copy.mutable_raw(), state.value.raw(), state.value.bytes());
-    state.value = copy;
-  }
   ++state.version;
-  return state.value.mutable_raw();
+  return state.value.writable();
 }
 
 VariableHooksScope::VariableHooksScope(VariableHooks* hooks) : previous_(current_hooks) {

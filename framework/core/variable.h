@@ -50,7 +50,9 @@ class VariableReadObserver {
 };
 
 // A cheap handle on a named, shaped piece of state. Reading it (it converts to Tensor) gives the
-// value of that moment. Shape and dtype never change. Reads and writes are
+// value of that moment. Shape, dtype and device never change: it lives where it was made, on the
+// device of the innermost DeviceScope, else where its initial value is bound to, else with the
+// other variables of the function being traced, else on the default device. Reads and writes are
 // thread-safe; while a compiled step runs that writes it, others wait.
 class Variable {
  public:
@@ -66,7 +68,8 @@ class Variable {
   Tensor value() const;
   operator Tensor() const { return value(); }  // NOLINT: implicit on purpose
 
-  // The value is cast to the variable's dtype, as Keras does: floats to integers towards 0.
+  // The value is cast to the variable's dtype, as Keras does (floats to integers towards 0), and
+  // copied to its device.
   // InvalidArgument, naming the variable, when shapes differ.
   void assign(const Tensor& value) const;
   // Assigns f(value()) with nobody reading or writing in between; f itself must not use this
@@ -85,6 +88,7 @@ class Variable {
   void set_path(std::string path) const { impl().path = std::move(path); }
   const Shape& shape() const { return impl().shape; }
   DType dtype() const { return impl().dtype; }
+  const Device& device() const { return impl().device; }
   int64_t rank() const { return shape().rank(); }
   int64_t dim(int64_t axis) const { return shape()[axis]; }
   int64_t num_elements() const { return shape().num_elements(); }
@@ -121,8 +125,8 @@ class Variable {
   Tensor stored() const;
   // Replaces the stored value, past the hooks; unpoisons.
   void store(const Tensor& value) const;
-  // The stored value's memory, to be written in place: copied first when somebody else holds it.
-  // For who has it for himself alone (VariableAccess).
+  // The stored value's memory on device(), to be written in place: copied there first when somebody
+  // else holds it. For who has it for himself alone (VariableAccess).
   std::byte* writable() const;
   // Counts writes; equal versions mean equal values.
   uint64_t version() const { return impl().version; }
@@ -149,6 +153,7 @@ class Variable {
     std::string path;
     Shape shape;
     DType dtype = DType::Float32;
+    Device device;
     bool trainable = true;
     VariableSynchronization synchronization = VariableSynchronization::Auto;
     VariableAggregation aggregation = VariableAggregation::None;
@@ -176,6 +181,8 @@ class Variable {
   void require_healthy() const;
   Tensor fitted(const Tensor& value) const;  // in the variable's dtype; written in ops
   void require_storable(const Tensor& value) const;
+  static Device home_of(const Tensor& initial_value);  // in graph/dispatch.cc
+  Tensor own_handle(const Tensor& value) const;
   Impl& impl() const {
     check<FailedPrecondition>(impl_ != nullptr,
                               "Variable: expected a variable, got an undefined one. Was its layer "

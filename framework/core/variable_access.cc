@@ -60,7 +60,7 @@ void Variable::require_storable(const Tensor& value) const {
 void Variable::store(const Tensor& value) const {
   require_storable(value);
   Impl& state = impl();
-  Tensor fresh = value.with_shape(shape());
+  Tensor fresh = own_handle(value);
   forget_copies();
   std::unique_lock lock(traffic().mutex);
   const uint32_t ticket = state.tickets++;
@@ -132,10 +132,15 @@ VariableAccess::~VariableAccess() {
   traffic().notify();
 }
 
-std::byte* VariableAccess::memory(size_t index) const {
+std::byte* VariableAccess::memory(size_t index, const Device& device) const {
   const Use& use = uses_[index];
   if (!use.healthy) use.variable->require_healthy();
-  return use.writes ? use.variable->writable() : const_cast<std::byte*>(use.value.raw());
+  const Variable& variable = *use.variable;
+  check<FailedPrecondition>(variable.device().shares_memory_with(device),
+                            "Variable '{}': it lives on {}, but the code that uses it was compiled "
+                            "for {}. Make it and run the code within the same DeviceScope.",
+                            variable.path(), variable.device(), device);
+  return use.writes ? variable.writable() : const_cast<std::byte*>(use.value.address());
 }
 
 }  // namespace cornu

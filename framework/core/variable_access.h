@@ -33,9 +33,9 @@ class VariableAccess {
   void add(const Variable& variable, bool writes);
   void acquire();
 
-  // The value of the index-th variable; writable where that was asked for. FailedPrecondition when
-  // it is poisoned.
-  std::byte* memory(size_t index) const;
+  // The value of the index-th variable in the memory of `device`; writable where that was asked
+  // for. FailedPrecondition when it is poisoned, or lives elsewhere.
+  std::byte* memory(size_t index, const Device& device = {}) const;
 
  private:
   struct Use {

@@ -17,8 +17,10 @@ std::mutex& copies_mutex() {
   return *mutex;
 }
 
-// The sum or mean of values in their order, as an all-reduce makes it.
-Tensor combined(const std::vector<Tensor>& values, bool mean) {
+// The sum or mean of values in their order, as an all-reduce makes it; on the host.
+Tensor combined(const std::vector<Tensor>& given, bool mean) {
+  std::vector<Tensor> values;
+  for (const Tensor& value : given) values.push_back(value.host());
   Tensor result = Tensor::empty(values[0].shape(), values[0].dtype());
   const auto count = static_cast<size_t>(result.num_elements());
   dispatch_dtype(result.dtype(), [&]<class T>(T) {
@@ -71,6 +73,7 @@ void Variable::settle(size_t copies) const {
       made.path = state.path;
       made.shape = state.shape;
       made.dtype = state.dtype;
+      made.device = state.device;
       state.copies.push_back(copy);
     }
   }
@@ -82,7 +85,7 @@ void Variable::settle(size_t copies) const {
   require_healthy();
   const bool adds = is_on_read() && state.aggregation == VariableAggregation::Sum;
   for (const Variable& copy : state.copies) {
-    copy.impl().value = adds ? zeros_like(state.value) : state.value.with_shape(state.shape);
+    copy.impl().value = own_handle(adds ? zeros_like(state.value) : state.value);
     copy.impl().poisoned.clear();
     copy.impl().version = state.version.load();
   }
@@ -121,7 +124,7 @@ void Variable::gather_alone() const {
   require_healthy();
   std::vector<Tensor> values = {state.value};
   for (const Variable& copy : copies) values.push_back(copy.impl().value);
-  state.value = combined(values, !sums);
+  state.value = own_handle(combined(values, !sums));
   ++state.version;
 }
 

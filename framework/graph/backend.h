@@ -51,23 +51,33 @@ class Backend {
   // others' collectives and is thrown after all have stopped; variables that the graphs write are
   // then as before, or poisoned.
   virtual void run(std::span<Launch> launches) = 0;
-  // Runs one op now.
+  // Runs one op now on `device`, where the inputs lie and the outputs shall lie.
   virtual std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                                       const Attributes& attributes,
-                                      std::span<const TensorType> output_types) = 0;
+                                      std::span<const TensorType> output_types,
+                                      const Device& device) = 0;
+  // A copy, on one of its devices, of a tensor that lies on the host or on another of its devices.
+  // (Buffer::copy_to_host is the way back.)
   virtual Tensor to_device(const Tensor& tensor, const Device& device) = 0;
-  virtual Tensor to_host(const Tensor& tensor) = 0;
-  virtual int device_count() const = 0;  // logical devices
+  virtual int device_count() const = 0;  // of the machine
   // Does it have a kernel for this op on these types?
   virtual bool supports(const OpDef& op, std::span<const TensorType> inputs,
                         const Attributes& attributes,
                         std::span<const TensorType> outputs) const = 0;
 };
 
-// Chosen at link time: each is defined by its backend's folder.
 Backend& cpu_backend();
 
-// The backend of a device. Unimplemented, saying how to build it, where it isn't linked.
+// From now on `backend`, which must live on, serves the devices of `type`. AlreadyExists when
+// another one does. Thread-safe.
+void register_backend(DeviceType type, Backend& backend);
+
+// Calls register_backend for what this build has, at the first use of a device; defined by
+// framework/registration, since a static library drops objects that only register themselves.
+void register_builtin_backends();
+
+// The backend of a device. Unimplemented, naming what there is, when no backend serves its type;
+// InvalidArgument when there is no such device.
 Backend& backend_for(const Device& device);
 
 }  // namespace cornu

@@ -2,8 +2,10 @@
 #include "framework/graph/dispatch.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "framework/graph/backend.h"
+#include "framework/graph/devices.h"
 
 namespace cornu {
 namespace {
@@ -13,10 +15,67 @@ struct Context {
   std::vector<OpObserver*> observers;
   bool recording_stopped = false;
   std::string scope;
-  Device device;
+  std::optional<Device> device;
+  int whole = 0;  // compute threads outside of all scopes of a split CPU; 0: in none
 };
 
 thread_local Context context;
+
+std::atomic<Device> process_device = Device{};
+
+bool lies_on(const Tensor& tensor, const Device& device) {
+  return tensor.on_host() ? device.type == DeviceType::Cpu : tensor.device() == device;
+}
+
+[[noreturn]] void refuse_devices(const OpDef& op, const std::vector<Tensor>& inputs,
+                                 const Device& first, const Device& second) {
+  std::string places;
+  for (const Tensor& input : inputs) {
+    places += fmt::format("{}{} {} on {}", places.empty() ? "" : ", ", input.dtype(), input.shape(),
+                          input.device());
+  }
+  raise<InvalidArgument>(
+      "{}: expected tensors on one device, got {} and {} ({}). Copy one of them, for example with "
+      "x.to(\"{}\").",
+      op.name, first, second, places, first);
+}
+
+struct Place {
+  Device device;
+  bool bound = false;  // is an input bound to it?
+};
+
+// The device that inputs are bound to, or the default one. What lies on another device than that
+// isn't there by itself: somebody's scope has put it there.
+Place place_of(const OpDef& op, const std::vector<Tensor>& inputs) {
+  const Tensor* first = nullptr;
+  bool bound = false;
+  for (const Tensor& input : inputs) {
+    const bool is_bound = input.is_bound();
+    if (!is_bound && (input.on_host() || input.device() == default_device())) continue;
+    bound = bound || is_bound;
+    if (!first) {
+      first = &input;
+    } else if (!lies_on(input, first->device())) {
+      refuse_devices(op, inputs, first->device(), input.device());
+    }
+  }
+  return {first ? first->device() : default_device(), bound};
+}
+
+std::vector<Tensor> execute_on(const Device& device, const OpDef& op,
+                               const std::vector<Tensor>& inputs, const Attributes& attributes,
+                               std::span<const TensorType> outputs) {
+  Backend& backend = backend_for(device);
+  const bool all_there = std::all_of(inputs.begin(), inputs.end(),
+                                     [&](const Tensor& input) { return lies_on(input, device); });
+  if (all_there) return backend.execute(op, inputs, attributes, outputs, device);
+  std::vector<Tensor> brought;
+  for (const Tensor& input : inputs) {
+    brought.push_back(lies_on(input, device) ? input : backend.to_device(input, device));
+  }
+  return backend.execute(op, brought, attributes, outputs, device);
+}
 
 std::vector<Tensor> execute(const OpDef& op, const std::vector<Tensor>& inputs,
                             const Attributes& attributes) {
@@ -25,8 +84,42 @@ std::vector<Tensor> execute(const OpDef& op, const std::vector<Tensor>& inputs,
   for (const Tensor& input : inputs) types.push_back(type_of(input));
   if (op.name == "constant") return {attributes.get_tensor("value")};
   const auto outputs = op.infer(types, attributes);
-  const Device device = inputs.empty() ? context.device : inputs.front().device();
-  return backend_for(device).execute(op, inputs, attributes, outputs);
+  // Nearly always all is on the host and stays there.
+  bool on_host = true;
+  Place place;
+  for (const Tensor& input : inputs) {
+    on_host = on_host && input.on_host();
+    place.bound = place.bound || input.is_bound();
+  }
+  if (!on_host || (!place.bound && default_device().type != DeviceType::Cpu)) {
+    place = place_of(op, inputs);
+  }
+  std::vector<Tensor> results = execute_on(place.device, op, inputs, attributes, outputs);
+  if (place.bound) {
+    for (Tensor& result : results) result.bind();
+  }
+  return results;
+}
+
+// A copy to another device, for tapes alone: its gradient goes back to where the input lies.
+const OpDef& copy_op() {
+  static const auto* op =
+      new OpDef{.name = "to_device",
+                .infer = [](std::span<const TensorType> inputs,
+                            const Attributes&) { return std::vector<TensorType>{inputs[0]}; },
+                .vjp = [](const VjpContext& ctx) -> std::vector<Tensor> {
+                  return {ctx.gradient().to(ctx.in(0).device())};
+                },
+                .traits = {}};
+  return *op;
+}
+
+void observe(const OpDef& op, const std::vector<Tensor>& inputs, const Attributes& attributes,
+             const std::vector<Tensor>& outputs) {
+  if (context.recording_stopped) return;
+  for (OpObserver* observer : context.observers) {
+    observer->on_apply(op, inputs, attributes, outputs);
+  }
 }
 
 }  // namespace
@@ -49,12 +142,47 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
   if (op.expand && (context.tracer || !tracer)) return op.expand(inputs, attributes);
   std::vector<Tensor> outputs =
       tracer ? tracer->apply(op, inputs, attributes) : execute(op, inputs, attributes);
-  if (!context.recording_stopped) {
-    for (OpObserver* observer : context.observers) {
-      observer->on_apply(op, inputs, attributes, outputs);
+  observe(op, inputs, attributes, outputs);
+  return outputs;
+}
+
+Tensor Tensor::to(const Device& device) const {
+  if (is_symbolic()) return *this;
+  if (lies_on(*this, device)) {
+    Tensor same = strong();
+    same.bind();
+    return same;
+  }
+  Backend& backend = backend_for(device);
+  Tensor copy;
+  if (device.type == DeviceType::Cpu) {
+    copy = host();
+  } else {
+    const bool same_backend = on_host() || this->device().type == device.type;
+    copy = backend.to_device(same_backend ? *this : host(), device);
+  }
+  copy = copy.strong();
+  copy.bind();
+  if (const Tensor own_mask = mask(); own_mask.defined()) {
+    copy = copy.with_mask(own_mask.to(device));
+  }
+  observe(copy_op(), {*this}, {}, {copy});
+  return copy;
+}
+
+Device Variable::home_of(const Tensor& initial_value) {
+  if (context.device) return *context.device;
+  if (initial_value.is_bound()) return initial_value.device();
+  const auto device = context.tracer ? context.tracer->variable_device() : std::nullopt;
+  return device.value_or(default_device());
+}
+
+void bring_to(const Device& device, std::vector<Tensor>& tensors) {
+  for (Tensor& tensor : tensors) {
+    if (tensor.defined() && !tensor.is_symbolic() && !lies_on(tensor, device)) {
+      tensor = tensor.to(device);
     }
   }
-  return outputs;
 }
 
 Tracer* current_tracer() { return context.tracer; }
@@ -85,16 +213,29 @@ NameScope::NameScope(const std::string& name) : previous_length_(context.scope.s
 NameScope::~NameScope() { context.scope.resize(previous_length_); }
 const std::string& NameScope::current() { return context.scope; }
 
-Device default_device() { return context.device; }
-DeviceScope::DeviceScope(const Device& device) : previous_(context.device) {
+Device default_device() {
+  return context.device ? *context.device : process_device.load(std::memory_order_relaxed);
+}
+
+void set_default_device(const Device& device) {
+  backend_for(device);
+  process_device = device;
+}
+
+bool has_device_scope() { return context.device.has_value(); }
+
+DeviceScope::DeviceScope(const Device& device)
+    : previous_(context.device), previous_whole_(context.whole) {
+  backend_for(device);
+  if (const int parts = logical_cpus(); device.type == DeviceType::Cpu && parts > 1) {
+    if (context.whole == 0) context.whole = compute_threads();
+    share_.emplace(std::max(1, context.whole / parts));
+  }
   context.device = device;
 }
-DeviceScope::~DeviceScope() { context.device = previous_; }
-
-Backend& backend_for(const Device& device) {
-  check<Unimplemented>(device.type == DeviceType::Cpu,
-                       "Device {}: this build of Cornu has no backend for it; it has CPU.", device);
-  return cpu_backend();
+DeviceScope::~DeviceScope() {
+  context.device = previous_;
+  context.whole = previous_whole_;
 }
 
 }  // namespace cornu

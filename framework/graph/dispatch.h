@@ -4,10 +4,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "framework/core/threads.h"
 #include "framework/core/variable.h"
 #include "framework/graph/op.h"
 
@@ -16,6 +18,8 @@ namespace cornu {
 // Gives meaning to ops whose inputs are its symbols.
 class Tracer : public SymbolOwner {
  public:
+  // Where variables that are made meanwhile shall live, if it matters.
+  virtual std::optional<Device> variable_device() const { return std::nullopt; }
   virtual std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                                     const Attributes& attributes) = 0;
 };
@@ -32,8 +36,10 @@ class OpObserver {
 };
 
 // Applies `op`. In this order: a functional model's placeholder among the inputs records a layer;
-// a trace active on this thread records a node; else the device of the inputs runs it now (on the
-// default device when there are none). Errors of inference name the op.
+// a trace active on this thread records a node; else the device that the inputs are bound to
+// (Tensor::is_bound) runs it now, and the other inputs are brought there; when none is bound, the
+// device that one of them lies on besides the host; else the default device. InvalidArgument, which
+// names the devices, when there are several. Errors of inference name the op.
 std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                           const Attributes& attributes = {});
 
@@ -80,17 +86,33 @@ class [[nodiscard]] NameScope {
   size_t previous_length_;
 };
 
-// The device that eager ops without inputs run on, CPU:0 by default; scoped by strategies.
+// Where ops run whose inputs are bound to no device, and where variables are made: the device of
+// this thread's innermost DeviceScope; without one, the process's, CPU:0 unless it was set.
 Device default_device();
+// Sets the process's. Unimplemented and InvalidArgument as backend_for(). Thread-safe.
+void set_default_device(const Device& device);
+inline void set_default_device(std::string_view name) { set_default_device(Device::parse(name)); }
+bool has_device_scope();  // on this thread
+
+// tf.device. Guards nest. Of a CPU that was split (devices.h), the thread gets that share of the
+// cores. Errors as of set_default_device.
+//   DeviceScope scope("GPU:1");
 class [[nodiscard]] DeviceScope {
  public:
   explicit DeviceScope(const Device& device);
+  explicit DeviceScope(std::string_view name) : DeviceScope(Device::parse(name)) {}
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
 
  private:
-  Device previous_;
+  std::optional<Device> previous_;
+  int previous_whole_;
+  std::optional<ComputeThreadsScope> share_;
 };
+
+// The tensors on `device`, those that lie elsewhere copied (Tensor::to); undefined and symbolic
+// ones as they are. A list that is there already isn't changed.
+void bring_to(const Device& device, std::vector<Tensor>& tensors);
 
 }  // namespace cornu

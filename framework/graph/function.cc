@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/graph/function.h"
 
+#include <algorithm>
 #include <atomic>
 #include <list>
 #include <mutex>
@@ -29,6 +30,20 @@ std::vector<Tensor> constants_of(const Graph& graph) {
   return constants;
 }
 
+// Where code runs that uses these variables: on the device of this thread's innermost DeviceScope,
+// else where the variables live, else on the default device.
+Device home_of(const std::vector<Variable>& variables, const std::string& name) {
+  const Device device =
+      has_device_scope() || variables.empty() ? default_device() : variables.front().device();
+  for (const Variable& variable : variables) {
+    check<InvalidArgument>(variable.device().shares_memory_with(device),
+                           "Function '{}': it runs on {}, but variable '{}' lives on {}. Make its "
+                           "variables and call it within the same DeviceScope.",
+                           name, device, variable.path(), variable.device());
+  }
+  return device;
+}
+
 std::vector<Tensor> flatten(const std::vector<Tensors>& arguments) {
   if (arguments.size() == 1) return arguments[0].list();
   std::vector<Tensor> flat;
@@ -36,6 +51,25 @@ std::vector<Tensor> flatten(const std::vector<Tensors>& arguments) {
     flat.insert(flat.end(), argument.begin(), argument.end());
   }
   return flat;
+}
+
+// As a compiled function brings them: to the device of the innermost DeviceScope, if there is one.
+std::vector<Tensors> brought(const std::vector<Tensors>& arguments) {
+  if (!has_device_scope()) return arguments;
+  std::vector<Tensors> result;
+  for (const Tensors& argument : arguments) {
+    std::vector<Tensor> tensors = argument.list();
+    bring_to(default_device(), tensors);
+    result.push_back(argument.with(std::move(tensors)));
+  }
+  return result;
+}
+
+bool is_any_bound(const std::vector<Tensors>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), [](const Tensors& argument) {
+    return std::any_of(argument.begin(), argument.end(),
+                       [](const Tensor& tensor) { return tensor.defined() && tensor.is_bound(); });
+  });
 }
 
 std::vector<Tensors> one_argument(const std::vector<Tensor>& inputs) {
@@ -57,6 +91,7 @@ void write_signature(std::string& key, const std::vector<Tensors>& arguments) {
   const Device device = default_device();
   append(key, static_cast<int32_t>(device.type));
   append(key, static_cast<int32_t>(device.index));
+  append(key, has_device_scope());
   for (const Tensors& argument : arguments) {
     append(key, static_cast<uint32_t>(argument.size()));
     append(key, argument.has_names());
@@ -201,11 +236,12 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
   for (const StateBinding& binding : traced.graph.states) {
     compiled->variables.push_back(binding.variable);
   }
+  compiled->device = home_of(compiled->variables, options.name);
   compiled->has_key = traced.has_key;
   compiled->replica_values = std::move(traced.replica_values);
   compiled->graph = traced.graph;
   compiled->executable =
-      backend_for(default_device())
+      backend_for(compiled->device)
           .compile(std::move(traced.graph),
                    {.name = options.name, .optimize = options.optimize && !options.run_eagerly});
   return compiled;
@@ -224,6 +260,7 @@ std::vector<Tensor> CompiledFunction::inputs(const std::vector<Tensors>& argumen
     result.push_back(
         Tensor::scalar(value == ReplicaValue::Id ? replica.id : replica.first_example));
   }
+  bring_to(device, result);
   return result;
 }
 
@@ -297,9 +334,8 @@ std::vector<Tensor> Function::call(const std::vector<Tensor>& inputs,
 
 Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key) const {
   State& state = this->state();
-  if (current_tracer() || state.options.run_eagerly || state.not_traceable) {
-    return state.call_body(arguments);
-  }
+  if (current_tracer() || state.not_traceable) return state.call_body(arguments);
+  if (state.options.run_eagerly) return state.call_body(brought(arguments));
   std::shared_ptr<const CompiledFunction> function;
   try {
     function = compiled_for(arguments);
@@ -317,11 +353,14 @@ Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint6
   const std::vector<Variable>& variables = VariableBindings::active() ? bound : function->variables;
   for (const Variable& variable : variables) variable.gather();
   Launch launch{.executable = function->executable.get(),
-                .device = default_device(),
+                .device = function->device,
                 .inputs = inputs,
                 .variables = variables,
                 .outputs = {}};
   backend_for(launch.device).run({&launch, 1});
+  if (!function->variables.empty() || is_any_bound(arguments)) {
+    for (Tensor& output : launch.outputs) output.bind();
+  }
   return function->structure.with(std::move(launch.outputs));
 }
 

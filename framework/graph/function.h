@@ -34,12 +34,13 @@ struct CompiledFunction {
   Graph graph;  // as traced, before the backend's passes
   std::vector<Variable> variables;
   std::unique_ptr<Executable> executable;
+  Device device;         // what it was compiled for
   Tensors structure;     // of the results, around undefined tensors
   bool has_key = false;  // an input uint32[2] that random ops without a seed draw from
   std::vector<ReplicaValue> replica_values;  // the last inputs
 
-  // What a run takes: the tensors of all arguments, a key where there is one (`key`, or the next of
-  // this thread's sequence), and what `replica` differs from the others in.
+  // What a run takes, on `device`: the tensors of all arguments, a key where there is one (`key`, or
+  // the next of this thread's sequence), and what `replica` differs from the others in.
   std::vector<Tensor> inputs(const std::vector<Tensors>& arguments,
                              std::optional<uint64_t> key = {}, const Replica& replica = {}) const;
 };
@@ -67,9 +68,11 @@ class Function {
   static Function structured(StructuredBody body, const FunctionOptions& options = {});
 
   bool defined() const { return state_ != nullptr; }
-  // Runs on the default device's backend as a single replica. C++ scalars among the arguments
-  // become tensors. `key`: what random ops without a seed draw from, instead of the next key of
-  // this thread's sequence.
+  // Runs as a single replica on the device of the innermost DeviceScope, else where the variables
+  // live that it uses, else on the default device; arguments that lie elsewhere are copied there.
+  // InvalidArgument when a variable lives elsewhere. C++ scalars among the arguments become
+  // tensors. `key`: what random ops without a seed draw from, instead of the next key of this
+  // thread's sequence.
   std::vector<Tensor> call(const std::vector<Tensor>& inputs,
                            std::optional<uint64_t> key = {}) const;
   Tensors run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key = {}) const;

@@ -14,6 +14,12 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
  public:
   explicit Trace(const TraceOptions& options) : options_(options) {}
 
+  // A function runs where its variables live: new ones join the others.
+  std::optional<Device> variable_device() const override {
+    if (!graph_.states.empty()) return graph_.states.front().variable.device();
+    return outer_ ? outer_->variable_device() : std::nullopt;
+  }
+
   Tensor add_input(const TensorType& type) {
     const ValueId id = graph_.add_value(type);
     graph_.inputs.push_back(id);
@@ -198,7 +204,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   ValueId constant(const Tensor& value) {
     if (const auto it = constants_.find(value.id()); it != constants_.end()) return it->second;
     static const OpDef& op = OpRegistry::global().at("constant");
-    const ValueId id = graph_.add_node(op, {}, {{"value", value.strong()}}).front();
+    // Graphs hold constants on the host: backends take them from there.
+    const ValueId id = graph_.add_node(op, {}, {{"value", value.host().strong()}}).front();
     kept_.push_back(value);  // so that its identity isn't used again
     return constants_[value.id()] = id;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights of layers, and losses.
 #include <algorithm>
-#include <cstring>
 #include <unordered_map>
 
 #include "framework/core/strings.h"
@@ -179,7 +178,7 @@ std::vector<Tensor> Layer::get_weights() const {
   for (const Variable& variable : weights()) {
     const Tensor stored = variable.stored();
     Tensor copy = Tensor::empty(stored.shape(), stored.dtype());
-    if (copy.bytes() > 0) std::memcpy(copy.mutable_raw(), stored.raw(), copy.bytes());
+    stored.copy_to_host(copy.mutable_raw());
     values.push_back(std::move(copy));
   }
   return values;

@@ -42,10 +42,7 @@ Tensor convert_to_tensor(const Tensor& x, std::optional<DTypeLike> dtype) {
   return dtype ? cast(x, *dtype) : x.strong();
 }
 
-Tensor convert_to_numpy(const Tensor& x) {
-  x.raw();  // FailedPrecondition where there is no value
-  return x.strong();
-}
+Tensor convert_to_numpy(const Tensor& x) { return x.host().strong(); }
 
 Tensor linspace(const Tensor& start, const Tensor& stop, int64_t num, const SpaceOptions& options) {
   require_count(num, "linspace");

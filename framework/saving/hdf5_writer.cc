@@ -231,13 +231,11 @@ void Hdf5Writer::make_group(const std::string& path) {
 }
 
 void Hdf5Writer::write(const std::string& path, const Tensor& tensor) {
-  check<FailedPrecondition>(tensor.device().type == DeviceType::Cpu,
-                            "HDF5: '{}': expected a tensor on the host, got one on {}.", path,
-                            tensor.device());
   check<InvalidArgument>(tensor.rank() <= H5S_MAX_RANK,
                          "HDF5: '{}': expected at most {} axes, got shape {}.", path, H5S_MAX_RANK,
                          tensor.shape());
-  const std::byte* elements = tensor.raw();
+  const Tensor on_host = tensor.host();
+  const std::byte* elements = on_host.raw();
   {
     const Session session;
     state_->take(path, false);

@@ -171,7 +171,8 @@ void write_run_state(const std::string& path, const RunState& state) {
     writer.write(text.data(), text.size());
     for (size_t i = 0; i < sizes.size(); ++i) {
       writer.align();
-      writer.write(state.tensors[i].second.raw(), sizes[i]);
+      const Tensor on_host = state.tensors[i].second.host();
+      writer.write(on_host.raw(), sizes[i]);
     }
     const uint32_t crc = writer.crc();
     writer.write(&crc, sizeof(crc));

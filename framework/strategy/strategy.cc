@@ -11,17 +11,20 @@ thread_local std::vector<std::shared_ptr<StrategyImpl>> scopes;
 
 class SingleDeviceStrategy : public StrategyImpl {
  public:
-  SingleDeviceStrategy(const Device& device, std::string name)
+  // Without a device, functions run where they do by themselves.
+  SingleDeviceStrategy(const std::optional<Device>& device, std::string name)
       : device_(device), name_(std::move(name)) {}
 
   std::string name() const override { return name_; }
   int64_t num_replicas_in_sync() const override { return 1; }
-  std::vector<Device> devices() const override { return {device_}; }
+  std::vector<Device> devices() const override { return {device_.value_or(default_device())}; }
+  std::optional<Device> variable_device() const override { return device_; }
 
   std::vector<Tensors> run(const Function& step,
                            const std::vector<std::vector<Tensors>>& arguments) override {
     CORNU_ASSERT(arguments.size(), ==, size_t{1});
-    const DeviceScope scope(device_);
+    std::optional<DeviceScope> scope;
+    if (device_) scope.emplace(*device_);
     std::vector<Tensors> results;
     results.push_back(step.run(arguments[0]));
     return results;
@@ -36,7 +39,7 @@ class SingleDeviceStrategy : public StrategyImpl {
   }
 
  private:
-  Device device_;
+  std::optional<Device> device_;
   std::string name_;
 };
 
@@ -47,7 +50,9 @@ StrategyScope::StrategyScope(std::shared_ptr<StrategyImpl> strategy)
       owner_(strategy         ? strategy.get()
              : has_strategy() ? scopes.back().get()
                               : nullptr) {
-  if (opened_) scopes.push_back(std::move(strategy));
+  if (!opened_) return;
+  if (const auto device = strategy->variable_device()) device_.emplace(*device);
+  scopes.push_back(std::move(strategy));
 }
 StrategyScope::~StrategyScope() {
   if (opened_) scopes.pop_back();
@@ -61,8 +66,12 @@ bool has_strategy() { return !scopes.empty(); }
 
 Strategy get_strategy() {
   if (has_strategy()) return Strategy(scopes.back());
-  static const auto* standard =
-      new std::shared_ptr<StrategyImpl>(make_single_device_strategy(Device{}, "default"));
+  // Who keeps it goes on where the scope was in which he asked.
+  if (has_device_scope()) {
+    return Strategy(make_single_device_strategy(default_device(), "default"));
+  }
+  static const auto* standard = new std::shared_ptr<StrategyImpl>(
+      std::make_shared<SingleDeviceStrategy>(std::nullopt, "default"));
   return Strategy(*standard);
 }
 

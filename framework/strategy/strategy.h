@@ -14,6 +14,7 @@
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
 #include "framework/graph/communicator.h"
+#include "framework/graph/dispatch.h"
 #include "framework/graph/function.h"
 #include "framework/graph/trace.h"
 #include "framework/strategy/batch_source.h"
@@ -31,6 +32,11 @@ class StrategyImpl {
   virtual std::string name() const = 0;
   virtual int64_t num_replicas_in_sync() const = 0;  // of all workers
   virtual std::vector<Device> devices() const = 0;   // of this process's replicas, in order
+  // Where variables are made in its scope; none: where they would be without it.
+  virtual std::optional<Device> variable_device() const {
+    const std::vector<Device> all = devices();
+    return all.empty() ? std::nullopt : std::optional(all.front());
+  }
   // Runs one step on every local replica at once; arguments and results by local replica. Rows of
   // the first tensor count as a replica's examples, in the order of replicas.
   virtual std::vector<Tensors> run(const Function& step,
@@ -45,8 +51,8 @@ class StrategyImpl {
   virtual bool is_chief() const { return true; }
 };
 
-// Opens the scope of a strategy until it ends. Scopes nest, on one thread. Null: the scope stays as
-// it is.
+// Opens the scope of a strategy, and of the device that its variables are made on, until it ends.
+// Scopes nest, on one thread. Null: the scope stays as it is.
 class [[nodiscard]] StrategyScope {
  public:
   explicit StrategyScope(std::shared_ptr<StrategyImpl> strategy);
@@ -57,6 +63,7 @@ class [[nodiscard]] StrategyScope {
  private:
   bool opened_;
   VariableOwnerScope owner_;
+  std::optional<DeviceScope> device_;
 };
 
 // A cheap handle on a strategy (tf.distribute.Strategy).

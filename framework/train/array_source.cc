@@ -213,7 +213,7 @@ class ClassWeightSource : public BatchSource {
                              "fit: class_weight needs a single target of class indices or one-hot "
                              "rows, got {} targets.",
                              batch.y.size());
-      const Tensor& y = batch.y[0];
+      const Tensor y = batch.y[0].host();
       const int64_t rows = y.shape().front();
       const int64_t columns = y.rank() > 1 ? y.shape().back() : 1;
       check<InvalidArgument>(y.num_elements() == rows * columns && columns > 0,
@@ -293,6 +293,19 @@ void check_rows(const Tensors& x, const Tensors& y, const Tensors& sample_weight
                          x[0].shape());
 }
 
+// Rows are put together on the host, whatever device they then go to.
+Tensors on_host(const Tensors& tensors) {
+  const bool all_there = std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
+    return tensor.is_symbolic() || (tensor.on_host() && !tensor.is_bound());
+  });
+  if (all_there) return tensors;
+  std::vector<Tensor> result;
+  for (const Tensor& tensor : tensors) {
+    result.push_back(tensor.is_symbolic() ? tensor : tensor.host());
+  }
+  return tensors.with(std::move(result));
+}
+
 }  // namespace
 
 std::shared_ptr<BatchSource> make_array_source(const Tensors& x, const Tensors& y,
@@ -302,9 +315,9 @@ std::shared_ptr<BatchSource> make_array_source(const Tensors& x, const Tensors& 
   check<InvalidArgument>(options.batch_size > 0, "fit: expected a batch_size >= 1, got {}.",
                          options.batch_size);
   const auto arrays = std::make_shared<Arrays>();
-  arrays->x = x;
-  arrays->y = y;
-  arrays->sample_weight = sample_weight;
+  arrays->x = on_host(x);
+  arrays->y = on_host(y);
+  arrays->sample_weight = on_host(sample_weight);
   arrays->rows = x[0].shape().front();
   arrays->shuffled = options.shuffle_seed.has_value();
   arrays->seed = options.shuffle_seed.value_or(0);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/train/joined_batches.h"
 
-#include <cstring>
-
 #include "framework/core/error.h"
 
 namespace cornu {
@@ -54,9 +52,8 @@ Tensor JoinedBatches::join_rows(size_t output) const {
   Tensor result = Tensor::empty(shape, batches_.front()[output].dtype());
   std::byte* target = result.mutable_raw();
   for (const Tensors& batch : batches_) {
-    const size_t bytes = batch[output].bytes();
-    if (bytes > 0) std::memcpy(target, batch[output].raw(), bytes);
-    target += bytes;
+    batch[output].copy_to_host(target);
+    target += batch[output].bytes();
   }
   return result;
 }

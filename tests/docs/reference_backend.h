@@ -137,7 +137,9 @@ class ReferenceExecutable : public Executable {
   std::vector<Tensor> run_node(const Node& node, const std::vector<Tensor>& inputs,
                                const std::vector<TensorType>& types, CollectiveGroup* group) const {
     if (node.is("constant")) return {node.attributes.get_tensor("value")};
-    if (!node.is("all_reduce")) return backend_.execute(*node.op, inputs, node.attributes, types);
+    if (!node.is("all_reduce")) {
+      return backend_.execute(*node.op, inputs, node.attributes, types, Device{});
+    }
     if (!group) return inputs;
     std::vector<Tensor> outputs;
     for (size_t i = 0; i < types.size(); ++i) {
@@ -199,7 +201,7 @@ class ReferenceBackend : public Backend {
 
   std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                               const Attributes& attributes,
-                              std::span<const TensorType> output_types) override {
+                              std::span<const TensorType> output_types, const Device&) override {
     std::vector<TensorType> input_types;
     for (const Tensor& input : inputs) input_types.push_back(type_of(input));
     require(op, input_types, attributes, output_types);
@@ -210,7 +212,6 @@ class ReferenceBackend : public Backend {
 
   // The device's memory is the host's.
   Tensor to_device(const Tensor& tensor, const Device&) override { return tensor; }
-  Tensor to_host(const Tensor& tensor) override { return tensor; }
   int device_count() const override { return 1; }
 
   bool supports(const OpDef& op, std::span<const TensorType> inputs, const Attributes& attributes,

@@ -99,8 +99,13 @@ TEST_CASE("loops survive the text form") {
     const Tensor x = Tensor::from(std::vector<float>(15, 0.25F), {5, 3});
     const Tensor key = Tensor::from<uint32_t>({7, 11});
     const std::vector<Tensor> inputs = {x, key};
-    ReplicaArgs args{.device = {}, .inputs = inputs, .variables = {}, .outputs = {}};
-    cpu_backend().compile(std::move(compiled), {})->run({&args, 1});
+    const auto executable = cpu_backend().compile(std::move(compiled), {});
+    Launch args{.executable = executable.get(),
+                .device = {},
+                .inputs = inputs,
+                .variables = {},
+                .outputs = {}};
+    cpu_backend().run({&args, 1});
     return args.outputs[1].to_vector<float>();
   };
   CHECK(run(back) == run(graph));
@@ -279,9 +284,14 @@ TEST_CASE("collectives in loops, and in their gradients, reach the group of the 
   const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
   for (const bool optimize : {false, true}) {
     Recorder group;
-    ReplicaArgs args{.device = {}, .inputs = {&x, 1}, .variables = {}, .outputs = {}};
-    args.group = &group;
-    cpu_backend().compile(graph, {.optimize = optimize})->run({&args, 1});
+    const auto executable = cpu_backend().compile(graph, {.optimize = optimize});
+    Launch args{.executable = executable.get(),
+                .device = {},
+                .inputs = {&x, 1},
+                .variables = {},
+                .outputs = {},
+                .group = &group};
+    cpu_backend().run({&args, 1});
     CHECK(group.counts == std::vector<int64_t>{3, 3, 3, 3});
     CHECK(args.outputs[0].to_vector<float>() == std::vector<float>{2, 8, 18, 32, 50, 72});
     CHECK(args.outputs[1].to_vector<float>() == std::vector<float>{4, 8, 12, 16, 20, 24});

@@ -22,7 +22,7 @@ Graph simplified(const std::string& text) {
   return passes::simplify(
       read(text), [](const OpDef& op, std::span<const Tensor> inputs, const Attributes& attributes,
                      std::span<const TensorType> types) {
-        return cpu_backend().execute(op, inputs, attributes, types);
+        return cpu_backend().execute(op, inputs, attributes, types, Device{});
       });
 }
 

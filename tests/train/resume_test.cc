@@ -49,7 +49,9 @@ struct Outcome {
 };
 
 std::string bytes_of(const Tensor& tensor) {
-  return std::string(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
+  std::string bytes(tensor.bytes(), '\0');
+  tensor.copy_to_host(reinterpret_cast<std::byte*>(bytes.data()));
+  return bytes;
 }
 
 Sequential make_model() {

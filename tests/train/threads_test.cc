@@ -40,7 +40,9 @@ void on_threads(int count, const std::function<void(int)>& body) {
   }
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
+bool same_bits(const Tensor& x, const Tensor& y) {
+  const Tensor a = x.host();
+  const Tensor b = y.host();
   return a.shape() == b.shape() && a.dtype() == b.dtype() &&
          std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }

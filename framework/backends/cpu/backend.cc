@@ -13,7 +13,6 @@ namespace cornu::cpu {
 namespace {
 
 constexpr size_t kCachedKernels = 512;  // eager kernels kept a thread
-constexpr int kDevices = 64;            // logical ones: shares of the cores
 
 // What a kernel prepares, and its scratch memory, may depend on the number of compute threads.
 struct KernelKey {
@@ -73,7 +72,7 @@ class CpuBackend : public Backend {
 
   std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                               const Attributes& attributes,
-                              std::span<const TensorType> output_types) override {
+                              std::span<const TensorType> output_types, const Device&) override {
     if (op.name == "reshape" || op.name == "identity" || op.name == "stop_gradient") {
       return {inputs[0].with_shape(output_types[0].shape)};
     }
@@ -98,9 +97,10 @@ class CpuBackend : public Backend {
     return outputs;
   }
 
-  Tensor to_device(const Tensor& tensor, const Device&) override { return tensor; }
-  Tensor to_host(const Tensor& tensor) override { return tensor; }
-  int device_count() const override { return kDevices; }
+  Tensor to_device(const Tensor& tensor, const Device& device) override {
+    return tensor.to(device);
+  }
+  int device_count() const override { return 1; }
 
   bool supports(const OpDef& op, std::span<const TensorType> inputs, const Attributes& attributes,
                 std::span<const TensorType> outputs) const override {

@@ -93,7 +93,11 @@ class Run {
     }
     access_.acquire();
     states_.reserve(count);
-    for (size_t i = 0; i < count; ++i) states_.push_back(access_.memory(i));
+    for (const Launch& launch : launches_) {
+      for (size_t i = 0; i < launch.variables.size(); ++i) {
+        states_.push_back(access_.memory(states_.size(), launch.device));
+      }
+    }
   }
 
   void operator()() {

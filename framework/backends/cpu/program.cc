@@ -16,7 +16,7 @@ Graph optimize(Graph graph, const std::string& name) {
   const passes::Evaluator evaluate = [](const OpDef& op, std::span<const Tensor> inputs,
                                         const Attributes& attributes,
                                         std::span<const TensorType> types) {
-    return cpu_backend().execute(op, inputs, attributes, types);
+    return cpu_backend().execute(op, inputs, attributes, types, Device{});
   };
   int number = 0;
   passes::dump_graph(graph, name, "traced", number++);

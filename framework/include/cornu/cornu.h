@@ -17,6 +17,8 @@
 #include "framework/core/stop_signals.h"
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
+#include "framework/graph/devices.h"
+#include "framework/graph/dispatch.h"
 #include "framework/graph/function.h"
 #include "framework/losses/losses.h"
 #include "framework/metrics/metrics.h"

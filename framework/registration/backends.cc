@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place that knows every backend of this build.
+#include "framework/graph/backend.h"
+
+namespace cornu {
+
+void register_builtin_backends() { register_backend(DeviceType::Cpu, cpu_backend()); }
+
+}  // namespace cornu
