@@ -91,10 +91,11 @@ std::vector<Tensor> execute(const OpDef& op, const std::vector<Tensor>& inputs,
     on_host = on_host && input.on_host();
     place.bound = place.bound || input.is_bound();
   }
-  if (!on_host || (!place.bound && default_device().type != DeviceType::Cpu)) {
-    place = place_of(op, inputs);
-  }
-  std::vector<Tensor> results = execute_on(place.device, op, inputs, attributes, outputs);
+  const bool stays = on_host && (place.bound || default_device().type == DeviceType::Cpu);
+  if (!stays) place = place_of(op, inputs);
+  std::vector<Tensor> results =
+      stays ? backend_for(place.device).execute(op, inputs, attributes, outputs, place.device)
+            : execute_on(place.device, op, inputs, attributes, outputs);
   if (place.bound) {
     for (Tensor& result : results) result.bind();
   }

@@ -192,8 +192,9 @@ TEST_CASE("scopes nest, and the process has a default device") {
   std::thread([&] { elsewhere = ops::ones({1}).device(); }).join();
   CHECK(elsewhere == kSecond);
   set_default_device(Device{});
-  CHECK_THROWS_AS(DeviceScope("GPU:9"), InvalidArgument);
-  CHECK_THROWS_AS(DeviceScope("gpu:x"), InvalidArgument);
+  for (const char* name : {"GPU:9", "gpu:x"}) {
+    CHECK_THROWS_AS([&] { const DeviceScope scope(name); }(), InvalidArgument);
+  }
 }
 
 // ---- variables ----
@@ -370,7 +371,7 @@ TEST_CASE("the CPU is split into logical devices, each with a share of the threa
     CHECK(values(ops::ones({2}) + 1) == std::vector<float>{2, 2});
   }
   CHECK(compute_threads() == 4);
-  CHECK(error_of([] { DeviceScope("CPU:2"); }) ==
+  CHECK(error_of([] { const DeviceScope scope("CPU:2"); }) ==
         "InvalidArgument: Device CPU:2: there is no such device; expected an index below 2. "
         "config::list_logical_devices() tells what there is. "
         "config::set_logical_device_configuration splits the CPU into more.");
