@@ -9,6 +9,9 @@ measured rounds. A ratio is a round's time of the faster peer over Cornu's: abov
 
 "serving": client threads ask one model for single predictions; requests a second and latency.
 
+"replicas" is Cornu alone: two mirrored replicas on the CPU beside one device with all cores, at the
+same global batch.
+
 "startup" is Cornu alone: a process from its start to the end of the CNN's first training step on
 MNIST's files, and the peak memory of an epoch.
 """
@@ -139,6 +142,24 @@ def serving(program, rounds):
                 contender.close()
 
 
+def replicas(program, rounds):
+    """Throughput of two mirrored replicas over that of one device."""
+    for work, batch, steps in (("cnn", 64, 150), ("cnn", 256, 40), ("mobilenet", 32, 6)):
+        contenders = [start(name, [program, work, str(batch), str(steps)] + arguments)
+                      for name, arguments in (("one device", []), ("2 replicas", ["2"]))]
+        if None in contenders:
+            sys.exit(f"{program} does not run. Build it with ./run build.")
+        for _ in range(rounds):
+            for contender in contenders:
+                contender.times.append(contender.round())
+        print(f"{work}, global batch {batch}; median (lowest-highest)")
+        for contender in contenders:
+            print(f"  {contender.name}: {spread(contender.times)} ms/step")
+            contender.close()
+        ratios = [one / two for one, two in zip(*(each.times for each in contenders))]
+        print(f"  throughput of 2 replicas / one device: {spread(ratios)}", flush=True)
+
+
 def startup(program, rounds):
     """Seconds to the first step (the process's exit included), and peak memory of one epoch."""
     def run(steps):
@@ -163,7 +184,7 @@ def cpu_name():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    works = [*WORKS, "serving", "startup"]
+    works = [*WORKS, "serving", "replicas", "startup"]
     parser.add_argument("works", nargs="*", default=works, help="of: " + ", ".join(works))
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--build", help="the build's folder", default=os.environ.get(
@@ -176,6 +197,8 @@ def main():
     for work in arguments.works:
         if work == "startup":
             startup(os.path.join(arguments.build, "bin", "bench_startup"), arguments.rounds)
+        elif work == "replicas":
+            replicas(os.path.join(arguments.build, "bin", "bench_steps"), arguments.rounds)
         elif work == "serving":
             serving(os.path.join(arguments.build, "bin", "bench_serving"), arguments.rounds)
         else:

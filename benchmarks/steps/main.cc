@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One of the measured trainings, run on demand: prints "ready", then for every line it reads trains
 // one epoch and prints its milliseconds a step. compare.py drives it beside the peers.
-//   bench_steps WORK BATCH_SIZE STEPS     WORK: mlp, cnn, cifar, mobilenet or resnet
+//   bench_steps WORK BATCH_SIZE STEPS [REPLICAS]     WORK: mlp, cnn, cifar, mobilenet or resnet
+// With REPLICAS on that many logical CPUs under MirroredStrategy.
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 
@@ -63,8 +64,17 @@ Work make_work(const std::string& name) {
           optimizers::Adam({.learning_rate = 1e-3})};
 }
 
-int run(const std::string& name, int64_t batch_size, int64_t steps) {
+Strategy make_strategy(int replicas) {
+  if (replicas == 0) return get_strategy();
+  std::vector<std::string> devices;
+  for (int i = 0; i < replicas; ++i) devices.push_back(fmt::format("CPU:{}", i));
+  return distribute::MirroredStrategy({.devices = devices});
+}
+
+int run(const std::string& name, int64_t batch_size, int64_t steps, int replicas) {
   set_random_seed(0);
+  const Strategy strategy = make_strategy(replicas);
+  const auto scope = strategy.scope();
   Work work = make_work(name);
   const int64_t rows = batch_size * steps;
   const Tensor x = random::uniform(Shape{rows}.concat(work.example), {.seed = 1});
@@ -88,12 +98,14 @@ int run(const std::string& name, int64_t batch_size, int64_t steps) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    fmt::print(stderr, "usage: bench_steps mlp|cnn|cifar|mobilenet|resnet BATCH_SIZE STEPS\n");
+  if (argc != 4 && argc != 5) {
+    fmt::print(stderr,
+               "usage: bench_steps mlp|cnn|cifar|mobilenet|resnet BATCH_SIZE STEPS [REPLICAS]\n");
     return 2;
   }
   try {
-    return run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]));
+    return run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]),
+               argc == 5 ? std::atoi(argv[4]) : 0);
   } catch (const Error& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;

@@ -158,15 +158,11 @@ using SumOf =
 constexpr int64_t kBlock = 1024;  // elements that are reduced together
 constexpr int64_t kSmall = 256;   // elements that every rank reduces by itself
 
-// Adds (or compares) `count` elements of one more rank. NaN, from whichever rank, stays.
-template <class T>
-void combine(SumOf<T>* total, const T* in, int64_t count, ReduceOp op) {
+// Adds (or compares) elements of one more rank. NaN, from whichever rank, stays.
+template <class T, class Count>
+void combine(SumOf<T>* total, const T* in, Count count, ReduceOp op) {
   using Sum = SumOf<T>;
   if (op == ReduceOp::Sum || op == ReduceOp::Mean) {
-    if (count == kBlock) {  // a fixed number of turns: compilers vectorize
-      for (int64_t i = 0; i < kBlock; ++i) total[i] = static_cast<Sum>(total[i] + Sum(in[i]));
-      return;
-    }
     for (int64_t i = 0; i < count; ++i) total[i] = static_cast<Sum>(total[i] + Sum(in[i]));
     return;
   }
@@ -177,25 +173,35 @@ void combine(SumOf<T>* total, const T* in, int64_t count, ReduceOp op) {
   }
 }
 
+// `count` elements of every rank, from `at` on. With a count that is a constant, compilers
+// vectorize.
+template <class T, class Count>
+void reduce_block(T* out, std::span<const void* const> in, int64_t at, Count count, ReduceOp op) {
+  using Sum = SumOf<T>;
+  std::array<Sum, kBlock> total;
+  const T* first = static_cast<const T*>(in[0]) + at;
+  for (int64_t i = 0; i < count; ++i) total[static_cast<size_t>(i)] = Sum(first[i]);
+  for (size_t rank = 1; rank < in.size(); ++rank) {
+    combine(total.data(), static_cast<const T*>(in[rank]) + at, count, op);
+  }
+  if (op == ReduceOp::Mean) {
+    const auto ranks = static_cast<Sum>(in.size());
+    for (int64_t i = 0; i < count; ++i) {
+      total[static_cast<size_t>(i)] = static_cast<Sum>(total[static_cast<size_t>(i)] / ranks);
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(total[static_cast<size_t>(i)]);
+}
+
 // Elements [begin, end) of every rank's `in`, reduced into `out`, which may be one of them.
 template <class T>
 void reduce_range(T* out, std::span<const void* const> in, int64_t begin, int64_t end,
                   ReduceOp op) {
-  using Sum = SumOf<T>;
-  std::array<Sum, kBlock> total;
-  for (int64_t at = begin; at < end; at += kBlock) {
-    const int64_t count = std::min(kBlock, end - at);
-    const T* first = static_cast<const T*>(in[0]) + at;
-    for (int64_t i = 0; i < count; ++i) total[static_cast<size_t>(i)] = Sum(first[i]);
-    for (size_t rank = 1; rank < in.size(); ++rank) {
-      combine<T>(total.data(), static_cast<const T*>(in[rank]) + at, count, op);
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      Sum value = total[static_cast<size_t>(i)];
-      if (op == ReduceOp::Mean) value = static_cast<Sum>(value / static_cast<Sum>(in.size()));
-      out[at - begin + i] = static_cast<T>(value);
-    }
+  int64_t at = begin;
+  for (; at + kBlock <= end; at += kBlock) {
+    reduce_block(out + (at - begin), in, at, std::integral_constant<int64_t, kBlock>(), op);
   }
+  if (at < end) reduce_block(out + (at - begin), in, at, end - at, op);
 }
 
 class InProcessGroup : public CollectiveGroup {
