@@ -181,13 +181,15 @@ bool spin_until(int threads, FunctionRef<bool()> ready) {
   constexpr std::chrono::microseconds kLongest(200);
   constexpr int kLooks = 64;  // between two looks at the clock
   if (ready()) return true;
-  if (threads > omp_get_num_procs() || Watch::global().contended()) return false;
+  if (threads > omp_get_num_procs()) return false;
+  const bool contended = Watch::global().contended();
   const auto end = Clock::now() + kLongest;
   do {
     for (int i = 0; i < kLooks; ++i) {
       if (ready()) return true;
       pause();
     }
+    if (contended) std::this_thread::yield();  // perhaps to the very thread that it waits for
   } while (Clock::now() < end);
   return false;
 }

@@ -59,8 +59,8 @@ void take_short_turns(bool short_ones);
 void adapt_waiting_threads();
 
 // Waits a while for `ready` without sleeping, and returns whether it is; not at all where the cores
-// are contended for, or aren't enough for the `threads` that wait for each other. For threads that
-// sleep afterwards: waking one takes as long as a small kernel.
+// aren't enough for the `threads` that wait for each other. Where they are contended for it lets
+// others have turns. For threads that sleep afterwards: waking one takes as long as a small kernel.
 bool spin_until(int threads, FunctionRef<bool()> ready);
 
 // Ends what adapt_waiting_threads started: before a fork.
