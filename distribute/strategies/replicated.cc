@@ -95,6 +95,8 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
     parts[i].function = step.compiled_for(arguments[i]);
     draws = draws || parts[i].function->has_key;
   }
+  for (size_t i = 0; has_op_observers() && i < parts.size(); ++i)
+    require_untaped(parts[i], arguments[i]);
   bind(parts);
   // Random numbers are those of the example's place in the batch: one key serves all.
   const std::optional<uint64_t> key = draws ? std::optional(next_key()) : std::nullopt;
@@ -115,6 +117,16 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
     results.push_back(parts[i].function->structure.with(std::move(launches[i].outputs)));
   }
   return results;
+}
+
+void ReplicatedStrategy::require_untaped(const Part& part,
+                                         const std::vector<Tensors>& arguments) const {
+  bool followed = is_followed({}, part.function->variables);
+  for (const Tensors& argument : arguments) followed = followed || is_followed(argument.list(), {});
+  check<FailedPrecondition>(!followed,
+                            "Strategy '{}': a GradientTape around run doesn't see what replicas "
+                            "do. Take gradients within the step.",
+                            name_);
 }
 
 std::vector<Variable> ReplicatedStrategy::own_variables(const CompiledFunction& function) const {

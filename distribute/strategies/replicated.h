@@ -49,6 +49,7 @@ class ReplicatedStrategy : public StrategyImpl {
   using Group = std::vector<std::unique_ptr<CollectiveGroup>>;
   class GroupLease;
 
+  void require_untaped(const Part& part, const std::vector<Tensors>& arguments) const;
   void require_arguments(const Function& step,
                          const std::vector<std::vector<Tensors>>& arguments) const;
 

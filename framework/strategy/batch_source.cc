@@ -6,7 +6,9 @@ namespace {
 
 Tensors rows_of(const Tensors& tensors, int64_t begin, int64_t end) {
   std::vector<Tensor> rows;
-  for (const Tensor& tensor : tensors) rows.push_back(tensor.rows(begin, end));
+  for (const Tensor& tensor : tensors) {
+    rows.push_back(tensor.rank() == 0 ? tensor : tensor.rows(begin, end));
+  }
   return tensors.with(std::move(rows));
 }
 

@@ -21,7 +21,7 @@ struct Batch {
   Tensors sample_weight;
 };
 
-// Rows [begin, end) of all its tensors, which are shared with it.
+// Rows [begin, end) of all its tensors, which are shared with it; scalars are as they are.
 Batch rows_of(const Batch& batch, int64_t begin, int64_t end);
 // Its examples: 0 where it has no tensors.
 int64_t examples_of(const Batch& batch);

@@ -104,17 +104,27 @@ distribute::PerReplica Strategy::run(const Function& step, const Tensors& argume
              distribute::PerReplica(std::vector<Tensors>(impl_->devices().size(), arguments)));
 }
 
+// Within a merge_call there is this replica's value, and the others' are elsewhere.
+bool Strategy::is_merging(const char* call, const char* within_step,
+                          const distribute::PerReplica& values) const {
+  check<FailedPrecondition>(!current_replica() || distribute::in_cross_replica_context(),
+                            "Strategy '{}': {} was called within a step that each replica runs. "
+                            "Use distribute::get_replica_context().{} there.",
+                            name(), call, within_step);
+  const size_t expected = current_replica() ? 1 : impl_->devices().size();
+  check<InvalidArgument>(values.size() == expected,
+                         "Strategy '{}': {} expected the values of {} local replicas, got {}.",
+                         name(), call, expected, values.size());
+  return current_replica() != nullptr;
+}
+
 Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
                         std::optional<int64_t> axis) const {
   if (axis) return reduce_along(op, values, *axis);
   std::vector<Tensor> by_replica;
   for (const Tensors& value : values.values()) by_replica.push_back(value.single());
-  // Within a merge_call there is this replica's value, and the others' are elsewhere.
-  if (current_replica()) {
-    CORNU_ASSERT(by_replica.size(), ==, size_t{1});
-    return distribute::ReplicaContext(replicas_in_sync()).all_reduce(op, by_replica.front());
-  }
-  return impl_->reduce(op, by_replica);
+  if (!is_merging("reduce", "all_reduce", values)) return impl_->reduce(op, by_replica);
+  return distribute::ReplicaContext(replicas_in_sync()).all_reduce(op, by_replica.front());
 }
 
 Tensor Strategy::reduce_along(ReduceOp op, const distribute::PerReplica& values,
@@ -148,7 +158,7 @@ Tensor Strategy::reduce_along(ReduceOp op, const distribute::PerReplica& values,
 }
 
 Tensor Strategy::gather(const distribute::PerReplica& values, int64_t axis) const {
-  if (current_replica()) {
+  if (is_merging("gather", "all_gather", values)) {
     return distribute::ReplicaContext(replicas_in_sync()).all_gather(values[0].single(), axis);
   }
   check<Unimplemented>(impl_->num_replicas_in_sync() == static_cast<int64_t>(values.size()),

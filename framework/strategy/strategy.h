@@ -112,6 +112,8 @@ class Strategy {
   const std::shared_ptr<StrategyImpl>& shared() const { return impl_; }
 
  private:
+  bool is_merging(const char* call, const char* within_step,
+                  const distribute::PerReplica& values) const;
   Tensor reduce_along(ReduceOp op, const distribute::PerReplica& values, int64_t axis) const;
   distribute::InputContext input_context() const;
 

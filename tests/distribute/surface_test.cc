@@ -342,6 +342,25 @@ TEST_CASE("a step that replicas make of different calls fails on all of them") {
         "ended without it. What replicas do may not depend on their data.");
 }
 
+TEST_CASE("calls that belong inside a step, or outside of it") {
+  const auto strategy = mirrored(2);
+  const auto scope = strategy.scope();
+  const Function reduces = function(
+      [&](const Tensor& x) { return strategy.reduce(ReduceOp::Sum, PerReplica({Tensors(x)})); });
+  CHECK(error_of([&] { strategy.run(reduces, Tensors(floats({1}))); })
+            .find("reduce was called within a step that each replica runs. Use "
+                  "distribute::get_replica_context().all_reduce there.") != std::string::npos);
+  CHECK(error_of([&] { strategy.reduce(ReduceOp::Sum, PerReplica({Tensors(floats({1}))})); }) ==
+        "InvalidArgument: Strategy 'MirroredStrategy': reduce expected the values of 2 local "
+        "replicas, got 1.");
+  const Variable w(floats({1}), {.name = "w"});
+  const Function step = function([&](const Tensor& x) { return w * x; });
+  GradientTape tape;
+  CHECK(error_of([&] { strategy.run(step, Tensors(floats({1}))); }) ==
+        "FailedPrecondition: Strategy 'MirroredStrategy': a GradientTape around run doesn't see "
+        "what replicas do. Take gradients within the step.");
+}
+
 TEST_CASE("a group of one's own") {
   int made = 0;
   const distribute::CrossDeviceOps own("Counting", [&](int replicas) {

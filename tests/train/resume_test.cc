@@ -172,6 +172,19 @@ TEST_CASE("datasets: a run that was killed behind any batch ends with the same b
   check_resumes(backup(7), fit_dataset, 5 * kEpochs);
 }
 
+// 17 rows in batches of 4: the second replica has none in an epoch's last one.
+TEST_CASE("replicas: a run that was killed behind any batch ends with the same bits") {
+  {
+    const distribute::MirroredStrategy strategy({.devices = {"CPU:0", "CPU:1"}});
+    const auto scope = strategy.scope();
+    check_resumes(backup(3), fit_arrays, 5 * kEpochs);
+    check_resumes(checkpoint("epoch"), fit_dataset, 5 * kEpochs);
+  }
+  const distribute::CentralStorageStrategy strategy({.compute_devices = {"CPU:0", "CPU:1"}});
+  const auto scope = strategy.scope();
+  check_resumes(backup(3), fit_arrays, 5 * kEpochs);
+}
+
 TEST_CASE("ModelCheckpoint alone makes fit resumable") {
   check_resumes(checkpoint("epoch"), fit_arrays, 5 * kEpochs);
   check_resumes(checkpoint(3), fit_dataset, 5 * kEpochs);

@@ -136,11 +136,17 @@ TEST_CASE("variable access: the same variable twice, and one that is poisoned") 
   const Variable w(Tensor::scalar(1.0f), {.name = "w"});
   {
     VariableAccess access;
-    access.add(w, false);
-    access.add(w, true);
+    for (const bool writes : {false, true, true, false}) access.add(w, writes);
     access.acquire();
-    CHECK(access.memory(0) == access.memory(1));
+    auto value = [&](size_t use) -> float& {
+      return *reinterpret_cast<float*>(access.memory(use));
+    };
+    value(1) = 3;
+    CHECK(value(2) == 3);
+    CHECK(value(0) == 1);  // who reads keeps what there was
+    CHECK(value(3) == 1);
   }
+  CHECK(w.value().item<float>() == 3);
   w.poison("on purpose");
   {
     VariableAccess access;
