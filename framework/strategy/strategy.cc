@@ -120,40 +120,29 @@ bool Strategy::is_merging(const char* call, const char* within_step,
 
 Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
                         std::optional<int64_t> axis) const {
-  if (axis) return reduce_along(op, values, *axis);
-  std::vector<Tensor> by_replica;
-  for (const Tensors& value : values.values()) by_replica.push_back(value.single());
-  if (!is_merging("reduce", "all_reduce", values)) return impl_->reduce(op, by_replica);
-  return distribute::ReplicaContext(replicas_in_sync()).all_reduce(op, by_replica.front());
-}
-
-Tensor Strategy::reduce_along(ReduceOp op, const distribute::PerReplica& values,
-                              int64_t axis) const {
-  std::vector<Tensors> reduced;
-  std::vector<Tensors> counts;
+  const bool merges = is_merging("reduce", "all_reduce", values);
+  auto over_replicas = [&](ReduceOp over, const std::vector<Tensor>& parts) {
+    if (!merges) return impl_->reduce(over, parts);
+    return distribute::ReplicaContext(replicas_in_sync()).all_reduce(over, parts.front());
+  };
+  std::vector<Tensor> parts;
+  std::vector<Tensor> counts;
   for (const Tensors& value : values.values()) {
     const Tensor& x = value.single();
-    switch (op) {
-      case ReduceOp::Sum:
-        reduced.emplace_back(ops::sum(x, axis));
-        break;
-      case ReduceOp::Mean:
-        reduced.emplace_back(ops::sum(x, axis));
-        counts.emplace_back(Tensor::scalar(static_cast<double>(x.dim(axis))));
-        break;
-      case ReduceOp::Min:
-      case ReduceOp::Max:
-        // A part without elements has no extreme.
-        if (x.dim(axis) == 0 && !current_replica()) continue;
-        reduced.emplace_back(op == ReduceOp::Min ? ops::min(x, axis) : ops::max(x, axis));
-        break;
+    if (!axis) {
+      parts.push_back(x);
+    } else if (op == ReduceOp::Sum || op == ReduceOp::Mean) {
+      parts.push_back(ops::sum(x, *axis));
+      counts.push_back(Tensor::scalar(static_cast<double>(x.dim(*axis))));
+    } else if (x.dim(*axis) > 0 || merges) {  // a part without elements has no extreme
+      parts.push_back(op == ReduceOp::Min ? ops::min(x, *axis) : ops::max(x, *axis));
     }
   }
-  check<InvalidArgument>(!reduced.empty(), "Strategy '{}': reduce expected elements, got none.",
+  check<InvalidArgument>(!parts.empty(), "Strategy '{}': reduce expected elements, got none.",
                          name());
-  if (op != ReduceOp::Mean) return reduce(op, distribute::PerReplica(std::move(reduced)));
-  const Tensor sum = reduce(ReduceOp::Sum, distribute::PerReplica(std::move(reduced)));
-  const Tensor count = reduce(ReduceOp::Sum, distribute::PerReplica(std::move(counts)));
+  if (!axis || op != ReduceOp::Mean) return over_replicas(op, parts);
+  const Tensor sum = over_replicas(ReduceOp::Sum, parts);
+  const Tensor count = over_replicas(ReduceOp::Sum, counts);
   return sum / ops::cast(count, is_floating(sum.dtype()) ? sum.dtype() : DType::Float32);
 }
 

@@ -84,7 +84,8 @@ class Strategy {
   distribute::PerReplica run(const Function& step, const distribute::PerReplica& arguments) const;
   distribute::PerReplica run(const Function& step, const Tensors& arguments) const;
   // One value from all replicas' results. With an axis, over that axis of each of them too: parts
-  // of a batch may then have different sizes, and a mean counts their elements.
+  // of a batch may then have different sizes, and a mean counts their elements. FailedPrecondition
+  // within a step, unless in a merge_call.
   Tensor reduce(ReduceOp op, const distribute::PerReplica& values,
                 std::optional<int64_t> axis = {}) const;
   // The replicas' results one behind the other along `axis`.
@@ -114,7 +115,6 @@ class Strategy {
  private:
   bool is_merging(const char* call, const char* within_step,
                   const distribute::PerReplica& values) const;
-  Tensor reduce_along(ReduceOp op, const distribute::PerReplica& values, int64_t axis) const;
   distribute::InputContext input_context() const;
 
   std::shared_ptr<StrategyImpl> impl_;
