@@ -8,6 +8,7 @@
 #include "framework/core/variable_bindings.h"
 #include "framework/graph/backend.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/register.h"
 
 namespace cornu::distribute {
 namespace {
@@ -50,6 +51,12 @@ class ReplicatedStrategy::GroupLease {
       }
     }
     group_ = strategy_.ops_.make_group(static_cast<int>(strategy_.devices_.size()));
+    check<InvalidArgument>(
+        group_.size() == strategy_.devices_.size() &&
+            std::find(group_.begin(), group_.end(), nullptr) == group_.end(),
+        "Strategy '{}': cross_device_ops '{}' made {} ends of a group for {} replicas, or empty "
+        "ones. One is needed for each.",
+        strategy_.name_, strategy_.ops_.name(), group_.size(), strategy_.devices_.size());
   }
   ~GroupLease() {
     if (std::uncaught_exceptions() > exceptions_) return;
@@ -86,6 +93,7 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
         "Strategy::run outside of functions that are compiled by themselves.",
         name_, step.options().name, devices_.size()));
   }
+  ops::ensure_registered();  // for what the trace itself adds
   const std::vector<Replica> replicas = replicas_of(arguments);
   const DeviceScope device(devices_.front());
   std::vector<Part> parts(devices_.size());
@@ -132,7 +140,7 @@ void ReplicatedStrategy::require_untaped(const Part& part,
 std::vector<Variable> ReplicatedStrategy::own_variables(const CompiledFunction& function) const {
   for (const Variable& variable : function.variables) {
     check<FailedPrecondition>(
-        !variable.owner() || variable.owner() == this,
+        !variable.owner() || variable.owner() == number(),
         "Variable '{}': it was made in the scope of another strategy than '{}', whose step uses "
         "it. Make it, or the model or optimizer it belongs to, in this strategy's scope.",
         variable.path(), name_);
@@ -155,14 +163,23 @@ std::vector<Batch> ReplicatedStrategy::split(const Batch& batch) {
 }
 
 Tensor ReplicatedStrategy::reduce(ReduceOp op, const std::vector<Tensor>& by_replica) {
-  Tensor result = by_replica.front();
+  auto operand = [&](size_t i) {
+    const Tensor& value = by_replica[i];
+    check<InvalidArgument>(value.shape() == by_replica[0].shape(),
+                           "Strategy '{}': reduce expected values of one shape, got {} and {}. "
+                           "Reduce along an axis, or gather them.",
+                           name_, by_replica[0].shape(), value.shape());
+    const bool widens = op == ReduceOp::Mean && !is_floating(value.dtype());
+    return widens ? ops::cast(value, DType::Float32) : value;
+  };
+  Tensor result = operand(0);
   for (size_t i = 1; i < by_replica.size(); ++i) {
     if (op == ReduceOp::Min) {
-      result = ops::minimum(result, by_replica[i]);
+      result = ops::minimum(result, operand(i));
     } else if (op == ReduceOp::Max) {
-      result = ops::maximum(result, by_replica[i]);
+      result = ops::maximum(result, operand(i));
     } else {
-      result = result + by_replica[i];
+      result = result + operand(i);
     }
   }
   return op == ReduceOp::Mean ? result / static_cast<int64_t>(by_replica.size()) : result;

@@ -11,7 +11,7 @@ namespace {
 
 thread_local VariableHooks* current_hooks = nullptr;
 thread_local std::vector<VariableReadObserver*> read_observers;
-thread_local const void* current_owner = nullptr;
+thread_local uint64_t current_owner = 0;
 
 }  // namespace
 
@@ -91,9 +91,11 @@ VariableHooksScope::~VariableHooksScope() { current_hooks = previous_; }
 
 VariableHooks* current_variable_hooks() { return current_hooks; }
 
-VariableOwnerScope::VariableOwnerScope(const void* owner) : previous_(current_owner) {
+VariableOwnerScope::VariableOwnerScope(uint64_t owner) : previous_(current_owner) {
   current_owner = owner;
 }
+
+uint64_t VariableOwnerScope::current() { return current_owner; }
 
 VariableOwnerScope::~VariableOwnerScope() { current_owner = previous_; }
 

@@ -137,8 +137,11 @@ class Variable {
   // Makes an OnRead variable's replicas one again; all others are left as they are. Runs outside of
   // strategies do it with what they use.
   void gather() const;
-  // The strategy in whose scope it was made; null outside of scopes.
-  const void* owner() const { return impl().owner; }
+  // What each replica has of it, and back: a single value where it isn't divided.
+  std::vector<Tensor> replica_values() const;
+  void store_replicas(const std::vector<Tensor>& values) const;
+  // The number of the strategy in whose scope it was made; 0 outside of scopes.
+  uint64_t owner() const { return impl().owner; }
   // Marks the value as half-written by a step that failed: reads throw until it is stored anew.
   void poison(const std::string& why) const;
   const void* id() const { return impl_.get(); }
@@ -164,7 +167,7 @@ class Variable {
     // Of the replicas after the first. One is up to date where its version is this one's: steps
     // count all of them up, and assignments between steps this one alone.
     std::vector<Variable> copies;
-    const void* owner = nullptr;
+    uint64_t owner = 0;
     // The queue of those who read and write it: the ticket of the next who comes, and of who is
     // served. Guarded, as the value is, by VariableAccess.
     uint32_t tickets = 0;
@@ -173,11 +176,12 @@ class Variable {
   };
   friend class VariableAccess;
   bool is_on_read() const { return impl().synchronization == VariableSynchronization::OnRead; }
-  bool is_settled(size_t copies) const;
-  void settle(size_t copies) const;
-  void gather_alone() const;  // with the lock on copies held
-  void forget_copies() const;
-  std::vector<Tensor> replica_values() const;
+  bool is_settled(const std::vector<Variable>& copies) const;
+  void settle(const std::vector<Variable>& copies) const;
+  std::vector<Variable> copies() const;
+  std::vector<Variable> copies(size_t count) const;  // made where there are fewer
+  std::vector<Variable> take_copies() const;
+  Tensor combined(const std::vector<Tensor>& values) const;
   void require_healthy() const;
   Tensor fitted(const Tensor& value) const;  // in the variable's dtype; written in ops
   void require_storable(const Tensor& value) const;
@@ -212,13 +216,15 @@ VariableHooks* current_variable_hooks();
 // Variables made on this thread until the guard ends belong to `owner`. Guards nest.
 class [[nodiscard]] VariableOwnerScope {
  public:
-  explicit VariableOwnerScope(const void* owner);
+  explicit VariableOwnerScope(uint64_t owner);
   ~VariableOwnerScope();
   VariableOwnerScope(const VariableOwnerScope&) = delete;
   VariableOwnerScope& operator=(const VariableOwnerScope&) = delete;
+  // The innermost one's; 0 outside.
+  static uint64_t current();
 
  private:
-  const void* previous_;
+  uint64_t previous_;
 };
 
 // Observers of this thread, called in order of their registration.

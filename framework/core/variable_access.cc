@@ -36,7 +36,7 @@ Traffic& traffic() {
 // ---- single reads and writes, outside of runs ----
 
 Tensor Variable::stored() const {
-  gather();
+  if (is_on_read()) return combined(replica_values());
   Impl& state = impl();
   std::unique_lock lock(traffic().mutex);
   if (state.served != state.tickets) {
@@ -61,7 +61,7 @@ void Variable::store(const Tensor& value) const {
   require_storable(value);
   Impl& state = impl();
   Tensor fresh = own_handle(value);
-  forget_copies();
+  if (is_on_read()) take_copies();
   std::unique_lock lock(traffic().mutex);
   const uint32_t ticket = state.tickets++;
   traffic().wait(lock, [&] { return state.served == ticket; });

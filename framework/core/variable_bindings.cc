@@ -23,7 +23,11 @@ VariableBindings::~VariableBindings() { current = previous_; }
 const Variable* VariableBindings::copy_of(const Variable& variable) {
   const auto [it, is_new] = copies_.try_emplace(variable.id());
   if (is_new && belongs_(variable)) {
-    it->second.emplace(variable.stored(), VariableOptions{.name = variable.name()});
+    it->second.emplace(variable.stored(),
+                       VariableOptions{.name = variable.name(),
+                                       .trainable = variable.trainable(),
+                                       .synchronization = variable.synchronization(),
+                                       .aggregation = variable.aggregation()});
     has_new_ = true;
   }
   return it->second ? &*it->second : nullptr;

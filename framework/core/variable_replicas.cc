@@ -11,14 +11,17 @@
 namespace cornu {
 namespace {
 
-// Guards the lists of copies. Taken before the access to values.
+// The version of a copy that was never given a value.
+constexpr uint64_t kNoValue = ~uint64_t{0};
+
+// Guards the lists of copies. Nobody waits for anything while holding it.
 std::mutex& copies_mutex() {
   static auto* mutex = new std::mutex;
   return *mutex;
 }
 
 // The sum or mean of values in their order, as an all-reduce makes it; on the host.
-Tensor combined(const std::vector<Tensor>& given, bool mean) {
+Tensor reduced(const std::vector<Tensor>& given, bool mean) {
   std::vector<Tensor> values;
   for (const Tensor& value : given) values.push_back(value.host());
   Tensor result = Tensor::empty(values[0].shape(), values[0].dtype());
@@ -49,42 +52,58 @@ Tensor zeros_like(const Tensor& value) {
 
 }  // namespace
 
-// Copies of an OnRead variable go their own way while they are there. Versions are looked at one by
-// one while another run may be counting them up: then settle waits for that run, and finds nothing
-// to do.
-bool Variable::is_settled(size_t copies) const {
-  const Impl& state = impl();
-  auto is_current = [&](const Variable& copy) { return copy.version() == state.version; };
-  return state.copies.size() == copies &&
-         (is_on_read() || std::all_of(state.copies.begin(), state.copies.end(), is_current));
+// Copies of an OnRead variable go their own way once they have a value. Versions are looked at one
+// by one while another run may be counting them up: then settle waits for that run, and finds
+// nothing to do.
+bool Variable::is_settled(const std::vector<Variable>& copies) const {
+  auto is_current = [&](const Variable& copy) {
+    return is_on_read() ? copy.version() != kNoValue : copy.version() == version();
+  };
+  return std::all_of(copies.begin(), copies.end(), is_current);
 }
 
-void Variable::settle(size_t copies) const {
-  Impl& state = impl();
-  const bool is_new = state.copies.size() != copies;
-  if (is_new) {
-    gather_alone();
-    state.copies.clear();
-    while (state.copies.size() < copies) {
-      Variable copy;
-      copy.impl_ = std::make_shared<Impl>();
-      Impl& made = *copy.impl_;
-      made.name = state.name;
-      made.path = state.path;
-      made.shape = state.shape;
-      made.dtype = state.dtype;
-      made.device = state.device;
-      state.copies.push_back(copy);
-    }
+std::vector<Variable> Variable::copies() const {
+  const std::lock_guard lock(copies_mutex());
+  return impl().copies;
+}
+
+std::vector<Variable> Variable::take_copies() const {
+  const std::lock_guard lock(copies_mutex());
+  return std::move(impl().copies);
+}
+
+std::vector<Variable> Variable::copies(size_t count) const {
+  if (is_on_read()) {
+    const size_t there = copies().size();
+    if (there != 0 && there != count) gather();
   }
+  const std::lock_guard lock(copies_mutex());
+  Impl& state = impl();
+  state.copies.resize(count);
+  for (Variable& copy : state.copies) {
+    if (copy.defined()) continue;
+    copy.impl_ = std::make_shared<Impl>();
+    Impl& made = *copy.impl_;
+    made.name = state.name;
+    made.path = state.path;
+    made.shape = state.shape;
+    made.dtype = state.dtype;
+    made.device = state.device;
+    made.version = kNoValue;
+  }
+  return state.copies;
+}
+
+void Variable::settle(const std::vector<Variable>& copies) const {
+  Impl& state = impl();
   VariableAccess access;
   access.add(*this, true);
-  for (const Variable& copy : state.copies) access.add(copy, true);
+  for (const Variable& copy : copies) access.add(copy, true);
   access.acquire();
-  if (!is_new && is_settled(copies)) return;
   require_healthy();
   const bool adds = is_on_read() && state.aggregation == VariableAggregation::Sum;
-  for (const Variable& copy : state.copies) {
+  for (const Variable& copy : copies) {
+    if (is_settled({copy})) continue;
     copy.impl().value = own_handle(adds ? zeros_like(state.value) : state.value);
     copy.impl().poisoned.clear();
     copy.impl().version = state.version.load();
@@ -95,60 +114,58 @@ std::vector<std::vector<Variable>> Variable::of_replicas(std::span<const Variabl
                                                          size_t count) {
   std::vector<std::vector<Variable>> result(count);
   for (auto& list : result) list.reserve(variables.size());
-  const std::lock_guard lock(copies_mutex());
   for (const Variable& variable : variables) {
-    if (!variable.is_settled(count - 1)) variable.settle(count - 1);
+    const std::vector<Variable> copies = variable.copies(count - 1);
+    if (!variable.is_settled(copies)) variable.settle(copies);
     result[0].push_back(variable);
-    for (size_t i = 1; i < count; ++i) result[i].push_back(variable.impl().copies[i - 1]);
+    for (size_t i = 1; i < count; ++i) result[i].push_back(copies[i - 1]);
   }
   return result;
 }
 
-void Variable::gather() const {
-  if (!is_on_read()) return;
-  const std::lock_guard lock(copies_mutex());
-  gather_alone();
+Tensor Variable::combined(const std::vector<Tensor>& values) const {
+  const VariableAggregation aggregation = impl().aggregation;
+  const bool sums = aggregation == VariableAggregation::Sum;
+  if (values.size() == 1 || !(sums || aggregation == VariableAggregation::Mean)) return values[0];
+  return own_handle(reduced(values, !sums));
 }
 
-void Variable::gather_alone() const {
-  Impl& state = impl();
-  if (!is_on_read() || state.copies.empty()) return;
-  const std::vector<Variable> copies = std::move(state.copies);
-  state.copies.clear();
+void Variable::gather() const {
+  if (!is_on_read()) return;
+  const std::vector<Variable> copies = take_copies();
+  if (copies.empty() || !is_settled(copies)) return;
   VariableAccess access;
   access.add(*this, true);
   for (const Variable& copy : copies) access.add(copy, true);
   access.acquire();
-  const bool sums = state.aggregation == VariableAggregation::Sum;
-  if (!sums && state.aggregation != VariableAggregation::Mean) return;
   require_healthy();
-  std::vector<Tensor> values = {state.value};
+  std::vector<Tensor> values = {impl().value};
   for (const Variable& copy : copies) values.push_back(copy.impl().value);
-  state.value = own_handle(combined(values, !sums));
-  ++state.version;
+  impl().value = combined(values);
+  ++impl().version;
 }
 
-// As the replicas would read them.
 std::vector<Tensor> Variable::replica_values() const {
-  const std::lock_guard lock(copies_mutex());
-  const Impl& state = impl();
+  const std::vector<Variable> copies = this->copies();
   VariableAccess access;
   access.add(*this, false);
-  for (const Variable& copy : state.copies) access.add(copy, false);
+  for (const Variable& copy : copies) access.add(copy, false);
   access.acquire();
   require_healthy();
-  std::vector<Tensor> values = {state.value};
-  for (const Variable& copy : state.copies) {
-    const bool current = is_on_read() || copy.version() == version();
-    values.push_back(current ? copy.impl().value : state.value);
+  std::vector<Tensor> values = {impl().value};
+  if (is_on_read() && !is_settled(copies)) return values;
+  for (const Variable& copy : copies) {
+    values.push_back(is_settled({copy}) ? copy.impl().value : impl().value);
   }
   return values;
 }
 
-void Variable::forget_copies() const {
-  if (!is_on_read()) return;
-  const std::lock_guard lock(copies_mutex());
-  impl().copies.clear();
+void Variable::store_replicas(const std::vector<Tensor>& values) const {
+  if (!is_on_read() || values.size() == 1) return store(combined(values));
+  store(values[0]);
+  const std::vector<Variable> copies = this->copies(values.size() - 1);
+  settle(copies);
+  for (size_t i = 1; i < values.size(); ++i) copies[i - 1].store(values[i]);
 }
 
 }  // namespace cornu

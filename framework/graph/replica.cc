@@ -7,6 +7,7 @@ namespace cornu {
 namespace {
 
 thread_local const Replica* current = nullptr;
+thread_local bool merging = false;
 
 }  // namespace
 
@@ -16,6 +17,10 @@ int64_t replicas_in_sync() { return current ? current->count : 1; }
 
 ReplicaScope::ReplicaScope(const Replica* replica) : previous_(current) { current = replica; }
 ReplicaScope::~ReplicaScope() { current = previous_; }
+
+MergeScope::MergeScope() { merging = true; }
+MergeScope::~MergeScope() { merging = false; }
+bool merging_replicas() { return merging; }
 
 Tensor replica_value(ReplicaValue which) {
   const auto traced = replicas_in_sync() > 1 ? traced_replica_value(which) : std::nullopt;

@@ -35,6 +35,16 @@ class [[nodiscard]] ReplicaScope {
   const Replica* previous_;
 };
 
+// While it lives, this thread traces a merge_call: what is assigned is the same on all replicas.
+class [[nodiscard]] MergeScope {
+ public:
+  MergeScope();
+  ~MergeScope();
+  MergeScope(const MergeScope&) = delete;
+  MergeScope& operator=(const MergeScope&) = delete;
+};
+bool merging_replicas();
+
 // What differs between replicas that run the same graph.
 enum class ReplicaValue { Id, FirstExample };
 // An int64 scalar: an input of the graph that is being traced for one of several replicas; 0

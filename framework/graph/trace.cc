@@ -85,7 +85,11 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     const size_t index = state_index(variable);
     const ValueId id = value_of(value);
     graph_.states[index].out = id;
-    assigned_states_.insert(index);
+    if (merging_replicas()) {
+      assigned_states_.erase(index);
+    } else {
+      assigned_states_.insert(index);
+    }
     symbols_of_states_[index] = symbol(id);
   }
 
@@ -117,33 +121,19 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     if (outer_ || !options_.allow_state || replicas_in_sync() == 1) return;
     std::vector<size_t> reduced;
     std::vector<Tensor> parts;
-    const bool has_examples = current_replica()->examples > 0;
-    for (size_t i = 0; i < graph_.states.size(); ++i) {
-      const auto& [variable, name, in, out] = graph_.states[i];
-      if (!assigned_states_.contains(i)) continue;
+    for (const size_t i : assigned_states_) {
+      const Variable& variable = graph_.states[i].variable;
       if (variable.synchronization() == VariableSynchronization::OnRead) continue;
-      const bool is_sum = variable.aggregation() == VariableAggregation::Sum;
-      if (!is_sum && variable.aggregation() != VariableAggregation::Mean) continue;
+      if (variable.aggregation() == VariableAggregation::None) continue;
       reduced.push_back(i);
-      if (is_sum) {
-        parts.push_back(apply_named("subtract", {symbol(out), symbol(in)}));
-      } else {
-        parts.push_back(has_examples ? symbol(out) : zeros(graph_.type(out)));
-      }
+      parts.push_back(part_of(graph_.states[i]));
     }
     if (reduced.empty()) return;
-    parts.push_back(Tensor::scalar(has_examples ? 1.0f : 0.0f));
-    std::vector<Tensor> sums =
-        apply(OpRegistry::global().at("all_reduce"), parts, {{"reduce", std::string("sum")}});
-    const Tensor count = apply_named("maximum", {sums.back(), Tensor::scalar(1.0f)});
+    parts.push_back(Tensor::scalar(current_replica()->examples > 0 ? 1.0f : 0.0f));
+    std::vector<Tensor> sums = apply_op("all_reduce", parts, {{"reduce", std::string("sum")}});
     for (size_t k = 0; k < reduced.size(); ++k) {
       StateBinding& state = graph_.states[reduced[k]];
-      const bool is_sum = state.variable.aggregation() == VariableAggregation::Sum;
-      const Tensor divisor =
-          is_sum ? count
-                 : apply(OpRegistry::global().at("cast"), {count}, {{"dtype", sums[k].dtype()}})[0];
-      state.out = value_of(is_sum ? apply_named("add", {symbol(state.in), sums[k]})
-                                  : apply_named("divide", {sums[k], divisor}));
+      state.out = value_of(whole_of(state, sums[k], sums.back()));
     }
   }
 
@@ -161,8 +151,45 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                               who, options_.name);
   }
 
-  Tensor apply_named(const char* op, const std::vector<Tensor>& inputs) {
-    return apply(OpRegistry::global().at(op), inputs, {}).front();
+  // What this replica adds to the value that all of them shall have.
+  Tensor part_of(const StateBinding& state) {
+    const Tensor value = symbol(state.out);
+    switch (state.variable.aggregation()) {
+      case VariableAggregation::Sum:
+        return apply_op("subtract", {value, symbol(state.in)}).front();
+      case VariableAggregation::Mean:
+        check<InvalidArgument>(is_floating(state.variable.dtype()),
+                               "Variable '{}': expected a floating-point dtype for the aggregation "
+                               "Mean of what replicas assign, got {}.",
+                               state.variable.path(), state.variable.dtype());
+        return current_replica()->examples > 0 ? value : zeros(graph_.type(state.out));
+      default: {
+        const Tensor first =
+            apply_op("equal", {replica_value(ReplicaValue::Id), Tensor::scalar(int64_t{0})})
+                .front();
+        return apply_op("select", {first, value, zeros(graph_.type(state.out))}).front();
+      }
+    }
+  }
+
+  // That value, from the sum of the parts and the number of replicas with examples.
+  Tensor whole_of(const StateBinding& state, const Tensor& sum, const Tensor& count) {
+    if (state.variable.aggregation() == VariableAggregation::Sum) {
+      return apply_op("add", {symbol(state.in), sum}).front();
+    }
+    if (state.variable.aggregation() != VariableAggregation::Mean) return sum;
+    const Tensor some = apply_op("greater", {count, Tensor::scalar(0.0f)}).front();
+    const Tensor divisor =
+        apply_op("cast", {apply_op("maximum", {count, Tensor::scalar(1.0f)}).front()},
+                 {{"dtype", sum.dtype()}})
+            .front();
+    const Tensor mean = apply_op("divide", {sum, divisor}).front();
+    return apply_op("select", {some, mean, symbol(state.in)}).front();
+  }
+
+  std::vector<Tensor> apply_op(const char* op, const std::vector<Tensor>& inputs,
+                               const Attributes& attributes = {}) {
+    return apply(OpRegistry::global().at(op), inputs, attributes);
   }
 
   static Tensor zeros(const TensorType& type) {

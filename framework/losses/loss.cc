@@ -54,6 +54,9 @@ Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_
 // any, else by the number of elements, which a single replica knows beforehand.
 Tensor reduced(const Unreduced& losses, Reduction reduction) {
   const Tensor& values = losses.values;
+  if (values.rank() == 0 && reduction != Reduction::Sum && !losses.mask.defined()) {
+    return by_share_of_examples(values);  // a mean already
+  }
   const Tensor sum = values.rank() == 0 ? values : ops::sum(values);
   if (reduction == Reduction::Sum) return sum;
   const auto count = static_cast<double>(values.num_elements());

@@ -144,11 +144,12 @@ Tensor Metric::result() const {
 
 class GlobalMetricState::Reads : public VariableHooks {
  public:
-  explicit Reads(const std::vector<Metric>& metrics) : scope_(this) {
+  explicit Reads(const std::vector<Metric>& metrics) : previous_(innermost_), scope_(this) {
+    innermost_ = this;
     for (const Metric& metric : metrics) {
       for (const Variable& variable : metric.variables()) {
         if (variable.synchronization() == VariableSynchronization::OnRead &&
-            variable.aggregation() == VariableAggregation::Sum) {
+            variable.aggregation() == VariableAggregation::Sum && !is_read_globally(variable)) {
           values_.emplace(variable.id(), Tensor());
           variables_.push_back(variable);
         }
@@ -166,7 +167,19 @@ class GlobalMetricState::Reads : public VariableHooks {
     outer_ ? outer_->assign(variable, value) : variable.store(value);
   }
 
+  ~Reads() override { innermost_ = previous_; }
+  Reads(const Reads&) = delete;
+  Reads& operator=(const Reads&) = delete;
+
  private:
+  // By one around this: a metric that asks another for its result.
+  bool is_read_globally(const Variable& variable) const {
+    for (const Reads* reads = previous_; reads; reads = reads->previous_) {
+      if (reads->values_.contains(variable.id())) return true;
+    }
+    return false;
+  }
+
   Tensor read_own(const Variable& variable) const {
     return outer_ ? outer_->read(variable) : variable.stored();
   }
@@ -178,11 +191,15 @@ class GlobalMetricState::Reads : public VariableHooks {
     for (size_t i = 0; i < sums.size(); ++i) values_[variables_[i].id()] = sums[i];
   }
 
+  static thread_local Reads* innermost_;
+  Reads* previous_;
   VariableHooks* outer_ = current_variable_hooks();
   VariableHooksScope scope_;
   std::unordered_map<const void*, Tensor> values_;
   std::vector<Variable> variables_;  // those of values_, in the metrics' order
 };
+
+thread_local GlobalMetricState::Reads* GlobalMetricState::Reads::innermost_ = nullptr;
 
 GlobalMetricState::GlobalMetricState(const std::vector<Metric>& metrics) {
   if (replicas_in_sync() > 1) reads_ = std::make_unique<Reads>(metrics);

@@ -4,6 +4,7 @@
 #include "framework/losses/operands.h"
 #include "framework/metrics/register.h"
 #include "framework/ops/ops.h"
+#include "framework/strategy/replica_context.h"
 
 namespace cornu::metrics {
 namespace {
@@ -36,7 +37,11 @@ Tensor sum_of_examples(const Tensor& x, bool average) {
 }
 
 Sums weighted_sums(const Tensor& given, const Tensor& sample_weight, bool average) {
-  const Tensor typed = ops::cast(given, DType::Float32);
+  Tensor typed = ops::cast(given, DType::Float32);
+  if (given.rank() == 0 && !sample_weight.defined() && replicas_in_sync() > 1) {
+    // One figure for a whole part of the batch: replicas' figures are one together.
+    return {by_share_of_examples(typed), by_share_of_examples(Tensor::scalar(1.0f))};
+  }
   if (!sample_weight.defined()) {
     return {sum_of_examples(typed, average), static_cast<double>(examples(typed))};
   }

@@ -16,7 +16,6 @@
 #include "framework/model/input.h"
 #include "framework/model/layer_state.h"
 #include "framework/ops/ops.h"
-#include "framework/strategy/replica_context.h"
 
 namespace cornu {
 namespace {
@@ -178,21 +177,6 @@ Tensors Layer::call_on_values(const Tensors& inputs, const CallOptions& options)
   return outputs;
 }
 
-namespace {
-
-// A penalty on a batch's activations, divided by its examples: as strong for any batch size. Each
-// replica adds its own, and the losses of all of them are averaged.
-Tensor per_example(const Tensor& penalty, const Tensor& output) {
-  const int64_t rows = output.rank() > 0 ? output.shape()[0] : 1;
-  const int64_t replicas = replicas_in_sync();
-  if (replicas == 1) return rows > 1 ? ops::divide(penalty, rows) : penalty;
-  const Tensor all =
-      sum_over_replicas(ops::cast(Tensor::scalar(static_cast<double>(rows)), penalty.dtype()));
-  return ops::divide_no_nan(penalty * replicas, all);
-}
-
-}  // namespace
-
 // The call itself, with the inputs as the layer wants them.
 Tensors Layer::call_built(const Tensors& inputs, const Tensors& masks) {
   std::vector<Tensor> cast;
@@ -210,7 +194,9 @@ Tensors Layer::call_built(const Tensors& inputs, const Tensors& masks) {
   if (activity_regularizer()) {
     for (const Tensor& output : outputs) {
       const Tensor loss = (*activity_regularizer())(output);
-      add_loss(per_example(loss, output));
+      // As strong for any batch size.
+      const int64_t rows = output.rank() > 0 ? output.shape()[0] : 1;
+      add_loss(rows > 1 ? ops::divide(loss, rows) : loss);
     }
   }
   const Tensor mask = compute_mask(typed, args.mask);

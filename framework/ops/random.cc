@@ -46,6 +46,9 @@ void add_random(OpRegistry& registry, const std::string& name) {
                 .traits = {.differentiable = false}});
 }
 
+// A key is drawn for other draws: the same on all replicas.
+bool is_key(const Shape& shape) { return shape == Shape{2}; }
+
 std::vector<Tensor> placed(const Tensor& seed, const Shape& shape) {
   const auto offset = internal::first_number(shape);
   return offset ? std::vector<Tensor>{seed, *offset} : std::vector<Tensor>{seed};
@@ -119,9 +122,15 @@ std::optional<Tensor> first_number(const Shape& shape) {
   const Replica* replica = current_replica();
   if (!current_tracer() || !replica || replica->count == 1) return {};
   const int64_t examples = replica->examples;
-  if (examples == 0 || shape.rank() == 0 || shape[0] == 0 || shape[0] % examples != 0) return {};
-  const int64_t numbers = shape.num_elements() / examples;
-  return multiply(replica_value(ReplicaValue::FirstExample), numbers);
+  if (shape.num_elements() == 0) return {};
+  const bool by_example = shape.rank() > 0 && examples > 0 &&
+                          (shape[0] == examples || (shape.rank() > 1 && shape[0] % examples == 0));
+  if (!by_example) return multiply(replica_value(ReplicaValue::Id), shape.num_elements());
+  return multiply(replica_value(ReplicaValue::FirstExample), shape.num_elements() / examples);
+}
+
+Tensor shared_uniform(const Tensor& seed, const Shape& shape) {
+  return call<"random_uniform">({seed}, {{"shape", shape.dims()}, {"dtype", DType::Float32}});
 }
 
 }  // namespace internal
@@ -135,7 +144,9 @@ Tensor random_normal(const Tensor& seed, const Shape& shape, DTypeLike dtype) {
 }
 
 Tensor random_bits(const Tensor& seed, const Shape& shape) {
-  return call<"random_bits">(placed(seed, shape), {{"shape", shape.dims()}});
+  const bool key = is_key(shape);
+  return call<"random_bits">(key ? std::vector<Tensor>{seed} : placed(seed, shape),
+                             {{"shape", shape.dims()}});
 }
 
 Tensor random_permutation(const Tensor& seed, int64_t count) {
@@ -254,7 +265,10 @@ Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options) {
     return call_whole<"random_dropout">(x, std::move(attributes), options.seed);
   }
   const Shape shape = options.noise_shape.value_or(x.shape());
-  const Tensor u = ops::random_uniform(options.seed.key(), shape);
+  // Noise that all examples share is the same on all replicas.
+  const bool shared = options.noise_shape && shape.rank() > 0 && shape[0] == 1;
+  const Tensor u = shared ? ops::internal::shared_uniform(options.seed.key(), shape)
+                          : ops::random_uniform(options.seed.key(), shape);
   const double scale = rate < 1 ? 1 / (1 - rate) : 0;
   return ops::where(u >= rate, x * scale, 0);
 }

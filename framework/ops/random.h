@@ -111,10 +111,13 @@ Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options = {})
 namespace ops {
 
 namespace internal {
-// Where numbers of this shape begin in their key's sequence: in a step of several replicas, with
+// Where numbers of this shape begin in their key's sequence, in a step of several replicas: with
 // the first example of this one, so that the number of replicas doesn't change what is drawn for an
-// example. Nothing elsewhere, and for shapes whose first axis isn't made of examples.
+// example; each replica's by themselves where the first axis isn't made of examples. Nothing
+// elsewhere.
 std::optional<Tensor> first_number(const Shape& shape);
+// In [0, 1), the same on all replicas.
+Tensor shared_uniform(const Tensor& seed, const Shape& shape);
 }  // namespace internal
 
 // The stateless ops beneath. `seed` is a key, uint32[2].

@@ -2,11 +2,19 @@
 #include "framework/saving/saved_variables.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 namespace cornu {
 namespace {
 
 using Saved = std::vector<std::pair<std::string, Tensor>>;
+
+// What other replicas than the first have of a variable.
+constexpr std::string_view kPart = "replica ";
+std::string name_of_part(const std::string& group, size_t variable, size_t replica) {
+  return fmt::format("{}{} of {}/{}", kPart, replica, group, variable);
+}
 
 // A group's tensors, under their variables' paths.
 Saved saved_group(const RunState& state, const std::string& group) {
@@ -33,8 +41,15 @@ std::string described(const std::string& path, const T& value) {
 void save_variables(RunState& state, const std::string& group,
                     const std::vector<Variable>& variables) {
   for (size_t i = 0; i < variables.size(); ++i) {
-    state.tensors.emplace_back(fmt::format("{}/{}/{}", group, i, variables[i].path()),
-                               variables[i].value());
+    const Variable& variable = variables[i];
+    // What each replica has of its own is kept apart: sums in another order would have other bits.
+    const bool divided = variable.synchronization() == VariableSynchronization::OnRead;
+    const std::vector<Tensor> values =
+        divided ? variable.replica_values() : std::vector<Tensor>{variable.value()};
+    state.tensors.emplace_back(fmt::format("{}/{}/{}", group, i, variable.path()), values[0]);
+    for (size_t replica = 1; replica < values.size(); ++replica) {
+      state.tensors.emplace_back(name_of_part(group, i, replica), values[replica]);
+    }
   }
   Json counts = state.info.contains("variables") ? state.info.at("variables") : Json::object();
   counts.set(group, static_cast<int64_t>(variables.size()));
@@ -72,7 +87,26 @@ std::string difference_of_variables(const RunState& state, const std::string& gr
 void restore_variables(const RunState& state, const std::string& group,
                        const std::vector<Variable>& variables) {
   const Saved saved = saved_group(state, group);
-  for (size_t i = 0; i < saved.size(); ++i) variables[i].assign(saved[i].second);
+  std::map<std::string, Tensor> parts;
+  for (const auto& [name, tensor] : state.tensors) {
+    if (name.starts_with(kPart)) parts.emplace(name, tensor);
+  }
+  for (size_t i = 0; i < saved.size(); ++i) {
+    std::vector<Tensor> values = {saved[i].second};
+    for (auto part = parts.find(name_of_part(group, i, 1)); part != parts.end();
+         part = parts.find(name_of_part(group, i, values.size()))) {
+      check<DataLoss>(part->second.shape() == variables[i].shape() &&
+                          part->second.dtype() == variables[i].dtype(),
+                      "Run state: expected {}, got {}.", described(part->first, variables[i]),
+                      described(part->first, part->second));
+      values.push_back(part->second);
+    }
+    if (values.size() == 1) {
+      variables[i].assign(values[0]);
+    } else {
+      variables[i].store_replicas(values);
+    }
+  }
 }
 
 }  // namespace cornu

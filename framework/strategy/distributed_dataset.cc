@@ -47,6 +47,9 @@ std::vector<Batch> DistributedDataset::Iterator::next_parts() {
 }
 
 void DistributedDataset::Iterator::advance() {
+  check<OutOfRange>(
+      batches_ != nullptr,
+      "DistributedDataset: an iterator at the end was moved on. Compare it with end().");
   std::vector<Tensors> parts;
   for (const Batch& part : next_parts()) parts.push_back(joined(part));
   if (parts.empty()) batches_.reset();

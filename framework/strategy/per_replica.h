@@ -16,7 +16,13 @@ class PerReplica {
   const std::vector<Tensors>& values() const& { return values_; }
   std::vector<Tensors> values() && { return std::move(values_); }
   size_t size() const { return values_.size(); }
-  const Tensors& operator[](size_t replica) const { return values_[replica]; }
+  // OutOfRange for a replica that there isn't.
+  const Tensors& operator[](size_t replica) const {
+    check<OutOfRange>(replica < values_.size(),
+                      "PerReplica: expected a replica in [0, {}), got {}.", values_.size(),
+                      replica);
+    return values_[replica];
+  }
 
  private:
   std::vector<Tensors> values_;

@@ -8,8 +8,6 @@
 namespace cornu {
 namespace {
 
-thread_local bool merging = false;
-
 const char* reduce_name(ReduceOp op) {
   switch (op) {
     case ReduceOp::Sum:
@@ -48,6 +46,18 @@ Tensor sum_of_parts(const Tensor& part) {
   return replicas_in_sync() == 1 ? part : ops::sum_of_parts(part);
 }
 
+Tensor by_share_of_examples(const Tensor& value) {
+  if (replicas_in_sync() == 1) return value;
+  const int64_t examples = current_replica()->examples;
+  auto scalar = [&](int64_t count) {
+    return ops::cast(Tensor::scalar(static_cast<double>(count)), value.dtype());
+  };
+  const Tensor all = sum_over_replicas(scalar(examples));
+  // What is computed of no examples may be NaN. Gradients still go back: zeros, by the optimizer.
+  if (examples == 0) return ops::where(Tensor::scalar(false), value, ops::zeros_like(value));
+  return value * ops::divide_no_nan(scalar(examples), all);
+}
+
 namespace distribute {
 
 Tensor ReplicaContext::replica_id_in_sync_group() const { return replica_value(ReplicaValue::Id); }
@@ -81,23 +91,22 @@ Tensor ReplicaContext::all_gather(const Tensor& value, int64_t axis) const {
 }
 
 Tensors ReplicaContext::merge_call(const Merge& merge, const Tensors& values) const {
-  check<FailedPrecondition>(!merging,
+  check<FailedPrecondition>(!merging_replicas(),
                             "merge_call: it was called within another merge_call, where there is "
                             "no replica context.");
-  merging = true;
-  const std::shared_ptr<void> ended(nullptr, [](void*) { merging = false; });
+  const MergeScope scope;
   return merge(get_strategy(), PerReplica({values}));
 }
 
 ReplicaContext get_replica_context() {
   require_replica_context("get_replica_context");
-  check<FailedPrecondition>(!merging,
+  check<FailedPrecondition>(!merging_replicas(),
                             "get_replica_context: a merge_call is in cross-replica context. Use "
                             "the strategy that it is given.");
   return ReplicaContext(replicas_in_sync());
 }
 
-bool in_cross_replica_context() { return merging || is_cross_replica(); }
+bool in_cross_replica_context() { return merging_replicas() || is_cross_replica(); }
 
 int64_t InputContext::get_per_replica_batch_size(int64_t global_batch_size) const {
   check<InvalidArgument>(global_batch_size % num_replicas_in_sync == 0,
@@ -133,7 +142,7 @@ Tensor compute_average_loss(const Tensor& per_example_loss, const AverageLossOpt
 
 Tensor scale_regularization_loss(const Tensor& loss) {
   require_replica_context("scale_regularization_loss");
-  return ops::sum(loss) / static_cast<double>(replicas_in_sync());
+  return by_share_of_examples(ops::sum(loss));
 }
 
 }  // namespace distribute

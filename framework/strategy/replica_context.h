@@ -60,8 +60,9 @@ struct AverageLossOptions {
 // (tf.nn.compute_average_loss): the replicas' sum is the mean over the batch.
 Tensor compute_average_loss(const Tensor& per_example_loss, const AverageLossOptions& options = {});
 
-// The sum of a regularization loss divided by the number of replicas, each of which adds it
-// (tf.nn.scale_regularization_loss).
+// The sum of a regularization loss, which each replica adds, by the replica's share of all examples
+// (tf.nn.scale_regularization_loss, which divides by the number of replicas: the same where all
+// have equally many).
 Tensor scale_regularization_loss(const Tensor& loss);
 
 }  // namespace distribute
@@ -74,6 +75,9 @@ std::vector<Tensor> sum_over_replicas(const std::vector<Tensor>& values);
 // A value that is the sum of all replicas' parts, but whose gradient is that of this replica's
 // part: gradients are summed over replicas later.
 Tensor sum_of_parts(const Tensor& part);
+// A figure that is each replica's for its whole part of a batch, by its share of all examples: the
+// replicas' sum is their mean. Zeros where it has no examples.
+Tensor by_share_of_examples(const Tensor& value);
 // FailedPrecondition, naming `what`, in the cross-replica context of several replicas.
 void require_replica_context(const char* what);
 

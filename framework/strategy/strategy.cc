@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/strategy/strategy.h"
 
+#include <atomic>
+
 #include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
 
@@ -47,9 +49,7 @@ class SingleDeviceStrategy : public StrategyImpl {
 
 StrategyScope::StrategyScope(std::shared_ptr<StrategyImpl> strategy)
     : opened_(strategy != nullptr),
-      owner_(strategy         ? strategy.get()
-             : has_strategy() ? scopes.back().get()
-                              : nullptr) {
+      owner_(strategy ? strategy->number() : VariableOwnerScope::current()) {
   if (!opened_) return;
   if (const auto device = strategy->variable_device()) device_.emplace(*device);
   scopes.push_back(std::move(strategy));
@@ -63,6 +63,12 @@ std::shared_ptr<StrategyImpl> make_single_device_strategy(const Device& device, 
 }
 
 bool has_strategy() { return !scopes.empty(); }
+
+StrategyImpl::StrategyImpl()
+    : number_([] {
+        static std::atomic<uint64_t> made = 0;
+        return ++made;
+      }()) {}
 
 Strategy get_strategy() {
   if (has_strategy()) return Strategy(scopes.back());
@@ -94,6 +100,8 @@ distribute::PerReplica Strategy::run(const Function& step,
   check<InvalidArgument>(arguments.size() == replicas,
                          "Strategy '{}': expected arguments for {} local replicas, got {}.", name(),
                          replicas, arguments.size());
+  // Steps may be run outside of the scope, too.
+  const StrategyScope scope(impl_->num_replicas_in_sync() > 1 ? impl_ : nullptr);
   std::vector<std::vector<Tensors>> by_replica;
   for (const Tensors& values : arguments.values()) by_replica.push_back({values});
   return distribute::PerReplica(impl_->run(step, by_replica));
@@ -161,7 +169,18 @@ Tensor Strategy::gather(const distribute::PerReplica& values, int64_t axis) cons
 
 distribute::DistributedDataset Strategy::distribute_dataset(
     const std::shared_ptr<BatchSource>& dataset) const {
+  check<InvalidArgument>(dataset != nullptr,
+                         "Strategy '{}': distribute_dataset expected a dataset, got none.", name());
   return {impl_, impl_->distribute(dataset), distribute::Divided::No};
+}
+
+distribute::DistributedDataset Strategy::distribute_parts(
+    std::shared_ptr<BatchSource> dataset) const {
+  check<InvalidArgument>(dataset != nullptr,
+                         "Strategy '{}': distribute_datasets_from_function expected a function "
+                         "that makes a dataset, got none from it.",
+                         name());
+  return {impl_, std::move(dataset), distribute::Divided::Yes};
 }
 
 distribute::InputContext Strategy::input_context() const {

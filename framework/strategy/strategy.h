@@ -28,7 +28,9 @@ namespace cornu {
 // at a time.
 class StrategyImpl {
  public:
+  StrategyImpl();
   virtual ~StrategyImpl() = default;
+  uint64_t number() const { return number_; }  // no other strategy of the process has it
   virtual std::string name() const = 0;
   virtual int64_t num_replicas_in_sync() const = 0;  // of all workers
   virtual std::vector<Device> devices() const = 0;   // of this process's replicas, in order
@@ -49,6 +51,9 @@ class StrategyImpl {
   virtual Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) = 0;
   // Whether this process writes checkpoints and logs.
   virtual bool is_chief() const { return true; }
+
+ private:
+  const uint64_t number_;
 };
 
 // Opens the scope of a strategy, and of the device that its variables are made on, until it ends.
@@ -102,8 +107,7 @@ class Strategy {
   requires(std::is_invocable_v<F, const distribute::InputContext&>) distribute::DistributedDataset
       distribute_datasets_from_function(F make)
   const {
-    return {impl_, static_cast<std::shared_ptr<BatchSource>>(make(input_context())),
-            distribute::Divided::Yes};
+    return distribute_parts(static_cast<std::shared_ptr<BatchSource>>(make(input_context())));
   }
   // Values that a function makes for each local replica.
   distribute::PerReplica distribute_values_from_function(
@@ -116,6 +120,7 @@ class Strategy {
   bool is_merging(const char* call, const char* within_step,
                   const distribute::PerReplica& values) const;
   distribute::InputContext input_context() const;
+  distribute::DistributedDataset distribute_parts(std::shared_ptr<BatchSource> dataset) const;
 
   std::shared_ptr<StrategyImpl> impl_;
 };

@@ -16,6 +16,9 @@
 
 namespace cornu {
 
+class Model;
+class Sequential;
+
 // Something whose state a checkpoint holds, made implicitly of: a model, a layer, an optimizer, a
 // metric (anything that has variables()), a Variable, a random::SeedGenerator; or anything with
 // `Json save() const` and `void restore(const Json&)`, as iterators over data have, or a pointer to
@@ -105,7 +108,10 @@ requires(!std::is_same_v<std::remove_cvref_t<T>, CheckpointItem>)
   } else if constexpr (internal::IsSeedGenerator<Plain>) {
     variables_ = [state = thing.state()] { return std::vector<Variable>{state}; };
   } else if constexpr (requires { std::vector<Variable>(thing.variables()); }) {
-    if constexpr (std::is_copy_constructible_v<Plain>) {
+    // An object of a class of one's own is referred to: its copies would be refused.
+    constexpr bool kIsObject = std::is_base_of_v<Model, Plain> && !std::is_same_v<Plain, Model> &&
+                               !std::is_same_v<Plain, Sequential>;
+    if constexpr (std::is_copy_constructible_v<Plain> && !kIsObject) {
       variables_ = [thing] { return thing.variables(); };
     } else {
       static_assert(std::is_lvalue_reference_v<T>,

@@ -351,8 +351,7 @@ Tensor Model::compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_
   if (object_) return object_->compute_loss(x, y, y_pred, sample_weight);
   Tensor total = trainer_->compiled_loss(*this, y, y_pred, sample_weight);
   for (const Tensor& loss : losses()) {
-    const int64_t replicas = replicas_in_sync();  // each of them adds it
-    const Tensor part = replicas == 1 ? loss : loss / replicas;
+    const Tensor part = by_share_of_examples(loss);  // each replica adds it
     total = total.defined() ? total + part : part;
   }
   check<FailedPrecondition>(

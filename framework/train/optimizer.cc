@@ -115,11 +115,8 @@ OptimizerImpl::~OptimizerImpl() = default;
 
 Variable OptimizerImpl::add_variable(const std::string& path, const Shape& shape, DType dtype,
                                      double initial) {
-  const VariableAggregation aggregation =
-      built_ ? VariableAggregation::None : VariableAggregation::OnlyFirstReplica;
-  Variable variable(
-      initializers::Constant(initial)(shape, dtype),
-      {.name = path.substr(path.rfind('/') + 1), .trainable = false, .aggregation = aggregation});
+  Variable variable(initializers::Constant(initial)(shape, dtype),
+                    {.name = path.substr(path.rfind('/') + 1), .trainable = false});
   variable.set_path(path);
   variables_.push_back(variable);
   return variable;
@@ -237,8 +234,11 @@ void OptimizerImpl::sum_gradients(Pairs& pairs) {
     size_t bytes = 0;
     std::vector<Tensor> bucket;
     while (begin > 0 && (bucket.empty() || bytes < kBucketBytes)) {
-      bucket.push_back(pairs[--begin].first);
-      bytes += bucket.back().bytes();
+      const Tensor& own = pairs[--begin].first;
+      bytes += own.bytes();
+      // What is computed of no examples may be NaN.
+      const bool has_examples = current_replica()->examples > 0;
+      bucket.push_back(has_examples ? own : ops::zeros(own.shape(), own.dtype()));
     }
     bucket = sum_over_replicas(bucket);
     for (size_t i = begin; i < end; ++i) pairs[i].first = bucket[end - 1 - i];

@@ -118,7 +118,7 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
     const Tensor count = over_replicas(ops::sum(ops::cast(seen, x.dtype()), axes, true));
     auto mean_of_seen = [&](const Tensor& values) {
       const Tensor sum = over_replicas(ops::sum(ops::where(seen, values, 0), axes, true));
-      return mask.defined() ? sum / (count + kNoDivisionByZero) : sum / count;
+      return mask.defined() ? sum / (count + kNoDivisionByZero) : ops::divide_no_nan(sum, count);
     };
     const Tensor mean = mean_of_seen(x);
     const Tensor variance = mean_of_seen(ops::square(x - mean));
