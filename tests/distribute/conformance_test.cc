@@ -70,15 +70,16 @@ void check_same(const Outcome& outcome, const Outcome& expected) {
   CHECK(distance(outcome.weights, expected.weights) < 1e-9);
   CHECK(distance(outcome.predicted, expected.predicted) < 1e-9);
   REQUIRE(outcome.history.size() == expected.history.size());
-  for (const auto& [name, values] : expected.history) {
-    CAPTURE(name);
+  for (const auto& entry : expected.history) {
+    const auto& [name, values] = entry;
+    CAPTURE(entry.first);
     const std::vector<double>& own = outcome.history[name];
     REQUIRE(own.size() == values.size());
     for (size_t i = 0; i < values.size(); ++i) CHECK(own[i] == doctest::Approx(values[i]));
   }
-  for (const auto& [name, value] : expected.evaluated) {
-    CAPTURE(name);
-    CHECK(outcome.evaluated[name] == doctest::Approx(value));
+  for (const auto& entry : expected.evaluated) {
+    CAPTURE(entry.first);
+    CHECK(outcome.evaluated[entry.first] == doctest::Approx(entry.second));
   }
 }
 

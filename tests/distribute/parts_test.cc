@@ -61,7 +61,9 @@ Outcome train(int64_t rows, int64_t batch_size) {
 }  // namespace
 
 TEST_CASE("one figure for a whole batch is weighed by the examples of its parts") {
-  for (const auto& [rows, batch] : {std::pair{5, 4}, {1, 1}, {7, 7}, {8, 3}}) {
+  for (const auto& sizes : {std::pair{5, 4}, {1, 1}, {7, 7}, {8, 3}}) {
+    const int rows = sizes.first;
+    const int batch = sizes.second;
     const Outcome expected = train(rows, batch);
     for (const StrategyKind& kind : strategy_kinds()) {
       for (const int replicas : {2, 3}) {
@@ -72,10 +74,10 @@ TEST_CASE("one figure for a whole batch is weighed by the examples of its parts"
         const auto scope = strategy.scope();
         const Outcome outcome = train(rows, batch);
         CHECK(distance(outcome.weights, expected.weights) < 1e-9);
-        for (const auto& [name, values] : expected.history) {
-          CAPTURE(name);
-          for (size_t i = 0; i < values.size(); ++i) {
-            CHECK(outcome.history[name][i] == doctest::Approx(values[i]));
+        for (const auto& entry : expected.history) {
+          CAPTURE(entry.first);
+          for (size_t i = 0; i < entry.second.size(); ++i) {
+            CHECK(outcome.history[entry.first][i] == doctest::Approx(entry.second[i]));
           }
         }
       }
