@@ -192,9 +192,10 @@ std::vector<Device> parse_devices(const std::string& strategy,
     const Device device = Device::parse(name);
     check<InvalidArgument>(std::find(devices.begin(), devices.end(), device) == devices.end(),
                            "{}: expected different devices, got {} twice.", strategy, device);
-    check<InvalidArgument>(devices.empty() || devices.front().type == device.type,
-                           "{}: expected devices of one type, got {} and {}.", strategy,
-                           devices.front(), device);
+    const Device first = devices.empty() ? device : devices.front();
+    check<InvalidArgument>(first.type == device.type,
+                           "{}: expected devices of one type, got {} and {}.", strategy, first,
+                           device);
     backend_for(device);  // throws where there is none
     devices.push_back(device);
   }

@@ -21,7 +21,22 @@ struct Context {
 
 thread_local Context context;
 
-std::atomic<Device> process_device = Device{};
+// The default device of the process, in one word: clang has no atomics for a Device.
+class ProcessDevice {
+ public:
+  Device load() const {
+    const uint64_t word = word_.load(std::memory_order_relaxed);
+    return {static_cast<DeviceType>(word >> 32), static_cast<int>(word & 0xffffffff)};
+  }
+  void store(const Device& device) {
+    word_ = static_cast<uint64_t>(device.type) << 32 | static_cast<uint32_t>(device.index);
+  }
+
+ private:
+  std::atomic<uint64_t> word_ = 0;  // CPU:0
+};
+
+ProcessDevice process_device;
 
 bool lies_on(const Tensor& tensor, const Device& device) {
   return tensor.on_host() ? device.type == DeviceType::Cpu : tensor.device() == device;
@@ -214,13 +229,11 @@ NameScope::NameScope(const std::string& name) : previous_length_(context.scope.s
 NameScope::~NameScope() { context.scope.resize(previous_length_); }
 const std::string& NameScope::current() { return context.scope; }
 
-Device default_device() {
-  return context.device ? *context.device : process_device.load(std::memory_order_relaxed);
-}
+Device default_device() { return context.device ? *context.device : process_device.load(); }
 
 void set_default_device(const Device& device) {
   backend_for(device);
-  process_device = device;
+  process_device.store(device);
 }
 
 bool has_device_scope() { return context.device.has_value(); }
