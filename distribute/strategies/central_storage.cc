@@ -20,28 +20,27 @@ class CentralStorage : public ReplicatedStrategy {
   using ReplicatedStrategy::ReplicatedStrategy;
 
  protected:
-  // The first replica runs the step as it is. The others write nothing but what each replica has of
-  // its own (metrics): what they would compute for that alone, the optimizer's update above all, is
-  // left out.
-  void bind(std::vector<Part>& parts) override {
-    for (size_t i = 0; i < parts.size(); ++i) {
-      Part& part = parts[i];
-      part.variables = own_variables(*part.function);
-      part.executable = i == 0 ? part.function->executable.get() : &reading(part.function);
-      std::vector<Variable> divided;
-      for (const Variable& variable : part.variables) {
-        if (is_on_read(variable)) divided.push_back(variable);
-      }
-      const auto copies = Variable::of_replicas(divided, parts.size());
-      auto own = copies[i].begin();
-      for (Variable& variable : part.variables) {
-        if (is_on_read(variable)) variable = *own++;
+  std::vector<std::vector<Variable>> divide(const std::vector<Variable>& variables) const override {
+    std::vector<Variable> own;
+    for (const Variable& variable : variables) {
+      if (is_on_read(variable)) own.push_back(variable);
+    }
+    const auto copies = Variable::of_replicas(own, devices().size());
+    std::vector<std::vector<Variable>> result(copies.size(), variables);
+    for (size_t i = 0; i < copies.size(); ++i) {
+      auto copy = copies[i].begin();
+      for (Variable& variable : result[i]) {
+        if (is_on_read(variable)) variable = *copy++;
       }
     }
+    return result;
   }
 
- private:
-  Executable& reading(const std::shared_ptr<const CompiledFunction>& function) {
+  // The first replica runs the step as it is. The others write nothing but what each replica has of
+  // its own (metrics): what they would compute for the rest alone, the optimizer's update above
+  // all, is left out.
+  Executable& code(const Compiled& function, size_t replica) override {
+    if (replica == 0) return *function->executable;
     const std::lock_guard lock(reading_mutex_);
     std::erase_if(reading_, [](const auto& entry) { return entry.second.of.expired(); });
     Reading& reading = reading_[function.get()];
@@ -58,6 +57,7 @@ class CentralStorage : public ReplicatedStrategy {
     return *reading.executable;
   }
 
+ private:
   struct Reading {
     std::weak_ptr<const CompiledFunction> of;
     std::unique_ptr<Executable> executable;
@@ -68,9 +68,7 @@ class CentralStorage : public ReplicatedStrategy {
 
 std::vector<Device> checked_devices(const CentralStorageStrategyOptions& options) {
   constexpr char kWho[] = "CentralStorageStrategy";
-  const std::vector<Device> devices =
-      parse_devices(kWho, options.compute_devices.empty() ? std::vector<std::string>{"CPU:0"}
-                                                          : options.compute_devices);
+  const std::vector<Device> devices = parse_devices(kWho, options.compute_devices);
   if (!options.parameter_device.empty()) {
     const Device parameters = Device::parse(options.parameter_device);
     check<Unimplemented>(parameters.type == DeviceType::Cpu,

@@ -77,16 +77,9 @@ ReplicatedStrategy::ReplicatedStrategy(std::string name, std::vector<Device> dev
                                        CrossDeviceOps ops)
     : name_(std::move(name)), devices_(std::move(devices)), ops_(std::move(ops)) {}
 
-void ReplicatedStrategy::require_arguments(
-    const Function& step, const std::vector<std::vector<Tensors>>& arguments) const {
-  check<InvalidArgument>(arguments.size() == devices_.size(),
-                         "Strategy '{}': expected arguments of '{}' for {} local replicas, got {}.",
-                         name_, step.options().name, devices_.size(), arguments.size());
-}
-
 std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
                                              const std::vector<std::vector<Tensors>>& arguments) {
-  require_arguments(step, arguments);
+  CORNU_ASSERT(arguments.size(), ==, devices_.size());
   if (current_tracer()) {
     throw internal::NotTraceable(fmt::format(
         "Strategy '{}': '{}' was run on {} replicas while another function was traced. Call "
@@ -96,40 +89,41 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
   ops::ensure_registered();  // for what the trace itself adds
   const std::vector<Replica> replicas = replicas_of(arguments);
   const DeviceScope device(devices_.front());
-  std::vector<Part> parts(devices_.size());
+  std::vector<Compiled> functions;
   bool draws = false;
-  for (size_t i = 0; i < parts.size(); ++i) {
+  for (size_t i = 0; i < replicas.size(); ++i) {
     const ReplicaScope scope(&replicas[i]);
-    parts[i].function = step.compiled_for(arguments[i]);
-    draws = draws || parts[i].function->has_key;
+    functions.push_back(step.compiled_for(arguments[i]));
+    draws = draws || functions[i]->has_key;
+    if (has_op_observers()) require_untaped(*functions[i], arguments[i]);
   }
-  for (size_t i = 0; has_op_observers() && i < parts.size(); ++i)
-    require_untaped(parts[i], arguments[i]);
-  bind(parts);
+  const std::vector<std::vector<Variable>> variables = variables_of(functions);
   // Random numbers are those of the example's place in the batch: one key serves all.
   const std::optional<uint64_t> key = draws ? std::optional(next_key()) : std::nullopt;
-  const GroupLease group(*this);
   std::vector<std::vector<Tensor>> inputs;
-  std::vector<Launch> launches(parts.size());
-  for (size_t i = 0; i < parts.size(); ++i) {
-    inputs.push_back(parts[i].function->inputs(arguments[i], key, replicas[i]));
-    launches[i].executable = parts[i].executable;
+  std::vector<Launch> launches(replicas.size());
+  for (size_t i = 0; i < launches.size(); ++i) {
+    inputs.push_back(functions[i]->inputs(arguments[i], key, replicas[i]));
+    launches[i].executable = &code(functions[i], i);
     launches[i].device = devices_[i];
     launches[i].inputs = inputs[i];
-    launches[i].variables = parts[i].variables;
-    launches[i].group = group[i];
+    launches[i].variables = variables[i];
   }
-  backend_for(devices_.front()).run(launches);
+  {
+    const GroupLease group(*this);
+    for (size_t i = 0; i < launches.size(); ++i) launches[i].group = group[i];
+    backend_for(devices_.front()).run(launches);
+  }
   std::vector<Tensors> results;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    results.push_back(parts[i].function->structure.with(std::move(launches[i].outputs)));
+  for (size_t i = 0; i < launches.size(); ++i) {
+    results.push_back(functions[i]->structure.with(std::move(launches[i].outputs)));
   }
   return results;
 }
 
-void ReplicatedStrategy::require_untaped(const Part& part,
+void ReplicatedStrategy::require_untaped(const CompiledFunction& function,
                                          const std::vector<Tensors>& arguments) const {
-  bool followed = is_followed({}, part.function->variables);
+  bool followed = is_followed({}, function.variables);
   for (const Tensors& argument : arguments) followed = followed || is_followed(argument.list(), {});
   check<FailedPrecondition>(!followed,
                             "Strategy '{}': a GradientTape around run doesn't see what replicas "
@@ -137,6 +131,7 @@ void ReplicatedStrategy::require_untaped(const Part& part,
                             name_);
 }
 
+// A function's variables, as runs of this thread use them.
 std::vector<Variable> ReplicatedStrategy::own_variables(const CompiledFunction& function) const {
   for (const Variable& variable : function.variables) {
     check<FailedPrecondition>(
@@ -145,8 +140,24 @@ std::vector<Variable> ReplicatedStrategy::own_variables(const CompiledFunction& 
         "it. Make it, or the model or optimizer it belongs to, in this strategy's scope.",
         variable.path(), name_);
   }
-  return VariableBindings::active() ? VariableBindings::apply(function.variables)
-                                    : function.variables;
+  return VariableBindings::apply(function.variables);
+}
+
+// What each replica binds to its function. Most often all have the same one.
+std::vector<std::vector<Variable>> ReplicatedStrategy::variables_of(
+    const std::vector<Compiled>& functions) const {
+  std::vector<std::vector<Variable>> result(functions.size());
+  std::vector<bool> done(functions.size(), false);
+  for (size_t i = 0; i < functions.size(); ++i) {
+    if (done[i]) continue;
+    std::vector<std::vector<Variable>> divided = divide(own_variables(*functions[i]));
+    for (size_t k = i; k < functions.size(); ++k) {
+      if (functions[k] != functions[i]) continue;
+      result[k] = std::move(divided[k]);
+      done[k] = true;
+    }
+  }
+  return result;
 }
 
 std::vector<Batch> ReplicatedStrategy::split(const Batch& batch) {
@@ -187,6 +198,7 @@ Tensor ReplicatedStrategy::reduce(ReduceOp op, const std::vector<Tensor>& by_rep
 
 std::vector<Device> parse_devices(const std::string& strategy,
                                   const std::vector<std::string>& names) {
+  if (names.empty()) return parse_devices(strategy, {"CPU:0"});
   std::vector<Device> devices;
   for (const std::string& name : names) {
     const Device device = Device::parse(name);
@@ -199,7 +211,6 @@ std::vector<Device> parse_devices(const std::string& strategy,
     backend_for(device);  // throws where there is none
     devices.push_back(device);
   }
-  check<InvalidArgument>(!devices.empty(), "{}: expected devices, got none.", strategy);
   return devices;
 }
 

@@ -33,25 +33,21 @@ class ReplicatedStrategy : public StrategyImpl {
   Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) override;
 
  protected:
-  // What one replica runs: its code, and the variables that go with it.
-  struct Part {
-    std::shared_ptr<const CompiledFunction> function;
-    Executable* executable = nullptr;
-    std::vector<Variable> variables;
-  };
-  // Fills in executables and variables of the parts, whose functions are there.
-  virtual void bind(std::vector<Part>& parts) = 0;
-  // A function's variables, as runs of this thread use them. FailedPrecondition for those of
-  // another strategy.
-  std::vector<Variable> own_variables(const CompiledFunction& function) const;
+  using Compiled = std::shared_ptr<const CompiledFunction>;
+  // What each replica has of these variables.
+  virtual std::vector<std::vector<Variable>> divide(
+      const std::vector<Variable>& variables) const = 0;
+  // What a replica runs of a function.
+  virtual Executable& code(const Compiled& function, size_t) { return *function->executable; }
 
  private:
   using Group = std::vector<std::unique_ptr<CollectiveGroup>>;
   class GroupLease;
 
-  void require_untaped(const Part& part, const std::vector<Tensors>& arguments) const;
-  void require_arguments(const Function& step,
-                         const std::vector<std::vector<Tensors>>& arguments) const;
+  void require_untaped(const CompiledFunction& function,
+                       const std::vector<Tensors>& arguments) const;
+  std::vector<Variable> own_variables(const CompiledFunction& function) const;
+  std::vector<std::vector<Variable>> variables_of(const std::vector<Compiled>& functions) const;
 
   std::string name_;
   std::vector<Device> devices_;
@@ -60,7 +56,7 @@ class ReplicatedStrategy : public StrategyImpl {
   std::vector<Group> idle_groups_;
 };
 
-// The devices of these names. InvalidArgument when there are none, one comes twice, or they are of
+// The devices of these names; none: the CPU. InvalidArgument when one comes twice, or they are of
 // several types; Unimplemented when this build has no backend for one.
 std::vector<Device> parse_devices(const std::string& strategy,
                                   const std::vector<std::string>& names);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each replica has of a variable.
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
 #include "framework/core/dtype.h"
 #include "framework/core/variable.h"
 #include "framework/core/variable_access.h"
+#include "framework/core/zeros.h"
 
 namespace cornu {
 namespace {
@@ -42,12 +42,6 @@ Tensor reduced(const std::vector<Tensor>& given, bool mean) {
     }
   });
   return result;
-}
-
-Tensor zeros_like(const Tensor& value) {
-  Tensor zeros = Tensor::empty(value.shape(), value.dtype());
-  std::memset(zeros.mutable_raw(), 0, zeros.bytes());
-  return zeros;
 }
 
 }  // namespace
@@ -104,7 +98,7 @@ void Variable::settle(const std::vector<Variable>& copies) const {
   const bool adds = is_on_read() && state.aggregation == VariableAggregation::Sum;
   for (const Variable& copy : copies) {
     if (is_settled({copy})) continue;
-    copy.impl().value = own_handle(adds ? zeros_like(state.value) : state.value);
+    copy.impl().value = own_handle(adds ? host_zeros(state.shape, state.dtype) : state.value);
     copy.impl().poisoned.clear();
     copy.impl().version = state.version.load();
   }

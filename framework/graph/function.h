@@ -39,8 +39,8 @@ struct CompiledFunction {
   bool has_key = false;  // an input uint32[2] that random ops without a seed draw from
   std::vector<ReplicaValue> replica_values;  // the last inputs
 
-  // What a run takes, on `device`: the tensors of all arguments, a key where there is one (`key`, or
-  // the next of this thread's sequence), and what `replica` differs from the others in.
+  // What a run takes, on `device`: the tensors of all arguments, a key where there is one (`key`,
+  // or the next of this thread's sequence), and what `replica` differs from the others in.
   std::vector<Tensor> inputs(const std::vector<Tensors>& arguments,
                              std::optional<uint64_t> key = {}, const Replica& replica = {}) const;
 };

@@ -2,8 +2,9 @@
 #include "framework/graph/trace.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
+
+#include "framework/core/zeros.h"
 
 namespace cornu {
 namespace {
@@ -162,12 +163,12 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                                "Variable '{}': expected a floating-point dtype for the aggregation "
                                "Mean of what replicas assign, got {}.",
                                state.variable.path(), state.variable.dtype());
-        return current_replica()->examples > 0 ? value : zeros(graph_.type(state.out));
+        return current_replica()->examples > 0 ? value : host_zeros(value.shape(), value.dtype());
       default: {
         const Tensor first =
             apply_op("equal", {replica_value(ReplicaValue::Id), Tensor::scalar(int64_t{0})})
                 .front();
-        return apply_op("select", {first, value, zeros(graph_.type(state.out))}).front();
+        return apply_op("select", {first, value, host_zeros(value.shape(), value.dtype())}).front();
       }
     }
   }
@@ -190,12 +191,6 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   std::vector<Tensor> apply_op(const char* op, const std::vector<Tensor>& inputs,
                                const Attributes& attributes = {}) {
     return apply(OpRegistry::global().at(op), inputs, attributes);
-  }
-
-  static Tensor zeros(const TensorType& type) {
-    Tensor zeros = Tensor::empty(type.shape, type.dtype);
-    std::memset(zeros.mutable_raw(), 0, zeros.bytes());
-    return zeros;
   }
 
   Tensor symbol(ValueId id) {

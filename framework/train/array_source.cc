@@ -342,13 +342,11 @@ SplitArrays split_arrays(const Tensors& x, const Tensors& y, const Tensors& samp
                          "fit: a validation_split of {} leaves {} of {} samples for training. Use "
                          "another fraction.",
                          fraction, kept, rows);
-  auto part = [&](const Tensors& tensors, int64_t begin, int64_t end) {
-    std::vector<Tensor> result;
-    for (const Tensor& tensor : tensors) result.push_back(tensor.rows(begin, end));
-    return tensors.with(std::move(result));
-  };
-  return {part(x, 0, kept),    part(y, 0, kept),    part(sample_weight, 0, kept),
-          part(x, kept, rows), part(y, kept, rows), part(sample_weight, kept, rows)};
+  const Batch all{x, y, sample_weight};
+  const Batch training = rows_of(all, 0, kept);
+  const Batch validation = rows_of(all, kept, rows);
+  return {training.x,   training.y,   training.sample_weight,
+          validation.x, validation.y, validation.sample_weight};
 }
 
 }  // namespace cornu

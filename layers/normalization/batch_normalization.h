@@ -33,10 +33,10 @@ struct BatchNormalizationOptions {
 // In training, (x - mean) / sqrt(variance + epsilon) * gamma + beta with the batch's mean and
 // (biased) variance of each feature; moving averages follow them, moving = moving * momentum +
 // new * (1 - momentum). In inference, and where `trainable` is false, with the moving averages.
-// Under a strategy each replica normalizes by its part of the batch, and the moving averages are the
-// mean of those of replicas with examples; `synchronized`: by the whole batch.
-// Steps that a mask hides are left out of mean and variance. 16-bit inputs are computed in float32.
-// Weights: gamma, beta, moving_mean, moving_variance; each (features,).
+// Under a strategy each replica normalizes by its part of the batch, and the moving averages are
+// the mean of those of replicas with examples; `synchronized`: by the whole batch. Steps that a
+// mask hides are left out of mean and variance. 16-bit inputs are computed in float32. Weights:
+// gamma, beta, moving_mean, moving_variance; each (features,).
 class BatchNormalization : public LayerHandle {
  public:
   explicit BatchNormalization(const BatchNormalizationOptions& options = {});

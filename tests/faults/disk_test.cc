@@ -21,6 +21,7 @@ using namespace cornu;
 using faults::FaultyDisk;
 using test::message_of;
 using testing::contains;
+using testing::names_in;
 using testing::TempFolder;
 
 namespace {
@@ -38,15 +39,6 @@ RunState some_state(int number) {
 
 int number_of(const std::optional<RunState>& state) {
   return state ? static_cast<int>(state->info.at("number").as_int()) : 0;
-}
-
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 // Where save fails at one of its calls; false when it makes fewer.

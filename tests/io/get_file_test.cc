@@ -43,15 +43,6 @@ std::string long_text() {
   return text;
 }
 
-// The files in a folder.
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    names.push_back(entry.path().filename().string());
-  }
-  return names;
-}
-
 // A port that nobody listens at: one that was given away a moment ago.
 std::string dead_url() { return HttpServer().url(); }
 

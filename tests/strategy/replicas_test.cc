@@ -223,9 +223,8 @@ TEST_CASE("values of replicas become one") {
 
 TEST_CASE("parts of a batch differ by one example at most, and may be empty") {
   const Strategy strategy = mirrored(3);
-  const Function step = function([](const Tensor& x) {
-    return get_replica_context().all_reduce(ReduceOp::Sum, ops::sum(x));
-  });
+  const Function step = function(
+      [](const Tensor& x) { return get_replica_context().all_reduce(ReduceOp::Sum, ops::sum(x)); });
   for (const int64_t rows : {7, 3, 2, 0}) {
     CAPTURE(rows);
     const Tensor x = small_integers({rows, 2}, rows);
@@ -244,9 +243,10 @@ TEST_CASE("parts of a batch differ by one example at most, and may be empty") {
 
 TEST_CASE("arguments for another number of replicas are refused") {
   const Function step = function([](const Tensor& x) { return x; }, {.name = "copy"});
-  CHECK(error_of([&] { mirrored(2).run(step, PerReplica({Tensors(ops::zeros({2}))})); }) ==
-        "InvalidArgument: Strategy 'MirroredStrategy': expected arguments for 2 local replicas, got "
-        "1.");
+  CHECK(
+      error_of([&] { mirrored(2).run(step, PerReplica({Tensors(ops::zeros({2}))})); }) ==
+      "InvalidArgument: Strategy 'MirroredStrategy': expected arguments for 2 local replicas, got "
+      "1.");
 }
 
 TEST_CASE("one function under two strategies is traced for each") {

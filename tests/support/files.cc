@@ -3,7 +3,18 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+
 namespace cornu::testing {
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 std::string gzipped(const std::string& content) {
   z_stream stream{};

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/support/errors.h"
 
@@ -61,6 +62,9 @@ inline std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
+
+// The names in a folder, sorted.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 // `content` as gzip data.
 std::string gzipped(const std::string& content);

@@ -3,7 +3,6 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 using namespace cornu;
 using test::message_of;
 using testing::contains;
+using testing::names_in;
 using testing::TempFolder;
 
 namespace {
@@ -29,15 +29,6 @@ Variable counter(int64_t value = 0) {
 Sequential small_model(int64_t units = 2) {
   return Sequential({Input({.shape = {3}}), layers::Dense({.units = units, .name = "dense"})},
                     {.name = "small"});
-}
-
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 using Names = std::vector<std::string>;

@@ -27,8 +27,7 @@ class CondKernel : public Kernel {
                .states = {},
                .outputs = {args.out, outputs_},
                .workspace = static_cast<std::byte*>(args.scratch),
-               .group = args.group,
-               .replica = args.replica});
+               .group = args.group});
   }
 
  private:

@@ -21,7 +21,6 @@ struct KernelArgs {
   void* const* out = nullptr;
   void* scratch = nullptr;           // Kernel::scratch_bytes() bytes, aligned to 64
   CollectiveGroup* group = nullptr;  // null: a group of one
-  int replica = 0;
 };
 
 // Indices (input, output) that may share memory: the kernel reads an element of that input before

@@ -77,8 +77,7 @@ class TurningBody {
                    .states = {},
                    .outputs = results_,
                    .workspace = run_->scratch + spare_bytes_,
-                   .group = run_->args.group,
-                   .replica = run_->args.replica});
+                   .group = run_->args.group});
     for (size_t i = 0; i < outputs(); ++i) {
       if (is_chained(i)) continue;
       const Source& source = sources_[i];
@@ -260,8 +259,7 @@ class WhileKernel : public Kernel {
                      .states = {},
                      .outputs = out,
                      .workspace = workspace,
-                     .group = args.group,
-                     .replica = args.replica});
+                     .group = args.group});
     return result;
   }
 

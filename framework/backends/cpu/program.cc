@@ -308,8 +308,7 @@ void Program::run(const Bindings& bindings) {
     instruction.kernel->run({.in = instruction.in.data(),
                              .out = instruction.out.data(),
                              .scratch = instruction.scratch,
-                             .group = bindings.group,
-                             .replica = bindings.replica});
+                             .group = bindings.group});
   }
   for (const Copy& copy : copies_) {
     if (copy.bytes == 0) continue;

@@ -30,7 +30,6 @@ class Program {
     std::span<void* const> outputs;       // by graph output
     std::byte* workspace = nullptr;       // workspace_bytes(), aligned to 64
     CollectiveGroup* group = nullptr;
-    int replica = 0;
   };
   // If a kernel throws, `states_touched()` tells whether state had been written by then.
   void run(const Bindings& bindings);
