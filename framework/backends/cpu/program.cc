@@ -26,6 +26,7 @@ Graph optimize(Graph graph, const std::string& name) {
   };
   run("simplify", passes::simplify(graph, evaluate));
   run("layout", passes::layout(graph));
+  run("simplify_convs", simplify_convs(graph));
   run("fuse_kernels", fuse_kernels(graph));
   run("simplify", passes::simplify(graph, evaluate));
   run("fuse_elementwise", passes::fuse_elementwise(graph));

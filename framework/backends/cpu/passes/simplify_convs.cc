@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "framework/backends/cpu/passes/passes.h"
+#include "framework/core/zeros.h"
+#include "framework/graph/passes/rewriter.h"
+
+namespace cornu::cpu {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+bool all(std::span<const int64_t> values, int64_t value) {
+  return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
+}
+
+// Widths along batch, spatial axes and channels, of which only the spatial ones aren't 0.
+bool is_spatial(const Ints& widths) { return widths.front() == 0 && widths.back() == 0; }
+
+class ConvSimplification {
+ public:
+  explicit ConvSimplification(const Graph& graph) : graph_(graph) {}
+
+  Graph run() {
+    for (int index : graph_.order()) {
+      const Node& node = graph_.node(index);
+      if (node.is("slice")) gather_slice(index);
+    }
+    const std::vector<int> order = graph_.order();
+    for (int index : order) {
+      if (graph_.removed(index)) continue;
+      const Node& node = graph_.node(index);
+      if (node.is("conv") || node.is("conv_filter_grad")) absorb_pad(index);
+      if (is_pointwise(node)) multiply(index);
+    }
+    return graph_.finish();
+  }
+
+ private:
+  const Shape& shape(ValueId id) const { return graph_.shape(id); }
+
+  ValueId insert(int place, const char* op, std::vector<ValueId> inputs, Attributes attributes) {
+    return graph_.insert(place, OpRegistry::global().at(op), std::move(inputs),
+                         std::move(attributes))[0];
+  }
+  ValueId reshaped(int place, ValueId id, const Shape& to) {
+    return shape(id) == to ? id : insert(place, "reshape", {id}, {{"shape", to.dims()}});
+  }
+  // All positions of an image, as rows of a matrix.
+  ValueId rows_of(int place, ValueId id) {
+    const Shape& from = shape(id);
+    return reshaped(place, id, {from.slice(0, from.rank() - 1).num_elements(), from.back()});
+  }
+  ValueId matmul(int place, ValueId a, ValueId b, bool transpose_a, bool transpose_b) {
+    return insert(place, "matmul", {a, b},
+                  {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
+  }
+
+  // Moves the uses of a node's only output to `id`.
+  void replace(int index, ValueId id) {
+    const ValueId old = graph_.node(index).outputs[0];
+    graph_.replace(old, id);
+    graph_.remove_unused(old);
+  }
+
+  bool is_zero(ValueId id) const {
+    const Node* node = graph_.maker(id, "constant");
+    return node && node->attributes.get_tensor("value").item<double>() == 0;
+  }
+
+  // A convolution's attributes with `low` and `high` more padding, given for all axes.
+  static Attributes padded(const Node& node, const Ints& low, const Ints& high) {
+    Attributes attributes = node.attributes;
+    Ints padding = attributes.get_ints("padding");
+    for (size_t i = 0; i < padding.size(); ++i) {
+      padding[i] += (i % 2 == 0 ? low : high)[i / 2 + 1];
+    }
+    attributes.set("padding", padding);
+    return attributes;
+  }
+
+  // conv(pad(x)) pads by itself.
+  void absorb_pad(int index) {
+    const Node& node = graph_.node(index);
+    const Node* pad = graph_.maker(node.inputs[0], "pad");
+    if (!pad || !is_zero(pad->inputs[1]) || !all(pad->attributes.get_ints("interior"), 0)) return;
+    const Ints& low = pad->attributes.get_ints("low");
+    const Ints& high = pad->attributes.get_ints("high");
+    if (!is_spatial(low) || !is_spatial(high)) return;
+    const ValueId before = node.inputs[0];
+    graph_.set_attributes(index, padded(node, low, high));
+    graph_.set_inputs(index, {pad->inputs[0], node.inputs[1]});
+    graph_.remove_unused(before);
+  }
+
+  // A part of an input's gradient, as a pad's gradient reads it: what lies around it is padding.
+  void gather_slice(int index) {
+    const Node& slice = graph_.node(index);
+    const Node* gradient = graph_.maker(slice.inputs[0], "conv_input_grad");
+    if (!gradient || graph_.uses(slice.inputs[0]) != 1) return;
+    const Shape& part = shape(slice.outputs[0]);
+    if (!all(slice.attributes.get_ints("strides"), 1) || part.num_elements() == 0) return;
+    const Ints& begin = slice.attributes.get_ints("begin");
+    Ints high;
+    for (int64_t axis = 0; axis < part.rank(); ++axis) {
+      high.push_back(shape(slice.inputs[0])[axis] - begin[static_cast<size_t>(axis)] - part[axis]);
+    }
+    if (!is_spatial(begin) || !is_spatial(high)) return;
+    Attributes attributes = padded(*gradient, begin, high);
+    attributes.set("input_shape", part.dims());
+    replace(index, graph_.insert(index, *gradient->op, gradient->inputs, attributes)[0]);
+  }
+
+  // Filters of one position: matrix products over the channels.
+  bool is_pointwise(const Node& node) const {
+    if (!node.is("conv") && !node.is("conv_input_grad") && !node.is("conv_filter_grad")) {
+      return false;
+    }
+    const Shape& filter = shape(node.is("conv_filter_grad") ? node.outputs[0] : node.inputs[1]);
+    return is_floating(graph_.type(node.outputs[0]).dtype) &&
+           node.attributes.get_int("groups") == 1 && all(node.attributes.get_ints("padding"), 0) &&
+           filter.slice(0, filter.rank() - 2).num_elements() == 1;
+  }
+
+  void multiply(int index) {
+    const Node& node = graph_.node(index);
+    const ValueId first = node.inputs[0];
+    const ValueId second = node.inputs[1];
+    const ValueId old = node.outputs[0];
+    if (node.is("conv_filter_grad")) {
+      const ValueId x = at_outputs(index, first, shape(second));
+      const ValueId product = matmul(index, rows_of(index, x), rows_of(index, second), true, false);
+      return replace(index, reshaped(index, product, shape(old)));
+    }
+    const Shape& taps = shape(second);
+    const ValueId filter = reshaped(index, second, taps.slice(taps.rank() - 2, taps.rank()));
+    if (node.is("conv")) {
+      return replace(index,
+                     matmul(index, at_outputs(index, first, shape(old)), filter, false, false));
+    }
+    replace(index, at_inputs(index, matmul(index, first, filter, false, true), shape(old)));
+  }
+
+  // Strides of all axes, batch and channels too.
+  Ints steps(int index) const {
+    Ints result = graph_.node(index).attributes.get_ints("strides");
+    result.insert(result.begin(), 1);
+    result.push_back(1);
+    return result;
+  }
+
+  // The positions of x that make outputs.
+  ValueId at_outputs(int index, ValueId x, const Shape& y) {
+    const Ints strides = steps(index);
+    if (all(strides, 1)) return x;
+    Ints size = y.dims();
+    size.back() = shape(x).back();
+    return insert(index, "slice", {x},
+                  {{"begin", Ints(size.size(), 0)}, {"size", size}, {"strides", strides}});
+  }
+
+  // The other way round: zeros at the positions that make none.
+  ValueId at_inputs(int index, ValueId gradient, const Shape& x) {
+    Ints interior = steps(index);
+    if (all(interior, 1)) return gradient;
+    Ints high;
+    for (size_t i = 0; i < interior.size(); ++i) {
+      const auto axis = static_cast<int64_t>(i);
+      high.push_back(x[axis] - std::max<int64_t>(0, (shape(gradient)[axis] - 1) * interior[i] + 1));
+      --interior[i];
+    }
+    const ValueId zero =
+        insert(index, "constant", {}, {{"value", host_zeros({}, graph_.type(gradient).dtype)}});
+    return insert(index, "pad", {gradient, zero},
+                  {{"low", Ints(high.size(), 0)}, {"high", high}, {"interior", interior}});
+  }
+
+  passes::Rewriter graph_;
+};
+
+}  // namespace
+
+Graph simplify_convs(const Graph& graph) { return ConvSimplification(graph).run(); }
+
+}  // namespace cornu::cpu
