@@ -239,6 +239,14 @@ TEST_CASE("conv of batches that are shared out to threads") {
   }
 }
 
+TEST_CASE("conv of few positions and large filters") {
+  check_conv({3, {2, 2}, 96, 80, {3, 3}, {}, {1, 1, 1, 1}});
+  check_conv({2, {5, 4}, 50, 161, {3, 3}, {2, 1}, {0, 1, 2, 0}});
+  check_conv({1, {7, 7}, 33, 224, {3, 3}, {}, {2, 2, 2, 2}, {2, 2}});
+  check_conv({4, {9}, 70, 130, {9}});
+  check_conv({2, {3, 2, 3}, 40, 70, {3, 2, 3}, {1, 1, 2}, {1, 1, 0, 0, 1, 1}});
+}
+
 TEST_CASE("conv of 16-bit floats") {
   for (DType dtype : {DType::BFloat16, DType::Float16}) {
     check_conv({2, {6, 6}, 16, 32, {3, 3}, {}, {1, 1, 1, 1}}, dtype);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,15 @@ class BodyBuilder {
   }
   ValueId cast(ValueId input, DType dtype) {
     return node("cast", {input}, {dtype, body_.type(input).shape}, {{"dtype", dtype}});
+  }
+  // Over all axes but the last, or over all.
+  ValueId sum(ValueId input, bool all = false) {
+    const Shape& from = body_.type(input).shape;
+    Shape to = all ? Shape{} : Shape{from.back()};
+    std::vector<int64_t> axes(static_cast<size_t>(from.rank() - to.rank()));
+    std::iota(axes.begin(), axes.end(), 0);
+    return node("reduce_sum", {input}, {body_.type(input).dtype, to},
+                {{"axes", axes}, {"keepdims", false}});
   }
   void output(ValueId id) { body_.outputs.push_back(id); }
   const Graph& body() const { return body_; }

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+// Groups become "fused" nodes. What passes between groups goes through memory, unless computing it
+// again costs less: a group that reads what another one computes cheaply from values that it reads
+// as well (a convolution's output, say, of which the gradient needs the normalized form again) has
+// the computation too, and the value isn't kept where no other reader needs it.
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+#include <set>
 #include <unordered_map>
 
-#include "framework/graph/passes/group_order.h"
+#include "framework/graph/passes/elementwise_groups.h"
 #include "framework/graph/passes/pass.h"
 
 namespace cornu::passes {
 namespace {
 
-constexpr size_t kMostNodes = 64;   // in one group
-constexpr size_t kMostInputs = 24;  // of one group
+constexpr size_t kMostRepeated = 24;  // nodes that a group computes again
+constexpr size_t kMostOperands = 28;  // of a group, with what it computes again
 
 std::vector<TensorType> infer_fused(std::span<const TensorType> inputs,
                                     const Attributes& attributes) {
@@ -27,234 +35,253 @@ const OpDef& fused_op() {
   return op;
 }
 
-bool is_fusible(const Graph& graph, const Node& node) {
-  return node.op->traits.elementwise && node.outputs.size() == 1 &&
-         graph.type(node.outputs[0]).shape.num_elements() > 0;
+// An operation that takes less time than reading an operand from memory.
+bool is_cheap(const Node& node) {
+  constexpr std::array<std::string_view, 24> kCheap = {
+      "abs",           "add",     "bitwise_and", "cast",        "equal",       "greater",
+      "greater_equal", "less",    "less_equal",  "logical_and", "logical_not", "logical_or",
+      "maximum",       "minimum", "multiply",    "negate",      "not_equal",   "relu",
+      "select",        "sign",    "square",      "subtract",    "logical_xor", "bitwise_or"};
+  return std::ranges::find(kCheap, node.op->name) != kCheap.end();
 }
 
-// By value: the nodes that read it, each once, in order.
-std::vector<std::vector<int>> value_readers(const Graph& graph) {
-  std::vector<std::vector<int>> result(graph.types.size());
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (ValueId id : graph.nodes[i].inputs) {
-      auto& readers = result[static_cast<size_t>(id)];
-      const int node = static_cast<int>(i);
-      if (readers.empty() || readers.back() != node) readers.push_back(node);
-    }
-  }
-  return result;
-}
-
-// By node: the nodes that must stand behind it, in order: those that read its outputs, and the next
-// one that communicates, of those that do.
-std::vector<std::vector<int>> node_readers(const Graph& graph,
-                                           const std::vector<std::vector<int>>& of_values) {
-  std::vector<std::vector<int>> result;
-  for (const Node& node : graph.nodes) {
-    std::vector<int>& readers = result.emplace_back();
-    for (ValueId id : node.outputs) {
-      const auto& more = of_values[static_cast<size_t>(id)];
-      readers.insert(readers.end(), more.begin(), more.end());
-    }
-    std::ranges::sort(readers);
-    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
-  }
-  const std::vector<int32_t> before = previous_collectives(graph);
-  for (size_t i = 0; i < before.size(); ++i) {
-    if (before[i] < 0) continue;
-    std::vector<int>& readers = result[static_cast<size_t>(before[i])];
-    const auto at = std::ranges::lower_bound(readers, static_cast<int>(i));
-    if (at == readers.end() || *at != static_cast<int>(i)) readers.insert(at, static_cast<int>(i));
-  }
-  return result;
-}
-
-// Grows groups of elementwise nodes with one output shape. Groups are convex: no path leaves a
-// group and comes back, so that each can become one node.
-class Grouping {
+class Fuser {
  public:
-  explicit Grouping(const Graph& graph)
+  explicit Fuser(const Graph& graph)
       : graph_(graph),
         producers_(graph.producers()),
-        readers_(value_readers(graph)),
-        order_(node_readers(graph, readers_)),
-        inputs_(graph.nodes.size()) {
-    for (const Node& node : graph.nodes) fusible_.push_back(is_fusible(graph, node));
-    for (int node = static_cast<int>(graph.nodes.size()); node-- > 0;) {
-      if (is_elementwise(node)) place(node);
+        groups_(elementwise_groups(graph)),
+        group_of_(graph.nodes.size(), -1),
+        repeated_(groups_.size()),
+        made_(groups_.size()),
+        left_(groups_.size()),
+        stays_(graph.types.size(), false) {
+    for (size_t group = 0; group < groups_.size(); ++group) {
+      for (int node : groups_[group])
+        group_of_[static_cast<size_t>(node)] = static_cast<int>(group);
     }
-    merge_siblings();
+    find_values_that_stay();
+    choose_repeated();
+    demand_all();
   }
 
-  // Those of several nodes, each in order.
-  std::vector<std::vector<int>> groups() const {
-    std::vector<std::vector<int>> result;
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const int group = static_cast<int>(i);
-      if (order_.members(group).size() < 2) continue;
-      result.push_back(order_.members(group));
-      std::ranges::sort(result.back());
+  Graph run() const {
+    Graph result = graph_;
+    std::vector<bool> gone(graph_.nodes.size(), false);
+    for (size_t group = 0; group < groups_.size(); ++group) {
+      for (int node : groups_[group]) gone[static_cast<size_t>(node)] = true;
+      if (made_[group].empty()) continue;
+      if (made_[group].size() == 1) {  // as it was
+        gone[static_cast<size_t>(*made_[group].begin())] = false;
+        continue;
+      }
+      // A fused node stands where its last member stood.
+      const auto last = static_cast<size_t>(groups_[group].back());
+      gone[last] = false;
+      result.nodes[last] = fused(group);
     }
-    return result;
+    size_t count = 0;
+    for (size_t i = 0; i < result.nodes.size(); ++i) {
+      if (gone[i]) continue;
+      if (i != count) result.nodes[count] = std::move(result.nodes[i]);
+      ++count;
+    }
+    result.nodes.resize(count);
+    sort_topologically(result);
+    return eliminate_dead_nodes(std::move(result));
   }
 
  private:
-  bool is_elementwise(int node) const { return fusible_[static_cast<size_t>(node)]; }
-  const Shape& shape(int group) const {
-    const int node = order_.members(group).front();
-    return graph_.type(graph_.nodes[static_cast<size_t>(node)].outputs[0]).shape;
+  int maker(ValueId id) const { return producers_[static_cast<size_t>(id)]; }
+  const Node& node(int index) const { return graph_.nodes[static_cast<size_t>(index)]; }
+  int group_of(int node) const { return node < 0 ? -1 : group_of_[static_cast<size_t>(node)]; }
+  bool stays(ValueId id) const { return stays_[static_cast<size_t>(id)]; }
+  void stay(ValueId id) { stays_[static_cast<size_t>(id)] = true; }
+  bool is_scalar_constant(ValueId id) const {
+    return maker(id) >= 0 && node(maker(id)).is("constant") &&
+           graph_.type(id).shape.num_elements() == 1;
   }
-  std::vector<ValueId>& inputs(int group) { return inputs_[static_cast<size_t>(group)]; }
 
-  // Joins the group of a reader when that keeps it convex; else it is a group of its own.
-  void place(int node) {
-    std::vector<ValueId>& own = inputs(node);
-    own = graph_.nodes[static_cast<size_t>(node)].inputs;
-    std::ranges::sort(own);
-    own.erase(std::unique(own.begin(), own.end()), own.end());
-    for (int reader : order_.readers(node)) {
-      if (!is_elementwise(reader)) continue;
-      const int group = order_.group_of(reader);
-      if (shape(group) != shape(node) || order_.members(group).size() >= kMostNodes) continue;
-      std::vector<ValueId> together = inputs_of_both(node, group);
-      if (together.size() > kMostInputs) continue;
-      const auto merged = order_.merge(node, group, GroupOrder::Adjacent::Allowed);
-      if (!merged) continue;
-      inputs(*merged) = std::move(together);
-      return;
+  // ---- what is computed again ----
+
+  // What is in memory in any case: read by others than groups.
+  void find_values_that_stay() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (group_of_[i] >= 0) continue;
+      for (ValueId id : graph_.nodes[i].inputs) stay(id);
+    }
+    for (ValueId id : graph_.outputs) stay(id);
+    for (const StateBinding& state : graph_.states) stay(state.out);
+  }
+
+  // The shape that a group walks over.
+  const Shape& shape(size_t group) const {
+    const Node& first = node(groups_[group].front());
+    return graph_.type(first.is("reduce_sum") ? first.inputs[0] : first.outputs[0]).shape;
+  }
+
+  // A value of a group's shape that another group makes cheaply.
+  bool may_repeat(size_t group, ValueId id) const {
+    const int index = maker(id);
+    return group_of(index) >= 0 && group_of(index) != static_cast<int>(group) &&
+           is_cheap(node(index)) && graph_.type(id).shape == shape(group);
+  }
+
+  // Decides for all groups, and again for those that computed what turns out to stay in memory.
+  void choose_repeated() {
+    std::vector<size_t> open(groups_.size());
+    std::iota(open.rbegin(), open.rend(), size_t{0});
+    std::unordered_map<ValueId, std::vector<size_t>> repeaters;
+    while (!open.empty()) {
+      const size_t group = open.back();
+      open.pop_back();
+      for (ValueId id : choose_repeated(group)) {
+        if (stays(id)) continue;
+        stay(id);
+        for (size_t other : repeaters[id]) {
+          if (repeated_[other].contains(id)) open.push_back(other);
+        }
+      }
+      for (ValueId id : repeated_[group]) repeaters[id].push_back(group);
     }
   }
 
-  // What two groups read that neither makes, sorted.
-  std::vector<ValueId> inputs_of_both(int a, int b) {
-    std::vector<ValueId> result;
-    std::ranges::set_union(inputs(a), inputs(b), std::back_inserter(result));
-    std::erase_if(result, [&](ValueId id) {
-      const int32_t producer = producers_[static_cast<size_t>(id)];
-      if (producer < 0) return false;
-      const int group = order_.group_of(producer);
-      return group == a || group == b;
-    });
-    return result;
+  // Returns the values that the group might compute and reads.
+  std::set<ValueId> choose_repeated(size_t group) {
+    repeated_[group].clear();
+    std::set<ValueId> read;  // of the group's shape
+    std::set<ValueId> candidates;
+    for (int member : groups_[group]) {
+      for (ValueId id : node(member).inputs) {
+        if (group_of(maker(id)) == static_cast<int>(group)) continue;
+        if (graph_.type(id).shape == shape(group)) read.insert(id);
+        if (may_repeat(group, id)) candidates.insert(id);
+      }
+    }
+    // What is read for the sake of one may serve another.
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (ValueId id : std::set(candidates)) {
+        if (!repeat(group, id, read)) continue;
+        candidates.erase(id);
+        progress = true;
+      }
+    }
+    return candidates;
   }
 
-  // Groups that read the same value walk over it together, where neither depends on the other.
-  void merge_siblings() {
-    for (size_t value = 0; value < readers_.size(); ++value) {
-      int first = -1;
-      for (int node : readers_[value]) {
-        if (!is_elementwise(node) || shape(order_.group_of(node)) != graph_.types[value].shape) {
-          continue;
+  // Has a group compute `id` instead of reading it, where it reads no more then.
+  bool repeat(size_t group, ValueId id, std::set<ValueId>& read) {
+    std::set<ValueId> computed;
+    std::set<ValueId> more;
+    const std::function<void(ValueId)> expand = [&](ValueId value) {
+      computed.insert(value);
+      for (ValueId in : node(maker(value)).inputs) {
+        if (computed.contains(in) || repeated_[group].contains(in)) continue;
+        if (group_of(maker(in)) == static_cast<int>(group)) continue;
+        if (graph_.type(in).shape != graph_.type(id).shape || read.contains(in)) continue;
+        // What stays in memory costs a read; but where it is for the sake of one value less, it may
+        // be computed as well.
+        if (may_repeat(group, in) && (!stays(in) || stays(id))) {
+          expand(in);
+        } else {
+          more.insert(in);
         }
-        const int group = order_.group_of(node);
-        if (first < 0) {
-          first = group;
-        } else if (group != first) {
-          first = merge_sibling(first, group);
-        }
+      }
+    };
+    expand(id);
+    size_t bytes = 0;
+    for (ValueId in : more) bytes += graph_.type(in).bytes();
+    const size_t most = stays(id) ? 0 : graph_.type(id).bytes();
+    if (bytes > most || repeated_[group].size() + computed.size() > kMostRepeated) return false;
+    if (read.size() + more.size() > kMostOperands) return false;
+    read.erase(id);
+    read.insert(more.begin(), more.end());
+    repeated_[group].insert(computed.begin(), computed.end());
+    return true;
+  }
+
+  // ---- what is computed at all ----
+
+  void demand_all() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (group_of_[i] >= 0) continue;
+      for (ValueId id : graph_.nodes[i].inputs) demand(id);
+    }
+    for (ValueId id : graph_.outputs) demand(id);
+    for (const StateBinding& state : graph_.states) demand(state.out);
+  }
+
+  // Somebody reads the value from memory.
+  void demand(ValueId id) {
+    const int group = group_of(maker(id));
+    if (group < 0 || !left_[static_cast<size_t>(group)].insert(id).second) return;
+    make(static_cast<size_t>(group), id);
+  }
+
+  // A group computes the value.
+  void make(size_t group, ValueId id) {
+    if (!made_[group].insert(maker(id)).second) return;
+    for (ValueId in : node(maker(id)).inputs) {
+      if (is_made(group, in)) {
+        make(group, in);
+      } else {
+        demand(in);
       }
     }
   }
 
-  // The merged group, or the first where they stay apart.
-  int merge_sibling(int first, int other) {
-    if (order_.members(first).size() + order_.members(other).size() > kMostNodes) return first;
-    if (inputs(first).size() + inputs(other).size() > kMostInputs) return first;
-    std::vector<ValueId> together = inputs_of_both(first, other);
-    const auto merged = order_.merge(first, other, GroupOrder::Adjacent::Refused);
-    if (!merged) return first;
-    inputs(*merged) = std::move(together);
-    return *merged;
+  bool is_made(size_t group, ValueId id) const {
+    return group_of(maker(id)) == static_cast<int>(group) || repeated_[group].contains(id);
   }
 
-  const Graph& graph_;
-  std::vector<int32_t> producers_;
-  std::vector<std::vector<int>> readers_;  // by value
-  std::vector<bool> fusible_;              // by node
-  GroupOrder order_;
-  std::vector<std::vector<ValueId>> inputs_;  // by group, sorted
-};
-
-// Makes "fused" nodes of groups of nodes.
-class Fuser {
- public:
-  explicit Fuser(const Graph& graph)
-      : graph_(graph), producers_(graph.producers()), uses_(graph.use_counts()) {}
-
-  // Moves the given nodes (indices in order) into the body of one "fused" node.
-  Node fuse(const std::vector<int>& nodes) const {
+  // The body holds what the group makes, in the order of the graph.
+  Node fused(size_t group) const {
     auto body = std::make_shared<Graph>();
-    Node fused{.op = &fused_op(), .inputs = {}, .outputs = {}, .attributes = {}, .scope = {}};
+    Node result{.op = &fused_op(), .inputs = {}, .outputs = {}, .attributes = {}, .scope = {}};
     std::unordered_map<ValueId, ValueId> to_body;
-    std::unordered_map<ValueId, int> uses_inside;
     auto body_value = [&](ValueId id) {
-      ++uses_inside[id];
       if (const auto it = to_body.find(id); it != to_body.end()) return it->second;
       const ValueId inner = body->add_value(graph_.type(id));
       if (is_scalar_constant(id)) {  // kernels make an immediate of it
-        Node copy = *producer(id);
+        Node copy = node(maker(id));
         copy.outputs = {inner};
         body->nodes.push_back(std::move(copy));
       } else {
         body->inputs.push_back(inner);
-        fused.inputs.push_back(id);
+        result.inputs.push_back(id);
       }
       return to_body[id] = inner;
     };
-    for (int index : nodes) {
-      Node node = graph_.nodes[static_cast<size_t>(index)];
-      for (ValueId& id : node.inputs) id = body_value(id);
-      for (ValueId& id : node.outputs) id = to_body[id] = body->add_value(graph_.type(id));
-      body->nodes.push_back(std::move(node));
+    for (int index : made_[group]) {
+      Node copy = node(index);
+      for (ValueId& id : copy.inputs) id = body_value(id);
+      for (ValueId& id : copy.outputs) id = to_body[id] = body->add_value(graph_.type(id));
+      body->nodes.push_back(std::move(copy));
     }
-    for (int index : nodes) {
-      const ValueId id = graph_.nodes[static_cast<size_t>(index)].outputs[0];
-      if (uses_[static_cast<size_t>(id)] == uses_inside[id]) continue;
-      fused.outputs.push_back(id);
+    for (int index : groups_[group]) {
+      const ValueId id = node(index).outputs[0];
+      if (!left_[group].contains(id)) continue;
+      result.outputs.push_back(id);
       body->outputs.push_back(to_body.at(id));
     }
-    fused.scope = graph_.nodes[static_cast<size_t>(nodes.back())].scope;
-    fused.attributes.set("body", std::shared_ptr<const Graph>(body));
-    return fused;
-  }
-
- private:
-  const Node* producer(ValueId id) const {
-    const int32_t index = producers_[static_cast<size_t>(id)];
-    return index < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(index)];
-  }
-  bool is_scalar_constant(ValueId id) const {
-    return producer(id) && producer(id)->is("constant") &&
-           graph_.type(id).shape.num_elements() == 1;
+    result.scope = node(groups_[group].back()).scope;
+    result.attributes.set("body", std::shared_ptr<const Graph>(body));
+    return result;
   }
 
   const Graph& graph_;
   std::vector<int32_t> producers_;
-  std::vector<int32_t> uses_;
+  std::vector<std::vector<int>> groups_;
+  std::vector<int> group_of_;                // by node
+  std::vector<std::set<ValueId>> repeated_;  // by group: values of other groups that it computes
+  std::vector<std::set<int>> made_;          // by group: the nodes that it computes
+  std::vector<std::set<ValueId>> left_;      // by group: its values that are read from memory
+  std::vector<bool> stays_;                  // by value: in memory in any case
 };
 
 }  // namespace
 
-Graph fuse_elementwise(const Graph& graph) {
-  const Fuser fuser(graph);
-  Graph result = graph;
-  std::vector<bool> moved(graph.nodes.size(), false);
-  for (const std::vector<int>& nodes : Grouping(graph).groups()) {
-    for (int index : nodes) moved[static_cast<size_t>(index)] = true;
-    // A fused node stands where its last member stood.
-    const auto last = static_cast<size_t>(nodes.back());
-    moved[last] = false;
-    result.nodes[last] = fuser.fuse(nodes);
-  }
-  size_t count = 0;
-  for (size_t i = 0; i < result.nodes.size(); ++i) {
-    if (moved[i]) continue;
-    if (i != count) result.nodes[count] = std::move(result.nodes[i]);
-    ++count;
-  }
-  result.nodes.resize(count);
-  sort_topologically(result);
-  return eliminate_dead_nodes(std::move(result));
-}
+Graph fuse_elementwise(const Graph& graph) { return Fuser(eliminate_dead_nodes(graph)).run(); }
 
 }  // namespace cornu::passes

@@ -29,7 +29,10 @@ Graph simplify(const Graph& graph, const Evaluator& evaluate = {});
 Graph layout(const Graph& graph);
 
 // Gathers connected elementwise nodes of one shape into "fused" nodes: fused(x...) {body: Graph},
-// whose outputs have one shape. It has no vjp: passes run after differentiation.
+// whose outputs have that shape, or are sums of such values over all axes or all but the last. A
+// group computes what another one makes by a few cheap operations again where it reads no more for
+// that, so that less is written to memory and kept. It has no vjp: passes run after
+// differentiation.
 Graph fuse_elementwise(const Graph& graph);
 
 // Takes from loops what nothing reads: outputs of theirs, carries that serve those alone, operands

@@ -22,6 +22,7 @@ std::unique_ptr<Kernel> make_conv(const KernelSpec& spec) {
   if (no_terms && !problem.bias) {
     return make_kernel([bytes](const KernelArgs& args) { std::memset(args.out[0], 0, bytes); });
   }
+  if (auto kernel = make_product_conv(problem)) return kernel;
   if (auto kernel = make_onednn_conv(problem)) return kernel;
   if (auto kernel = through_float32(spec, make_conv<kDirection>)) return kernel;
   return make_plain_conv(problem);

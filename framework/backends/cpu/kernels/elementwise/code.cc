@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
+#include "framework/backends/cpu/kernels/elementwise/chain.h"
 #include "framework/graph/graph.h"
+#include "framework/graph/passes/elementwise_groups.h"
 
 namespace cornu::cpu {
 namespace {
@@ -60,6 +63,17 @@ class Lowering {
       value = emit(TileOp::Copy, operands);
     }
     code_.outputs.push_back(value);
+    code_.accumulators.push_back(-1);
+  }
+
+  // Of float32 or float64.
+  void sum(const Forms& of) {
+    const auto index = static_cast<int>(code_.outputs.size());
+    const int accumulator =
+        code_.add_value({TileValue::Source::Accumulator, index, of.dtype, TileStage::Tile});
+    const std::vector<int> operands = {accumulator, of.stored};
+    code_.outputs.push_back(emit(TileOp::Add, operands));
+    code_.accumulators.push_back(accumulator);
   }
 
   TileCode take() { return std::move(code_); }
@@ -127,20 +141,53 @@ class Lowering {
   TileCode code_;
 };
 
+// What a body computes with: false when it has an op without a tile function, or outputs that no
+// one walk makes.
 bool lower_body(Lowering& lowering, const Graph& body) {
   std::vector<Forms> forms(body.types.size());
+  std::vector<ValueId> summed(body.types.size(), -1);
   for (size_t i = 0; i < body.inputs.size(); ++i) {
     const ValueId id = body.inputs[i];
     forms[size_t(id)] = lowering.input(static_cast<int>(i), body.type(id).dtype);
   }
   for (const Node& node : body.nodes) {
+    if (node.is("reduce_sum")) {
+      summed[size_t(node.outputs[0])] = node.inputs[0];
+      continue;
+    }
     std::vector<Forms> in;
     for (const ValueId id : node.inputs) in.push_back(forms[size_t(id)]);
     if (!lowering.node(*node.op, node.attributes, in, forms[size_t(node.outputs[0])])) return false;
     // Conversions made on the way serve later readers too.
     for (size_t i = 0; i < in.size(); ++i) forms[size_t(node.inputs[i])] = in[i];
   }
-  for (const ValueId id : body.outputs) lowering.output(forms[size_t(id)]);
+  for (const ValueId id : body.outputs) {
+    if (const ValueId of = summed[size_t(id)]; of >= 0) {
+      lowering.sum(forms[size_t(of)]);
+    } else {
+      lowering.output(forms[size_t(id)]);
+    }
+  }
+  return true;
+}
+
+// The shape that a body's arrays have, with the columns of its sums; false where they differ.
+bool find_shape(TileCode& code, const Graph& body) {
+  bool known = false;
+  auto same = [&](const Shape& shape) {
+    if (!std::exchange(known, true)) code.shape = shape;
+    return code.shape == shape;
+  };
+  for (const Node& node : body.nodes) {
+    if (!node.is("reduce_sum")) continue;
+    const TensorType& type = body.type(node.inputs[0]);
+    const auto columns = passes::summed_columns(type.shape, node.attributes.get_ints("axes"));
+    if (!columns || !has_chains(type.dtype) || !same(type.shape)) return false;
+    code.columns = std::max(code.columns, *columns);
+  }
+  for (size_t i = 0; i < body.outputs.size(); ++i) {
+    if (!code.is_sum(i) && !same(body.type(body.outputs[i]).shape)) return false;
+  }
   return true;
 }
 
@@ -211,7 +258,11 @@ bool TileCode::is_output(int value) const {
 std::optional<TileCode> tile_code(const KernelSpec& spec) {
   Lowering lowering;
   if (spec.op.name == "fused") {
-    if (!lower_body(lowering, spec.attributes.get_graph("body"))) return std::nullopt;
+    const Graph& body = spec.attributes.get_graph("body");
+    if (!lower_body(lowering, body)) return std::nullopt;
+    TileCode code = lowering.take();
+    if (!find_shape(code, body)) return std::nullopt;
+    return code;
   } else {
     std::vector<Forms> in;
     for (size_t i = 0; i < spec.inputs.size(); ++i) {
@@ -220,8 +271,10 @@ std::optional<TileCode> tile_code(const KernelSpec& spec) {
     Forms out;
     if (!lowering.node(spec.op, spec.attributes, in, out)) return std::nullopt;
     lowering.output(out);
+    TileCode code = lowering.take();
+    code.shape = spec.outputs[0].shape;
+    return code;
   }
-  return lowering.take();
 }
 
 void simplify(TileCode& code) {

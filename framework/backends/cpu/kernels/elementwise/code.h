@@ -21,10 +21,12 @@ enum class TileStage : uint8_t {
   Tile,  // for every tile
 };
 
+// An accumulator is what a sum has added up so far, in a thread's memory: an element for each one
+// of a tile or row, which are added up in the end. Instructions read it, and make its new value.
 struct TileValue {
-  enum class Source : uint8_t { Input, Constant, Instruction };
+  enum class Source : uint8_t { Input, Constant, Accumulator, Instruction };
   Source source = Source::Input;
-  int index = 0;  // of the kernel's input, of TileCode::constants; -1 of instructions
+  int index = 0;  // of the kernel's input or output, of TileCode::constants; -1 of instructions
   DType dtype = DType::Float32;
   TileStage stage = TileStage::Tile;
 };
@@ -46,10 +48,15 @@ struct TileCode {
   std::vector<Tensor> constants;
   // By output of the kernel: a value that an instruction makes, each another one.
   std::vector<int> outputs;
+  // By output: the accumulator of one that is a sum; -1 for arrays.
+  std::vector<int> accumulators;
+  Shape shape;          // of arrays
+  int64_t columns = 1;  // of sums, the most: some add up all elements, others each column
 
   int add_value(TileValue value);
   int add_constant(const Tensor& tensor);
   bool is_output(int value) const;
+  bool is_sum(size_t output) const { return accumulators[output] >= 0; }
 };
 
 // The code for one elementwise op, or for the body of "fused"; none when it holds an op that has no

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "framework/backends/cpu/kernels/elementwise/memory.h"
 
@@ -44,7 +45,7 @@ class Planner {
   using Operand = TilePlan::Operand;
 
   static bool is_source(const TileValue& value) {
-    return value.source != TileValue::Source::Instruction;
+    return value.source == TileValue::Source::Input || value.source == TileValue::Source::Constant;
   }
   // The number of an input or constant in the layout.
   size_t shape_of(const TileValue& value) const {
@@ -53,7 +54,7 @@ class Planner {
   }
 
   void choose_walk() {
-    bool partial = false;
+    bool partial = code_.columns > 1;
     bool constant = false;
     for (const TileValue& value : code_.values) {
       if (!is_source(value) || !layout_.is_partial(shape_of(value))) continue;
@@ -117,6 +118,10 @@ class Planner {
       place_source(operand, value.stage);
     }
     for (size_t i = 0; i < code_.outputs.size(); ++i) {
+      if (code_.is_sum(i)) {
+        add_sum(i);
+        continue;
+      }
       Operand operand;
       operand.value = code_.outputs[i];
       operand.source = Operand::Source::Output;
@@ -125,6 +130,16 @@ class Planner {
       plan_.in_place.push_back(operand);
       array_bytes_ += operand.element_bytes;
     }
+  }
+
+  void add_sum(size_t output) {
+    TilePlan::Sum sum;
+    sum.accumulator = code_.accumulators[output];
+    sum.value = code_.outputs[output];
+    sum.output = output;
+    sum.columns = spec_.outputs[output].shape.num_elements();
+    sum.dtype = code_.values[size_t(sum.value)].dtype;
+    plan_.sums.push_back(sum);
   }
 
   void place_source(Operand& operand, TileStage stage) {
@@ -168,6 +183,11 @@ class Planner {
     register_of_.assign(code_.values.size(), -1);
     for (const auto* list : {&plan_.periodic, &plan_.expanded}) {
       for (const Operand& operand : *list) register_of_[size_t(operand.value)] = registers_++;
+    }
+    if (!plan_.by_rows) {
+      for (const TilePlan::Sum& sum : plan_.sums) {
+        register_of_[size_t(sum.accumulator)] = register_of_[size_t(sum.value)] = registers_++;
+      }
     }
     for (const TileStep& step : plan_.steps[size_t(TileStage::Run)]) run_scalar(step.out[0]);
     for (const TileStep& step : plan_.steps[size_t(TileStage::Part)]) {
@@ -216,7 +236,7 @@ class Planner {
     const size_t element = array_bytes_ + static_cast<size_t>(registers_) * widest;
     const auto fitting = static_cast<int64_t>(kTileBytes / std::max<size_t>(1, element) / 64 * 64);
     // Without intermediate results that pass through memory, nothing needs to stay in the cache.
-    const bool single_pass = plan_.steps[size_t(TileStage::Tile)].size() == 1;
+    const bool single_pass = plan_.steps[size_t(TileStage::Tile)].size() == 1 && plan_.sums.empty();
     int64_t tile = single_pass ? kLargestTile : std::clamp(fitting, kSmallestTile, kLargestTile);
     const double nanoseconds = cost_ + kByteCost * static_cast<double>(array_bytes_);
     const auto worth = static_cast<int64_t>(std::ceil(kWorthAThread / std::max(nanoseconds, 1e-3)));
@@ -238,6 +258,34 @@ class Planner {
     plan_.tile = tile;
     plan_.grain = std::max<int64_t>(1, worth / tile);
     place_homes(widest);
+    if (!plan_.sums.empty()) choose_blocks();
+  }
+
+  void choose_blocks() {
+    constexpr int64_t kMostBlocks = 64;
+    constexpr int64_t kTilesOfABlock = 16;  // at least, so that adding up their sums is quick
+    plan_.running = plan_.by_rows ? layout_.inner() : plan_.tile;
+    const int64_t blocks =
+        std::clamp<int64_t>(layout_.size() / (kTilesOfABlock * plan_.running), 1, kMostBlocks);
+    const int64_t units = plan_.items / plan_.segments;
+    plan_.block_items = (units + blocks - 1) / blocks * plan_.segments;
+    plan_.blocks = (plan_.items + plan_.block_items - 1) / plan_.block_items;
+    for (TilePlan::Sum& sum : plan_.sums) {
+      sum.partials = plan_.partial_bytes;
+      const auto count = static_cast<size_t>(plan_.blocks * sum.columns);
+      plan_.partial_bytes += round_up(count * size_of(sum.dtype), 64);
+      if (plan_.by_rows) {
+        sum.home = plan_.thread_bytes;
+        plan_.thread_bytes += round_up(size_t(plan_.running) * size_of(sum.dtype), 64) + 64;
+      } else {
+        sum.home = home_of(sum.value);
+      }
+    }
+  }
+
+  size_t home_of(int value) const {
+    const auto home = std::ranges::find(plan_.thread_homes, value, &TilePlan::Home::value);
+    return home->offset;
   }
 
   // Lays out a thread's memory: its operand table, scalars of a row, registers.
@@ -273,6 +321,7 @@ class Planner {
       if (value.source != TileValue::Source::Input || value.stage != TileStage::Tile) continue;
       if (!layout_.is_full(shape_of(value))) continue;
       for (size_t j = 0; j < code_.outputs.size(); ++j) {
+        if (code_.is_sum(j)) continue;
         if (!(spec_.inputs[size_t(value.index)] == spec_.outputs[j])) continue;
         if (last_read_[i] <= made_[size_t(code_.outputs[j])]) {
           plan_.aliases.emplace_back(value.index, static_cast<int>(j));
@@ -299,7 +348,16 @@ BroadcastLayout tile_layout(const KernelSpec& spec, const TileCode& code) {
   std::vector<Shape> shapes;
   for (const TensorType& type : spec.inputs) shapes.push_back(type.shape);
   for (const Tensor& constant : code.constants) shapes.push_back(constant.shape());
-  return BroadcastLayout(spec.outputs[0].shape, shapes);
+  if (code.columns > 1) {  // the last axis of more than one element
+    Shape columns = code.shape;
+    bool last = true;
+    for (int64_t axis = columns.rank(); axis-- > 0;) {
+      if (columns[axis] == 1) continue;
+      if (!std::exchange(last, false)) columns[axis] = 1;
+    }
+    shapes.push_back(columns);
+  }
+  return BroadcastLayout(code.shape, shapes);
 }
 
 TilePlan plan_tiles(const KernelSpec& spec, TileCode& code, const BroadcastLayout& layout) {

@@ -31,6 +31,18 @@ struct TilePlan {
     size_t step = 0;
   };
 
+  // A sum over the tiles of a block. `home` has `elements` running sums, which are added up behind
+  // each block; the blocks' sums lie in the kernel's scratch memory from `partials` on.
+  struct Sum {
+    int accumulator = 0;  // the values before and after adding a tile
+    int value = 0;
+    size_t output = 0;
+    int64_t columns = 1;
+    DType dtype = DType::Float32;
+    size_t home = 0;
+    size_t partials = 0;
+  };
+
   std::array<std::vector<TileStep>, 4> steps;  // by TileStage
   std::vector<Operand> in_place;               // of the full shape
   std::vector<Operand> scalars;                // copied once a run
@@ -52,12 +64,20 @@ struct TilePlan {
   int64_t items = 0;
   int64_t grain = 1;  // items that are worth a thread
 
+  // Blocks of items, which depend on the shape alone: sums have one order at any number of threads.
+  std::vector<Sum> sums;
+  int64_t running = 0;      // elements of an accumulator: a tile, or a row
+  int64_t block_items = 0;  // whole rows
+  int64_t blocks = 0;
+  size_t partial_bytes = 0;
+
   // Pairs (input, output) of one type that may be one array: no operation after the one that makes
   // the output reads the input.
   std::vector<std::pair<int, int>> aliases;
 };
 
 // The broadcast shape of a kernel with the shapes of its inputs, followed by those of constants.
+// Its last axis is that of sums of columns.
 BroadcastLayout tile_layout(const KernelSpec& spec, const TileCode& code);
 
 // Sets the stages of values, schedules the instructions, and lays everything out.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "framework/backends/cpu/kernels/elementwise/memory.h"
+#include "framework/backends/cpu/kernels/reduction/reduction.h"
 #include "framework/core/threads.h"
 
 namespace cornu::cpu {
@@ -28,6 +29,14 @@ void advance(const std::vector<TilePlan::Operand>& operands, TileOperand* slots,
   }
 }
 
+void advance_sums(const std::vector<TilePlan::Sum>& sums, TileOperand* slots, int64_t count) {
+  for (const TilePlan::Sum& sum : sums) {
+    const void*& data = slots[sum.value].data;
+    data = static_cast<const std::byte*>(data) + static_cast<size_t>(count) * size_of(sum.dtype);
+    slots[sum.accumulator].data = data;
+  }
+}
+
 void set_homes(const std::vector<TilePlan::Home>& homes, std::byte* memory, TileOperand* slots) {
   for (const TilePlan::Home& home : homes) slots[home.value] = {memory + home.offset, home.step};
 }
@@ -35,9 +44,6 @@ void set_homes(const std::vector<TilePlan::Home>& homes, std::byte* memory, Tile
 }  // namespace
 
 std::unique_ptr<TileProgram> TileProgram::make(const KernelSpec& spec) {
-  for (const TensorType& output : spec.outputs) {
-    if (output.shape != spec.outputs[0].shape) return nullptr;
-  }
   std::optional<TileCode> code = tile_code(spec);
   if (!code) return nullptr;
   return std::unique_ptr<TileProgram>(new TileProgram(spec, std::move(*code)));
@@ -47,7 +53,8 @@ TileProgram::TileProgram(const KernelSpec& spec, TileCode code)
     : code_(std::move(code)),
       layout_(tile_layout(spec, code_)),
       plan_(plan_tiles(spec, code_, layout_)),
-      table_bytes_(round_up(code_.values.size() * sizeof(TileOperand), 64)) {
+      table_bytes_(round_up(code_.values.size() * sizeof(TileOperand), 64)),
+      partials_(round_up(table_bytes_ + plan_.run_bytes, 64)) {
   set_may_alias(plan_.aliases);
 }
 
@@ -68,8 +75,15 @@ void TileProgram::run(const KernelArgs& args) {
   if (plan_.items == 0) return;
   auto* slots = static_cast<TileOperand*>(args.scratch);
   prepare(args, slots);
-  parallel_for(plan_.items, plan_.grain,
+  if (plan_.sums.empty()) {
+    parallel_for(plan_.items, plan_.grain,
+                 [&](int64_t begin, int64_t end) { run_part(args, slots, begin, end); });
+    return;
+  }
+  const int64_t grain = std::max<int64_t>(1, plan_.grain / plan_.block_items);
+  parallel_for(plan_.blocks, grain,
                [&](int64_t begin, int64_t end) { run_part(args, slots, begin, end); });
+  join_blocks(args);
 }
 
 // Scalars, and what depends on them alone.
@@ -84,12 +98,20 @@ void TileProgram::prepare(const KernelArgs& args, TileOperand* slots) const {
   execute(plan_.steps[size_t(TileStage::Run)], slots, kScalarWidth);
 }
 
+// Of items; of blocks where there are sums.
 void TileProgram::run_part(const KernelArgs& args, const TileOperand* shared, int64_t begin,
                            int64_t end) const {
   std::byte* memory = thread_memory(plan_.thread_bytes);
   auto* slots = reinterpret_cast<TileOperand*>(memory);
   std::memcpy(slots, shared, code_.values.size() * sizeof(TileOperand));
   start_part(args, memory, slots);
+  if (plan_.sums.empty()) return run_items(args, memory, slots, begin, end);
+  for (int64_t block = begin; block < end; ++block) run_block(args, memory, slots, block);
+}
+
+void TileProgram::run_items(const KernelArgs& args, std::byte* memory, TileOperand* slots,
+                            int64_t begin, int64_t end) const {
+  point_to_arrays(args, slots);
   if (plan_.by_rows) {
     run_rows(args, memory, slots, begin, end);
   } else {
@@ -97,11 +119,50 @@ void TileProgram::run_part(const KernelArgs& args, const TileOperand* shared, in
   }
 }
 
+std::byte* TileProgram::partials(const KernelArgs& args, const TilePlan::Sum& sum,
+                                 int64_t block) const {
+  return static_cast<std::byte*>(args.scratch) + partials_ + sum.partials +
+         static_cast<size_t>(block * sum.columns) * size_of(sum.dtype);
+}
+
+void TileProgram::run_block(const KernelArgs& args, std::byte* memory, TileOperand* slots,
+                            int64_t block) const {
+  for (const TilePlan::Sum& sum : plan_.sums) {
+    std::memset(memory + sum.home, 0, static_cast<size_t>(plan_.running) * size_of(sum.dtype));
+  }
+  const int64_t first = block * plan_.block_items;
+  run_items(args, memory, slots, first, std::min(first + plan_.block_items, plan_.items));
+  for (const TilePlan::Sum& sum : plan_.sums) {
+    const ReduceFunctions functions = vector_reduce_functions(Reduction::Sum, sum.dtype);
+    std::byte* const to = partials(args, sum, block);
+    if (sum.columns == 1) {
+      functions.rows(memory + sum.home, 1, static_cast<size_t>(plan_.running), to);
+      continue;
+    }
+    const auto columns = static_cast<size_t>(sum.columns);
+    functions.fill(to, columns);
+    functions.columns(memory + sum.home, static_cast<size_t>(plan_.running) / columns, columns,
+                      columns, to);
+  }
+}
+
+// Pairs of blocks, pairs of pairs, ….
+void TileProgram::join_blocks(const KernelArgs& args) const {
+  for (const TilePlan::Sum& sum : plan_.sums) {
+    const ReduceFunctions functions = vector_reduce_functions(Reduction::Sum, sum.dtype);
+    const auto columns = static_cast<size_t>(sum.columns);
+    for (int64_t step = 1; step < plan_.blocks; step *= 2) {
+      for (int64_t i = 0; i + step < plan_.blocks; i += 2 * step) {
+        functions.columns(partials(args, sum, i + step), 1, columns, columns,
+                          partials(args, sum, i));
+      }
+    }
+    std::memcpy(args.out[sum.output], partials(args, sum, 0), columns * size_of(sum.dtype));
+  }
+}
+
 void TileProgram::start_part(const KernelArgs& args, std::byte* memory, TileOperand* slots) const {
   set_homes(plan_.thread_homes, memory, slots);
-  for (const TilePlan::Operand& operand : plan_.in_place) {
-    slots[operand.value] = {data(operand, args), 1};
-  }
   for (const TilePlan::Operand& operand : plan_.periodic) {
     std::byte* home = memory + operand.home;
     layout_.expand(operand.shape, data(operand, args), operand.element_bytes, 0,
@@ -115,6 +176,12 @@ void TileProgram::start_part(const KernelArgs& args, std::byte* memory, TileOper
     }
   }
   execute(plan_.steps[size_t(TileStage::Part)], slots, static_cast<size_t>(plan_.tile));
+}
+
+void TileProgram::point_to_arrays(const KernelArgs& args, TileOperand* slots) const {
+  for (const TilePlan::Operand& operand : plan_.in_place) {
+    slots[operand.value] = {data(operand, args), 1};
+  }
 }
 
 void TileProgram::run_tiles(const KernelArgs& args, std::byte* memory, TileOperand* slots,
@@ -145,6 +212,9 @@ void TileProgram::start_row(const KernelArgs& args, int64_t row, std::byte* memo
     repeat_elements(data(operand, args) + offset * operand.element_bytes, 0, operand.element_bytes,
                     1, kScalarWidth, memory + operand.home);
   }
+  for (const TilePlan::Sum& sum : plan_.sums) {
+    slots[sum.accumulator] = slots[sum.value] = {memory + sum.home, 1};
+  }
   execute(plan_.steps[size_t(TileStage::Row)], slots, kScalarWidth);
 }
 
@@ -165,6 +235,7 @@ void TileProgram::run_rows(const KernelArgs& args, std::byte* memory, TileOperan
     execute(plan_.steps[size_t(TileStage::Tile)], slots, static_cast<size_t>(count));
     advance(plan_.in_place, slots, count);
     advance(plan_.row_arrays, slots, count);
+    advance_sums(plan_.sums, slots, count);
     column += count;
   }
 }

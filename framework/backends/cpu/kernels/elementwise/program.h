@@ -7,6 +7,9 @@
 // into place: once a thread where they are periodic ((rows, n) + (n)), as a scalar once a row where
 // they are constant along long rows ((rows, n) + (rows, 1)), else tile by tile. What depends on
 // such operands alone is computed as rarely as they change.
+//
+// Sums over all elements, or of each column, are made on the way: a thread adds tile to tile, and
+// adds up what that gives behind each block of tiles; blocks are joined in pairs at the end.
 #pragma once
 
 #include <memory>
@@ -17,11 +20,11 @@ namespace cornu::cpu {
 
 class TileProgram : public Kernel {
  public:
-  // Null when the spec has an op without a tile function, or outputs of several shapes.
+  // Null when the spec has an op without a tile function, or arrays of several shapes as outputs.
   static std::unique_ptr<TileProgram> make(const KernelSpec& spec);
 
   void run(const KernelArgs& args) override;
-  size_t scratch_bytes() const override { return table_bytes_ + plan_.run_bytes; }
+  size_t scratch_bytes() const override { return partials_ + plan_.partial_bytes; }
 
  private:
   TileProgram(const KernelSpec& spec, TileCode code);
@@ -31,6 +34,13 @@ class TileProgram : public Kernel {
   void run_part(const KernelArgs& args, const TileOperand* shared, int64_t begin,
                 int64_t end) const;
   void start_part(const KernelArgs& args, std::byte* memory, TileOperand* slots) const;
+  void point_to_arrays(const KernelArgs& args, TileOperand* slots) const;
+  void run_items(const KernelArgs& args, std::byte* memory, TileOperand* slots, int64_t begin,
+                 int64_t end) const;
+  void run_block(const KernelArgs& args, std::byte* memory, TileOperand* slots,
+                 int64_t block) const;
+  void join_blocks(const KernelArgs& args) const;
+  std::byte* partials(const KernelArgs& args, const TilePlan::Sum& sum, int64_t block) const;
   void start_row(const KernelArgs& args, int64_t row, std::byte* memory, TileOperand* slots) const;
   void run_tiles(const KernelArgs& args, std::byte* memory, TileOperand* slots, int64_t begin,
                  int64_t end) const;
@@ -41,6 +51,7 @@ class TileProgram : public Kernel {
   BroadcastLayout layout_;
   TilePlan plan_;
   size_t table_bytes_;  // of the operand table
+  size_t partials_;     // where sums of blocks begin in scratch memory
 };
 
 }  // namespace cornu::cpu

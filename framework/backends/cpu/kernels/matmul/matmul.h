@@ -11,6 +11,7 @@ namespace cornu::cpu {
 
 // out[batch] = activation(a[batch] (m x k) * b[batch] (k x n) + bias), row-major.
 struct MatmulProblem {
+  MatmulProblem() = default;
   explicit MatmulProblem(const KernelSpec& spec);
 
   DType dtype = DType::Float32;

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions of few positions and large filters, as the last ones of a network are: a product of
+// the inputs that each output position reads, side by side, with the filter as it lies. oneDNN's
+// convolutions would first rearrange the filter, which takes longer than all the rest.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <tuple>
+
+#include "framework/backends/cpu/kernels/conv/conv.h"
+#include "framework/backends/cpu/kernels/elementwise/memory.h"
+#include "framework/backends/cpu/kernels/matmul/matmul.h"
+#include "framework/backends/cpu/kernels/reduction/reduction.h"
+#include "framework/core/threads.h"
+
+namespace cornu::cpu {
+namespace {
+
+constexpr int64_t kMostPositions = 128;     // of all images together
+constexpr int64_t kSmallestFilter = 65536;  // elements
+constexpr int64_t kGrain = 16;              // positions that are worth a thread
+
+int64_t product(const std::vector<int64_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
+// Of one image: for each output position and tap, row-major, the input position; -1 in the padding.
+std::vector<int64_t> input_positions(const ConvProblem& problem) {
+  std::vector<int64_t> result;
+  const int64_t outputs = product(problem.out);
+  const int64_t taps = product(problem.taps);
+  for (int64_t output = 0; output < outputs; ++output) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      int64_t position = 0;
+      int64_t size = 1;
+      int64_t o = output;
+      int64_t t = tap;
+      for (size_t axis = problem.spatial(); axis-- > 0;) {
+        const int64_t at = o % problem.out[axis] * problem.strides[axis] - problem.low[axis] +
+                           t % problem.taps[axis] * problem.dilation[axis];
+        if (at < 0 || at >= problem.in[axis]) position = -1;
+        if (position >= 0) position += at * size;
+        size *= problem.in[axis];
+        o /= problem.out[axis];
+        t /= problem.taps[axis];
+      }
+      result.push_back(position);
+    }
+  }
+  return result;
+}
+
+class ProductConv : public Kernel {
+ public:
+  explicit ProductConv(const ConvProblem& problem)
+      : direction_(problem.direction),
+        batch_(problem.batch),
+        in_(product(problem.in)),
+        out_(product(problem.out)),
+        taps_(product(problem.taps)),
+        channels_(static_cast<size_t>(problem.c_in)),
+        positions_(input_positions(problem)) {
+    MatmulProblem matmul;
+    matmul.dtype = problem.dtype;
+    matmul.bias = problem.bias;
+    matmul.relu = problem.relu;
+    const int64_t rows = batch_ * out_;
+    const int64_t columns = taps_ * problem.c_in;
+    switch (direction_) {
+      case ConvDirection::Forward:
+        std::tie(matmul.m, matmul.k, matmul.n) = std::tuple(rows, columns, problem.c_out);
+        break;
+      case ConvDirection::InputGrad:
+        std::tie(matmul.m, matmul.k, matmul.n) = std::tuple(rows, problem.c_out, columns);
+        matmul.transpose_b = true;
+        break;
+      case ConvDirection::FilterGrad:
+        std::tie(matmul.m, matmul.k, matmul.n) = std::tuple(columns, rows, problem.c_out);
+        matmul.transpose_a = true;
+        break;
+    }
+    matmul_ = make_onednn_matmul(matmul);
+    gathered_bytes_ = round_up(static_cast<size_t>(rows * columns) * sizeof(float), 64);
+    if (direction_ == ConvDirection::InputGrad) find_readers();
+  }
+
+  bool complete() const { return matmul_ != nullptr; }
+
+  size_t scratch_bytes() const override { return gathered_bytes_ + matmul_->scratch_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    auto* gathered = static_cast<float*>(args.scratch);
+    const void* in[] = {args.in[0], args.in[1], nullptr};
+    void* out[] = {args.out[0]};
+    if (direction_ == ConvDirection::InputGrad) {
+      out[0] = gathered;
+    } else {
+      gather(static_cast<const float*>(args.in[0]), gathered);
+      in[0] = gathered;
+      if (direction_ == ConvDirection::Forward) in[2] = args.in[2];
+    }
+    matmul_->run({.in = in,
+                  .out = out,
+                  .scratch = static_cast<std::byte*>(args.scratch) + gathered_bytes_,
+                  .group = nullptr});
+    if (direction_ == ConvDirection::InputGrad) add_up(gathered, static_cast<float*>(args.out[0]));
+  }
+
+ private:
+  void gather(const float* x, float* gathered) const {
+    parallel_for(batch_ * out_, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const float* image = x + static_cast<size_t>(row / out_ * in_) * channels_;
+        for (int64_t tap = 0; tap < taps_; ++tap) {
+          float* to = gathered + static_cast<size_t>(row * taps_ + tap) * channels_;
+          const int64_t from = positions_[static_cast<size_t>(row % out_ * taps_ + tap)];
+          if (from < 0) {
+            std::fill_n(to, channels_, 0.0f);
+          } else {
+            std::copy_n(image + static_cast<size_t>(from) * channels_, channels_, to);
+          }
+        }
+      }
+    });
+  }
+
+  // By input position: the (output position, tap) pairs that read it, in order.
+  void find_readers() {
+    readers_.resize(static_cast<size_t>(in_));
+    for (size_t i = 0; i < positions_.size(); ++i) {
+      if (positions_[i] < 0) continue;
+      readers_[static_cast<size_t>(positions_[i])].push_back(static_cast<int64_t>(i));
+    }
+  }
+
+  void add_up(const float* gathered, float* dx) const {
+    const ReduceFunctions sum = vector_reduce_functions(Reduction::Sum, DType::Float32);
+    const auto image = static_cast<size_t>(out_ * taps_);
+    parallel_for(batch_ * in_, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t position = begin; position < end; ++position) {
+        float* to = dx + static_cast<size_t>(position) * channels_;
+        sum.fill(to, channels_);
+        const float* from = gathered + static_cast<size_t>(position / in_) * image * channels_;
+        for (const int64_t reader : readers_[static_cast<size_t>(position % in_)]) {
+          sum.columns(from + static_cast<size_t>(reader) * channels_, 1, channels_, channels_, to);
+        }
+      }
+    });
+  }
+
+  ConvDirection direction_;
+  int64_t batch_;
+  int64_t in_;  // positions of an image
+  int64_t out_;
+  int64_t taps_;
+  size_t channels_;  // of the input
+  std::vector<int64_t> positions_;
+  std::vector<std::vector<int64_t>> readers_;
+  std::unique_ptr<Kernel> matmul_;
+  size_t gathered_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_product_conv(const ConvProblem& problem) {
+  if (problem.dtype != DType::Float32 || problem.groups != 1) return nullptr;
+  const int64_t filter = product(problem.taps) * problem.c_in * problem.c_out;
+  const int64_t positions = problem.batch * product(problem.out);
+  // As many positions as outputs at most: what is gathered is no larger than the filter.
+  if (filter < kSmallestFilter || positions > std::min(kMostPositions, problem.c_out)) {
+    return nullptr;
+  }
+  auto kernel = std::make_unique<ProductConv>(problem);
+  if (!kernel->complete()) return nullptr;
+  return kernel;
+}
+
+}  // namespace cornu::cpu
