@@ -35,6 +35,14 @@ class CollectiveGroup {
     const Segment segment{in, out, count};
     all_reduce({&segment, 1}, dtype, op);
   }
+  // An all_reduce that is under way while the rank goes on: the group may use the segments' memory
+  // (the list itself only until this returns) until `await` returns for the ticket. A later ticket
+  // waits for the earlier ones, too. Groups without such reductions do all of it here.
+  virtual int64_t start_all_reduce(std::span<const Segment> segments, DType dtype, ReduceOp op) {
+    all_reduce(segments, dtype, op);
+    return 0;
+  }
+  virtual void await(int64_t ticket) { static_cast<void>(ticket); }
   virtual void reduce_scatter(const void* in, void* out, int64_t count_per_rank, DType dtype,
                               ReduceOp op) = 0;
   virtual void all_gather(const void* in, void* out, size_t bytes_per_rank) = 0;
@@ -43,7 +51,8 @@ class CollectiveGroup {
   // This rank's step is done: a rank that calls something in that step still fails, with
   // FailedPrecondition. For groups whose ranks end each step together, before the next one begins.
   virtual void end_step() {}
-  // Wakes every rank that waits, with Aborted; later calls fail likewise.
+  // Wakes every rank that waits, with Aborted; later calls fail likewise. When it returns, nobody
+  // uses memory that this rank gave to start_all_reduce.
   virtual void abort(const std::string& why) = 0;
 };
 

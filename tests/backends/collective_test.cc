@@ -65,6 +65,33 @@ TEST_CASE("all_reduce asks the group of the run, once for all tensors of a dtype
   }
 }
 
+TEST_CASE("a reduction that is awaited later gives the same") {
+  const TensorType first = type_of(kFirst);
+  const TensorType second = type_of(kSecond);
+  const Tensor ticket = Tensor::scalar<int64_t>(0);
+  auto start = kernels().make("all_reduce_start", {kFirst, kSecond},
+                              {{"reduce", std::string("sum")}}, {first, second, type_of(ticket)});
+  auto await = kernels().make("all_reduce_await", {kFirst, kSecond, kFirst, kSecond, ticket}, {},
+                              {first, second});
+  REQUIRE(start);
+  REQUIRE(await);
+  CHECK(await->may_alias() == Aliases{{2, 0}, {3, 1}});
+  for (const bool alone : {false, true}) {
+    std::vector<float> under_way(3), other(1), result(3);
+    int64_t number = -1;
+    Recorder group;
+    const void* in[] = {kFirst.raw(), kSecond.raw(), under_way.data(), other.data(), &number};
+    void* begun[] = {under_way.data(), other.data(), &number};
+    void* out[] = {result.data(), other.data()};  // one in its place
+    start->run({.in = in, .out = begun, .group = alone ? nullptr : &group});
+    await->run({.in = in, .out = out, .group = alone ? nullptr : &group});
+    const float by = alone ? 1 : 2;
+    CHECK(result == std::vector<float>{by, 2 * by, 3 * by});
+    CHECK(other == std::vector<float>{4 * by});
+    CHECK(number == 0);
+  }
+}
+
 TEST_CASE("all_reduce knows its reductions") {
   CHECK_THROWS_WITH_AS(kernels().make("all_reduce", {kFirst}, {{"reduce", std::string("median")}},
                                       {type_of(kFirst)}),

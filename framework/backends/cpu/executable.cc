@@ -148,8 +148,10 @@ class Run {
                            .outputs = outputs,
                            .workspace = workspace.data(),
                            .group = launch.group});
-    } catch (...) {
+    } catch (const std::exception& error) {
       touched_[index] = lease.program().states_touched();
+      // While the memory is there that others may be reading.
+      if (launch.group) launch.group->abort(error.what());
       throw;
     }
   }

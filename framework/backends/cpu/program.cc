@@ -30,6 +30,7 @@ Graph optimize(Graph graph, const std::string& name) {
   run("fuse_kernels", fuse_kernels(graph));
   run("simplify", passes::simplify(graph, evaluate));
   run("fuse_elementwise", passes::fuse_elementwise(graph));
+  run("overlap_collectives", passes::overlap_collectives(std::move(graph)));
   return graph;
 }
 

@@ -146,16 +146,17 @@ class Fuser {
     }
   }
 
-  // Returns the values that the group might compute and reads.
+  // Returns the other groups' values that the group reads.
   std::set<ValueId> choose_repeated(size_t group) {
     repeated_[group].clear();
     std::set<ValueId> read;  // of the group's shape
+    std::set<ValueId> kept;
     std::set<ValueId> candidates;
     for (int member : groups_[group]) {
       for (ValueId id : node(member).inputs) {
         if (group_of(maker(id)) == static_cast<int>(group)) continue;
         if (graph_.type(id).shape == shape(group)) read.insert(id);
-        if (may_repeat(group, id)) candidates.insert(id);
+        (may_repeat(group, id) ? candidates : kept).insert(id);
       }
     }
     // What is read for the sake of one may serve another.
@@ -167,7 +168,8 @@ class Fuser {
         progress = true;
       }
     }
-    return candidates;
+    kept.merge(candidates);
+    return kept;
   }
 
   // Has a group compute `id` instead of reading it, where it reads no more then.

@@ -35,6 +35,13 @@ Graph layout(const Graph& graph);
 // differentiation.
 Graph fuse_elementwise(const Graph& graph);
 
+// Splits an all_reduce in two where there is something to do while it is under way: it begins when
+// its operands are there, and is awaited where its results are needed:
+//   all_reduce_start(x...) {reduce} -> results that aren't there yet..., ticket (int64)
+//   all_reduce_await(x..., results..., ticket) -> results...
+// Collectives stay in their order. Comes last.
+Graph overlap_collectives(Graph graph);
+
 // Takes from loops what nothing reads: outputs of theirs, carries that serve those alone, operands
 // that their bodies read no more. simplify begins with it.
 Graph prune_loops(const Graph& graph);

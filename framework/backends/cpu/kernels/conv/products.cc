@@ -54,6 +54,7 @@ class ProductConv : public Kernel {
  public:
   explicit ProductConv(const ConvProblem& problem)
       : direction_(problem.direction),
+        bias_(problem.bias),
         batch_(problem.batch),
         in_(product(problem.in)),
         out_(product(problem.out)),
@@ -97,7 +98,7 @@ class ProductConv : public Kernel {
     } else {
       gather(static_cast<const float*>(args.in[0]), gathered);
       in[0] = gathered;
-      if (direction_ == ConvDirection::Forward) in[2] = args.in[2];
+      if (bias_) in[2] = args.in[2];
     }
     matmul_->run({.in = in,
                   .out = out,
@@ -149,6 +150,7 @@ class ProductConv : public Kernel {
   }
 
   ConvDirection direction_;
+  bool bias_;
   int64_t batch_;
   int64_t in_;  // positions of an image
   int64_t out_;

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/strategy/collective_calls.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "framework/core/error.h"
+#include "framework/core/strings.h"
+#include "framework/core/waiting_threads.h"
+#include "framework/strategy/reduce_elements.h"
+
+namespace cornu {
+
+using Kind = CollectiveCall::Kind;
+
+int64_t CollectiveCall::count() const {
+  int64_t total = 0;
+  for (const Segment& segment : segments) total += segment.count;
+  return total;
+}
+
+bool CollectiveCall::agrees(const CollectiveCall& other) const {
+  return kind == other.kind && dtype == other.dtype && op == other.op && root == other.root &&
+         std::ranges::equal(segments, other.segments, {}, &Segment::count, &Segment::count);
+}
+
+std::string CollectiveCall::text() const {
+  constexpr const char* kKinds[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast",
+                                    "barrier"};
+  constexpr const char* kOps[] = {"sum", "mean", "min", "max"};
+  const char* name = kKinds[static_cast<int>(kind)];
+  if (kind == Kind::Barrier) return name;
+  if (!dtype) return fmt::format("{} of {} bytes, root {}", name, count(), root);
+  return fmt::format("{} ({}) of {} {} in {} parts", name, kOps[static_cast<int>(op)], count(),
+                     *dtype, segments.size());
+}
+
+CollectiveCalls::CollectiveCalls(int size, int reducers, std::chrono::milliseconds timeout)
+    : size_(size), reducers_(reducers), timeout_(timeout), progress_(static_cast<size_t>(size)) {
+  for (Round& round : rounds_) {
+    round.calls.resize(static_cast<size_t>(size));
+    round.results.resize(static_cast<size_t>(size));
+  }
+}
+
+int64_t CollectiveCalls::start(int rank, CollectiveCall call) {
+  if (call.kind == Kind::AllReduce || call.kind == Kind::ReduceScatter) {
+    require_reducible(*call.dtype);
+  }
+  Progress& own = progress_[static_cast<size_t>(rank)];
+  std::unique_lock lock(mutex_);
+  throw_if_aborted();
+  if (own.start >= kMost) {  // its place must be free: all have taken what was there
+    const int64_t before = own.start - kMost;
+    wait(rank, before, lock,
+         [&] { return at(before).ticket > before || at(before).done == size_; });
+  }
+  const int64_t ticket = own.start++;
+  Round& round = at(ticket);
+  if (round.ticket != ticket) {  // the first rank to come
+    round.ticket = ticket;
+    round.started = round.worked = round.done = 0;
+  }
+  round.calls[static_cast<size_t>(rank)] = std::move(call);
+  ++round.started;
+  changed();
+  advance(rank, lock);
+  return ticket;
+}
+
+void CollectiveCalls::await(int rank, int64_t ticket) {
+  std::unique_lock lock(mutex_);
+  wait(rank, ticket, lock,
+       [&] { return progress_[static_cast<size_t>(rank)].take > ticket && is_done(ticket); });
+}
+
+template <class Ready>
+void CollectiveCalls::wait(int rank, int64_t ticket, std::unique_lock<std::mutex>& lock,
+                           Ready ready) {
+  while (true) {
+    advance(rank, lock);
+    if (ready()) return;
+    throw_if_aborted();
+    wait_for_change(rank, ticket, lock);
+  }
+}
+
+// Does anybody still use this call's memory? One whose place another call has is long done.
+bool CollectiveCalls::is_done(int64_t ticket) {
+  const Round& round = at(ticket);
+  if (round.ticket > ticket) return true;
+  const bool takes = round.calls[0].kind == Kind::AllReduce && round.calls[0].count() > kSmall;
+  return (takes ? round.done : round.worked) == size_;
+}
+
+// Does what can be done now, in the order of tickets. Unlocks while it works; others may make more
+// of it possible meanwhile.
+void CollectiveCalls::advance(int rank, std::unique_lock<std::mutex>& lock) {
+  Progress& own = progress_[static_cast<size_t>(rank)];
+  auto unlocked = [&](auto body) {
+    throw_if_aborted();
+    ++working_;
+    lock.unlock();
+    body();
+    lock.lock();
+    --working_;
+    changed();
+  };
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (; own.work < own.start && at(own.work).started == size_; ++own.work) {
+      Round& round = at(own.work);
+      require_agreement(round);
+      unlocked([&] { work(rank, round); });
+      ++round.worked;
+      progress = true;
+    }
+    for (; own.take < own.work && at(own.take).worked == size_; ++own.take) {
+      Round& round = at(own.take);
+      unlocked([&] { take(rank, round); });
+      ++round.done;
+      progress = true;
+    }
+  }
+}
+
+// A rank's part of a call that all have started.
+void CollectiveCalls::work(int rank, Round& round) {
+  const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
+  switch (own.kind) {
+    case Kind::AllReduce:
+      return own.count() <= kSmall ? reduce_all(rank, round) : reduce_share(rank, round);
+    case Kind::ReduceScatter: {
+      const int64_t share = own.count() / size_;
+      return reduce(round, 0, rank * share, (rank + 1) * share, own.segments[0].out);
+    }
+    case Kind::AllGather:
+      for (size_t peer = 0; peer < round.calls.size(); ++peer) {
+        const Segment& theirs = round.calls[peer].segments[0];
+        const auto bytes = static_cast<size_t>(theirs.count);
+        if (bytes == 0) continue;
+        std::memcpy(static_cast<std::byte*>(own.segments[0].out) + peer * bytes, theirs.in, bytes);
+      }
+      return;
+    case Kind::Broadcast:
+      if (rank != own.root && own.count() > 0) {
+        std::memcpy(own.segments[0].out, round.calls[static_cast<size_t>(own.root)].segments[0].in,
+                    static_cast<size_t>(own.count()));
+      }
+      return;
+    case Kind::Barrier:
+      return;
+  }
+}
+
+// What the others' parts made, behind an all_reduce.
+void CollectiveCalls::take(int rank, const Round& round) {
+  const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
+  if (own.kind != Kind::AllReduce) return;
+  if (own.count() <= kSmall) {
+    const std::byte* next = round.results[static_cast<size_t>(rank)].data();
+    for (const Segment& segment : own.segments) {
+      const size_t bytes = static_cast<size_t>(segment.count) * size_of(*own.dtype);
+      if (bytes > 0) std::memcpy(segment.out, next, bytes);
+      next += bytes;
+    }
+    return;
+  }
+  for (int peer = 0; peer < reducers_; ++peer) {
+    if (peer == rank) continue;
+    const CollectiveCall& theirs = round.calls[static_cast<size_t>(peer)];
+    each_share(own.segments, peer, reducers_, [&](size_t i, int64_t begin, int64_t end) {
+      std::memcpy(element_at(own.segments[i].out, begin, *own.dtype),
+                  element_at(theirs.segments[i].out, begin, *own.dtype),
+                  static_cast<size_t>(end - begin) * size_of(*own.dtype));
+    });
+  }
+}
+
+void CollectiveCalls::reduce_share(int rank, const Round& round) {
+  if (rank >= reducers_) return;
+  const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
+  each_share(own.segments, rank, reducers_, [&](size_t i, int64_t begin, int64_t end) {
+    reduce(round, i, begin, end, element_at(own.segments[i].out, begin, *own.dtype));
+  });
+}
+
+// Each rank reduces everything, which takes less time than waiting for others' shares. What it has
+// is written when all have read: a rank's inputs may be its outputs.
+void CollectiveCalls::reduce_all(int rank, Round& round) {
+  const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
+  std::vector<std::byte>& results = round.results[static_cast<size_t>(rank)];
+  results.resize(static_cast<size_t>(own.count()) * size_of(*own.dtype));
+  std::byte* next = results.data();
+  for (size_t i = 0; i < own.segments.size(); ++i) {
+    reduce(round, i, 0, own.segments[i].count, next);
+    next += static_cast<size_t>(own.segments[i].count) * size_of(*own.dtype);
+  }
+}
+
+void CollectiveCalls::reduce(const Round& round, size_t segment, int64_t begin, int64_t end,
+                             void* out) const {
+  std::vector<const void*> in;
+  for (const CollectiveCall& call : round.calls) in.push_back(call.segments[segment].in);
+  reduce_elements(out, in, begin, end, *round.calls[0].dtype, round.calls[0].op);
+}
+
+void CollectiveCalls::require_agreement(const Round& round) const {
+  for (size_t rank = 1; rank < round.calls.size(); ++rank) {
+    check<FailedPrecondition>(
+        round.calls[rank].agrees(round.calls[0]),
+        "Collective: every rank must make the same calls in the same order, but rank 0 calls {}, "
+        "and rank {} {}. What replicas do may not depend on their data.",
+        round.calls[0].text(), rank, round.calls[rank].text());
+  }
+}
+
+void CollectiveCalls::wait_for_change(int rank, int64_t ticket,
+                                      std::unique_lock<std::mutex>& lock) {
+  const Round& round = at(ticket);
+  check<FailedPrecondition>(round.started == size_ || ended_ == 0,
+                            "Collective: every rank must make the same calls in the same order, "
+                            "but rank {} calls {}, and another one's step has ended without it. "
+                            "What replicas do may not depend on their data.",
+                            rank, round.calls[static_cast<size_t>(rank)].text());
+  const uint64_t before = changes_;
+  auto has_changed = [&] { return changes_ != before; };
+  lock.unlock();
+  const bool soon = spin_until(size_, has_changed);
+  lock.lock();
+  if (soon || condition_.wait_for(lock, timeout_, has_changed)) return;
+  throw_if_aborted();
+  aborted_ = fmt::format("Collective: rank {} waited {:g} s in {} for {}.", rank,
+                         std::chrono::duration<double>(timeout_).count(),
+                         round.calls[static_cast<size_t>(rank)].text(), missing(rank, ticket));
+  changed();
+  throw DeadlineExceeded(*aborted_);
+}
+
+// Those that a rank waits for.
+std::string CollectiveCalls::missing(int rank, int64_t ticket) {
+  const bool started = at(ticket).started == size_;
+  std::vector<std::string> ranks;
+  for (int peer = 0; peer < size_; ++peer) {
+    const Progress& theirs = progress_[static_cast<size_t>(peer)];
+    const bool late = (started ? theirs.take : theirs.start) <= ticket;
+    if (late && peer != rank) ranks.push_back(fmt::format("rank {}", peer));
+  }
+  return join(ranks, ", ");
+}
+
+void CollectiveCalls::end_step() {
+  const std::lock_guard lock(mutex_);
+  if (++ended_ == size_) ended_ = 0;
+  changed();
+}
+
+void CollectiveCalls::abort(const std::string& why) {
+  std::unique_lock lock(mutex_);
+  if (!aborted_) aborted_ = why;
+  changed();
+  condition_.wait(lock, [&] { return working_ == 0; });
+}
+
+void CollectiveCalls::throw_if_aborted() const {
+  if (aborted_) raise<Aborted>("Collective: another replica has stopped: {}", *aborted_);
+}
+
+// Something is so now that somebody may wait for.
+void CollectiveCalls::changed() {
+  ++changes_;
+  condition_.notify_all();
+}
+
+}  // namespace cornu

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/strategy/reduce_elements.h"
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+#include "framework/core/error.h"
+
+namespace cornu {
+namespace {
+
+template <class T>
+using SumOf =
+    std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
+
+constexpr int64_t kBlock = 1024;  // elements that are reduced together
+
+// Adds (or compares) elements of one more rank. NaN, from whichever rank, stays.
+template <class T, class Count>
+void combine(SumOf<T>* total, const T* in, Count count, ReduceOp op) {
+  using Sum = SumOf<T>;
+  if (op == ReduceOp::Sum || op == ReduceOp::Mean) {
+    for (int64_t i = 0; i < count; ++i) total[i] = static_cast<Sum>(total[i] + Sum(in[i]));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const Sum other = Sum(in[i]);
+    const bool first = op == ReduceOp::Min ? other < total[i] : total[i] < other;
+    if (other != other || first) total[i] = other;
+  }
+}
+
+// `count` elements of every rank, from `at` on. With a count that is a constant, compilers
+// vectorize.
+template <class T, class Count>
+void reduce_block(T* out, std::span<const void* const> in, int64_t at, Count count, ReduceOp op) {
+  using Sum = SumOf<T>;
+  std::array<Sum, kBlock> total;
+  const T* first = static_cast<const T*>(in[0]) + at;
+  for (int64_t i = 0; i < count; ++i) total[static_cast<size_t>(i)] = Sum(first[i]);
+  for (size_t rank = 1; rank < in.size(); ++rank) {
+    combine(total.data(), static_cast<const T*>(in[rank]) + at, count, op);
+  }
+  if (op == ReduceOp::Mean) {
+    const auto ranks = static_cast<Sum>(in.size());
+    for (int64_t i = 0; i < count; ++i) {
+      total[static_cast<size_t>(i)] = static_cast<Sum>(total[static_cast<size_t>(i)] / ranks);
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(total[static_cast<size_t>(i)]);
+}
+
+template <class T>
+void reduce_range(T* out, std::span<const void* const> in, int64_t begin, int64_t end,
+                  ReduceOp op) {
+  int64_t at = begin;
+  for (; at + kBlock <= end; at += kBlock) {
+    reduce_block(out + (at - begin), in, at, std::integral_constant<int64_t, kBlock>(), op);
+  }
+  if (at < end) reduce_block(out + (at - begin), in, at, end - at, op);
+}
+
+}  // namespace
+
+void reduce_elements(void* out, std::span<const void* const> in, int64_t begin, int64_t end,
+                     DType dtype, ReduceOp op) {
+  dispatch_dtype(dtype, [&]<class T>(T) {
+    if constexpr (!std::is_same_v<T, bool>) {
+      reduce_range(static_cast<T*>(out), in, begin, end, op);
+    }
+  });
+}
+
+void require_reducible(DType dtype) {
+  check<Unimplemented>(dtype != DType::Bool, "Collective: no reduction of bool. Cast it to int32.");
+}
+
+void each_share(std::span<const Segment> segments, int rank, int ranks,
+                const std::function<void(size_t, int64_t, int64_t)>& visit) {
+  constexpr int64_t kStep = 64;  // elements: shares begin with a cache line
+  int64_t total = 0;
+  for (const Segment& segment : segments) total += segment.count;
+  const int64_t share = ((total + ranks - 1) / ranks + kStep - 1) / kStep * kStep;
+  const int64_t first = rank * share;
+  const int64_t last = first + share;
+  int64_t place = 0;  // of the segment's first element
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const int64_t begin = std::clamp<int64_t>(first - place, 0, segments[i].count);
+    const int64_t end = std::clamp<int64_t>(last - place, 0, segments[i].count);
+    if (begin < end) visit(i, begin, end);
+    place += segments[i].count;
+  }
+}
+
+}  // namespace cornu

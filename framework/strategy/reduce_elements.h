@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of reductions over ranks in one address space.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "framework/graph/communicator.h"
+
+namespace cornu {
+
+// Elements [begin, end) of every rank's `in`, reduced in the order of ranks into `out`, which may
+// be the same place of one of them. NaN, from whichever rank, stays. 16-bit floating-point numbers
+// are summed in float32.
+void reduce_elements(void* out, std::span<const void* const> in, int64_t begin, int64_t end,
+                     DType dtype, ReduceOp op);
+
+// Unimplemented for bool.
+void require_reducible(DType dtype);
+
+// What a rank of `ranks` that share the work does: visit(segment, begin, end) for its share of the
+// elements of all segments. The shares cover everything once, and begin with a cache line.
+void each_share(std::span<const Segment> segments, int rank, int ranks,
+                const std::function<void(size_t, int64_t, int64_t)>& visit);
+
+// The address of an element.
+inline std::byte* element_at(void* memory, int64_t element, DType dtype) {
+  return static_cast<std::byte*>(memory) + static_cast<size_t>(element) * size_of(dtype);
+}
+
+}  // namespace cornu
