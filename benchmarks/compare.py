@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures Cornu beside Keras (TensorFlow) and PyTorch: the same trainings, in alternating rounds of
-one run, and prints the ratios.
+"""Measures Cornu beside Keras (TensorFlow) and PyTorch, in Python and in its C++ front end: the
+same trainings, in alternating rounds of one run, and prints the ratios.
 
 Every contender is a process of its own that trains an epoch when it is told to. Peers are tried in
-all their forms (memory layouts, XLA, torch.compile); the fastest form of each goes on to the
-measured rounds. A ratio is a round's time of the faster peer over Cornu's: above 1, Cornu is faster.
+all their forms (memory layouts, XLA, torch.compile, optimizers); the fastest form of each goes on
+to the measured rounds. A ratio is a round's time of the fastest peer over Cornu's: above 1, Cornu
+is faster. The C++ peer is compiled into the build's folder when it is first needed.
 
 "serving": client threads ask one model for single predictions; requests a second and latency.
 
@@ -14,12 +15,21 @@ same global batch.
 
 "startup" is Cornu alone: a process from its start to the end of the CNN's first training step on
 MNIST's files, and the peak memory of an epoch.
+
+"allreduce" is Cornu alone: the sum over two replicas of one process beside plain copies.
+
+"runstate" is Cornu alone: trainings that keep their state beside those that don't.
+
+"compile": the training steps of large networks: nodes, seconds and memory; the peers' memory.
 """
 import argparse
+import functools
+import importlib.util
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,10 +41,17 @@ WORKS = {
     "resnet": ("ResNet50 of 64x64 images, SGD, batch 16", 16, 6),
 }
 FORMS = {
-    "Keras": [("keras_steps.py", []), ("keras_steps.py", ["xla"])],
-    "PyTorch": [("torch_steps.py", []), ("torch_steps.py", ["channels_last"]),
-                ("torch_steps.py", ["compile"]), ("torch_steps.py", ["channels_last", "compile"])],
+    "Keras": ("keras_steps.py", [[], ["xla"]]),
+    "PyTorch": ("torch_steps.py", [[], ["channels_last"], ["compile"],
+                                   ["channels_last", "compile"]]),
+    "PyTorch C++": ("libtorch", [[], ["channels_last"], ["optim"], ["channels_last", "optim"]]),
 }
+# The C library gives freed memory back to the system, and takes it anew, in pages of zeros, for the
+# next step: up to a third of a step's time, more or less by chance. PyTorch's processes keep it.
+KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
+               "MALLOC_TOP_PAD_": str(64 << 20)}
+SIZES = [4 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]  # of all-reduces
+NETWORKS = ["ResNet50", "ResNet152", "EfficientNetV2M"]
 
 
 class Contender:
@@ -42,8 +59,10 @@ class Contender:
 
     def __init__(self, name, command):
         self.name = name
+        settings = KEPT_MEMORY if name.startswith("PyTorch") else {}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
+                                        stderr=subprocess.DEVNULL, text=True,
+                                        env={**os.environ, **settings})
         self.times = []
 
     def ready(self):
@@ -73,14 +92,48 @@ def start(name, command):
     return contender
 
 
-def fastest_form(peer, work, batch, steps):
+@functools.cache
+def libtorch_program(build):
+    """The peer in C++, compiled where it isn't yet; None, saying so, where it can't be."""
+    torch = importlib.util.find_spec("torch")
+    if torch is None:
+        print("  PyTorch C++: no torch here")
+        return None
+    folder = os.path.join(build, "peers", "libtorch")
+    log = os.path.join(build, "logs", "libtorch.log")
+    os.makedirs(os.path.dirname(log), exist_ok=True)
+    print(f"  PyTorch C++: compiling in {folder}", flush=True)
+    source = os.path.join(HERE, "peers", "libtorch")
+    commands = (["cmake", "-G", "Ninja", "-S", source, "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
+                 f"-DTORCH={os.path.dirname(torch.origin)}"],
+                ["cmake", "--build", folder])
+    with open(log, "w") as output:
+        for command in commands:
+            if subprocess.run(command, stdout=output, stderr=output).returncode:
+                print(f"  PyTorch C++: does not compile here; see {log}")
+                return None
+    return os.path.join(folder, "libtorch_steps")
+
+
+def peer_command(script, build):
+    if script.endswith(".py"):
+        return [sys.executable, os.path.join(HERE, "peers", script)]
+    program = libtorch_program(build)
+    return program and [program]
+
+
+def fastest_form(peer, work, build):
+    _, batch, steps = WORKS[work]
+    script, forms = FORMS[peer]
+    command = peer_command(script, build)
+    if command is None:
+        return None
     best, best_time = None, None
-    for script, arguments in FORMS[peer]:
+    for arguments in forms:
         if work == "mlp" and "channels_last" in arguments:
             continue
         label = " ".join([peer] + arguments)
-        contender = start(label, [sys.executable, os.path.join(HERE, "peers", script), work,
-                                  str(batch), str(steps)] + arguments)
+        contender = start(label, command + [work, str(batch), str(steps)] + arguments)
         if contender is None:
             print(f"  {label}: does not run here")
             continue
@@ -99,14 +152,19 @@ def spread(values):
     return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
 
 
-def compare(work, program, rounds):
-    title, batch, steps = WORKS[work]
-    print(f"{title}: the peers' forms", flush=True)
-    contenders = [fastest_form(peer, work, batch, steps) for peer in FORMS]
-    contenders = [contender for contender in contenders if contender]
-    cornu = start("Cornu", [program, work, str(batch), str(steps)])
-    if cornu is None:
+def need(contender, program):
+    if contender is None:
         sys.exit(f"{program} does not run. Build it with ./run build.")
+    return contender
+
+
+def compare(work, build, rounds):
+    title, batch, steps = WORKS[work]
+    program = os.path.join(build, "bin", "bench_steps")
+    print(f"{title}: the peers' forms", flush=True)
+    contenders = [fastest_form(peer, work, build) for peer in FORMS]
+    contenders = [contender for contender in contenders if contender]
+    cornu = need(start("Cornu", [program, work, str(batch), str(steps)]), program)
     for _ in range(rounds):
         for contender in [cornu] + contenders:
             contender.times.append(contender.round())
@@ -117,7 +175,7 @@ def compare(work, program, rounds):
     if contenders:
         ratios = [min(peer.times[i] for peer in contenders) / cornu.times[i]
                   for i in range(rounds)]
-        print(f"  faster peer / Cornu: {spread(ratios)}", flush=True)
+        print(f"  fastest peer / Cornu: {spread(ratios)}", flush=True)
 
 
 def serving(program, rounds):
@@ -128,8 +186,7 @@ def serving(program, rounds):
             arguments = [work, str(clients), str(requests // clients)]
             contenders = [start("Cornu", [program] + arguments),
                           start("PyTorch", [sys.executable, peer] + arguments)]
-            if contenders[0] is None:
-                sys.exit(f"{program} does not run. Build it with ./run build.")
+            need(contenders[0], program)
             contenders = [contender for contender in contenders if contender]
             for _ in range(rounds):
                 for contender in contenders:
@@ -145,10 +202,9 @@ def serving(program, rounds):
 def replicas(program, rounds):
     """Throughput of two mirrored replicas over that of one device."""
     for work, batch, steps in (("cnn", 64, 150), ("cnn", 256, 40), ("mobilenet", 32, 6)):
-        contenders = [start(name, [program, work, str(batch), str(steps)] + arguments)
-                      for name, arguments in (("one device", []), ("2 replicas", ["2"]))]
-        if None in contenders:
-            sys.exit(f"{program} does not run. Build it with ./run build.")
+        contenders = [
+            need(start(name, [program, work, str(batch), str(steps)] + arguments), program)
+            for name, arguments in (("one device", []), ("2 replicas", ["2"]))]
         for _ in range(rounds):
             for contender in contenders:
                 contender.times.append(contender.round())
@@ -176,6 +232,84 @@ def startup(program, rounds):
     print(f"CNN, an epoch of MNIST: peak memory {run(938)[1]:.0f} MiB", flush=True)
 
 
+def columns(contender, rounds):
+    """The figures of several rounds: a list for each of them."""
+    lines = [contender.ask() for _ in range(rounds)]
+    contender.close()
+    return list(zip(*lines))
+
+
+def allreduce(program, rounds):
+    """The sum over two replicas of one process, beside the bound: copies of as many bytes."""
+    contender = need(start("Cornu", [program] + [str(size) for size in SIZES]), program)
+    figures = columns(contender, rounds)
+    print("Two ranks, threads of one process, have N bytes of float32 each and get the sums.")
+    print("Copy: the same threads copy each rank's N bytes to where its sums go, which reads 2 N")
+    print("and writes 2 N bytes in all; the all-reduce reads 3 N and writes 2 N. Microseconds.")
+    print("| N | all-reduce | copy | copy / all-reduce |")
+    print("|---|---|---|---|")
+    for i, size in enumerate(SIZES):
+        sums, copies = figures[2 * i], figures[2 * i + 1]
+        name = f"{size >> 10} KiB" if size < 1 << 20 else f"{size >> 20} MiB"
+        ratios = [copy / own for copy, own in zip(copies, sums)]
+        print(f"| {name} | {spread(sums)} | {spread(copies)} | {spread(ratios)} |", flush=True)
+
+
+def runstate(program, rounds, batch=64, steps=400):
+    """What it costs to keep a training's state, and to go on from it."""
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(program)) as folder:
+        command = [program, folder, str(batch), str(steps)]
+        figures = columns(need(start("Cornu", command), program), rounds)
+    wall, cpu, kept_wall, kept_cpu, fresh, resumed = figures
+    print(f"MNIST CNN, Adam, batch {batch}: {rounds} rounds of {steps} steps, without states and")
+    print("with one each 100 steps in turns; milliseconds a step, CPU time that of all threads.")
+    print("| | no states | a state each 100 steps | with / without |")
+    print("|---|---|---|---|")
+    for name, without, kept in (("wall", wall, kept_wall), ("CPU", cpu, kept_cpu)):
+        ratios = [after / before for after, before in zip(kept, without)]
+        print(f"| {name} | {spread(without)} | {spread(kept)} | {spread(ratios)} |")
+    print("From fit's call to the end of a new model's first step, milliseconds:")
+    print("| no state | goes on from a state | more |")
+    print("|---|---|---|")
+    more = [after - before for after, before in zip(resumed, fresh)]
+    print(f"| {spread(fresh)} | {spread(resumed)} | {spread(more)} |", flush=True)
+
+
+def figures_of(command):
+    """The numbers that a program's last line has; None where it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    if done.returncode or not done.stdout.strip():
+        return None
+    return [float(figure) for figure in done.stdout.strip().splitlines()[-1].split()]
+
+
+def compiling(program, rounds, size=224, batch=8):
+    """Nodes, seconds (medians) and memory of the training steps of large networks."""
+    script = lambda name: [sys.executable, os.path.join(HERE, "peers", name)]
+    print(f"Training steps of {size}x{size} images, batch {batch}, SGD, float32. Memory, MiB:")
+    print("Cornu's block for intermediate values; the growth of the resident set's peak over the")
+    print("first two steps, which holds what compiling takes, too.")
+    print("| network | weights, million | nodes traced | behind passes | tracing, s | compiling, s "
+          "| block | growth: Cornu | PyTorch | Keras |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in NETWORKS:
+            model = os.path.join(folder, f"{name}.json")
+            subprocess.run(script("keras_models.py") + [name, str(size), "json", model], check=True,
+                           stderr=subprocess.DEVNULL)
+            runs = [need(figures_of([program, model, str(batch)]), program)
+                    for _ in range(min(rounds, 3))]
+            weights, traced, compiled, *seconds, block, growth = map(statistics.median, zip(*runs))
+            peers = [figures_of(script(peer) + [name, str(size), *how, str(batch)])
+                     for peer, how in (("torch_memory.py", []), ("keras_models.py", ["memory"]))]
+            if any(peer and peer[0] != weights for peer in peers):
+                sys.exit(f"{name}: the peers' networks are others: {weights}, {peers}")
+            memory = [f"{block / 2**20:.0f}", f"{growth / 2**20:.0f}"]
+            memory += [f"{peer[1] / 2**20:.0f}" if peer else "-" for peer in peers]
+            print(f"| {name} | {weights / 1e6:.1f} | {traced:.0f} | {compiled:.0f} "
+                  f"| {seconds[0]:.2f} | {seconds[1]:.2f} | {' | '.join(memory)} |", flush=True)
+
+
 def cpu_name():
     names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
              if line.startswith(("model name", "cpu family", "model\t"))]
@@ -184,7 +318,10 @@ def cpu_name():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    works = [*WORKS, "serving", "replicas", "startup"]
+    alone = {"serving": (serving, "bench_serving"), "replicas": (replicas, "bench_steps"),
+             "startup": (startup, "bench_startup"), "allreduce": (allreduce, "bench_allreduce"),
+             "runstate": (runstate, "bench_runstate"), "compile": (compiling, "bench_compile")}
+    works = [*WORKS, *alone]
     parser.add_argument("works", nargs="*", default=works, help="of: " + ", ".join(works))
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--build", help="the build's folder", default=os.environ.get(
@@ -193,16 +330,14 @@ def main():
     unknown = set(arguments.works) - set(works)
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(works)}")
+    build = os.path.abspath(arguments.build)
     print(f"CPU: {cpu_name()}; {os.cpu_count()} cores")
     for work in arguments.works:
-        if work == "startup":
-            startup(os.path.join(arguments.build, "bin", "bench_startup"), arguments.rounds)
-        elif work == "replicas":
-            replicas(os.path.join(arguments.build, "bin", "bench_steps"), arguments.rounds)
-        elif work == "serving":
-            serving(os.path.join(arguments.build, "bin", "bench_serving"), arguments.rounds)
+        if work in alone:
+            measure, program = alone[work]
+            measure(os.path.join(build, "bin", program), arguments.rounds)
         else:
-            compare(work, os.path.join(arguments.build, "bin", "bench_steps"), arguments.rounds)
+            compare(work, build, arguments.rounds)
 
 
 if __name__ == "__main__":

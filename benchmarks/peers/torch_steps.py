@@ -11,62 +11,9 @@ import time
 import torch
 from torch import nn
 
+from torch_networks import mobilenet_v2, resnet
+
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
-
-
-def normalized(convolution, epsilon=1e-3, momentum=0.001):
-    return [convolution, nn.BatchNorm2d(convolution.out_channels, epsilon, momentum)]
-
-
-class Residual(nn.Module):
-    """x, or a shortcut from it, plus what the body makes of it."""
-
-    def __init__(self, body, shortcut=(), last=None):
-        super().__init__()
-        self.body, self.shortcut = nn.Sequential(*body), nn.Sequential(*shortcut)
-        self.last = last or nn.Identity()
-
-    def forward(self, x):
-        return self.last(self.shortcut(x) + self.body(x))
-
-
-def mobilenet_v2():
-    """keras.applications.MobileNetV2, alpha 1."""
-
-    def conv(inputs, outputs, kernel=1, stride=1, groups=1, active=True):
-        layer = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
-        return normalized(layer) + ([nn.ReLU6(inplace=True)] if active else [])
-
-    blocks = [(16, 1, 1), (24, 2, 6), (24, 1, 6), (32, 2, 6)] + [(32, 1, 6)] * 2 + [(64, 2, 6)]
-    blocks += [(64, 1, 6)] * 3 + [(96, 1, 6)] * 3 + [(160, 2, 6)] + [(160, 1, 6)] * 2
-    layers, channels = conv(3, 32, 3, 2), 32
-    for filters, stride, expansion in blocks + [(320, 1, 6)]:
-        inner = expansion * channels
-        body = conv(channels, inner) if expansion > 1 else []
-        body += conv(inner, inner, 3, stride, inner) + conv(inner, filters, active=False)
-        layers += [Residual(body)] if stride == 1 and channels == filters else body
-        channels = filters
-    return nn.Sequential(*layers, *conv(320, 1280), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-                         nn.Linear(1280, 10))
-
-
-def resnet50():
-    """keras.applications.ResNet50: convolutions have biases, the first of a block the strides."""
-
-    def conv(inputs, outputs, kernel=1, stride=1, active=True):
-        layer = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2)
-        return normalized(layer, 1.001e-5, 0.01) + ([nn.ReLU(inplace=True)] if active else [])
-
-    layers, channels = conv(3, 64, 7, 2) + [nn.MaxPool2d(3, 2, 1)], 64
-    for filters, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
-        for block in range(count):
-            step = stride if block == 0 else 1
-            body = conv(channels, filters, 1, step) + conv(filters, filters, 3)
-            body += conv(filters, 4 * filters, active=False)
-            shortcut = conv(channels, 4 * filters, 1, step, False) if block == 0 else ()
-            layers.append(Residual(body, shortcut, nn.ReLU(inplace=True)))
-            channels = 4 * filters
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 10))
 
 
 def make_work(name):
@@ -88,7 +35,7 @@ def make_work(name):
         model = mobilenet_v2()
         return model, (3, 96, 96), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
     if name == "resnet":
-        model = resnet50()
+        model = resnet()
         return model, (3, 64, 64), torch.optim.SGD(model.parameters(), 1e-3, fused=True)
     sys.exit(f"expected mlp, cnn, cifar, mobilenet or resnet, got {name}")
 

@@ -19,6 +19,7 @@ class Executable {
   virtual ~Executable() = default;
   // The graph after all passes, as text.
   virtual std::string describe() const = 0;
+  virtual size_t node_count() const = 0;  // of that graph
   // Bytes of memory that a replica's intermediate values take.
   virtual size_t workspace_bytes() const = 0;
 };

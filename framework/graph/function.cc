@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <list>
 #include <mutex>
 #include <unordered_map>
@@ -20,6 +21,10 @@ namespace {
 constexpr int64_t kManyTraces = 16;
 
 constexpr int kDeepestBody = 256;  // the stack has room for more
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 // The constants of a graph: tensors with values that its code has captured, among others.
 std::vector<Tensor> constants_of(const Graph& graph) {
@@ -229,7 +234,9 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
     return results.list();
   };
   if (!options.run_eagerly) count_trace(arguments);
+  auto start = std::chrono::steady_clock::now();
   TracedGraph traced = trace(types, flat_body, {.name = options.name});
+  compiled->tracing_seconds = seconds_since(start);
   check<FailedPrecondition>(traced.captures.empty(),
                             "Function '{}': it uses {}. Pass it as an argument.", options.name,
                             traced.captures.empty() ? "" : traced.captures[0].to_string());
@@ -240,11 +247,23 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
   compiled->has_key = traced.has_key;
   compiled->replica_values = std::move(traced.replica_values);
   compiled->graph = traced.graph;
+  compiled->name = options.name;
+  start = std::chrono::steady_clock::now();
   compiled->executable =
       backend_for(compiled->device)
           .compile(std::move(traced.graph),
                    {.name = options.name, .optimize = options.optimize && !options.run_eagerly});
+  compiled->compiling_seconds = seconds_since(start);
   return compiled;
+}
+
+CompileReport CompiledFunction::report() const {
+  return {.name = name,
+          .traced_nodes = static_cast<int64_t>(graph.nodes.size()),
+          .compiled_nodes = static_cast<int64_t>(executable->node_count()),
+          .tracing_seconds = tracing_seconds,
+          .compiling_seconds = compiling_seconds,
+          .workspace_bytes = executable->workspace_bytes()};
 }
 
 std::vector<Tensor> CompiledFunction::inputs(const std::vector<Tensors>& arguments,
@@ -302,6 +321,13 @@ int64_t Function::trace_count() const {
 int64_t Function::signature_count() const {
   const std::lock_guard lock(state().mutex);
   return static_cast<int64_t>(state_->entries.size());
+}
+
+std::vector<CompileReport> Function::compile_reports() const {
+  const std::lock_guard lock(state().mutex);
+  std::vector<CompileReport> reports;
+  for (const auto& [key, compiled] : state_->entries) reports.push_back(compiled->report());
+  return reports;
 }
 
 std::shared_ptr<const CompiledFunction> Function::compiled(

@@ -28,6 +28,16 @@ struct FunctionOptions {
   int64_t max_signatures = 64;
 };
 
+// What one signature of a function took to be made, and what came of it.
+struct CompileReport {
+  std::string name;              // of the function
+  int64_t traced_nodes = 0;      // of the graph as traced
+  int64_t compiled_nodes = 0;    // behind the backend's passes
+  double tracing_seconds = 0;    // of the body, with all that it calls
+  double compiling_seconds = 0;  // of the backend: passes, memory plan, kernels
+  size_t workspace_bytes = 0;    // memory for intermediate values, one block for each run at a time
+};
+
 // One traced and compiled signature of a function. Whoever runs it keeps it alive; several threads
 // may.
 struct CompiledFunction {
@@ -38,7 +48,11 @@ struct CompiledFunction {
   Tensors structure;     // of the results, around undefined tensors
   bool has_key = false;  // an input uint32[2] that random ops without a seed draw from
   std::vector<ReplicaValue> replica_values;  // the last inputs
+  std::string name;                          // of the function
+  double tracing_seconds = 0;
+  double compiling_seconds = 0;
 
+  CompileReport report() const;
   // What a run takes, on `device`: the tensors of all arguments, a key where there is one (`key`,
   // or the next of this thread's sequence), and what `replica` differs from the others in.
   std::vector<Tensor> inputs(const std::vector<Tensors>& arguments,
@@ -89,6 +103,8 @@ class Function {
   // How often the body has been traced, and how many of the signatures are kept.
   int64_t trace_count() const;
   int64_t signature_count() const;
+  // Of the signatures that are kept; the one used last comes first.
+  std::vector<CompileReport> compile_reports() const;
   const FunctionOptions& options() const;
   // Calls the body as it is.
   Tensors call_body(const std::vector<Tensors>& arguments) const;

@@ -265,6 +265,7 @@ void Model::summary(const SummaryOptions& options) { print_summary(*this, option
 
 void Model::compile(const CompileOptions& options) { trainer_->compile(subject(), options); }
 bool Model::compiled() const { return trainer_->compiled(); }
+std::vector<CompileReport> Model::compile_reports() const { return trainer_->compile_reports(); }
 const Optimizer& Model::optimizer() const { return trainer_->optimizer(*this); }
 
 std::vector<Metric> Model::metrics() const {

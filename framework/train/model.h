@@ -14,6 +14,7 @@
 
 #include "framework/callbacks/callback.h"
 #include "framework/callbacks/logs.h"
+#include "framework/graph/function.h"
 #include "framework/losses/loss.h"
 #include "framework/metrics/metric.h"
 #include "framework/model/input.h"
@@ -346,6 +347,9 @@ class Model : public Layer {
   // The results of metrics(), under the names that logs have.
   NamedValues<Tensor> get_metrics_result() const;
   bool compiled() const;
+  // What the steps took to be made that fit, evaluate and predict run: one for each signature that
+  // is kept, by the names "train_step", "test_step" and "predict_step". None before the first step.
+  std::vector<CompileReport> compile_reports() const;
   SharedFlag stop_training;  // callbacks set it to end fit after this epoch
 
   // Layers in Keras's order; of a functional model the inputs too.

@@ -154,6 +154,15 @@ Function Trainer::make_step(Kind kind) {
        .optimize = options_.jit_compile});
 }
 
+std::vector<CompileReport> Trainer::compile_reports() const {
+  std::vector<CompileReport> reports;
+  for (const Function& step : steps_) {
+    const std::vector<CompileReport> own = step.compile_reports();
+    reports.insert(reports.end(), own.begin(), own.end());
+  }
+  return reports;
+}
+
 // Runs under the trace.
 Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments) {
   const Batch batch{arguments[0], arguments[1], arguments[2]};

@@ -44,6 +44,8 @@ class Trainer {
                      const TrainOnBatchOptions& options);
   Tensors predict_on_batch(Model& model, const Tensors& x);
 
+  std::vector<CompileReport> compile_reports() const;  // see Model
+
   // ---- what the default steps of Model are made of ----
 
   // Adds a batch's loss to the running mean, weighted by its number of examples.

@@ -131,6 +131,7 @@ class ReferenceExecutable : public Executable {
   }
 
   std::string describe() const override { return graph_.to_string(); }
+  size_t node_count() const override { return graph_.nodes.size(); }
   size_t workspace_bytes() const override { return 0; }  // it takes memory as it goes
 
  private:

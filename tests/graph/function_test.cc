@@ -23,6 +23,31 @@ TEST_CASE("a function is traced once for each signature") {
   CHECK(twice.trace_count() == 2);
 }
 
+TEST_CASE("a function says what its signatures took to be made") {
+  Function f = function(
+      [](const Tensor& x) {
+        const Tensor negative = ops::negative(ops::negative(x));
+        return ops::matmul(ops::matmul(ops::exp(negative) + 1, x), x);
+      },
+      {.name = "products"});
+  CHECK(f.compile_reports().empty());
+  f(ops::zeros({8, 8}));
+  f(ops::zeros({64, 64}));
+  f(ops::zeros({64, 64}));
+  const std::vector<CompileReport> reports = f.compile_reports();
+  REQUIRE(reports.size() == 2);
+  for (const CompileReport& report : reports) {
+    CHECK(report.name == "products");
+    CHECK(report.traced_nodes >= 6);  // and what adding 1 takes
+    CHECK(report.compiled_nodes == 3);
+    CHECK(report.tracing_seconds > 0);
+    CHECK(report.compiling_seconds > 0);
+  }
+  CHECK(reports[0].workspace_bytes >= 64 * 64 * 4);  // the one used last
+  CHECK(reports[1].workspace_bytes < 64 * 64 * 4);
+  CHECK_THROWS_AS(Function().compile_reports(), FailedPrecondition);
+}
+
 TEST_CASE("variables are state of a compiled function") {
   Variable count(Tensor::scalar(0.0f), {.name = "count"});
   Variable previous(Tensor::scalar(-1.0f), {.name = "previous"});

@@ -223,6 +223,23 @@ TEST_CASE("models to JSON and back") {
   CHECK_THROWS_AS(model_from_json("{"), DataLoss);
 }
 
+TEST_CASE("a model says what its steps took to be made") {
+  Sequential model = small();
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  CHECK(model.compile_reports().empty());
+  const Tensor x = some({2, 3});
+  const Tensor y = model.predict_on_batch(x);
+  model.train_on_batch(x, y);
+  const std::vector<CompileReport> reports = model.compile_reports();
+  REQUIRE(reports.size() == 2);
+  CHECK(reports[0].name == "train_step");
+  CHECK(reports[1].name == "predict_step");
+  CHECK(reports[0].traced_nodes > reports[0].compiled_nodes);
+  CHECK(reports[0].traced_nodes > reports[1].traced_nodes);
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  CHECK(model.compile_reports().empty());
+}
+
 TEST_CASE("a registered subclass is saved and loaded") {
   class Doubler : public Model {
    public:

@@ -23,6 +23,7 @@ class CpuExecutable : public Executable {
   ~CpuExecutable() override;
 
   std::string describe() const override { return graph_.to_string(); }
+  size_t node_count() const override { return graph_.nodes.size(); }
   size_t workspace_bytes() const override;
 
  private:

@@ -129,6 +129,7 @@ class GuardedExecutable : public Executable {
   }
 
   std::string describe() const override { return graph_.to_string(); }
+  size_t node_count() const override { return graph_.nodes.size(); }
   size_t workspace_bytes() const override { return 0; }
   bool writes(size_t state) const { return graph_.states[state].out != graph_.states[state].in; }
 
