@@ -20,12 +20,17 @@ class CentralStorage : public ReplicatedStrategy {
   using ReplicatedStrategy::ReplicatedStrategy;
 
  protected:
+  // Replicas with memory of their own have copies to read, which each run brings up to date.
   std::vector<std::vector<Variable>> divide(const std::vector<Variable>& variables) const override {
+    const std::vector<Device> devices = this->devices();
+    if (!devices.front().shares_memory_with(devices.back())) {
+      return Variable::of_replicas(variables, devices);
+    }
     std::vector<Variable> own;
     for (const Variable& variable : variables) {
       if (is_on_read(variable)) own.push_back(variable);
     }
-    const auto copies = Variable::of_replicas(own, devices().size());
+    const auto copies = Variable::of_replicas(own, devices);
     std::vector<std::vector<Variable>> result(copies.size(), variables);
     for (size_t i = 0; i < copies.size(); ++i) {
       auto copy = copies[i].begin();
@@ -71,10 +76,11 @@ std::vector<Device> checked_devices(const CentralStorageStrategyOptions& options
   const std::vector<Device> devices = parse_devices(kWho, options.compute_devices);
   if (!options.parameter_device.empty()) {
     const Device parameters = Device::parse(options.parameter_device);
-    check<Unimplemented>(parameters.type == DeviceType::Cpu,
-                         "{}: variables lie in the host's memory, got parameter_device {}. Leave "
-                         "it out.",
-                         kWho, parameters);
+    const Device& home = devices.front();
+    check<Unimplemented>(
+        parameters.shares_memory_with(home),
+        "{}: variables lie in {}'s memory, got parameter_device {}. Leave it out.", kWho,
+        home.type == DeviceType::Cpu ? std::string("the host") : home.to_string(), parameters);
   }
   return devices;
 }

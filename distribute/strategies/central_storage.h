@@ -11,7 +11,7 @@ namespace cornu::distribute {
 struct CentralStorageStrategyOptions {
   // Where steps are computed, of one type. None: all GPUs of the machine, or its CPU.
   std::vector<std::string> compute_devices = {};
-  // Where variables lie. None: the CPU.
+  // Where variables lie: on the first of these. None: there.
   std::string parameter_device = {};
 };
 

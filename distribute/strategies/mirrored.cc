@@ -12,7 +12,7 @@ class Mirrored : public ReplicatedStrategy {
 
  protected:
   std::vector<std::vector<Variable>> divide(const std::vector<Variable>& variables) const override {
-    return Variable::of_replicas(variables, devices().size());
+    return Variable::of_replicas(variables, devices());
   }
 };
 

@@ -7,6 +7,7 @@
 #include "framework/core/random.h"
 #include "framework/core/variable_bindings.h"
 #include "framework/graph/backend.h"
+#include "framework/graph/devices.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/register.h"
 
@@ -88,21 +89,23 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
   }
   ops::ensure_registered();  // for what the trace itself adds
   const std::vector<Replica> replicas = replicas_of(arguments);
-  const DeviceScope device(devices_.front());
   std::vector<Compiled> functions;
   bool draws = false;
   for (size_t i = 0; i < replicas.size(); ++i) {
+    const DeviceScope device(home_of(i));
     const ReplicaScope scope(&replicas[i]);
     functions.push_back(step.compiled_for(arguments[i]));
     draws = draws || functions[i]->has_key;
     if (has_op_observers()) require_untaped(*functions[i], arguments[i]);
   }
+  require_same_gathers(functions);
   const std::vector<std::vector<Variable>> variables = variables_of(functions);
   // Random numbers are those of the example's place in the batch: one key serves all.
   const std::optional<uint64_t> key = draws ? std::optional(next_key()) : std::nullopt;
   std::vector<std::vector<Tensor>> inputs;
   std::vector<Launch> launches(replicas.size());
   for (size_t i = 0; i < launches.size(); ++i) {
+    const DeviceScope device(home_of(i));
     inputs.push_back(functions[i]->inputs(arguments[i], key, replicas[i]));
     launches[i].executable = &code(functions[i], i);
     launches[i].device = devices_[i];
@@ -112,6 +115,7 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
   {
     const GroupLease group(*this);
     for (size_t i = 0; i < launches.size(); ++i) launches[i].group = group[i];
+    const DeviceScope device(devices_.front());
     backend_for(devices_.front()).run(launches);
   }
   std::vector<Tensors> results;
@@ -119,6 +123,38 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
     results.push_back(functions[i]->structure.with(std::move(launches[i].outputs)));
   }
   return results;
+}
+
+namespace {
+
+// The shapes of what a step gathers from all replicas, in order.
+std::vector<Shape> gathered_by(const Graph& graph) {
+  std::vector<Shape> shapes;
+  for (const Node& node : graph.nodes) {
+    if (node.attributes.find("gathers")) shapes.push_back(node.attributes.get_shape("gathers"));
+  }
+  return shapes;
+}
+
+}  // namespace
+
+// Replicas whose parts of a batch differ in size run graphs of their own. What they gather must
+// have one shape all the same; collectives alone compare no more than numbers of elements.
+void ReplicatedStrategy::require_same_gathers(const std::vector<Compiled>& functions) const {
+  for (size_t i = 1; i < functions.size(); ++i) {
+    if (functions[i] == functions[0]) continue;
+    const std::vector<Shape> first = gathered_by(functions[0]->graph);
+    const std::vector<Shape> other = gathered_by(functions[i]->graph);
+    if (first.size() != other.size()) return;  // the run says where their calls differ
+    for (size_t k = 0; k < first.size(); ++k) {
+      check<InvalidArgument>(first[k] == other[k],
+                             "Strategy '{}': all_gather expected tensors of one shape on all "
+                             "replicas, got {} on replica 0 and {} on replica {}. Pad them to one "
+                             "size in the step, or return them and join them outside of it with "
+                             "Strategy::gather.",
+                             name_, first[k], other[k], i);
+    }
+  }
 }
 
 void ReplicatedStrategy::require_untaped(const CompiledFunction& function,
@@ -137,8 +173,10 @@ std::vector<Variable> ReplicatedStrategy::own_variables(const CompiledFunction& 
     check<FailedPrecondition>(
         !variable.owner() || variable.owner() == number(),
         "Variable '{}': it was made in the scope of another strategy than '{}', whose step uses "
-        "it. Make it, or the model or optimizer it belongs to, in this strategy's scope.",
-        variable.path(), name_);
+        "it. Make it, or the model or optimizer it belongs to, in this strategy's scope. (It "
+        "belongs to the strategy that was made {}. in this program, and the step was run by the "
+        "{}. one. Copies of a strategy are the same one; another object of the same name isn't.)",
+        variable.path(), name_, variable.owner(), number());
   }
   return VariableBindings::apply(function.variables);
 }
@@ -174,8 +212,10 @@ std::vector<Batch> ReplicatedStrategy::split(const Batch& batch) {
 }
 
 Tensor ReplicatedStrategy::reduce(ReduceOp op, const std::vector<Tensor>& by_replica) {
+  std::vector<Tensor> values = by_replica;
+  if (devices_.front().type != DeviceType::Cpu) bring_to(devices_.front(), values);
   auto operand = [&](size_t i) {
-    const Tensor& value = by_replica[i];
+    const Tensor& value = values[i];
     check<InvalidArgument>(value.shape() == by_replica[0].shape(),
                            "Strategy '{}': reduce expected values of one shape, got {} and {}. "
                            "Reduce along an axis, or gather them.",
@@ -198,7 +238,13 @@ Tensor ReplicatedStrategy::reduce(ReduceOp op, const std::vector<Tensor>& by_rep
 
 std::vector<Device> parse_devices(const std::string& strategy,
                                   const std::vector<std::string>& names) {
-  if (names.empty()) return parse_devices(strategy, {"CPU:0"});
+  if (names.empty()) {
+    std::vector<std::string> all;
+    for (const config::PhysicalDevice& gpu : config::list_physical_devices(DeviceType::Gpu)) {
+      all.push_back(fmt::format("GPU:{}", gpu.index));
+    }
+    return parse_devices(strategy, all.empty() ? std::vector<std::string>{"CPU:0"} : all);
+  }
   std::vector<Device> devices;
   for (const std::string& name : names) {
     const Device device = Device::parse(name);

@@ -14,7 +14,7 @@
 namespace cornu::distribute {
 
 // Runs each step on all devices at once, every replica on its part of the batch. Steps are compiled
-// for the first device, whose type the others have, once for each number of examples.
+// for each device, once for each number of examples; CPUs share their code.
 class ReplicatedStrategy : public StrategyImpl {
  public:
   ReplicatedStrategy(std::string name, std::vector<Device> devices, CrossDeviceOps ops);
@@ -37,13 +37,18 @@ class ReplicatedStrategy : public StrategyImpl {
   // What each replica has of these variables.
   virtual std::vector<std::vector<Variable>> divide(
       const std::vector<Variable>& variables) const = 0;
-  // What a replica runs of a function.
+  // What a replica runs of a function. Called in the scope of its device.
   virtual Executable& code(const Compiled& function, size_t) { return *function->executable; }
 
  private:
   using Group = std::vector<std::unique_ptr<CollectiveGroup>>;
   class GroupLease;
 
+  // Where a replica's code is compiled for.
+  const Device& home_of(size_t replica) const {
+    return devices_[devices_[replica].type == DeviceType::Cpu ? 0 : replica];
+  }
+  void require_same_gathers(const std::vector<Compiled>& functions) const;
   void require_untaped(const CompiledFunction& function,
                        const std::vector<Tensors>& arguments) const;
   std::vector<Variable> own_variables(const CompiledFunction& function) const;
@@ -56,8 +61,8 @@ class ReplicatedStrategy : public StrategyImpl {
   std::vector<Group> idle_groups_;
 };
 
-// The devices of these names; none: the CPU. InvalidArgument when one comes twice, or they are of
-// several types; Unimplemented when this build has no backend for one.
+// The devices of these names; none: all GPUs, or the CPU. InvalidArgument when one comes twice, or
+// they are of several types; Unimplemented when this build has no backend for one.
 std::vector<Device> parse_devices(const std::string& strategy,
                                   const std::vector<std::string>& names);
 

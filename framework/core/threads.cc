@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <string>
 
@@ -35,15 +36,23 @@ namespace {
 struct Region {
   FunctionRef<void(int)> body;
   int parts;
+  std::mutex mutex = {};
+  std::exception_ptr error = {};  // the first one
 };
 
+// No exception leaves a team's thread: that would end the process.
 void run_region(void* data) {
-  const Region& region = *static_cast<Region*>(data);
+  Region& region = *static_cast<Region*>(data);
   // The team's threads have no signals to handle, ever.
   if (omp_get_thread_num() > 0) thread_local const BlockedSignals blocked;
   // A team may come out smaller than was asked for: its members take the parts in turns.
   for (int part = omp_get_thread_num(); part < region.parts; part += omp_get_num_threads()) {
-    region.body(part);
+    try {
+      region.body(part);
+    } catch (...) {
+      const std::lock_guard lock(region.mutex);
+      if (!region.error) region.error = std::current_exception();
+    }
   }
 }
 
@@ -132,6 +141,7 @@ void parallel_parts(int parts, FunctionRef<void(int)> body) {
   Region region{body, parts};
   const int threads = std::min(parts, compute_threads());
   GOMP_parallel(run_region, &region, static_cast<unsigned>(threads), 0);
+  if (region.error) std::rethrow_exception(region.error);
 }
 
 void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {

@@ -60,10 +60,10 @@ class [[nodiscard]] ComputeThreadsScope {
 
 // Splits [0, count) into one contiguous part a compute thread (parts are multiples of `grain`,
 // except the last) and calls `body(begin, end)` on each, in parallel; returns when all are done.
-// With one part, or within another parallel_for, it runs on the caller. `body` must not throw.
+// With one part, or within another parallel_for, it runs on the caller. Throws what `body` threw.
 void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 
-// Calls `body(part)` for part in [0, parts) on up to as many threads. `body` must not throw.
+// Calls `body(part)` for part in [0, parts) on up to as many threads. Throws what it threw first.
 void parallel_parts(int parts, FunctionRef<void(int)> body);
 
 }  // namespace cornu

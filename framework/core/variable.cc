@@ -54,8 +54,13 @@ void Variable::assign(const Tensor& value) const {
   }
 }
 
-void Variable::update(const std::function<Tensor(const Tensor&)>& f) const {
-  if (current_hooks) return assign(f(value()));
+void Variable::update(const std::function<Tensor(const Tensor&)>& f) const { update(f, false); }
+
+void Variable::update(const std::function<Tensor(const Tensor&)>& f, bool adds) const {
+  if (current_hooks) {
+    const Tensor typed = fitted(f(value()));
+    return adds ? current_hooks->assign_sum(*this, typed) : current_hooks->assign(*this, typed);
+  }
   gather();
   VariableAccess access;
   access.add(*this, true);

@@ -19,9 +19,11 @@ namespace cornu {
 // others: every replica has the same value.
 enum class VariableSynchronization { Auto, None, OnWrite, OnRead };
 // How replicas' values become one (tf.VariableAggregation). Of variables that aren't OnRead: at the
-// end of a step, Mean makes what replicas with examples have assigned their mean, and Sum adds up
-// what each of them has added; with the others every replica must assign the same. Of OnRead ones:
-// Sum and Mean when read from outside; with the others the first replica's value is read.
+// end of a step, Mean makes what replicas with examples have assigned their mean; Sum adds up what
+// all replicas have assigned, or adds to the value before it all that they have added where they
+// used assign_add and assign_sub alone; with the others every replica must assign the same. Of
+// OnRead ones: Sum and Mean when read from outside; with the others the first replica's value is
+// read.
 enum class VariableAggregation { None, Sum, Mean, OnlyFirstReplica };
 
 struct VariableOptions {
@@ -40,6 +42,10 @@ class VariableHooks {
   virtual ~VariableHooks() = default;
   virtual Tensor read(const Variable& variable) = 0;
   virtual void assign(const Variable& variable, const Tensor& value) = 0;
+  // What assign_add and assign_sub assign: the value of that moment with something added.
+  virtual void assign_sum(const Variable& variable, const Tensor& value) {
+    assign(variable, value);
+  }
 };
 
 // Sees every read of variables on this thread (after the hooks): what a gradient tape listens to.
@@ -131,9 +137,14 @@ class Variable {
   // Counts writes; equal versions mean equal values.
   uint64_t version() const { return impl().version; }
   // What each of `count` replicas has of these variables, by replica: the first one the variables
-  // themselves, the others copies, which are made and brought up to date here. Thread-safe.
+  // themselves, the others copies, which are made and brought up to date here. A run that has all
+  // of them finds one version, also where somebody assigns the variable before it begins.
+  // Thread-safe.
   static std::vector<std::vector<Variable>> of_replicas(std::span<const Variable> variables,
                                                         size_t count);
+  // The same of replicas on these devices: the variables live on the first one.
+  static std::vector<std::vector<Variable>> of_replicas(std::span<const Variable> variables,
+                                                        std::span<const Device> devices);
   // Makes an OnRead variable's replicas one again; all others are left as they are. Runs outside of
   // strategies do it with what they use.
   void gather() const;
@@ -167,21 +178,26 @@ class Variable {
     // Of the replicas after the first. One is up to date where its version is this one's: steps
     // count all of them up, and assignments between steps this one alone.
     std::vector<Variable> copies;
+    std::weak_ptr<Impl> original;                       // what this is a copy of
+    static constexpr uint64_t kNoValue = ~uint64_t{0};  // the version of a copy without a value
     uint64_t owner = 0;
     // The queue of those who read and write it: the ticket of the next who comes, and of who is
     // served. Guarded, as the value is, by VariableAccess.
     uint32_t tickets = 0;
     uint32_t served = 0;
-    const void* asker = nullptr;
+    void* use = nullptr;  // by who asks for it just now
   };
   friend class VariableAccess;
   bool is_on_read() const { return impl().synchronization == VariableSynchronization::OnRead; }
+  // Whether a copy has the value that it must begin a run with.
+  static bool is_settled(const Impl& original, const Impl& copy);
   bool is_settled(const std::vector<Variable>& copies) const;
   void settle(const std::vector<Variable>& copies) const;
   std::vector<Variable> copies() const;
-  std::vector<Variable> copies(size_t count) const;  // made where there are fewer
-  std::vector<Variable> take_copies() const;
+  // The first ones on these devices, made where there are none.
+  std::vector<Variable> copies(std::span<const Device> devices) const;
   Tensor combined(const std::vector<Tensor>& values) const;
+  void update(const std::function<Tensor(const Tensor&)>& f, bool adds) const;
   void require_healthy() const;
   Tensor fitted(const Tensor& value) const;  // in the variable's dtype; written in ops
   void require_storable(const Tensor& value) const;

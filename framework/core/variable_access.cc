@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
+
+#include "framework/core/zeros.h"
 
 namespace cornu {
 namespace {
@@ -61,10 +64,12 @@ void Variable::store(const Tensor& value) const {
   require_storable(value);
   Impl& state = impl();
   Tensor fresh = own_handle(value);
-  if (is_on_read()) take_copies();
   std::unique_lock lock(traffic().mutex);
   const uint32_t ticket = state.tickets++;
   traffic().wait(lock, [&] { return state.served == ticket; });
+  if (is_on_read()) {
+    for (const Variable& copy : copies()) copy.impl().version = Impl::kNoValue;
+  }
   std::swap(state.value, fresh);
   state.poisoned.clear();
   ++state.version;
@@ -85,12 +90,6 @@ void VariableAccess::add(const Variable& variable, bool writes) {
   uses_.push_back({.variable = &variable, .writes = writes, .value = {}});
 }
 
-VariableAccess::Use& VariableAccess::first_of(const Use& use) {
-  return *std::find_if(uses_.begin(), uses_.end(), [&](const Use& other) {
-    return other.variable->id() == use.variable->id();
-  });
-}
-
 bool VariableAccess::is_served() const {
   return std::all_of(uses_.begin(), uses_.end(), [](const Use& use) {
     return use.again || use.variable->impl().served == use.ticket;
@@ -101,24 +100,60 @@ void VariableAccess::acquire() {
   std::unique_lock lock(traffic().mutex);
   for (Use& use : uses_) {
     Variable::Impl& state = use.variable->impl();
-    if (state.asker == this) {
-      use.again = true;
-      if (use.writes) first_of(use).held = true;
+    use.again = state.use != nullptr;
+    if (use.again) {
+      if (use.writes) static_cast<Use*>(state.use)->held = true;
     } else {
-      state.asker = this;
+      state.use = &use;
       use.ticket = state.tickets++;
     }
   }
-  for (const Use& use : uses_) use.variable->impl().asker = nullptr;
+  // Who writes a copy has the original, too: that says which copies are up to date.
+  for (Use& use : uses_) {
+    const auto original = use.variable->impl().original.lock();
+    use.original = original ? static_cast<Use*>(original->use) : nullptr;
+    if (use.original && use.writes) use.original->held = true;
+  }
+  for (const Use& use : uses_) use.variable->impl().use = nullptr;
   traffic().wait(lock, [this] { return is_served(); });
   acquired_ = true;
-  for (Use& use : uses_) {
-    use.healthy = use.variable->impl().poisoned.empty();
-    use.held = use.held || use.writes;
-    if (!use.writes) use.value = use.variable->impl().value;
-    if (!use.again && !use.held) ++use.variable->impl().served;
-  }
+  for (Use& use : uses_) look_at(use);
   traffic().notify();
+  lock.unlock();
+  for (Use& use : uses_) {
+    if (use.stale && use.healthy) bring_up_to_date(use);
+  }
+}
+
+// What there is at the moment at which all are served.
+void VariableAccess::look_at(Use& use) const {
+  Variable::Impl& state = use.variable->impl();
+  const Variable::Impl* source = &state;
+  if (use.original && !Variable::is_settled(use.original->variable->impl(), state)) {
+    use.stale = true;
+    source = &use.original->variable->impl();
+  }
+  use.healthy = source->poisoned.empty();
+  use.held = use.held || use.writes;
+  if (!use.writes || use.stale) use.value = source->value;
+  if (!use.again && !use.held) ++state.served;
+}
+
+// A copy that is only read is left as it is: others may be reading it.
+void VariableAccess::bring_up_to_date(Use& use) {
+  const Variable::Impl& original = use.original->variable->impl();
+  const bool adds = original.synchronization == VariableSynchronization::OnRead &&
+                    original.aggregation == VariableAggregation::Sum;
+  const Tensor value = use.variable->own_handle(adds ? host_zeros(original.shape, original.dtype)
+                                                     : std::exchange(use.value, {}));
+  if (!use.writes) {
+    use.value = value;
+    return;
+  }
+  Variable::Impl& state = use.variable->impl();
+  state.value = value;
+  state.poisoned.clear();
+  state.version = original.version.load();
 }
 
 VariableAccess::~VariableAccess() {
@@ -132,15 +167,24 @@ VariableAccess::~VariableAccess() {
   traffic().notify();
 }
 
+void VariableAccess::require_healthy(const Use& use) {
+  if (!use.healthy) (use.stale ? use.original : &use)->variable->require_healthy();
+}
+
 std::byte* VariableAccess::memory(size_t index, const Device& device) const {
   const Use& use = uses_[index];
-  if (!use.healthy) use.variable->require_healthy();
+  require_healthy(use);
   const Variable& variable = *use.variable;
   check<FailedPrecondition>(variable.device().shares_memory_with(device),
                             "Variable '{}': it lives on {}, but the code that uses it was compiled "
                             "for {}. Make it and run the code within the same DeviceScope.",
                             variable.path(), variable.device(), device);
   return use.writes ? variable.writable() : const_cast<std::byte*>(use.value.address());
+}
+
+const Tensor& VariableAccess::value(size_t index) const {
+  require_healthy(uses_[index]);
+  return uses_[index].value;
 }
 
 }  // namespace cornu

@@ -14,7 +14,8 @@ namespace cornu {
 // itself alone: others who want to read or write them wait for its end. Requests are served in the
 // order in which they came, each for all its variables at once, so that none starves and none
 // blocks another for ever. Readers don't hold up writers: memory that is still read is copied
-// before it is written.
+// before it is written. Copies of a variable for replicas (Variable::of_replicas) that aren't up to
+// date with it are brought to the value that it has then, if it is among the variables, too.
 //
 //   VariableAccess access;
 //   access.add(w, true);
@@ -36,6 +37,10 @@ class VariableAccess {
   // The value of the index-th variable in the memory of `device`; writable where that was asked
   // for. FailedPrecondition when it is poisoned, or lives elsewhere.
   std::byte* memory(size_t index, const Device& device = {}) const;
+  // The value of the index-th variable, which was added to be read. As above when it is poisoned.
+  const Tensor& value(size_t index) const;
+  // Whether the index-th variable is a copy that had to be brought up to date.
+  bool was_stale(size_t index) const { return uses_[index].stale; }
 
  private:
   struct Use {
@@ -44,11 +49,15 @@ class VariableAccess {
     bool held = false;    // until the end: somebody here writes it
     bool again = false;   // added before: the first entry waits for it
     bool healthy = true;  // not poisoned
+    bool stale = false;   // a copy that is behind
     uint32_t ticket = 0;
-    Tensor value;  // of one that is only read
+    Use* original = nullptr;  // the use of what it is a copy of
+    Tensor value;             // of one that is only read
   };
   bool is_served() const;
-  Use& first_of(const Use& use);
+  void look_at(Use& use) const;
+  static void bring_up_to_date(Use& use);
+  static void require_healthy(const Use& use);
 
   std::vector<Use> uses_;
   bool acquired_ = false;

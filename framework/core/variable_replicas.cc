@@ -6,13 +6,9 @@
 #include "framework/core/dtype.h"
 #include "framework/core/variable.h"
 #include "framework/core/variable_access.h"
-#include "framework/core/zeros.h"
 
 namespace cornu {
 namespace {
-
-// The version of a copy that was never given a value.
-constexpr uint64_t kNoValue = ~uint64_t{0};
 
 // Guards the lists of copies. Nobody waits for anything while holding it.
 std::mutex& copies_mutex() {
@@ -46,14 +42,17 @@ Tensor reduced(const std::vector<Tensor>& given, bool mean) {
 
 }  // namespace
 
-// Copies of an OnRead variable go their own way once they have a value. Versions are looked at one
-// by one while another run may be counting them up: then settle waits for that run, and finds
-// nothing to do.
+// Copies of an OnRead variable go their own way once they have a value.
+bool Variable::is_settled(const Impl& original, const Impl& copy) {
+  const bool on_read = original.synchronization == VariableSynchronization::OnRead;
+  return on_read ? copy.version != Impl::kNoValue : copy.version == original.version;
+}
+
+// Versions are looked at one by one while another run may be counting them up: then settle waits
+// for that run, and finds nothing to do.
 bool Variable::is_settled(const std::vector<Variable>& copies) const {
-  auto is_current = [&](const Variable& copy) {
-    return is_on_read() ? copy.version() != kNoValue : copy.version() == version();
-  };
-  return std::all_of(copies.begin(), copies.end(), is_current);
+  return std::all_of(copies.begin(), copies.end(),
+                     [&](const Variable& copy) { return is_settled(impl(), copy.impl()); });
 }
 
 std::vector<Variable> Variable::copies() const {
@@ -61,58 +60,71 @@ std::vector<Variable> Variable::copies() const {
   return impl().copies;
 }
 
-std::vector<Variable> Variable::take_copies() const {
-  const std::lock_guard lock(copies_mutex());
-  return std::move(impl().copies);
-}
-
-std::vector<Variable> Variable::copies(size_t count) const {
+std::vector<Variable> Variable::copies(std::span<const Device> devices) const {
+  auto lives_there = [&](const std::vector<Variable>& list, size_t i) {
+    return i < list.size() && list[i].device().shares_memory_with(devices[i]);
+  };
   if (is_on_read()) {
-    const size_t there = copies().size();
-    if (there != 0 && there != count) gather();
+    // Other replicas than those which have had it so far.
+    const std::vector<Variable> list = copies();
+    const auto divided = std::count_if(list.begin(), list.end(), [](const Variable& copy) {
+      return copy.version() != Impl::kNoValue;
+    });
+    bool fits = divided == std::ssize(devices);
+    for (size_t i = 0; i < devices.size(); ++i) fits = fits && lives_there(list, i);
+    if (divided != 0 && !fits) gather();
   }
   const std::lock_guard lock(copies_mutex());
   Impl& state = impl();
-  state.copies.resize(count);
-  for (Variable& copy : state.copies) {
-    if (copy.defined()) continue;
+  // A run may be about to write those that an OnRead variable has: they stay.
+  if (!is_on_read() && state.copies.size() > devices.size()) state.copies.resize(devices.size());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (lives_there(state.copies, i)) continue;
+    Variable copy;
     copy.impl_ = std::make_shared<Impl>();
     Impl& made = *copy.impl_;
     made.name = state.name;
     made.path = state.path;
     made.shape = state.shape;
     made.dtype = state.dtype;
-    made.device = state.device;
-    made.version = kNoValue;
+    made.device = state.device.shares_memory_with(devices[i]) ? state.device : devices[i];
+    made.version = Impl::kNoValue;
+    made.original = impl_;
+    if (i == state.copies.size()) state.copies.emplace_back();
+    state.copies[i] = std::move(copy);
   }
-  return state.copies;
+  return {state.copies.begin(), state.copies.begin() + std::ssize(devices)};
 }
 
+// Whoever writes copies has the original, too, and finds them up to date (VariableAccess).
 void Variable::settle(const std::vector<Variable>& copies) const {
-  Impl& state = impl();
   VariableAccess access;
   access.add(*this, true);
   for (const Variable& copy : copies) access.add(copy, true);
   access.acquire();
   require_healthy();
-  const bool adds = is_on_read() && state.aggregation == VariableAggregation::Sum;
-  for (const Variable& copy : copies) {
-    if (is_settled({copy})) continue;
-    copy.impl().value = own_handle(adds ? host_zeros(state.shape, state.dtype) : state.value);
-    copy.impl().poisoned.clear();
-    copy.impl().version = state.version.load();
-  }
 }
 
 std::vector<std::vector<Variable>> Variable::of_replicas(std::span<const Variable> variables,
                                                          size_t count) {
   std::vector<std::vector<Variable>> result(count);
+  for (const Variable& variable : variables) {
+    const std::vector<Device> devices(count, variable.device());
+    auto one = of_replicas({&variable, 1}, devices);
+    for (size_t i = 0; i < count; ++i) result[i].push_back(std::move(one[i].front()));
+  }
+  return result;
+}
+
+std::vector<std::vector<Variable>> Variable::of_replicas(std::span<const Variable> variables,
+                                                         std::span<const Device> devices) {
+  std::vector<std::vector<Variable>> result(devices.size());
   for (auto& list : result) list.reserve(variables.size());
   for (const Variable& variable : variables) {
-    const std::vector<Variable> copies = variable.copies(count - 1);
+    const std::vector<Variable> copies = variable.copies(devices.subspan(1));
     if (!variable.is_settled(copies)) variable.settle(copies);
     result[0].push_back(variable);
-    for (size_t i = 1; i < count; ++i) result[i].push_back(copies[i - 1]);
+    for (size_t i = 1; i < devices.size(); ++i) result[i].push_back(copies[i - 1]);
   }
   return result;
 }
@@ -126,17 +138,27 @@ Tensor Variable::combined(const std::vector<Tensor>& values) const {
 
 void Variable::gather() const {
   if (!is_on_read()) return;
-  const std::vector<Variable> copies = take_copies();
-  if (copies.empty() || !is_settled(copies)) return;
-  VariableAccess access;
-  access.add(*this, true);
-  for (const Variable& copy : copies) access.add(copy, true);
-  access.acquire();
-  require_healthy();
-  std::vector<Tensor> values = {impl().value};
-  for (const Variable& copy : copies) values.push_back(copy.impl().value);
-  impl().value = combined(values);
-  ++impl().version;
+  for (;;) {
+    const std::vector<Variable> copies = this->copies();
+    const bool divided = std::any_of(copies.begin(), copies.end(), [](const Variable& copy) {
+      return copy.version() != Impl::kNoValue;
+    });
+    if (!divided) return;
+    VariableAccess access;
+    access.add(*this, true);
+    for (const Variable& copy : copies) access.add(copy, true);
+    access.acquire();
+    if (this->copies().size() != copies.size()) continue;  // a run has come in between
+    require_healthy();
+    std::vector<Tensor> values = {impl().value};
+    for (size_t i = 0; i < copies.size(); ++i) {
+      if (!access.was_stale(i + 1)) values.push_back(copies[i].impl().value);
+    }
+    impl().value = combined(values);
+    ++impl().version;
+    for (const Variable& copy : copies) copy.impl().version = Impl::kNoValue;
+    return;
+  }
 }
 
 std::vector<Tensor> Variable::replica_values() const {
@@ -145,11 +167,9 @@ std::vector<Tensor> Variable::replica_values() const {
   access.add(*this, false);
   for (const Variable& copy : copies) access.add(copy, false);
   access.acquire();
-  require_healthy();
-  std::vector<Tensor> values = {impl().value};
-  if (is_on_read() && !is_settled(copies)) return values;
-  for (const Variable& copy : copies) {
-    values.push_back(is_settled({copy}) ? copy.impl().value : impl().value);
+  std::vector<Tensor> values = {access.value(0)};
+  for (size_t i = 1; i <= copies.size(); ++i) {
+    if (!is_on_read() || !access.was_stale(i)) values.push_back(access.value(i));
   }
   return values;
 }
@@ -157,7 +177,10 @@ std::vector<Tensor> Variable::replica_values() const {
 void Variable::store_replicas(const std::vector<Tensor>& values) const {
   if (!is_on_read() || values.size() == 1) return store(combined(values));
   store(values[0]);
-  const std::vector<Variable> copies = this->copies(values.size() - 1);
+  std::vector<Device> devices;
+  for (const Variable& copy : this->copies()) devices.push_back(copy.device());
+  devices.resize(values.size() - 1, device());
+  const std::vector<Variable> copies = this->copies(devices);
   settle(copies);
   for (size_t i = 1; i < values.size(); ++i) copies[i - 1].store(values[i]);
 }

@@ -40,6 +40,7 @@ std::vector<Tensor> constants_of(const Graph& graph) {
 Device home_of(const std::vector<Variable>& variables, const std::string& name) {
   const Device device =
       has_device_scope() || variables.empty() ? default_device() : variables.front().device();
+  if (replicas_in_sync() > 1) return device;  // each replica is given what it has of them
   for (const Variable& variable : variables) {
     check<InvalidArgument>(variable.device().shares_memory_with(device),
                            "Function '{}': it runs on {}, but variable '{}' lives on {}. Make its "
@@ -150,6 +151,7 @@ struct Function::State {
 
   StructuredBody body;
   FunctionOptions options;
+  bool by_argument = false;
   std::atomic<bool> not_traceable = false;
 
   std::mutex mutex;          // of all below
@@ -266,6 +268,29 @@ CompileReport CompiledFunction::report() const {
           .workspace_bytes = executable->workspace_bytes()};
 }
 
+namespace internal {
+
+std::vector<Tensor> tensors_of(const std::vector<Tensors>& arguments, size_t count) {
+  std::vector<Tensor> tensors = flatten(arguments);
+  check<InvalidArgument>(tensors.size() == count, "function: expected {} arguments, got {}.", count,
+                         tensors.size());
+  return tensors;
+}
+
+std::vector<Tensors> structures_of(const std::vector<Tensors>& arguments, size_t count) {
+  std::vector<Tensors> structures = arguments;
+  // The tensors of a list are one argument each, unless they are all of the only one.
+  if (arguments.size() == 1 && count > 1 && !arguments[0].has_names()) {
+    structures.assign(arguments[0].begin(), arguments[0].end());
+  }
+  check<InvalidArgument>(structures.size() == count,
+                         "function: expected {} arguments, tensors or structures of them, got {}.",
+                         count, structures.size());
+  return structures;
+}
+
+}  // namespace internal
+
 std::vector<Tensor> CompiledFunction::inputs(const std::vector<Tensors>& arguments,
                                              std::optional<uint64_t> key,
                                              const Replica& replica) const {
@@ -291,7 +316,8 @@ Function::Function(Body body, const FunctionOptions& options)
           },
           options)) {}
 
-Function Function::structured(StructuredBody body, const FunctionOptions& options) {
+Function Function::structured(StructuredBody body, const FunctionOptions& options,
+                              bool by_argument) {
   check<InvalidArgument>(options.max_signatures >= 1,
                          "Function '{}': expected max_signatures of at least 1, got {}.",
                          options.name, options.max_signatures);
@@ -299,6 +325,7 @@ Function Function::structured(StructuredBody body, const FunctionOptions& option
   function.state_ = std::make_shared<State>();
   function.state_->body = std::move(body);
   function.state_->options = options;
+  function.state_->by_argument = by_argument;
   return function;
 }
 
@@ -356,6 +383,10 @@ std::shared_ptr<const CompiledFunction> Function::compiled_for(
 std::vector<Tensor> Function::call(const std::vector<Tensor>& inputs,
                                    std::optional<uint64_t> key) const {
   return run(one_argument(inputs), key).list();
+}
+
+Tensors Function::call_with(std::vector<Tensors> arguments) const {
+  return run(state().by_argument ? std::move(arguments) : one_argument(flatten(arguments)));
 }
 
 Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key) const {

@@ -79,7 +79,9 @@ class Function {
 
   Function() = default;
   explicit Function(Body body, const FunctionOptions& options = {});
-  static Function structured(StructuredBody body, const FunctionOptions& options = {});
+  // `by_argument`: each argument of a call is one of the body's, instead of all together.
+  static Function structured(StructuredBody body, const FunctionOptions& options = {},
+                             bool by_argument = false);
 
   bool defined() const { return state_ != nullptr; }
   // Runs as a single replica on the device of the innermost DeviceScope, else where the variables
@@ -92,7 +94,7 @@ class Function {
   Tensors run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key = {}) const;
   template <class... Args>
   requires(std::is_convertible_v<Args, Tensor>&&...) Tensors operator()(const Args&... args) const {
-    return Tensors(call({Tensor(args)...}));
+    return call_with({argument(args)...});
   }
 
   // All below, and calls: FailedPrecondition for a Function() that was never assigned.
@@ -110,6 +112,16 @@ class Function {
   Tensors call_body(const std::vector<Tensors>& arguments) const;
 
  private:
+  template <class T>
+  static Tensors argument(const T& value) {
+    if constexpr (std::is_same_v<T, Tensors>) {
+      return value;
+    } else {
+      return Tensor(value);
+    }
+  }
+  Tensors call_with(std::vector<Tensors> arguments) const;
+
   struct State;
   State& state() const;
   std::shared_ptr<State> state_;
@@ -141,22 +153,6 @@ void flatten_into(std::vector<Tensor>& out, const std::pair<A, B>& parts) {
   flatten_into(out, parts.second);
 }
 
-template <class F, size_t... kIndex>
-Function::Body make_body(F f, std::index_sequence<kIndex...>) {
-  return [f = std::move(f)](const std::vector<Tensor>& inputs) mutable {
-    check<InvalidArgument>(inputs.size() == sizeof...(kIndex),
-                           "function: expected {} arguments, got {}.", sizeof...(kIndex),
-                           inputs.size());
-    std::vector<Tensor> outputs;
-    if constexpr (std::is_void_v<decltype(f(inputs[kIndex]...))>) {
-      f(inputs[kIndex]...);
-    } else {
-      flatten_into(outputs, f(inputs[kIndex]...));
-    }
-    return outputs;
-  };
-}
-
 // How many tensors a callable takes: the first count from `kLeast` to 8 that it can be called with;
 // -1: none.
 template <class F, size_t... kIndex>
@@ -177,11 +173,70 @@ constexpr int arity() {
 // Takes and returns a list. Not tried with a generic lambda, whose body has just been found wrong
 // with tensors: one error is enough.
 template <class F>
-concept OfList = (std::is_pointer_v<F> ||
-                  requires { typename std::type_identity_t<decltype(&F::operator())>; }) &&
-                 requires(F& f, const std::vector<Tensor>& list) {
+concept IsNotGeneric = std::is_pointer_v<F> || requires {
+  typename std::type_identity_t<decltype(&F::operator())>;
+};
+template <class F>
+concept OfList = IsNotGeneric<F> && requires(F& f, const std::vector<Tensor>& list) {
   std::vector<Tensor>(f(list));
 };
+
+// What a parameter of type const Tensor& takes, and none of const Tensors&.
+struct TensorArgument {
+  operator const Tensor&() const;  // NOLINT: implicit on purpose
+};
+// What both take.
+struct Argument {
+  const Tensors& structure;
+  operator const Tensors&() const { return structure; }          // NOLINT
+  operator const Tensor&() const { return structure.single(); }  // NOLINT
+};
+
+// Is one of the parameters a structure of tensors? (A generic lambda's are tensors.)
+template <class F, size_t... kIndex>
+constexpr bool takes_structures(std::index_sequence<kIndex...>) {
+  if constexpr (!IsNotGeneric<F>) {
+    return false;
+  } else {
+    constexpr bool kTensors = requires(F & f, const TensorArgument& x) { f(((void)kIndex, x)...); };
+    return !kTensors && requires(F & f, const Argument& x) { f(((void)kIndex, x)...); };
+  }
+}
+
+// `count` tensors or structures of what a function was given. InvalidArgument for other numbers.
+std::vector<Tensor> tensors_of(const std::vector<Tensors>& arguments, size_t count);
+std::vector<Tensors> structures_of(const std::vector<Tensors>& arguments, size_t count);
+
+template <class F, class... Args>
+Tensors results_of(F& f, const Args&... args) {
+  using Result = decltype(f(args...));
+  if constexpr (std::is_void_v<Result>) {
+    f(args...);
+    return {};
+  } else if constexpr (std::is_same_v<std::remove_cvref_t<Result>, Tensors>) {
+    return f(args...);
+  } else {
+    std::vector<Tensor> outputs;
+    flatten_into(outputs, f(args...));
+    return outputs;
+  }
+}
+
+template <class F, size_t... kIndex>
+Function::StructuredBody make_body(F f, std::index_sequence<kIndex...> indices) {
+  constexpr size_t kCount = sizeof...(kIndex);
+  if constexpr (takes_structures<F>(indices)) {
+    return [f = std::move(f)](const std::vector<Tensors>& arguments) mutable {
+      const std::vector<Tensors> given = structures_of(arguments, kCount);
+      return results_of(f, Argument{given[kIndex]}...);
+    };
+  } else {
+    return [f = std::move(f)](const std::vector<Tensors>& arguments) mutable {
+      const std::vector<Tensor> given = tensors_of(arguments, kCount);
+      return results_of(f, given[kIndex]...);
+    };
+  }
+}
 
 // Can flatten_into take it?
 template <class T>
@@ -201,8 +256,9 @@ constexpr bool returns_tensors(std::index_sequence<kIndex...>) {
 
 }  // namespace internal
 
-// Wraps a callable of up to eight tensors that returns nothing, a tensor, or a pair, tuple or
-// vector of them. C++ scalars it captures are baked in at the first trace; variables are state.
+// Wraps a callable of up to eight tensors or structures (const Tensors&), which keep their names,
+// that returns nothing, a tensor, a structure, or a pair, tuple or vector of tensors. C++ scalars
+// it captures are baked in at the first trace; variables are state.
 template <class F>
 Function function(F f, const FunctionOptions& options = {}) {
   constexpr int kArity = internal::arity<F>();
@@ -213,7 +269,9 @@ Function function(F f, const FunctionOptions& options = {}) {
                   "function(f): f must return nothing, a Tensor, Tensors, or a pair, tuple or "
                   "vector of tensors");
     if constexpr (kReturnsTensors) {
-      return Function(internal::make_body(std::move(f), kIndices), options);
+      constexpr bool kStructures = internal::takes_structures<F>(kIndices);
+      return Function::structured(internal::make_body(std::move(f), kIndices), options,
+                                  kStructures);
     } else {
       return Function();
     }

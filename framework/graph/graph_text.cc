@@ -234,7 +234,7 @@ class Parser {
     const auto index = static_cast<size_t>(id);
     if (index >= graph.types.size()) {
       // Numbers may have gaps, but the tables of them stay in proportion to the text.
-      constexpr size_t kMostGap = 16;
+      constexpr size_t kMostGap = 2;
       entries_ += index + 1 - graph.types.size();
       if (entries_ > kMostGap * text_.size()) fail("small value numbers");
       graph.types.resize(index + 1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/graph/replica.h"
 
+#include <utility>
+
 #include "framework/graph/trace.h"
 
 namespace cornu {
@@ -18,8 +20,8 @@ int64_t replicas_in_sync() { return current ? current->count : 1; }
 ReplicaScope::ReplicaScope(const Replica* replica) : previous_(current) { current = replica; }
 ReplicaScope::~ReplicaScope() { current = previous_; }
 
-MergeScope::MergeScope() { merging = true; }
-MergeScope::~MergeScope() { merging = false; }
+MergeScope::MergeScope() : previous_(std::exchange(merging, true)) {}
+MergeScope::~MergeScope() { merging = previous_; }
 bool merging_replicas() { return merging; }
 
 Tensor replica_value(ReplicaValue which) {

@@ -42,6 +42,9 @@ class [[nodiscard]] MergeScope {
   ~MergeScope();
   MergeScope(const MergeScope&) = delete;
   MergeScope& operator=(const MergeScope&) = delete;
+
+ private:
+  bool previous_;
 };
 bool merging_replicas();
 

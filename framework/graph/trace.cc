@@ -2,7 +2,6 @@
 #include "framework/graph/trace.h"
 
 #include <algorithm>
-#include <set>
 
 #include "framework/core/zeros.h"
 
@@ -73,25 +72,30 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   }
 
   void assign(const Variable& variable, const Tensor& value) override {
+    assign(variable, value, merging_replicas() ? Assigned::Merged : Assigned::Value);
+  }
+  void assign_sum(const Variable& variable, const Tensor& value) override {
+    assign(variable, value, merging_replicas() ? Assigned::Merged : Assigned::Sum);
+  }
+
+  void assign(const Variable& variable, const Tensor& value, Assigned how) {
     if (options_.carry_assignments) {
       check_open(variable.path());
       const ValueId id = value_of(value);
       if (auto* assigned = assignment(variable)) {
         assigned->value = id;
+        assigned->how = together(assigned->how, how);
       } else {
-        assignments_.push_back({variable, id});
+        assignments_.push_back({variable, id, how});
       }
       return;
     }
     const size_t index = state_index(variable);
     const ValueId id = value_of(value);
     graph_.states[index].out = id;
-    if (merging_replicas()) {
-      assigned_states_.erase(index);
-    } else {
-      assigned_states_.insert(index);
-    }
     symbols_of_states_[index] = symbol(id);
+    assigned_[index] = together(assigned_[index], how);
+    if (how == Assigned::Merged) bases_[index] = id;
   }
 
   TracedGraph finish(const std::vector<Tensor>& outputs) {
@@ -114,6 +118,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     result.has_key = key_ != kNoValue;
     result.draws = options_.draws;
     result.assignments = std::move(assignments_);
+    result.assigned = std::move(assigned_);
     return result;
   }
 
@@ -122,19 +127,20 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     if (outer_ || !options_.allow_state || replicas_in_sync() == 1) return;
     std::vector<size_t> reduced;
     std::vector<Tensor> parts;
-    for (const size_t i : assigned_states_) {
+    for (size_t i = 0; i < assigned_.size(); ++i) {
+      if (assigned_[i] == Assigned::Never || assigned_[i] == Assigned::Merged) continue;
       const Variable& variable = graph_.states[i].variable;
       if (variable.synchronization() == VariableSynchronization::OnRead) continue;
       if (variable.aggregation() == VariableAggregation::None) continue;
       reduced.push_back(i);
-      parts.push_back(part_of(graph_.states[i]));
+      parts.push_back(part_of(i));
     }
     if (reduced.empty()) return;
     parts.push_back(Tensor::scalar(current_replica()->examples > 0 ? 1.0f : 0.0f));
     std::vector<Tensor> sums = apply_op("all_reduce", parts, {{"reduce", std::string("sum")}});
     for (size_t k = 0; k < reduced.size(); ++k) {
       StateBinding& state = graph_.states[reduced[k]];
-      state.out = value_of(whole_of(state, sums[k], sums.back()));
+      state.out = value_of(whole_of(reduced[k], sums[k], sums.back()));
     }
   }
 
@@ -152,12 +158,19 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                               who, options_.name);
   }
 
+  // How what was assigned twice counts: a value of one's own replaces what was added before it.
+  static Assigned together(Assigned before, Assigned now) {
+    return before == Assigned::Value && now == Assigned::Sum ? before : now;
+  }
+
   // What this replica adds to the value that all of them shall have.
-  Tensor part_of(const StateBinding& state) {
+  Tensor part_of(size_t index) {
+    const StateBinding& state = graph_.states[index];
     const Tensor value = symbol(state.out);
     switch (state.variable.aggregation()) {
       case VariableAggregation::Sum:
-        return apply_op("subtract", {value, symbol(state.in)}).front();
+        if (assigned_[index] == Assigned::Value) return value;
+        return apply_op("subtract", {value, symbol(bases_[index])}).front();
       case VariableAggregation::Mean:
         check<InvalidArgument>(is_floating(state.variable.dtype()),
                                "Variable '{}': expected a floating-point dtype for the aggregation "
@@ -174,18 +187,19 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   }
 
   // That value, from the sum of the parts and the number of replicas with examples.
-  Tensor whole_of(const StateBinding& state, const Tensor& sum, const Tensor& count) {
-    if (state.variable.aggregation() == VariableAggregation::Sum) {
-      return apply_op("add", {symbol(state.in), sum}).front();
+  Tensor whole_of(size_t index, const Tensor& sum, const Tensor& count) {
+    const VariableAggregation aggregation = graph_.states[index].variable.aggregation();
+    if (aggregation == VariableAggregation::Sum && assigned_[index] == Assigned::Sum) {
+      return apply_op("add", {symbol(bases_[index]), sum}).front();
     }
-    if (state.variable.aggregation() != VariableAggregation::Mean) return sum;
+    if (aggregation != VariableAggregation::Mean) return sum;
     const Tensor some = apply_op("greater", {count, Tensor::scalar(0.0f)}).front();
     const Tensor divisor =
         apply_op("cast", {apply_op("maximum", {count, Tensor::scalar(1.0f)}).front()},
                  {{"dtype", sum.dtype()}})
             .front();
     const Tensor mean = apply_op("divide", {sum, divisor}).front();
-    return apply_op("select", {some, mean, symbol(state.in)}).front();
+    return apply_op("select", {some, mean, symbol(bases_[index])}).front();
   }
 
   std::vector<Tensor> apply_op(const char* op, const std::vector<Tensor>& inputs,
@@ -249,6 +263,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     const ValueId id = graph_.add_value({variable.dtype(), variable.shape()});
     graph_.states.push_back({variable, variable.path(), id, id});
     symbols_of_states_.push_back(symbol(id));
+    assigned_.push_back(Assigned::Never);
+    bases_.push_back(id);
     return states_[variable.id()] = graph_.states.size() - 1;
   }
 
@@ -265,7 +281,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   std::vector<Tensor> kept_;
   std::unordered_map<const void*, size_t> states_;
   std::vector<Tensor> symbols_of_states_;
-  std::set<size_t> assigned_states_;  // also where the value is the old one
+  std::vector<Assigned> assigned_;  // by state
+  std::vector<ValueId> bases_;      // by state: the last value that all replicas had
   std::vector<TracedGraph::Assignment> assignments_;
   bool closed_ = false;
 };
@@ -334,6 +351,14 @@ void throw_alike(const Error& like, const std::string& text) {
 std::unique_lock<std::recursive_mutex> tracing_lock() {
   static auto* mutex = new std::recursive_mutex;
   return std::unique_lock(*mutex);
+}
+
+void assign_as(Assigned how, const Variable& variable, const Tensor& value) {
+  std::optional<MergeScope> merging;
+  if (how == Assigned::Merged) merging.emplace();
+  VariableHooks* hooks = current_variable_hooks();
+  if (how == Assigned::Sum && hooks) return hooks->assign_sum(variable, value);
+  variable.assign(value);
 }
 
 std::optional<TracedDraw> next_traced_draw() {

@@ -37,12 +37,23 @@ struct TraceOptions {
   bool capture_values = false;
 };
 
+// How a replica has assigned a variable, which says what its replicas' values become.
+enum class Assigned {
+  Never,
+  Sum,     // by assign_add and assign_sub alone
+  Value,   // also where it is the old one
+  Merged,  // in a merge_call: the same on all replicas
+};
+// Assigns a variable once more, as it was assigned by a traced body.
+void assign_as(Assigned how, const Variable& variable, const Tensor& value);
+
 // A graph with the outer symbols it uses. `captures` are inputs of the graph that come after the
 // function's own (and the key and what a replica brings), in order: symbols of an enclosing trace.
 struct TracedGraph {
   struct Assignment {
     Variable variable;
     ValueId value;  // the last one
+    Assigned how;
   };
   Graph graph;
   std::vector<Tensor> captures;
@@ -50,6 +61,7 @@ struct TracedGraph {
   std::vector<ReplicaValue> replica_values;  // inputs after that: int64 scalars
   uint32_t draws = 0;                        // the first number that nothing was drawn by
   std::vector<Assignment> assignments;
+  std::vector<Assigned> assigned;  // by state
 };
 
 // What a random op without a seed draws from in traced code: the key of the trace, and a number

@@ -64,4 +64,10 @@ Tensor sum_of_parts(const Tensor& part) {
       .front();
 }
 
+Tensor all_reduce_of_gathered(const Tensor& spread, const Shape& own) {
+  return cornu::apply(op<"all_reduce">(), {spread},
+                      {{"reduce", std::string("sum")}, {"gathers", own.dims()}})
+      .front();
+}
+
 }  // namespace cornu::ops

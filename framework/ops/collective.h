@@ -17,5 +17,8 @@ Tensor all_reduce(const Tensor& x, std::string_view reduce = "sum");
 // The sum of all replicas' parts, whose gradient is that of this replica's part: for a loss whose
 // gradients are summed over the replicas later.
 Tensor sum_of_parts(const Tensor& part);
+// The sum of what each replica has put in its place among zeros: its value of this shape, which is
+// written down for those who compare replicas' graphs (attribute "gathers").
+Tensor all_reduce_of_gathered(const Tensor& spread, const Shape& own);
 
 }  // namespace cornu::ops

@@ -76,14 +76,18 @@ class Branches {
 
   // The variables that a branch assigns. Each becomes an output of all branches, after their own:
   // the new value, or the one from outside.
-  const std::vector<Variable>& carry_assignments() {
+  const std::vector<std::pair<Variable, Assigned>>& carry_assignments() {
     for (const TracedGraph& traced : branches_) {
-      for (const auto& [variable, value] : traced.assignments) {
-        const bool known =
-            std::any_of(assigned_.begin(), assigned_.end(),
-                        [id = variable.id()](const Variable& other) { return other.id() == id; });
-        if (known) continue;
-        assigned_.push_back(variable);
+      for (const auto& assignment : traced.assignments) {
+        const Variable& variable = assignment.variable;
+        const auto known = std::find_if(assigned_.begin(), assigned_.end(), [&](const auto& other) {
+          return other.first.id() == variable.id();
+        });
+        if (known != assigned_.end()) {
+          if (assignment.how == Assigned::Value) known->second = Assigned::Value;
+          continue;
+        }
+        assigned_.emplace_back(variable, assignment.how);
         old_values_.push_back(variable.value());
         add_capture(old_values_.back());
       }
@@ -116,8 +120,8 @@ class Branches {
     const size_t first_capture = inputs.size() - captures_.size();
     for (size_t i = 0; i < assigned_.size(); ++i) {
       ValueId id = inputs[first_capture + position(old_values_[i])];
-      for (const auto& [variable, value] : traced.assignments) {
-        if (variable.id() == assigned_[i].id()) id = value;
+      for (const auto& assignment : traced.assignments) {
+        if (assignment.variable.id() == assigned_[i].first.id()) id = assignment.value;
       }
       graph.outputs.push_back(id);
     }
@@ -145,7 +149,7 @@ class Branches {
   std::vector<TensorType> own_;
   std::vector<TracedGraph> branches_;
   std::vector<Tensor> captures_;
-  std::vector<Variable> assigned_;
+  std::vector<std::pair<Variable, Assigned>> assigned_;
   std::vector<Tensor> old_values_;  // of these
   bool draw_ = false;
   uint32_t draws_ = 0;
@@ -175,14 +179,16 @@ std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vecto
       "cond", [&](const std::vector<Tensor>&) { return then(); }, false, true);
   branches.trace_branch(
       "cond", [&](const std::vector<Tensor>&) { return otherwise(); }, false, true);
-  const std::vector<Variable>& assigned = branches.carry_assignments();
+  const auto& assigned = branches.carry_assignments();
   std::vector<Tensor> inputs = {chosen};
   inputs.insert(inputs.end(), branches.captures().begin(), branches.captures().end());
   std::vector<Tensor> outputs =
       cornu::apply(op<"cond">(), inputs,
                    {{"then", branches.graph(0, false)}, {"else", branches.graph(1, false)}});
   const size_t own = outputs.size() - assigned.size();
-  for (size_t i = 0; i < assigned.size(); ++i) assigned[i].assign(outputs[own + i]);
+  for (size_t i = 0; i < assigned.size(); ++i) {
+    assign_as(assigned[i].second, assigned[i].first, outputs[own + i]);
+  }
   outputs.resize(own);
   return outputs;
 }

@@ -303,12 +303,12 @@ Tensor Variable::fitted(const Tensor& value) const {
 
 void Variable::assign_add(const Tensor& value) const {
   const Tensor change = ops::cast(value, dtype());
-  update([&](const Tensor& now) { return ops::add(now, change); });
+  update([&](const Tensor& now) { return ops::add(now, change); }, true);
 }
 
 void Variable::assign_sub(const Tensor& value) const {
   const Tensor change = ops::cast(value, dtype());
-  update([&](const Tensor& now) { return ops::subtract(now, change); });
+  update([&](const Tensor& now) { return ops::subtract(now, change); }, true);
 }
 
 const Variable& Variable::operator+=(const Tensor& value) const {

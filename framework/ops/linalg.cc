@@ -87,12 +87,21 @@ Tensor solution(const System& system, const Tensor& x) {
   return system.vectors ? squeeze(x, -1) : x;
 }
 
-// Of vectors, along `axes`.
+// x to the power of p > 0, for x >= 0. Its gradient at 0 is 0, where a root has none.
+Tensor rooted(const Tensor& x, double p) {
+  if (p >= 1) return power(x, p);
+  const Tensor zero = equal(x, 0);
+  const Tensor safe = where(zero, 1, x);
+  return where(zero, 0, p == 0.5 ? sqrt(safe) : power(safe, p));
+}
+
+// Of vectors, along `axes`. Of its subgradients at 0, 0 is taken.
 Tensor vector_norm(const Tensor& x, double ord, const std::vector<int64_t>& axes, bool keepdims) {
-  if (ord == 2) return sqrt(sum(square(x), axes, keepdims));
+  if (ord == 2) return rooted(sum(square(x), axes, keepdims), 0.5);
   if (std::isinf(ord)) return ord > 0 ? max(abs(x), axes, keepdims) : min(abs(x), axes, keepdims);
   if (ord == 0) return sum(cast(not_equal(x, 0), x.dtype()), axes, keepdims);
   if (ord == 1) return sum(abs(x), axes, keepdims);
+  if (ord > 0) return rooted(sum(rooted(abs(x), ord), axes, keepdims), 1 / ord);
   return power(sum(power(abs(x), ord), axes, keepdims), 1 / ord);
 }
 

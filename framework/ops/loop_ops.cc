@@ -257,7 +257,12 @@ struct LoopBodyParts {
   Graph graph;
   std::vector<Tensor> carries;  // behind the plan's own
   std::vector<Tensor> captures;
-  std::vector<Variable> assigned;  // by the last carries
+  struct Assignment {
+    Variable variable;
+    Assigned how;
+  };
+  std::vector<Assignment> assigned;    // by the last carries
+  std::vector<Assignment> reassigned;  // every turn gives them the value that they had
 };
 
 LoopBodyParts parts_of(TracedGraph traced, size_t own_carries, size_t xs) {
@@ -278,16 +283,20 @@ LoopBodyParts parts_of(TracedGraph traced, size_t own_carries, size_t xs) {
     captured.erase(captured.begin());
     parts.carries.push_back(random_bits(Seed().key(), Shape{2}));
   }
-  for (const StateBinding& state : graph.states) {
+  for (size_t i = 0; i < graph.states.size(); ++i) {
+    const StateBinding& state = graph.states[i];
     if (state.in == state.out) {
       captured.push_back(state.in);
       parts.captures.push_back(state.variable.value());
+      if (traced.assigned[i] != Assigned::Never) {
+        parts.reassigned.push_back({state.variable, traced.assigned[i]});
+      }
       continue;
     }
     inputs.push_back(state.in);
     outputs.push_back(state.out);
     parts.carries.push_back(state.variable.value());
-    parts.assigned.push_back(state.variable);
+    parts.assigned.push_back({state.variable, traced.assigned[i]});
   }
   inputs.insert(inputs.end(), given, slices_end);
   inputs.insert(inputs.end(), captured.begin(), captured.end());
@@ -393,8 +402,11 @@ ScanResult traced_scan(const ScanFunction& f, const ScanPlan& plan) {
   const size_t own = plan.init.size();
   const size_t first_assigned = carries - parts.assigned.size();
   for (size_t i = 0; i < parts.assigned.size(); ++i) {
-    parts.assigned[i].assign(outputs[first_assigned + i]);
+    const auto& [variable, how] = parts.assigned[i];
+    assign_as(how, variable, outputs[first_assigned + i]);
   }
+  // What is made of replicas' values at a step's end counts those who keep theirs, too.
+  for (const auto& [variable, how] : parts.reassigned) assign_as(how, variable, variable.value());
   const auto stacked = outputs.begin() + static_cast<int64_t>(carries);
   return {{outputs.begin(), outputs.begin() + static_cast<int64_t>(own)},
           {stacked, stacked + static_cast<int64_t>(ys)}};

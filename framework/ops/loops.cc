@@ -19,15 +19,39 @@ Tensor slice_of(const Tensor& x, int64_t index) {
   return squeeze(slice_axis(x, 0, index, index + 1), 0);
 }
 
+// Whether one of these is a functional model's, whose sizes may be unknown.
+bool any_placeholder(const std::vector<Tensor>& tensors) {
+  return !current_tracer() && std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
+    return tensor.defined() && tensor.is_symbolic();
+  });
+}
+
+// A function of tensors as one op of a functional model, which calls it when it is run and when its
+// shapes are inferred.
+std::vector<Tensor> apply_whole(const char* name, const std::vector<Tensor>& inputs,
+                                std::function<std::vector<Tensor>(const std::vector<Tensor>&)> f) {
+  static const auto* none = new Graph;
+  const auto op = std::make_shared<OpDef>();
+  op->name = name;
+  op->expand = [f = std::move(f)](const std::vector<Tensor>& given, const Attributes&) {
+    return f(given);
+  };
+  // The attribute keeps the op alive, for as long as there is a node of it.
+  return cornu::apply(*op, inputs, {{"function", std::shared_ptr<const Graph>(op, none)}});
+}
+
 // The slices along axis 0 that all have.
 int64_t length_of(const std::vector<Tensor>& xs, std::string_view who) {
   check<InvalidArgument>(!xs.empty(), "{}: expected tensors, got none.", who);
-  for (const Tensor& x : xs) {
-    require_static(x, who);
-    check<InvalidArgument>(x.rank() >= 1 && x.dim(0) == xs[0].dim(0),
-                           "{}: expected tensors of as many slices along axis 0, got shapes {} and "
-                           "{}.",
-                           who, xs[0].shape(), x.shape());
+  for (size_t i = 0; i < xs.size(); ++i) {
+    check<InvalidArgument>(xs[i].rank() >= 1,
+                           "{}: expected tensors with slices along axis 0, got a scalar as tensor "
+                           "{}. Repeat it for every slice, or capture it in the function.",
+                           who, i);
+    check<InvalidArgument>(xs[i].dim(0) == xs[0].dim(0),
+                           "{}: expected tensors of as many slices along axis 0, got {} in tensor "
+                           "0 (shape {}) and {} in tensor {} (shape {}).",
+                           who, xs[0].dim(0), xs[0].shape(), xs[i].dim(0), i, xs[i].shape());
   }
   return xs[0].dim(0);
 }
@@ -197,6 +221,9 @@ Tensor fori_loop(const Tensor& lower, const Tensor& upper,
 
 std::vector<Tensor> map(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
                         const std::vector<Tensor>& xs) {
+  if (any_placeholder(xs)) {
+    return apply_whole("map", xs, [f](const std::vector<Tensor>& given) { return map(f, given); });
+  }
   const int64_t count = length_of(xs, "map");
   check<InvalidArgument>(count > 0, "map: expected at least one slice along axis 0, got shape {}.",
                          xs[0].shape());
@@ -208,7 +235,7 @@ std::vector<Tensor> map(const std::function<std::vector<Tensor>(const std::vecto
 
 Tensor map(const std::function<Tensor(const Tensor&)>& f, const Tensor& xs) {
   const std::function<std::vector<Tensor>(const std::vector<Tensor>&)> one =
-      [&](const std::vector<Tensor>& slices) { return std::vector<Tensor>{f(slices[0])}; };
+      [f](const std::vector<Tensor>& slices) { return std::vector<Tensor>{f(slices[0])}; };
   return map(one, std::vector<Tensor>{xs}).front();
 }
 
@@ -223,9 +250,27 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> scan(
     const std::vector<Tensor>& init, const std::vector<Tensor>& xs, const ScanOptions& options) {
   check<InvalidArgument>(!xs.empty() || options.length,
                          "scan: expected xs or a length, got neither.");
+  check<InvalidArgument>(options.length.value_or(0) >= 0,
+                         "scan: expected a length of at least 0, got {}.",
+                         options.length.value_or(0));
+  std::vector<Tensor> all = init;
+  all.insert(all.end(), xs.begin(), xs.end());
+  if (any_placeholder(all)) {
+    const auto carries = static_cast<int64_t>(init.size());
+    const std::vector<Tensor> results =
+        apply_whole("scan", all, [f, carries, options](const std::vector<Tensor>& given) {
+          auto [last, ys] = scan(f, {given.begin(), given.begin() + carries},
+                                 {given.begin() + carries, given.end()}, options);
+          last.insert(last.end(), ys.begin(), ys.end());
+          return last;
+        });
+    return {{results.begin(), results.begin() + carries},
+            {results.begin() + carries, results.end()}};
+  }
   const int64_t count = xs.empty() ? *options.length : length_of(xs, "scan");
-  check<InvalidArgument>(options.length.value_or(count) == count && count >= 0,
-                         "scan: expected a length of {}, as xs of shape {} has slices, got {}.",
+  check<InvalidArgument>(options.length.value_or(count) == count,
+                         "scan: expected a length of {}, the number of slices along axis 0 of xs "
+                         "(shape {}), got {}. Leave the length out, or take as many slices first.",
                          count, xs.empty() ? Shape() : xs[0].shape(), options.length.value_or(0));
   const ScanFunction turn = [&](const std::vector<Tensor>& carries,
                                 const std::vector<Tensor>& slices) {
@@ -243,7 +288,7 @@ std::pair<Tensor, Tensor> scan(
     const Tensor& init, const Tensor& xs, const ScanOptions& options) {
   using Lists = std::pair<std::vector<Tensor>, std::vector<Tensor>>;
   const std::function<Lists(const std::vector<Tensor>&, const std::vector<Tensor>&)> lists =
-      [&](const std::vector<Tensor>& carries, const std::vector<Tensor>& slices) {
+      [f](const std::vector<Tensor>& carries, const std::vector<Tensor>& slices) {
         const auto [next, y] = f(carries[0], slices.empty() ? Tensor() : slices[0]);
         Lists result;
         result.first.push_back(next);
@@ -259,8 +304,14 @@ std::pair<Tensor, Tensor> scan(
 Tensor associative_scan(const std::function<Tensor(const Tensor&, const Tensor&)>& f,
                         const Tensor& elems, bool reverse, int64_t axis) {
   const int64_t along = elems.shape().normalize_axis(axis, "associative_scan");
-  require_static(elems, "associative_scan");
   const int64_t count = elems.dim(along);
+  if (count == kUnknown) {
+    return apply_whole("associative_scan", {elems},
+                       [=](const std::vector<Tensor>& given) {
+                         return std::vector<Tensor>{associative_scan(f, given[0], reverse, along)};
+                       })
+        .front();
+  }
   Tensor result = reverse ? flip(elems, along) : elems.strong();
   for (int64_t by = 1; by < count; by *= 2) {
     const Tensor done = slice_axis(result, along, 0, by);

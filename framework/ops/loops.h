@@ -3,7 +3,9 @@
 // trace they are one node of the graph, whatever their length: the body is traced once, and what it
 // reads from outside isn't copied. Gradients flow through them, of any order; variables that the
 // body assigns, and random numbers that it draws, are new in each turn. Values that are carried
-// from turn to turn keep their shape and dtype: InvalidArgument else.
+// from turn to turn keep their shape and dtype: InvalidArgument else. On placeholders of a
+// functional model, map and the scans are one layer, which keeps the function: what it captures
+// must live as long, and such a model's architecture can't be saved.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <set>
@@ -101,8 +102,8 @@ std::string text_of(const RunState& state) {
   return Json::object({{"info", state.info}, {"tensors", std::move(tensors)}}).dump();
 }
 
-void check_header(const Header& header, size_t file_bytes) {
-  check<DataLoss>(header.magic == kMagic, "it isn't a run state");
+void check_header(const Header& header, size_t file_bytes, std::string_view what) {
+  check<DataLoss>(header.magic == kMagic, "it isn't a {}", what);
   check<DataLoss>(header.byte_order == kByteOrder,
                   "it was written on a machine of another byte order");
   check<DataLoss>(header.version == kVersion,
@@ -113,11 +114,11 @@ void check_header(const Header& header, size_t file_bytes) {
   check<DataLoss>(header.text_bytes < file_bytes, "its header is damaged");
 }
 
-RunState read_whole(Reader& reader) {
+RunState read_whole(Reader& reader, std::string_view what) {
   Header header;
   check<DataLoss>(reader.size() >= sizeof(header), "it is cut off");
   reader.read(&header, sizeof(header));
-  check_header(header, reader.size());
+  check_header(header, reader.size(), what);
   std::string text(header.text_bytes, '\0');
   reader.read(text.data(), text.size());
   const Json json = Json::parse(text);
@@ -179,15 +180,17 @@ void write_run_state(const std::string& path, const RunState& state) {
   });
 }
 
-RunState read_run_state(const std::string& path) {
+RunState read_run_state(const std::string& path, std::string_view what) {
   Reader reader(path);
   try {
-    return read_whole(reader);
+    return read_whole(reader, what);
   } catch (const ResourceExhausted&) {  // it may be whole
     throw;
   } catch (const Error& error) {
     const std::string_view text = error.what();
-    raise<DataLoss>("Run state {}: {}{}", path, text, text.ends_with('.') ? "" : ".");
+    std::string title(what);
+    title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+    raise<DataLoss>("{} {}: {}{}", title, path, text, text.ends_with('.') ? "" : ".");
   }
 }
 

@@ -33,8 +33,8 @@ void write_run_state(const std::string& path, const RunState& state);
 
 // NotFound when there is no such file. DataLoss, saying what is wrong, for a file that is none, is
 // damaged or cut off, or was written by another version or on a machine of another byte order.
-// Allocates no more than the file holds.
-RunState read_run_state(const std::string& path);
+// Allocates no more than the file holds. Errors call the file what it is to the caller.
+RunState read_run_state(const std::string& path, std::string_view what = "run state");
 
 // A folder's run state, and the one before it. One process has it at a time.
 class RunStateFolder {

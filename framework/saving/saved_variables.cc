@@ -26,7 +26,7 @@ Saved saved_group(const RunState& state, const std::string& group) {
     if (found == count || !name.starts_with(prefix)) continue;
     result[found++] = {name.substr(prefix.size()), tensor};
   }
-  check<DataLoss>(found == count, "Run state: expected {} variables of '{}', got {}.", count, group,
+  check<DataLoss>(found == count, "Saved variables: expected {} of '{}', got {}.", count, group,
                   found);
   return result;
 }
@@ -97,7 +97,7 @@ void restore_variables(const RunState& state, const std::string& group,
          part = parts.find(name_of_part(group, i, values.size()))) {
       check<DataLoss>(part->second.shape() == variables[i].shape() &&
                           part->second.dtype() == variables[i].dtype(),
-                      "Run state: expected {}, got {}.", described(part->first, variables[i]),
+                      "Saved variables: expected {}, got {}.", described(part->first, variables[i]),
                       described(part->first, part->second));
       values.push_back(part->second);
     }

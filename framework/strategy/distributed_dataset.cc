@@ -4,28 +4,6 @@
 #include "framework/strategy/strategy.h"
 
 namespace cornu::distribute {
-namespace {
-
-// x, y and sample weights as one list; named where x alone is there and has names.
-Tensors joined(const Batch& batch) {
-  if (batch.y.empty() && batch.sample_weight.empty()) return batch.x;
-  std::vector<Tensor> tensors = batch.x.list();
-  for (const Tensors* part : {&batch.y, &batch.sample_weight}) {
-    tensors.insert(tensors.end(), part->begin(), part->end());
-  }
-  return tensors;
-}
-
-}  // namespace
-
-DistributedDataset::Iterator DistributedDataset::begin() const {
-  Iterator iterator;
-  iterator.strategy_ = strategy_;
-  iterator.batches_ = source_->iterate();
-  iterator.divided_ = divided_;
-  iterator.advance();
-  return iterator;
-}
 
 std::optional<int64_t> DistributedDataset::cardinality() const {
   const std::optional<int64_t> batches = source_->cardinality();
@@ -35,25 +13,57 @@ std::optional<int64_t> DistributedDataset::cardinality() const {
 }
 
 // Empty at the end.
-std::vector<Batch> DistributedDataset::Iterator::next_parts() {
+std::vector<Batch> DistributedIterator::next_parts() {
   Batch batch;
-  if (!batches_->next(batch)) return {};
+  if (!source_->next(batch)) return {};
   if (divided_ == Divided::No) return strategy_->split(batch);
   std::vector<Batch> parts = {batch};
   while (parts.size() < strategy_->devices().size()) {
-    parts.push_back(batches_->next(batch) ? batch : rows_of(parts.front(), 0, 0));
+    parts.push_back(source_->next(batch) ? batch : rows_of(parts.front(), 0, 0));
   }
   return parts;
 }
 
-void DistributedDataset::Iterator::advance() {
-  check<OutOfRange>(
-      batches_ != nullptr,
-      "DistributedDataset: an iterator at the end was moved on. Compare it with end().");
-  std::vector<Tensors> parts;
-  for (const Batch& part : next_parts()) parts.push_back(joined(part));
-  if (parts.empty()) batches_.reset();
-  batch_ = PerReplica(std::move(parts));
+bool DistributedIterator::next(PerReplica& batch) {
+  std::vector<std::vector<Tensors>> arguments;
+  for (Batch& part : next_parts()) {
+    std::vector<Tensors>& own = arguments.emplace_back();
+    own.push_back(std::move(part.x));
+    for (Tensors* more : {&part.y, &part.sample_weight}) {
+      if (!more->empty()) own.push_back(std::move(*more));
+    }
+  }
+  if (arguments.empty()) return false;
+  batch = PerReplica::of_arguments(std::move(arguments));
+  return true;
+}
+
+// Global batches are the same for any number of replicas: 0.
+Json DistributedIterator::save() const {
+  const auto replicas = static_cast<int64_t>(strategy_->devices().size());
+  return Json::object({{"source", source_->save()},
+                       {"replicas", divided_ == Divided::Yes ? replicas : int64_t{0}}});
+}
+
+void DistributedIterator::restore(const Json& position) {
+  const auto replicas = static_cast<int64_t>(strategy_->devices().size());
+  const int64_t saved = position.at("replicas").as_int();
+  check<FailedPrecondition>(
+      saved == (divided_ == Divided::Yes ? replicas : 0),
+      "DistributedDataset: the position was saved {}, but here {}. Start from the beginning, or "
+      "distribute the dataset as it was.",
+      saved == 0 ? "among global batches" : fmt::format("among batches of {} replicas", saved),
+      divided_ == Divided::No ? "batches are global"
+                              : fmt::format("each of {} replicas has its own", replicas));
+  source_->restore(position.at("source"));
+}
+
+DistributedDataset::Cursor& DistributedDataset::Cursor::operator++() {
+  check<OutOfRange>(!ended_,
+                    "DistributedDataset: an iterator at the end was moved on. Compare it "
+                    "with end().");
+  ended_ = !iterator_.next(batch_);
+  return *this;
 }
 
 }  // namespace cornu::distribute

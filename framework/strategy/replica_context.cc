@@ -73,6 +73,9 @@ std::vector<Tensor> ReplicaContext::all_reduce(ReduceOp op,
 }
 
 Tensor ReplicaContext::all_gather(const Tensor& value, int64_t axis) const {
+  check<InvalidArgument>(value.rank() > 0,
+                         "all_gather: expected a tensor with axes, got a scalar. Give it one "
+                         "first: ops::expand_dims(x, 0).");
   if (replicas_ == 1) return value;
   const int64_t along = value.shape().normalize_axis(axis, "all_gather");
   // Each replica's value in its place among zeros: the sum has them all.
@@ -86,7 +89,8 @@ Tensor ReplicaContext::all_gather(const Tensor& value, int64_t axis) const {
       ops::where(ops::reshape(here, Shape(places)), own, ops::zeros(Shape{}, dtype));
   std::vector<int64_t> joined = value.shape().dims();
   joined[static_cast<size_t>(along)] *= replicas_;
-  const Tensor all = ops::reshape(ops::all_reduce(spread, "sum"), Shape(joined));
+  const Tensor all =
+      ops::reshape(ops::all_reduce_of_gathered(spread, value.shape()), Shape(joined));
   return ops::cast(all, value.dtype());
 }
 

@@ -45,6 +45,31 @@ class SingleDeviceStrategy : public StrategyImpl {
   std::string name_;
 };
 
+// Where replicas have memory of their own, values meet on the first one's device.
+void bring_to_first(const StrategyImpl& strategy, std::vector<Tensor>& values) {
+  const Device first = strategy.devices().front();
+  if (first.type != DeviceType::Cpu) bring_to(first, values);
+}
+
+// The values' shapes may differ along the axis alone.
+void require_gatherable(const std::string& who, const std::vector<Tensor>& values, int64_t axis) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Shape& shape = values[i].shape();
+    check<InvalidArgument>(!shape.empty(),
+                           "{} expected tensors with axes, got a scalar of replica {}. Reduce "
+                           "scalars instead, or give them an axis (ops::expand_dims(x, 0)).",
+                           who, i);
+    const Shape& first = values[0].shape();
+    const auto along = static_cast<int64_t>(first.normalize_axis(axis, who));
+    bool fits = shape.rank() == first.rank();
+    for (int64_t k = 0; fits && k < shape.rank(); ++k) fits = k == along || shape[k] == first[k];
+    check<InvalidArgument>(fits,
+                           "{} along axis {} expected shapes that differ along this axis alone, "
+                           "got {} of replica 0 and {} of replica {}.",
+                           who, axis, first, shape, i);
+  }
+}
+
 }  // namespace
 
 StrategyScope::StrategyScope(std::shared_ptr<StrategyImpl> strategy)
@@ -84,9 +109,12 @@ Strategy get_strategy() {
 StrategyScope Strategy::scope() const {
   check<FailedPrecondition>(!has_strategy() || scopes.back() == impl_,
                             "Strategy '{}': its scope was opened in that of another strategy, "
-                            "'{}'. End that one first: what is made in a scope belongs to one "
+                            "'{}'{}. End that one first: what is made in a scope belongs to one "
                             "strategy.",
-                            name(), has_strategy() ? scopes.back()->name() : "");
+                            name(), has_strategy() ? scopes.back()->name() : "",
+                            has_strategy() && scopes.back()->name() == name()
+                                ? ", which has the same name, but was made by itself"
+                                : "");
   check<FailedPrecondition>(!current_replica(),
                             "Strategy '{}': its scope was opened within a step that replicas run. "
                             "Open it outside.",
@@ -103,7 +131,7 @@ distribute::PerReplica Strategy::run(const Function& step,
   // Steps may be run outside of the scope, too.
   const StrategyScope scope(impl_->num_replicas_in_sync() > 1 ? impl_ : nullptr);
   std::vector<std::vector<Tensors>> by_replica;
-  for (const Tensors& values : arguments.values()) by_replica.push_back({values});
+  for (size_t i = 0; i < replicas; ++i) by_replica.push_back(arguments.arguments(i));
   return distribute::PerReplica(impl_->run(step, by_replica));
 }
 
@@ -164,6 +192,8 @@ Tensor Strategy::gather(const distribute::PerReplica& values, int64_t axis) cons
                        name());
   std::vector<Tensor> parts;
   for (const Tensors& value : values.values()) parts.push_back(value.single());
+  require_gatherable(fmt::format("Strategy '{}': gather", name()), parts, axis);
+  bring_to_first(*impl_, parts);
   return parts.size() == 1 ? parts[0] : ops::concatenate(parts, axis);
 }
 

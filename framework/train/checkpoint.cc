@@ -96,7 +96,7 @@ CheckpointStatus Checkpoint::restore(const std::optional<std::string>& path) con
     return status;
   }
   status.path_ = *path;
-  const RunState saved = read_run_state(*path);
+  const RunState saved = read_run_state(*path, "checkpoint");
   const Json* groups = saved.info.find("variables");
   const Json* positions = saved.info.find("positions");
   check<DataLoss>(groups && positions,

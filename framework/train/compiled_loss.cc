@@ -2,6 +2,7 @@
 #include "framework/train/compiled_loss.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "framework/core/strings.h"
 #include "framework/metrics/metrics.h"
@@ -78,6 +79,20 @@ std::vector<Tensor> weights_in_order(const std::string& who, const Tensors& give
 
 }  // namespace
 
+// On one device a loss of the batch beside losses by example is added to each of these: so it is
+// here, with as large a gradient.
+Tensor joined_loss(const Tensor& total, const Tensor& part) {
+  if (!total.defined()) return part;
+  if (replicas_in_sync() == 1 || (total.rank() == 0) == (part.rank() == 0)) return total + part;
+  const auto& [of_batch, by_example] =
+      total.rank() == 0 ? std::tie(total, part) : std::tie(part, total);
+  const auto own = static_cast<double>(by_example.num_elements());
+  const Tensor all = sum_over_replicas(ops::cast(Tensor::scalar(own), of_batch.dtype()));
+  const Tensor whole = ops::stop_gradient(sum_over_replicas(of_batch));
+  const Tensor no_value = of_batch - ops::stop_gradient(of_batch);
+  return by_example + (whole + no_value * (all / std::max(own, 1.0)));
+}
+
 CompiledLoss::CompiledLoss(const PerOutput<Loss>& losses, const PerOutput<double>& weights)
     : given_(losses), given_weights_(weights) {}
 
@@ -109,7 +124,8 @@ Tensor CompiledLoss::call(const std::string& who, const OutputNames& outputs, co
   const std::vector<Tensor> targets = in_order(who, "a target", y, outputs.list);
   const std::vector<Tensor> sample_weights = weights_in_order(who, sample_weight, outputs.list);
   Tensor total;
-  std::vector<Tensor> tracked;  // parts of the whole batch's losses
+  std::vector<Metric> trackers;
+  std::vector<Tensor> tracked;  // by these: parts of the whole batch's losses
   for (size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (!entry.loss) continue;
@@ -117,12 +133,16 @@ Tensor CompiledLoss::call(const std::string& who, const OutputNames& outputs, co
                            "{}: expected a target for output '{}', which has a loss, got none.",
                            who, outputs.list[i]);
     Tensor value = entry.loss(targets[i], y_pred[i], sample_weights[i]);
-    if (entry.tracker) tracked.push_back(value);
+    if (entry.tracker && value.rank() > 0) {
+      entry.tracker.update_state(value);  // by example: the metric has all replicas'
+    } else if (entry.tracker) {
+      trackers.push_back(entry.tracker);
+      tracked.push_back(value);
+    }
     if (entry.weight != 1.0) value = value * entry.weight;
-    total = total.defined() ? total + value : value;
+    total = joined_loss(total, value);
   }
   const std::vector<Tensor> whole = sum_over_replicas(tracked);
-  const std::vector<Metric> trackers = this->trackers();
   for (size_t i = 0; i < trackers.size(); ++i) trackers[i].update_state(whole[i]);
   return total;
 }

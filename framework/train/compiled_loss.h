@@ -20,6 +20,10 @@ struct OutputNames {
   }
 };
 
+// A step's loss with another part of it: of the whole batch, or by example (Reduction::None), as
+// total + part is on one device. Each replica has its part of what is of the whole batch.
+Tensor joined_loss(const Tensor& total, const Tensor& part);
+
 // One loss an output, weighted and summed; several are tracked by themselves, too.
 class CompiledLoss {
  public:

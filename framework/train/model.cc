@@ -12,6 +12,7 @@
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
 #include "framework/train/body.h"
+#include "framework/train/compiled_loss.h"
 #include "framework/train/console/summary.h"
 #include "framework/train/trainer.h"
 
@@ -353,14 +354,14 @@ Tensor Model::compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_
   Tensor total = trainer_->compiled_loss(*this, y, y_pred, sample_weight);
   for (const Tensor& loss : losses()) {
     const Tensor part = by_share_of_examples(loss);  // each replica adds it
-    total = total.defined() ? total + part : part;
+    total = joined_loss(total, part);
   }
   check<FailedPrecondition>(
       total.defined(),
       "{} '{}': there is no loss to minimize. Give compile a loss, or add one "
       "with add_loss.",
       class_name(), name());
-  return sum_of_parts(total);
+  return total.rank() == 0 ? sum_of_parts(total) : total;
 }
 
 NamedValues<Tensor> Model::compute_metrics(const Tensors& x, const Tensors& y,

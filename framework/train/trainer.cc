@@ -7,6 +7,7 @@
 
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
+#include "framework/graph/replica.h"
 #include "framework/metrics/metrics.h"
 #include "framework/model/call_frame.h"
 #include "framework/ops/ops.h"
@@ -98,7 +99,11 @@ OutputNames Trainer::output_names(const Model& model, const Tensors& y_pred) {
 }
 
 void Trainer::track_loss(const Tensor& loss, const Batch& data) {
-  loss_tracker_.impl().update_values(loss, static_cast<float>(examples_of(data)));
+  // A figure of the whole batch is weighed by each replica's part of it. Figures by example are the
+  // replica's own: one by one they have that weight.
+  const bool by_example = loss.rank() > 0 && replicas_in_sync() > 1;
+  const Tensor weight(static_cast<float>(examples_of(data)));
+  loss_tracker_.impl().update_values(loss, by_example ? Tensor() : weight);
 }
 
 Tensor Trainer::compiled_loss(Model& model, const Tensors& y, const Tensors& y_pred,

@@ -76,6 +76,27 @@ TEST_CASE("parallel_parts runs every part once, also more parts than threads") {
   for (const auto& count : seen) CHECK(count == 1);
 }
 
+TEST_CASE("what a part throws is thrown to the caller, when all parts have ended") {
+  for (const int parts : {1, 8, 100}) {
+    CAPTURE(parts);
+    std::atomic<int> ended = 0;
+    auto fails = [&](int part) {
+      if (part == parts / 2) throw std::bad_alloc();
+      ++ended;
+    };
+    CHECK_THROWS_AS(parallel_parts(parts, fails), std::bad_alloc);
+    if (parts > 1) CHECK(ended >= parts / 2);
+  }
+  CHECK(test::message_of<InvalidArgument>([] {
+          parallel_for(1000, 1, [](int64_t begin, int64_t) {
+            check<InvalidArgument>(begin < 0, "a kernel's error");
+          });
+        }) == "a kernel's error");
+  std::atomic<int> sum = 0;
+  parallel_parts(8, [&](int part) { sum += part; });  // threads are there as before
+  CHECK(sum == 28);
+}
+
 TEST_CASE("compute threads belong to a thread and its scopes") {
   const int standard = compute_threads();
   CHECK(standard >= 1);

@@ -150,6 +150,53 @@ TEST_CASE("optimizers, op by op, without weights") {
   }
 }
 
+// Losses by example: their gradient is that of their sum, and their mean is shown.
+TEST_CASE("losses that aren't reduced") {
+  auto train = [](int outputs, bool regularized) {
+    const Tensor input = Input({.shape = {3}, .dtype = DType::Float64});
+    auto dense = [&](const char* name) {
+      layers::DenseOptions options = {.units = 2, .name = name, .dtype = "float64"};
+      if (regularized) options.kernel_regularizer = regularizers::L2(0.1);
+      return layers::Dense(options)(input);
+    };
+    const Loss by_example(losses::MeanSquaredError({.reduction = Reduction::None}));
+    Model model(input,
+                outputs == 1 ? Tensors(dense("a")) : Tensors{{"a", dense("a")}, {"b", dense("b")}});
+    int64_t seed = 1;
+    for (const Variable& weight : model.weights()) {
+      weight.assign(random::normal(weight.shape(), {.dtype = DType::Float64, .seed = seed++}));
+    }
+    model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.005}),
+                   .loss = outputs == 1 ? PerOutput<Loss>(by_example)
+                                        : PerOutput<Loss>{{"a", by_example}, {"b", "mse"}}});
+    const Tensor x = random::normal({11, 3}, {.dtype = DType::Float64, .seed = 8});
+    const Tensor y = random::normal({11, 2}, {.dtype = DType::Float64, .seed = 9});
+    const Tensors targets = outputs == 1 ? Tensors(y) : Tensors{{"a", y}, {"b", 2 * y}};
+    Outcome outcome;
+    outcome.history =
+        model.fit(x, targets, {.batch_size = 4, .epochs = 3, .verbose = 0, .shuffle = false});
+    outcome.evaluated = model.evaluate(x, targets, {.batch_size = 4, .verbose = 0});
+    outcome.weights = model.get_weights();
+    return outcome;
+  };
+  for (const int outputs : {1, 2}) {
+    for (const bool regularized : {false, true}) {
+      CAPTURE(outputs);
+      CAPTURE(regularized);
+      const Outcome expected = train(outputs, regularized);
+      for (const StrategyKind& kind : strategy_kinds()) {
+        for (const int replicas : {2, 3, 5}) {
+          CAPTURE(kind.name);
+          CAPTURE(replicas);
+          const Strategy strategy = kind.make(replicas);
+          const auto scope = strategy.scope();
+          check_same(train(outputs, regularized), expected);
+        }
+      }
+    }
+  }
+}
+
 // Any number of examples in any batches: last ones are uneven, or leave replicas without data.
 TEST_CASE("all sizes of data and batches") {
   auto make = [] {

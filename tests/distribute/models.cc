@@ -71,22 +71,24 @@ LayerHandle make_normalization(Normalization normalization, int64_t parts) {
 
 }  // namespace
 
-std::vector<std::string> cpus(int count) {
+std::vector<std::string> devices(int count) {
   std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) names.push_back(fmt::format("CPU:{}", i));
+  const std::string_view type = to_string(default_device().type);
+  for (int i = 0; i < count; ++i) names.push_back(fmt::format("{}:{}", type, i));
   return names;
 }
 
 const std::vector<StrategyKind>& strategy_kinds() {
   using namespace distribute;
   static const std::vector<StrategyKind> kinds = {
-      {"Mirrored", [](int n) { return MirroredStrategy({.devices = cpus(n)}); }},
+      {"Mirrored", [](int n) { return MirroredStrategy({.devices = devices(n)}); }},
       {"Mirrored, reduction to one device",
        [](int n) {
-         return MirroredStrategy({.devices = cpus(n), .cross_device_ops = ReductionToOneDevice()});
+         return MirroredStrategy(
+             {.devices = devices(n), .cross_device_ops = ReductionToOneDevice()});
        }},
       {"CentralStorage",
-       [](int n) { return CentralStorageStrategy({.compute_devices = cpus(n)}); }},
+       [](int n) { return CentralStorageStrategy({.compute_devices = devices(n)}); }},
   };
   return kinds;
 }

@@ -17,7 +17,8 @@ struct StrategyKind {
 };
 const std::vector<StrategyKind>& strategy_kinds();
 
-std::vector<std::string> cpus(int count);
+// CPU:0, CPU:1, …; where tests run on other devices (CORNU_TEST_DEVICE), as many of these.
+std::vector<std::string> devices(int count);
 
 // How the model below normalizes.
 enum class Normalization {

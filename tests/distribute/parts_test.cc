@@ -12,7 +12,7 @@
 using namespace cornu;
 using distribute::get_replica_context;
 using distribute::PerReplica;
-using test::cpus;
+using test::devices;
 using test::distance;
 using test::error_of;
 using test::strategy_kinds;
@@ -86,7 +86,7 @@ TEST_CASE("one figure for a whole batch is weighed by the examples of its parts"
 }
 
 TEST_CASE("gradients of a replica without examples count nothing, whatever they are") {
-  const distribute::MirroredStrategy strategy({.devices = cpus(2)});
+  const distribute::MirroredStrategy strategy({.devices = devices(2)});
   const auto scope = strategy.scope();
   const Variable w(ops::ones({}), {.name = "w"});
   const optimizers::SGD optimizer({.learning_rate = 0.1});
@@ -102,7 +102,7 @@ TEST_CASE("gradients of a replica without examples count nothing, whatever they 
 }
 
 TEST_CASE("a whole batch without examples leaves averages alone") {
-  const distribute::MirroredStrategy strategy({.devices = cpus(2)});
+  const distribute::MirroredStrategy strategy({.devices = devices(2)});
   const auto scope = strategy.scope();
   for (const bool synchronized : {false, true}) {
     CAPTURE(synchronized);
@@ -120,7 +120,7 @@ TEST_CASE("a whole batch without examples leaves averages alone") {
 }
 
 TEST_CASE("noise that isn't made for examples") {
-  const distribute::MirroredStrategy strategy({.devices = cpus(2)});
+  const distribute::MirroredStrategy strategy({.devices = devices(2)});
   const Function step = function([](const Tensor& x) {
     return std::vector<Tensor>{
         random::normal({7}),         // of no example
@@ -154,7 +154,7 @@ TEST_CASE("noise that isn't made for examples") {
 }
 
 TEST_CASE("reading what replicas keep apart changes nothing") {
-  const distribute::MirroredStrategy strategy({.devices = cpus(2)});
+  const distribute::MirroredStrategy strategy({.devices = devices(2)});
   const auto scope = strategy.scope();
   const Variable first(ops::zeros({}), {.name = "first",
                                         .trainable = false,
@@ -211,7 +211,7 @@ TEST_CASE("evaluations of one model by several threads") {
 }
 
 TEST_CASE("variables that take the first replica's value, and those assigned in a merge_call") {
-  const distribute::MirroredStrategy strategy({.devices = cpus(3)});
+  const distribute::MirroredStrategy strategy({.devices = devices(3)});
   const auto scope = strategy.scope();
   auto variable = [](VariableAggregation aggregation) {
     return Variable(Tensor::scalar(int64_t{5}),
@@ -245,7 +245,7 @@ TEST_CASE("variables that take the first replica's value, and those assigned in 
 }
 
 TEST_CASE("a metric that asks another one") {
-  const distribute::MirroredStrategy strategy({.devices = cpus(3)});
+  const distribute::MirroredStrategy strategy({.devices = devices(3)});
   const auto scope = strategy.scope();
   class Doubled : public MetricImpl {
    public:
@@ -270,7 +270,7 @@ TEST_CASE("a metric that asks another one") {
 }
 
 TEST_CASE("a step knows its strategy outside of the scope, too") {
-  const distribute::MirroredStrategy strategy({.devices = cpus(2)});
+  const distribute::MirroredStrategy strategy({.devices = devices(2)});
   int64_t seen = 0;
   const Function step = function([&](const Tensor& x) {
     seen = get_strategy().num_replicas_in_sync();
@@ -281,7 +281,7 @@ TEST_CASE("a step knows its strategy outside of the scope, too") {
 }
 
 TEST_CASE("what isn't there") {
-  const distribute::MirroredStrategy strategy({.devices = cpus(2)});
+  const distribute::MirroredStrategy strategy({.devices = devices(2)});
   CHECK(error_of([&] { strategy.distribute_dataset(nullptr); }) ==
         "InvalidArgument: Strategy 'MirroredStrategy': distribute_dataset expected a dataset, got "
         "none.");
@@ -295,9 +295,9 @@ TEST_CASE("what isn't there") {
                           Tensors(Tensor::from(std::vector<uint8_t>{100}))});
   CHECK(strategy.reduce(ReduceOp::Mean, bytes).item<float>() == 150);
   const distribute::MirroredStrategy broken(
-      {.devices = cpus(2), .cross_device_ops = distribute::CrossDeviceOps("Broken", [](int) {
-                             return std::vector<std::unique_ptr<CollectiveGroup>>();
-                           })});
+      {.devices = devices(2), .cross_device_ops = distribute::CrossDeviceOps("Broken", [](int) {
+                                return std::vector<std::unique_ptr<CollectiveGroup>>();
+                              })});
   const Function step = function([](const Tensor& x) { return x; });
   CHECK(error_of([&] { broken.run(step, Tensors(ops::ones({1}))); })
             .starts_with("InvalidArgument: Strategy 'MirroredStrategy': cross_device_ops 'Broken' "

@@ -9,14 +9,14 @@ using namespace cornu;
 using distribute::get_replica_context;
 using distribute::in_cross_replica_context;
 using distribute::PerReplica;
-using test::cpus;
+using test::devices;
 using test::distance;
 using test::error_of;
 
 namespace {
 
 distribute::MirroredStrategy mirrored(int replicas) {
-  return distribute::MirroredStrategy({.devices = cpus(replicas)});
+  return distribute::MirroredStrategy({.devices = devices(replicas)});
 }
 
 Tensor floats(std::vector<float> values) { return Tensor::from(std::move(values)); }
@@ -85,6 +85,34 @@ TEST_CASE("all_gather, with its gradient") {
     CHECK(results[i][3].to_vector<bool>() ==
           std::vector<bool>{false, false, false, true, true, true});
   }
+}
+
+TEST_CASE("what can't be gathered says of which replica") {
+  const auto strategy = mirrored(3);
+  const Function step =
+      function([](const Tensor& x) { return get_replica_context().all_gather(x); });
+  const PerReplica uneven({Tensors(floats({1, 2})), Tensors(floats({3, 4})), Tensors(floats({5}))});
+  CHECK(error_of([&] { strategy.run(step, uneven); }) ==
+        "InvalidArgument: Strategy 'MirroredStrategy': all_gather expected tensors of one shape on "
+        "all replicas, got (2,) on replica 0 and (1,) on replica 2. Pad them to one size in the "
+        "step, or return them and join them outside of it with Strategy::gather.");
+  // As many elements, in another shape.
+  const PerReplica turned(
+      {Tensors(ops::ones({1, 2})), Tensors(ops::ones({1, 2})), Tensors(ops::ones({2, 1}))});
+  CHECK(error_of([&] {
+          strategy.run(step, turned);
+        }).find("got (1, 2) on replica 0 and (2, 1) on replica 2") != std::string::npos);
+  const PerReplica scalars({Tensors(Tensor(1.0f)), Tensors(Tensor(2.0f)), Tensors(Tensor(3.0f))});
+  CHECK(error_of([&] { strategy.run(step, scalars); })
+            .find("all_gather: expected a tensor with axes, got a scalar. Give it one first: "
+                  "ops::expand_dims(x, 0).") != std::string::npos);
+  CHECK(error_of([&] { strategy.gather(scalars); }) ==
+        "InvalidArgument: Strategy 'MirroredStrategy': gather expected tensors with axes, got a "
+        "scalar of replica 0. Reduce scalars instead, or give them an axis (ops::expand_dims(x, "
+        "0)).");
+  CHECK(error_of([&] { strategy.gather(turned, 0); }) ==
+        "InvalidArgument: Strategy 'MirroredStrategy': gather along axis 0 expected shapes that "
+        "differ along this axis alone, got (1, 2) of replica 0 and (2, 1) of replica 2.");
 }
 
 TEST_CASE("merge_call") {
@@ -216,7 +244,7 @@ TEST_CASE("replicas draw different numbers: those of one device for the same exa
     const PerReplica drawn = strategy.run(step(), PerReplica(parts));
     for (size_t k = 0; k < expected.size(); ++k) {
       CAPTURE(k);
-      const Tensor all = ops::concatenate({drawn[0][k], drawn[1][k], drawn[2][k]}, 0);
+      const Tensor all = strategy.gather(drawn.at(k));
       CHECK(distance(all, expected[k]) == 0);
     }
   }
@@ -293,16 +321,22 @@ TEST_CASE("what belongs to another strategy, and calls in the wrong context") {
   };
   const Variable w = make();
   const Function step = function([&](const Tensor& x) { return w + x; });
+  const uint64_t number = first.impl().number();
   CHECK(error_of([&] { second.run(step, Tensors(floats({1}))); }) ==
-        "FailedPrecondition: Variable 'w': it was made in the scope of another strategy than "
-        "'MirroredStrategy', whose step uses it. Make it, or the model or optimizer it belongs to, "
-        "in this strategy's scope.");
+        fmt::format(
+            "FailedPrecondition: Variable 'w': it was made in the scope of another strategy than "
+            "'MirroredStrategy', whose step uses it. Make it, or the model or optimizer it belongs "
+            "to, in this strategy's scope. (It belongs to the strategy that was made {}. in this "
+            "program, and the step was run by the {}. one. Copies of a strategy are the same one; "
+            "another object of the same name isn't.)",
+            number, number + 1));
   first.run(step, Tensors(floats({1})));
   {
     const auto scope = first.scope();
     CHECK(error_of([&] { const auto other = second.scope(); })
               .starts_with("FailedPrecondition: Strategy 'MirroredStrategy': its scope was opened "
-                           "in that of another strategy"));
+                           "in that of another strategy, 'MirroredStrategy', which has the same "
+                           "name, but was made by itself. End that one first"));
     const optimizers::SGD optimizer;
     CHECK(error_of([&] { optimizer.apply_gradients({floats({1})}, {w}); })
               .starts_with("FailedPrecondition: apply_gradients: it was called in the "
@@ -315,7 +349,8 @@ TEST_CASE("what belongs to another strategy, and calls in the wrong context") {
           distribute::MirroredStrategy({.devices = {"TPU:0"}});
         }).starts_with("Unimplemented: Device TPU:0"));
   CHECK(error_of([] {
-          distribute::CentralStorageStrategy({.parameter_device = "GPU:0"});
+          distribute::CentralStorageStrategy(
+              {.compute_devices = {"CPU:0"}, .parameter_device = "GPU:0"});
         }).starts_with("Unimplemented: CentralStorageStrategy: variables lie in the host's"));
 }
 
@@ -367,7 +402,7 @@ TEST_CASE("a group of one's own") {
     ++made;
     return distribute::CrossDeviceOps().make_group(replicas);
   });
-  const distribute::MirroredStrategy strategy({.devices = cpus(2), .cross_device_ops = own});
+  const distribute::MirroredStrategy strategy({.devices = devices(2), .cross_device_ops = own});
   const Function step =
       function([](const Tensor& x) { return get_replica_context().all_reduce(ReduceOp::Sum, x); });
   for (int i = 0; i < 3; ++i) strategy.run(step, Tensors(floats({1})));

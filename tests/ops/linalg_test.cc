@@ -88,6 +88,26 @@ TEST_CASE("gradients of qr and svd, of any shape") {
                {random_tensor({4, 2}, -1, 1), random_tensor({4})});
 }
 
+// Of the subgradients at 0 it is 0, as in PyTorch; Keras on TensorFlow gives NaN.
+TEST_CASE("the gradient of a norm at 0") {
+  const Tensor zero = ops::zeros({2, 2});
+  const Tensor row = Tensor::from<double>({0, 3, 0, 0}, {2, 2});
+  auto gradient = [](const Tensor& x, const ops::NormOptions& options) {
+    GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(ops::sum(ops::norm(x, options)), x).to_vector<double>();
+  };
+  const std::vector<double> zeros = {0, 0, 0, 0};
+  CHECK(gradient(ops::cast(zero, DType::Float64), {}) == zeros);
+  CHECK(gradient(ops::cast(zero, DType::Float64), {.name = "fro"}) == zeros);
+  for (const double ord : {0.5, 1.0, 2.0, 3.0}) {
+    CAPTURE(ord);
+    CHECK(gradient(ops::cast(zero, DType::Float64), {.ord = ord, .axis = 1}) == zeros);
+    check_same(Tensor::from(gradient(row, {.ord = ord, .axis = 1})),
+               Tensor::from<double>({0, 1, 0, 0}), 1e-12);
+  }
+}
+
 TEST_CASE("gradients of norms") {
   const Tensor x = random_tensor({3, 4}, 0.5, 2);
   for (const double ord : {1.0, 2.0, 3.0}) {

@@ -126,9 +126,16 @@ TEST_CASE("mistakes of loops and images") {
   CHECK(message_of<InvalidArgument>([&] {
           ops::map(same, ops::ones({0, 3}));
         }) == "map: expected at least one slice along axis 0, got shape (0, 3).");
+  CHECK(message_of<InvalidArgument>([&] { ops::map(same, ops::ones({})); }) ==
+        "map: expected tensors with slices along axis 0, got a scalar as tensor 0. Repeat it "
+        "for every slice, or capture it in the function.");
+  const std::function<std::vector<Tensor>(const std::vector<Tensor>&)> all =
+      [](const std::vector<Tensor>& given) { return given; };
   CHECK(message_of<InvalidArgument>([&] {
-          ops::map(same, ops::ones({}));
-        }).starts_with("map: expected tensors of as many slices along axis 0, got shapes () "));
+          ops::map(all, std::vector<Tensor>{x, ops::ones({4, 3})});
+        }) ==
+        "map: expected tensors of as many slices along axis 0, got 2 in tensor 0 (shape (2, "
+        "3)) and 4 in tensor 1 (shape (4, 3)).");
   CHECK(message_of<InvalidArgument>([&] {
           ops::fori_loop(
               0.5, 2, [](const Tensor&, const Tensor& v) { return v; }, x);

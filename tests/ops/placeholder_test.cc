@@ -228,6 +228,44 @@ TEST_CASE("layers' composites") {
       {{kBatch, 4}, {kBatch, 4}}, {kBatch});
 }
 
+TEST_CASE("maps and scans over unknown axes, and with unknown axes") {
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::map([](const Tensor& row) { return ops::cumsum(row, 0) * 2; }, in[0]);
+      },
+      {{kBatch, 3}}, {kBatch, 3});
+  using Lists = std::pair<std::vector<Tensor>, std::vector<Tensor>>;
+  // A recurrence along the second axis, whose carry has the batch's size.
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::scan(
+                   [](const Tensor& carry, const Tensor& x) {
+                     const Tensor next = ops::tanh(carry * 0.5 + x);
+                     return std::pair(next, next);
+                   },
+                   ops::zeros_like(in[0](Slice(), 0)), ops::swapaxes(in[0], 0, 1))
+            .second;
+      },
+      {{kBatch, 4, 3}}, {4, kBatch, 3});
+  check_placeholders(
+      [](const Inputs& in) {
+        const std::function<Lists(const std::vector<Tensor>&, const std::vector<Tensor>&)> step =
+            [](const std::vector<Tensor>& carries, const std::vector<Tensor>& xs) {
+              return Lists({carries[0] + xs[0], carries[1] * 2}, {});
+            };
+        const Lists results =
+            ops::scan(step, {ops::zeros({3}, DType::Float64), in[1]}, {in[0]}, {.reverse = true});
+        return results.first[0] + results.first[1];
+      },
+      {{kBatch, 3}, {3}}, {3});
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::associative_scan(
+            [](const Tensor& a, const Tensor& b) { return ops::maximum(a, b); }, in[0]);
+      },
+      {{kBatch, 3}}, {kBatch, 3});
+}
+
 TEST_CASE("what can't be said of unknown axes is said so") {
   const auto recorder = std::make_shared<Recorder>();
   const Tensor x = recorder->input({kBatch, kUnknown, 3});

@@ -408,7 +408,10 @@ TEST_CASE("mistakes of scans") {
   CHECK(message_of<InvalidArgument>([&] { ops::scan(body, 0.0F, Tensor()); }) ==
         "scan: expected xs or a length, got neither.");
   CHECK(message_of<InvalidArgument>([&] { ops::scan(body, 0.0F, x, {.length = 4}); }) ==
-        "scan: expected a length of 3, as xs of shape (3, 2) has slices, got 4.");
+        "scan: expected a length of 3, the number of slices along axis 0 of xs (shape (3, 2)), got "
+        "4. Leave the length out, or take as many slices first.");
+  CHECK(message_of<InvalidArgument>([&] { ops::scan(body, 0.0F, Tensor(), {.length = -1}); }) ==
+        "scan: expected a length of at least 0, got -1.");
   CHECK(message_of<InvalidArgument>([&] { ops::scan(body, 0.0F, x, {.unroll = 0}); }) ==
         "scan: expected unroll to be a bool or a number of turns from 1 on, got 0.");
   const auto grows = [](const Tensor& carry, const Tensor& row) {

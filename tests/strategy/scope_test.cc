@@ -211,7 +211,8 @@ TEST_CASE("scopes nest, on one thread, and end with an error too") {
     CHECK(get_strategy().shared() == outer.shared());
     CHECK(error_of([&] { const auto second = inner.scope(); }) ==
           "FailedPrecondition: Strategy 'OneDeviceStrategy': its scope was opened in that of "
-          "another strategy, 'OneDeviceStrategy'. End that one first: what is made in a scope "
+          "another strategy, 'OneDeviceStrategy', which has the same name, but was made by "
+          "itself. End that one first: what is made in a scope "
           "belongs to one strategy.");
     CHECK(get_strategy().shared() == outer.shared());
     try {

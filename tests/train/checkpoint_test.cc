@@ -248,7 +248,7 @@ TEST_CASE("a damaged checkpoint is passed over; that all are is an error") {
   {
     const test::Log log;
     CHECK(manager.restore_or_initialize() == folder + "/ckpt-2");
-    CHECK(contains(log.text(), "Run state " + folder +
+    CHECK(contains(log.text(), "Checkpoint " + folder +
                                    "/ckpt-3: it is cut off. The checkpoint before it is used, '" +
                                    folder + "/ckpt-2'."));
     CHECK(step.item<int64_t>() == 1);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kHeapBytes = size_t{32} << 30;  // of addresses: pages are taken when written
 constexpr size_t kLargeBlock = size_t{1} << 20;  // from here on, free blocks give their pages back
-constexpr int kDevices = 2;
+int devices = 2;                                 // set before they are registered
 
 // One file in memory, mapped twice.
 class Heap {
@@ -213,6 +213,7 @@ void run_launches(std::span<Launch> launches) {
     bool wrote = false;
     try {
       code(launches[r]).launch(launches[r], states[r], wrote);
+      if (launches[r].group) launches[r].group->end_step();
     } catch (const std::exception& error) {
       const std::lock_guard lock(mutex);
       if (!cause) cause = std::current_exception();
@@ -267,7 +268,7 @@ class GuardedBackend : public Backend {
     return copy;
   }
 
-  int device_count() const override { return kDevices; }
+  int device_count() const override { return devices; }
 
   bool supports(const OpDef& op, std::span<const TensorType> inputs, const Attributes& attributes,
                 std::span<const TensorType> outputs) const override {
@@ -282,10 +283,13 @@ Backend& guarded_backend() {
   return *backend;
 }
 
-void register_guarded_devices() { register_backend(DeviceType::Gpu, guarded_backend()); }
+void register_guarded_devices(int count) {
+  devices = count;
+  register_backend(DeviceType::Gpu, guarded_backend());
+}
 
 void use_guarded_device(const std::string& name) {
-  register_guarded_devices();
+  register_guarded_devices(5);
   set_default_device(name);
 }
 

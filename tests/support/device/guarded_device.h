@@ -9,15 +9,15 @@
 
 namespace cornu::test {
 
-// Two devices, of type GPU, since programs then name them as they name real ones. Their memory is
+// Devices of type GPU, since programs then name them as they name real ones. Their memory is
 // one heap that is mapped twice: where tensors say that it lies nobody may read or write; the
 // backend's own copies and kernels, which are the CPU's, work on the other mapping.
 Backend& guarded_backend();
 
-// Registers it, once a process.
-void register_guarded_devices();
+// Registers so many of them, once a process.
+void register_guarded_devices(int count = 2);
 
-// The same, and makes one of them ("GPU:0") the default device.
+// Registers five, and makes one of them ("GPU:0") the default device.
 void use_guarded_device(const std::string& name);
 
 }  // namespace cornu::test
