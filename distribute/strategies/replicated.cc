@@ -8,7 +8,6 @@
 #include "framework/core/variable_bindings.h"
 #include "framework/graph/backend.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/register.h"
 
 namespace cornu::distribute {
 namespace {
@@ -86,7 +85,6 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
         "Strategy::run outside of functions that are compiled by themselves.",
         name_, step.options().name, devices_.size()));
   }
-  ops::ensure_registered();  // for what the trace itself adds
   const std::vector<Replica> replicas = replicas_of(arguments);
   const DeviceScope device(devices_.front());
   std::vector<Compiled> functions;

@@ -9,7 +9,6 @@
 #include "framework/graph/trace.h"
 #include "framework/ops/loop_ops.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/register.h"
 
 namespace cornu {
 namespace {
@@ -260,11 +259,10 @@ std::vector<Tensor> while_vjp(const VjpContext& c) {
 
 }  // namespace
 
-void register_control_vjps() {
-  ops::ensure_registered();
-  OpRegistry::global().set_vjp("cond", cond_vjp);
-  OpRegistry::global().set_vjp("scan", scan_vjp);
-  OpRegistry::global().set_vjp("while", while_vjp);
+void register_control_vjps(OpRegistry& registry) {
+  registry.set_vjp("cond", cond_vjp);
+  registry.set_vjp("scan", scan_vjp);
+  registry.set_vjp("while", while_vjp);
 }
 
 }  // namespace cornu

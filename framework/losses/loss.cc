@@ -176,12 +176,8 @@ Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
 }
 
 Registry<LossFactory>& loss_registry() {
-  static auto* registry = [] {
-    auto* made = new Registry<LossFactory>("loss");
-    losses::register_all(*made);
-    return made;
-  }();
-  return *registry;
+  static auto& registry = make_registry<LossFactory>("loss", register_builtins);
+  return registry;
 }
 
 Json serialize(const Loss& loss) {

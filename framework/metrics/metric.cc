@@ -207,12 +207,8 @@ GlobalMetricState::GlobalMetricState(const std::vector<Metric>& metrics) {
 GlobalMetricState::~GlobalMetricState() = default;
 
 Registry<MetricFactory>& metric_registry() {
-  static auto* registry = [] {
-    auto* made = new Registry<MetricFactory>("metric");
-    metrics::register_all(*made);
-    return made;
-  }();
-  return *registry;
+  static auto& registry = make_registry<MetricFactory>("metric", register_builtins);
+  return registry;
 }
 
 Json serialize(const Metric& metric) {

@@ -56,14 +56,8 @@
 
 namespace cornu::ops {
 
-// Registers every op of this folder in the global registry, once; calling an op does it too. Needed
-// before graphs are read from text. Thread-safe.
-void ensure_registered();
-
-// The same into any registry that doesn't have them.
+// Every op of this folder, and one function for each family.
 void register_all(OpRegistry& registry);
-
-// One for each family.
 void register_elementwise(OpRegistry& registry);
 void register_matmul(OpRegistry& registry);
 void register_conv(OpRegistry& registry);

@@ -7,9 +7,9 @@
 
 #include "framework/core/logging.h"
 #include "framework/graph/dispatch.h"
-#include "framework/model/builtins.h"
 #include "framework/model/initializers.h"
 #include "framework/model/layer.h"
+#include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
 
@@ -427,26 +427,13 @@ OptimizerImpl& Optimizer::impl() const {
   return *impl_;
 }
 
-namespace internal {
-
-Registry<OptimizerFactory>& raw_optimizer_registry() {
-  static auto* registry = new Registry<OptimizerFactory>("optimizer");
-  return *registry;
-}
-Registry<ScheduleFactory>& raw_schedule_registry() {
-  static auto* registry = new Registry<ScheduleFactory>("schedule");
-  return *registry;
-}
-
-}  // namespace internal
-
 Registry<OptimizerFactory>& optimizer_registry() {
-  ensure_builtins();
-  return internal::raw_optimizer_registry();
+  static auto& registry = make_registry<OptimizerFactory>("optimizer", register_builtins);
+  return registry;
 }
 Registry<ScheduleFactory>& schedule_registry() {
-  ensure_builtins();
-  return internal::raw_schedule_registry();
+  static auto& registry = make_registry<ScheduleFactory>("schedule", register_builtins);
+  return registry;
 }
 
 Json serialize(const Optimizer& optimizer) {

@@ -204,10 +204,9 @@ using ScheduleFactory = std::function<LearningRate(const Json& config)>;
 // By class name ("RMSprop"), with Keras's lower-case aliases ("rmsprop").
 Registry<OptimizerFactory>& optimizer_registry();
 Registry<ScheduleFactory>& schedule_registry();
-namespace internal {  // what register_all functions fill
-Registry<OptimizerFactory>& raw_optimizer_registry();
-Registry<ScheduleFactory>& raw_schedule_registry();
-}  // namespace internal
+// What the two hold at first; defined by framework/registration.
+void register_builtins(Registry<OptimizerFactory>& registry);
+void register_builtins(Registry<ScheduleFactory>& registry);
 
 // Keras's serialized form: {"module", "class_name", "config", "registered_name"}, and back.
 Json serialize(const Optimizer& optimizer);

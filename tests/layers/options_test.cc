@@ -2,7 +2,7 @@
 // How layers may be spelled, and what comes of their options.
 #include <doctest/doctest.h>
 
-#include "framework/model/builtins.h"
+#include "framework/model/layer_registry.h"
 #include "framework/model/regularizers.h"
 #include "framework/ops/ops.h"
 #include "layers/layers.h"

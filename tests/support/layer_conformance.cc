@@ -9,8 +9,8 @@
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/core/random.h"
 #include "framework/graph/function.h"
-#include "framework/model/builtins.h"
 #include "framework/model/input.h"
+#include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
 
 namespace cornu::test {
