@@ -46,8 +46,10 @@ class LearningRate {
 Json config_value(const LearningRate& learning_rate);
 void set_from_config(const Json& json, LearningRate& learning_rate);
 
-// Arguments that all optimizers share, in Keras's order; last in every optimizer's options.
+// Arguments that all optimizers share, in Keras's order. An optimizer's options repeat them around
+// its own, so that users write them side by side: Adam({.learning_rate = 1e-4, .clipnorm = 1.0}).
 struct OptimizerOptions {
+  LearningRate learning_rate = 0.001;
   std::optional<double> weight_decay = {};
   std::optional<double> clipnorm = {};
   std::optional<double> clipvalue = {};
@@ -59,6 +61,23 @@ struct OptimizerOptions {
   std::optional<int64_t> gradient_accumulation_steps = {};
   std::string name = {};
 };
+
+// Calls visit(name, option of each of `options`...) for the shared arguments, in the order of
+// Keras's configs: the one list of them, for configs and for copies between structs of options.
+template <class Visit, class... Options>
+void each_shared_option(Visit&& visit, Options&... options) {
+  visit("name", options.name...);
+  visit("learning_rate", options.learning_rate...);
+  visit("weight_decay", options.weight_decay...);
+  visit("clipnorm", options.clipnorm...);
+  visit("global_clipnorm", options.global_clipnorm...);
+  visit("clipvalue", options.clipvalue...);
+  visit("use_ema", options.use_ema...);
+  visit("ema_momentum", options.ema_momentum...);
+  visit("ema_overwrite_frequency", options.ema_overwrite_frequency...);
+  visit("loss_scale_factor", options.loss_scale_factor...);
+  visit("gradient_accumulation_steps", options.gradient_accumulation_steps...);
+}
 
 // Which variables weight decay leaves alone.
 struct WeightDecayExclusions {
@@ -75,8 +94,7 @@ class OptimizerImpl {
  public:
   // `class_name` is Keras's ("Adam"), or "package>Name" for users' optimizers. InvalidArgument
   // where the shared options contradict each other.
-  OptimizerImpl(std::string class_name, const LearningRate& learning_rate,
-                OptimizerOptions options);
+  OptimizerImpl(std::string class_name, OptimizerOptions options);
   virtual ~OptimizerImpl();
 
   // Creates the state for these variables (Keras's `build`); apply_gradients does it first. Once
@@ -154,7 +172,6 @@ class OptimizerImpl {
 
   std::string class_name_;
   OptimizerOptions options_;
-  std::shared_ptr<const ScheduleImpl> schedule_;
   WeightDecayExclusions exclusions_;
   bool built_ = false;
   bool warned_ = false;
@@ -214,20 +231,12 @@ Optimizer optimizer_from_json(const Json& json);
 
 // ---- for optimizers ----
 
-// The arguments that all optimizers share. Options structs repeat them, so that users write them
-// beside an optimizer's own: Adam({.clipnorm = 1.0}).
+// The arguments among an optimizer's options that all optimizers share.
 template <class Options>
 OptimizerOptions shared_options(const Options& options) {
-  return {.weight_decay = options.weight_decay,
-          .clipnorm = options.clipnorm,
-          .clipvalue = options.clipvalue,
-          .global_clipnorm = options.global_clipnorm,
-          .use_ema = options.use_ema,
-          .ema_momentum = options.ema_momentum,
-          .ema_overwrite_frequency = options.ema_overwrite_frequency,
-          .loss_scale_factor = options.loss_scale_factor,
-          .gradient_accumulation_steps = options.gradient_accumulation_steps,
-          .name = options.name};
+  OptimizerOptions shared;
+  each_shared_option([](const char*, auto& to, const auto& from) { to = from; }, shared, options);
+  return shared;
 }
 
 // An optimizer with options of its own, which go into its config.
@@ -235,7 +244,7 @@ template <class Options>
 class OptimizerWith : public OptimizerImpl {
  public:
   OptimizerWith(const char* class_name, const Options& options)
-      : OptimizerImpl(class_name, options.learning_rate, shared_options(options)), own_(options) {}
+      : OptimizerImpl(class_name, shared_options(options)), own_(options) {}
   Json get_config() const override {
     Json config = OptimizerImpl::get_config();
     write_options(config, own_);
@@ -251,18 +260,7 @@ template <class Handle, class Options>
 OptimizerFactory optimizer_factory() {
   return [](const Json& config) -> Optimizer {
     auto options = read_options<Options>(config);
-    ConfigReader fields(config);
-    fields("name", options.name);
-    fields("learning_rate", options.learning_rate);
-    fields("weight_decay", options.weight_decay);
-    fields("clipnorm", options.clipnorm);
-    fields("clipvalue", options.clipvalue);
-    fields("global_clipnorm", options.global_clipnorm);
-    fields("use_ema", options.use_ema);
-    fields("ema_momentum", options.ema_momentum);
-    fields("ema_overwrite_frequency", options.ema_overwrite_frequency);
-    fields("loss_scale_factor", options.loss_scale_factor);
-    fields("gradient_accumulation_steps", options.gradient_accumulation_steps);
+    each_shared_option(ConfigReader(config), options);
     return Handle(options);
   };
 }
