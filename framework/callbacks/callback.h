@@ -14,6 +14,7 @@
 #include "framework/callbacks/logs.h"
 #include "framework/callbacks/trained_model.h"
 #include "framework/core/error.h"
+#include "framework/core/handle.h"
 #include "framework/saving/run_state.h"
 
 namespace cornu {
@@ -185,38 +186,26 @@ constexpr void require_callback_hooks() {
 }  // namespace internal
 
 // A cheap handle on a callback; the classes of callbacks.h convert to it.
-class CallbackHandle {
+class CallbackHandle : public Handle<Callback> {
  public:
   template <class T>
   requires std::is_base_of_v<Callback, T> CallbackHandle(std::shared_ptr<T> callback)  // NOLINT
-      : callback_(std::move(callback)) {
+      : Handle(std::move(callback)) {
     internal::require_callback_hooks<T>();
-    check<InvalidArgument>(callback_ != nullptr, "CallbackHandle: expected a callback, got none.");
-    Callback& made = *callback_;
+    check<InvalidArgument>(impl_ != nullptr, "CallbackHandle: expected a callback, got none.");
+    Callback& made = *impl_;
     // What a class derived from T overrides isn't known here.
     if (typeid(made) == typeid(T)) {
       made.overrides_batches_ = !internal::inherits_batch_methods<T>();
     }
   }
-  Callback& get() const { return *callback_; }
-  Callback* operator->() const { return callback_.get(); }
-
- private:
-  std::shared_ptr<Callback> callback_;
+  Callback& get() const { return *impl_; }
+  Callback* operator->() const { return impl_.get(); }
 };
 
 // A handle that knows the class of its callback.
 template <class T>
-class CallbackRef : public CallbackHandle {
- public:
-  explicit CallbackRef(std::shared_ptr<T> callback)
-      : CallbackHandle(callback), typed_(callback.get()) {}
-  T* operator->() const { return typed_; }
-  T& operator*() const { return *typed_; }
-
- private:
-  T* typed_;
-};
+using CallbackRef = TypedHandle<CallbackHandle, T>;
 
 // Makes a callback of a user's class.
 template <class T, class... Args>

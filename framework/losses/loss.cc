@@ -147,8 +147,7 @@ const LossImpl& Loss::impl() const {
                             "Loss '{}': which loss it is depends on the shapes of labels and "
                             "predictions. Call it, or resolve() it first.",
                             generic_);
-  check<FailedPrecondition>(impl_ != nullptr, "Loss: expected a loss, got None.");
-  return *impl_;
+  return required("Loss", "a loss");
 }
 
 Loss Loss::resolve(const Shape& y_true, const Shape& y_pred) const {

@@ -121,11 +121,6 @@ Metric::Metric(const std::string& name) : spelling_(name) {
 Metric::Metric(const std::string& name, Function function)
     : Metric(metrics::MeanMetricWrapper(std::move(function), {.name = name})) {}
 
-MetricImpl& Metric::impl() const {
-  check<FailedPrecondition>(impl_ != nullptr, "Metric: expected a metric, got none.");
-  return *impl_;
-}
-
 void Metric::update_state(const Tensor& y_true, const Tensor& y_pred,
                           const Tensor& sample_weight) const {
   const NameScope scope(name());

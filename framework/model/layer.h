@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/handle.h"
 #include "framework/core/json.h"
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
@@ -337,20 +338,15 @@ T Layer::track(const std::string& attribute, T&& thing) {
 }
 
 // A cheap handle on a shared layer of any class.
-class LayerHandle {
+class LayerHandle : public Handle<Layer> {
  public:
   LayerHandle() = default;
-  LayerHandle(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {}  // NOLINT: implicit
+  LayerHandle(std::shared_ptr<Layer> layer) : Handle(std::move(layer)) {}  // NOLINT: implicit
 
   Tensors operator()(const Tensors& inputs, const CallOptions& options = {}) const {
     return get()(inputs, options);
   }
-  Layer& get() const {
-    check<FailedPrecondition>(layer_ != nullptr, "LayerHandle: expected a layer, got none.");
-    return *layer_;
-  }
-  const std::shared_ptr<Layer>& pointer() const { return layer_; }
-  explicit operator bool() const { return layer_ != nullptr; }
+  Layer& get() const { return required("LayerHandle", "a layer"); }
 
   const std::string& name() const { return get().name(); }
   bool built() const { return get().built(); }
@@ -376,23 +372,11 @@ class LayerHandle {
   int64_t count_params() const { return get().count_params(); }
   Json get_config() const { return get().get_config(); }
   std::vector<Tensor> losses() const { return get().losses(); }
-
- private:
-  std::shared_ptr<Layer> layer_;
 };
 
 // A handle that knows the class of its layer.
 template <class T>
-class LayerRef : public LayerHandle {
- public:
-  LayerRef() = default;
-  explicit LayerRef(std::shared_ptr<T> layer) : LayerHandle(layer), typed_(layer.get()) {}
-  T* operator->() const { return typed_; }
-  T& operator*() const { return *typed_; }
-
- private:
-  T* typed_ = nullptr;
-};
+using LayerRef = TypedHandle<LayerHandle, T>;
 
 // Makes a shared layer of a user's class, to be used anywhere a built-in one can.
 template <class T, class... Args>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/core/device.h"
+#include "framework/core/handle.h"
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
 #include "framework/graph/communicator.h"
@@ -72,9 +73,9 @@ class [[nodiscard]] StrategyScope {
 };
 
 // A cheap handle on a strategy (tf.distribute.Strategy).
-class Strategy {
+class Strategy : public Handle<StrategyImpl> {
  public:
-  explicit Strategy(std::shared_ptr<StrategyImpl> impl) : impl_(std::move(impl)) {}
+  explicit Strategy(std::shared_ptr<StrategyImpl> impl) : Handle(std::move(impl)) {}
 
   // What is made in the scope (variables, models, compile) belongs to the strategy. Models open it
   // themselves while they train, predict, are evaluated, saved and loaded. FailedPrecondition in
@@ -114,15 +115,12 @@ class Strategy {
       const std::function<Tensors(const distribute::ValueContext&)>& make) const;
 
   StrategyImpl& impl() const { return *impl_; }
-  const std::shared_ptr<StrategyImpl>& shared() const { return impl_; }
 
  private:
   bool is_merging(const char* call, const char* within_step,
                   const distribute::PerReplica& values) const;
   distribute::InputContext input_context() const;
   distribute::DistributedDataset distribute_parts(std::shared_ptr<BatchSource> dataset) const;
-
-  std::shared_ptr<StrategyImpl> impl_;
 };
 
 // The strategy of the innermost scope on this thread; the default one outside of scopes.

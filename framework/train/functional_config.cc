@@ -228,7 +228,7 @@ class GraphReader {
     for (const Json& call : entry.at("inbound_nodes").as_array()) part.calls.push_back(&call);
     if (entry.at("class_name").as_string() == "InputLayer") {
       part.layer = layer_from_json(entry);
-      const auto* input = dynamic_cast<const InputLayer*>(part.layer.pointer().get());
+      const auto* input = dynamic_cast<const InputLayer*>(part.layer.shared().get());
       check<InvalidArgument>(input != nullptr, "Functional: its layer '{}' isn't an InputLayer.",
                              part.name);
       part.outputs.push_back(Input(

@@ -80,7 +80,7 @@ Json read_config(const ArchiveReader& archive, const std::string& path) {
 // The model that a config describes, with fresh weights.
 Model model_from_config(const Json& config, bool compile) {
   const LayerHandle layer = layer_from_json(config);
-  const auto* made = dynamic_cast<const Model*>(layer.pointer().get());
+  const auto* made = dynamic_cast<const Model*>(layer.shared().get());
   check<InvalidArgument>(made != nullptr, "the class '{}' is a layer's; expected a model's.",
                          layer.get().class_name());
   Model model(*made);

@@ -414,11 +414,6 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) const {
   impl().apply_gradients(gradients, impl().trainable_variables());
 }
 
-OptimizerImpl& Optimizer::impl() const {
-  check<FailedPrecondition>(impl_ != nullptr, "Optimizer: expected an optimizer, got none.");
-  return *impl_;
-}
-
 Registry<OptimizerFactory>& optimizer_registry() {
   static auto& registry = make_registry<OptimizerFactory>("optimizer", register_builtins);
   return registry;

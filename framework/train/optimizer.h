@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/handle.h"
 #include "framework/core/json.h"
 #include "framework/core/registry.h"
 #include "framework/core/tensors.h"
@@ -186,16 +187,15 @@ class OptimizerImpl {
 
 // A cheap handle on an optimizer; the classes of optimizers/ convert to it, and so does a name
 // ("adam", "sgd", …; InvalidArgument with the nearest known one).
-class Optimizer {
+class Optimizer : public Handle<OptimizerImpl> {
  public:
   Optimizer() = default;
   Optimizer(const char* name);         // NOLINT: implicit on purpose
   Optimizer(const std::string& name);  // NOLINT
-  explicit Optimizer(std::shared_ptr<OptimizerImpl> impl) : impl_(std::move(impl)) {}
+  explicit Optimizer(std::shared_ptr<OptimizerImpl> impl) : Handle(std::move(impl)) {}
 
-  explicit operator bool() const { return impl_ != nullptr; }
   // FailedPrecondition for an empty handle.
-  OptimizerImpl& impl() const;
+  OptimizerImpl& impl() const { return required("Optimizer", "an optimizer"); }
   void apply_gradients(const std::vector<Tensor>& gradients,
                        const std::vector<Variable>& variables) const {
     impl().apply_gradients(gradients, variables);
@@ -211,9 +211,6 @@ class Optimizer {
   Tensor learning_rate() const { return impl().learning_rate(); }
   void set_learning_rate(double value) const { impl().set_learning_rate(value); }
   int64_t iterations() const { return impl().iterations().stored().item<int64_t>(); }
-
- private:
-  std::shared_ptr<OptimizerImpl> impl_;
 };
 
 using OptimizerFactory = std::function<Optimizer(const Json& config)>;
