@@ -24,7 +24,7 @@ class Buffer {
   const std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   const Device& device() const { return device_; }
-  // The bytes are somebody else's constants: to be copied, never written.
+  // The bytes are another owner's constants: to be copied, never written.
   bool read_only() const { return read_only_; }
 
   // May the host read and write it?

@@ -28,8 +28,8 @@ class VariableAccess {
   VariableAccess& operator=(const VariableAccess&) = delete;
 
   void reserve(size_t count) { uses_.reserve(count); }
-  // Before acquire(). The same variable may be added more than once: who only reads it keeps the
-  // value from before, beside one who writes. It must outlive this.
+  // Before acquire(). The same variable may be added more than once: a reader keeps the
+  // value from before, beside a writer. It must outlive this.
   void add(const Variable& variable, bool writes);
   void acquire();
 

@@ -50,7 +50,7 @@ Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_
   return result;
 }
 
-// A mean is divided by figures of all replicas: by weights or by what a mask leaves where there are
+// A mean is divided by numbers of all replicas: by weights or by what a mask leaves where there are
 // any, else by the number of elements, which a single replica knows beforehand.
 Tensor reduced(const Unreduced& losses, Reduction reduction) {
   const Tensor& values = losses.values;

@@ -17,8 +17,8 @@
 
 namespace cornu {
 
-// A running figure: variables that update_state adds to, and a result computed from them. All in
-// ops, so that updates are part of the compiled training step. A metric of one's own derives from
+// A running value: variables that update_state adds to, and a result computed from them. All in
+// ops, so that updates are part of the compiled training step. A custom metric derives from
 // this (keras.metrics.Metric) and is made with make_metric<T>(…).
 class MetricImpl {
  public:

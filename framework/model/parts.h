@@ -54,7 +54,7 @@ concept PartFunction =
     std::is_invocable_r_v<Tensor, F, Arguments...> && !std::is_base_of_v<Configurable, F>;
 
 // The value of an option: built from a name (resolved at once, InvalidArgument with the nearest
-// known one), from an object, from a function of one's own (which can't be saved), or None ({} or
+// known one), from an object, from a user's function (which can't be saved), or None ({} or
 // nullptr). A cheap handle: copies share.
 template <class Impl, class... Arguments>
 class Part : public Handle<const Impl> {

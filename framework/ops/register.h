@@ -46,9 +46,9 @@
 // Control: cond(predicate: bool, operands…) {then, else}: graphs that take all operands.
 //   scan(carries…, xs…, captures…, count: int64 where counted) {body, carries, xs: how many;
 //   length, reverse, counted, saves} -> carries…, ys…; while(carries…, captures…) {condition, body,
-//   carries, maximum, saves} -> carries…, turns: int64, ys…: loop_ops.h. custom_gradient(outputs…,
-//   arguments…, captures…) {outputs, arguments: how many; backward} -> outputs, as they are;
-//   backward takes their gradients and the captures.
+//   carries, maximum, saves} -> carries…, iterations: int64, ys…: loop_ops.h.
+//   custom_gradient(outputs…, arguments…, captures…) {outputs, arguments: how many; backward} ->
+//   outputs, as they are; backward takes their gradients and the captures.
 // Collective: all_reduce(x…) {reduce: "sum", "mean", "min" or "max"}.
 #pragma once
 

@@ -39,7 +39,7 @@ class BatchIterator {
   // threads) are thrown here; after one, the iterator is good for save() only.
   virtual bool next(Batch& batch) = 0;
 
-  // The exact position: behind the batch that next() gave last, however far threads have worked
+  // The exact position: after the batch that next() gave last, however far threads have worked
   // ahead. It tells passes apart, so that a restored run shuffles its later passes as the first run
   // would have. Small: it holds no elements.
   virtual Json save() const = 0;

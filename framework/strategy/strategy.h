@@ -94,13 +94,13 @@ class Strategy : public Handle<StrategyImpl> {
   // within a step, unless in a merge_call.
   Tensor reduce(ReduceOp op, const distribute::PerReplica& values,
                 std::optional<int64_t> axis = {}) const;
-  // The replicas' results one behind the other along `axis`.
+  // The replicas' results one after the other along `axis`.
   Tensor gather(const distribute::PerReplica& values, int64_t axis = 0) const;
   std::vector<Tensors> local_results(const distribute::PerReplica& values) const {
     return values.values();
   }
 
-  // Goes over a dataset of global batches, or over what a function of one's own makes of an
+  // Goes over a dataset of global batches, or over what a user's function makes of an
   // InputContext (batches of one replica's size, by worker), in parts by replica.
   distribute::DistributedDataset distribute_dataset(
       const std::shared_ptr<BatchSource>& dataset) const;

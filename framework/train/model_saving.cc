@@ -29,10 +29,10 @@ constexpr size_t kMostConfig = size_t{64} << 20;
 constexpr size_t kMostExpansion = 64;
 
 void check_target(const Model& model, const std::string& path, const char* what, const char* ending,
-                  const char* mend, const SaveOptions& options) {
+                  const char* advice, const SaveOptions& options) {
   check<InvalidArgument>(path.ends_with(ending),
                          "{}: {} expected a path that ends in '{}', got '{}'. {}", title_of(model),
-                         what, ending, path, mend);
+                         what, ending, path, advice);
   std::error_code ignored;
   check<AlreadyExists>(options.overwrite || !std::filesystem::exists(path, ignored),
                        "{}: '{}' exists already. Remove it, or save with {{.overwrite = true}}.",

@@ -164,7 +164,7 @@ TEST_CASE("simplify takes from loops what nothing reads") {
   CHECK(after.attributes.get_graph("body").nodes.size() == 1);
 }
 
-TEST_CASE("what no turn changes is computed before the loop") {
+TEST_CASE("what no iteration changes is computed before the loop") {
   const Graph graph =
       graph_of({{DType::Float32, {5, 3}}, {DType::Float32, {3, 3}}}, [](const Inputs& in) {
         return Inputs{ops::map(
@@ -179,7 +179,7 @@ TEST_CASE("what no turn changes is computed before the loop") {
   for (const Node& node : body.nodes) CHECK_FALSE(node.is("tanh"));
 }
 
-TEST_CASE("a sum of products, one a turn, becomes one product behind the loop") {
+TEST_CASE("a sum of products, one a iteration, becomes one product after the loop") {
   const auto gradients = [](const Inputs& in) {
     GradientTape tape;
     tape.watch(in[1]);

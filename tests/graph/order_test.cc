@@ -172,7 +172,7 @@ TEST_CASE("a rewriter knows makers, readers and uses while nodes come and go") {
         "}");
 }
 
-TEST_CASE("a rewriter keeps what has an effect, and mends the order") {
+TEST_CASE("a rewriter keeps what has an effect, and repairs the order") {
   Rewriter graph(
       parse_graph("graph(%0: float32[2]) {\n"
                   "  %1 = all_reduce(%0) {reduce=\"sum\"} : float32[2]\n"

@@ -73,7 +73,7 @@ TEST_CASE("layout makes a transposed operand a flag of the matmul") {
         "}");
 }
 
-TEST_CASE("layout moves transposes behind elementwise nodes, where they cancel") {
+TEST_CASE("layout moves transposes after elementwise nodes, where they cancel") {
   const Graph graph =
       passes::layout(parse_graph("graph(%0: float32[8,3,2], %1: float32[2]) {\n"
                                  "  %2 = transpose(%0) {permutation=[0, 2, 1]} : float32[8,2,3]\n"

@@ -251,7 +251,7 @@ TEST_CASE("ranks that make different calls are all told so") {
   }
 }
 
-TEST_CASE("who waits too long says for whom") {
+TEST_CASE("a rank that waits too long names those it waits for") {
   const auto group = make_in_process_group(3, {.timeout = std::chrono::milliseconds(1)});
   const std::string text = "Collective: rank 1 waited 0.001 s in barrier for rank 0, rank 2.";
   CHECK(error_of([&] { group[1]->barrier(); }) == "DeadlineExceeded: " + text);
