@@ -26,7 +26,7 @@ struct StopSignal {
 //   StopSignals signals;
 //   while (…) {
 //     step();
-//     if (const auto signal = signals.heard()) {
+//     if (const auto signal = signals.received()) {
 //       manager.save();
 //       if (signal->ends) return;
 //     }
@@ -49,7 +49,7 @@ class [[nodiscard]] StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
   // A signal that came since this was made and that it hasn't given yet; SIGTERM first.
-  std::optional<StopSignal> heard();
+  std::optional<StopSignal> received();
 
  private:
   struct Board;

@@ -168,7 +168,7 @@ class Variable {
     // count all of them up, and assignments between steps this one alone.
     std::vector<Variable> copies;
     uint64_t owner = 0;
-    // The queue of those who read and write it: the ticket of the next who comes, and of who is
+    // The queue of its readers and writers: the ticket of the next to come, and of the one
     // served. Guarded, as the value is, by VariableAccess.
     uint32_t tickets = 0;
     uint32_t served = 0;

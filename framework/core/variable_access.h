@@ -11,7 +11,7 @@
 namespace cornu {
 
 // Gives one run the values that its variables have at one moment, and those that it writes for
-// itself alone: others who want to read or write them wait for its end. Requests are served in the
+// itself alone: others that want to read or write them wait for its end. Requests are served in the
 // order in which they came, each for all its variables at once, so that none starves and none
 // blocks another for ever. Readers don't hold up writers: memory that is still read is copied
 // before it is written.

@@ -113,7 +113,7 @@ Logs Trainer::FitRun::train_epoch() {
     if (reads) callbacks_.on_train_batch_begin(first);
     figures = trainer_.run_steps(model_, Kind::Train, iterator_, batch);
     if (reads) callbacks_.on_train_batch_end(first + further, read_logs(figures));
-    if (model_.stop_training) break;  // after a batch, whoever set it before
+    if (model_.stop_training) break;  // after a batch, whatever set it before
     offer_state(iterator_.done() - 1, figures);
   }
   if (resumed_) {  // the state was written after the last batch of its epoch
@@ -133,7 +133,7 @@ void Trainer::FitRun::evaluate(Logs& logs) {
   if (signals_) {  // an evaluation that is interrupted is made again
     const int64_t last = iterator_.done() - 1;
     validation_iterator_.set_interruption([this, last, before = state(last, logs)] {
-      if (const auto signal = signals_->heard()) keep_and_end(*signal, last, before);
+      if (const auto signal = signals_->received()) keep_and_end(*signal, last, before);
     });
   }
   validation_iterator_.begin_anew();
@@ -152,7 +152,7 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const Tensors& f
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
     if (callback->wants_run_state(batch)) callback->keep_run_state(made());
   }
-  const auto signal = signals_ ? signals_->heard() : std::nullopt;
+  const auto signal = signals_ ? signals_->received() : std::nullopt;
   if (signal) keep_and_end(*signal, batch, made());
 }
 

@@ -27,7 +27,8 @@ class Trainer::FitRun {
   // Gives it to the callbacks that want it, after a batch or (none) after an epoch.
   void offer_state(std::optional<int64_t> batch, const Tensors& figures);
   RunState state(std::optional<int64_t> batch, const Logs& figures) const;
-  // A signal came: gives the state to all who keep it. Interrupted when the run is to end.
+  // A signal came: gives the state to all callbacks that keep it. Interrupted when the run is to
+  // end.
   void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState& state);
   // What the run has of variables now: model, optimizer, metrics.
   std::vector<std::pair<std::string, std::vector<Variable>>> variables() const;

@@ -64,7 +64,7 @@ std::vector<Tensor> train(const std::string& folder) {
     train_step(x, y);
     step.assign_add(1);
     behind_step(step.item<int64_t>());
-    const auto signal = signals.heard();
+    const auto signal = signals.received();
     manager.save({}, !signal);  // each 5 steps, and when the process is to end
     if (signal && signal->ends) break;
   }
