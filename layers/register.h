@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "framework/model/builtins.h"
+#include "framework/model/layer_registry.h"
 
 namespace cornu::layers {
 

@@ -19,8 +19,27 @@ void add(Registry<OptimizerFactory>& registry, const std::string& name) {
   registry.add_alias(lower, name);
 }
 
+}  // namespace
+
+void register_all(Registry<OptimizerFactory>& registry) {
+  add<Adadelta, AdadeltaOptions>(registry, "Adadelta");
+  add<Adagrad, AdagradOptions>(registry, "Adagrad");
+  add<Adam, AdamOptions>(registry, "Adam");
+  add<AdamW, AdamWOptions>(registry, "AdamW");
+  add<Adamax, AdamaxOptions>(registry, "Adamax");
+  add<Ftrl, FtrlOptions>(registry, "Ftrl");
+  add<Lamb, LambOptions>(registry, "Lamb");
+  add<Lion, LionOptions>(registry, "Lion");
+  add<Nadam, NadamOptions>(registry, "Nadam");
+  add<RMSprop, RMSpropOptions>(registry, "RMSprop");
+  add<SGD, SGDOptions>(registry, "SGD");
+}
+
+namespace schedules {
+namespace {
+
 template <class Schedule, class Options>
-void add_schedule(Registry<ScheduleFactory>& registry, const std::string& name) {
+void add(Registry<ScheduleFactory>& registry, const std::string& name) {
   registry.add(name, [](const Json& config) -> LearningRate {
     return Schedule(read_options<Options>(config));
   });
@@ -28,29 +47,14 @@ void add_schedule(Registry<ScheduleFactory>& registry, const std::string& name) 
 
 }  // namespace
 
-void register_all(Registry<OptimizerFactory>& optimizers, Registry<ScheduleFactory>& schedules) {
-  add<Adadelta, AdadeltaOptions>(optimizers, "Adadelta");
-  add<Adagrad, AdagradOptions>(optimizers, "Adagrad");
-  add<Adam, AdamOptions>(optimizers, "Adam");
-  add<AdamW, AdamWOptions>(optimizers, "AdamW");
-  add<Adamax, AdamaxOptions>(optimizers, "Adamax");
-  add<Ftrl, FtrlOptions>(optimizers, "Ftrl");
-  add<Lamb, LambOptions>(optimizers, "Lamb");
-  add<Lion, LionOptions>(optimizers, "Lion");
-  add<Nadam, NadamOptions>(optimizers, "Nadam");
-  add<RMSprop, RMSpropOptions>(optimizers, "RMSprop");
-  add<SGD, SGDOptions>(optimizers, "SGD");
-  add_schedule<schedules::CosineDecay, schedules::CosineDecayOptions>(schedules, "CosineDecay");
-  add_schedule<schedules::CosineDecayRestarts, schedules::CosineDecayRestartsOptions>(
-      schedules, "CosineDecayRestarts");
-  add_schedule<schedules::ExponentialDecay, schedules::ExponentialDecayOptions>(schedules,
-                                                                                "ExponentialDecay");
-  add_schedule<schedules::InverseTimeDecay, schedules::InverseTimeDecayOptions>(schedules,
-                                                                                "InverseTimeDecay");
-  add_schedule<schedules::PiecewiseConstantDecay, schedules::PiecewiseConstantDecayOptions>(
-      schedules, "PiecewiseConstantDecay");
-  add_schedule<schedules::PolynomialDecay, schedules::PolynomialDecayOptions>(schedules,
-                                                                              "PolynomialDecay");
+void register_all(Registry<ScheduleFactory>& registry) {
+  add<CosineDecay, CosineDecayOptions>(registry, "CosineDecay");
+  add<CosineDecayRestarts, CosineDecayRestartsOptions>(registry, "CosineDecayRestarts");
+  add<ExponentialDecay, ExponentialDecayOptions>(registry, "ExponentialDecay");
+  add<InverseTimeDecay, InverseTimeDecayOptions>(registry, "InverseTimeDecay");
+  add<PiecewiseConstantDecay, PiecewiseConstantDecayOptions>(registry, "PiecewiseConstantDecay");
+  add<PolynomialDecay, PolynomialDecayOptions>(registry, "PolynomialDecay");
 }
 
+}  // namespace schedules
 }  // namespace cornu::optimizers

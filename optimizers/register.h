@@ -7,6 +7,10 @@
 
 namespace cornu::optimizers {
 
-void register_all(Registry<OptimizerFactory>& optimizers, Registry<ScheduleFactory>& schedules);
+void register_all(Registry<OptimizerFactory>& registry);
+
+namespace schedules {
+void register_all(Registry<ScheduleFactory>& registry);
+}
 
 }  // namespace cornu::optimizers

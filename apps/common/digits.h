@@ -43,7 +43,7 @@ inline void add_options(CLI::App& app, DigitsOptions& options) {
       ->capture_default_str();
   app.add_option("--data-dir", options.data_dir, "Where MNIST's four files are");
   app.add_option("--save", options.save, "Write the trained model to this .keras file");
-  app.add_option("--log", options.log, "Write the figures of each epoch to this CSV file");
+  app.add_option("--log", options.log, "Write the metrics of each epoch to this CSV file");
   app.add_option("--resume-from", options.resume_from,
                  "Start with the weights of this .keras file");
   app.add_option("--checkpoint-dir", options.checkpoint_dir,

@@ -88,7 +88,7 @@ class MapStream : public Stream<Element> {
 
   bool next(Element& element) override {
     if (!input_->next(element)) return false;
-    // The key is (seed, pass, number of the element), whoever computes it.
+    // The key is (seed, pass, number of the element), whichever thread computes it.
     const auto words = philox(seed_, static_cast<uint64_t>(number_++), pass_.id);
     element = mapper_(element, uint64_t{words[1]} << 32 | words[0]);
     return true;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kAutomaticBuffer = 2;
 
-// Runs a stream on a thread, ahead of who takes from it.
+// Runs a stream on a thread, ahead of its consumer.
 class Producer {
  public:
   Producer(Stream<Element>& input, size_t buffer_size)

@@ -11,7 +11,7 @@
 
 namespace cornu::distribute {
 
-// A way to make the ends of a group, one a replica. A kind of one's own is made of a function.
+// A way to make the ends of a group, one a replica. A user's kind is made of a function.
 class CrossDeviceOps {
  public:
   using MakeGroup = std::function<std::vector<std::unique_ptr<CollectiveGroup>>(int replicas)>;

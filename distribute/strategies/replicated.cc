@@ -9,7 +9,6 @@
 #include "framework/graph/backend.h"
 #include "framework/graph/devices.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/register.h"
 
 namespace cornu::distribute {
 namespace {
@@ -87,7 +86,6 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
         "Strategy::run outside of functions that are compiled by themselves.",
         name_, step.options().name, devices_.size()));
   }
-  ops::ensure_registered();  // for what the trace itself adds
   const std::vector<Replica> replicas = replicas_of(arguments);
   std::vector<Compiled> functions;
   bool draws = false;

@@ -9,7 +9,6 @@
 #include "framework/graph/trace.h"
 #include "framework/ops/loop_ops.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/register.h"
 
 namespace cornu {
 namespace {
@@ -72,8 +71,8 @@ struct LoopRecord {
   ops::internal::ScanPlan plan;  // of the gradient: length, reverse, count
 };
 
-// The gradient of a loop: another one, over the turns in the other order. It carries the gradients
-// of the carries back, and adds up those of the captures.
+// The gradient of a loop: another one, over the iterations in the other order. It carries the
+// gradients of the carries back, and adds up those of the captures.
 class LoopGradient {
  public:
   explicit LoopGradient(LoopRecord record) : record_(std::move(record)) {
@@ -122,7 +121,7 @@ class LoopGradient {
   size_t first_capture() const { return record_.carries + record_.xs; }
   bool is_dependent(ValueId id) const { return dependent_[static_cast<size_t>(id)]; }
 
-  // A carry depends on what its value of the turn before does.
+  // A carry depends on what its value of the iteration before does.
   void find_dependent() {
     const Graph& body = record_.body;
     std::vector<ValueId> sources;
@@ -141,7 +140,7 @@ class LoopGradient {
     if (dependent_.empty()) dependent_.resize(body.types.size(), false);
   }
 
-  // What each value of the body was in this turn: saved, or computed anew.
+  // What each value of the body was in this iteration: saved, or computed anew.
   std::vector<Tensor> values_of_turn(const std::vector<Tensor>& slices) const {
     const Graph& body = record_.body;
     std::vector<Tensor> values(body.types.size());
@@ -248,9 +247,10 @@ std::vector<Tensor> scan_vjp(const VjpContext& c) {
 
 std::vector<Tensor> while_vjp(const VjpContext& c) {
   const int64_t maximum = c.attributes.get_int("maximum");
-  check<Unimplemented>(maximum >= 0,
-                       "while_loop: a traced loop has no gradient unless its number of turns is "
-                       "bounded. Give it maximum_iterations (a fori_loop: bounds with values).");
+  check<Unimplemented>(
+      maximum >= 0,
+      "while_loop: a traced loop has no gradient unless its number of iterations is "
+      "bounded. Give it maximum_iterations (a fori_loop: bounds with values).");
   const SavedLoop loop(c, "while");
   const auto carries = static_cast<size_t>(c.attributes.get_int("carries"));
   return loop_vjp(
@@ -260,11 +260,10 @@ std::vector<Tensor> while_vjp(const VjpContext& c) {
 
 }  // namespace
 
-void register_control_vjps() {
-  ops::ensure_registered();
-  OpRegistry::global().set_vjp("cond", cond_vjp);
-  OpRegistry::global().set_vjp("scan", scan_vjp);
-  OpRegistry::global().set_vjp("while", while_vjp);
+void register_control_vjps(OpRegistry& registry) {
+  registry.set_vjp("cond", cond_vjp);
+  registry.set_vjp("scan", scan_vjp);
+  registry.set_vjp("while", while_vjp);
 }
 
 }  // namespace cornu

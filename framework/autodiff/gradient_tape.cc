@@ -2,11 +2,9 @@
 #include "framework/autodiff/gradient_tape.h"
 
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "framework/autodiff/control_vjps.h"
 #include "framework/autodiff/graph_vjp.h"
 #include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
@@ -190,8 +188,6 @@ GradientTape::Recorder::Gradients GradientTape::Recorder::backward(
 }
 
 GradientTape::GradientTape(const GradientTapeOptions& options) {
-  static std::once_flag once;
-  std::call_once(once, register_control_vjps);
   recorder_ = std::make_unique<Recorder>(options);
 }
 

@@ -15,13 +15,13 @@ struct BackupAndRestoreOptions {
   bool delete_checkpoint = true;      // at the end of a whole training
 };
 
-// Keeps the state of the run in a folder, and goes on from it when the same program is started
+// Keeps the state of the run in a folder, and resumes from it when the same program is started
 // again (keras.callbacks.BackupAndRestore): to the bit as if it had never been stopped, wherever it
 // was killed. What is kept: weights, optimizer, random seeds, the position in the data, metrics,
 // history, and the other callbacks' states; it is written on a thread of its own. The training
 // sample of a data pipeline must come in the same order again, as tf.data's with seeds does.
 //
-// SIGTERM, as schedulers send it, ends the process behind the step that is running, when the state
+// SIGTERM, as schedulers send it, ends the process after the step that is running, when the state
 // is written, with the exit code kTerminatedExitCode (143). SIGINT (Ctrl-C) ends fit there, with
 // Interrupted. A second signal kills at once. See StopSignals, also for programs that have handlers
 // of their own.

@@ -14,6 +14,7 @@
 #include "framework/callbacks/logs.h"
 #include "framework/callbacks/trained_model.h"
 #include "framework/core/error.h"
+#include "framework/core/handle.h"
 #include "framework/saving/run_state.h"
 
 namespace cornu {
@@ -49,24 +50,24 @@ class Callback {
   virtual void on_predict_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
 
   // Whether the batch methods are called: by default where one of them is overridden. When no
-  // callback wants them, fit reads no figures during an epoch.
+  // callback wants them, fit reads no metrics during an epoch.
   virtual bool wants_batches() const { return overrides_batches_; }
-  // Figures to add to the logs of an epoch that ends ("learning_rate"); asked for just before
+  // Metrics to add to the logs of an epoch that ends ("learning_rate"); asked for just before
   // on_epoch_end. This callback, those after it and the history see them.
   virtual Logs epoch_logs() const { return {}; }
 
   // ---- runs that resume ----
-  // What this callback must know to go on where it was, and back, after on_train_begin. By default
+  // What this callback must know to resume where it was, and back, after on_train_begin. By default
   // it has nothing to know.
   virtual RunState save_state() const { return {}; }
   virtual void restore_state(const RunState& state) { (void)state; }
-  // A state of the whole run to go on from, asked for behind on_train_begin; the first callback
-  // that has one is heard.
+  // A state of the whole run to resume from, asked for after on_train_begin; that of the first
+  // callback that has one is used.
   virtual std::optional<RunState> resume_run() { return std::nullopt; }
-  // Whether it keeps states: while one does, SIGTERM and SIGINT are heard between two steps, and it
-  // is given the state then, wanted or not (see Interrupted).
+  // Whether it keeps states: while one does, SIGTERM and SIGINT are handled between two steps, and
+  // it is given the state then, wanted or not (see Interrupted).
   virtual bool keeps_run_state() const { return false; }
-  // Whether it wants the run's state now, behind a batch (its number in the epoch) or an epoch
+  // Whether it wants the run's state now, after a batch (its number in the epoch) or an epoch
   // (none), when all callbacks have been called; and that state.
   virtual bool wants_run_state(std::optional<int64_t> batch) { return (void)batch, false; }
   virtual void keep_run_state(const RunState& state) { (void)state; }
@@ -185,38 +186,26 @@ constexpr void require_callback_hooks() {
 }  // namespace internal
 
 // A cheap handle on a callback; the classes of callbacks.h convert to it.
-class CallbackHandle {
+class CallbackHandle : public Handle<Callback> {
  public:
   template <class T>
   requires std::is_base_of_v<Callback, T> CallbackHandle(std::shared_ptr<T> callback)  // NOLINT
-      : callback_(std::move(callback)) {
+      : Handle(std::move(callback)) {
     internal::require_callback_hooks<T>();
-    check<InvalidArgument>(callback_ != nullptr, "CallbackHandle: expected a callback, got none.");
-    Callback& made = *callback_;
+    check<InvalidArgument>(impl_ != nullptr, "CallbackHandle: expected a callback, got none.");
+    Callback& made = *impl_;
     // What a class derived from T overrides isn't known here.
     if (typeid(made) == typeid(T)) {
       made.overrides_batches_ = !internal::inherits_batch_methods<T>();
     }
   }
-  Callback& get() const { return *callback_; }
-  Callback* operator->() const { return callback_.get(); }
-
- private:
-  std::shared_ptr<Callback> callback_;
+  Callback& get() const { return *impl_; }
+  Callback* operator->() const { return impl_.get(); }
 };
 
 // A handle that knows the class of its callback.
 template <class T>
-class CallbackRef : public CallbackHandle {
- public:
-  explicit CallbackRef(std::shared_ptr<T> callback)
-      : CallbackHandle(callback), typed_(callback.get()) {}
-  T* operator->() const { return typed_; }
-  T& operator*() const { return *typed_; }
-
- private:
-  T* typed_;
-};
+using CallbackRef = TypedHandle<CallbackHandle, T>;
 
 // Makes a callback of a user's class.
 template <class T, class... Args>

@@ -52,7 +52,7 @@ class CsvLoggerImpl : public Callback {
 
   void on_train_end(const Logs&) override { file_.close(); }
 
-  // What it wrote: behind a kill the file may be gone or ahead of the run.
+  // What it wrote: after a kill the file may be gone or ahead of the run.
   RunState save_state() const override {
     if (!writes_) return {};
     Json::Array columns(columns_.begin(), columns_.end());

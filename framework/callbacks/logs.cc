@@ -11,7 +11,7 @@ namespace cornu {
 
 template <class T>
 void NamedValues<T>::not_found(std::string_view name) const {
-  raise<NotFound>("{}: there is no figure named '{}'.{}",
+  raise<NotFound>("{}: there is no metric named '{}'.{}",
                   std::is_same_v<T, std::vector<double>> ? "History" : "Logs", name,
                   did_you_mean(name, names()));
 }

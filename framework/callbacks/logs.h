@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What training reports: the figures of a batch or an epoch, and their history.
+// What training reports: the metrics of a batch or an epoch, and their history.
 #pragma once
 
 #include <fmt/format.h>
@@ -94,11 +94,11 @@ NamedValueReference<T> NamedValues<T>::operator[](std::string_view name) & {
 
 using Logs = NamedValues<double>;
 
-// What fit returns: each figure's value by epoch (tf.keras.callbacks.History).
+// What fit returns: each metric's value by epoch (tf.keras.callbacks.History).
 class History : public NamedValues<std::vector<double>> {
  public:
   const std::vector<double>& operator[](std::string_view name) const { return at(name); }
-  // Adds an epoch's figures.
+  // Adds an epoch's metrics.
   void add(int64_t number, const Logs& logs) {
     epoch.push_back(number);
     for (const auto& [name, value] : logs) entry(name).push_back(value);

@@ -12,13 +12,13 @@ namespace cornu::callbacks {
 struct ModelCheckpointOptions {
   // "….keras" (with save_weights_only "….weights.h5"), or the name of a folder, which has no
   // extension: the file in it is then model.keras or model.weights.h5. Python's format fields name
-  // the epoch (counted from 1), the batch, and the epoch's figures: "{epoch:02d}-{val_loss:.2f}".
+  // the epoch (counted from 1), the batch, and the epoch's metrics: "{epoch:02d}-{val_loss:.2f}".
   std::string filepath = {};
   std::string monitor = "val_loss";
   int verbose = 0;  // 1: logs what it does
   bool save_best_only = false;
   bool save_weights_only = false;
-  std::string mode = "auto";  // "min", "max", or "auto": by what the figure is
+  std::string mode = "auto";  // "min", "max", or "auto": by what the metric is
   SaveFrequency save_freq = "epoch";
   std::optional<double> initial_value_threshold = {};  // what the first "best" has to beat
 };
@@ -26,7 +26,7 @@ struct ModelCheckpointOptions {
 // Saves the model as training goes on (keras.callbacks.ModelCheckpoint). Folders are made as
 // needed. As often as it saves it keeps the state of the run, too, in the folder
 // ".<filepath's name>.run" beside the files: the same program, started again after it was killed,
-// goes on from there, to the same bits (see BackupAndRestore, also for SIGTERM and SIGINT). The
+// resumes from there, to the same bits (see BackupAndRestore, also for SIGTERM and SIGINT). The
 // state is removed at the end of training. InvalidArgument for a filepath with another ending or
 // bad fields. FailedPrecondition when training begins if files can't be written there; nothing was
 // trained then.

@@ -45,7 +45,7 @@ std::optional<double> Monitor::value(const Logs& logs) {
     const auto of_validation = [](const std::string& name) { return name.rfind("val_", 0) == 0; };
     const bool unvalidated =
         of_validation(name_) && std::none_of(known.begin(), known.end(), of_validation);
-    logging::warn(fmt::format("{}: there is no figure '{}' to watch.{}{}", who_, name_,
+    logging::warn(fmt::format("{}: there is no metric '{}' to watch.{}{}", who_, name_,
                               did_you_mean(name_, known),
                               unvalidated ? " Give fit validation data." : ""));
   }
@@ -56,7 +56,7 @@ Monitor::Direction Monitor::find_direction(const std::vector<Metric>& metrics) c
   const std::string figure = name_.rfind("val_", 0) == 0 ? name_.substr(4) : name_;
   if (figure == "loss" || ends_with(figure, "_loss")) return Direction::Down;
   for (const Metric& metric : metrics) {
-    // With several outputs a metric's figure is named after its output too: "digit_accuracy".
+    // With several outputs a metric is named after its output too: "digit_accuracy".
     if (figure != metric.name() && !ends_with(figure, "_" + metric.name())) continue;
     const std::string class_name = metric.impl().class_name();
     if (ends_with_any(class_name, kUp)) return Direction::Up;
@@ -72,7 +72,7 @@ bool Monitor::improves(double value, std::optional<double> reference,
                        const std::vector<Metric>& metrics) {
   if (!reference) return true;
   if (direction_ == Direction::Unknown) direction_ = find_direction(metrics);
-  // In float32, the precision of the figures: 0.97 as a baseline is then the 0.97 of a log.
+  // In float32, the precision of the metrics: 0.97 as a baseline is then the 0.97 of a log.
   const auto limit = static_cast<float>(*reference);
   return direction_ == Direction::Down ? static_cast<float>(value + min_delta_) < limit
                                        : static_cast<float>(value - min_delta_) > limit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callbacks share that watch one figure.
+// What callbacks share that watch one metric.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace cornu::callbacks {
 
-// A figure and which way it should go. The direction of mode "auto" is found when it's first
+// A metric and which way it should go. The direction of mode "auto" is found when it's first
 // needed: down for losses, else by the class of the metric.
 class Monitor {
  public:
   // InvalidArgument unless mode is "auto", "min" or "max". `who`: the callback, for messages.
   Monitor(std::string who, std::string name, const std::string& mode, double min_delta);
 
-  // The figure's value; none, with a warning (once) that names what there is, when it's missing.
+  // The metric's value; none, with a warning (once) that names what there is, when it's missing.
   std::optional<double> value(const Logs& logs);
   // Whether `value` is better than `reference` by more than min_delta; true without a reference.
-  // `metrics`: the model's. InvalidArgument where "auto" knows none of the figure's name.
+  // `metrics`: the model's. InvalidArgument where "auto" knows none of the metric's name.
   bool improves(double value, std::optional<double> reference, const std::vector<Metric>& metrics);
   const std::string& name() const { return name_; }
 

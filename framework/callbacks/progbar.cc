@@ -86,7 +86,7 @@ Progbar::Progbar(const ProgbarOptions& options, ProgbarOutput output)
     : options_(options), output_(std::move(output)) {
   check<InvalidArgument>(!options.stateful_metrics || !options.stateless_metrics,
                          "Progbar: stateful_metrics and stateless_metrics were both given. Give "
-                         "one: the figures it doesn't name are of the other kind.");
+                         "one: the metrics it doesn't name are of the other kind.");
   if (!output_.write) {
     output_.write = console::write;
     if (!output_.columns) output_.columns = console::columns;

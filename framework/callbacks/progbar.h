@@ -19,7 +19,7 @@ struct ProgbarOptions {
   int width = 20;                      // of the bar, in characters
   int verbose = 1;                     // 0 silent, 1 a bar, 2 one line at the end
   double interval = 0.05;              // least seconds between two drawings
-  // Figures shown as they come; the others are averaged over the steps. Or the other way round.
+  // Metrics shown as they come; the others are averaged over the steps. Or the other way round.
   // At most one of the two: InvalidArgument otherwise. None: all are averaged.
   std::optional<std::vector<std::string>> stateful_metrics = {};
   std::optional<std::vector<std::string>> stateless_metrics = {};
@@ -44,7 +44,7 @@ struct ProgbarOutput {
   std::function<int64_t()> columns = {};
 };
 
-// A bar over counted steps, with figures: text for text what Keras prints. An update that draws
+// A bar over counted steps, with metrics: text for text what Keras prints. An update that draws
 // nothing costs little more than reading the clock. Not thread-safe.
 class Progbar {
  public:

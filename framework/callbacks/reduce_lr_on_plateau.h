@@ -13,14 +13,14 @@ struct ReduceLROnPlateauOptions {
   double factor = 0.1;        // of the learning rate, below 1
   int64_t patience = 10;      // epochs without improvement before it is reduced
   int verbose = 0;            // 1: logs the new rate
-  std::string mode = "auto";  // "min", "max", or "auto": by what the figure is
+  std::string mode = "auto";  // "min", "max", or "auto": by what the metric is
   double min_delta = 1e-4;    // a smaller change is no improvement
   int64_t cooldown = 0;       // epochs after a reduction that don't count
   double min_lr = 0;
 };
 
-// Reduces the learning rate when a figure has stopped improving
-// (keras.callbacks.ReduceLROnPlateau), and adds "learning_rate" to the epoch's logs. A figure that
+// Reduces the learning rate when a metric has stopped improving
+// (keras.callbacks.ReduceLROnPlateau), and adds "learning_rate" to the epoch's logs. A metric that
 // isn't there is a warning. Its state is part of a restored run. InvalidArgument for a factor of 1
 // or more; FailedPrecondition for an optimizer whose rate is a schedule.
 class ReduceLROnPlateau : public CallbackHandle {

@@ -19,7 +19,7 @@ class RunKeeper {
   std::optional<RunState> load() { return folder_->load(); }
   bool writes() const { return writer_ != nullptr; }
   void keep(const RunState& state) { writer_->write(state); }
-  // Training ended well: removes the states, which nobody needs now, unless they are to be kept.
+  // Training ended well: removes the states, which aren't needed now, unless they are to be kept.
   void end(bool keep_states);
   // Lets the folder go, when all that was given is written.
   void leave();

@@ -10,7 +10,7 @@ struct TerminateOnNaNOptions {
 };
 
 // Ends training when the loss is no finite number (keras.callbacks.TerminateOnNaN). It looks at
-// every batch, so fit reads the figures of each.
+// every batch, so fit reads the metrics of each.
 class TerminateOnNaN : public CallbackHandle {
  public:
   explicit TerminateOnNaN(const TerminateOnNaNOptions& options = {});

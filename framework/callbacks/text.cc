@@ -54,7 +54,7 @@ FieldText::FieldText(std::string who, const std::string& text) : who_(std::move(
       pieces_.back().name = field.substr(0, colon);
       pieces_.back().spec = colon < field.size() ? field.substr(colon + 1) : "";
       check<InvalidArgument>(!pieces_.back().name.empty(),
-                             "{}: '{}' has a field without a name. Name an epoch's figure, for "
+                             "{}: '{}' has a field without a name. Name an epoch's metric, for "
                              "example {{epoch:02d}} or {{val_loss:.2f}}.",
                              who_, text);
       pieces_.emplace_back();

@@ -28,7 +28,7 @@ class FieldText {
   // The text before the first field; all of it when there is none.
   std::string before_fields() const;
   bool has_fields() const { return pieces_.size() > 1; }
-  // The text behind the last field.
+  // The text after the last field.
   const std::string& after_fields() const { return pieces_.back().text; }
 
  private:

@@ -106,11 +106,6 @@ void Buffer::copy_to_host(size_t offset, std::span<std::byte> to) const {
   if (!to.empty()) std::memcpy(to.data(), host() + offset, to.size());
 }
 
-void Buffer::copy_from_host(size_t offset, std::span<const std::byte> from) {
-  CORNU_ASSERT(offset + from.size(), <=, bytes());
-  if (!from.empty()) std::memcpy(host() + offset, from.data(), from.size());
-}
-
 std::shared_ptr<Buffer> Buffer::clone(size_t offset, size_t bytes) const {
   auto copy = allocate_host(bytes);
   copy_to_host(offset, {copy->data(), bytes});

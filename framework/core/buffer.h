@@ -24,7 +24,7 @@ class Buffer {
   const std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   const Device& device() const { return device_; }
-  // The bytes are somebody else's constants: to be copied, never written.
+  // The bytes are another owner's constants: to be copied, never written.
   bool read_only() const { return read_only_; }
 
   // May the host read and write it?
@@ -37,9 +37,9 @@ class Buffer {
   }
   const std::byte* host() const { return const_cast<Buffer*>(this)->host(); }
 
-  // Copies the bytes from `offset` on, as many as the other side has; done on return.
+  // Copies bytes from `offset` on, as many as `to` has; done on return. (Backend::to_device is the
+  // way to a device.)
   virtual void copy_to_host(size_t offset, std::span<std::byte> to) const;
-  virtual void copy_from_host(size_t offset, std::span<const std::byte> from);
   // New memory on the same device that holds the bytes [offset, offset + bytes).
   virtual std::shared_ptr<Buffer> clone(size_t offset, size_t bytes) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed errors. Every message says where, what was expected, what came, and the mend.
+// Typed errors. Every message says where, what was expected, what came, and what to do.
 #pragma once
 
 #include <fmt/core.h>

@@ -78,4 +78,19 @@ class Registry {
   std::map<std::string, std::string, std::less<>> aliases_;
 };
 
+// A registry with what `fill` puts into it, never destroyed. For the functions that give a
+// program's one registry of a kind:
+//   Registry<LossFactory>& loss_registry() {
+//     static auto& registry = make_registry<LossFactory>("loss", register_builtins);
+//     return registry;
+//   }
+// The functions register_builtins are all in framework/registration, which names every folder with
+// classes: a static library drops objects that register themselves.
+template <class T>
+Registry<T>& make_registry(const char* kind, void (*fill)(Registry<T>&)) {
+  auto* registry = new Registry<T>(kind);
+  fill(*registry);
+  return *registry;
+}
+
 }  // namespace cornu

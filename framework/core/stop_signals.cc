@@ -25,7 +25,7 @@ struct Noted {
   bool installed = false;
   bool has_handler = false;          // `earlier` is the program's own
   std::atomic<uint32_t> came{0};     // how many, ever
-  std::atomic<bool> waiting{false};  // one came that not all have heard
+  std::atomic<bool> waiting{false};  // one came that not all have received
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
@@ -96,7 +96,7 @@ void uninstall(int signal, Noted& note) {
 
 const char* StopSignal::name() const { return number == SIGTERM ? "SIGTERM" : "SIGINT"; }
 
-// Who listens. Never destroyed: a thread may wait here when the process ends.
+// The listeners. Never destroyed: a thread may wait here when the process ends.
 struct StopSignals::Board {
   std::mutex mutex;
   std::condition_variable never;
@@ -110,7 +110,7 @@ struct StopSignals::Board {
     return std::any_of(members.begin(), members.end(),
                        [&](const StopSignals* member) { return member->thread_ == thread; });
   }
-  // Another signal is the first again when all have heard the last one.
+  // Another signal is the first again when all have received the last one.
   void settle() {
     for (size_t i = 0; i < noted.size(); ++i) {
       bool all = true;
@@ -147,12 +147,12 @@ StopSignals::~StopSignals() {
     return;
   }
   for (size_t i = 0; i < noted.size(); ++i) uninstall(kSignals[i], noted[i]);
-  const bool unheard = noted[1 - kTerm].waiting && seen_[1 - kTerm] != noted[1 - kTerm].came;
+  const bool missed = noted[1 - kTerm].waiting && seen_[1 - kTerm] != noted[1 - kTerm].came;
   lock.unlock();
-  if (unheard) ::raise(SIGINT);
+  if (missed) ::raise(SIGINT);
 }
 
-std::optional<StopSignal> StopSignals::heard() {
+std::optional<StopSignal> StopSignals::received() {
   for (size_t i = 0; i < noted.size(); ++i) {
     if (seen_[i] == noted[i].came) continue;
     Board& board = Board::get();

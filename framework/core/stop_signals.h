@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGINT (Ctrl-C) and SIGTERM, heard by a loop between two of its steps.
+// SIGINT (Ctrl-C) and SIGTERM, handled by a loop between two of its steps.
 #pragma once
 
 #include <array>
@@ -20,13 +20,13 @@ struct StopSignal {
 };
 
 // While one lives, the first of each signal is noted instead of ending the process; a second one
-// ends it at once, as ever. A loop asks between its steps, keeps its state, and ends. fit does so
-// where a callback keeps its state; loops of one's own:
+// ends it at once, as usual. A loop asks between its steps, keeps its state, and ends. fit does so
+// where a callback keeps its state; custom loops:
 //
 //   StopSignals signals;
 //   while (…) {
 //     step();
-//     if (const auto signal = signals.heard()) {
+//     if (const auto signal = signals.received()) {
 //       manager.save();
 //       if (signal->ends) return;
 //     }
@@ -34,11 +34,11 @@ struct StopSignal {
 //
 // The last one that ends after a SIGTERM ends the process, with kTerminatedExitCode, when it has
 // flushed C's and C++'s output; those of other threads wait for that. (No destructors run: other
-// threads may be anywhere.) SIGINT that came too late to be heard is raised again when the last one
-// ends.
+// threads may be anywhere.) A SIGINT that came too late to be handled is raised again when the last
+// one ends.
 //
 // A signal that the program ignores stays ignored. The program's own handler is called at once, and
-// is the one to say what ends: the loop hears of the signal, keeps its state, and goes on. Earlier
+// is the one to say what ends: the loop sees the signal, keeps its state, and continues. Earlier
 // handlers are back when the last StopSignals has ended, unless the program has set others
 // meanwhile. Several threads may have one each; each is used by one thread.
 class [[nodiscard]] StopSignals {
@@ -49,7 +49,7 @@ class [[nodiscard]] StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
   // A signal that came since this was made and that it hasn't given yet; SIGTERM first.
-  std::optional<StopSignal> heard();
+  std::optional<StopSignal> received();
 
  private:
   struct Board;

@@ -117,7 +117,7 @@ Tensor Tensor::host() const {
 
 void Tensor::bind() {
   if (impl().bound) return;
-  if (impl_.use_count() == 1) {  // a result that nobody has seen
+  if (impl_.use_count() == 1) {  // a result that no handle shares yet
     const_cast<Impl&>(*impl_).bound = true;
     return;
   }
@@ -126,7 +126,7 @@ void Tensor::bind() {
   impl_ = std::move(state);
 }
 
-// Where the value may be written on its device, by who has it for himself.
+// Where the value may be written on its device, by a caller with exclusive access.
 std::byte* Tensor::writable() {
   require_value();
   if (!is_unique() || impl_->buffer->read_only()) {

@@ -15,7 +15,7 @@
 namespace cornu {
 
 // How a variable that each replica has a copy of is kept (tf.VariableSynchronization). OnRead: each
-// replica writes its own, and who reads it from outside of steps gets all of them as one. All
+// replica writes its own, and a read outside of steps gives all of them as one. All
 // others: every replica has the same value.
 enum class VariableSynchronization { Auto, None, OnWrite, OnRead };
 // How replicas' values become one (tf.VariableAggregation). Of variables that aren't OnRead: at the
@@ -78,7 +78,7 @@ class Variable {
   // copied to its device.
   // InvalidArgument, naming the variable, when shapes differ.
   void assign(const Tensor& value) const;
-  // Assigns f(value()) with nobody reading or writing in between; f itself must not use this
+  // Assigns f(value()) with no read or write in between; f itself must not use this
   // variable, but what it is given.
   void update(const std::function<Tensor(const Tensor&)>& f) const;
   // value() + value and value() - value by update(), written in ops; the value is cast to the
@@ -131,8 +131,8 @@ class Variable {
   Tensor stored() const;
   // Replaces the stored value, past the hooks; unpoisons.
   void store(const Tensor& value) const;
-  // The stored value's memory on device(), to be written in place: copied there first when somebody
-  // else holds it. For who has it for himself alone (VariableAccess).
+  // The stored value's memory on device(), to be written in place: copied there first when another
+  // handle holds it. For callers with exclusive access (VariableAccess).
   std::byte* writable() const;
   // Counts writes; equal versions mean equal values.
   uint64_t version() const { return impl().version; }
@@ -181,7 +181,7 @@ class Variable {
     std::weak_ptr<Impl> original;                       // what this is a copy of
     static constexpr uint64_t kNoValue = ~uint64_t{0};  // the version of a copy without a value
     uint64_t owner = 0;
-    // The queue of those who read and write it: the ticket of the next who comes, and of who is
+    // The queue of its readers and writers: the ticket of the next to come, and of the one
     // served. Guarded, as the value is, by VariableAccess.
     uint32_t tickets = 0;
     uint32_t served = 0;

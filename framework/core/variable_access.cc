@@ -158,7 +158,7 @@ void VariableAccess::bring_up_to_date(Use& use) {
 
 VariableAccess::~VariableAccess() {
   if (!acquired_) return;
-  // Values are let go under the lock: who then writes in place does so after these reads.
+  // Values are released under the lock: a later write in place comes after these reads.
   const std::lock_guard lock(traffic().mutex);
   for (Use& use : uses_) {
     if (!use.again && use.held) ++use.variable->impl().served;

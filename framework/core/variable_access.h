@@ -11,7 +11,7 @@
 namespace cornu {
 
 // Gives one run the values that its variables have at one moment, and those that it writes for
-// itself alone: others who want to read or write them wait for its end. Requests are served in the
+// itself alone: others that want to read or write them wait for its end. Requests are served in the
 // order in which they came, each for all its variables at once, so that none starves and none
 // blocks another for ever. Readers don't hold up writers: memory that is still read is copied
 // before it is written. Copies of a variable for replicas (Variable::of_replicas) that aren't up to
@@ -29,8 +29,8 @@ class VariableAccess {
   VariableAccess& operator=(const VariableAccess&) = delete;
 
   void reserve(size_t count) { uses_.reserve(count); }
-  // Before acquire(). The same variable may be added more than once: who only reads it keeps the
-  // value from before, beside one who writes. It must outlive this.
+  // Before acquire(). The same variable may be added more than once: a reader keeps the
+  // value from before, beside a writer. It must outlive this.
   void add(const Variable& variable, bool writes);
   void acquire();
 

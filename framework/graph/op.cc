@@ -25,7 +25,11 @@ OpRegistry::OpRegistry() : impl_(new Impl) {
 }
 
 OpRegistry& OpRegistry::global() {
-  static OpRegistry* registry = new OpRegistry;
+  static OpRegistry* registry = [] {
+    auto* made = new OpRegistry;
+    register_builtins(*made);
+    return made;
+  }();
   return *registry;
 }
 

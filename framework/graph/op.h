@@ -73,7 +73,7 @@ struct OpDef {
 // first tape asks for it.
 class OpRegistry {
  public:
-  static OpRegistry& global();
+  static OpRegistry& global();  // filled by register_builtins when it is first asked for
 
   // AlreadyExists when the name is taken.
   const OpDef& add(OpDef op);
@@ -89,5 +89,8 @@ class OpRegistry {
   OpRegistry();
   Impl* impl_;  // never destroyed: ops may run in static destructors
 };
+
+// The ops of this build; defined by framework/registration.
+void register_builtins(OpRegistry& registry);
 
 }  // namespace cornu

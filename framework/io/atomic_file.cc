@@ -49,7 +49,7 @@ fs::path follow_links(const std::string& path) {
 
 struct Target {
   std::string path;                // as the caller gave it
-  fs::path file;                   // behind symbolic links
+  fs::path file;                   // symbolic links resolved
   fs::path directory;              // of `file`, never empty
   std::optional<struct stat> old;  // of the file that is there
 };

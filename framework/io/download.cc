@@ -238,7 +238,7 @@ int64_t size_of_file(const std::filesystem::path& path) {
   return error ? 0 : static_cast<int64_t>(size);
 }
 
-// Did the server (or the file's end) refuse to go on from the middle?
+// Did the server (or the file's end) refuse to resume from the middle?
 bool refused_range(const Outcome& outcome) {
   return outcome.code == CURLE_RANGE_ERROR || outcome.code == CURLE_BAD_DOWNLOAD_RESUME ||
          outcome.status == kRangeNotSatisfiable;

@@ -39,7 +39,7 @@ FileLock::~FileLock() {
   if (file_) unlink(path_.c_str());
 }
 
-// Whoever had it before may have removed it while this one waited.
+// Its last holder may have removed it while this one waited.
 bool FileLock::is_current() const {
   struct stat mine;
   struct stat there;

@@ -15,7 +15,7 @@ class FileLock {
  public:
   // Waits for the lock. Unavailable when the file can't be made or locked.
   explicit FileLock(const std::filesystem::path& path);
-  // Null when somebody else holds it.
+  // Null when another process or thread holds it.
   static std::unique_ptr<FileLock> try_lock(const std::filesystem::path& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;

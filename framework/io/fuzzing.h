@@ -4,7 +4,7 @@
 
 namespace cornu {
 
-// Checksums keep a fuzzer from what lies behind them: its builds don't look at them.
+// Checksums keep a fuzzer from what lies after them: its builds don't look at them.
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 inline constexpr bool kChecksumsMatter = false;
 #else

@@ -50,7 +50,7 @@ Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_
   return result;
 }
 
-// A mean is divided by figures of all replicas: by weights or by what a mask leaves where there are
+// A mean is divided by numbers of all replicas: by weights or by what a mask leaves where there are
 // any, else by the number of elements, which a single replica knows beforehand.
 Tensor reduced(const Unreduced& losses, Reduction reduction) {
   const Tensor& values = losses.values;
@@ -147,8 +147,7 @@ const LossImpl& Loss::impl() const {
                             "Loss '{}': which loss it is depends on the shapes of labels and "
                             "predictions. Call it, or resolve() it first.",
                             generic_);
-  check<FailedPrecondition>(impl_ != nullptr, "Loss: expected a loss, got None.");
-  return *impl_;
+  return required("Loss", "a loss");
 }
 
 Loss Loss::resolve(const Shape& y_true, const Shape& y_pred) const {
@@ -176,12 +175,8 @@ Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
 }
 
 Registry<LossFactory>& loss_registry() {
-  static auto* registry = [] {
-    auto* made = new Registry<LossFactory>("loss");
-    losses::register_all(*made);
-    return made;
-  }();
-  return *registry;
+  static auto& registry = make_registry<LossFactory>("loss", register_builtins);
+  return registry;
 }
 
 Json serialize(const Loss& loss) {

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "framework/core/handle.h"
 #include "framework/core/json.h"
 #include "framework/core/registry.h"
 #include "framework/core/tensors.h"
@@ -55,7 +56,7 @@ class LossImpl {
 // A cheap handle on a loss; the classes of losses.h convert to it, and so does a name ("mse",
 // "sparse_categorical_crossentropy"; InvalidArgument with the nearest known one) or a callable
 // (y_true, y_pred) -> per-example losses.
-class Loss {
+class Loss : public Handle<const LossImpl> {
  public:
   using Function = std::function<Tensor(const Tensor& y_true, const Tensor& y_pred)>;
   Loss() = default;               // None
@@ -66,7 +67,7 @@ class Loss {
            !std::is_base_of_v<Loss, F>) Loss(F function)  // NOLINT
       : Loss(std::move(function), LossOptions()) {}
   Loss(Function function, const LossOptions& options);
-  explicit Loss(std::shared_ptr<const LossImpl> impl) : impl_(std::move(impl)) {}
+  explicit Loss(std::shared_ptr<const LossImpl> impl) : Handle(std::move(impl)) {}
 
   explicit operator bool() const { return impl_ != nullptr || needs_resolving(); }
   // FailedPrecondition for None and for losses that need resolving.
@@ -92,7 +93,6 @@ class Loss {
                     const Tensor& sample_weight = {}) const;
 
  private:
-  std::shared_ptr<const LossImpl> impl_;
   std::string generic_;
 };
 

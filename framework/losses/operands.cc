@@ -28,12 +28,12 @@ Matched squeeze_or_expand_to_same_rank(const Tensor& y_true, const Tensor& y_pre
   return {truth, pred};
 }
 
-Matched operands(const Tensor& y_true, const Tensor& y_pred, const char* mend) {
+Matched operands(const Tensor& y_true, const Tensor& y_pred, const char* advice) {
   const Tensor pred = is_floating(y_pred.dtype()) ? y_pred : ops::cast(y_pred, DType::Float32);
   Matched matched = squeeze_or_expand_to_same_rank(ops::cast(y_true, pred.dtype()), pred);
   check<InvalidArgument>(matched.y_true.shape() == matched.y_pred.shape(),
                          "expected y_true of y_pred's shape {}, got {}. {}", y_pred.shape(),
-                         y_true.shape(), mend);
+                         y_true.shape(), advice);
   return matched;
 }
 

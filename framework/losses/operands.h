@@ -17,15 +17,15 @@ Matched squeeze_or_expand_to_same_rank(const Tensor& y_true, const Tensor& y_pre
                                        bool expand_rank_1 = true);
 
 // The same, of one floating dtype (y_pred's; float32 for integers). InvalidArgument, ending in
-// `mend`, when shapes still differ.
+// `advice`, when shapes still differ.
 Matched operands(const Tensor& y_true, const Tensor& y_pred,
-                 const char* mend = "Reshape one of them.");
+                 const char* advice = "Reshape one of them.");
 
 // Labels as class indices: of y_pred's shape without its last axis, of a signed integer dtype.
-// InvalidArgument when y_true has neither that shape nor a 1 behind it.
+// InvalidArgument when y_true has neither that shape nor a 1 after it.
 Tensor class_indices(const Tensor& y_true, const Tensor& y_pred);
 
-// Axes of 1 behind the last, up to `rank`.
+// Axes of 1 after the last, up to `rank`.
 Tensor with_rank(const Tensor& x, int64_t rank);
 
 // The product of a mask and weights, either of which may be undefined; float32.

@@ -4,18 +4,18 @@
 
 #include "framework/losses/loss.h"
 
+namespace cornu {
+// Defined by framework/registration.
+void register_builtins(Registry<LossFactory>& registry);
+}  // namespace cornu
+
 namespace cornu::losses {
 
+// All of this folder, and one for each file.
+void register_all(Registry<LossFactory>& registry);
 void register_crossentropy(Registry<LossFactory>& registry);
 void register_hinge(Registry<LossFactory>& registry);
 void register_overlap(Registry<LossFactory>& registry);
 void register_regression(Registry<LossFactory>& registry);
-
-inline void register_all(Registry<LossFactory>& registry) {
-  register_crossentropy(registry);
-  register_hinge(registry);
-  register_overlap(registry);
-  register_regression(registry);
-}
 
 }  // namespace cornu::losses

@@ -121,11 +121,6 @@ Metric::Metric(const std::string& name) : spelling_(name) {
 Metric::Metric(const std::string& name, Function function)
     : Metric(metrics::MeanMetricWrapper(std::move(function), {.name = name})) {}
 
-MetricImpl& Metric::impl() const {
-  check<FailedPrecondition>(impl_ != nullptr, "Metric: expected a metric, got none.");
-  return *impl_;
-}
-
 void Metric::update_state(const Tensor& y_true, const Tensor& y_pred,
                           const Tensor& sample_weight) const {
   const NameScope scope(name());
@@ -207,12 +202,8 @@ GlobalMetricState::GlobalMetricState(const std::vector<Metric>& metrics) {
 GlobalMetricState::~GlobalMetricState() = default;
 
 Registry<MetricFactory>& metric_registry() {
-  static auto* registry = [] {
-    auto* made = new Registry<MetricFactory>("metric");
-    metrics::register_all(*made);
-    return made;
-  }();
-  return *registry;
+  static auto& registry = make_registry<MetricFactory>("metric", register_builtins);
+  return registry;
 }
 
 Json serialize(const Metric& metric) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/handle.h"
 #include "framework/core/json.h"
 #include "framework/core/registry.h"
 #include "framework/core/tensors.h"
@@ -16,8 +17,8 @@
 
 namespace cornu {
 
-// A running figure: variables that update_state adds to, and a result computed from them. All in
-// ops, so that updates are part of the compiled training step. A metric of one's own derives from
+// A running value: variables that update_state adds to, and a result computed from them. All in
+// ops, so that updates are part of the compiled training step. A custom metric derives from
 // this (keras.metrics.Metric) and is made with make_metric<T>(…).
 class MetricImpl {
  public:
@@ -55,7 +56,7 @@ struct MetricOptions {
 // (y_true, y_pred) -> values, of which the mean is kept. A name is also the metric's name.
 // "accuracy", "acc", "crossentropy" and "ce" become one of a family in their first update, by the
 // shapes of labels and predictions (Keras's rule).
-class Metric {
+class Metric : public Handle<MetricImpl> {
  public:
   using Function = std::function<Tensor(const Tensor& y_true, const Tensor& y_pred)>;
   Metric() = default;
@@ -66,12 +67,10 @@ class Metric {
   requires(std::is_invocable_r_v<Tensor, F, const Tensor&, const Tensor&> &&
            !std::is_base_of_v<Metric, F>) Metric(F function)  // NOLINT
       : Metric("mean_metric_wrapper", Function(std::move(function))) {}
-  explicit Metric(std::shared_ptr<MetricImpl> impl) : impl_(std::move(impl)) {}
+  explicit Metric(std::shared_ptr<MetricImpl> impl) : Handle(std::move(impl)) {}
 
-  explicit operator bool() const { return impl_ != nullptr; }
   // FailedPrecondition for an empty handle.
-  MetricImpl& impl() const;
-  const std::shared_ptr<MetricImpl>& shared() const { return impl_; }
+  MetricImpl& impl() const { return required("Metric", "a metric"); }
   const std::string& name() const { return impl().name(); }
   // The name that the handle was made from; "" when it wasn't.
   const std::string& spelling() const { return spelling_; }
@@ -88,7 +87,6 @@ class Metric {
   }
 
  private:
-  std::shared_ptr<MetricImpl> impl_;
   std::string spelling_;
 };
 
@@ -108,15 +106,7 @@ class [[nodiscard]] GlobalMetricState {
 
 // A handle that knows the class of its metric.
 template <class T>
-class MetricRef : public Metric {
- public:
-  explicit MetricRef(std::shared_ptr<T> metric) : Metric(metric), typed_(metric.get()) {}
-  T* operator->() const { return typed_; }
-  T& operator*() const { return *typed_; }
-
- private:
-  T* typed_;
-};
+using MetricRef = TypedHandle<Metric, T>;
 
 // Makes a metric of a user's class.
 template <class T, class... Args>

@@ -39,7 +39,7 @@ Tensor sum_of_examples(const Tensor& x, bool average) {
 Sums weighted_sums(const Tensor& given, const Tensor& sample_weight, bool average) {
   Tensor typed = ops::cast(given, DType::Float32);
   if (given.rank() == 0 && !sample_weight.defined() && replicas_in_sync() > 1) {
-    // One figure for a whole part of the batch: replicas' figures are one together.
+    // One value for a whole part of the batch: replicas' values are one together.
     return {by_share_of_examples(typed), by_share_of_examples(Tensor::scalar(1.0f))};
   }
   if (!sample_weight.defined()) {

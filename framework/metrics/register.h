@@ -5,21 +5,20 @@
 #include "framework/metrics/metric.h"
 #include "framework/model/serialized.h"
 
+namespace cornu {
+// Defined by framework/registration.
+void register_builtins(Registry<MetricFactory>& registry);
+}  // namespace cornu
+
 namespace cornu::metrics {
 
+// All of this folder, and one for each file.
+void register_all(Registry<MetricFactory>& registry);
 void register_accuracy(Registry<MetricFactory>& registry);
 void register_auc(Registry<MetricFactory>& registry);
 void register_confusion(Registry<MetricFactory>& registry);
 void register_of_losses(Registry<MetricFactory>& registry);
 void register_reduction(Registry<MetricFactory>& registry);
-
-inline void register_all(Registry<MetricFactory>& registry) {
-  register_accuracy(registry);
-  register_auc(registry);
-  register_confusion(registry);
-  register_of_losses(registry);
-  register_reduction(registry);
-}
 
 // The config of options' own fields (visit_fields; the name is added elsewhere).
 template <class Options>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/activations.h"
 
-#include "framework/model/parts.h"
+#include "framework/model/register.h"
 #include "framework/ops/ops.h"
 
 namespace cornu::activations {
@@ -52,10 +52,7 @@ Tensor log_softmax(const Tensor& x, int64_t axis) { return ops::log_softmax(x, a
 Tensor sparsemax(const Tensor& x, int64_t axis) { return ops::sparsemax(x, axis); }
 Tensor glu(const Tensor& x, int64_t axis) { return ops::glu(x, axis); }
 
-namespace {
-
-Registry<ActivationFunction> make_registry() {
-  Registry<ActivationFunction> registry("activation");
+void register_all(Registry<ActivationFunction>& registry) {
   const std::pair<const char*, ActivationFunction> functions[] = {
       {"celu", [](const Tensor& x) { return celu(x); }},
       {"elu", [](const Tensor& x) { return elu(x); }},
@@ -90,17 +87,6 @@ Registry<ActivationFunction> make_registry() {
   for (const auto& [name, function] : functions) registry.add(name, function);
   registry.add_alias("swish", "silu");
   registry.add_alias("hard_swish", "hard_silu");
-  return registry;
 }
 
-}  // namespace
 }  // namespace cornu::activations
-
-namespace cornu {
-
-Registry<ActivationFunction>& activation_registry() {
-  static auto* registry = new Registry<ActivationFunction>(activations::make_registry());
-  return *registry;
-}
-
-}  // namespace cornu

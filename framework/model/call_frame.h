@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who calls a layer: layers that a first call comes by become the caller's. Internal.
+// Which layer calls which: layers called during a first call become the caller's. Internal.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace cornu::internal {
 // A layer's call, or a model's step, in progress on this thread until the guard ends.
 class [[nodiscard]] CallFrame {
  public:
-  // Calls, and the steps of a model, come by layers of their own.
+  // A call, and each kind of step of a model, may call other layers.
   enum class Phase : unsigned { Call = 1, TrainStep = 2, TestStep = 4, PredictStep = 8 };
 
   // Waits while another thread makes the first call of this phase.
@@ -29,7 +29,7 @@ class [[nodiscard]] CallFrame {
   void finish();
 
   // For a layer that is about to be called: makes it the caller's where this is the caller's first
-  // call. True when it isn't, and nobody who calls has the layer.
+  // call. True when it isn't, and no layer in progress has this one.
   static bool is_stray(Layer& callee);
   // Whether `part` is this layer, or below it.
   static bool has_within(const Layer& whole, const Layer& part);

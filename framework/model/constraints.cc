@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/constraints.h"
 
+#include "framework/model/register.h"
 #include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
 
@@ -78,23 +79,13 @@ void add_class(Registry<ConstraintFactory>& registry) {
                [](const Json& config) -> Constraint { return T(read_options<Options>(config)); });
 }
 
-Registry<ConstraintFactory> make_registry() {
-  Registry<ConstraintFactory> registry("constraint");
+}  // namespace
+
+void register_all(Registry<ConstraintFactory>& registry) {
   registry.add("NonNeg", [](const Json&) -> Constraint { return NonNeg(); });
   add_class<MaxNorm, MaxNormOptions>(registry);
   add_class<UnitNorm, UnitNormOptions>(registry);
   add_class<MinMaxNorm, MinMaxNormOptions>(registry);
-  return registry;
 }
 
-}  // namespace
 }  // namespace cornu::constraints
-
-namespace cornu {
-
-Registry<ConstraintFactory>& constraint_registry() {
-  static auto* registry = new Registry<ConstraintFactory>(constraints::make_registry());
-  return *registry;
-}
-
-}  // namespace cornu

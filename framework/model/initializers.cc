@@ -8,6 +8,7 @@
 
 #include "framework/core/random.h"
 #include "framework/core/threads.h"
+#include "framework/model/register.h"
 #include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
 
@@ -172,8 +173,9 @@ void add_class(Registry<InitializerFactory>& registry, const char* key, double o
   });
 }
 
-Registry<InitializerFactory> make_registry() {
-  Registry<InitializerFactory> registry("initializer");
+}  // namespace
+
+void register_all(Registry<InitializerFactory>& registry) {
   registry.add("Zeros", [](const Json&) -> Initializer { return Zeros(); });
   registry.add("Ones", [](const Json&) -> Initializer { return Ones(); });
   add_class<Constant>(registry, "value", 0.0);
@@ -195,10 +197,7 @@ Registry<InitializerFactory> make_registry() {
   registry.add_alias("uniform", "RandomUniform");
   registry.add_alias("IdentityInitializer", "Identity");
   registry.add_alias("OrthogonalInitializer", "Orthogonal");
-  return registry;
 }
-
-}  // namespace
 
 Tensor Zeros::operator()(const Shape& shape, DType dtype) const {
   return generate(shape, dtype, [](int64_t) { return 0; });
@@ -308,12 +307,3 @@ Tensor Orthogonal::operator()(const Shape& shape, DType dtype) const {
 Json Orthogonal::get_config() const { return config_of(options_); }
 
 }  // namespace cornu::initializers
-
-namespace cornu {
-
-Registry<InitializerFactory>& initializer_registry() {
-  static auto* registry = new Registry<InitializerFactory>(initializers::make_registry());
-  return *registry;
-}
-
-}  // namespace cornu

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/handle.h"
 #include "framework/core/json.h"
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
@@ -32,7 +33,7 @@ class CallFrame;
 struct LayerState;
 }  // namespace internal
 
-// What a caller may say besides the inputs.
+// What a caller may give beside the inputs.
 struct CallOptions {
   std::optional<bool> training = {};  // None: as the caller was told, else false
   // Bool, one for each input (an undefined one: none). They take the place of the masks that ride
@@ -40,7 +41,7 @@ struct CallOptions {
   Tensors mask = {};
 };
 
-// What `call` is told besides the inputs: nothing in it is left open.
+// What `call` gets beside the inputs, with every option decided.
 struct CallArgs {
   bool training = false;
   Tensor mask = {};  // the mask that rides on the only input, if any
@@ -80,10 +81,10 @@ struct DTypePolicy {
 // A unit of computation with weights. Subclass it: create weights in `build`, compute in `call`.
 // Objects can't be copied; make shared ones with make_layer<T>(…).
 //
-// Layers that it calls are its sub-layers: their weights and losses are its own. Those that its
-// first call comes by (in `build` or `call`) become so by themselves; track(…) does it at once,
-// gives the name in files, and is needed for layers that the first call doesn't come by:
-// FailedPrecondition when a later call meets a layer with weights that nobody tracked.
+// Layers that it calls are its sub-layers: their weights and losses are its own. Those that it
+// calls in its first call (in `build` or `call`) become so by themselves; track(…) does it at once,
+// gives the name in files, and is needed for layers that the first call skips: FailedPrecondition
+// when a later call uses a layer with weights that wasn't tracked.
 //
 // Threads: calls of a built layer may run on several threads at once, as long as none of them
 // writes variables; the first call of a layer is made by one thread while others wait.
@@ -160,7 +161,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // The weight of its own that add_weight named so ("kernel"). FailedPrecondition before it is
   // built, NotFound with the nearest known name.
   Variable weight(const std::string& name) const;
-  // Sub-layers by attribute: tracked ones, then those that calls came by.
+  // Sub-layers by attribute: tracked ones, then those found by calls.
   NamedLayers tracked() const;
   // Metrics that this layer tracks, without those of sub-layers.
   const std::vector<std::shared_ptr<MetricImpl>>& tracked_metrics() const;
@@ -337,20 +338,15 @@ T Layer::track(const std::string& attribute, T&& thing) {
 }
 
 // A cheap handle on a shared layer of any class.
-class LayerHandle {
+class LayerHandle : public Handle<Layer> {
  public:
   LayerHandle() = default;
-  LayerHandle(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {}  // NOLINT: implicit
+  LayerHandle(std::shared_ptr<Layer> layer) : Handle(std::move(layer)) {}  // NOLINT: implicit
 
   Tensors operator()(const Tensors& inputs, const CallOptions& options = {}) const {
     return get()(inputs, options);
   }
-  Layer& get() const {
-    check<FailedPrecondition>(layer_ != nullptr, "LayerHandle: expected a layer, got none.");
-    return *layer_;
-  }
-  const std::shared_ptr<Layer>& pointer() const { return layer_; }
-  explicit operator bool() const { return layer_ != nullptr; }
+  Layer& get() const { return required("LayerHandle", "a layer"); }
 
   const std::string& name() const { return get().name(); }
   bool built() const { return get().built(); }
@@ -376,23 +372,11 @@ class LayerHandle {
   int64_t count_params() const { return get().count_params(); }
   Json get_config() const { return get().get_config(); }
   std::vector<Tensor> losses() const { return get().losses(); }
-
- private:
-  std::shared_ptr<Layer> layer_;
 };
 
 // A handle that knows the class of its layer.
 template <class T>
-class LayerRef : public LayerHandle {
- public:
-  LayerRef() = default;
-  explicit LayerRef(std::shared_ptr<T> layer) : LayerHandle(layer), typed_(layer.get()) {}
-  T* operator->() const { return typed_; }
-  T& operator*() const { return *typed_; }
-
- private:
-  T* typed_ = nullptr;
-};
+using LayerRef = TypedHandle<LayerHandle, T>;
 
 // Makes a shared layer of a user's class, to be used anywhere a built-in one can.
 template <class T, class... Args>

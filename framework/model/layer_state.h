@@ -63,8 +63,8 @@ struct LayerState {
   DTypePolicy policy;
   Regularizer activity_regularizer;
 
-  // A build, and the first call of each phase, hold the lock on tracing: a trace comes by first
-  // calls, and a first call by functions to be traced.
+  // A build, and the first call of each phase, hold the lock on tracing: a trace may make
+  // first calls, and a first call may trace functions.
   bool building = false;
   std::atomic<bool> built = false;
   std::vector<Shape> built_shapes;
@@ -83,7 +83,7 @@ struct LayerState {
   Layer::NamedLayers children;
   size_t tracked = 0;
   std::unordered_set<uint64_t> known;                // ids of layers in the tree below
-  std::vector<std::weak_ptr<LayerState>> borrowers;  // who has this layer without owning it
+  std::vector<std::weak_ptr<LayerState>> borrowers;  // layers that have this one without owning it
   std::string lost;  // a layer with weights that went away during the first call
 
   std::atomic<int64_t> nodes_made = 0;

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "framework/core/handle.h"
 #include "framework/core/json.h"
 #include "framework/core/registry.h"
 #include "framework/core/tensor.h"
@@ -53,27 +54,27 @@ concept PartFunction =
     std::is_invocable_r_v<Tensor, F, Arguments...> && !std::is_base_of_v<Configurable, F>;
 
 // The value of an option: built from a name (resolved at once, InvalidArgument with the nearest
-// known one), from an object, from a function of one's own (which can't be saved), or None ({} or
+// known one), from an object, from a user's function (which can't be saved), or None ({} or
 // nullptr). A cheap handle: copies share.
 template <class Impl, class... Arguments>
-class Part {
+class Part : public Handle<const Impl> {
+  using Base = Handle<const Impl>;
+
  public:
   Part() = default;
-  Part(std::nullptr_t) {}                                    // NOLINT: implicit on purpose
-  Part(const char* name) : Part(std::string(name)) {}        // NOLINT
-  Part(const std::string& name) : impl_(from_name(name)) {}  // NOLINT
+  Part(std::nullptr_t) {}                                   // NOLINT: implicit on purpose
+  Part(const char* name) : Part(std::string(name)) {}       // NOLINT
+  Part(const std::string& name) : Base(from_name(name)) {}  // NOLINT
   template <class T>
   requires std::is_base_of_v<Impl, T> Part(T object)  // NOLINT
-      : impl_(std::make_shared<const T>(std::move(object))) {}
+      : Base(std::make_shared<const T>(std::move(object))) {}
   template <class F>
   requires PartFunction<F, Arguments...> Part(F function)  // NOLINT
-      : impl_(std::make_shared<const OfFunction>(std::move(function))) {}
-  explicit Part(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+      : Base(std::make_shared<const OfFunction>(std::move(function))) {}
+  explicit Part(std::shared_ptr<const Impl> impl) : Base(std::move(impl)) {}
 
-  explicit operator bool() const { return impl_ != nullptr; }
-  const Impl& operator*() const { return *impl_; }
-  const Impl* operator->() const { return impl_.get(); }
-  const std::shared_ptr<const Impl>& shared() const { return impl_; }
+  const Impl& operator*() const { return *this->impl_; }
+  const Impl* operator->() const { return this->impl_.get(); }
 
  private:
   class OfFunction : public Impl {
@@ -87,8 +88,6 @@ class Part {
     std::function<Tensor(Arguments...)> function_;
   };
   static std::shared_ptr<const Impl> from_name(const std::string& name);
-
-  std::shared_ptr<const Impl> impl_;
 };
 
 using Initializer = Part<InitializerImpl, const Shape&, DType>;
@@ -101,7 +100,7 @@ std::shared_ptr<const RegularizerImpl> Regularizer::from_name(const std::string&
 template <>
 std::shared_ptr<const ConstraintImpl> Constraint::from_name(const std::string& name);
 
-class Activation {
+class Activation : public Handle<const ActivationImpl> {
  public:
   Activation() = default;               // None: linear
   Activation(std::nullptr_t) {}         // NOLINT: implicit on purpose
@@ -110,17 +109,13 @@ class Activation {
   template <class F>
   requires(PartFunction<F, const Tensor&> && !std::is_same_v<F, Activation>)
       Activation(F function)  // NOLINT
-      : impl_(std::make_shared<const ActivationImpl>(ActivationImpl{"", std::move(function)})) {}
-  explicit Activation(std::shared_ptr<const ActivationImpl> impl) : impl_(std::move(impl)) {}
+      : Handle(std::make_shared<const ActivationImpl>(ActivationImpl{"", std::move(function)})) {}
+  explicit Activation(std::shared_ptr<const ActivationImpl> impl) : Handle(std::move(impl)) {}
 
   // Applies the function; None gives x itself.
   Tensor operator()(const Tensor& x) const { return impl_ ? impl_->function(x) : x; }
-  explicit operator bool() const { return impl_ != nullptr; }
   // "linear" for None, as Keras serializes it; "" for a callable without a name.
   std::string name() const { return impl_ ? impl_->name : "linear"; }
-
- private:
-  std::shared_ptr<const ActivationImpl> impl_;
 };
 
 // Keras's serialized form of such objects: {"module", "class_name", "config", "registered_name"};

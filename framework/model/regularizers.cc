@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "framework/model/register.h"
 #include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
 
@@ -91,10 +92,7 @@ Json OrthogonalRegularizer::get_config() const {
   return config;
 }
 
-namespace {
-
-Registry<RegularizerFactory> make_registry() {
-  Registry<RegularizerFactory> registry("regularizer");
+void register_all(Registry<RegularizerFactory>& registry) {
   registry.add("L1", [](const Json& config) -> Regularizer {
     double l1 = 0.01;
     ConfigReader{config}("l1", l1);
@@ -112,17 +110,6 @@ Registry<RegularizerFactory> make_registry() {
     return OrthogonalRegularizer(read_options<OrthogonalRegularizerOptions>(config));
   });
   registry.add_alias("l1_l2", "L1L2");
-  return registry;
 }
 
-}  // namespace
 }  // namespace cornu::regularizers
-
-namespace cornu {
-
-Registry<RegularizerFactory>& regularizer_registry() {
-  static auto* registry = new Registry<RegularizerFactory>(regularizers::make_registry());
-  return *registry;
-}
-
-}  // namespace cornu

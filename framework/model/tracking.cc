@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sub-layers: tracked ones, and those that first calls come by.
+// Sub-layers: tracked ones, and those called during first calls.
 #include <algorithm>
 #include <atomic>
 
@@ -146,7 +146,7 @@ void CallFrame::finish() {
   if (!first_) return;
   LayerState& state = *layer_->state_;
   std::string made_within;
-  Layer::NamedLayers gone;  // layers that nobody but the list of sub-layers knows any more
+  Layer::NamedLayers gone;  // layers that only the list of sub-layers knows any more
   {
     const std::lock_guard lock(state.relations);
     made_within = std::exchange(state.lost, "");
@@ -180,11 +180,11 @@ bool CallFrame::has_within(const Layer& whole, const Layer& part) {
 void CallFrame::require_nothing_lost(const Layer& stray) {
   if (stray.weights().empty() && stray.losses().empty()) return;
   const Layer& caller = *context.frame->layer_;
-  FailedPrecondition error(fmt::format(
-      "{}: it calls {}, which its first call didn't come by and nobody tracked: nothing "
-      "would train or save the weights. Make it a member, and in the constructor of {} "
-      "write track(member).",
-      label(caller), label(stray), caller.class_name()));
+  FailedPrecondition error(
+      fmt::format("{}: it calls {}, which its first call skipped and which isn't tracked: nothing "
+                  "would train or save the weights. Make it a member, and in the constructor of {} "
+                  "write track(member).",
+                  label(caller), label(stray), caller.class_name()));
   error.add_place("");  // the caller's place is named
   throw error;
 }
@@ -287,7 +287,7 @@ internal::BuildUndo::~BuildUndo() {
   }
   state_.children.swap(before);
   state_.tracked = tracked;
-  state_.known.clear();  // found again as calls come by
+  state_.known.clear();  // found again by later calls
   name_untracked(state_);
 }
 

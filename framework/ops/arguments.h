@@ -54,7 +54,6 @@ class Sizes {
                               int64_t least = 1) const;
   // As they were written: one number for all axes has size 1.
   const std::vector<int64_t>& values() const { return sizes_; }
-  bool is_single() const { return for_all_; }
 
  private:
   std::vector<int64_t> sizes_;

@@ -23,7 +23,7 @@ Tensor flipud(const Tensor& x);  // along axis 0
 Tensor moveaxis(const Tensor& x, const std::vector<int64_t>& source,
                 const std::vector<int64_t>& destination);
 
-// x2 behind x1 along `axis`; without one, both flattened.
+// x2 after x1 along `axis`; without one, both flattened.
 Tensor append(const Tensor& x1, const Tensor& x2, std::optional<int64_t> axis = {});
 // Along axis 1 (vectors: 0), axis 0 (vectors are rows), axis 2.
 Tensor hstack(const std::vector<Tensor>& xs);

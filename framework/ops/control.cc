@@ -96,7 +96,7 @@ class Branches {
   }
 
   // The graphs, each taking all captures; `gives_key`: and giving, after its own outputs, the key
-  // of the next turn where there is one (a loop's body).
+  // of the next iteration where there is one (a loop's body).
   std::shared_ptr<const Graph> graph(size_t branch, bool gives_key) {
     TracedGraph& traced = branches_[branch];
     Graph graph = traced.graph;

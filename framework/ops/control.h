@@ -28,8 +28,8 @@ using LoopBody = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 // loop_vars = body(loop_vars) while cond(loop_vars) (a bool scalar) holds; their shapes and dtypes
 // stay. At most `maximum_iterations` times. Under a trace there is a gradient through it where
-// maximum_iterations is given (Unimplemented else): then what the gradient needs of each turn is
-// kept, for so many turns.
+// maximum_iterations is given (Unimplemented else): then what the gradient needs of each iteration
+// is kept, for so many iterations.
 std::vector<Tensor> while_loop(const LoopCondition& cond, const LoopBody& body,
                                const std::vector<Tensor>& loop_vars,
                                std::optional<int64_t> maximum_iterations = {});

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "framework/ops/math.h"
-#include "framework/ops/register.h"
 
 namespace cornu::ops::internal {
 namespace {
@@ -31,10 +30,7 @@ DType dtype_beside(const Tensor& weak, DType other) {
 
 }  // namespace
 
-const OpDef& find_op(std::string_view name) {
-  ensure_registered();
-  return OpRegistry::global().at(name);
-}
+const OpDef& find_op(std::string_view name) { return OpRegistry::global().at(name); }
 
 Tensor typed_scalar(const Tensor& weak, DType dtype, std::string_view who) {
   if (weak.dtype() == dtype) return weak.strong();

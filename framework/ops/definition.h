@@ -27,7 +27,7 @@ struct OpName {
   }
 };
 
-// The definition, after ensure_registered().
+// The definition in the global registry.
 const OpDef& find_op(std::string_view name);
 
 template <OpName kName>

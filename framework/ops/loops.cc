@@ -62,7 +62,7 @@ std::vector<Tensor> strong(const std::vector<Tensor>& tensors) {
   return result;
 }
 
-// A turn after the other, here.
+// One iteration after the other, here.
 ScanResult turn_by_turn(const ScanPlan& plan, const ScanFunction& f) {
   std::vector<Tensor> carries = plan.init;
   std::vector<std::vector<Tensor>> stacks;  // by y
@@ -75,10 +75,11 @@ ScanResult turn_by_turn(const ScanPlan& plan, const ScanFunction& f) {
     require_kept_types(carries, result.carries, plan.who, plan.what);
     carries = std::move(result.carries);
     if (turn == 0) stacks.resize(result.ys.size());
-    check<InvalidArgument>(result.ys.size() == stacks.size(),
-                           "{}: expected as many results of each turn, got {} of one and {} of "
-                           "another.",
-                           plan.who, stacks.size(), result.ys.size());
+    check<InvalidArgument>(
+        result.ys.size() == stacks.size(),
+        "{}: expected as many results of each iteration, got {} of one and {} of "
+        "another.",
+        plan.who, stacks.size(), result.ys.size());
     for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(result.ys[i]);
   }
   std::vector<Tensor> ys;
@@ -89,7 +90,8 @@ ScanResult turn_by_turn(const ScanPlan& plan, const ScanFunction& f) {
   return {std::move(carries), std::move(ys)};
 }
 
-// A loop whose turns are groups of `together` turns; those that are left over follow one by one.
+// A loop whose iterations are groups of `together` iterations; those that are left over follow one
+// by one.
 ScanResult by_groups(const ScanPlan& plan, const ScanFunction& f, int64_t together) {
   const int64_t groups = plan.length / together;
   const int64_t grouped = groups * together;
@@ -123,8 +125,8 @@ ScanResult by_groups(const ScanPlan& plan, const ScanFunction& f, int64_t togeth
   return others;
 }
 
-// On values the turns are run; under a trace they are one node, unless `together` covers them all.
-// Without turns f is traced all the same, which tells the types of its results.
+// On values the iterations are run; under a trace they are one node, unless `together` covers them
+// all. Without iterations f is traced all the same, which tells the types of its results.
 ScanResult loop(const ScanPlan& plan, const ScanFunction& f, int64_t together = 1) {
   if (plan.length == 0) return traced_scan(f, plan);
   if (!current_tracer() || together >= plan.length) return turn_by_turn(plan, f);
@@ -134,10 +136,11 @@ ScanResult loop(const ScanPlan& plan, const ScanFunction& f, int64_t together = 
 int64_t turns_together(const ScanOptions& options, int64_t length) {
   if (const bool* all = std::get_if<bool>(&options.unroll)) return *all ? length : 1;
   const int64_t count = std::get<int64_t>(options.unroll);
-  check<InvalidArgument>(count >= 1,
-                         "scan: expected unroll to be a bool or a number of turns from 1 on, got "
-                         "{}.",
-                         count);
+  check<InvalidArgument>(
+      count >= 1,
+      "scan: expected unroll to be a bool or a number of iterations from 1 on, got "
+      "{}.",
+      count);
   return count;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops and choices over functions (keras.ops.core). On values they are run turn by turn. Under a
-// trace they are one node of the graph, whatever their length: the body is traced once, and what it
-// reads from outside isn't copied. Gradients flow through them, of any order; variables that the
-// body assigns, and random numbers that it draws, are new in each turn. Values that are carried
-// from turn to turn keep their shape and dtype: InvalidArgument else. On placeholders of a
-// functional model, map and the scans are one layer, which keeps the function: what it captures
-// must live as long, and such a model's architecture can't be saved.
+// Loops and choices over functions (keras.ops.core). On values they are run one iteration at a
+// time. Under a trace they are one node of the graph, whatever their length: the body is traced
+// once, and what it reads from outside isn't copied. Gradients flow through them, of any order;
+// variables that the body assigns, and random numbers that it draws, are new in each iteration.
+// Values that are carried from one iteration to the next keep their shape and dtype:
+// InvalidArgument else. On placeholders of a functional model, map and the scans are one layer,
+// which keeps the function: what it captures must live as long, and such a model's architecture
+// can't be saved.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,7 @@ Tensor vectorized_map(const std::function<Tensor(const Tensor&)>& function, cons
 struct ScanOptions {
   std::optional<int64_t> length = {};  // None: that of xs
   bool reverse = false;                // from the last slice to the first
-  // How many turns of f make one turn of the loop that is compiled (>= 1), or whether all are
+  // How many iterations of f make one of the loop that is compiled (>= 1), or whether all are
   // written out, one by one.
   std::variant<bool, int64_t> unroll = int64_t{1};
 };
@@ -52,7 +53,7 @@ struct ScanOptions {
 std::pair<Tensor, Tensor> scan(
     const std::function<std::pair<Tensor, Tensor>(const Tensor& carry, const Tensor& x)>& f,
     const Tensor& init, const Tensor& xs, const ScanOptions& options = {});
-// The same for several carries, xs (none: `length` turns) and ys, any number of each.
+// The same for several carries, xs (none: `length` iterations) and ys, any number of each.
 std::pair<std::vector<Tensor>, std::vector<Tensor>> scan(
     const std::function<std::pair<std::vector<Tensor>, std::vector<Tensor>>(
         const std::vector<Tensor>& carries, const std::vector<Tensor>& x)>& f,

@@ -154,11 +154,11 @@ Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max) {
 namespace cornu {
 namespace {
 
-void require_bits(const Tensor& x, const char* who, const char* mend) {
+void require_bits(const Tensor& x, const char* who, const char* advice) {
   ops::internal::require_defined(x, who);
   check<InvalidArgument>(!is_floating(x.dtype()),
                          "{}: expected bools or integers, got {} of shape {}. {}", who, x.dtype(),
-                         x.shape(), mend);
+                         x.shape(), advice);
 }
 
 constexpr const char* kCompare = "Compare first, as in `(x > 0) & (y > 0)`.";

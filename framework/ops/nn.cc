@@ -114,7 +114,7 @@ Tensor log1p_exp_minus_abs(const Tensor& x) { return log1p(exp(where(x > 0, -x, 
 
 // Raises unless the shapes are equal (as far as they are known).
 void require_same_shape(const Tensor& target, const Tensor& output, std::string_view who,
-                        std::string_view mend) {
+                        std::string_view advice) {
   bool same = target.rank() == output.rank();
   for (int64_t axis = 0; same && axis < target.rank(); ++axis) {
     const int64_t a = target.shape()[axis];
@@ -122,7 +122,7 @@ void require_same_shape(const Tensor& target, const Tensor& output, std::string_
     same = a == b || a == kUnknown || b == kUnknown;
   }
   check<InvalidArgument>(same, "{}: expected a target of the output's shape {}, got {}. {}", who,
-                         output.shape(), target.shape(), mend);
+                         output.shape(), target.shape(), advice);
 }
 
 Tensor clip_probability(const Tensor& p) { return clip(p, kEpsilon, 1 - kEpsilon); }

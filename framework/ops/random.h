@@ -19,7 +19,7 @@
 namespace cornu {
 namespace random {
 
-// keras.random.SeedGenerator: a sequence of keys that is state of its own: it goes on from call to
+// keras.random.SeedGenerator: a sequence of keys that is state of its own: it resumes from call to
 // call, and can be saved and restored. Copies share it, in several threads too. As a `.seed` it
 // gives its next key:
 //
@@ -31,7 +31,7 @@ class SeedGenerator {
  public:
   // Without a seed, the next of this thread's sequence.
   explicit SeedGenerator(std::optional<int64_t> seed = {});
-  // A generator over a state that somebody else keeps, made from initial_state().
+  // A generator over a state that is kept elsewhere, made from initial_state().
   explicit SeedGenerator(Variable state) : state_(std::move(state)) {}
   // uint32[2]: the seed's lower word, and the number of draws so far.
   static Tensor initial_state(const std::optional<int64_t>& seed);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/ops/register.h"
 
-#include <mutex>
-
 namespace cornu::ops {
 
 void register_all(OpRegistry& registry) {
@@ -22,11 +20,6 @@ void register_all(OpRegistry& registry) {
   register_loops(registry);
   register_custom_gradient(registry);
   register_collective(registry);
-}
-
-void ensure_registered() {
-  static std::once_flag once;
-  std::call_once(once, [] { register_all(OpRegistry::global()); });
 }
 
 }  // namespace cornu::ops

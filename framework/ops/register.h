@@ -46,9 +46,9 @@
 // Control: cond(predicate: bool, operands…) {then, else}: graphs that take all operands.
 //   scan(carries…, xs…, captures…, count: int64 where counted) {body, carries, xs: how many;
 //   length, reverse, counted, saves} -> carries…, ys…; while(carries…, captures…) {condition, body,
-//   carries, maximum, saves} -> carries…, turns: int64, ys…: loop_ops.h. custom_gradient(outputs…,
-//   arguments…, captures…) {outputs, arguments: how many; backward} -> outputs, as they are;
-//   backward takes their gradients and the captures.
+//   carries, maximum, saves} -> carries…, iterations: int64, ys…: loop_ops.h.
+//   custom_gradient(outputs…, arguments…, captures…) {outputs, arguments: how many; backward} ->
+//   outputs, as they are; backward takes their gradients and the captures.
 // Collective: all_reduce(x…) {reduce: "sum", "mean", "min" or "max"}.
 #pragma once
 
@@ -56,14 +56,8 @@
 
 namespace cornu::ops {
 
-// Registers every op of this folder in the global registry, once; calling an op does it too. Needed
-// before graphs are read from text. Thread-safe.
-void ensure_registered();
-
-// The same into any registry that doesn't have them.
+// Every op of this folder, and one function for each family.
 void register_all(OpRegistry& registry);
-
-// One for each family.
 void register_elementwise(OpRegistry& registry);
 void register_matmul(OpRegistry& registry);
 void register_conv(OpRegistry& registry);

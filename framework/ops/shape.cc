@@ -23,7 +23,7 @@ int64_t unknown_axes(const Shape& shape) {
 
 size_t to_index(int64_t axis) { return static_cast<size_t>(axis); }
 
-// Of a tensor's known axis, naming who needs it.
+// Of a tensor's known axis, naming the op that needs it.
 int64_t known_size(const Tensor& x, int64_t axis, std::string_view who) {
   check<InvalidArgument>(
       x.shape()[axis] != kUnknown,

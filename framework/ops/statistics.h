@@ -53,7 +53,7 @@ std::pair<Tensor, Tensor> histogram(const Tensor& x, const HistogramOptions& opt
 Tensor bincount(const Tensor& x, const Tensor& weights = {}, int64_t minlength = 0);
 
 // Where each of `values` is to be put into a sorted vector to keep it sorted, int32: before
-// ("left") or behind ("right") equal ones. NaN comes last.
+// ("left") or after ("right") equal ones. NaN comes last.
 Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values,
                     const std::string& side = "left");
 // In which bin each element lies, int32: 0 below bins[0], i from bins[i - 1] up to bins[i].

@@ -1,17 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place that knows every folder with classes to register.
-#include "layers/register.h"
-#include "framework/model/builtins.h"
+// The one place that knows every folder with classes, functions or ops to register.
+#include "framework/losses/register.h"
+#include "framework/autodiff/control_vjps.h"
+#include "framework/metrics/register.h"
+#include "framework/model/register.h"
+#include "framework/ops/register.h"
 #include "framework/train/model_config.h"
 #include "framework/train/optimizer.h"
+#include "layers/register.h"
 #include "optimizers/register.h"
 
 namespace cornu {
 
-void register_builtins() {
-  layers::register_all(internal::raw_layer_registry());
-  register_models(internal::raw_layer_registry());
-  optimizers::register_all(internal::raw_optimizer_registry(), internal::raw_schedule_registry());
+void register_builtins(OpRegistry& registry) {
+  ops::register_all(registry);
+  register_control_vjps(registry);
+}
+
+void register_builtins(Registry<InitializerFactory>& registry) {
+  initializers::register_all(registry);
+}
+
+void register_builtins(Registry<RegularizerFactory>& registry) {
+  regularizers::register_all(registry);
+}
+
+void register_builtins(Registry<ConstraintFactory>& registry) {
+  constraints::register_all(registry);
+}
+
+void register_builtins(Registry<ActivationFunction>& registry) {
+  activations::register_all(registry);
+}
+
+void register_builtins(Registry<LayerFactory>& registry) {
+  layers::register_all(registry);
+  register_models(registry);
+}
+
+void register_builtins(Registry<LossFactory>& registry) { losses::register_all(registry); }
+
+void register_builtins(Registry<MetricFactory>& registry) { metrics::register_all(registry); }
+
+void register_builtins(Registry<OptimizerFactory>& registry) { optimizers::register_all(registry); }
+
+void register_builtins(Registry<ScheduleFactory>& registry) {
+  optimizers::schedules::register_all(registry);
 }
 
 }  // namespace cornu

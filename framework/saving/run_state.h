@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a whole training run, as one file: what a resumed run goes on from.
+// The state of a whole training run, as one file: what a resumed run starts from.
 //
 // The format is Cornu's own, made to be written often and to be believed only when whole: a header
 // (magic, version, byte order, size of the file), JSON, the tensors' bytes, each from a multiple of

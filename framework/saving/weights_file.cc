@@ -48,7 +48,8 @@ class Loading {
     check<InvalidArgument>(
         stored == saved.weights.size(), "{}: {} '{}' expected {} weights at '{}', got {}. {}",
         file_, layer.class_name(), layer.name(), saved.weights.size(), saved.vars(), stored,
-        layer.built() || stored == 0 ? mend() : "The layer isn't built yet: call the model first.");
+        layer.built() || stored == 0 ? advice()
+                                     : "The layer isn't built yet: call the model first.");
     for (size_t i = 0; i < saved.weights.size(); ++i) {
       const Variable& variable = saved.weights[i];
       const auto found = reader_.describe(item(group, i));
@@ -91,7 +92,7 @@ class Loading {
       "Load it into a model with the layers of the one that was saved, in the same order.";
 
   // Subclassed models of Keras have their layers under the names of attributes.
-  std::string mend() const {
+  std::string advice() const {
     std::vector<std::string> attributes;
     for (const std::string& name : reader_.children("/")) {
       const bool known = name == "layers" || name == kOptimizer || name == "vars" ||

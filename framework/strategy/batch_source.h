@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "framework/core/json.h"
 #include "framework/core/tensors.h"
@@ -39,7 +38,7 @@ class BatchIterator {
   // threads) are thrown here; after one, the iterator is good for save() only.
   virtual bool next(Batch& batch) = 0;
 
-  // The exact position: behind the batch that next() gave last, however far threads have worked
+  // The exact position: after the batch that next() gave last, however far threads have worked
   // ahead. It tells passes apart, so that a restored run shuffles its later passes as the first run
   // would have. Small: it holds no elements.
   virtual Json save() const = 0;
@@ -69,11 +68,6 @@ class BatchSource {
   // the largest one needs (the last parts may be empty), so that `rebatch(global / n)->shard(n, i)`
   // gives n replicas the parts of one global batch in the same step.
   virtual std::shared_ptr<BatchSource> rebatch(int64_t batch_size) const = 0;
-
-  // Bytes that another process can build the same source from.
-  virtual std::string serialize() const {
-    raise<Unimplemented>("BatchSource: this source of batches can't be serialized.");
-  }
 };
 
 }  // namespace cornu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step does with the other replicas that run it, and the figures that it takes from parts of
+// What a step does with the other replicas that run it, and the values that it takes from parts of
 // a batch.
 #pragma once
 
@@ -30,7 +30,7 @@ class ReplicaContext {
   // The reduction over all replicas; the value itself with one. Differentiable for sums and means.
   Tensor all_reduce(ReduceOp op, const Tensor& value) const;
   std::vector<Tensor> all_reduce(ReduceOp op, const std::vector<Tensor>& values) const;
-  // The replicas' values, of one shape on all of them, one behind the other along `axis`.
+  // The replicas' values, of one shape on all of them, one after the other along `axis`.
   // Differentiable.
   Tensor all_gather(const Tensor& value, int64_t axis = 0) const;
   // Calls merge(strategy, values) once for all replicas: there strategy.reduce(…) of the values is
@@ -75,7 +75,7 @@ std::vector<Tensor> sum_over_replicas(const std::vector<Tensor>& values);
 // A value that is the sum of all replicas' parts, but whose gradient is that of this replica's
 // part: gradients are summed over replicas later.
 Tensor sum_of_parts(const Tensor& part);
-// A figure that is each replica's for its whole part of a batch, by its share of all examples: the
+// A value that each replica has for its whole part of a batch, by its share of all examples: the
 // replicas' sum is their mean. Zeros where it has no examples.
 Tensor by_share_of_examples(const Tensor& value);
 // FailedPrecondition, naming `what`, in the cross-replica context of several replicas.

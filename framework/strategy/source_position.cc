@@ -34,7 +34,7 @@ SourcePosition SourcePosition::read(const Json& json, const SourcePosition& here
 
 void SourcePosition::check_reached(int64_t passed, const char* who) const {
   check<FailedPrecondition>(passed == consumed,
-                            "{}: the position is behind element {}, but this dataset ends after "
+                            "{}: the position is after element {}, but this dataset ends after "
                             "{}.",
                             who, consumed, passed);
 }

@@ -97,7 +97,7 @@ StrategyImpl::StrategyImpl()
 
 Strategy get_strategy() {
   if (has_strategy()) return Strategy(scopes.back());
-  // Who keeps it goes on where the scope was in which he asked.
+  // A strategy that is kept stays on the device of the scope it was asked for in.
   if (has_device_scope()) {
     return Strategy(make_single_device_strategy(default_device(), "default"));
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/core/device.h"
+#include "framework/core/handle.h"
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
 #include "framework/graph/communicator.h"
@@ -72,9 +73,9 @@ class [[nodiscard]] StrategyScope {
 };
 
 // A cheap handle on a strategy (tf.distribute.Strategy).
-class Strategy {
+class Strategy : public Handle<StrategyImpl> {
  public:
-  explicit Strategy(std::shared_ptr<StrategyImpl> impl) : impl_(std::move(impl)) {}
+  explicit Strategy(std::shared_ptr<StrategyImpl> impl) : Handle(std::move(impl)) {}
 
   // What is made in the scope (variables, models, compile) belongs to the strategy. Models open it
   // themselves while they train, predict, are evaluated, saved and loaded. FailedPrecondition in
@@ -93,13 +94,13 @@ class Strategy {
   // within a step, unless in a merge_call.
   Tensor reduce(ReduceOp op, const distribute::PerReplica& values,
                 std::optional<int64_t> axis = {}) const;
-  // The replicas' results one behind the other along `axis`.
+  // The replicas' results one after the other along `axis`.
   Tensor gather(const distribute::PerReplica& values, int64_t axis = 0) const;
   std::vector<Tensors> local_results(const distribute::PerReplica& values) const {
     return values.values();
   }
 
-  // Goes over a dataset of global batches, or over what a function of one's own makes of an
+  // Goes over a dataset of global batches, or over what a user's function makes of an
   // InputContext (batches of one replica's size, by worker), in parts by replica.
   distribute::DistributedDataset distribute_dataset(
       const std::shared_ptr<BatchSource>& dataset) const;
@@ -114,15 +115,12 @@ class Strategy {
       const std::function<Tensors(const distribute::ValueContext&)>& make) const;
 
   StrategyImpl& impl() const { return *impl_; }
-  const std::shared_ptr<StrategyImpl>& shared() const { return impl_; }
 
  private:
   bool is_merging(const char* call, const char* within_step,
                   const distribute::PerReplica& values) const;
   distribute::InputContext input_context() const;
   distribute::DistributedDataset distribute_parts(std::shared_ptr<BatchSource> dataset) const;
-
-  std::shared_ptr<StrategyImpl> impl_;
 };
 
 // The strategy of the innermost scope on this thread; the default one outside of scopes.

@@ -92,7 +92,7 @@ class ShardStream : public Stream<Item> {
 
   int64_t skip(int64_t count) override {
     if (count <= 0 || !close_gap()) return 0;
-    // Up to the last skipped item; the gap behind it stays open.
+    // Up to the last skipped item; the gap after it stays open.
     return parts_of(input_->skip(saturating_product(count - 1, count_) + 1), count_);
   }
 

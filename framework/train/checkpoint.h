@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of training loops of one's own, by tf.train's names and rules. (fit keeps its state
+// Checkpoints of custom training loops, by tf.train's names and rules. (fit keeps its state
 // by itself: callbacks::BackupAndRestore.)
 #pragma once
 
@@ -63,7 +63,7 @@ class CheckpointStatus {
 };
 
 // Named objects, saved together in one file, with where this thread's sequence of seeds stands: a
-// loop that goes on from there computes the same bits. A cheap handle; used by one thread at a
+// loop that resumes from there computes the same bits. A cheap handle; used by one thread at a
 // time.
 //
 //   Checkpoint checkpoint({{"model", model}, {"optimizer", optimizer}, {"step", step},
@@ -108,7 +108,7 @@ requires(!std::is_same_v<std::remove_cvref_t<T>, CheckpointItem>)
   } else if constexpr (internal::IsSeedGenerator<Plain>) {
     variables_ = [state = thing.state()] { return std::vector<Variable>{state}; };
   } else if constexpr (requires { std::vector<Variable>(thing.variables()); }) {
-    // An object of a class of one's own is referred to: its copies would be refused.
+    // An object of a user's class is referred to: its copies would be refused.
     constexpr bool kIsObject = std::is_base_of_v<Model, Plain> && !std::is_same_v<Plain, Model> &&
                                !std::is_same_v<Plain, Sequential>;
     if constexpr (std::is_copy_constructible_v<Plain> && !kIsObject) {

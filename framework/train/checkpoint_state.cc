@@ -20,7 +20,7 @@ constexpr size_t kMostDigits = 18;
 
 std::string state_file(const std::string& directory) { return directory + "/checkpoint"; }
 
-// The number behind the last '-' of a file's name.
+// The number after the last '-' of a file's name.
 std::optional<int64_t> number_of(const std::string& file, const std::string& name) {
   const size_t dash = file.rfind('-');
   if (dash == std::string::npos || dash == 0 || file[0] == '.') return std::nullopt;

@@ -14,7 +14,7 @@ struct OutputNames {
   std::vector<std::string> list;
   // False where the model gives its outputs no names: logs then leave them out, as Keras does.
   bool given = true;
-  // What figures of the `index`-th output begin with: "" for the only output.
+  // What metrics of the `index`-th output begin with: "" for the only output.
   std::string prefix(size_t index) const {
     return given && list.size() > 1 ? list[index] + "_" : std::string();
   }

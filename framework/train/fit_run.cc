@@ -39,8 +39,8 @@ Logs logs_from_json(const Json& json) {
 }
 
 std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
-  return batch ? fmt::format("behind batch {} of epoch {}", *batch + 1, epoch + 1)
-               : fmt::format("behind epoch {}", epoch + 1);
+  return batch ? fmt::format("after batch {} of epoch {}", *batch + 1, epoch + 1)
+               : fmt::format("after epoch {}", epoch + 1);
 }
 
 std::shared_ptr<BatchSource> distributed(std::shared_ptr<BatchSource> source) {
@@ -113,10 +113,10 @@ Logs Trainer::FitRun::train_epoch() {
     if (reads) callbacks_.on_train_batch_begin(first);
     figures = trainer_.run_steps(model_, Kind::Train, iterator_, batch);
     if (reads) callbacks_.on_train_batch_end(first + further, read_logs(figures));
-    if (model_.stop_training) break;  // after a batch, whoever set it before
+    if (model_.stop_training) break;  // after a batch, whatever set it before
     offer_state(iterator_.done() - 1, figures);
   }
-  if (resumed_) {  // the state was written behind the last batch of its epoch
+  if (resumed_) {  // the state was written after the last batch of its epoch
     const Logs logs = logs_from_json(resumed_->info.at("logs"));
     resumed_.reset();
     return logs;
@@ -133,7 +133,7 @@ void Trainer::FitRun::evaluate(Logs& logs) {
   if (signals_) {  // an evaluation that is interrupted is made again
     const int64_t last = iterator_.done() - 1;
     validation_iterator_.set_interruption([this, last, before = state(last, logs)] {
-      if (const auto signal = signals_->heard()) keep_and_end(*signal, last, before);
+      if (const auto signal = signals_->received()) keep_and_end(*signal, last, before);
     });
   }
   validation_iterator_.begin_anew();
@@ -152,7 +152,7 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const Tensors& f
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
     if (callback->wants_run_state(batch)) callback->keep_run_state(made());
   }
-  const auto signal = signals_ ? signals_->heard() : std::nullopt;
+  const auto signal = signals_ ? signals_->received() : std::nullopt;
   if (signal) keep_and_end(*signal, batch, made());
 }
 
@@ -163,7 +163,7 @@ void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64
   }
   if (!signal.ends) return;
   const std::string text = fmt::format(
-      "fit: {} ends it {}. Its state is kept: the same program, started again, goes on from there.",
+      "fit: {} ends it {}. Its state is kept: the same program, started again, resumes from there.",
       signal.name(), place_of(epoch_, batch));
   // Nobody can catch what comes of SIGTERM: the process ends when the state is written.
   if (signal.number == SIGTERM) logging::info(text);

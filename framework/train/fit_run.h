@@ -24,14 +24,15 @@ class Trainer::FitRun {
   void evaluate(Logs& logs);
 
   // ---- the state of the run ----
-  // Gives it to the callbacks that want it, behind a batch or (none) behind an epoch.
+  // Gives it to the callbacks that want it, after a batch or (none) after an epoch.
   void offer_state(std::optional<int64_t> batch, const Tensors& figures);
   RunState state(std::optional<int64_t> batch, const Logs& figures) const;
-  // A signal came: gives the state to all who keep it. Interrupted when the run is to end.
+  // A signal came: gives the state to all callbacks that keep it. Interrupted when the run is to
+  // end.
   void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState& state);
   // What the run has of variables now: model, optimizer, metrics.
   std::vector<std::pair<std::string, std::vector<Variable>>> variables() const;
-  // Goes on from the state that a callback has, if one does.
+  // Resumes from the state that a callback has, if one does.
   void resume();
   void make_variables(const RunState& state);
   // Variables, callbacks and random seeds.

@@ -251,7 +251,7 @@ LayerHandle Model::get_layer(const std::string& layer_name) const {
 }
 
 void Model::require_built(const char* what) const {
-  // A step of one's own may call the parts of a model alone.
+  // A custom step may call the parts of a model alone.
   const NamedLayers parts = body_ ? NamedLayers() : sublayers();
   const bool made = !parts.empty() && std::all_of(parts.begin(), parts.end(), [](const auto& part) {
     return part.second->built();

@@ -182,7 +182,7 @@ struct FitOptions {
   ClassWeight class_weight = {};
   Tensors sample_weight = {};  // one number an example, for all outputs or by output
   int64_t initial_epoch = 0;
-  std::optional<int64_t> steps_per_epoch = {};  // the iterator goes on from epoch to epoch
+  std::optional<int64_t> steps_per_epoch = {};  // the iterator resumes from epoch to epoch
   std::optional<int64_t> validation_steps = {};
   std::optional<int64_t> validation_batch_size = {};
   ValidationFrequency validation_freq = 1;
@@ -316,7 +316,7 @@ class Model : public Layer {
     return predict(static_cast<std::shared_ptr<BatchSource>>(dataset), options);
   }
 
-  // One step; its figures are this batch's alone: metrics are reset first, as in Keras.
+  // One step; its results are this batch's alone: metrics are reset first, as in Keras.
   Logs train_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options = {});
   Logs test_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options = {});
   Tensors predict_on_batch(const Tensors& x);
@@ -341,7 +341,7 @@ class Model : public Layer {
   const Optimizer& optimizer() const;  // FailedPrecondition before compile
   // The loss, the compiled metrics, the losses of several outputs, and what this model and its
   // layers track: what fit resets before each epoch and each evaluation, as evaluate does. An
-  // override that returns trackers of one's own is what counts.
+  // override that returns trackers of its own is what counts.
   virtual std::vector<Metric> metrics() const;
   virtual void reset_metrics();
   // The results of metrics(), under the names that logs have.

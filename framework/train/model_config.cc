@@ -5,8 +5,9 @@
 
 #include "framework/core/logging.h"
 #include "framework/model/functional.h"
+#include "framework/saving/functional_config.h"
+#include "framework/saving/op_layers.h"
 #include "framework/train/body.h"
-#include "framework/train/op_layers.h"
 #include "framework/train/trainer.h"
 
 namespace cornu {
@@ -181,6 +182,20 @@ std::shared_ptr<Model> sequential_from_config(const Json& config) {
     model->ensure_built({shape->as_shape()});
   }
   return model;
+}
+
+Json FunctionalBody::get_config(const Model& model) const {
+  Json config = Json::object({{"name", model.name()}, {"trainable", model.trainable()}});
+  write_graph(config, graph_, serialize_part);
+  return config;
+}
+
+std::shared_ptr<Model> functional_from_config(const Json& config) {
+  const GraphEnds ends = read_graph(config);
+  ModelOptions options;
+  if (const Json* name = config.find("name")) options.name = name->as_string();
+  if (const Json* trainable = config.find("trainable")) options.trainable = trainable->as_bool();
+  return std::make_shared<Model>(ends.inputs, ends.outputs, options);
 }
 
 void register_models(Registry<LayerFactory>& registry) {

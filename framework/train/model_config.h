@@ -3,7 +3,7 @@
 #pragma once
 
 #include "framework/core/json.h"
-#include "framework/model/builtins.h"
+#include "framework/model/layer_registry.h"
 #include "framework/train/model.h"
 
 namespace cornu {

@@ -29,10 +29,10 @@ constexpr size_t kMostConfig = size_t{64} << 20;
 constexpr size_t kMostExpansion = 64;
 
 void check_target(const Model& model, const std::string& path, const char* what, const char* ending,
-                  const char* mend, const SaveOptions& options) {
+                  const char* advice, const SaveOptions& options) {
   check<InvalidArgument>(path.ends_with(ending),
                          "{}: {} expected a path that ends in '{}', got '{}'. {}", title_of(model),
-                         what, ending, path, mend);
+                         what, ending, path, advice);
   std::error_code ignored;
   check<AlreadyExists>(options.overwrite || !std::filesystem::exists(path, ignored),
                        "{}: '{}' exists already. Remove it, or save with {{.overwrite = true}}.",
@@ -80,7 +80,7 @@ Json read_config(const ArchiveReader& archive, const std::string& path) {
 // The model that a config describes, with fresh weights.
 Model model_from_config(const Json& config, bool compile) {
   const LayerHandle layer = layer_from_json(config);
-  const auto* made = dynamic_cast<const Model*>(layer.pointer().get());
+  const auto* made = dynamic_cast<const Model*>(layer.shared().get());
   check<InvalidArgument>(made != nullptr, "the class '{}' is a layer's; expected a model's.",
                          layer.get().class_name());
   Model model(*made);

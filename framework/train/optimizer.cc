@@ -7,9 +7,9 @@
 
 #include "framework/core/logging.h"
 #include "framework/graph/dispatch.h"
-#include "framework/model/builtins.h"
 #include "framework/model/initializers.h"
 #include "framework/model/layer.h"
+#include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
 
@@ -93,11 +93,8 @@ std::string joined_paths(const std::vector<Variable>& variables) {
 
 }  // namespace
 
-OptimizerImpl::OptimizerImpl(std::string class_name, const LearningRate& learning_rate,
-                             OptimizerOptions options)
-    : class_name_(std::move(class_name)),
-      options_(std::move(options)),
-      schedule_(learning_rate.schedule()) {
+OptimizerImpl::OptimizerImpl(std::string class_name, OptimizerOptions options)
+    : class_name_(std::move(class_name)), options_(std::move(options)) {
   check_options(class_name_, options_);
   if (options_.name.empty()) {
     const size_t package = class_name_.find('>');
@@ -105,9 +102,10 @@ OptimizerImpl::OptimizerImpl(std::string class_name, const LearningRate& learnin
         package == std::string::npos ? class_name_ : class_name_.substr(package + 1)));
   }
   iterations_ = add_variable(options_.name + "/iteration", {}, DType::Int64, 0);
-  if (!schedule_) {
+  const LearningRate& rate = options_.learning_rate;
+  if (!rate.schedule()) {
     learning_rate_ =
-        add_variable(options_.name + "/learning_rate", {}, DType::Float32, learning_rate.value());
+        add_variable(options_.name + "/learning_rate", {}, DType::Float32, rate.value());
   }
 }
 
@@ -362,33 +360,27 @@ Tensor OptimizerImpl::move_towards(const Variable& average, const Tensor& value,
 }
 
 Tensor OptimizerImpl::learning_rate() const {
-  return schedule_ ? (*schedule_)(iterations_.value()) : learning_rate_.value();
+  const LearningRate& rate = options_.learning_rate;
+  return rate.schedule() ? rate(iterations_.value()) : learning_rate_.value();
 }
 
 void OptimizerImpl::set_learning_rate(double value) {
+  const auto& schedule = options_.learning_rate.schedule();
   check<FailedPrecondition>(
-      !schedule_,
+      !schedule,
       "{} '{}': expected a learning rate that is a number, got {}, which sets "
       "it at every step. Make the optimizer with a number to change the rate.",
-      class_name_, name(), schedule_ ? schedule_->class_name() : "");
+      class_name_, name(), schedule ? schedule->class_name() : "");
   learning_rate_.assign(value);
 }
 
 Json OptimizerImpl::get_config() const {
   Json config = Json::object();
-  ConfigWriter fields(config);
-  fields("name", options_.name);
-  fields("learning_rate", schedule_ ? LearningRate(schedule_)
-                                    : LearningRate(learning_rate_.stored().item<double>()));
-  fields("weight_decay", options_.weight_decay);
-  fields("clipnorm", options_.clipnorm);
-  fields("global_clipnorm", options_.global_clipnorm);
-  fields("clipvalue", options_.clipvalue);
-  fields("use_ema", options_.use_ema);
-  fields("ema_momentum", options_.ema_momentum);
-  fields("ema_overwrite_frequency", options_.ema_overwrite_frequency);
-  fields("loss_scale_factor", options_.loss_scale_factor);
-  fields("gradient_accumulation_steps", options_.gradient_accumulation_steps);
+  OptimizerOptions options = options_;
+  if (!options.learning_rate.schedule()) {
+    options.learning_rate = learning_rate_.stored().item<double>();
+  }
+  each_shared_option(ConfigWriter(config), options);
   return config;
 }
 
@@ -422,31 +414,13 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) const {
   impl().apply_gradients(gradients, impl().trainable_variables());
 }
 
-OptimizerImpl& Optimizer::impl() const {
-  check<FailedPrecondition>(impl_ != nullptr, "Optimizer: expected an optimizer, got none.");
-  return *impl_;
-}
-
-namespace internal {
-
-Registry<OptimizerFactory>& raw_optimizer_registry() {
-  static auto* registry = new Registry<OptimizerFactory>("optimizer");
-  return *registry;
-}
-Registry<ScheduleFactory>& raw_schedule_registry() {
-  static auto* registry = new Registry<ScheduleFactory>("schedule");
-  return *registry;
-}
-
-}  // namespace internal
-
 Registry<OptimizerFactory>& optimizer_registry() {
-  ensure_builtins();
-  return internal::raw_optimizer_registry();
+  static auto& registry = make_registry<OptimizerFactory>("optimizer", register_builtins);
+  return registry;
 }
 Registry<ScheduleFactory>& schedule_registry() {
-  ensure_builtins();
-  return internal::raw_schedule_registry();
+  static auto& registry = make_registry<ScheduleFactory>("schedule", register_builtins);
+  return registry;
 }
 
 Json serialize(const Optimizer& optimizer) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/handle.h"
 #include "framework/core/json.h"
 #include "framework/core/registry.h"
 #include "framework/core/tensors.h"
@@ -46,8 +47,10 @@ class LearningRate {
 Json config_value(const LearningRate& learning_rate);
 void set_from_config(const Json& json, LearningRate& learning_rate);
 
-// Arguments that all optimizers share, in Keras's order; last in every optimizer's options.
+// Arguments that all optimizers share, in Keras's order. An optimizer's options repeat them around
+// its own, so that users write them side by side: Adam({.learning_rate = 1e-4, .clipnorm = 1.0}).
 struct OptimizerOptions {
+  LearningRate learning_rate = 0.001;
   std::optional<double> weight_decay = {};
   std::optional<double> clipnorm = {};
   std::optional<double> clipvalue = {};
@@ -59,6 +62,23 @@ struct OptimizerOptions {
   std::optional<int64_t> gradient_accumulation_steps = {};
   std::string name = {};
 };
+
+// Calls visit(name, option of each of `options`...) for the shared arguments, in the order of
+// Keras's configs: the one list of them, for configs and for copies between structs of options.
+template <class Visit, class... Options>
+void each_shared_option(Visit&& visit, Options&... options) {
+  visit("name", options.name...);
+  visit("learning_rate", options.learning_rate...);
+  visit("weight_decay", options.weight_decay...);
+  visit("clipnorm", options.clipnorm...);
+  visit("global_clipnorm", options.global_clipnorm...);
+  visit("clipvalue", options.clipvalue...);
+  visit("use_ema", options.use_ema...);
+  visit("ema_momentum", options.ema_momentum...);
+  visit("ema_overwrite_frequency", options.ema_overwrite_frequency...);
+  visit("loss_scale_factor", options.loss_scale_factor...);
+  visit("gradient_accumulation_steps", options.gradient_accumulation_steps...);
+}
 
 // Which variables weight decay leaves alone.
 struct WeightDecayExclusions {
@@ -75,8 +95,7 @@ class OptimizerImpl {
  public:
   // `class_name` is Keras's ("Adam"), or "package>Name" for users' optimizers. InvalidArgument
   // where the shared options contradict each other.
-  OptimizerImpl(std::string class_name, const LearningRate& learning_rate,
-                OptimizerOptions options);
+  OptimizerImpl(std::string class_name, OptimizerOptions options);
   virtual ~OptimizerImpl();
 
   // Creates the state for these variables (Keras's `build`); apply_gradients does it first. Once
@@ -154,7 +173,6 @@ class OptimizerImpl {
 
   std::string class_name_;
   OptimizerOptions options_;
-  std::shared_ptr<const ScheduleImpl> schedule_;
   WeightDecayExclusions exclusions_;
   bool built_ = false;
   bool warned_ = false;
@@ -169,16 +187,15 @@ class OptimizerImpl {
 
 // A cheap handle on an optimizer; the classes of optimizers/ convert to it, and so does a name
 // ("adam", "sgd", …; InvalidArgument with the nearest known one).
-class Optimizer {
+class Optimizer : public Handle<OptimizerImpl> {
  public:
   Optimizer() = default;
   Optimizer(const char* name);         // NOLINT: implicit on purpose
   Optimizer(const std::string& name);  // NOLINT
-  explicit Optimizer(std::shared_ptr<OptimizerImpl> impl) : impl_(std::move(impl)) {}
+  explicit Optimizer(std::shared_ptr<OptimizerImpl> impl) : Handle(std::move(impl)) {}
 
-  explicit operator bool() const { return impl_ != nullptr; }
   // FailedPrecondition for an empty handle.
-  OptimizerImpl& impl() const;
+  OptimizerImpl& impl() const { return required("Optimizer", "an optimizer"); }
   void apply_gradients(const std::vector<Tensor>& gradients,
                        const std::vector<Variable>& variables) const {
     impl().apply_gradients(gradients, variables);
@@ -194,9 +211,6 @@ class Optimizer {
   Tensor learning_rate() const { return impl().learning_rate(); }
   void set_learning_rate(double value) const { impl().set_learning_rate(value); }
   int64_t iterations() const { return impl().iterations().stored().item<int64_t>(); }
-
- private:
-  std::shared_ptr<OptimizerImpl> impl_;
 };
 
 using OptimizerFactory = std::function<Optimizer(const Json& config)>;
@@ -204,10 +218,9 @@ using ScheduleFactory = std::function<LearningRate(const Json& config)>;
 // By class name ("RMSprop"), with Keras's lower-case aliases ("rmsprop").
 Registry<OptimizerFactory>& optimizer_registry();
 Registry<ScheduleFactory>& schedule_registry();
-namespace internal {  // what register_all functions fill
-Registry<OptimizerFactory>& raw_optimizer_registry();
-Registry<ScheduleFactory>& raw_schedule_registry();
-}  // namespace internal
+// What the two hold at first; defined by framework/registration.
+void register_builtins(Registry<OptimizerFactory>& registry);
+void register_builtins(Registry<ScheduleFactory>& registry);
 
 // Keras's serialized form: {"module", "class_name", "config", "registered_name"}, and back.
 Json serialize(const Optimizer& optimizer);
@@ -215,20 +228,12 @@ Optimizer optimizer_from_json(const Json& json);
 
 // ---- for optimizers ----
 
-// The arguments that all optimizers share. Options structs repeat them, so that users write them
-// beside an optimizer's own: Adam({.clipnorm = 1.0}).
+// The arguments among an optimizer's options that all optimizers share.
 template <class Options>
 OptimizerOptions shared_options(const Options& options) {
-  return {.weight_decay = options.weight_decay,
-          .clipnorm = options.clipnorm,
-          .clipvalue = options.clipvalue,
-          .global_clipnorm = options.global_clipnorm,
-          .use_ema = options.use_ema,
-          .ema_momentum = options.ema_momentum,
-          .ema_overwrite_frequency = options.ema_overwrite_frequency,
-          .loss_scale_factor = options.loss_scale_factor,
-          .gradient_accumulation_steps = options.gradient_accumulation_steps,
-          .name = options.name};
+  OptimizerOptions shared;
+  each_shared_option([](const char*, auto& to, const auto& from) { to = from; }, shared, options);
+  return shared;
 }
 
 // An optimizer with options of its own, which go into its config.
@@ -236,7 +241,7 @@ template <class Options>
 class OptimizerWith : public OptimizerImpl {
  public:
   OptimizerWith(const char* class_name, const Options& options)
-      : OptimizerImpl(class_name, options.learning_rate, shared_options(options)), own_(options) {}
+      : OptimizerImpl(class_name, shared_options(options)), own_(options) {}
   Json get_config() const override {
     Json config = OptimizerImpl::get_config();
     write_options(config, own_);
@@ -252,18 +257,7 @@ template <class Handle, class Options>
 OptimizerFactory optimizer_factory() {
   return [](const Json& config) -> Optimizer {
     auto options = read_options<Options>(config);
-    ConfigReader fields(config);
-    fields("name", options.name);
-    fields("learning_rate", options.learning_rate);
-    fields("weight_decay", options.weight_decay);
-    fields("clipnorm", options.clipnorm);
-    fields("clipvalue", options.clipvalue);
-    fields("global_clipnorm", options.global_clipnorm);
-    fields("use_ema", options.use_ema);
-    fields("ema_momentum", options.ema_momentum);
-    fields("ema_overwrite_frequency", options.ema_overwrite_frequency);
-    fields("loss_scale_factor", options.loss_scale_factor);
-    fields("gradient_accumulation_steps", options.gradient_accumulation_steps);
+    each_shared_option(ConfigReader(config), options);
     return Handle(options);
   };
 }

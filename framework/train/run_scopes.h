@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may do what to one model from which thread.
+// Which threads may do what to one model at a time.
 #pragma once
 
 #include <mutex>

@@ -59,7 +59,7 @@ Tensor SequentialBody::fitted(const Tensor& x) const {
 
 std::vector<std::shared_ptr<Layer>> SequentialBody::layers() const {
   std::vector<std::shared_ptr<Layer>> result;
-  for (const LayerHandle& layer : layers_) result.push_back(layer.pointer());
+  for (const LayerHandle& layer : layers_) result.push_back(layer.shared());
   return result;
 }
 
@@ -133,7 +133,7 @@ void Sequential::add(const LayerHandle& layer) {
   check<InvalidArgument>(static_cast<bool>(layer), "Sequential '{}': expected a layer, got none.",
                          name());
   // A layer that is an Input stands for its placeholder.
-  if (const auto* input = dynamic_cast<InputLayer*>(layer.pointer().get())) {
+  if (const auto* input = dynamic_cast<InputLayer*>(layer.shared().get())) {
     add(Input(
         {.dtype = input->dtype(), .batch_shape = input->batch_shape(), .name = input->name()}));
     return;

@@ -21,11 +21,11 @@ namespace cornu {
 namespace {
 
 // `absent`: whether the argument, which a dataset can't be given with, was left out.
-void check_arrays_only(const char* method, const char* argument, bool absent, const char* mend) {
+void check_arrays_only(const char* method, const char* argument, bool absent, const char* advice) {
   check<InvalidArgument>(absent,
                          "{}: {} goes with arrays only; a dataset makes its own batches. Leave it "
                          "out, and {}.",
-                         method, argument, mend);
+                         method, argument, advice);
 }
 
 }  // namespace
@@ -189,7 +189,7 @@ Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>
   std::stable_sort(figures.begin(), figures.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   check<InvalidArgument>(!figures.empty(),
-                         "{}: its step returned no figures. Return at least the "
+                         "{}: its step returned no metrics. Return at least the "
                          "loss.",
                          title_of(model));
   return Tensors::named(std::move(figures));
@@ -394,7 +394,7 @@ Logs Trainer::train_on_batch(Model& model, const Tensors& x, const Tensors& y,
   require_compiled(model, "train_on_batch");
   const TrainingScope alone = train_alone(model);
   const MetricScope metrics = metric_scope(model);
-  model.reset_metrics();  // the figures are this batch's alone (Keras's rule)
+  model.reset_metrics();  // the metrics are this batch's alone (Keras's rule)
   return read_logs(run(model, Kind::Train, one_batch(x, y, options)).front());
 }
 
@@ -402,7 +402,7 @@ Logs Trainer::test_on_batch(Model& model, const Tensors& x, const Tensors& y,
                             const TrainOnBatchOptions& options) {
   require_compiled(model, "test_on_batch");
   const MetricScope metrics = metric_scope(model);
-  model.reset_metrics();  // the figures are this batch's alone (Keras's rule)
+  model.reset_metrics();  // the metrics are this batch's alone (Keras's rule)
   return read_logs(run(model, Kind::Test, one_batch(x, y, options)).front());
 }
 

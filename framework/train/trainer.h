@@ -17,7 +17,7 @@ namespace cornu {
 
 // What the handles of one model share. Thread-safe but for compile: several threads may predict and
 // evaluate, beside one that trains. A step (forward, loss, backward, all-reduce, update,
-// metrics) is one traced function; its figures come back as named scalars.
+// metrics) is one traced function; its metrics come back as named scalars.
 class Trainer {
  public:
   Trainer();
@@ -66,7 +66,7 @@ class Trainer {
   class FitRun;
 
   Function make_step(Kind kind);
-  // Divides a batch between the local replicas, and returns what each of them gives. Figures are
+  // Divides a batch between the local replicas, and returns what each of them gives. Metrics are
   // those of the whole batch, on all of them.
   std::vector<Tensors> run(Model& model, Kind kind, const Batch& batch);
   static Tensors traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments);

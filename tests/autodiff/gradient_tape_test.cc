@@ -282,7 +282,8 @@ TEST_CASE("while_loop: gradients eagerly; Unimplemented when compiled") {
   CHECK(f({Tensor::scalar(2.0)}).item<double>() == 8 * std::pow(2.0, 7));
   const Function compiled([&](const Inputs& in) { return Inputs{f(in)}; });
   CHECK(message_of<Unimplemented>([&] { compiled.call({Tensor::scalar(2.0)}); }) ==
-        "while_loop: a traced loop has no gradient unless its number of turns is bounded. Give it "
+        "while_loop: a traced loop has no gradient unless its number of iterations is bounded. "
+        "Give it "
         "maximum_iterations (a fori_loop: bounds with values).");
 }
 

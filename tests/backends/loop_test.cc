@@ -38,7 +38,7 @@ Tensor recurrent(const Tensor& xs, const Tensor& w, const Tensor& b) {
       .second[0];
 }
 
-TEST_CASE("a scan copies what the loop ends with, and nothing in its turns") {
+TEST_CASE("a scan copies what the loop ends with, and nothing in its iterations") {
   const Function f = function(recurrent);
   const Tensor w = random::normal({kUnits, kUnits}, {.stddev = 0.1F, .seed = 1});
   for (const int64_t turns : {2, 10, 101}) {
@@ -62,7 +62,7 @@ TEST_CASE("a scan's gradient copies no more than one stacked carry, and no weigh
   const Tensor xs = random::normal({turns, kBatch, kUnits}, {.seed = 2});
   const LoopCounts counts = counts_of(f, {xs, w, ops::ones({kUnits})});
   CHECK(counts.turns == 2 * turns);
-  // The values of h are stacked twice: as the loop's result, and as each turn begins.
+  // The values of h are stacked twice: as the loop's result, and as each iteration begins.
   CHECK(counts.copied_bytes <= (turns + 4) * kCarryBytes);
 }
 

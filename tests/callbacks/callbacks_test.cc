@@ -101,7 +101,7 @@ TEST_CASE("auto knows losses, and Keras's metrics by their class") {
   }
 }
 
-TEST_CASE("figures are compared as the float32 numbers they are") {
+TEST_CASE("metrics are compared as the float32 numbers they are") {
   callbacks::Monitor monitor("x", "y", "max", 0);
   const auto value = static_cast<double>(0.97f);  // above 0.97
   CHECK(!monitor.improves(value, 0.97, {}));
@@ -172,7 +172,7 @@ TEST_CASE("LearningRateScheduler's errors") {
         }) == "LearningRateScheduler: expected a learning rate for epoch 1, got nan.");
 }
 
-TEST_CASE("callbacks behind see what a callback adds to the logs") {
+TEST_CASE("later callbacks see what a callback adds to the logs") {
   Logs seen;
   Fit fit({callbacks::LearningRateScheduler({.schedule = [](int64_t) { return 0.5; }}),
            callbacks::LambdaCallback(
@@ -277,16 +277,16 @@ TEST_CASE("LambdaCallback calls what it is given, and wants batches only for tho
   CHECK(calls == "0:0.5 ");
 }
 
-TEST_CASE("logs name the nearest figure when one is missing") {
+TEST_CASE("logs name the nearest metric when one is missing") {
   const Logs logs{{"accuracy", 1}, {"loss", 2}};
   CHECK(
       message_of<NotFound>([&] { logs.at("acuracy"); }) ==
-      "Logs: there is no figure named 'acuracy'. Did you mean 'accuracy'? Known: accuracy, loss.");
+      "Logs: there is no metric named 'acuracy'. Did you mean 'accuracy'? Known: accuracy, loss.");
 }
 
 // ---- CSVLogger ----
 
-// The expected texts are Keras's, for the same figures.
+// The expected texts are Keras's, for the same metrics.
 TEST_CASE("CSVLogger writes what Keras writes") {
   Scratch scratch;
   const std::string path = scratch.path("a.csv");
@@ -368,7 +368,7 @@ TEST_CASE("ModelCheckpoint fails before training where it can't write") {
                   "' is a folder. Give a filepath of a file.");
 }
 
-TEST_CASE("ModelCheckpoint saves each epoch, named by its figures") {
+TEST_CASE("ModelCheckpoint saves each epoch, named by its metrics") {
   Scratch scratch;
   Fit fit({callbacks::ModelCheckpoint(
       {.filepath = scratch.path("runs/{epoch:02d}-{val_loss:.2f}.weights.h5"),
@@ -465,7 +465,7 @@ TEST_CASE("fields are formatted as Python does") {
           format("{loss:d}");
         }).find("x: the format of {loss:d} doesn't fit its value (") == 0);
   CHECK(message_of<InvalidArgument>([&] { format("{:d}"); }) ==
-        "x: '{:d}' has a field without a name. Name an epoch's figure, for example {epoch:02d} or "
+        "x: '{:d}' has a field without a name. Name an epoch's metric, for example {epoch:02d} or "
         "{val_loss:.2f}.");
   CHECK(callbacks::float_text(1) == "1.0");
   CHECK(callbacks::float_text(-0.0) == "-0.0");

@@ -14,10 +14,10 @@ namespace {
 
 using test::message_of;
 
-TEST_CASE("reading a figure that isn't there is NotFound, and adds none") {
+TEST_CASE("reading a metric that isn't there is NotFound, and adds none") {
   Logs logs{{"accuracy", 1}, {"loss", 2}};
   const std::string expected =
-      "Logs: there is no figure named 'losss'. Did you mean 'loss'? Known: accuracy, loss.";
+      "Logs: there is no metric named 'losss'. Did you mean 'loss'? Known: accuracy, loss.";
   CHECK(message_of<NotFound>([&] { std::as_const(logs)["losss"]; }) == expected);
   CHECK(message_of<NotFound>([&] { static_cast<void>(logs["losss"] * 2); }) == expected);
   CHECK(message_of<NotFound>([&] { static_cast<void>(Logs(logs)["losss"] * 2); }) == expected);
@@ -27,11 +27,11 @@ TEST_CASE("reading a figure that isn't there is NotFound, and adds none") {
   history.add(0, logs);
   CHECK(history["loss"] == std::vector<double>{2});
   CHECK(message_of<NotFound>([&] { history["acc"]; }) ==
-        "History: there is no figure named 'acc'. Did you mean 'accuracy'? Known: accuracy, loss.");
+        "History: there is no metric named 'acc'. Did you mean 'accuracy'? Known: accuracy, loss.");
   CHECK(history.size() == 2);
 }
 
-TEST_CASE("figures are read and written by name") {
+TEST_CASE("metrics are read and written by name") {
   Logs logs;
   logs["loss"] = 0.5;
   logs["twice"] = logs["loss"] * 2;

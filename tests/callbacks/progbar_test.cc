@@ -218,16 +218,16 @@ TEST_CASE("callbacks get a progress bar unless they are silent or have one") {
   }
 }
 
-TEST_CASE("averaged and other figures can't both be listed") {
+TEST_CASE("averaged and other metrics can't both be listed") {
   const ProgbarOptions options{.stateful_metrics = std::vector<std::string>{"a"},
                                .stateless_metrics = std::vector<std::string>{"b"}};
   CHECK_THROWS_WITH_AS(Progbar{options},
                        "Progbar: stateful_metrics and stateless_metrics were both given. Give one: "
-                       "the figures it doesn't name are of the other kind.",
+                       "the metrics it doesn't name are of the other kind.",
                        InvalidArgument);
 }
 
-TEST_CASE("add counts on; the other figures than the stateless ones are shown as they come") {
+TEST_CASE("add counts on; the other metrics than the stateless ones are shown as they come") {
   Screen screen;
   Progbar bar({.target = 4, .verbose = 2, .stateless_metrics = std::vector<std::string>{"loss"}},
               screen.output(ProgbarDisplay::Redraw));

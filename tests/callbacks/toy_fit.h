@@ -26,7 +26,7 @@ class Toy : public Model {
   Variable weights_;
 };
 
-// A fit of Toy, without any data: epochs whose figures the test names.
+// A fit of Toy, without any data: epochs whose metrics the test names.
 class Fit {
  public:
   explicit Fit(std::vector<CallbackHandle> callbacks, const CompileOptions& options = {})

@@ -96,7 +96,7 @@ TEST_CASE("a broken invariant names expression, operands and place") {
   CHECK(error.find("expected 1 + 1 == 3, got 2 and 3.") != std::string::npos);
 }
 
-TEST_CASE("a lost peer is an Unavailable that knows who") {
+TEST_CASE("a lost peer is an Unavailable that names its rank") {
   const PeerLost error(3, "10.0.0.4:2222", 17);
   CHECK(error.code() == StatusCode::Unavailable);
   CHECK(error.rank() == 3);

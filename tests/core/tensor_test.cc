@@ -248,7 +248,7 @@ TEST_CASE("views share memory") {
   CHECK_THROWS_AS(kTable.dim(2), OutOfRange);
 }
 
-TEST_CASE("who holds the memory alone") {
+TEST_CASE("exclusive ownership of memory") {
   Tensor tensor = ops::zeros({4});
   CHECK(tensor.is_unique());
   Tensor other = tensor;

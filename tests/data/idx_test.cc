@@ -101,7 +101,7 @@ TEST_CASE("every beginning of a file is cut off") {
   CHECK_FALSE(loss(packed.substr(0, 1)).empty());
 }
 
-TEST_CASE("bytes behind the end") {
+TEST_CASE("bytes after the end") {
   CHECK(loss(small_file() + "x") ==
         "digits: at byte 18, expected the end of the file after an array of shape (2, 3).");
   CHECK(loss(gzipped(small_file() + "x")) == loss(small_file() + "x"));

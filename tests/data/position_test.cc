@@ -102,7 +102,7 @@ TEST_CASE("a restored iterator goes on exactly where the saved one stood") {
   }
 }
 
-TEST_CASE("a position is behind what was consumed, not behind what was prefetched") {
+TEST_CASE("a position is after what was consumed, not after what was prefetched") {
   auto iterator = rows_to(100).batch(1).prefetch(50).iterator();
   numbers(iterator, 3);
   CHECK(iterator.save().at("consumed").as_int() == 3);
@@ -152,7 +152,7 @@ TEST_CASE("a position that can't be is refused") {
   Json position = dataset.iterator().save();
   position.set("consumed", int64_t{11});
   CHECK(contains(message_of<FailedPrecondition>([&] { dataset.iterator().restore(position); }),
-                 "behind element 11, but this dataset ends after 10"));
+                 "after element 11, but this dataset ends after 10"));
   position.set("consumed", int64_t{-1});
   CHECK(contains(message_of<DataLoss>([&] { dataset.iterator().restore(position); }), "damaged"));
   CHECK_THROWS_AS(dataset.iterator().restore(Json::object()), NotFound);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training loops of one's own under strategies.
+// Custom training loops under strategies.
 #include <doctest/doctest.h>
 
 #include "tests/distribute/models.h"
@@ -95,7 +95,7 @@ void check_same(const Outcome& outcome, const Outcome& expected) {
 
 }  // namespace
 
-TEST_CASE("a training loop of one's own") {
+TEST_CASE("a custom training loop") {
   const Outcome expected = run_loop(get_strategy(), false);
   for (const StrategyKind& kind : strategy_kinds()) {
     for (const int replicas : {1, 2, 3, 5}) {

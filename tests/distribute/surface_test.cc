@@ -396,7 +396,7 @@ TEST_CASE("calls that belong inside a step, or outside of it") {
         "what replicas do. Take gradients within the step.");
 }
 
-TEST_CASE("a group of one's own") {
+TEST_CASE("a custom group") {
   int made = 0;
   const distribute::CrossDeviceOps own("Counting", [&](int replicas) {
     ++made;

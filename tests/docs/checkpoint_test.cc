@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example of docs/checkpoints.md: a training loop of one's own, killed anywhere, goes on.
+// The example of docs/checkpoints.md: a custom training loop, killed anywhere, goes on.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kSteps = 40;
 
-// What happens behind each step: a test may kill the program there.
+// What happens after each step: a test may kill the program there.
 std::function<void(int64_t)> behind_step = [](int64_t) {};
 
 data::Dataset make_dataset() {
@@ -64,7 +64,7 @@ std::vector<Tensor> train(const std::string& folder) {
     train_step(x, y);
     step.assign_add(1);
     behind_step(step.item<int64_t>());
-    const auto signal = signals.heard();
+    const auto signal = signals.received();
     manager.save({}, !signal);  // each 5 steps, and when the process is to end
     if (signal && signal->ends) break;
   }
@@ -73,7 +73,7 @@ std::vector<Tensor> train(const std::string& folder) {
   return result;
 }
 
-// Runs it in a process of its own, which `signal` ends behind a step; how it ended, and its result.
+// Runs it in a process of its own, which `signal` ends after a step; how it ended, and its result.
 std::pair<int, std::string> run(const std::string& folder, int64_t last_step = 0, int signal = 0) {
   const std::string file = folder + ".result";
   std::filesystem::remove(file);
@@ -108,7 +108,7 @@ TEST_CASE("the loop goes on to the same bits, wherever it is killed") {
   }
 }
 
-TEST_CASE("a signal ends the loop behind its step") {
+TEST_CASE("a signal ends the loop after its step") {
   const TempFolder scratch;
   const auto [end, expected] = run(scratch / "whole");
   REQUIRE(end == 0);

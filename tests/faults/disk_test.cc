@@ -110,7 +110,7 @@ CallbackHandle backup(const fs::path& folder, int64_t batches) {
       {.backup_dir = folder, .save_freq = batches, .delete_checkpoint = false});
 }
 
-// Calls a function before and one behind a batch, counted from the start of training.
+// Calls a function before and one after a batch, counted from the start of training.
 class Between : public Callback {
  public:
   Between(int64_t first, std::function<void()> begin, int64_t last, std::function<void()> end)
@@ -190,13 +190,13 @@ TEST_CASE("a folder that can't be used is an error before training") {
     const FaultyDisk disk(error, call);
     return message_of<FailedPrecondition>([&] { RunStateFolder folder(path); });
   };
-  const std::string mend = " Make the folder writable, or choose another one.";
+  const std::string advice = " Make the folder writable, or choose another one.";
   CHECK(error_of(EACCES, 0) ==
-        "Run state: " + lock + ": can't be written: Permission denied." + mend);
+        "Run state: " + lock + ": can't be written: Permission denied." + advice);
   CHECK(error_of(ENOSPC, 0) ==
-        "Run state: " + lock + ": can't be written: No space left on device." + mend);
+        "Run state: " + lock + ": can't be written: No space left on device." + advice);
   CHECK(error_of(ENOLCK, 1) ==
-        "Run state: " + lock + ": can't be locked: No locks available." + mend);
+        "Run state: " + lock + ": can't be locked: No locks available." + advice);
 }
 
 TEST_CASE("a state that can't be read is never a fresh start") {

@@ -44,7 +44,7 @@ def uninterrupted(program):
         if result.returncode:
             sys.exit(result.stderr)
         if os.path.exists(os.path.join(folder, "state")):
-            sys.exit(f"{program} left a state behind a run that ended well")
+            sys.exit(f"{program} left a state after a run that ended well")
         return outcome(folder, result.stdout), time.monotonic() - start
 
 

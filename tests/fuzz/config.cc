@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     clear_session();
     const WeightLimit limit(uint64_t{1} << 17);
     const LayerHandle layer = layer_from_json(json);
-    const auto* model = dynamic_cast<const Model*>(layer.pointer().get());
+    const auto* model = dynamic_cast<const Model*>(layer.shared().get());
     if (!model) return;
     format_summary(summarize(*model), {}, 100);
     serialize_model(*model).dump();

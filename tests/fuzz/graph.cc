@@ -2,12 +2,10 @@
 // The text of graphs: what is read is written, and reads back to the same.
 #include "framework/graph/graph.h"
 
-#include "framework/ops/register.h"
 #include "tests/fuzz/support.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cornu;
-  ops::ensure_registered();
   return fuzz::attempt([&] {
     const std::string text = parse_graph(fuzz::text_of(data, size)).to_string();
     fuzz::require(parse_graph(text).to_string() == text, "a graph's text reads back to the same");

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "framework/autodiff/gradient_tape.h"
-#include "framework/model/builtins.h"
+#include "framework/model/layer_registry.h"
 #include "layers/layers.h"
 #include "tests/golden/golden.h"
 

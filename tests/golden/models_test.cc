@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "framework/model/builtins.h"
+#include "framework/model/layer_registry.h"
 #include "framework/train/model_config.h"
 #include "tests/golden/golden.h"
 

@@ -182,7 +182,7 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
   CHECK(logs.size() == item.at("evaluated").size());
 }
 
-TEST_CASE("a train_step of one's own sees and reports the compiled metrics") {
+TEST_CASE("a custom train_step sees and reports the compiled metrics") {
   Compiled model;
   check_report("compiled_metrics", model, {.loss = "mse", .metrics = {"mae"}});
 }

@@ -4,16 +4,12 @@
 #include <doctest/doctest.h>
 
 #include "framework/backends/cpu/passes/passes.h"
-#include "framework/ops/register.h"
 
 using namespace cornu;
 
 namespace {
 
-Graph read(const std::string& text) {
-  ops::ensure_registered();
-  return parse_graph(text);
-}
+Graph read(const std::string& text) { return parse_graph(text); }
 
 struct Case {
   Shape x;

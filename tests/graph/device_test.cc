@@ -82,7 +82,7 @@ TEST_CASE("several threads may ask for the copy") {
   }
 }
 
-TEST_CASE("who writes to a tensor of a device writes to a copy on the host") {
+TEST_CASE("writing to a tensor of a device writes to a copy on the host") {
   const Tensor x = on(kFirst, {1, 2});
   Tensor copy = x;
   copy.mutable_data<float>()[0] = 9;
@@ -216,7 +216,7 @@ TEST_CASE("variables live on the device of the scope in which they are made") {
   CHECK(v.to_string() == "Variable(path=v, shape=(2,), dtype=float32, value=[2. 3.])");
 }
 
-TEST_CASE("who holds a variable's value keeps it when a step writes in place") {
+TEST_CASE("a handle on a variable's value keeps it when a step writes in place") {
   test::register_guarded_devices();
   const DeviceScope scope(kSecond);
   const Variable v(ops::zeros({3}));

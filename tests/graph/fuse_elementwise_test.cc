@@ -5,14 +5,12 @@
 
 #include "framework/graph/passes/elementwise_groups.h"
 #include "framework/graph/passes/pass.h"
-#include "framework/ops/register.h"
 
 using namespace cornu;
 
 namespace {
 
 Graph fused(const std::string& text) {
-  ops::ensure_registered();
   Graph graph = passes::fuse_elementwise(parse_graph(text));
   graph.validate();
   return graph;

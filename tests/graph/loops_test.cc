@@ -12,7 +12,6 @@
 #include "framework/ops/collective.h"
 #include "framework/ops/control.h"
 #include "framework/ops/loops.h"
-#include "framework/ops/register.h"
 
 using namespace cornu;
 
@@ -112,7 +111,6 @@ TEST_CASE("loops survive the text form") {
 }
 
 TEST_CASE("text of loops that don't fit together is refused") {
-  ops::ensure_registered();
   auto scan = [](const std::string& body, const std::string& numbers) {
     return message("graph(%0: float32[2], %1: float32[3,2]) {\n  %2 = scan(%0, %1) {body=graph(" +
                    body + "}, reverse=false, saves=false, " + numbers +
@@ -166,7 +164,7 @@ TEST_CASE("simplify takes from loops what nothing reads") {
   CHECK(after.attributes.get_graph("body").nodes.size() == 1);
 }
 
-TEST_CASE("what no turn changes is computed before the loop") {
+TEST_CASE("what no iteration changes is computed before the loop") {
   const Graph graph =
       graph_of({{DType::Float32, {5, 3}}, {DType::Float32, {3, 3}}}, [](const Inputs& in) {
         return Inputs{ops::map(
@@ -181,7 +179,7 @@ TEST_CASE("what no turn changes is computed before the loop") {
   for (const Node& node : body.nodes) CHECK_FALSE(node.is("tanh"));
 }
 
-TEST_CASE("a sum of products, one a turn, becomes one product behind the loop") {
+TEST_CASE("a sum of products, one a iteration, becomes one product after the loop") {
   const auto gradients = [](const Inputs& in) {
     GradientTape tape;
     tape.watch(in[1]);
@@ -259,7 +257,6 @@ TEST_CASE("no group of fused nodes spans two collectives whose order it would ch
 }
 
 TEST_CASE("sorting keeps collectives in their order") {
-  ops::ensure_registered();
   Graph graph = parse_graph(
       "graph(%0: float32[2], %1: float32[3]) {\n"
       "  %2 = all_reduce(%0) {reduce=\"sum\"} : float32[2]\n"

@@ -10,7 +10,6 @@
 #include "framework/graph/passes/first_fit.h"
 #include "framework/graph/passes/group_order.h"
 #include "framework/graph/passes/rewriter.h"
-#include "framework/ops/register.h"
 
 using namespace cornu;
 using passes::FirstFit;
@@ -132,7 +131,6 @@ TEST_CASE("first fit takes the lowest offset that is free for a whole life") {
 }
 
 TEST_CASE("a rewriter knows makers, readers and uses while nodes come and go") {
-  ops::ensure_registered();
   Rewriter graph(
       parse_graph("graph(%0: float32[2]) {\n"
                   "  %1 = exp(%0) : float32[2]\n"
@@ -174,8 +172,7 @@ TEST_CASE("a rewriter knows makers, readers and uses while nodes come and go") {
         "}");
 }
 
-TEST_CASE("a rewriter keeps what has an effect, and mends the order") {
-  ops::ensure_registered();
+TEST_CASE("a rewriter keeps what has an effect, and repairs the order") {
   Rewriter graph(
       parse_graph("graph(%0: float32[2]) {\n"
                   "  %1 = all_reduce(%0) {reduce=\"sum\"} : float32[2]\n"

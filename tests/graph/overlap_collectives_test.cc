@@ -4,14 +4,12 @@
 #include <doctest/doctest.h>
 
 #include "framework/graph/passes/pass.h"
-#include "framework/ops/register.h"
 
 using namespace cornu;
 
 namespace {
 
 Graph overlapped(const std::string& text) {
-  ops::ensure_registered();
   Graph graph = passes::overlap_collectives(parse_graph(text));
   graph.validate();
   return graph;

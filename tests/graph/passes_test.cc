@@ -7,23 +7,17 @@
 #include "framework/graph/backend.h"
 #include "framework/graph/passes/pass.h"
 #include "framework/graph/trace.h"
-#include "framework/ops/register.h"
 
 using namespace cornu;
 
 namespace {
 
-Graph read(const std::string& text) {
-  ops::ensure_registered();
-  return parse_graph(text);
-}
-
 Graph simplified(const std::string& text) {
-  return passes::simplify(
-      read(text), [](const OpDef& op, std::span<const Tensor> inputs, const Attributes& attributes,
-                     std::span<const TensorType> types) {
-        return cpu_backend().execute(op, inputs, attributes, types, Device{});
-      });
+  return passes::simplify(parse_graph(text),
+                          [](const OpDef& op, std::span<const Tensor> inputs,
+                             const Attributes& attributes, std::span<const TensorType> types) {
+                            return cpu_backend().execute(op, inputs, attributes, types, Device{});
+                          });
 }
 
 size_t count(const Graph& graph, std::string_view op) {
@@ -67,11 +61,11 @@ TEST_CASE("simplify keeps collectives") {
 
 TEST_CASE("layout makes a transposed operand a flag of the matmul") {
   const Graph graph = passes::layout(
-      read("graph(%0: float32[4,3], %1: float32[5,3]) {\n"
-           "  %2 = transpose(%1) {permutation=[1,0]} : float32[3,5]\n"
-           "  %3 = matmul(%0, %2) {transpose_a=false, transpose_b=false} : float32[4,5]\n"
-           "  return %3\n"
-           "}"));
+      parse_graph("graph(%0: float32[4,3], %1: float32[5,3]) {\n"
+                  "  %2 = transpose(%1) {permutation=[1,0]} : float32[3,5]\n"
+                  "  %3 = matmul(%0, %2) {transpose_a=false, transpose_b=false} : float32[4,5]\n"
+                  "  return %3\n"
+                  "}"));
   CHECK(graph.to_string() ==
         "graph(%0: float32[4,3], %1: float32[5,3]) {\n"
         "  %3 = matmul(%0, %1) {transpose_a=false, transpose_b=true} : float32[4,5]\n"
@@ -79,16 +73,16 @@ TEST_CASE("layout makes a transposed operand a flag of the matmul") {
         "}");
 }
 
-TEST_CASE("layout moves transposes behind elementwise nodes, where they cancel") {
+TEST_CASE("layout moves transposes after elementwise nodes, where they cancel") {
   const Graph graph =
-      passes::layout(read("graph(%0: float32[8,3,2], %1: float32[2]) {\n"
-                          "  %2 = transpose(%0) {permutation=[0, 2, 1]} : float32[8,2,3]\n"
-                          "  %3 = reshape(%1) {shape=[2, 1]} : float32[2,1]\n"
-                          "  %4 = add(%2, %3) : float32[8,2,3]\n"
-                          "  %5 = exp(%4) : float32[8,2,3]\n"
-                          "  %6 = transpose(%5) {permutation=[0, 2, 1]} : float32[8,3,2]\n"
-                          "  return %6\n"
-                          "}"));
+      passes::layout(parse_graph("graph(%0: float32[8,3,2], %1: float32[2]) {\n"
+                                 "  %2 = transpose(%0) {permutation=[0, 2, 1]} : float32[8,2,3]\n"
+                                 "  %3 = reshape(%1) {shape=[2, 1]} : float32[2,1]\n"
+                                 "  %4 = add(%2, %3) : float32[8,2,3]\n"
+                                 "  %5 = exp(%4) : float32[8,2,3]\n"
+                                 "  %6 = transpose(%5) {permutation=[0, 2, 1]} : float32[8,3,2]\n"
+                                 "  return %6\n"
+                                 "}"));
   graph.validate();
   CHECK(graph.to_string() ==
         "graph(%0: float32[8,3,2], %1: float32[2]) {\n"
@@ -112,17 +106,17 @@ TEST_CASE("layout leaves transposes that differ, that others read, or that would
       "  %9 = sin(%7) : float32[3,3]\n"
       "  return %4, %6, %8, %9\n"
       "}";
-  CHECK(passes::layout(read(text)).to_string() == text);
+  CHECK(passes::layout(parse_graph(text)).to_string() == text);
 }
 
 TEST_CASE("layout reduces before a transpose, and reshapes where no data moves") {
-  const Graph graph =
-      passes::layout(read("graph(%0: float32[4,1,6], %1: float32[4,5,6]) {\n"
-                          "  %2 = transpose(%0) {permutation=[1, 0, 2]} : float32[1,4,6]\n"
-                          "  %3 = transpose(%1) {permutation=[2, 0, 1]} : float32[6,4,5]\n"
-                          "  %4 = reduce_sum(%3) {axes=[0, 2], keepdims=false} : float32[4]\n"
-                          "  return %2, %4\n"
-                          "}"));
+  const Graph graph = passes::layout(
+      parse_graph("graph(%0: float32[4,1,6], %1: float32[4,5,6]) {\n"
+                  "  %2 = transpose(%0) {permutation=[1, 0, 2]} : float32[1,4,6]\n"
+                  "  %3 = transpose(%1) {permutation=[2, 0, 1]} : float32[6,4,5]\n"
+                  "  %4 = reduce_sum(%3) {axes=[0, 2], keepdims=false} : float32[4]\n"
+                  "  return %2, %4\n"
+                  "}"));
   graph.validate();
   CHECK(graph.to_string() ==
         "graph(%0: float32[4,1,6], %1: float32[4,5,6]) {\n"
@@ -134,12 +128,12 @@ TEST_CASE("layout reduces before a transpose, and reshapes where no data moves")
 
 TEST_CASE("fuse_kernels puts bias and relu into a matmul") {
   const Graph graph = cpu::fuse_kernels(
-      read("graph(%0: float32[4,3], %1: float32[3,5], %2: float32[5]) {\n"
-           "  %3 = matmul(%0, %1) {transpose_a=false, transpose_b=false} : float32[4,5]\n"
-           "  %4 = add(%3, %2) : float32[4,5]\n"
-           "  %5 = relu(%4) : float32[4,5]\n"
-           "  return %5\n"
-           "}"));
+      parse_graph("graph(%0: float32[4,3], %1: float32[3,5], %2: float32[5]) {\n"
+                  "  %3 = matmul(%0, %1) {transpose_a=false, transpose_b=false} : float32[4,5]\n"
+                  "  %4 = add(%3, %2) : float32[4,5]\n"
+                  "  %5 = relu(%4) : float32[4,5]\n"
+                  "  return %5\n"
+                  "}"));
   REQUIRE(graph.nodes.size() == 1);
   CHECK(graph.nodes[0].op->name == "matmul_bias_act");
   CHECK(graph.nodes[0].attributes.get_string("activation") == "relu");
@@ -147,11 +141,11 @@ TEST_CASE("fuse_kernels puts bias and relu into a matmul") {
 
 TEST_CASE("fuse_kernels leaves a matmul alone whose product is read elsewhere") {
   const Graph graph = cpu::fuse_kernels(
-      read("graph(%0: float32[4,3], %1: float32[3,5], %2: float32[5]) {\n"
-           "  %3 = matmul(%0, %1) {transpose_a=false, transpose_b=false} : float32[4,5]\n"
-           "  %4 = add(%3, %2) : float32[4,5]\n"
-           "  return %3, %4\n"
-           "}"));
+      parse_graph("graph(%0: float32[4,3], %1: float32[3,5], %2: float32[5]) {\n"
+                  "  %3 = matmul(%0, %1) {transpose_a=false, transpose_b=false} : float32[4,5]\n"
+                  "  %4 = add(%3, %2) : float32[4,5]\n"
+                  "  return %3, %4\n"
+                  "}"));
   CHECK(count(graph, "matmul") == 1);
 }
 
@@ -182,13 +176,13 @@ TEST_CASE("fuse_kernels takes no sum over other axes for a bias's gradient") {
 
 TEST_CASE("fuse_elementwise gathers a chain into one node and stays acyclic") {
   const Graph graph = passes::fuse_elementwise(
-      read("graph(%0: float32[8,4]) {\n"
-           "  %1 = exp(%0) : float32[8,4]\n"
-           "  %2 = reduce_sum(%1) {axes=[1], keepdims=true} : float32[8,1]\n"
-           "  %3 = divide(%1, %2) : float32[8,4]\n"
-           "  %4 = log(%3) : float32[8,4]\n"
-           "  return %4\n"
-           "}"));
+      parse_graph("graph(%0: float32[8,4]) {\n"
+                  "  %1 = exp(%0) : float32[8,4]\n"
+                  "  %2 = reduce_sum(%1) {axes=[1], keepdims=true} : float32[8,1]\n"
+                  "  %3 = divide(%1, %2) : float32[8,4]\n"
+                  "  %4 = log(%3) : float32[8,4]\n"
+                  "  return %4\n"
+                  "}"));
   // exp may not join divide and log: the sum lies between them.
   CHECK(count(graph, "exp") == 1);
   CHECK(count(graph, "fused") == 1);
@@ -196,7 +190,7 @@ TEST_CASE("fuse_elementwise gathers a chain into one node and stays acyclic") {
 }
 
 TEST_CASE("plan_memory lets values share memory only when their lives don't meet") {
-  const Graph graph = read(
+  const Graph graph = parse_graph(
       "graph(%0: float32[64]) {\n"
       "  %1 = exp(%0) : float32[64]\n"
       "  %2 = exp(%1) : float32[64]\n"

@@ -4,12 +4,10 @@
 
 #include "framework/graph/graph.h"
 #include "framework/graph/trace.h"
-#include "framework/ops/register.h"
 
 using namespace cornu;
 
 TEST_CASE("a graph's text reads back to the same text") {
-  ops::ensure_registered();
   const std::string text =
       "graph(%0: float32[2,3])\n"
       "  state(%1 \"w\": float32[3] -> %3) {\n"
@@ -31,7 +29,6 @@ TEST_CASE("constants of all kinds survive the text form") {
 }
 
 TEST_CASE("text that is no graph is refused with its line") {
-  ops::ensure_registered();
   auto message = [](const char* text) {
     try {
       parse_graph(text);

@@ -176,7 +176,7 @@ Model classifier() {
 
 }  // namespace
 
-TEST_CASE("a loss class of one's own") {
+TEST_CASE("a custom loss class") {
   const Golden golden("training_custom_losses");
   Model model = classifier();
   model.compile({.optimizer = optimizers::Adam(), .loss = make_loss<CustomMSE>()});

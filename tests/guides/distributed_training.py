@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tutorials: tf.distribute with fit, and with a training loop of one's own."""
+"""Tutorials: tf.distribute with fit, and with a custom training loop."""
 
 import keras
 import tensorflow as tf

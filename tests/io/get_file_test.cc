@@ -264,7 +264,7 @@ TEST_CASE("names that lead out of the cache, and caches that can't be used") {
                  "get_file 'a': the cache can't be used: "));
 }
 
-TEST_CASE("those who want the same file at the same time download it once") {
+TEST_CASE("callers that want the same file at the same time download it once") {
   const std::string text = long_text();
   const HttpServer server(HttpServer::Files{{"/a", text}});
   const TempFolder cache;

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "framework/graph/function.h"
-#include "framework/model/builtins.h"
 #include "framework/model/input.h"
+#include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
 #include "layers/layers.h"
 #include "tests/support/layer_conformance.h"

@@ -2,7 +2,7 @@
 // How layers may be spelled, and what comes of their options.
 #include <doctest/doctest.h>
 
-#include "framework/model/builtins.h"
+#include "framework/model/layer_registry.h"
 #include "framework/model/regularizers.h"
 #include "framework/ops/ops.h"
 #include "layers/layers.h"
@@ -78,7 +78,7 @@ TEST_CASE("a handle shares its layer") {
   const layers::Dense copy = dense;  // NOLINT: the copy is the point
   copy(test::some_values({1, 3}));
   CHECK(dense.weights().size() == 2);
-  CHECK(dense.pointer() == copy.pointer());
+  CHECK(dense.shared() == copy.shared());
 }
 
 TEST_CASE("regularizers, constraints and activity regularizers come back from configs") {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may include whom. See docs/architecture.md; a folder may always include itself."""
+"""Which folders may include which. See docs/architecture.md; a folder may always include itself."""
 
 import re
 from pathlib import Path, PurePosixPath

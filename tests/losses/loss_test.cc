@@ -58,7 +58,7 @@ TEST_CASE("a loss given by name is saved as that name") {
         "loss_registry().add(…).");
 }
 
-TEST_CASE("a loss of one's own is a function or one class") {
+TEST_CASE("a custom loss is a function or one class") {
   const Tensor y_true = Tensor::from<float>({1, 2}, {2, 1});
   const Tensor y_pred = Tensor::from<float>({2, 5}, {2, 1});
   const Loss summed([](const Tensor& a, const Tensor& b) { return ops::abs(a - b); },
@@ -106,7 +106,7 @@ TEST_CASE("'crossentropy' becomes a family's member when shapes are known") {
         std::string::npos);
 }
 
-TEST_CASE("shapes that don't fit are errors with the loss's name and the mend") {
+TEST_CASE("shapes that don't fit are errors with the loss's name and advice") {
   const Tensor scores = ops::zeros({32, 10});
   CHECK(message_of([&] { losses::SparseCategoricalCrossentropy()(scores, scores); }) ==
         "SparseCategoricalCrossentropy 'sparse_categorical_crossentropy': expected y_true of shape "

@@ -116,7 +116,7 @@ TEST_CASE("functions of users are metrics") {
   CHECK(unnamed.result().item<float>() == 2.0f);
 }
 
-TEST_CASE("a metric of one's own is one class") {
+TEST_CASE("a custom metric is one class") {
   class Positives : public MetricImpl {
    public:
     explicit Positives(double threshold) : MetricImpl("positives"), threshold_(threshold) {}

@@ -4,7 +4,6 @@
 
 #include "framework/graph/graph.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/register.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {
@@ -197,7 +196,6 @@ TEST_CASE("cross-entropies") {
 }
 
 TEST_CASE("graphs from text are checked as calls are") {
-  ops::ensure_registered();
   auto read = [](const std::string& node) {
     parse_graph("graph(%0: float32[2,3], %1: int32[2]) {\n  " + node + "\n  return %2\n}\n");
   };
@@ -272,7 +270,6 @@ TEST_CASE("a window much larger than its input") {
 }
 
 TEST_CASE("every op has what it needs") {
-  ops::ensure_registered();
   const OpRegistry& registry = OpRegistry::global();
   for (const std::string& name : registry.names()) {
     INFO(name);

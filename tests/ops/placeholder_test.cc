@@ -269,7 +269,7 @@ TEST_CASE("maps and scans over unknown axes, and with unknown axes") {
 TEST_CASE("what can't be said of unknown axes is said so") {
   const auto recorder = std::make_shared<Recorder>();
   const Tensor x = recorder->input({kBatch, kUnknown, 3});
-  const char* mend = "within a layer (in its call method)";
+  const char* advice = "within a layer (in its call method)";
   auto text = [&](const std::function<void()>& f) { return message_of<InvalidArgument>(f); };
   const std::function<void()> cases[] = {
       [&] {
@@ -292,7 +292,7 @@ TEST_CASE("what can't be said of unknown axes is said so") {
   };
   for (const auto& f : cases) {
     INFO(text(f));
-    CHECK(text(f).find(mend) != std::string::npos);
+    CHECK(text(f).find(advice) != std::string::npos);
   }
   CHECK(text([&] {
           ops::max_pool(x, 2, {.padding = "same"});

@@ -131,7 +131,8 @@ size_t node_count(const Graph& graph) {
   return count;
 }
 
-TEST_CASE("scan: the graph's size doesn't depend on the number of turns, nor does its gradient's") {
+TEST_CASE(
+    "scan: the graph's size doesn't depend on the number of iterations, nor does its gradient's") {
   const auto size_of_graph = [](int64_t time) {
     std::vector<TensorType> types;
     for (const Tensor& input : lstm_inputs(time)) types.push_back(type_of(input));
@@ -413,7 +414,7 @@ TEST_CASE("mistakes of scans") {
   CHECK(message_of<InvalidArgument>([&] { ops::scan(body, 0.0F, Tensor(), {.length = -1}); }) ==
         "scan: expected a length of at least 0, got -1.");
   CHECK(message_of<InvalidArgument>([&] { ops::scan(body, 0.0F, x, {.unroll = 0}); }) ==
-        "scan: expected unroll to be a bool or a number of turns from 1 on, got 0.");
+        "scan: expected unroll to be a bool or a number of iterations from 1 on, got 0.");
   const auto grows = [](const Tensor& carry, const Tensor& row) {
     return std::pair{ops::concatenate({carry, row}), row};
   };

@@ -7,14 +7,12 @@
 
 #include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/register.h"
 #include "tests/ops/op_harness.h"
 
 namespace cornu::testing {
 namespace {
 
 TEST_CASE("gradients of ops that no function calls by itself") {
-  ops::ensure_registered();
   const OpRegistry& registry = OpRegistry::global();
   check_gradients(
       [&](const std::vector<Tensor>& x) {

@@ -172,7 +172,7 @@ TEST_CASE("the traced update of a variable is one elementwise kernel") {
 TEST_CASE("an optimizer that couldn't make its state can be tried again") {
   class NoRoomAtFirst : public OptimizerImpl {
    public:
-    NoRoomAtFirst() : OptimizerImpl("NoRoomAtFirst", 0.5, {.use_ema = true}) {}
+    NoRoomAtFirst() : OptimizerImpl("NoRoomAtFirst", {.learning_rate = 0.5, .use_ema = true}) {}
 
    protected:
     std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}}}; }
@@ -202,7 +202,7 @@ TEST_CASE("an optimizer that couldn't make its state can be tried again") {
 TEST_CASE("an optimizer of the user's own") {
   class SignSGD : public OptimizerImpl {
    public:
-    explicit SignSGD(double rate) : OptimizerImpl("test>SignSGD", rate, {}) {}
+    explicit SignSGD(double rate) : OptimizerImpl("test>SignSGD", {.learning_rate = rate}) {}
 
    protected:
     std::vector<std::vector<Slot>> slots() const override { return {}; }

@@ -262,7 +262,7 @@ TEST_CASE("files that can't be opened") {
                     whole.size() - 1));
 }
 
-TEST_CASE("both formats of HDF5 are read, whoever wrote them") {
+TEST_CASE("both formats of HDF5 are read, whatever program wrote them") {
   for (const bool latest : {false, true}) {
     CAPTURE(latest);
     Foreign file(latest);

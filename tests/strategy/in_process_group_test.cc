@@ -145,7 +145,7 @@ TEST_CASE_TEMPLATE("every operation gives every rank the same bits", T, float, d
   check_dtype<T>();
 }
 
-TEST_CASE("the ends of a group know who they are") {
+TEST_CASE("the ends of a group know their ranks") {
   const auto group = make_in_process_group(3);
   REQUIRE(group.size() == 3);
   for (int rank = 0; rank < 3; ++rank) {
@@ -251,7 +251,7 @@ TEST_CASE("ranks that make different calls are all told so") {
   }
 }
 
-TEST_CASE("who waits too long says for whom") {
+TEST_CASE("a rank that waits too long names those it waits for") {
   const auto group = make_in_process_group(3, {.timeout = std::chrono::milliseconds(1)});
   const std::string text = "Collective: rank 1 waited 0.001 s in barrier for rank 0, rank 2.";
   CHECK(error_of([&] { group[1]->barrier(); }) == "DeadlineExceeded: " + text);
@@ -276,7 +276,7 @@ TEST_CASE("dtypes that can't be reduced are named") {
         "Unimplemented: Collective: no reduction of bool. Cast it to int32.");
 }
 
-TEST_CASE("abort wakes those who wait, and whoever comes later") {
+TEST_CASE("abort wakes the ranks that wait, and those that come later") {
   const auto group = make_in_process_group(3);
   const std::string expected = "Aborted: Collective: another replica has stopped: disk on fire";
   std::string first;

@@ -9,8 +9,8 @@
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/core/random.h"
 #include "framework/graph/function.h"
-#include "framework/model/builtins.h"
 #include "framework/model/input.h"
+#include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
 
 namespace cornu::test {
@@ -78,6 +78,8 @@ void check_weights(const LayerCase& c) {
   layer(Tensors(c.inputs), kInference);
   CHECK(layer.trainable_weights().size() == static_cast<size_t>(c.trainable_weights));
   CHECK(layer.non_trainable_weights().size() == static_cast<size_t>(c.non_trainable_weights));
+  CHECK(layer.trainable_variables().size() + layer.get().non_trainable_variables().size() ==
+        layer.variables().size());
   const std::vector<Variable> weights = layer.weights();
   layer(Tensors(c.inputs), kInference);
   REQUIRE(layer.weights().size() == weights.size());

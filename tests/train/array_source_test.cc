@@ -96,7 +96,7 @@ TEST_CASE("positions of other data, and such as can't be, are refused") {
   CHECK_THROWS_AS(source->iterate()->restore(at(-1, 0)), DataLoss);
   CHECK_THROWS_AS(source->iterate()->restore(at(0, -1)), DataLoss);
   CHECK(message_of<FailedPrecondition>([&] { source->iterate()->restore(at(0, 5)); }) ==
-        "Arrays: the position is behind element 5, but this dataset ends after 4.");
+        "Arrays: the position is after element 5, but this dataset ends after 4.");
   const auto begun = source->iterate();
   Batch batch;
   begun->next(batch);

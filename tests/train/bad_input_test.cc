@@ -154,13 +154,14 @@ TEST_CASE("labels of another dtype") {
 }
 
 TEST_CASE("labels that are no class") {
-  const std::string mend =
+  const std::string advice =
       " is outside of [0, 3), the classes of logits of shape (4, 3). Labels are numbers of "
       "classes, counted from 0; one that is to be left out is named by ignore_class.";
   CHECK(fit_error(some_values({kRows, 4}), labels({0, 1, 2, -1}), {.shuffle = false}) ==
-        "InvalidArgument: Sequential 'm': sparse_softmax_cross_entropy: label -1 of row 3" + mend);
+        "InvalidArgument: Sequential 'm': sparse_softmax_cross_entropy: label -1 of row 3" +
+            advice);
   CHECK(fit_error(some_values({kRows, 4}), labels({0, 1, 3, 0}), {.shuffle = false}) ==
-        "InvalidArgument: Sequential 'm': sparse_softmax_cross_entropy: label 3 of row 2" + mend);
+        "InvalidArgument: Sequential 'm': sparse_softmax_cross_entropy: label 3 of row 2" + advice);
   Sequential eager = classifier(
       {.optimizer = "sgd", .loss = "sparse_categorical_crossentropy", .run_eagerly = true});
   CHECK(error_of([&] {
@@ -168,7 +169,7 @@ TEST_CASE("labels that are no class") {
         }) ==
         "InvalidArgument: SparseCategoricalCrossentropy 'sparse_categorical_crossentropy': "
         "sparse_softmax_cross_entropy: label 9 of row 2" +
-            mend);
+            advice);
 }
 
 TEST_CASE("a step that fails over a label changes nothing, moving statistics included") {

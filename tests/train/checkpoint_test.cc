@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of loops of one's own, and what keeps the newest of them.
+// Checkpoints of custom loops, and what keeps the newest of them.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 

@@ -14,7 +14,7 @@ using test::some_values;
 
 namespace {
 
-// Figures of a step over the values it was given, so that tests see which ones those were. Each
+// Metrics of a step over the values it was given, so that tests see which ones those were. Each
 // sample is one number.
 class Witness : public Model {
  public:
@@ -33,7 +33,7 @@ class Witness : public Model {
   Variable weight_;
 };
 
-// Keeps the figures of every batch.
+// Keeps the metrics of every batch.
 class Batches : public Callback {
  public:
   void on_train_batch_end(int64_t, const Logs& logs) override { train.push_back(logs); }
@@ -238,7 +238,7 @@ TEST_CASE("validation_freq validates every so often, or after the epochs it list
   CHECK(validated({1, 5}) == std::vector<int64_t>{0, 4});
 }
 
-TEST_CASE("train_on_batch takes one step; its figures are those of the batch alone") {
+TEST_CASE("train_on_batch takes one step; its metrics are those of the batch alone") {
   const Tensor x = Tensor::from<float>({1, 2}, {2, 1});
   const Tensor y = ops::zeros({2, 1});
   Sequential model = line({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
@@ -343,7 +343,7 @@ TEST_CASE("a train_step of the user's own is what fit runs") {
   CHECK(history.at("loss")[2] < history.at("loss")[0]);
 }
 
-TEST_CASE("a scaled loss changes neither figures nor updates") {
+TEST_CASE("a scaled loss changes neither metrics nor updates") {
   const Trained plain = train(3, {.optimizer = optimizers::SGD(), .loss = "mse"});
   const Trained scaled =
       train(3, {.optimizer = optimizers::SGD({.loss_scale_factor = 1024.0}), .loss = "mse"});

@@ -16,7 +16,7 @@ namespace {
 using Inputs = std::vector<Tensor>;
 using Lists = std::pair<Inputs, Inputs>;
 
-// (batch, time, features) -> (batch, units): the last output of an LSTM. Counts its turns.
+// (batch, time, features) -> (batch, units): the last output of an LSTM. Counts its iterations.
 class Recurrent : public Layer {
  public:
   explicit Recurrent(int64_t units) : units_(units) {}

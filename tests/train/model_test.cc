@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "framework/core/random.h"
-#include "framework/model/builtins.h"
+#include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
 #include "framework/train/model.h"
 #include "layers/layers.h"

@@ -27,7 +27,7 @@ constexpr int64_t kEpochs = 4;
 
 struct Killed : std::exception {};
 
-// Throws behind a batch, counted from the start of training.
+// Throws after a batch, counted from the start of training.
 class KillAt : public Callback {
  public:
   explicit KillAt(std::optional<int64_t> batch) : batch_(batch) {}
@@ -160,20 +160,20 @@ void check_resumes(const Keeper& keeper, const Fit& fit, int64_t batches) {
 
 }  // namespace
 
-TEST_CASE("arrays: a run that was killed behind any batch ends with the same bits") {
+TEST_CASE("arrays: a run that was killed after any batch ends with the same bits") {
   check_resumes(backup("epoch"), fit_arrays, 5 * kEpochs);
   check_resumes(backup(1), fit_arrays, 5 * kEpochs);
   check_resumes(backup(3), fit_arrays, 5 * kEpochs);
 }
 
-TEST_CASE("datasets: a run that was killed behind any batch ends with the same bits") {
+TEST_CASE("datasets: a run that was killed after any batch ends with the same bits") {
   check_resumes(backup("epoch"), fit_dataset, 5 * kEpochs);
   check_resumes(backup(1), fit_dataset, 5 * kEpochs);
   check_resumes(backup(7), fit_dataset, 5 * kEpochs);
 }
 
 // 17 rows in batches of 4: the second replica has none in an epoch's last one.
-TEST_CASE("replicas: a run that was killed behind any batch ends with the same bits") {
+TEST_CASE("replicas: a run that was killed after any batch ends with the same bits") {
   {
     const distribute::MirroredStrategy strategy({.devices = {"CPU:0", "CPU:1"}});
     const auto scope = strategy.scope();
@@ -192,7 +192,7 @@ TEST_CASE("ModelCheckpoint alone makes fit resumable") {
 
 namespace {
 
-// Behind batch 4 of epoch 1, on arrays of (22, 4): what another program says to it.
+// After batch 4 of epoch 1, on arrays of (22, 4): what another program says to it.
 class OtherProgram {
  public:
   OtherProgram() {

@@ -25,7 +25,7 @@ constexpr int64_t kBatches = 5;  // of an epoch
 constexpr int64_t kEpochs = 3;
 constexpr int64_t kNever = -1;
 
-// Calls a function behind one batch, counted from the start of training.
+// Calls a function after one batch, counted from the start of training.
 class Behind : public Callback {
  public:
   Behind(int64_t batch, std::function<void()> call) : batch_(batch), call_(std::move(call)) {}
@@ -40,12 +40,12 @@ class Behind : public Callback {
   int64_t seen_ = 0;
 };
 
-// Raises a signal within an evaluation, behind one batch counted from the start of training.
+// Raises a signal within an evaluation, after one batch counted from the start of training.
 class InEvaluation : public Callback {
  public:
   InEvaluation(int64_t batch, int signal) : batch_(batch), signal_(signal) {}
   void on_test_batch_end(int64_t, const Logs&) override {
-    CHECK(!raised_);  // what comes behind the signal is left out
+    CHECK(!raised_);  // what comes after the signal is left out
     raised_ = seen_++ == batch_;
     if (raised_) std::raise(signal_);
   }
@@ -115,7 +115,7 @@ std::string uninterrupted() {
 
 using Keeper = std::function<CallbackHandle(const TempFolder&)>;
 
-// A run that `signal` ends behind a batch with `code`, and the one that goes on.
+// A run that `signal` ends after a batch with `code`, and the one that goes on.
 void check_goes_on(const Keeper& keeper, int signal, int64_t batch, int code) {
   CAPTURE(batch);
   static const std::string expected = uninterrupted();
@@ -136,12 +136,12 @@ void check_goes_on(const Keeper& keeper, int signal, int64_t batch, int code) {
 
 }  // namespace
 
-TEST_CASE("SIGTERM: the state is written behind the step, and the process ends with 143") {
+TEST_CASE("SIGTERM: the state is written after the step, and the process ends with 143") {
   for (const int64_t batch : {0, 3, 4, 7}) check_goes_on(kept_in_backup, SIGTERM, batch, 143);
   check_goes_on(checkpoint, SIGTERM, 6, 143);
 }
 
-TEST_CASE("SIGINT: the state is written behind the step, and fit throws") {
+TEST_CASE("SIGINT: the state is written after the step, and fit throws") {
   for (const int64_t batch : {1, 4, 8})
     check_goes_on(kept_in_backup, SIGINT, batch, test::kTypedError);
   check_goes_on(checkpoint, SIGINT, 6, test::kTypedError);
@@ -176,9 +176,9 @@ TEST_CASE("what SIGINT makes fit throw says where it was; handlers are back then
             return interrupted.signal() == SIGINT && interrupted.code() == StatusCode::Cancelled &&
                    interrupted.what() ==
                        std::string(
-                           "Sequential 'sequential': fit: SIGINT ends it behind batch 3 of epoch "
+                           "Sequential 'sequential': fit: SIGINT ends it after batch 3 of epoch "
                            "2. Its state is "
-                           "kept: the same program, started again, goes on from there.") &&
+                           "kept: the same program, started again, resumes from there.") &&
                    handler_of(SIGINT) == SIG_DFL && handler_of(SIGTERM) == SIG_DFL;
           }
           return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sub-layers: tracked ones, and those that a first call comes by.
+// Sub-layers: tracked ones, and those called during a first call.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -53,7 +53,7 @@ class Linear : public Layer {
   Variable b_;
 };
 
-// Members that nobody tracked: a plain layer, a handle, a list, a model.
+// Members that aren't tracked: a plain layer, a handle, a list, a model.
 class Mlp : public Model {
  public:
   Mlp() : body_({Input({.shape = {4}}), layers::Dense({.units = 3})}) {
@@ -157,7 +157,7 @@ TEST_CASE("a layer that is made in each call is an error") {
   CHECK(fine.tracked().empty());
 }
 
-TEST_CASE("a layer that the first call doesn't come by is an error, unless it is tracked") {
+TEST_CASE("a layer that the first call skips is an error, unless it is tracked") {
   class Late : public Layer {
    public:
     explicit Late(bool tracks) {
@@ -175,8 +175,8 @@ TEST_CASE("a layer that the first call doesn't come by is an error, unless it is
   late(x);
   const std::string message = message_of<FailedPrecondition>([&] { late(x, {.training = true}); });
   CHECK(
-      message.starts_with("Late 'late': it calls Dense 'extra', which its first call didn't come "
-                          "by and nobody tracked"));
+      message.starts_with("Late 'late': it calls Dense 'extra', which its first call skipped "
+                          "and which isn't tracked"));
   CHECK(message.ends_with("in the constructor of Late write track(member)."));
   Late fine(true);
   fine(x);

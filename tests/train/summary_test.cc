@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "framework/model/builtins.h"
+#include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
 #include "framework/train/console/text_table.h"
 #include "tests/golden/golden_cases.h"

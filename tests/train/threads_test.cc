@@ -143,7 +143,7 @@ TEST_CASE("variable access: the same variable twice, and one that is poisoned") 
     };
     value(1) = 3;
     CHECK(value(2) == 3);
-    CHECK(value(0) == 1);  // who reads keeps what there was
+    CHECK(value(0) == 1);  // a reader keeps the old value
     CHECK(value(3) == 1);
   }
   CHECK(w.value().item<float>() == 3);

@@ -63,7 +63,7 @@ std::string aligned(std::string_view text, Align align, int64_t width) {
 }  // namespace
 
 std::vector<std::string> wrap_cell(std::string_view text, int64_t width) {
-  // Where lines begin. A word takes the spaces behind it along.
+  // Where lines begin. A word takes the spaces after it along.
   std::vector<size_t> starts = {0};
   int64_t used = 0;
   for (size_t start = 0, end = 0; start < text.size(); start = end) {

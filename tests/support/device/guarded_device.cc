@@ -96,9 +96,6 @@ class GuardedBuffer : public Buffer {
   void copy_to_host(size_t offset, std::span<std::byte> to) const override {
     std::copy_n(heap().open(data()) + offset, to.size(), to.data());
   }
-  void copy_from_host(size_t offset, std::span<const std::byte> from) override {
-    std::copy(from.begin(), from.end(), heap().open(data()) + offset);
-  }
   std::shared_ptr<Buffer> clone(size_t offset, size_t bytes) const override {
     auto copy = std::make_shared<GuardedBuffer>(bytes, device());
     std::copy_n(heap().open(data()) + offset, bytes, heap().open(copy->data()));

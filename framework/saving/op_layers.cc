@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/train/op_layers.h"
+#include "framework/saving/op_layers.h"
 
 #include <map>
 #include <utility>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functional models to Keras's configs and back.
+#include "framework/saving/functional_config.h"
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -7,10 +8,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "framework/model/input.h"
+#include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
-#include "framework/train/body.h"
-#include "framework/train/model_config.h"
-#include "framework/train/op_layers.h"
+#include "framework/saving/op_layers.h"
 
 namespace cornu {
 namespace {
@@ -45,7 +46,8 @@ Json serialize_constant(const Tensor& tensor) {
 // Writes the graph of one model.
 class GraphWriter {
  public:
-  explicit GraphWriter(const FunctionalGraph& graph) : graph_(graph) {
+  GraphWriter(const FunctionalGraph& graph, SerializeLayer serialize)
+      : graph_(graph), serialize_(serialize) {
     for (const auto& node : graph.nodes()) nodes_[node->layer().get()].push_back(node.get());
     for (auto& [layer, nodes] : nodes_) {
       std::sort(nodes.begin(), nodes.end(),
@@ -57,7 +59,7 @@ class GraphWriter {
   Json layers() const {
     Json::Array list;
     for (const auto& layer : graph_.layers()) {
-      Json entry = serialize_part(*layer);
+      Json entry = serialize_(*layer);
       entry.set("name", layer->name());
       Json::Array calls;
       for (const KerasNode* node : nodes_.at(layer.get())) {
@@ -140,6 +142,7 @@ class GraphWriter {
   }
 
   const FunctionalGraph& graph_;
+  SerializeLayer serialize_;
   std::map<const Layer*, std::vector<const KerasNode*>> nodes_;  // in the order of their calls
   std::unordered_map<const KerasNode*, int64_t> numbers_;
 };
@@ -228,7 +231,7 @@ class GraphReader {
     for (const Json& call : entry.at("inbound_nodes").as_array()) part.calls.push_back(&call);
     if (entry.at("class_name").as_string() == "InputLayer") {
       part.layer = layer_from_json(entry);
-      const auto* input = dynamic_cast<const InputLayer*>(part.layer.pointer().get());
+      const auto* input = dynamic_cast<const InputLayer*>(part.layer.shared().get());
       check<InvalidArgument>(input != nullptr, "Functional: its layer '{}' isn't an InputLayer.",
                              part.name);
       part.outputs.push_back(Input(
@@ -437,22 +440,16 @@ class GraphReader {
 
 }  // namespace
 
-Json FunctionalBody::get_config(const Model& model) const {
-  const GraphWriter writer(graph_);
-  return Json::object({{"name", model.name()},
-                       {"trainable", model.trainable()},
-                       {"layers", writer.layers()},
-                       {"input_layers", writer.ends(graph_.inputs())},
-                       {"output_layers", writer.ends(graph_.outputs())}});
+void write_graph(Json& config, const FunctionalGraph& graph, SerializeLayer serialize) {
+  const GraphWriter writer(graph, serialize);
+  config.set("layers", writer.layers());
+  config.set("input_layers", writer.ends(graph.inputs()));
+  config.set("output_layers", writer.ends(graph.outputs()));
 }
 
-std::shared_ptr<Model> functional_from_config(const Json& config) {
+GraphEnds read_graph(const Json& config) {
   const GraphReader reader(config);
-  ModelOptions options;
-  if (const Json* name = config.find("name")) options.name = name->as_string();
-  if (const Json* trainable = config.find("trainable")) options.trainable = trainable->as_bool();
-  return std::make_shared<Model>(reader.ends(config.at("input_layers")),
-                                 reader.ends(config.at("output_layers")), options);
+  return {reader.ends(config.at("input_layers")), reader.ends(config.at("output_layers"))};
 }
 
 }  // namespace cornu

@@ -6,7 +6,7 @@
 
 #include "framework/core/strings.h"
 #include "framework/ops/ops.h"
-#include "framework/train/op_layers.h"
+#include "framework/saving/op_layers.h"
 
 namespace cornu {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registries of classes by name, filled with everything this build has on first use.
+// Layers by name.
 #pragma once
 
 #include <functional>
@@ -11,22 +11,12 @@
 
 namespace cornu {
 
-// Calls register_all of every folder; defined by the folder that knows them all
-// (framework/registration), so that the framework itself names none.
-void register_builtins();
-
-// Makes sure that register_builtins() has run. Cheap after the first time.
-void ensure_builtins();
-
 // Makes a layer from its get_config().
 using LayerFactory = std::function<LayerHandle(const Json& config)>;
 
 // By Keras's class name ("Dense") or a user's registered name ("package>Name"). Users add theirs:
 //   layer_registry().add("my_package>Residual", [](const Json& config) { … });
 Registry<LayerFactory>& layer_registry();
-namespace internal {
-Registry<LayerFactory>& raw_layer_registry();  // what register_all functions fill
-}  // namespace internal
 
 // Keras's serialized form of a layer: {"module", "class_name", "config", "registered_name",
 // "build_config"}, and back. InvalidArgument for a class that isn't registered.

@@ -1,30 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/model/builtins.h"
-
-#include <mutex>
+#include "framework/model/layer_registry.h"
 
 #include "framework/core/strings.h"
 
 namespace cornu {
-
-void ensure_builtins() {
-  static std::once_flag once;
-  std::call_once(once, register_builtins);
-}
-
-namespace internal {
-
-Registry<LayerFactory>& raw_layer_registry() {
-  static auto* registry = new Registry<LayerFactory>("layer");
-  return *registry;
-}
-
-}  // namespace internal
-
-Registry<LayerFactory>& layer_registry() {
-  ensure_builtins();
-  return internal::raw_layer_registry();
-}
 
 Json serialize_layer(const Layer& layer) {
   const Json module = layer.module();
