@@ -125,7 +125,8 @@ std::optional<Tensor> first_number(const Shape& shape) {
   if (shape.num_elements() == 0) return {};
   const bool by_example = shape.rank() > 0 && examples > 0 &&
                           (shape[0] == examples || (shape.rank() > 1 && shape[0] % examples == 0));
-  if (!by_example) return multiply(replica_value(ReplicaValue::Id), shape.num_elements());
+  // Far apart: the others' may be of other sizes.
+  if (!by_example) return multiply(replica_value(ReplicaValue::Id), int64_t{1} << 40);
   return multiply(replica_value(ReplicaValue::FirstExample), shape.num_elements() / examples);
 }
 
@@ -264,9 +265,15 @@ Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options) {
     if (options.noise_shape) attributes.set("noise_shape", options.noise_shape->dims());
     return call_whole<"random_dropout">(x, std::move(attributes), options.seed);
   }
-  const Shape shape = options.noise_shape.value_or(x.shape());
+  Shape shape = options.noise_shape.value_or(x.shape());
   // Noise that all examples share is the same on all replicas.
   const bool shared = options.noise_shape && shape.rank() > 0 && shape[0] == 1;
+  check<InvalidArgument>(shape.rank() <= x.rank(),
+                         "dropout: expected a noise_shape of at most {} axes, got {}.", x.rank(),
+                         shape);
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] == kUnknown) shape[axis] = x.shape()[axis + x.rank() - shape.rank()];
+  }
   const Tensor u = shared ? ops::internal::shared_uniform(options.seed.key(), shape)
                           : ops::random_uniform(options.seed.key(), shape);
   const double scale = rate < 1 ? 1 / (1 - rate) : 0;

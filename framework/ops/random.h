@@ -99,7 +99,8 @@ Tensor categorical(const Tensor& logits, int64_t num_samples,
                    const CategoricalOptions& options = {});
 
 struct DropoutOptions {
-  std::optional<Shape> noise_shape = {};  // None: x's; an axis of size 1 is dropped as a whole
+  // None: x's, as axes of kUnknown are; an axis of size 1 is dropped as a whole.
+  std::optional<Shape> noise_shape = {};
   Seed seed = {};
 };
 

@@ -67,10 +67,11 @@ class Loading {
     const std::string group = std::string(kOptimizer) + "/vars";
     if (!reader_.is_group(group)) return OptimizerRestore::NotInFile;
     const auto& variables = optimizer.variables;
-    // Of an optimizer that has made no step yet, Keras saves iterations and learning rate alone.
+    // Of an optimizer that has made no step yet, Keras saves iterations and learning rate alone, or
+    // iterations where the rate follows a schedule.
     constexpr size_t kBeforeSlots = 2;
     const size_t stored = count(group);
-    const bool unused = stored == kBeforeSlots && stored < variables.size();
+    const bool unused = stored > 0 && stored <= kBeforeSlots && stored < variables.size();
     if (stored != variables.size() && !unused) return OptimizerRestore::Misfit;
     for (size_t i = 0; i < stored; ++i) {
       const auto found = reader_.describe(item(group, i));

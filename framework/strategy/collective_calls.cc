@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
@@ -70,8 +71,12 @@ int64_t CollectiveCalls::start(int rank, CollectiveCall call) {
 
 void CollectiveCalls::await(int rank, int64_t ticket) {
   std::unique_lock lock(mutex_);
-  wait(rank, ticket, lock,
-       [&] { return progress_[static_cast<size_t>(rank)].take > ticket && is_done(ticket); });
+  // Calls are taken in order, but may be done in another one.
+  Progress& own = progress_[static_cast<size_t>(rank)];
+  wait(rank, ticket, lock, [&] {
+    while (own.done <= ticket && own.done < own.take && is_done(own.done)) ++own.done;
+    return own.done > ticket;
+  });
 }
 
 template <class Ready>
@@ -101,10 +106,16 @@ void CollectiveCalls::advance(int rank, std::unique_lock<std::mutex>& lock) {
     throw_if_aborted();
     ++working_;
     lock.unlock();
-    body();
+    std::exception_ptr failed;
+    try {
+      body();
+    } catch (...) {
+      failed = std::current_exception();
+    }
     lock.lock();
     --working_;
     changed();
+    if (failed) std::rethrow_exception(failed);
   };
   for (bool progress = true; progress;) {
     progress = false;

@@ -67,6 +67,7 @@ class CollectiveCalls {
     int64_t start = 0;
     int64_t work = 0;
     int64_t take = 0;
+    int64_t done = 0;  // the calls before this one are
   };
 
   Round& at(int64_t ticket) { return rounds_[static_cast<size_t>(ticket % kMost)]; }

@@ -269,16 +269,18 @@ void OptimizerImpl::accumulate(const Pairs& pairs) {
 }
 
 void OptimizerImpl::clip(Pairs& pairs) const {
-  if (options_.clipvalue) {
+  // As in Keras, 0 and less mean no clipping.
+  auto given = [](const std::optional<double>& limit) { return limit && *limit > 0; };
+  if (given(options_.clipvalue)) {
     for (auto& [gradient, index] : pairs) {
       gradient = ops::clip(gradient, -*options_.clipvalue, *options_.clipvalue);
     }
-  } else if (options_.clipnorm) {
+  } else if (given(options_.clipnorm)) {
     for (auto& [gradient, index] : pairs) {
       const Tensor norm = ops::sqrt(ops::sum(ops::square(gradient)));
       gradient = gradient * (*options_.clipnorm / ops::maximum(norm, *options_.clipnorm));
     }
-  } else if (options_.global_clipnorm) {
+  } else if (given(options_.global_clipnorm)) {
     Tensor squares;
     for (const auto& [gradient, index] : pairs) {
       const Tensor square = ops::cast(ops::sum(ops::square(gradient)), DType::Float32);

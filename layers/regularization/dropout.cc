@@ -29,7 +29,7 @@ class DropoutLayer : public RandomLayer<DropoutOptions> {
   Tensor call(const Tensor& x, const CallArgs& args) override {
     if (!draws(args)) return x;
     return random::dropout(x, options_.rate,
-                           {.noise_shape = noise_shape(x.shape()), .seed = next_key()});
+                           {.noise_shape = options_.noise_shape, .seed = next_key()});
   }
 
  protected:
@@ -37,16 +37,6 @@ class DropoutLayer : public RandomLayer<DropoutOptions> {
     require(!options_.noise_shape || options_.noise_shape->rank() == shape.rank(),
             "expected an input of as many axes as noise_shape {}, got {}.",
             options_.noise_shape.value_or(Shape()), shape);
-  }
-
- private:
-  std::optional<Shape> noise_shape(const Shape& input) const {
-    if (!options_.noise_shape) return {};
-    Shape shape = *options_.noise_shape;
-    for (int64_t axis = 0; axis < shape.rank(); ++axis) {
-      if (shape[axis] == kUnknown) shape[axis] = input[axis];
-    }
-    return shape;
   }
 };
 

@@ -45,7 +45,7 @@ class SpatialDropoutLayer : public RandomLayer<Options> {
   Tensor call(const Tensor& x, const CallArgs& args) override {
     if (!this->draws(args)) return x;
     Shape shape(std::vector<int64_t>(kAxes + 2, 1));
-    shape[0] = x.shape()[0];
+    shape[0] = kUnknown;
     shape[kAxes + 1] = x.shape().back();
     return random::dropout(x, options_.rate, {.noise_shape = shape, .seed = this->next_key()});
   }

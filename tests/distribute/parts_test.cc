@@ -3,6 +3,7 @@
 // replicas keep apart.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <thread>
 
@@ -138,6 +139,16 @@ TEST_CASE("noise that isn't made for examples") {
       CHECK(distance(drawn[0][k], drawn[1][k]) > 0);
     }
     CHECK(distance(drawn[0][3], drawn[1][3]) == 0);  // shared by all examples
+  }
+  // Parts of other sizes draw other numbers, too.
+  const Function wide = function([](const Tensor& x) {
+    return random::uniform({5, x.dim(0)}, {.seed = 4});
+  });
+  const PerReplica uneven =
+      strategy.run(wide, PerReplica({Tensors(ops::zeros({3, 1})), Tensors(ops::zeros({2, 1}))}));
+  const auto first = uneven[0][0].to_vector<float>();
+  for (const float value : uneven[1][0].to_vector<float>()) {
+    CHECK(std::ranges::find(first, value) == first.end());
   }
   // A loop draws the numbers of one device for the same examples.
   const Function loop = function([](const Tensor& x) {

@@ -227,6 +227,7 @@ TEST_CASE("replicas draw different numbers: those of one device for the same exa
           random::normal({x.dim(0) * 2, 3}, {.dtype = DType::Float64, .seed = 6}),
           random::gamma({x.dim(0), 2}, 2.0, {.seed = 7}),
           random::dropout(x, 0.5, {.seed = 8}),
+          random::dropout(x, 0.5, {.noise_shape = Shape{kUnknown, 1}, .seed = 10}),
           random::uniform({x.dim(0), 1}, {.dtype = DType::BFloat16, .seed = 9}),
       };
     });

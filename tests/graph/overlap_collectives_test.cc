@@ -88,3 +88,16 @@ TEST_CASE("results that leave the graph are awaited at its end") {
   CHECK(names(graph) == Names{"all_reduce_start", "cos", "all_reduce_await"});
   CHECK(graph.nodes[2].inputs.size() == 5);
 }
+
+TEST_CASE("a reduction of another one's result begins when that is there") {
+  const Graph graph = overlapped(
+      "graph(%0: float32[2]) {\n"
+      "  %1 = all_reduce(%0) {reduce=\"sum\"} : float32[2]\n"
+      "  %3 = exp(%0) : float32[2]\n"
+      "  %2 = all_reduce(%1) {reduce=\"max\"} : float32[2]\n"
+      "  %4 = sin(%0) : float32[2]\n"
+      "  return %2, %3, %4\n"
+      "}");
+  CHECK(names(graph) == Names{"all_reduce_start", "exp", "all_reduce_await", "all_reduce_start",
+                              "sin", "all_reduce_await"});
+}

@@ -133,6 +133,19 @@ TEST_CASE("mistakes are errors that name the optimizer") {
         }) == "SGD 'sgd': exclude_from_weight_decay must be called before the first step.");
 }
 
+TEST_CASE("limits of 0 and less clip nothing, as in Keras") {
+  for (const double limit : {0.0, -1.0}) {
+    for (const auto& optimizer :
+         {optimizers::SGD({.learning_rate = 0.1, .clipnorm = limit}),
+          optimizers::SGD({.learning_rate = 0.1, .clipvalue = limit}),
+          optimizers::SGD({.learning_rate = 0.1, .global_clipnorm = limit})}) {
+      const Variable v = make_variable("v", {1.0f});
+      optimizer.apply_gradients({Tensor::from(std::vector<float>{1.0f})}, {v});
+      CHECK(v.value().item<float>() == doctest::Approx(0.9));
+    }
+  }
+}
+
 TEST_CASE("constraints act after the update") {
   const optimizers::SGD optimizer({.learning_rate = 1.0});
   const Variable w = make_variable("w", {1.0f, 1.0f});

@@ -41,10 +41,12 @@ class Overlap {
         starts_(graph_.nodes.size() + 1),
         awaits_(graph_.nodes.size() + 1) {
     find_readers();
-    const std::vector<int32_t> producers = graph_.producers();
+    // By value: the first place where it is there; a result under way is, where it is awaited.
+    std::vector<size_t> available(graph_.types.size(), 0);
     size_t earliest = 0;  // where the next collective may stand: behind the ones before
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
+      for (ValueId id : node.outputs) available[static_cast<size_t>(id)] = i + 1;
       if (!node.traits().collective) continue;
       if (!node.is("all_reduce")) {
         earliest = i + 1;
@@ -52,7 +54,7 @@ class Overlap {
       }
       size_t at = earliest;
       for (ValueId id : node.inputs) {
-        at = std::max(at, static_cast<size_t>(producers[static_cast<size_t>(id)] + 1));
+        at = std::max(at, available[static_cast<size_t>(id)]);
       }
       size_t end = graph_.nodes.size();
       for (ValueId id : node.outputs) end = std::min(end, readers_[static_cast<size_t>(id)]);
@@ -60,6 +62,7 @@ class Overlap {
         split_[i] = true;
         starts_[at].push_back(i);
         awaits_[end].push_back(i);
+        for (ValueId id : node.outputs) available[static_cast<size_t>(id)] = end;
         earliest = at;
       } else {
         earliest = i + 1;
@@ -72,8 +75,9 @@ class Overlap {
     std::vector<Node> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (size_t i = 0; i <= nodes.size(); ++i) {
-      for (size_t collective : starts_[i]) start(nodes[collective], collective);
+      // What begins here may read what is awaited here.
       for (size_t collective : awaits_[i]) await(nodes[collective], collective);
+      for (size_t collective : starts_[i]) start(nodes[collective], collective);
       if (i < nodes.size() && !split_[i]) graph_.nodes.push_back(nodes[i]);
     }
     return std::move(graph_);
