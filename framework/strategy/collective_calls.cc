@@ -49,7 +49,7 @@ int64_t CollectiveCalls::start(int rank, CollectiveCall call) {
     require_reducible(*call.dtype);
   }
   Progress& own = progress_[static_cast<size_t>(rank)];
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock = locked();
   throw_if_aborted();
   if (own.start >= kMost) {  // its place must be free: all have taken what was there
     const int64_t before = own.start - kMost;
@@ -70,13 +70,10 @@ int64_t CollectiveCalls::start(int rank, CollectiveCall call) {
 }
 
 void CollectiveCalls::await(int rank, int64_t ticket) {
-  std::unique_lock lock(mutex_);
-  // Calls are taken in order, but may be done in another one.
-  Progress& own = progress_[static_cast<size_t>(rank)];
-  wait(rank, ticket, lock, [&] {
-    while (own.done <= ticket && own.done < own.take && is_done(own.done)) ++own.done;
-    return own.done > ticket;
-  });
+  std::unique_lock lock = locked();
+  // Ranks do their parts in the order of calls, so that those before are done as well.
+  wait(rank, ticket, lock,
+       [&] { return progress_[static_cast<size_t>(rank)].take > ticket && is_done(ticket); });
 }
 
 template <class Ready>
@@ -90,12 +87,10 @@ void CollectiveCalls::wait(int rank, int64_t ticket, std::unique_lock<std::mutex
   }
 }
 
-// Does anybody still use this call's memory? One whose place another call has is long done.
+// Does nobody use this call's memory any more? One whose place another call has is long done.
 bool CollectiveCalls::is_done(int64_t ticket) {
   const Round& round = at(ticket);
-  if (round.ticket > ticket) return true;
-  const bool takes = round.calls[0].kind == Kind::AllReduce && round.calls[0].count() > kSmall;
-  return (takes ? round.done : round.worked) == size_;
+  return round.ticket > ticket || round.worked == size_;
 }
 
 // Does what can be done now, in the order of tickets. Unlocks while it works; others may make more
@@ -112,7 +107,7 @@ void CollectiveCalls::advance(int rank, std::unique_lock<std::mutex>& lock) {
     } catch (...) {
       failed = std::current_exception();
     }
-    lock.lock();
+    lock = locked();
     --working_;
     changed();
     if (failed) std::rethrow_exception(failed);
@@ -164,35 +159,37 @@ void CollectiveCalls::work(int rank, Round& round) {
   }
 }
 
-// What the others' parts made, behind an all_reduce.
+// What a rank made of a small reduction: now that all have read it may lie where its input did.
 void CollectiveCalls::take(int rank, const Round& round) {
   const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
-  if (own.kind != Kind::AllReduce) return;
-  if (own.count() <= kSmall) {
-    const std::byte* next = round.results[static_cast<size_t>(rank)].data();
-    for (const Segment& segment : own.segments) {
-      const size_t bytes = static_cast<size_t>(segment.count) * size_of(*own.dtype);
-      if (bytes > 0) std::memcpy(segment.out, next, bytes);
-      next += bytes;
-    }
-    return;
-  }
-  for (int peer = 0; peer < reducers_; ++peer) {
-    if (peer == rank) continue;
-    const CollectiveCall& theirs = round.calls[static_cast<size_t>(peer)];
-    each_share(own.segments, peer, reducers_, [&](size_t i, int64_t begin, int64_t end) {
-      std::memcpy(element_at(own.segments[i].out, begin, *own.dtype),
-                  element_at(theirs.segments[i].out, begin, *own.dtype),
-                  static_cast<size_t>(end - begin) * size_of(*own.dtype));
-    });
+  if (own.kind != Kind::AllReduce || own.count() > kSmall) return;
+  const std::byte* next = round.results[static_cast<size_t>(rank)].data();
+  for (const Segment& segment : own.segments) {
+    const size_t bytes = static_cast<size_t>(segment.count) * size_of(*own.dtype);
+    if (bytes > 0) std::memcpy(segment.out, next, bytes);
+    next += bytes;
   }
 }
 
+// A rank writes its share for everybody, a piece at a time, while that is in its cache. Nobody else
+// reads or writes these elements.
 void CollectiveCalls::reduce_share(int rank, const Round& round) {
+  constexpr int64_t kPiece = 4096;  // elements
   if (rank >= reducers_) return;
   const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
+  const DType dtype = *own.dtype;
   each_share(own.segments, rank, reducers_, [&](size_t i, int64_t begin, int64_t end) {
-    reduce(round, i, begin, end, element_at(own.segments[i].out, begin, *own.dtype));
+    for (int64_t at = begin; at < end; at += kPiece) {
+      const int64_t stop = std::min(at + kPiece, end);
+      const std::byte* made = element_at(own.segments[i].out, at, dtype);
+      reduce(round, i, at, stop, element_at(own.segments[i].out, at, dtype));
+      for (int peer = 0; peer < size_; ++peer) {
+        if (peer == rank) continue;
+        void* theirs = round.calls[static_cast<size_t>(peer)].segments[i].out;
+        std::memcpy(element_at(theirs, at, dtype), made,
+                    static_cast<size_t>(stop - at) * size_of(dtype));
+      }
+    }
   });
 }
 
@@ -229,16 +226,18 @@ void CollectiveCalls::require_agreement(const Round& round) const {
 void CollectiveCalls::wait_for_change(int rank, int64_t ticket,
                                       std::unique_lock<std::mutex>& lock) {
   const Round& round = at(ticket);
-  check<FailedPrecondition>(round.started == size_ || ended_ == 0,
-                            "Collective: every rank must make the same calls in the same order, "
-                            "but rank {} calls {}, and another one's step has ended without it. "
-                            "What replicas do may not depend on their data.",
-                            rank, round.calls[static_cast<size_t>(rank)].text());
+  if (round.started < size_ && ended_ > 0) {
+    raise<FailedPrecondition>(
+        "Collective: every rank must make the same calls in the same order, but rank {} calls {}, "
+        "and another one's step has ended without it. What replicas do may not depend on their "
+        "data.",
+        rank, round.calls[static_cast<size_t>(rank)].text());
+  }
   const uint64_t before = changes_;
   auto has_changed = [&] { return changes_ != before; };
   lock.unlock();
   const bool soon = spin_until(size_, has_changed);
-  lock.lock();
+  lock = locked();
   if (soon || condition_.wait_for(lock, timeout_, has_changed)) return;
   throw_if_aborted();
   aborted_ = fmt::format("Collective: rank {} waited {:g} s in {} for {}.", rank,
@@ -275,6 +274,13 @@ void CollectiveCalls::abort(const std::string& why) {
 
 void CollectiveCalls::throw_if_aborted() const {
   if (aborted_) raise<Aborted>("Collective: another replica has stopped: {}", *aborted_);
+}
+
+// Others hold the lock for moments only: sleeping for it would take longer.
+std::unique_lock<std::mutex> CollectiveCalls::locked() {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (!spin_until(size_, [&] { return lock.try_lock(); })) lock.lock();
+  return lock;
 }
 
 // Something is so now that somebody may wait for.

@@ -57,7 +57,7 @@ class CollectiveCalls {
     int64_t ticket = -1;
     std::vector<CollectiveCall> calls;            // by rank
     std::vector<std::vector<std::byte>> results;  // by rank, of small reductions
-    // How many ranks have started it, done their part, and taken what the others made.
+    // How many ranks have started it, done their part, and taken the results of a small one.
     int started = 0;
     int worked = 0;
     int done = 0;
@@ -67,7 +67,6 @@ class CollectiveCalls {
     int64_t start = 0;
     int64_t work = 0;
     int64_t take = 0;
-    int64_t done = 0;  // the calls before this one are
   };
 
   Round& at(int64_t ticket) { return rounds_[static_cast<size_t>(ticket % kMost)]; }
@@ -84,6 +83,7 @@ class CollectiveCalls {
   void require_agreement(const Round& round) const;
   void wait_for_change(int rank, int64_t ticket, std::unique_lock<std::mutex>& lock);
   std::string missing(int rank, int64_t ticket);
+  std::unique_lock<std::mutex> locked();
   void throw_if_aborted() const;
   void changed();
 
