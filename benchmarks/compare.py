@@ -245,7 +245,7 @@ def allreduce(program, rounds):
     figures = columns(contender, rounds)
     print("Two ranks, threads of one process, have N bytes of float32 each and get the sums.")
     print("Copy: the same threads copy each rank's N bytes to where its sums go, which reads 2 N")
-    print("and writes 2 N bytes in all; the all-reduce reads 3 N and writes 2 N. Microseconds.")
+    print("and writes 2 N bytes in all; the all-reduce does the same and adds. Microseconds.")
     print("| N | all-reduce | copy | copy / all-reduce |")
     print("|---|---|---|---|")
     for i, size in enumerate(SIZES):

@@ -2,7 +2,7 @@
 // The sum over two replicas of one process, beside plain copies by the same two threads: each rank
 // has N bytes of float32, and gets the sums in other N bytes. A copy, of each rank's N bytes to
 // where its sums go, reads 2 N and writes 2 N bytes in all, which is the least that a sum over two
-// ranks can do; the sum itself, of halves that are then exchanged, reads 3 N and writes 2 N.
+// ranks can do; the sum reads and writes as much: each rank makes one half and writes it to both.
 // Prints "ready", then for every line it reads measures each N, and prints the microseconds of a
 // sum and of a copy of each. compare.py drives it.
 //   bench_allreduce N...     N: bytes, a multiple of 4
