@@ -276,11 +276,12 @@ Function function(F f, const FunctionOptions& options = {}) {
       return Function();
     }
   } else {
-    static_assert(internal::OfList<F>,
+    constexpr bool kOfList = internal::OfList<F>;  // a concept in an assertion has longer errors
+    static_assert(kOfList,
                   "function(f): f must be callable with up to eight arguments of const Tensor&, or "
                   "take and return a std::vector<Tensor>. What isn't a tensor is captured: "
                   "[rate](const Tensor& x) { ... }");
-    if constexpr (internal::OfList<F>) {
+    if constexpr (kOfList) {
       return Function(Function::Body(std::move(f)), options);
     } else {
       return Function();

@@ -42,6 +42,12 @@ size_t range_start(const std::string& request) {
   return at == std::string::npos ? 0 : std::stoull(request.substr(at + field.size()));
 }
 
+// The reply, which says that the connection is closed after it: a client that used it once more
+// would fail now and then.
+std::string closing(std::string reply) {
+  return reply.insert(reply.find("\r\n"), "\r\nConnection: close");
+}
+
 }  // namespace
 
 HttpServer::HttpServer(Files files, Behavior behavior)
@@ -93,12 +99,12 @@ void HttpServer::answer(int connection) {
     number = requests_.size();
   }
   if (!behavior_.reply.empty()) {
-    send_all(connection, behavior_.reply);
+    send_all(connection, closing(behavior_.reply));
     return;
   }
   const auto file = files_.find(path);
   if (file == files_.end()) {
-    send_all(connection, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    send_all(connection, closing("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"));
     return;
   }
   const bool changed = !behavior_.later.empty() && number > 1;
@@ -108,9 +114,10 @@ void HttpServer::answer(int connection) {
                      request.find("If-Range: " + etag + "\r\n") == std::string::npos;
   const size_t begin = behavior_.ranges && !stale ? asked : 0;
   if (begin > 0 && begin >= content.size()) {
-    send_all(connection, fmt::format("HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes "
-                                     "*/{}\r\nContent-Length: 0\r\n\r\n",
-                                     content.size()));
+    send_all(connection,
+             closing(fmt::format("HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes "
+                                 "*/{}\r\nContent-Length: 0\r\n\r\n",
+                                 content.size())));
     return;
   }
   std::string head = "HTTP/1.1 200 OK\r\n";
@@ -119,10 +126,10 @@ void HttpServer::answer(int connection) {
                        content.size() - 1, content.size());
   }
   if (!etag.empty()) head += "ETag: " + etag + "\r\n";
-  head += fmt::format("Content-Length: {}\r\nConnection: close\r\n\r\n", content.size() - begin);
+  head += fmt::format("Content-Length: {}\r\n\r\n", content.size() - begin);
   std::string body = content.substr(begin);
   if (behavior_.break_after > 0 && number == 1) body.resize(behavior_.break_after);
-  send_all(connection, head + body);
+  send_all(connection, closing(head) + body);
 }
 
 }  // namespace cornu::testing
