@@ -93,17 +93,18 @@ bool CollectiveCalls::is_done(int64_t ticket) {
   return round.ticket > ticket || round.worked == size_;
 }
 
-// Does what can be done now, in the order of tickets. Unlocks while it works; others may make more
-// of it possible meanwhile.
+// Does what can be done now, in the order of tickets. Unlocks while it works.
 void CollectiveCalls::advance(int rank, std::unique_lock<std::mutex>& lock) {
   Progress& own = progress_[static_cast<size_t>(rank)];
-  auto unlocked = [&](auto body) {
+  for (; own.work < own.start && at(own.work).started == size_; ++own.work) {
+    Round& round = at(own.work);
+    require_agreement(round);
     throw_if_aborted();
     ++working_;
     lock.unlock();
     std::exception_ptr failed;
     try {
-      body();
+      work(rank, round);
     } catch (...) {
       failed = std::current_exception();
     }
@@ -111,22 +112,14 @@ void CollectiveCalls::advance(int rank, std::unique_lock<std::mutex>& lock) {
     --working_;
     changed();
     if (failed) std::rethrow_exception(failed);
-  };
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (; own.work < own.start && at(own.work).started == size_; ++own.work) {
-      Round& round = at(own.work);
-      require_agreement(round);
-      unlocked([&] { work(rank, round); });
-      ++round.worked;
-      progress = true;
-    }
-    for (; own.take < own.work && at(own.take).worked == size_; ++own.take) {
-      Round& round = at(own.take);
-      unlocked([&] { take(rank, round); });
-      ++round.done;
-      progress = true;
-    }
+    ++round.worked;
+  }
+  for (; own.take < own.work && at(own.take).worked == size_; ++own.take) {
+    Round& round = at(own.take);
+    throw_if_aborted();
+    take(rank, round);
+    ++round.done;
+    changed();
   }
 }
 
@@ -138,7 +131,8 @@ void CollectiveCalls::work(int rank, Round& round) {
       return own.count() <= kSmall ? reduce_all(rank, round) : reduce_share(rank, round);
     case Kind::ReduceScatter: {
       const int64_t share = own.count() / size_;
-      return reduce(round, 0, rank * share, (rank + 1) * share, own.segments[0].out);
+      return reduce_elements(own.segments[0].out, inputs(round, 0), rank * share,
+                             (rank + 1) * share, *own.dtype, own.op);
     }
     case Kind::AllGather:
       for (size_t peer = 0; peer < round.calls.size(); ++peer) {
@@ -179,10 +173,11 @@ void CollectiveCalls::reduce_share(int rank, const Round& round) {
   const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
   const DType dtype = *own.dtype;
   each_share(own.segments, rank, reducers_, [&](size_t i, int64_t begin, int64_t end) {
+    const std::vector<const void*> in = inputs(round, i);
     for (int64_t at = begin; at < end; at += kPiece) {
       const int64_t stop = std::min(at + kPiece, end);
-      const std::byte* made = element_at(own.segments[i].out, at, dtype);
-      reduce(round, i, at, stop, element_at(own.segments[i].out, at, dtype));
+      std::byte* const made = element_at(own.segments[i].out, at, dtype);
+      reduce_elements(made, in, at, stop, dtype, own.op);
       for (int peer = 0; peer < size_; ++peer) {
         if (peer == rank) continue;
         void* theirs = round.calls[static_cast<size_t>(peer)].segments[i].out;
@@ -201,16 +196,16 @@ void CollectiveCalls::reduce_all(int rank, Round& round) {
   results.resize(static_cast<size_t>(own.count()) * size_of(*own.dtype));
   std::byte* next = results.data();
   for (size_t i = 0; i < own.segments.size(); ++i) {
-    reduce(round, i, 0, own.segments[i].count, next);
+    reduce_elements(next, inputs(round, i), 0, own.segments[i].count, *own.dtype, own.op);
     next += static_cast<size_t>(own.segments[i].count) * size_of(*own.dtype);
   }
 }
 
-void CollectiveCalls::reduce(const Round& round, size_t segment, int64_t begin, int64_t end,
-                             void* out) const {
+// By rank.
+std::vector<const void*> CollectiveCalls::inputs(const Round& round, size_t segment) {
   std::vector<const void*> in;
   for (const CollectiveCall& call : round.calls) in.push_back(call.segments[segment].in);
-  reduce_elements(out, in, begin, end, *round.calls[0].dtype, round.calls[0].op);
+  return in;
 }
 
 void CollectiveCalls::require_agreement(const Round& round) const {

@@ -79,7 +79,7 @@ class CollectiveCalls {
   void take(int rank, const Round& round);
   void reduce_share(int rank, const Round& round);
   void reduce_all(int rank, Round& round);
-  void reduce(const Round& round, size_t segment, int64_t begin, int64_t end, void* out) const;
+  static std::vector<const void*> inputs(const Round& round, size_t segment);
   void require_agreement(const Round& round) const;
   void wait_for_change(int rank, int64_t ticket, std::unique_lock<std::mutex>& lock);
   std::string missing(int rank, int64_t ticket);

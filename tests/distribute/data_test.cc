@@ -9,17 +9,12 @@
 using namespace cornu;
 using distribute::DistributedIterator;
 using distribute::PerReplica;
-using test::devices;
 using test::distance;
 using test::error_of;
+using test::floats;
+using test::mirrored;
 
 namespace {
-
-distribute::MirroredStrategy mirrored(int replicas) {
-  return distribute::MirroredStrategy({.devices = devices(replicas)});
-}
-
-Tensor floats(std::vector<float> values) { return Tensor::from(std::move(values)); }
 
 std::vector<int64_t> ints(const Tensor& tensor) { return tensor.to_vector<int64_t>(); }
 

@@ -78,6 +78,12 @@ std::vector<std::string> devices(int count) {
   return names;
 }
 
+distribute::MirroredStrategy mirrored(int replicas) {
+  return distribute::MirroredStrategy({.devices = devices(replicas)});
+}
+
+Tensor floats(std::vector<float> values) { return Tensor::from(std::move(values)); }
+
 const std::vector<StrategyKind>& strategy_kinds() {
   using namespace distribute;
   static const std::vector<StrategyKind> kinds = {

@@ -19,6 +19,9 @@ const std::vector<StrategyKind>& strategy_kinds();
 
 // CPU:0, CPU:1, …; where tests run on other devices (CORNU_TEST_DEVICE), as many of these.
 std::vector<std::string> devices(int count);
+distribute::MirroredStrategy mirrored(int replicas);  // over these
+
+Tensor floats(std::vector<float> values);
 
 // How the model below normalizes.
 enum class Normalization {

@@ -12,15 +12,10 @@
 using namespace cornu;
 using distribute::get_replica_context;
 using distribute::PerReplica;
-using test::devices;
+using test::floats;
+using test::mirrored;
 
 namespace {
-
-distribute::MirroredStrategy mirrored(int replicas) {
-  return distribute::MirroredStrategy({.devices = devices(replicas)});
-}
-
-Tensor floats(std::vector<float> values) { return Tensor::from(std::move(values)); }
 
 std::vector<float> numbers(const Tensor& tensor) { return tensor.to_vector<float>(); }
 

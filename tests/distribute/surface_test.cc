@@ -12,14 +12,10 @@ using distribute::PerReplica;
 using test::devices;
 using test::distance;
 using test::error_of;
+using test::floats;
+using test::mirrored;
 
 namespace {
-
-distribute::MirroredStrategy mirrored(int replicas) {
-  return distribute::MirroredStrategy({.devices = devices(replicas)});
-}
-
-Tensor floats(std::vector<float> values) { return Tensor::from(std::move(values)); }
 
 std::vector<float> numbers(const Tensor& tensor) { return tensor.to_vector<float>(); }
 

@@ -5,26 +5,17 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <functional>
 #include <numeric>
-#include <thread>
 
 #include "framework/core/error.h"
-#include "framework/strategy/in_process_group.h"
+#include "tests/strategy/ranks.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
 using test::error_of;
+using test::on_ranks;
 
 namespace {
-
-void on_ranks(int ranks, const std::function<void(CollectiveGroup&)>& body,
-              const InProcessGroupOptions& options = {}) {
-  const auto group = make_in_process_group(ranks, options);
-  std::vector<std::thread> threads;
-  for (const auto& end : group) threads.emplace_back([&body, &end] { body(*end); });
-  for (std::thread& thread : threads) thread.join();
-}
 
 std::vector<double> input(int rank, int64_t count, int64_t round) {
   std::vector<double> values;

@@ -9,29 +9,22 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <thread>
 
 #include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "tests/strategy/ranks.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
 using test::error_of;
+using test::on_ranks;
 
 namespace {
 
 constexpr int kMostRanks = 4;
 constexpr int64_t kSizes[] = {0, 1, 7, 127, 1000, 2053};
-
-// Calls `body` with each end of a new group, on a thread each.
-void on_ranks(int ranks, const std::function<void(CollectiveGroup&)>& body) {
-  const auto group = make_in_process_group(ranks);
-  std::vector<std::thread> threads;
-  for (const auto& end : group) threads.emplace_back([&body, &end] { body(*end); });
-  for (std::thread& thread : threads) thread.join();
-}
 
 // Element `i` of a rank's input: small integers, or uneven fractions.
 template <class T>

@@ -60,9 +60,9 @@ class Fuser {
       for (int node : groups_[group])
         group_of_[static_cast<size_t>(node)] = static_cast<int>(group);
     }
-    find_values_that_stay();
+    each_read_outside([&](ValueId id) { stay(id); });
     choose_repeated();
-    demand_all();
+    each_read_outside([&](ValueId id) { demand(id); });
   }
 
   Graph run() const {
@@ -104,14 +104,15 @@ class Fuser {
 
   // ---- what is computed again ----
 
-  // What is in memory in any case: read by others than groups.
-  void find_values_that_stay() {
+  // Calls visit(value) for what others than groups read: it is in memory in any case.
+  template <class Visit>
+  void each_read_outside(Visit visit) const {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (group_of_[i] >= 0) continue;
-      for (ValueId id : graph_.nodes[i].inputs) stay(id);
+      for (ValueId id : graph_.nodes[i].inputs) visit(id);
     }
-    for (ValueId id : graph_.outputs) stay(id);
-    for (const StateBinding& state : graph_.states) stay(state.out);
+    for (ValueId id : graph_.outputs) visit(id);
+    for (const StateBinding& state : graph_.states) visit(state.out);
   }
 
   // The shape that a group walks over.
@@ -204,15 +205,6 @@ class Fuser {
   }
 
   // ---- what is computed at all ----
-
-  void demand_all() {
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (group_of_[i] >= 0) continue;
-      for (ValueId id : graph_.nodes[i].inputs) demand(id);
-    }
-    for (ValueId id : graph_.outputs) demand(id);
-    for (const StateBinding& state : graph_.states) demand(state.out);
-  }
 
   // Somebody reads the value from memory.
   void demand(ValueId id) {
