@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend is: memory, eager kernels, and a compiler from graphs to executables.
+// Interface of a backend: memory, eager kernels, and a compiler from graphs to executables.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace cornu {
 
-// A compiled graph. What a run needs is apart from the code, so that several runs and several
-// replicas of one run may use it at once.
+// A compiled graph. The state of a run is kept apart from it, so that several runs, and several
+// replicas of one run, may use it at once.
 class Executable {
  public:
   virtual ~Executable() = default;
   // The graph after all passes, as text.
   virtual std::string describe() const = 0;
   virtual size_t node_count() const = 0;  // of that graph
-  // Bytes of memory that a replica's intermediate values take.
+  // Bytes of memory for a replica's intermediate values.
   virtual size_t workspace_bytes() const = 0;
 };
 
@@ -37,31 +37,31 @@ struct Launch {
 
 struct ExecutableOptions {
   std::string name = "function";
-  bool optimize = true;  // false: no passes, one kernel a node (for debugging and tests)
+  bool optimize = true;  // false: no passes, one kernel per node (for debugging and tests)
 };
 
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
-  // Unimplemented, naming op and dtype, for what the backend has no kernel for.
+  // Unimplemented, naming op and dtype, for an op that the backend has no kernel for.
   virtual std::unique_ptr<Executable> compile(Graph graph, const ExecutableOptions& options) = 0;
-  // Runs all launches at once, one a local replica; their executables are this backend's.
-  // Thread-safe. A run has the variables that it writes for itself alone, and sees the others as
-  // they are at one moment between the runs that write them. An error of one replica aborts the
-  // others' collectives and is thrown after all have stopped; variables that the graphs write are
-  // then as before, or poisoned.
+  // Runs all launches concurrently, one per local replica; their executables come from this
+  // backend. Thread-safe. A run has exclusive access to the variables that it writes, and reads the
+  // others as of one moment between the runs that write them. An error of one replica aborts the
+  // collectives of the others and is thrown after all have stopped; variables that the graphs write
+  // are then unchanged or poisoned.
   virtual void run(std::span<Launch> launches) = 0;
-  // Runs one op now on `device`, where the inputs lie and the outputs shall lie.
+  // Runs one op now on `device`, which holds the inputs and will hold the outputs.
   virtual std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                                       const Attributes& attributes,
                                       std::span<const TensorType> output_types,
                                       const Device& device) = 0;
-  // A copy, on one of its devices, of a tensor that lies on the host or on another of its devices.
-  // (Buffer::copy_to_host is the way back.)
+  // Copies a tensor from the host, or from another device of this backend, to `device`.
+  // (Buffer::copy_to_host copies back.)
   virtual Tensor to_device(const Tensor& tensor, const Device& device) = 0;
   virtual int device_count() const = 0;  // of the machine
-  // Does it have a kernel for this op on these types?
+  // Whether there is a kernel for this op on these types.
   virtual bool supports(const OpDef& op, std::span<const TensorType> inputs,
                         const Attributes& attributes,
                         std::span<const TensorType> outputs) const = 0;
@@ -69,16 +69,16 @@ class Backend {
 
 Backend& cpu_backend();
 
-// From now on `backend`, which must live on, serves the devices of `type`. AlreadyExists when
-// another one does. Thread-safe.
+// Makes `backend`, which must never be destroyed, serve the devices of `type`. AlreadyExists when
+// another backend does. Thread-safe.
 void register_backend(DeviceType type, Backend& backend);
 
-// Calls register_backend for what this build has, at the first use of a device; defined by
+// Calls register_backend for the backends of this build, on the first use of a device; defined by
 // framework/registration, since a static library drops objects that only register themselves.
 void register_builtin_backends();
 
-// The backend of a device. Unimplemented, naming what there is, when no backend serves its type;
-// InvalidArgument when there is no such device.
+// The backend of a device. Unimplemented, naming the types that have one, when no backend serves
+// its type; InvalidArgument when there is no such device.
 Backend& backend_for(const Device& device);
 
 }  // namespace cornu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective kernel needs of a communicator; strategies implement it.
+// The communicator interface that collective kernels use; strategies implement it.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,18 @@ namespace cornu {
 
 enum class ReduceOp { Sum, Mean, Min, Max };
 
-// A piece of what is reduced together. `in` and `out` are the same or don't overlap.
+// One of several buffers that are reduced together. `in` and `out` are equal or don't overlap.
 struct Segment {
   const void* in;
   void* out;
   int64_t count;  // elements
 };
 
-// One rank's end of a group. Every rank makes the same calls in the same order; each call returns
-// when this rank's part is done. Reductions go by rank, so that all ranks get the same bits; 16-bit
-// floating-point numbers are summed in float32. Throws PeerLost, DeadlineExceeded, Aborted after
-// abort(), and on every rank FailedPrecondition when their calls differ.
+// One rank's handle to a group. Every rank makes the same calls in the same order; each call
+// returns when this rank's part is done. Reductions add in the order of ranks, so that all ranks
+// get the same bits; 16-bit floating-point numbers are summed in float32. Throws PeerLost,
+// DeadlineExceeded, Aborted after abort(), and on every rank FailedPrecondition when their calls
+// differ.
 class CollectiveGroup {
  public:
   virtual ~CollectiveGroup() = default;
@@ -35,9 +36,9 @@ class CollectiveGroup {
     const Segment segment{in, out, count};
     all_reduce({&segment, 1}, dtype, op);
   }
-  // An all_reduce that is under way while the rank goes on: the group may use the segments' memory
-  // (the list itself only until this returns) until `await` returns for the ticket. A later ticket
-  // waits for the earlier ones, too. Groups without such reductions do all of it here.
+  // An asynchronous all_reduce: the group may use the segments' memory (but the span only during
+  // this call) until `await` returns for the ticket. Awaiting a ticket awaits the earlier ones,
+  // too. Groups without asynchronous reductions do all of it here.
   virtual int64_t start_all_reduce(std::span<const Segment> segments, DType dtype, ReduceOp op) {
     all_reduce(segments, dtype, op);
     return 0;
@@ -48,11 +49,11 @@ class CollectiveGroup {
   virtual void all_gather(const void* in, void* out, size_t bytes_per_rank) = 0;
   virtual void broadcast(void* data, size_t bytes, int root) = 0;
   virtual void barrier() = 0;
-  // This rank's step is done: a rank that calls something in that step still fails, with
+  // Ends this rank's step: a rank that still makes a call in that step fails with
   // FailedPrecondition. For groups whose ranks end each step together, before the next one begins.
   virtual void end_step() {}
-  // Wakes every rank that waits, with Aborted; later calls fail likewise. When it returns, nobody
-  // uses memory that this rank gave to start_all_reduce.
+  // Makes every waiting rank fail with Aborted, and every later call. When it returns, memory that
+  // this rank passed to start_all_reduce is no longer in use.
   virtual void abort(const std::string& why) = 0;
 };
 

@@ -60,7 +60,7 @@ void register_backend(DeviceType type, Backend& backend) {
   backends[static_cast<size_t>(type)].compare_exchange_strong(none, &backend);
   check<AlreadyExists>(
       none == nullptr || none == &backend,
-      "register_backend: {} devices have the backend '{}' already, so that '{}' can't serve them.",
+      "register_backend: {} devices already have the backend '{}'; '{}' can't replace it.",
       to_string(type), none ? none->name() : "", backend.name());
 }
 
@@ -73,7 +73,7 @@ Backend& backend_for(const Device& device) {
   const int count = logical_count(device.type);
   check<InvalidArgument>(device.index < count,
                          "Device {}: there is no such device; expected an index below {}. "
-                         "config::list_logical_devices() tells what there is.{}",
+                         "config::list_logical_devices() lists the devices.{}",
                          device, count,
                          device.type == DeviceType::Cpu
                              ? " config::set_logical_device_configuration splits the CPU into more."

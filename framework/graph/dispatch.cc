@@ -16,12 +16,12 @@ struct Context {
   bool recording_stopped = false;
   std::string scope;
   std::optional<Device> device;
-  int whole = 0;  // compute threads outside of all scopes of a split CPU; 0: in none
+  int whole = 0;  // compute threads outside all scopes of a split CPU; 0: not in one
 };
 
 thread_local Context context;
 
-// The default device of the process, in one word: clang has no atomics for a Device.
+// The default device of the process, packed in one word: clang has no atomics for a Device.
 class ProcessDevice {
  public:
   Device load() const {
@@ -38,7 +38,7 @@ class ProcessDevice {
 
 ProcessDevice process_device;
 
-bool lies_on(const Tensor& tensor, const Device& device) {
+bool is_on(const Tensor& tensor, const Device& device) {
   return tensor.on_host() ? device.type == DeviceType::Cpu : tensor.device() == device;
 }
 
@@ -60,8 +60,8 @@ struct Place {
   bool bound = false;  // is an input bound to it?
 };
 
-// The device that inputs are bound to, or the default one. What lies on another device than that
-// isn't there by itself: somebody's scope has put it there.
+// The device that inputs are bound to; else one that an unbound input was put on by a DeviceScope,
+// neither the host nor the default device; else the default device.
 Place place_of(const OpDef& op, const std::vector<Tensor>& inputs) {
   const Tensor* first = nullptr;
   bool bound = false;
@@ -71,7 +71,7 @@ Place place_of(const OpDef& op, const std::vector<Tensor>& inputs) {
     bound = bound || is_bound;
     if (!first) {
       first = &input;
-    } else if (!lies_on(input, first->device())) {
+    } else if (!is_on(input, first->device())) {
       refuse_devices(op, inputs, first->device(), input.device());
     }
   }
@@ -83,13 +83,13 @@ std::vector<Tensor> execute_on(const Device& device, const OpDef& op,
                                std::span<const TensorType> outputs) {
   Backend& backend = backend_for(device);
   const bool all_there = std::all_of(inputs.begin(), inputs.end(),
-                                     [&](const Tensor& input) { return lies_on(input, device); });
+                                     [&](const Tensor& input) { return is_on(input, device); });
   if (all_there) return backend.execute(op, inputs, attributes, outputs, device);
-  std::vector<Tensor> brought;
+  std::vector<Tensor> copied;
   for (const Tensor& input : inputs) {
-    brought.push_back(lies_on(input, device) ? input : backend.to_device(input, device));
+    copied.push_back(is_on(input, device) ? input : backend.to_device(input, device));
   }
-  return backend.execute(op, brought, attributes, outputs, device);
+  return backend.execute(op, copied, attributes, outputs, device);
 }
 
 std::vector<Tensor> execute(const OpDef& op, const std::vector<Tensor>& inputs,
@@ -99,7 +99,7 @@ std::vector<Tensor> execute(const OpDef& op, const std::vector<Tensor>& inputs,
   for (const Tensor& input : inputs) types.push_back(type_of(input));
   if (op.name == "constant") return {attributes.get_tensor("value")};
   const auto outputs = op.infer(types, attributes);
-  // Nearly always all is on the host and stays there.
+  // The common case, checked first: everything is on the host and stays there.
   bool on_host = true;
   Place place;
   for (const Tensor& input : inputs) {
@@ -117,7 +117,7 @@ std::vector<Tensor> execute(const OpDef& op, const std::vector<Tensor>& inputs,
   return results;
 }
 
-// A copy to another device, for tapes alone: its gradient goes back to where the input lies.
+// A copy to another device, seen by tapes only: the gradient is copied back to the input's device.
 const OpDef& copy_op() {
   static const auto* op =
       new OpDef{.name = "to_device",
@@ -147,14 +147,15 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
     check<FailedPrecondition>(input.defined(), "{}: expected a tensor, got an undefined one.",
                               op.name);
     if (!input.is_symbolic() || input.symbol_owner().get() == tracer) continue;
-    // A placeholder's owner takes the op itself; symbols of an outer trace go to the current one.
+    // Without an active trace, a placeholder's owner records the op; an active trace captures
+    // symbols of outer ones.
     auto* owner = dynamic_cast<Tracer*>(input.symbol_owner().get());
     if (!tracer) tracer = owner;
     check<FailedPrecondition>(tracer != nullptr,
                               "{}: got {}, which doesn't exist any more: its trace has ended.",
                               op.name, input.to_string());
   }
-  // Only a functional model's placeholder keeps an op of several others whole.
+  // A composite op stays one node in functional models only.
   if (op.expand && (context.tracer || !tracer)) return op.expand(inputs, attributes);
   std::vector<Tensor> outputs =
       tracer ? tracer->apply(op, inputs, attributes) : execute(op, inputs, attributes);
@@ -164,7 +165,7 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
 
 Tensor Tensor::to(const Device& device) const {
   if (is_symbolic()) return *this;
-  if (lies_on(*this, device)) {
+  if (is_on(*this, device)) {
     Tensor same = strong();
     same.bind();
     return same;
@@ -195,7 +196,7 @@ Device Variable::home_of(const Tensor& initial_value) {
 
 void bring_to(const Device& device, std::vector<Tensor>& tensors) {
   for (Tensor& tensor : tensors) {
-    if (tensor.defined() && !tensor.is_symbolic() && !lies_on(tensor, device)) {
+    if (tensor.defined() && !tensor.is_symbolic() && !is_on(tensor, device)) {
       tensor = tensor.to(device);
     }
   }

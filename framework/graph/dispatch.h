@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an op goes when it is called: to the backend now, into the graph being traced, or into a
-// functional model; and who gets to see it.
+// Dispatches ops that are called: to a backend at once, to the graph being traced, or to a
+// functional model; and notifies observers (gradient tapes).
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@
 
 namespace cornu {
 
-// Gives meaning to ops whose inputs are its symbols.
+// Records ops whose inputs are its symbols.
 class Tracer : public SymbolOwner {
  public:
-  // Where variables that are made meanwhile shall live, if it matters.
+  // The device for variables created meanwhile; nothing: no preference.
   virtual std::optional<Device> variable_device() const { return std::nullopt; }
   virtual std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                                     const Attributes& attributes) = 0;
 };
 
-// Sees each op after it was applied on this thread: what a gradient tape is.
+// Notified of each op on this thread after it was applied; gradient tapes implement it.
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
@@ -35,15 +35,15 @@ class OpObserver {
                        std::span<const Variable> variables) const = 0;
 };
 
-// Applies `op`. In this order: a functional model's placeholder among the inputs records a layer;
-// a trace active on this thread records a node; else the device that the inputs are bound to
-// (Tensor::is_bound) runs it now, and the other inputs are brought there; when none is bound, the
-// device that one of them lies on besides the host; else the default device. InvalidArgument, which
-// names the devices, when there are several. Errors of inference name the op.
+// Applies `op`. An active trace of this thread records a node; else the functional model of a
+// placeholder among the inputs records a layer; else the op runs now: on the device that inputs are
+// bound to (Tensor::is_bound), else on one besides the host that an input is on, else on the
+// default device. Inputs that are elsewhere are copied there. InvalidArgument, naming the devices,
+// when there are several candidates. Errors of inference name the op.
 std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                           const Attributes& attributes = {});
 
-// The tracer that ops of this thread are recorded by, or null.
+// The active tracer of this thread, or null.
 Tracer* current_tracer();
 class [[nodiscard]] TracerScope {
  public:
@@ -61,7 +61,7 @@ void remove_op_observer(OpObserver* observer);
 // Whether there are any on this thread, and whether one of them follows these.
 bool has_op_observers();
 bool is_followed(std::span<const Tensor> tensors, std::span<const Variable> variables);
-// No observer sees ops on this thread until the guard ends.
+// Hides ops on this thread from all observers until the guard ends.
 class [[nodiscard]] StopRecordingScope {
  public:
   StopRecordingScope();
@@ -73,7 +73,7 @@ class [[nodiscard]] StopRecordingScope {
   bool previous_;
 };
 
-// Names the nodes made until the guard ends (nested scopes join with '/').
+// The scope name of nodes created until the guard ends (nested names are joined with '/').
 class [[nodiscard]] NameScope {
  public:
   explicit NameScope(const std::string& name);
@@ -86,16 +86,16 @@ class [[nodiscard]] NameScope {
   size_t previous_length_;
 };
 
-// Where ops run whose inputs are bound to no device, and where variables are made: the device of
-// this thread's innermost DeviceScope; without one, the process's, CPU:0 unless it was set.
+// The device for ops whose inputs are bound to none, and for new variables: that of this thread's
+// innermost DeviceScope, else the default of the process (CPU:0 unless set).
 Device default_device();
-// Sets the process's. Unimplemented and InvalidArgument as backend_for(). Thread-safe.
+// Sets the default of the process. Errors as of backend_for(). Thread-safe.
 void set_default_device(const Device& device);
 inline void set_default_device(std::string_view name) { set_default_device(Device::parse(name)); }
 bool has_device_scope();  // on this thread
 
-// tf.device. Guards nest. Of a CPU that was split (devices.h), the thread gets that share of the
-// cores. Errors as of set_default_device.
+// tf.device. Guards nest. On a split CPU (devices.h) the thread gets the logical device's share of
+// the cores. Errors as of set_default_device.
 //   DeviceScope scope("GPU:1");
 class [[nodiscard]] DeviceScope {
  public:
@@ -111,8 +111,8 @@ class [[nodiscard]] DeviceScope {
   std::optional<ComputeThreadsScope> share_;
 };
 
-// The tensors on `device`, those that lie elsewhere copied (Tensor::to); undefined and symbolic
-// ones as they are. A list that is there already isn't changed.
+// Copies the tensors that aren't on `device` there (Tensor::to); undefined and symbolic ones stay
+// as they are.
 void bring_to(const Device& device, std::vector<Tensor>& tensors);
 
 }  // namespace cornu

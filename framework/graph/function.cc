@@ -17,16 +17,16 @@
 namespace cornu {
 namespace {
 
-// So many traces of one function are worth a warning.
+// More traces of one function cause a warning.
 constexpr int64_t kManyTraces = 16;
 
-constexpr int kDeepestBody = 256;  // the stack has room for more
+constexpr int kMaxCallDepth = 256;  // the stack has room for more
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The constants of a graph: tensors with values that its code has captured, among others.
+// The constants of a graph, including tensors that its code has captured.
 std::vector<Tensor> constants_of(const Graph& graph) {
   std::vector<Tensor> constants;
   for (const Node& node : graph.nodes) {
@@ -35,12 +35,12 @@ std::vector<Tensor> constants_of(const Graph& graph) {
   return constants;
 }
 
-// Where code runs that uses these variables: on the device of this thread's innermost DeviceScope,
-// else where the variables live, else on the default device.
+// The device for code that uses these variables: that of this thread's innermost DeviceScope, else
+// the variables' own, else the default one.
 Device home_of(const std::vector<Variable>& variables, const std::string& name) {
   const Device device =
       has_device_scope() || variables.empty() ? default_device() : variables.front().device();
-  if (replicas_in_sync() > 1) return device;  // each replica is given what it has of them
+  if (replicas_in_sync() > 1) return device;  // each replica is given its own copies
   for (const Variable& variable : variables) {
     check<InvalidArgument>(variable.device().shares_memory_with(device),
                            "Function '{}': it runs on {}, but variable '{}' lives on {}. Make its "
@@ -59,8 +59,9 @@ std::vector<Tensor> flatten(const std::vector<Tensors>& arguments) {
   return flat;
 }
 
-// As a compiled function brings them: to the device of the innermost DeviceScope, if there is one.
-std::vector<Tensors> brought(const std::vector<Tensors>& arguments) {
+// Copies the arguments to the device of the innermost DeviceScope, if any, as a compiled function
+// does.
+std::vector<Tensors> on_scope_device(const std::vector<Tensors>& arguments) {
   if (!has_device_scope()) return arguments;
   std::vector<Tensors> result;
   for (const Tensors& argument : arguments) {
@@ -114,7 +115,7 @@ void write_signature(std::string& key, const std::vector<Tensors>& arguments) {
   }
 }
 
-// The same for people: one line an argument.
+// The same as readable text, one line per tensor.
 std::vector<std::string> describe(const std::vector<Tensors>& arguments) {
   std::vector<std::string> lines;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -154,7 +155,7 @@ struct Function::State {
   bool by_argument = false;
   std::atomic<bool> not_traceable = false;
 
-  std::mutex mutex;          // of all below
+  std::mutex mutex;          // guards all below
   std::list<Entry> entries;  // the one used last comes first
   std::unordered_map<std::string_view, std::list<Entry>::iterator> index;
   int64_t traces = 0;
@@ -190,7 +191,7 @@ struct Function::State {
       warned = true;
       logging::warn(fmt::format(
           "Function '{}': traced and compiled {} times, since each new signature of its arguments "
-          "needs a trace of its own. The last time this had changed: {}. Keep shapes alike (pad, "
+          "needs a trace of its own. The last retrace was due to: {}. Keep shapes the same (pad, "
           "drop the remainder when batching), and pass numbers that change as tensors. The last {} "
           "signatures are kept.",
           options.name, traces, difference(last_traced, now), options.max_signatures));
@@ -202,21 +203,21 @@ struct Function::State {
   Tensors call_body(const std::vector<Tensors>& arguments) const;
 };
 
-// As it is; within another trace that records it.
+// Calls the body directly; an active trace records its ops.
 Tensors Function::State::call_body(const std::vector<Tensors>& arguments) const {
-  static thread_local int depth = 0;  // of bodies within each other
+  static thread_local int depth = 0;  // of nested bodies
   check<FailedPrecondition>(
-      depth < kDeepestBody,
-      "Function '{}': {} calls of functions are within each other here. A trace makes every call "
-      "that the code makes, so that a recursion must end by C++ values; one that ends by a "
-      "tensor's value is what ops::while_loop is for.",
+      depth < kMaxCallDepth,
+      "Function '{}': {} nested calls of functions. A trace makes every call that the code makes, "
+      "so a recursion must end by a C++ value; use ops::while_loop for a repetition that ends by a "
+      "tensor's value.",
       options.name, depth);
   ++depth;
   const std::shared_ptr<void> ended(nullptr, [](void*) { --depth; });
   return body(arguments);
 }
 
-// Traces and compiles, with the lock on tracing held.
+// Traces and compiles; the caller holds tracing_lock().
 Function::State::Compiled Function::State::build(const std::vector<Tensors>& arguments) {
   std::vector<TensorType> types;
   for (const Tensors& argument : arguments) {
@@ -279,7 +280,7 @@ std::vector<Tensor> tensors_of(const std::vector<Tensors>& arguments, size_t cou
 
 std::vector<Tensors> structures_of(const std::vector<Tensors>& arguments, size_t count) {
   std::vector<Tensors> structures = arguments;
-  // The tensors of a list are one argument each, unless they are all of the only one.
+  // A single list, where several arguments are expected: each of its tensors is an argument.
   if (arguments.size() == 1 && count > 1 && !arguments[0].has_names()) {
     structures.assign(arguments[0].begin(), arguments[0].end());
   }
@@ -374,7 +375,7 @@ std::shared_ptr<const CompiledFunction> Function::compiled_for(
   if (auto found = state.find(key)) return found;
   const std::string own_key = key;  // a trace may call other functions
   const auto lock = tracing_lock();
-  if (auto found = state.find(own_key)) return found;  // another thread has made it meanwhile
+  if (auto found = state.find(own_key)) return found;  // compiled by another thread meanwhile
   auto compiled = state.build(arguments);
   const auto dropped = state.keep(own_key, compiled);
   return compiled;
@@ -392,7 +393,7 @@ Tensors Function::call_with(std::vector<Tensors> arguments) const {
 Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key) const {
   State& state = this->state();
   if (current_tracer() || state.not_traceable) return state.call_body(arguments);
-  if (state.options.run_eagerly) return state.call_body(brought(arguments));
+  if (state.options.run_eagerly) return state.call_body(on_scope_device(arguments));
   std::shared_ptr<const CompiledFunction> function;
   try {
     function = compiled_for(arguments);

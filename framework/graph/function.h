@@ -19,27 +19,27 @@ namespace cornu {
 
 struct FunctionOptions {
   std::string name = "function";
-  // Call the body each time instead of compiling it. With several replicas: trace it anew each
-  // time, and run what it says op by op.
+  // Call the body each time instead of compiling it. With several replicas: trace it each time and
+  // run the graph op by op.
   bool run_eagerly = false;
   bool optimize = true;
-  // Compiled signatures that are kept (>= 1). When there are more, the one that wasn't used for
-  // longest is dropped with its memory, and traced anew when it comes again.
+  // How many compiled signatures are kept (>= 1). Beyond that the least recently used one is
+  // dropped with its memory, and traced again when needed.
   int64_t max_signatures = 64;
 };
 
-// What one signature of a function took to be made, and what came of it.
+// Costs and sizes of one traced and compiled signature of a function.
 struct CompileReport {
   std::string name;              // of the function
   int64_t traced_nodes = 0;      // of the graph as traced
-  int64_t compiled_nodes = 0;    // behind the backend's passes
+  int64_t compiled_nodes = 0;    // after the backend's passes
   double tracing_seconds = 0;    // of the body, with all that it calls
   double compiling_seconds = 0;  // of the backend: passes, memory plan, kernels
   size_t workspace_bytes = 0;    // memory for intermediate values, one block for each run at a time
 };
 
-// One traced and compiled signature of a function. Whoever runs it keeps it alive; several threads
-// may.
+// One traced and compiled signature of a function. Callers keep it alive while they run it; several
+// threads may run it at once.
 struct CompiledFunction {
   Graph graph;  // as traced, before the backend's passes
   std::vector<Variable> variables;
@@ -53,25 +53,25 @@ struct CompiledFunction {
   double compiling_seconds = 0;
 
   CompileReport report() const;
-  // What a run takes, on `device`: the tensors of all arguments, a key where there is one (`key`,
-  // or the next of this thread's sequence), and what `replica` differs from the others in.
+  // The inputs of a run, on `device`: the tensors of all arguments, the key if has_key (`key`, or
+  // the next one of this thread's sequence), and the replica_values of `replica`.
   std::vector<Tensor> inputs(const std::vector<Tensors>& arguments,
                              std::optional<uint64_t> key = {}, const Replica& replica = {}) const;
 };
 
-// A cheap handle on a traced function: a body of tensors, or of structures of them. Called under
-// another trace, its body is traced inline; called where a GradientTape watches an argument, or a
+// A cheap handle to a traced function: a body of tensors, or of structures of them. Called during
+// another trace, its body is traced inline; called while a GradientTape watches an argument, or a
 // variable or constant that it uses, its body runs op by op, so that the tape sees it. A body may
-// call functions, itself among them as long as C++ values end that: FailedPrecondition when calls
-// are too deep within each other.
+// call functions, also itself where C++ values end the recursion: FailedPrecondition when calls
+// nest too deeply.
 //
 // A signature is what a trace depends on: dtypes, shapes, structure and names of the arguments, the
 // device, and the replica (how many there are, how many examples it has). Each is traced once, on
-// the caller's thread; traces of one process take turns. Many retraces are warned about once, with
-// what changed.
+// the caller's thread; a process runs one trace at a time. Many retraces cause one
+// warning, which names what changed.
 //
 // Thread-safe, unless run_eagerly: several threads may call one function at once. Runs that write
-// the same variables take turns.
+// the same variables exclude each other.
 class Function {
  public:
   using Body = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
@@ -79,14 +79,14 @@ class Function {
 
   Function() = default;
   explicit Function(Body body, const FunctionOptions& options = {});
-  // `by_argument`: each argument of a call is one of the body's, instead of all together.
+  // `by_argument`: the body gets each argument of a call separately, instead of all as one.
   static Function structured(StructuredBody body, const FunctionOptions& options = {},
                              bool by_argument = false);
 
   bool defined() const { return state_ != nullptr; }
-  // Runs as a single replica on the device of the innermost DeviceScope, else where the variables
-  // live that it uses, else on the default device; arguments that lie elsewhere are copied there.
-  // InvalidArgument when a variable lives elsewhere. C++ scalars among the arguments become
+  // Runs as a single replica on the device of the innermost DeviceScope, else on that of the
+  // variables it uses, else on the default device; arguments that are elsewhere are copied there.
+  // InvalidArgument when a variable is on another device. C++ scalars among the arguments become
   // tensors. `key`: what random ops without a seed draw from, instead of the next key of this
   // thread's sequence.
   std::vector<Tensor> call(const std::vector<Tensor>& inputs,
@@ -102,13 +102,13 @@ class Function {
   // The compiled form for these inputs, traced on first use: what strategies run.
   std::shared_ptr<const CompiledFunction> compiled(const std::vector<Tensor>& inputs) const;
   std::shared_ptr<const CompiledFunction> compiled_for(const std::vector<Tensors>& arguments) const;
-  // How often the body has been traced, and how many of the signatures are kept.
+  // How often the body has been traced, and how many signatures are kept.
   int64_t trace_count() const;
   int64_t signature_count() const;
-  // Of the signatures that are kept; the one used last comes first.
+  // Of the signatures that are kept, most recently used first.
   std::vector<CompileReport> compile_reports() const;
   const FunctionOptions& options() const;
-  // Calls the body as it is.
+  // Calls the body directly, uncompiled.
   Tensors call_body(const std::vector<Tensors>& arguments) const;
 
  private:
@@ -129,8 +129,8 @@ class Function {
 
 namespace internal {
 
-// Thrown while a function is traced that can't be, since it starts runs of its own (Strategy::run
-// on several replicas): its body is called each time instead.
+// Thrown during the trace of a function that can't be traced, since it starts runs of its own
+// (Strategy::run on several replicas); its body is then called each time instead.
 class NotTraceable : public FailedPrecondition {
  public:
   using FailedPrecondition::FailedPrecondition;
@@ -154,7 +154,7 @@ void flatten_into(std::vector<Tensor>& out, const std::pair<A, B>& parts) {
 }
 
 // How many tensors a callable takes: the first count from `kLeast` to 8 that it can be called with;
-// -1: none.
+// -1: no such count.
 template <class F, size_t... kIndex>
 constexpr bool takes(std::index_sequence<kIndex...>) {  // std::is_invocable has longer errors
   return requires(F & f, const Tensor& x) { f(((void)kIndex, x)...); };
@@ -170,7 +170,7 @@ constexpr int arity() {
   }
 }
 
-// Takes and returns a list. Not tried with a generic lambda, whose body has just been found wrong
+// Takes and returns a list. Not tried with a generic lambda, whose body has just failed to compile
 // with tensors: one error is enough.
 template <class F>
 concept IsNotGeneric = std::is_pointer_v<F> || requires {
@@ -181,18 +181,18 @@ concept OfList = IsNotGeneric<F> && requires(F& f, const std::vector<Tensor>& li
   std::vector<Tensor>(f(list));
 };
 
-// What a parameter of type const Tensor& takes, and none of const Tensors&.
+// Converts to const Tensor&, but not to const Tensors&.
 struct TensorArgument {
   operator const Tensor&() const;  // NOLINT: implicit on purpose
 };
-// What both take.
+// Converts to both.
 struct Argument {
   const Tensors& structure;
   operator const Tensors&() const { return structure; }          // NOLINT
   operator const Tensor&() const { return structure.single(); }  // NOLINT
 };
 
-// Is one of the parameters a structure of tensors? (A generic lambda's are tensors.)
+// Whether a parameter is a structure of tensors. (A generic lambda's are tensors.)
 template <class F, size_t... kIndex>
 constexpr bool takes_structures(std::index_sequence<kIndex...>) {
   if constexpr (!IsNotGeneric<F>) {
@@ -203,7 +203,7 @@ constexpr bool takes_structures(std::index_sequence<kIndex...>) {
   }
 }
 
-// `count` tensors or structures of what a function was given. InvalidArgument for other numbers.
+// The arguments of a call as `count` tensors or structures. InvalidArgument for another count.
 std::vector<Tensor> tensors_of(const std::vector<Tensors>& arguments, size_t count);
 std::vector<Tensors> structures_of(const std::vector<Tensors>& arguments, size_t count);
 
@@ -238,7 +238,7 @@ Function::StructuredBody make_body(F f, std::index_sequence<kIndex...> indices) 
   }
 }
 
-// Can flatten_into take it?
+// Whether flatten_into accepts T.
 template <class T>
 struct IsTensors : std::bool_constant<std::is_void_v<T> || std::is_convertible_v<T, Tensor> ||
                                       std::is_convertible_v<T, std::vector<Tensor>> ||

@@ -68,10 +68,10 @@ void Graph::validate() const {
                     what);
     known[static_cast<size_t>(id)] = true;
   };
-  auto use = [&](ValueId id, std::string_view who) {
+  auto use = [&](ValueId id, std::string_view reader) {
     check<Internal>(
         id >= 0 && static_cast<size_t>(id) < types.size() && known[static_cast<size_t>(id)],
-        "Graph: {} reads value %{} before it is defined.", who, id);
+        "Graph: {} reads value %{} before it is defined.", reader, id);
   };
   for (ValueId id : inputs) define(id, "input");
   for (const StateBinding& state : states) define(state.in, "state");
@@ -85,10 +85,10 @@ void Graph::validate() const {
     CORNU_ASSERT(out.size(), ==, node.outputs.size());
     for (size_t i = 0; i < out.size(); ++i) {
       define(node.outputs[i], "output");
-      const TensorType& stated = type(node.outputs[i]);
-      check<Internal>(stated == out[i], "Graph: {} gives {} {}, but %{} is stated as {} {}.",
-                      node.op->name, out[i].dtype, out[i].shape, node.outputs[i], stated.dtype,
-                      stated.shape);
+      const TensorType& declared = type(node.outputs[i]);
+      check<Internal>(declared == out[i], "Graph: {} infers {} {}, but %{} is declared as {} {}.",
+                      node.op->name, out[i].dtype, out[i].shape, node.outputs[i], declared.dtype,
+                      declared.shape);
     }
   }
   for (ValueId id : outputs) use(id, "return");

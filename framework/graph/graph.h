@@ -24,12 +24,12 @@ struct Node {
   std::string scope;  // the layer that made it, for messages and profiles; may be empty
 
   bool is(std::string_view name) const { return op->name == name; }
-  // The op's, with what the graphs add that it runs (branches of a cond, bodies of loops).
+  // The traits of the op and of the graphs that it runs (branches of a cond, bodies of loops).
   OpTraits traits() const;
 };
 
-// A variable as a graph sees it: the value it has at the start, and the one it shall have at the
-// end (the same id where the graph only reads it).
+// A variable in a graph: its value at the start and at the end of a run (the same id where the
+// graph only reads it).
 struct StateBinding {
   Variable variable;  // undefined in graphs that were read from text
   std::string name;
@@ -37,7 +37,7 @@ struct StateBinding {
   ValueId out = kNoValue;
 };
 
-// Nodes stand in topological order. Every value is a graph input, a state's start value or a node's
+// Nodes are in topological order. Every value is a graph input, a state's start value or a node's
 // output. Ids index `types`; passes may leave ids unused.
 class Graph {
  public:
@@ -53,15 +53,16 @@ class Graph {
                                 Attributes attributes = {});
   const TensorType& type(ValueId id) const { return types[static_cast<size_t>(id)]; }
 
-  // By value: the index of the node that makes it, or -1.
+  // By value: the index of the node that produces it, or -1.
   std::vector<int32_t> producers() const;
   // By value: how many node inputs, graph outputs and state ends read it.
   std::vector<int32_t> use_counts() const;
 
-  // Internal, naming the node, when ids dangle, an order is wrong, or a type isn't what infer says.
+  // Internal, naming the node, for undefined ids, a wrong order, or a type that differs from what
+  // infer returns.
   void validate() const;
 
-  // The text form (see parse_graph); reads back to an equal graph.
+  // The text form (see parse_graph); parsing it gives an equal graph.
   std::string to_string() const;
 };
 

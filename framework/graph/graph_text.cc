@@ -10,7 +10,7 @@
 namespace cornu {
 namespace {
 
-constexpr int64_t kSpelledElements = 16;  // larger constants are written as hex bytes
+constexpr int64_t kMaxDecimalElements = 16;  // larger constants are written as hex bytes
 
 std::string type_text(const TensorType& type) {
   std::string text = to_string(type.dtype);
@@ -40,7 +40,7 @@ std::string quoted(std::string_view text) {
 
 std::string tensor_text(const Tensor& tensor) {
   std::string text = "<" + type_text(type_of(tensor)) + " ";
-  if (tensor.num_elements() > kSpelledElements || tensor.dtype() == DType::Float16 ||
+  if (tensor.num_elements() > kMaxDecimalElements || tensor.dtype() == DType::Float16 ||
       tensor.dtype() == DType::BFloat16) {
     text += "0x";
     for (size_t i = 0; i < tensor.bytes(); ++i) {
@@ -112,9 +112,9 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   Graph graph() {
-    constexpr int kDeepest = 64;
-    check<InvalidArgument>(depth_++ < kDeepest, "Graph text: graphs within graphs, {} levels deep.",
-                           kDeepest);
+    constexpr int kMaxDepth = 64;
+    check<InvalidArgument>(depth_++ < kMaxDepth,
+                           "Graph text: expected graphs nested at most {} levels deep.", kMaxDepth);
     Graph graph;
     expect_word("graph");
     expect('(');
@@ -133,8 +133,8 @@ class Parser {
     expect('}');
     --depth_;
     try {
-      graph.validate();                // before the graph around it looks into this one
-    } catch (const Internal& error) {  // as of a graph that Cornu made; this one isn't
+      graph.validate();                // before the enclosing graph uses this one
+    } catch (const Internal& error) {  // a bug for Cornu's own graphs, but not for text
       raise<InvalidArgument>("Graph text: {}", error.what());
     }
     return graph;
@@ -195,7 +195,7 @@ class Parser {
   ValueId value_id() {
     expect('%');
     const auto id = number<ValueId>();
-    if (id < 0) fail("a value number");
+    if (id < 0) fail("a value id");
     return id;
   }
   std::vector<ValueId> value_ids() {
@@ -233,10 +233,10 @@ class Parser {
   void define(Graph& graph, ValueId id, TensorType type) {
     const auto index = static_cast<size_t>(id);
     if (index >= graph.types.size()) {
-      // Numbers may have gaps, but the tables of them stay in proportion to the text.
-      constexpr size_t kMostGap = 2;
+      // Ids may have gaps, but the tables of types stay in proportion to the text.
+      constexpr size_t kMaxRatio = 2;
       entries_ += index + 1 - graph.types.size();
-      if (entries_ > kMostGap * text_.size()) fail("small value numbers");
+      if (entries_ > kMaxRatio * text_.size()) fail("smaller value ids");
       graph.types.resize(index + 1);
     }
     graph.types[index] = std::move(type);

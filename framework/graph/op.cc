@@ -9,7 +9,7 @@
 namespace cornu {
 
 struct OpRegistry::Impl {
-  mutable std::shared_mutex mutex;  // a definition, once there, stays where it is
+  mutable std::shared_mutex mutex;  // guards ops; definitions never move
   Registry<std::unique_ptr<OpDef>> ops{"op"};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What code knows of the replica that it is traced for.
+// The replica that code is traced for, as seen by that code.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace cornu {
 
-// One of the replicas that run a step together. A step is traced once for all that have equally
-// many examples: what tells those apart are inputs of its graph (`replica_value`).
+// One of the replicas that run a step together. A step is traced once for all replicas with the
+// same number of examples: what differs between these is an input of the graph (`replica_value`).
 struct Replica {
   int64_t count = 1;          // of all workers
   int64_t examples = 0;       // rows of this replica's part of the batch
@@ -35,7 +35,8 @@ class [[nodiscard]] ReplicaScope {
   const Replica* previous_;
 };
 
-// While it lives, this thread traces a merge_call: what is assigned is the same on all replicas.
+// Marks that this thread traces a merge_call until the guard ends: values that are assigned are the
+// same on all replicas.
 class [[nodiscard]] MergeScope {
  public:
   MergeScope();
@@ -48,10 +49,9 @@ class [[nodiscard]] MergeScope {
 };
 bool merging_replicas();
 
-// What differs between replicas that run the same graph.
+// A value that differs between replicas that run the same graph.
 enum class ReplicaValue { Id, FirstExample };
-// An int64 scalar: an input of the graph that is being traced for one of several replicas; 0
-// elsewhere.
+// An int64 scalar: an input of the graph while one is traced for several replicas; else 0.
 Tensor replica_value(ReplicaValue which);
 
 }  // namespace cornu

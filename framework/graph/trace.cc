@@ -14,7 +14,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
  public:
   explicit Trace(const TraceOptions& options) : options_(options) {}
 
-  // A function runs where its variables live: new ones join the others.
+  // A function runs on the device of its variables: new ones are created there.
   std::optional<Device> variable_device() const override {
     if (!graph_.states.empty()) return graph_.states.front().variable.device();
     return outer_ ? outer_->variable_device() : std::nullopt;
@@ -122,7 +122,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     return result;
   }
 
-  // Makes variables that each replica has assigned by itself one again, all by one collective.
+  // Combines the values that replicas have assigned to variables separately, in one collective.
   void reduce_assigned() {
     if (outer_ || !options_.allow_state || replicas_in_sync() == 1) return;
     std::vector<size_t> reduced;
@@ -144,7 +144,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     }
   }
 
-  // Ends the trace, also one that failed. The symbols of states own the trace that owns them.
+  // Ends the trace, also one that failed. Symbols of states own this trace: clears the cycle.
   void close() {
     closed_ = true;
     symbols_of_states_.clear();
@@ -158,12 +158,13 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                               who, options_.name);
   }
 
-  // How what was assigned twice counts: a value of one's own replaces what was added before it.
+  // The kind of two assignments in a row: an assigned value stays one when something is added to
+  // it.
   static Assigned together(Assigned before, Assigned now) {
     return before == Assigned::Value && now == Assigned::Sum ? before : now;
   }
 
-  // What this replica adds to the value that all of them shall have.
+  // This replica's term of the combined value.
   Tensor part_of(size_t index) {
     const StateBinding& state = graph_.states[index];
     const Tensor value = symbol(state.out);
@@ -186,7 +187,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     }
   }
 
-  // That value, from the sum of the parts and the number of replicas with examples.
+  // The combined value, from the sum of the parts and the number of replicas with examples.
   Tensor whole_of(size_t index, const Tensor& sum, const Tensor& count) {
     const VariableAggregation aggregation = graph_.states[index].variable.aggregation();
     if (aggregation == VariableAggregation::Sum && assigned_[index] == Assigned::Sum) {
@@ -217,7 +218,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
       if (tensor.symbol_owner().get() == this) return static_cast<ValueId>(tensor.symbol_id());
       return capture(tensor);
     }
-    // What a tape around this trace follows must be an operand, not a constant within.
+    // A tensor that an outer tape follows must be an operand, not a constant.
     const bool captures = options_.capture_values || (outer_ && is_followed({&tensor, 1}, {}));
     return captures ? capture(tensor) : constant(tensor);
   }
@@ -242,7 +243,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     static const OpDef& op = OpRegistry::global().at("constant");
     // Graphs hold constants on the host: backends take them from there.
     const ValueId id = graph_.add_node(op, {}, {{"value", value.host().strong()}}).front();
-    kept_.push_back(value);  // so that its identity isn't used again
+    kept_.push_back(value);  // so that its id isn't reused
     return constants_[value.id()] = id;
   }
 
@@ -287,7 +288,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   bool closed_ = false;
 };
 
-// Two sizes for an unknown axis that no model has by itself.
+// Two sizes to substitute for unknown axes, unlikely in any model.
 constexpr int64_t kSubstitutes[2] = {83, 89};
 
 std::vector<TensorType> substitute(const std::vector<TensorType>& types, int64_t size) {
@@ -300,8 +301,8 @@ std::vector<TensorType> substitute(const std::vector<TensorType>& types, int64_t
   return result;
 }
 
-// What went wrong with one substitute, as the user may see it: numbers that come out otherwise with
-// the other one are unknown. As it is where the two don't match.
+// The error text of one substitute, for the user: numbers that differ with the other substitute
+// become None. Unchanged where the two texts don't match.
 std::string with_unknowns(const std::string& text, const std::string& other) {
   auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   auto number_at = [&](const std::string& from, size_t i) {
@@ -328,14 +329,14 @@ std::string with_unknowns(const std::string& text, const std::string& other) {
   return i == text.size() && j == other.size() ? result : text;
 }
 
-// Whether the text names a place already: then add_place leaves it alone.
+// Whether the text already names a place, so that add_place changes nothing.
 bool names_place(Error error) {
   const std::string text = error.what();
   error.add_place("?");
   return error.what() == text;
 }
 
-// Throws an error of this kind, with another's text, and its place where that names one.
+// Throws an error of the same kind with another text; a place that it names is kept.
 template <class... Kinds>
 void throw_alike(const Error& like, const std::string& text) {
   auto if_it_is = [&](auto error) {

@@ -17,8 +17,8 @@
 
 namespace cornu {
 
-// Bodies share C++ objects (layers, optimizers, metrics) that a trace may build: functions are
-// traced one at a time, while this is held. On one thread a trace may need another.
+// Held while a function is traced: one at a time, since bodies share C++ objects (layers,
+// optimizers, metrics) that a trace may build. Recursive, since a trace may start another.
 std::unique_lock<std::recursive_mutex> tracing_lock();
 
 struct TraceOptions {
@@ -26,29 +26,29 @@ struct TraceOptions {
   // Whether variables become state of the graph. Otherwise (branches of a cond, map functions)
   // their values are taken from outside, as captures or constants, and assigning one is an error.
   bool allow_state = true;
-  // Where it doesn't: whether what is assigned is told as the graph's assignments instead, for the
-  // enclosing trace to make.
+  // Without allow_state: return assigned values as the graph's assignments, for the enclosing trace
+  // to make, instead of throwing.
   bool carry_assignments = false;
   // Random ops without a seed draw from a key that is an input of this graph: new numbers with each
-  // new key. Otherwise (branches of a cond) the enclosing trace's key serves them.
+  // new key. Otherwise (branches of a cond) they use the enclosing trace's key.
   bool own_key = true;
-  uint32_t draws = 0;  // made from that key already, by another graph that is given the same one
+  uint32_t draws = 0;  // already made from that key by other graphs that share it
   // Whether tensors with values become captures too, rather than constants.
   bool capture_values = false;
 };
 
-// How a replica has assigned a variable, which says what its replicas' values become.
+// How a replica has assigned a variable, which decides how the replicas' values are combined.
 enum class Assigned {
   Never,
-  Sum,     // by assign_add and assign_sub alone
-  Value,   // also where it is the old one
+  Sum,     // by assign_add and assign_sub only
+  Value,   // possibly the old one
   Merged,  // in a merge_call: the same on all replicas
 };
 // Assigns a variable once more, as it was assigned by a traced body.
 void assign_as(Assigned how, const Variable& variable, const Tensor& value);
 
-// A graph with the outer symbols it uses. `captures` are inputs of the graph that come after the
-// function's own (and the key and what a replica brings), in order: symbols of an enclosing trace.
+// A graph with the outer symbols that it uses. `captures` are the last inputs of the graph (after
+// the function's own, the key and the replica values), in order: symbols of an enclosing trace.
 struct TracedGraph {
   struct Assignment {
     Variable variable;
@@ -59,13 +59,13 @@ struct TracedGraph {
   std::vector<Tensor> captures;
   bool has_key = false;                      // an input uint32[2] after the function's own
   std::vector<ReplicaValue> replica_values;  // inputs after that: int64 scalars
-  uint32_t draws = 0;                        // the first number that nothing was drawn by
+  uint32_t draws = 0;                        // the first unused draw number
   std::vector<Assignment> assignments;
   std::vector<Assigned> assigned;  // by state
 };
 
 // What a random op without a seed draws from in traced code: the key of the trace, and a number
-// that no other op of the graph has.
+// unique in the graph.
 struct TracedDraw {
   Tensor key;
   uint32_t number = 0;
@@ -73,7 +73,7 @@ struct TracedDraw {
 // The next one on this thread; nothing outside of traces.
 std::optional<TracedDraw> next_traced_draw();
 
-// What replicas of one graph differ in, as an input of the outermost trace on this thread; nothing
+// A value that differs between replicas, as an input of the outermost trace on this thread; nothing
 // outside of traces.
 std::optional<Tensor> traced_replica_value(ReplicaValue which);
 
@@ -84,7 +84,7 @@ TracedGraph trace(const std::vector<TensorType>& inputs,
                   const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,
                   const TraceOptions& options = {});
 
-// Applies a graph's nodes anew to `inputs` through apply(), so that tapes and traces see them; its
+// Applies a graph's nodes again to `inputs` through apply(), so that tapes and traces see them; its
 // states are read and assigned as variables. Returns the graph's outputs.
 std::vector<Tensor> replay(const Graph& graph, const std::vector<Tensor>& inputs);
 

@@ -105,7 +105,7 @@ TEST_CASE("tensors are copied from device to device") {
   CHECK(Tensor(2.5).to(kFirst).dtype() == DType::Float32);
   CHECK(error_of([&] { x.to("GPU:2"); }) ==
         "InvalidArgument: Device GPU:2: there is no such device; expected an index below 2. "
-        "config::list_logical_devices() tells what there is.");
+        "config::list_logical_devices() lists the devices.");
   CHECK(error_of([&] { x.to("TPU:0"); }) ==
         "Unimplemented: Device TPU:0: this build of Cornu has no backend for it; it has CPU, GPU.");
 }
@@ -347,8 +347,8 @@ TEST_CASE("a type of devices has one backend") {
   test::register_guarded_devices();
   register_backend(DeviceType::Gpu, test::guarded_backend());  // the same once more
   CHECK(error_of([] { register_backend(DeviceType::Gpu, cpu_backend()); }) ==
-        "AlreadyExists: register_backend: GPU devices have the backend 'guarded' already, so that "
-        "'cpu' can't serve them.");
+        "AlreadyExists: register_backend: GPU devices already have the backend 'guarded'; 'cpu' "
+        "can't replace it.");
   CHECK(&backend_for(kSecond) == &test::guarded_backend());
   CHECK(&backend_for(Device{}) == &cpu_backend());
 }
@@ -373,7 +373,7 @@ TEST_CASE("the CPU is split into logical devices, each with a share of the threa
   CHECK(compute_threads() == 4);
   CHECK(error_of([] { const DeviceScope scope("CPU:2"); }) ==
         "InvalidArgument: Device CPU:2: there is no such device; expected an index below 2. "
-        "config::list_logical_devices() tells what there is. "
+        "config::list_logical_devices() lists the devices. "
         "config::set_logical_device_configuration splits the CPU into more.");
   CHECK_THROWS_AS(config::set_logical_device_configuration(cpu[0], 0), InvalidArgument);
   CHECK_THROWS_AS(config::set_logical_device_configuration({"g", DeviceType::Gpu, 0}, 2),

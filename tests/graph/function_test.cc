@@ -208,9 +208,9 @@ TEST_CASE("a function that calls itself ends by a C++ value, or with an error") 
     endless = function([&](const Tensor& x) { return endless(x - 1).single(); },
                        {.name = "endless", .run_eagerly = eager});
     CHECK(message_of<FailedPrecondition>([&] { endless(Tensor::scalar(3.0f)); }) ==
-          "Function 'endless': 256 calls of functions are within each other here. A trace makes "
-          "every call that the code makes, so that a recursion must end by C++ values; one that "
-          "ends by a tensor's value is what ops::while_loop is for.");
+          "Function 'endless': 256 nested calls of functions. A trace makes every call that the "
+          "code makes, so a recursion must end by a C++ value; use ops::while_loop for a "
+          "repetition that ends by a tensor's value.");
   }
 }
 

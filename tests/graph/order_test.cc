@@ -139,9 +139,9 @@ TEST_CASE("a rewriter knows makers, readers and uses while nodes come and go") {
                   "  %4 = multiply(%3, %3) : float32[2]\n"
                   "  return %4, %3\n"
                   "}"));
-  CHECK(graph.maker(0) == nullptr);
-  CHECK(graph.maker(3, "add") == &graph.node(2));
-  CHECK(graph.maker(3, "sin") == nullptr);
+  CHECK(graph.producer(0) == nullptr);
+  CHECK(graph.producer(3, "add") == &graph.node(2));
+  CHECK(graph.producer(3, "sin") == nullptr);
   CHECK(graph.readers(1) == std::vector<int>{1, 2});
   CHECK(graph.readers(3) == std::vector<int>{3});
   CHECK(graph.uses(3) == 3);

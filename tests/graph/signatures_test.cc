@@ -110,8 +110,8 @@ TEST_CASE("retracing without end is warned about once, with what changes") {
   for (int64_t length = 17; length <= 30; ++length) f(of_length(length));
   CHECK(log.text() ==
         "Function 'forward': traced and compiled 17 times, since each new signature of its "
-        "arguments needs a trace of its own. The last time this had changed: argument 0: float32 "
-        "(17, 2), before float32 (16, 2). Keep shapes alike (pad, drop the remainder when "
+        "arguments needs a trace of its own. The last retrace was due to: argument 0: float32 "
+        "(17, 2), before float32 (16, 2). Keep shapes the same (pad, drop the remainder when "
         "batching), and pass numbers that change as tensors. The last 64 signatures are kept.\n");
 }
 

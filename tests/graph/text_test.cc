@@ -51,12 +51,12 @@ TEST_CASE("text that is no graph is refused with its line") {
                   InvalidArgument);
   // What a text asks for stays in proportion to it.
   CHECK(message("graph(%16777216: float32[2]) { return %16777216 }") ==
-        "Graph text, line 1: expected small value numbers, got ') { return %16777216'.");
+        "Graph text, line 1: expected smaller value ids, got ') { return %16777216'.");
   // Also in a long text: half a gigabyte of types would be another thing than a megabyte of text.
   const std::string padded =
       "graph(%16777215: float32[]) { return %16777215 }" + std::string(size_t{2} << 20, ' ');
-  CHECK(message(padded.c_str()).starts_with("Graph text, line 1: expected small value numbers"));
+  CHECK(message(padded.c_str()).starts_with("Graph text, line 1: expected smaller value ids"));
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += "graph() { %0 = cond() {then=";
-  CHECK(message(deep.c_str()) == "Graph text: graphs within graphs, 64 levels deep.");
+  CHECK(message(deep.c_str()) == "Graph text: expected graphs nested at most 64 levels deep.");
 }

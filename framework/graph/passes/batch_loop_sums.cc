@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix that a scan adds a product to in each turn is one product of all turns' rows: what the
-// gradients of weights are.
+// A matrix product that a scan adds to a carry in each iteration (the gradient of a weight) becomes
+// one product over the rows of all iterations.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace cornu::passes {
 namespace {
 
-// The scan of one node, whose sums move behind it.
+// Moves the sums of one scan node after it.
 class Batcher {
  public:
   Batcher(Graph& graph, Node& scan)
@@ -22,9 +22,9 @@ class Batcher {
         xs_(static_cast<size_t>(scan.attributes.get_int("xs"))),
         length_(scan.attributes.get_int("length")),
         uses_(body_.use_counts()),
-        makers_(body_.producers()) {}
+        producers_(body_.producers()) {}
 
-  // The nodes that come right after the scan; none: nothing has changed.
+  // The nodes to insert right after the scan; none: nothing has changed.
   std::vector<Node> run() {
     for (size_t carry = carries_; carry-- > 0;) {
       if (const Node* product = added_product(carry)) move(carry, *product);
@@ -39,21 +39,21 @@ class Batcher {
 
  private:
   int32_t uses(ValueId id) const { return uses_[static_cast<size_t>(id)]; }
-  const Node* maker(ValueId id, std::string_view op) const {
-    const int32_t index = makers_[static_cast<size_t>(id)];
+  const Node* producer(ValueId id, std::string_view op) const {
+    const int32_t index = producers_[static_cast<size_t>(id)];
     if (index < 0 || !body_.nodes[static_cast<size_t>(index)].is(op)) return nullptr;
     return &body_.nodes[static_cast<size_t>(index)];
   }
 
-  // The matmul(a, b), of a's columns with b's, that makes up a carry: carry + matmul, and nothing
-  // else reads either. Where that asks for more memory than the sum moves, it stays.
+  // The node matmul(a, b, transpose_a) of a carry that becomes carry + matmul, where nothing else
+  // reads either. Null also where stacking the operands takes more memory than the sum moves.
   const Node* added_product(size_t carry) const {
     const ValueId before = body_.inputs[carry];
-    const Node* sum = maker(body_.outputs[carry], "add");
+    const Node* sum = producer(body_.outputs[carry], "add");
     if (!sum || uses(before) != 1 || uses(sum->outputs[0]) != 1) return nullptr;
     if (sum->inputs[0] != before && sum->inputs[1] != before) return nullptr;
     const ValueId added = sum->inputs[0] == before ? sum->inputs[1] : sum->inputs[0];
-    const Node* product = added == before ? nullptr : maker(added, "matmul");
+    const Node* product = added == before ? nullptr : producer(added, "matmul");
     if (!product || uses(added) != 1 || body_.type(added) != body_.type(before)) return nullptr;
     if (!product->attributes.get_bool("transpose_a") ||
         product->attributes.get_bool("transpose_b") || !is_floating(body_.type(added).dtype)) {
@@ -67,7 +67,7 @@ class Batcher {
     return stacked <= 2 * body_.type(added).bytes() ? product : nullptr;
   }
 
-  // The value outside that holds `id` of all turns.
+  // The value outside the loop that stacks `id` over all iterations.
   std::optional<ValueId> find_stack(ValueId id) const {
     for (size_t i = 0; i < xs_; ++i) {
       if (body_.inputs[carries_ + i] == id) return scan_.inputs[carries_ + i];
@@ -78,7 +78,7 @@ class Batcher {
     return std::nullopt;
   }
 
-  // All turns' rows of `id` as one matrix.
+  // The rows of `id` of all iterations as one matrix.
   ValueId rows(ValueId id) {
     const TensorType type = body_.type(id);
     std::optional<ValueId> stack = find_stack(id);
@@ -124,8 +124,8 @@ class Batcher {
   size_t carries_;
   size_t xs_;
   int64_t length_;
-  std::vector<int32_t> uses_;    // in the body
-  std::vector<int32_t> makers_;  // in the body
+  std::vector<int32_t> uses_;       // in the body
+  std::vector<int32_t> producers_;  // in the body
   std::vector<Node> after_;
 };
 

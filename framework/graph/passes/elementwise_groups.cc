@@ -19,7 +19,8 @@ bool is_fusible(const Graph& graph, const Node& node) {
          graph.type(node.outputs[0]).shape.num_elements() > 0;
 }
 
-// A sum that a group can make: of one dtype, in working memory.
+// A sum that a group can compute: of float32 or float64, with few enough columns for a thread's
+// memory.
 bool is_column_sum(const Graph& graph, const Node& node) {
   if (!node.is("reduce_sum")) return false;
   const auto& [dtype, shape] = graph.type(node.inputs[0]);
@@ -41,8 +42,8 @@ std::vector<std::vector<int>> value_readers(const Graph& graph) {
   return result;
 }
 
-// By node: the nodes that must stand behind it, in order: those that read its outputs, and the next
-// one that communicates, of those that do.
+// By node: the nodes that must come after it, in order: those that read its outputs and, of a
+// collective, the next collective.
 std::vector<std::vector<int>> node_readers(const Graph& graph,
                                            const std::vector<std::vector<int>>& of_values) {
   std::vector<std::vector<int>> result;
@@ -100,7 +101,7 @@ class Grouping {
 
  private:
   bool is_elementwise(int node) const { return fusible_[static_cast<size_t>(node)]; }
-  // What a group's members walk over.
+  // The shape that a group's members iterate over.
   const Shape& shape(int group) const {
     const auto index = static_cast<size_t>(order_.members(group).front());
     const Node& node = graph_.nodes[index];
@@ -127,7 +128,7 @@ class Grouping {
     }
   }
 
-  // What two groups read that neither makes, sorted.
+  // The inputs of two groups that neither of them computes, sorted.
   std::vector<ValueId> inputs_of_both(int a, int b) {
     std::vector<ValueId> result;
     std::ranges::set_union(inputs(a), inputs(b), std::back_inserter(result));
@@ -140,7 +141,7 @@ class Grouping {
     return result;
   }
 
-  // Groups that read the same value walk over it together, where neither depends on the other.
+  // Merges groups that read the same value and don't depend on each other, so that it is read once.
   void merge_siblings() {
     for (size_t value = 0; value < readers_.size(); ++value) {
       int first = -1;
@@ -158,13 +159,13 @@ class Grouping {
     }
   }
 
-  // A sum joins the group that makes what it sums, or one that reads it. It comes last: nothing in
-  // a group may read a sum of the group's.
+  // A sum joins the group that computes its operand, or one that reads the operand. Sums come last:
+  // nothing in a group may read a sum of the same group.
   void attach_sum(int sum) {
     const ValueId summed = graph_.nodes[static_cast<size_t>(sum)].inputs[0];
-    const int32_t maker = producers_[static_cast<size_t>(summed)];
-    if (maker >= 0 && is_elementwise(maker)) {
-      attach(sum, order_.group_of(maker), GroupOrder::Adjacent::Allowed);
+    const int32_t producer = producers_[static_cast<size_t>(summed)];
+    if (producer >= 0 && is_elementwise(producer)) {
+      attach(sum, order_.group_of(producer), GroupOrder::Adjacent::Allowed);
       return;
     }
     for (int reader : readers_[static_cast<size_t>(summed)]) {
@@ -206,12 +207,12 @@ class Grouping {
 }  // namespace
 
 std::optional<int64_t> summed_columns(const Shape& shape, const std::vector<int64_t>& axes) {
-  int64_t columns = 1;  // of the last axis so far, where it stays
+  int64_t columns = 1;  // size of the last axis so far, if it is kept
   bool sums = false;
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] == 0) return std::nullopt;
     if (shape[axis] == 1) continue;
-    if (columns != 1) return std::nullopt;  // something follows an axis that stays
+    if (columns != 1) return std::nullopt;  // another axis follows a kept one
     const bool summed = std::ranges::find(axes, axis) != axes.end();
     if (!summed) columns = shape[axis];
     sums = sums || summed;

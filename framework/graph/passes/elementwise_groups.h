@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes walk over memory together.
+// Chooses the nodes that are computed together in one loop over memory.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace cornu::passes {
 
-// A sum over all axes of a shape but perhaps the last (axes of size 1 don't count): how many sums
-// it makes, side by side. None where it sums over others, or nothing at all.
+// The number of columns that a sum over `axes` leaves; none unless it sums over all axes, or all
+// but the last (axes of size 1 don't count).
 std::optional<int64_t> summed_columns(const Shape& shape, const std::vector<int64_t>& axes);
 
 // Elementwise nodes of one shape that are connected or read the same values, with the sums over

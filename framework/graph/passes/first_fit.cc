@@ -28,8 +28,8 @@ FirstFit::FirstFit(int times) {
   tree_.resize(2 * leaves);
 }
 
-// Calls visit_range(range, whole) for the ranges that [first, last] is made of (whole) and for
-// those that hold these.
+// Calls visit_range(range, whole) for the tree nodes that [first, last] divides into (whole), and
+// for those above them.
 template <class Visit>
 void FirstFit::visit(size_t node, int begin, int end, int first, int last, Visit visit_range) {
   if (last < begin || end <= first) return;
@@ -50,7 +50,7 @@ size_t FirstFit::place(size_t bytes, int first, int last) {
     if (!taken.empty()) obstacles.push_back(&taken);
   });
   size_t offset = 0;
-  // Each obstacle is asked anew after the offset moved.
+  // Every obstacle is checked again after the offset moved.
   for (size_t i = 0, clear = 0; clear < obstacles.size(); i = (i + 1) % obstacles.size()) {
     ++steps_;
     const auto after = obstacles[i]->lower_bound(offset + bytes);

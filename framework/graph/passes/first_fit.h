@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places blocks of memory by their lifetimes.
+// Assigns memory offsets to blocks by their lifetimes.
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,22 @@
 
 namespace cornu::passes {
 
-// Each block goes to the lowest offset that is free during its whole life. What is taken is kept in
-// a tree over time, neighbours joined, so that a block meets few stretches however many blocks lie
-// there.
+// Each block goes to the lowest offset that is free during its whole life. Occupied intervals of
+// memory are kept in a segment tree over time, adjacent ones merged, so that placing a block looks
+// at few of them, however many blocks there are.
 class FirstFit {
  public:
   // Times are in [0, times).
   explicit FirstFit(int times);
 
-  // Takes `bytes` from time `first` to time `last`, both included; returns the offset.
+  // Allocates `bytes` from time `first` to time `last`, both included; returns the offset.
   size_t place(size_t bytes, int first, int last);
 
-  // How many stretches of taken memory all calls have looked at.
+  // How many occupied intervals all calls have looked at.
   size_t steps() const { return steps_; }
 
  private:
-  // Stretches of memory that don't touch: begin to end.
+  // Occupied intervals of memory, begin to end, disjoint and not adjacent.
   using Taken = std::map<size_t, size_t>;
   // A node of the tree stands for a range of times.
   struct Range {

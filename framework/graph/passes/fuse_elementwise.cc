@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups become "fused" nodes. What passes between groups goes through memory, unless computing it
-// again costs less: a group that reads what another one computes cheaply from values that it reads
-// as well (a convolution's output, say, of which the gradient needs the normalized form again) has
-// the computation too, and the value isn't kept where no other reader needs it.
+// Groups become "fused" nodes. A value that one group computes and another reads goes through
+// memory, unless recomputing it is cheaper: where the reader already reads the operands of cheap
+// operations (as the gradient of a normalization reads the convolution's output), it recomputes the
+// value, which is then stored only if another reader needs it.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -16,8 +16,8 @@
 namespace cornu::passes {
 namespace {
 
-constexpr size_t kMostRepeated = 24;  // nodes that a group computes again
-constexpr size_t kMostOperands = 28;  // of a group, with what it computes again
+constexpr size_t kMostRepeated = 24;  // nodes that a group recomputes
+constexpr size_t kMostOperands = 28;  // of a group, with what it recomputes
 
 std::vector<TensorType> infer_fused(std::span<const TensorType> inputs,
                                     const Attributes& attributes) {
@@ -71,7 +71,7 @@ class Fuser {
     for (size_t group = 0; group < groups_.size(); ++group) {
       for (int node : groups_[group]) gone[static_cast<size_t>(node)] = true;
       if (made_[group].empty()) continue;
-      if (made_[group].size() == 1) {  // as it was
+      if (made_[group].size() == 1) {  // stays as it is
         gone[static_cast<size_t>(*made_[group].begin())] = false;
         continue;
       }
@@ -92,19 +92,19 @@ class Fuser {
   }
 
  private:
-  int maker(ValueId id) const { return producers_[static_cast<size_t>(id)]; }
+  int producer(ValueId id) const { return producers_[static_cast<size_t>(id)]; }
   const Node& node(int index) const { return graph_.nodes[static_cast<size_t>(index)]; }
   int group_of(int node) const { return node < 0 ? -1 : group_of_[static_cast<size_t>(node)]; }
   bool stays(ValueId id) const { return stays_[static_cast<size_t>(id)]; }
   void stay(ValueId id) { stays_[static_cast<size_t>(id)] = true; }
   bool is_scalar_constant(ValueId id) const {
-    return maker(id) >= 0 && node(maker(id)).is("constant") &&
+    return producer(id) >= 0 && node(producer(id)).is("constant") &&
            graph_.type(id).shape.num_elements() == 1;
   }
 
-  // ---- what is computed again ----
+  // ---- recomputed values ----
 
-  // Calls visit(value) for what others than groups read: it is in memory in any case.
+  // Calls visit(value) for values that are read outside of groups: these are in memory in any case.
   template <class Visit>
   void each_read_outside(Visit visit) const {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -115,20 +115,20 @@ class Fuser {
     for (const StateBinding& state : graph_.states) visit(state.out);
   }
 
-  // The shape that a group walks over.
+  // The shape that a group iterates over.
   const Shape& shape(size_t group) const {
     const Node& first = node(groups_[group].front());
     return graph_.type(first.is("reduce_sum") ? first.inputs[0] : first.outputs[0]).shape;
   }
 
-  // A value of a group's shape that another group makes cheaply.
+  // Whether the value has the group's shape and another group computes it cheaply.
   bool may_repeat(size_t group, ValueId id) const {
-    const int index = maker(id);
+    const int index = producer(id);
     return group_of(index) >= 0 && group_of(index) != static_cast<int>(group) &&
            is_cheap(node(index)) && graph_.type(id).shape == shape(group);
   }
 
-  // Decides for all groups, and again for those that computed what turns out to stay in memory.
+  // Chooses for all groups, and again for those that recompute a value found to stay in memory.
   void choose_repeated() {
     std::vector<size_t> open(groups_.size());
     std::iota(open.rbegin(), open.rend(), size_t{0});
@@ -147,7 +147,7 @@ class Fuser {
     }
   }
 
-  // Returns the other groups' values that the group reads.
+  // Returns the values of other groups that the group reads.
   std::set<ValueId> choose_repeated(size_t group) {
     repeated_[group].clear();
     std::set<ValueId> read;  // of the group's shape
@@ -155,12 +155,12 @@ class Fuser {
     std::set<ValueId> candidates;
     for (int member : groups_[group]) {
       for (ValueId id : node(member).inputs) {
-        if (group_of(maker(id)) == static_cast<int>(group)) continue;
+        if (group_of(producer(id)) == static_cast<int>(group)) continue;
         if (graph_.type(id).shape == shape(group)) read.insert(id);
         (may_repeat(group, id) ? candidates : kept).insert(id);
       }
     }
-    // What is read for the sake of one may serve another.
+    // What is read to recompute one value may help to recompute another.
     for (bool progress = true; progress;) {
       progress = false;
       for (ValueId id : std::set(candidates)) {
@@ -173,18 +173,18 @@ class Fuser {
     return kept;
   }
 
-  // Has a group compute `id` instead of reading it, where it reads no more then.
+  // Makes a group recompute `id` instead of reading it, unless it would then read more bytes.
   bool repeat(size_t group, ValueId id, std::set<ValueId>& read) {
     std::set<ValueId> computed;
     std::set<ValueId> more;
     const std::function<void(ValueId)> expand = [&](ValueId value) {
       computed.insert(value);
-      for (ValueId in : node(maker(value)).inputs) {
+      for (ValueId in : node(producer(value)).inputs) {
         if (computed.contains(in) || repeated_[group].contains(in)) continue;
-        if (group_of(maker(in)) == static_cast<int>(group)) continue;
+        if (group_of(producer(in)) == static_cast<int>(group)) continue;
         if (graph_.type(in).shape != graph_.type(id).shape || read.contains(in)) continue;
-        // What stays in memory costs a read; but where it is for the sake of one value less, it may
-        // be computed as well.
+        // A value that is in memory anyway is read, unless `id` is as well: then it is recomputed,
+        // to read one value less.
         if (may_repeat(group, in) && (!stays(in) || stays(id))) {
           expand(in);
         } else {
@@ -204,19 +204,19 @@ class Fuser {
     return true;
   }
 
-  // ---- what is computed at all ----
+  // ---- needed values ----
 
-  // Somebody reads the value from memory.
+  // The value is read from memory.
   void demand(ValueId id) {
-    const int group = group_of(maker(id));
+    const int group = group_of(producer(id));
     if (group < 0 || !left_[static_cast<size_t>(group)].insert(id).second) return;
     make(static_cast<size_t>(group), id);
   }
 
-  // A group computes the value.
+  // The group computes the value.
   void make(size_t group, ValueId id) {
-    if (!made_[group].insert(maker(id)).second) return;
-    for (ValueId in : node(maker(id)).inputs) {
+    if (!made_[group].insert(producer(id)).second) return;
+    for (ValueId in : node(producer(id)).inputs) {
       if (is_made(group, in)) {
         make(group, in);
       } else {
@@ -226,7 +226,7 @@ class Fuser {
   }
 
   bool is_made(size_t group, ValueId id) const {
-    return group_of(maker(id)) == static_cast<int>(group) || repeated_[group].contains(id);
+    return group_of(producer(id)) == static_cast<int>(group) || repeated_[group].contains(id);
   }
 
   // The body holds what the group makes, in the order of the graph.
@@ -237,8 +237,8 @@ class Fuser {
     auto body_value = [&](ValueId id) {
       if (const auto it = to_body.find(id); it != to_body.end()) return it->second;
       const ValueId inner = body->add_value(graph_.type(id));
-      if (is_scalar_constant(id)) {  // kernels make an immediate of it
-        Node copy = node(maker(id));
+      if (is_scalar_constant(id)) {  // an immediate of the kernel
+        Node copy = node(producer(id));
         copy.outputs = {inner};
         body->nodes.push_back(std::move(copy));
       } else {
@@ -268,7 +268,7 @@ class Fuser {
   std::vector<int32_t> producers_;
   std::vector<std::vector<int>> groups_;
   std::vector<int> group_of_;                // by node
-  std::vector<std::set<ValueId>> repeated_;  // by group: values of other groups that it computes
+  std::vector<std::set<ValueId>> repeated_;  // by group: values of other groups that it recomputes
   std::vector<std::set<int>> made_;          // by group: the nodes that it computes
   std::vector<std::set<ValueId>> left_;      // by group: its values that are read from memory
   std::vector<bool> stays_;                  // by value: in memory in any case

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph's nodes in a topological order that is kept while they are merged into groups.
+// A topological order of a graph's nodes that is maintained while they are merged into groups.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace cornu::passes {
 
-// A group counts as one node: whoever enters it through any member reaches what any member leads
-// to. Groups have numbers; at first node i is group i. A merge looks only at what stands between
-// the two groups (an online topological order: Pearce and Kelly, 2006).
+// A group counts as one node: a path that enters through any member may leave through any other.
+// Groups have numbers; at first node i is group i. A merge looks only at the groups between the two
+// in the order (an online topological order: Pearce and Kelly, 2006).
 class GroupOrder {
  public:
-  // `readers`: by node, the nodes that read it, all of them behind it.
+  // `readers`: by node, the nodes that read it, which must come after it.
   explicit GroupOrder(std::vector<std::vector<int>> readers);
 
   int group_of(int node) const { return group_[static_cast<size_t>(node)]; }
@@ -21,16 +21,16 @@ class GroupOrder {
   const std::vector<int>& readers(int node) const { return readers_[static_cast<size_t>(node)]; }
 
   enum class Adjacent { Allowed, Refused };
-  // Merges two groups and returns the number that they have then; none when a path leads from one
-  // to the other through a third (or directly, where that is refused), or may do so: a search that
-  // takes too long counts as having found one.
+  // Merges two groups and returns the number of the result; none when a path leads from one to the
+  // other through a third (or directly, where that is refused), or when the search for one takes
+  // too long.
   std::optional<int> merge(int a, int b, Adjacent adjacent);
 
   // How many readers all searches have looked at.
   int64_t steps() const { return steps_; }
 
  private:
-  // What `first` leads to and stands before `second`; none when some of it leads to `second`.
+  // The groups that `first` leads to before `second`; none when one of them leads to `second`.
   std::optional<std::vector<int>> between(int first, int second, Adjacent adjacent);
   void move_behind(int group, std::vector<int> moved);
   void unlink(int group);
@@ -44,11 +44,11 @@ class GroupOrder {
   std::vector<std::vector<int>> readers_;
   std::vector<int> group_;                 // by node
   std::vector<std::vector<int>> members_;  // by group
-  // A list in topological order, with labels that grow along it. Its end is the last element.
+  // A linked list in topological order, with increasing labels. Its end is the last element.
   std::vector<int> next_;
   std::vector<int> previous_;
   std::vector<int64_t> label_;
-  std::vector<int> seen_;  // by group: the last search that met it
+  std::vector<int> seen_;  // by group: the last search that visited it
   int searches_ = 0;
   int64_t steps_ = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposes move towards the nodes that read them, where they meet their inverse or a node that
-// reads another layout as easily. Nodes are visited in order, so that one walk moves each as far as
-// it goes.
+// Transposes move towards the nodes that read them, until they meet their inverse or a node that
+// can read another layout. Nodes are visited in order, so that one pass moves each as far as
+// possible.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -52,12 +52,13 @@ class Layout {
 
  private:
   const Shape& shape(ValueId id) const { return graph_.shape(id); }
-  const Node* transpose_of(ValueId id) const { return graph_.maker(id, "transpose"); }
+  const Node* transpose_of(ValueId id) const { return graph_.producer(id, "transpose"); }
   static const Permutation& permutation(const Node& node) {
     return node.attributes.get_ints("permutation");
   }
 
-  // A transpose that follows another is one, or none; one that moves no data is a reshape.
+  // Composes a transpose with one before it; one that changes nothing goes, and one that moves no
+  // data becomes a reshape.
   void compose(int index) {
     const Node& node = graph_.node(index);
     Permutation order = permutation(node);
@@ -82,7 +83,7 @@ class Layout {
     }
   }
 
-  // Reads another value; what made the one read before goes if that leaves it unused.
+  // Replaces an input, and removes the producer of the previous one if it is now unused.
   void set_input(int index, size_t slot, ValueId id) {
     std::vector<ValueId> inputs = graph_.node(index).inputs;
     const ValueId before = std::exchange(inputs[slot], id);
@@ -98,7 +99,7 @@ class Layout {
                           .scope = {}});
   }
 
-  // A matrix product reads its operands either way.
+  // A matmul reads a transposed operand by a flag.
   void read_transposed_matrices(int index) {
     constexpr const char* kFlags[] = {"transpose_a", "transpose_b"};
     for (size_t i = 0; i < 2; ++i) {
@@ -111,7 +112,7 @@ class Layout {
     }
   }
 
-  // A reduction reads the original where the axes that are left keep their order.
+  // A reduction reads the untransposed value where the axes that it keeps stay in order.
   void reduce_before_transpose(int index) {
     const Node& node = graph_.node(index);
     const Node* transpose = transpose_of(node.inputs[0]);
@@ -161,8 +162,8 @@ class Layout {
     for (ValueId id : node.inputs) graph_.remove_unused(id);
   }
 
-  // Of the inputs that have the output's shape, which no other node reads; the other inputs may
-  // have one axis.
+  // The permutation of all inputs that have the output's shape, unless another node reads one of
+  // them; other inputs may have one axis longer than 1.
   std::optional<Permutation> common_permutation(const Node& node) const {
     const TensorType& out = graph_.type(node.outputs[0]);
     std::optional<Permutation> common;
@@ -180,7 +181,7 @@ class Layout {
     return common;
   }
 
-  // `id` as it was before `order`; an operand of one long axis is reshaped.
+  // `id` as it was before `order`; an operand with one long axis is reshaped.
   ValueId untransposed(int index, ValueId id, const Permutation& order) {
     const Node* transpose = transpose_of(id);
     if (transpose && permutation(*transpose) == order) return transpose->inputs[0];

@@ -14,7 +14,7 @@ std::vector<TensorType> infer_start(std::span<const TensorType> inputs, const At
 }
 
 std::vector<TensorType> infer_await(std::span<const TensorType> inputs, const Attributes&) {
-  const size_t count = inputs.size() / 2;  // what was reduced, the results under way, the ticket
+  const size_t count = inputs.size() / 2;  // operands, pending results, the ticket
   return {inputs.begin() + static_cast<std::ptrdiff_t>(count), inputs.end() - 1};
 }
 
@@ -41,9 +41,10 @@ class Overlap {
         starts_(graph_.nodes.size() + 1),
         awaits_(graph_.nodes.size() + 1) {
     find_readers();
-    // By value: the first place where it is there; a result under way is, where it is awaited.
+    // By value: the first position where it is available; for a pending result, where it is
+    // awaited.
     std::vector<size_t> available(graph_.types.size(), 0);
-    size_t earliest = 0;  // where the next collective may stand: behind the ones before
+    size_t earliest = 0;  // first position of the next collective: after the previous ones
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       for (ValueId id : node.outputs) available[static_cast<size_t>(id)] = i + 1;
@@ -75,7 +76,7 @@ class Overlap {
     std::vector<Node> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (size_t i = 0; i <= nodes.size(); ++i) {
-      // What begins here may read what is awaited here.
+      // A reduction that starts here may read results awaited here.
       for (size_t collective : awaits_[i]) await(nodes[collective], collective);
       for (size_t collective : starts_[i]) start(nodes[collective], collective);
       if (i < nodes.size() && !split_[i]) graph_.nodes.push_back(nodes[i]);
@@ -84,7 +85,7 @@ class Overlap {
   }
 
  private:
-  // By value: the first node that reads it; the end of the graph for those that only leave it.
+  // By value: the first node that reads it; the end of the graph if none does.
   void find_readers() {
     readers_.assign(graph_.types.size(), graph_.nodes.size());
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
@@ -92,7 +93,7 @@ class Overlap {
     }
   }
 
-  // Is there anything to do while the collective is under way?
+  // Whether there is work to do while the collective runs.
   bool computes_between(size_t begin, size_t self, size_t end) const {
     for (size_t i = begin; i < end; ++i) {
       const Node& node = graph_.nodes[i];
@@ -110,7 +111,7 @@ class Overlap {
                .scope = node.scope};
     for (ValueId id : node.outputs) begun.outputs.push_back(graph_.add_value(graph_.type(id)));
     begun.outputs.push_back(graph_.add_value({DType::Int64, {}}));
-    under_way_[index] = begun.outputs;
+    pending_[index] = begun.outputs;
     graph_.nodes.push_back(std::move(begun));
   }
 
@@ -120,7 +121,7 @@ class Overlap {
              .outputs = node.outputs,
              .attributes = {},
              .scope = node.scope};
-    const std::vector<ValueId>& begun = under_way_.at(index);
+    const std::vector<ValueId>& begun = pending_.at(index);
     end.inputs.insert(end.inputs.end(), begun.begin(), begun.end());
     graph_.nodes.push_back(std::move(end));
   }
@@ -128,9 +129,9 @@ class Overlap {
   Graph graph_;
   std::vector<size_t> readers_;              // by value
   std::vector<bool> split_;                  // by node
-  std::vector<std::vector<size_t>> starts_;  // by node: the collectives that begin before it
+  std::vector<std::vector<size_t>> starts_;  // by node: the collectives that start before it
   std::vector<std::vector<size_t>> awaits_;
-  std::unordered_map<size_t, std::vector<ValueId>> under_way_;
+  std::unordered_map<size_t, std::vector<ValueId>> pending_;
 };
 
 }  // namespace

@@ -13,50 +13,48 @@
 
 namespace cornu::passes {
 
-// Runs an op on constants: what simplify folds with. Empty: no folding.
+// Runs an op on constants, for constant folding in simplify. Empty: no folding.
 using Evaluator = std::function<std::vector<Tensor>(
     const OpDef&, std::span<const Tensor>, const Attributes&, std::span<const TensorType>)>;
 
-// Removes what isn't needed and does what needn't wait: dead nodes, equal nodes (common
-// subexpressions), constants folded, identities of algebra (x + 0, x * 1, reshape of reshape,
-// cast to the same dtype, …). Values are unchanged to the bit except where a sum with zero turns
-// -0 into 0.
+// Removes dead nodes, merges equal nodes (common subexpressions), folds constants and applies
+// algebraic identities (x + 0, x * 1, reshape of reshape, cast to the same dtype, …). Values are
+// unchanged to the bit except where a sum with zero turns -0 into 0.
 Graph simplify(const Graph& graph, const Evaluator& evaluate = {});
 
-// Chooses the order of axes in which values are kept, so that transposes vanish: they cancel each
-// other, become flags of a matmul or reshapes, and move behind elementwise ops and reductions until
-// they can. What is left moves no more memory than before.
+// Chooses the order of axes in which values are stored, so that transposes vanish: they cancel each
+// other, become flags of a matmul or reshapes, and move after elementwise ops and reductions until
+// they can. Remaining ones move no more memory than before.
 Graph layout(const Graph& graph);
 
-// Gathers connected elementwise nodes of one shape into "fused" nodes: fused(x...) {body: Graph},
+// Merges connected elementwise nodes of one shape into "fused" nodes: fused(x...) {body: Graph},
 // whose outputs have that shape, or are sums of such values over all axes or all but the last. A
-// group computes what another one makes by a few cheap operations again where it reads no more for
-// that, so that less is written to memory and kept. It has no vjp: passes run after
-// differentiation.
+// group recomputes a value of another group if that takes a few cheap operations and no more reads,
+// so that less memory is written and kept. It has no vjp: passes run after differentiation.
 Graph fuse_elementwise(const Graph& graph);
 
-// Splits an all_reduce in two where there is something to do while it is under way: it begins when
-// its operands are there, and is awaited where its results are needed:
-//   all_reduce_start(x...) {reduce} -> results that aren't there yet..., ticket (int64)
+// Splits an all_reduce in two where other work can be done meanwhile: it starts when its operands
+// are available, and is awaited where its results are needed:
+//   all_reduce_start(x...) {reduce} -> pending results..., ticket (int64)
 //   all_reduce_await(x..., results..., ticket) -> results...
-// Collectives stay in their order. Comes last.
+// Collectives stay in their order. Must be the last pass.
 Graph overlap_collectives(Graph graph);
 
-// Takes from loops what nothing reads: outputs of theirs, carries that serve those alone, operands
-// that their bodies read no more. simplify begins with it.
+// Removes from loops what nothing reads: outputs, carries that only those need, and operands that
+// the bodies no longer read. simplify begins with it.
 Graph prune_loops(const Graph& graph);
 
-// A scan's sums of matrix products, one a turn (the gradients of weights), become one product of
-// all turns' rows behind it. simplify does it next.
+// Turns a scan's sums of matrix products, one per iteration (the gradients of weights), into one
+// product over the rows of all iterations, after the scan. simplify does it next.
 Graph batch_loop_sums(Graph graph);
 
-// The names of the collectives in the one order that every rank must follow, for the ranks to
-// compare: as they stand, those in branches and bodies too. Passes keep them in this order.
+// The names of the collectives in the order that every rank must follow, for the ranks to compare:
+// in graph order, with those in branches and bodies. Passes keep this order.
 std::vector<std::string> collective_order(const Graph& graph);
 
-// Where every value of a graph lives in one block of memory.
+// The position of every value of a graph in one block of memory.
 struct MemoryPlan {
-  static constexpr int64_t kNone = -1;  // inputs, states, constants: memory of their own
+  static constexpr int64_t kNone = -1;  // inputs, states, constants: not in the block
   std::vector<int64_t> offsets;         // by value
   std::vector<int64_t> scratch;         // by node; kNone without
   size_t bytes = 0;
@@ -75,20 +73,20 @@ MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request);
 // Writes the graph's text to $CORNU_DUMP_GRAPH/<name>.<number>.<pass>.txt where that is set.
 void dump_graph(const Graph& graph, const std::string& name, const std::string& pass, int number);
 
-// Whether a node is run even when nothing reads its outputs, and exactly once: it communicates or
-// has an effect, itself or in a graph that it runs.
+// Whether a node must run exactly once even when nothing reads its outputs: it communicates or has
+// an effect, itself or in a graph that it runs.
 bool must_run(const Node& node);
 
-// Nodes that something depends on, in order; the rest is dropped (effects and collectives stay).
+// Keeps the nodes that something depends on, effects and collectives, in order.
 Graph eliminate_dead_nodes(Graph graph);
 
 // Replaces uses of values: `replacement[id]` is the id to read instead (itself where unchanged).
 void replace_uses(Graph& graph, const std::vector<ValueId>& replacement);
 
-// By node: where it communicates, the node before it that does; else -1.
+// By node: for a collective, the collective before it; else -1.
 std::vector<int32_t> previous_collectives(const Graph& graph);
 
-// Sorts nodes topologically: each stays where it is, or moves up to before its first reader;
+// Sorts nodes topologically: each stays in place or moves up to before its first reader;
 // collectives stay in their order. For passes that append nodes.
 void sort_topologically(Graph& graph);
 

@@ -11,7 +11,7 @@ constexpr size_t kAlignment = 64;
 
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// A stretch of memory that lives from node `first` to node `last`, both included.
+// A block of memory in use from node `first` to node `last`, both included.
 struct Block {
   size_t bytes = 0;
   int first = 0;
@@ -69,7 +69,7 @@ MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request) {
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       const auto out = static_cast<size_t>(node.outputs[k]);
       if (!request.needs_memory[out]) continue;
-      // In place over an input that nobody reads later.
+      // In place over an input that no later node reads.
       for (const auto& [from, to] : request.may_alias[i]) {
         if (to != static_cast<int>(k)) continue;
         const auto in = static_cast<size_t>(node.inputs[static_cast<size_t>(from)]);

@@ -10,7 +10,7 @@ namespace {
 
 bool is_loop(const Node& node) { return node.is("scan") || node.is("while"); }
 
-// The loops of a graph, last first: what one doesn't read any more, those before it needn't give.
+// Prunes loops from last to first: what a loop no longer reads, those before it needn't compute.
 class Pruner {
  public:
   explicit Pruner(const Graph& graph)
@@ -34,7 +34,7 @@ class Pruner {
   int32_t& uses(ValueId id) { return uses_[static_cast<size_t>(id)]; }
   bool is_used(ValueId id) { return uses(id) > 0; }
 
-  // A loop's node taken apart.
+  // The parts of a loop node.
   struct Parts {
     explicit Parts(const Node& node)
         : body(node.attributes.get_graph("body")),
@@ -45,7 +45,7 @@ class Pruner {
     size_t first_y;  // among the node's outputs
   };
 
-  // By carry: does an output that is used depend on it?
+  // By carry: whether an output that is used depends on it.
   std::vector<bool> needed_carries(const Node& node, const Parts& parts) {
     std::vector<bool> needed(parts.carries);
     for (size_t i = 0; i < parts.carries; ++i) needed[i] = is_used(node.outputs[i]);

@@ -11,7 +11,7 @@ namespace cornu::passes {
 
 Rewriter::Rewriter(Graph graph) : graph_(std::move(graph)) {
   const size_t values = graph_.types.size();
-  maker_.assign(values, -1);
+  producer_.assign(values, -1);
   readers_.resize(values);
   uses_.assign(values, 0);
   leaving_.assign(values, 0);
@@ -22,18 +22,18 @@ Rewriter::Rewriter(Graph graph) : graph_(std::move(graph)) {
   };
   for (ValueId id : graph_.outputs) leave(id);
   for (const StateBinding& state : graph_.states) leave(state.out);
-  given_ = graph_.nodes.size();
+  original_ = graph_.nodes.size();
   for (Node& node : graph_.nodes) {
     nodes_.push_back(std::move(node));
     place_.push_back(nodes_.size() - 1);
     index_node(size() - 1);
   }
-  removed_.assign(given_, false);
+  removed_.assign(original_, false);
   graph_.nodes.clear();
 }
 
 void Rewriter::index_node(int index) {
-  for (ValueId id : node(index).outputs) maker_[static_cast<size_t>(id)] = index;
+  for (ValueId id : node(index).outputs) producer_[static_cast<size_t>(id)] = index;
   use(index);
 }
 
@@ -45,10 +45,11 @@ void Rewriter::use(int index) {
 }
 
 std::vector<int> Rewriter::order() const {
-  std::vector<std::vector<int>> added(given_);  // by place
-  for (size_t i = given_; i < nodes_.size(); ++i) added[place_[i]].push_back(static_cast<int>(i));
+  std::vector<std::vector<int>> added(original_);  // by place
+  for (size_t i = original_; i < nodes_.size(); ++i)
+    added[place_[i]].push_back(static_cast<int>(i));
   std::vector<int> result;
-  for (size_t place = 0; place < given_; ++place) {
+  for (size_t place = 0; place < original_; ++place) {
     for (int index : added[place]) {
       if (!removed(index)) result.push_back(index);
     }
@@ -57,14 +58,14 @@ std::vector<int> Rewriter::order() const {
   return result;
 }
 
-const Node* Rewriter::maker(ValueId id) const {
-  const int index = maker_[static_cast<size_t>(id)];
+const Node* Rewriter::producer(ValueId id) const {
+  const int index = producer_[static_cast<size_t>(id)];
   return index < 0 ? nullptr : &node(index);
 }
 
-const Node* Rewriter::maker(ValueId id, std::string_view op) const {
-  const Node* made_by = maker(id);
-  return made_by && made_by->is(op) ? made_by : nullptr;
+const Node* Rewriter::producer(ValueId id, std::string_view op) const {
+  const Node* found = producer(id);
+  return found && found->is(op) ? found : nullptr;
 }
 
 std::vector<int> Rewriter::readers(ValueId id) const {
@@ -76,7 +77,7 @@ std::vector<int> Rewriter::readers(ValueId id) const {
   }
   auto key = [&](int index) {
     const auto number = static_cast<size_t>(index);
-    return std::tuple(place_of(index), number < given_, number);
+    return std::tuple(place_of(index), number < original_, number);
   };
   std::ranges::sort(result, {}, key);
   result.erase(std::unique(result.begin(), result.end()), result.end());
@@ -85,7 +86,7 @@ std::vector<int> Rewriter::readers(ValueId id) const {
 
 ValueId Rewriter::add_value(TensorType type) {
   const ValueId id = graph_.add_value(std::move(type));
-  maker_.push_back(-1);
+  producer_.push_back(-1);
   readers_.emplace_back();
   uses_.push_back(0);
   leaving_.push_back(0);
@@ -158,7 +159,7 @@ void Rewriter::remove(int index) {
 void Rewriter::remove_unused(ValueId id) {
   std::vector<ValueId> candidates = {id};
   while (!candidates.empty()) {
-    const int index = maker_[static_cast<size_t>(candidates.back())];
+    const int index = producer_[static_cast<size_t>(candidates.back())];
     candidates.pop_back();
     if (index < 0 || removed(index)) continue;
     const Node& candidate = node(index);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph while a pass rewrites it: who makes and who reads each value is known at any moment.
+// A graph that a pass rewrites; the producer and the readers of each value are known at any time.
 #pragma once
 
 #include <deque>
@@ -10,48 +10,49 @@
 
 namespace cornu::passes {
 
-// Nodes have numbers: those of the graph come first, in order; those that are added follow. Each
-// change costs as much as the nodes it touches have operands, whatever the graph's size.
-// References to nodes stay valid, also to removed ones.
+// Nodes have numbers: those of the graph first, in order, then added ones. The cost of a change is
+// proportional to the operands of the nodes it touches, whatever the graph's size. References to
+// nodes stay valid, also to removed ones.
 class Rewriter {
  public:
   explicit Rewriter(Graph graph);
 
-  int size() const { return static_cast<int>(nodes_.size()); }  // those removed included
+  int size() const { return static_cast<int>(nodes_.size()); }  // including removed ones
   const Node& node(int index) const { return nodes_[static_cast<size_t>(index)]; }
   bool removed(int index) const { return removed_[static_cast<size_t>(index)]; }
-  // The numbers of the nodes there are, as they stand in the graph.
+  // The numbers of the current nodes, in graph order.
   std::vector<int> order() const;
 
   const TensorType& type(ValueId id) const { return graph_.type(id); }
   const Shape& shape(ValueId id) const { return type(id).shape; }
 
-  // The node that makes a value; null when it is an input or a state, or another op makes it.
-  const Node* maker(ValueId id) const;
-  const Node* maker(ValueId id, std::string_view op) const;
-  // The nodes that read a value, each once, as they stand in the graph.
+  // The node that produces a value; null for an input or a state, and in the second form for a node
+  // of another op.
+  const Node* producer(ValueId id) const;
+  const Node* producer(ValueId id, std::string_view op) const;
+  // The nodes that read a value, each once, in graph order.
   std::vector<int> readers(ValueId id) const;
-  // How many operands, graph outputs and ends of states are this value.
+  // How many operands, graph outputs and state ends are this value.
   int uses(ValueId id) const { return uses_[static_cast<size_t>(id)]; }
-  // Is it an output of the graph, or the end of a state?
+  // Whether it is a graph output or a state end.
   bool leaves(ValueId id) const { return leaving_[static_cast<size_t>(id)] > 0; }
 
   ValueId add_value(TensorType type);
-  // Adds a node right before node `place`, whose scope it gets; the second form infers its outputs.
+  // Adds a node right before node `place`, with the same scope; the second form infers its outputs.
   int insert(int place, Node node);
   std::vector<ValueId> insert(int place, const OpDef& op, std::vector<ValueId> inputs,
                               Attributes attributes);
   void set_inputs(int index, std::vector<ValueId> inputs);
   void set_attributes(int index, Attributes attributes);
-  // Whoever uses `old_id` uses `new_id` from now on.
+  // Makes all uses of `old_id` uses of `new_id`.
   void replace(ValueId old_id, ValueId new_id);
   void remove(int index);
-  // Removes the node that makes `id` if nothing uses its outputs, then what that leaves unused.
-  // Collectives and nodes with an effect stay.
+  // Removes the node that produces `id` if nothing uses its outputs, then its operands' producers
+  // that are now unused, and so on. Collectives and nodes with an effect stay.
   void remove_unused(ValueId id);
 
-  // The rewritten graph. A node whose operands ended up behind it moves them before itself; what
-  // nothing depends on is gone. The rewriter is used up.
+  // The rewritten graph, sorted (operands that come after a node move before it) and without dead
+  // nodes. The rewriter can't be used afterwards.
   Graph finish();
 
  private:
@@ -62,13 +63,13 @@ class Rewriter {
 
   Graph graph_;  // without nodes
   std::deque<Node> nodes_;
-  size_t given_;  // nodes of the graph at first
+  size_t original_;  // number of the original graph's nodes
   std::vector<size_t> place_;
   std::vector<bool> removed_;
-  std::vector<int> maker_;                 // by value; -1: none
-  std::vector<std::vector<int>> readers_;  // by value; may hold some that read it no more
+  std::vector<int> producer_;              // by value; -1: none
+  std::vector<std::vector<int>> readers_;  // by value; may hold former readers
   std::vector<int> uses_;                  // by value
-  std::vector<int> leaving_;               // by value: as outputs and ends of states
+  std::vector<int> leaving_;               // by value: uses as graph outputs and state ends
   std::vector<ValueId> replacement_;       // by value, for outputs and ends of states
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kFoldedBytes = size_t{64} << 10;  // larger results are cheaper to compute
 
-// One forward walk: each node is kept, replaced by an existing value, or folded to a constant.
+// One forward pass: each node is kept, replaced by an existing value, or folded to a constant.
 class Simplifier {
  public:
   Simplifier(const Graph& graph, const Evaluator& evaluate) : evaluate_(evaluate), graph_(graph) {}
@@ -34,9 +34,9 @@ class Simplifier {
   }
 
  private:
-  bool is_constant(ValueId id) const { return graph_.maker(id, "constant") != nullptr; }
+  bool is_constant(ValueId id) const { return graph_.producer(id, "constant") != nullptr; }
   const Tensor& constant(ValueId id) const {
-    return graph_.maker(id)->attributes.get_tensor("value");
+    return graph_.producer(id)->attributes.get_tensor("value");
   }
 
   // A constant whose elements all equal `value`.
@@ -57,17 +57,18 @@ class Simplifier {
     skip_broadcasts(node, inputs);
     if (node.is("reshape")) {
       // A reshape of a reshape reads the first one's input.
-      while (const Node* before = graph_.maker(inputs[0], "reshape")) inputs[0] = before->inputs[0];
+      while (const Node* before = graph_.producer(inputs[0], "reshape"))
+        inputs[0] = before->inputs[0];
     }
     if (inputs != node.inputs) graph_.set_inputs(index, std::move(inputs));
   }
 
-  // Elementwise ops broadcast by themselves: they read what was broadcast, where the other operands
-  // still give the result its shape.
+  // Elementwise ops broadcast by themselves: they read the operand of a broadcast_to, where the
+  // other operands still give the result its shape.
   void skip_broadcasts(const Node& node, std::vector<ValueId>& inputs) const {
     if (!node.op->traits.elementwise || inputs.size() < 2) return;
     for (ValueId& id : inputs) {
-      const Node* source = graph_.maker(id, "broadcast_to");
+      const Node* source = graph_.producer(id, "broadcast_to");
       if (!source) continue;
       const ValueId before = std::exchange(id, source->inputs[0]);
       const auto types = types_of(inputs);
@@ -94,7 +95,7 @@ class Simplifier {
       const auto& permutation = node.attributes.get_ints("permutation");
       if (std::is_sorted(permutation.begin(), permutation.end())) return in;
     }
-    if (name == "negate" && graph_.maker(in, "negate")) return graph_.maker(in)->inputs[0];
+    if (name == "negate" && graph_.producer(in, "negate")) return graph_.producer(in)->inputs[0];
     if ((name == "add" || name == "subtract") && is_filled_with(node.inputs[1], 0)) return in;
     if ((name == "multiply" || name == "divide") && is_filled_with(node.inputs[1], 1)) return in;
     if (name == "power" && is_filled_with(node.inputs[1], 1)) return in;
@@ -104,7 +105,8 @@ class Simplifier {
   bool fold(int index) {
     const Node& node = graph_.node(index);
     if (!evaluate_ || must_run(node) || node.is("constant") || node.inputs.empty()) return false;
-    if (node.is("broadcast_to")) return false;  // kernels broadcast for nothing; memory doesn't
+    if (node.is("broadcast_to"))
+      return false;  // kernels broadcast for free; a constant takes memory
     const std::vector<TensorType> types = types_of(node.outputs);
     size_t bytes = 0;
     for (const TensorType& type : types) bytes += type.bytes();
@@ -127,7 +129,7 @@ class Simplifier {
     return true;
   }
 
-  // Reads an equal node that stands before this one instead, if there is one.
+  // Replaces the node by an equal one before it, if there is one.
   void merge_with_equal(int index) {
     const Node& node = graph_.node(index);
     if (must_run(node)) return;

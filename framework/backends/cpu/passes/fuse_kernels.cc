@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rule looks at one node and what is around it. Rules add nodes and redirect uses.
+// Each rule looks at one node and its neighbours, adds nodes and redirects uses.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -27,7 +27,7 @@ class KernelFusion {
   }
 
  private:
-  // Tries a rule on every node, and on those that it adds, until none changes anything.
+  // Applies a rule to every node, also to added ones, until nothing changes.
   template <class Rule>
   void apply(Rule rule) {
     for (bool changed = true; changed;) {
@@ -41,8 +41,8 @@ class KernelFusion {
     }
   }
 
-  const Node* producer(ValueId id) const { return graph_.maker(id); }
-  const Node* producer(ValueId id, std::string_view op) const { return graph_.maker(id, op); }
+  const Node* producer(ValueId id) const { return graph_.producer(id); }
+  const Node* producer(ValueId id, std::string_view op) const { return graph_.producer(id, op); }
   bool used_once(ValueId id) const { return graph_.uses(id) == 1; }
   bool is_float32(ValueId id) const { return graph_.type(id).dtype == DType::Float32; }
   bool is_zero(ValueId id) const {
@@ -101,9 +101,9 @@ class KernelFusion {
     return true;
   }
 
-  // A max-pooling that knows where its maxima came from, so that its gradient is a scatter; a relu
-  // before it moves behind it, where there are fewer elements (max and relu commute), and so does
-  // relu's gradient.
+  // A max-pooling that returns the positions of its maxima, so that its gradient is a scatter; a
+  // relu before it moves after it, where there are fewer elements (max and relu commute), and so
+  // does relu's gradient.
   bool fuse_pool(int index) {
     const Node& node = graph_.node(index);
     if (!node.is("max_pool") || !is_float32(node.inputs[0])) return false;
@@ -134,7 +134,7 @@ class KernelFusion {
     return result;
   }
 
-  // The select(greater(r, 0), gradient, 0) that ends relu's gradient, if that is all that reads it.
+  // The select(greater(r, 0), gradient, 0) of relu's gradient, if nothing else reads `gradient`.
   std::optional<int> relu_gradient(ValueId relu, ValueId gradient) const {
     if (!used_once(gradient)) return std::nullopt;
     for (int index : readers_of(gradient, "select", 1)) {
@@ -148,7 +148,7 @@ class KernelFusion {
     return std::nullopt;
   }
 
-  // Nothing but the pooling, its gradient and its own gradient's mask reads this relu.
+  // Whether only the pooling, its gradient and the mask of relu's gradient read this relu.
   bool relu_moves(ValueId relu) const {
     if (graph_.leaves(relu)) return false;
     int pools = 0;
@@ -191,7 +191,7 @@ class KernelFusion {
     return graph_.insert(place, *like.op, std::move(inputs), like.attributes)[0];
   }
 
-  // All axes but the last: what a bias's gradient is summed over.
+  // Whether it sums over all axes but the last, like a bias's gradient.
   bool sums_positions(const Node& node) const {
     if (!node.is("reduce_sum") || graph_.shape(node.inputs[0]).empty()) return false;
     std::vector<int64_t> positions(static_cast<size_t>(graph_.shape(node.inputs[0]).rank()) - 1);
@@ -199,7 +199,7 @@ class KernelFusion {
     return node.attributes.get_ints("axes") == positions;
   }
 
-  // Summing a scattered gradient over all positions is summing the gradient (a bias behind a
+  // The sum of a scattered gradient over all positions is the sum of the gradient (a bias before a
   // pooling).
   bool move_reduction_before_scatter(int index) {
     const Node& node = graph_.node(index);
@@ -235,7 +235,7 @@ class KernelFusion {
     return true;
   }
 
-  // What the kernel serves: undilated, unpadded, stride 1; windows that don't overlap.
+  // What the kernel supports: undilated, unpadded, stride 1; windows that don't overlap.
   bool is_plain_conv_pool(const Node& conv, const Node& pool) const {
     auto all = [](const std::vector<int64_t>& values, int64_t value) {
       return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });

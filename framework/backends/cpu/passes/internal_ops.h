@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that the CPU's passes make and programs don't call: fused forms of several ops.
+// Internal ops, which only the CPU's passes insert: fused forms of several ops.
 //
 //   matmul_bias_act(a, b, bias) {transpose_a, transpose_b, activation}
 //   conv_bias_act(x, filter, bias) {conv's attributes, activation}

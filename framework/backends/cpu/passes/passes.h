@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph passes of the CPU backend, which run beside those that all backends share.
+// Graph passes of the CPU backend, in addition to those that all backends share.
 #pragma once
 
 #include "framework/graph/graph.h"
 
 namespace cornu::cpu {
 
-// Convolutions whose work is another op's: those of one position are matrix products, as are their
-// gradients (a blocked convolution would rearrange the filter at each step); a convolution of what
-// was padded with zeros pads by itself, and a part of an input's gradient is computed alone.
+// Convolutions that another op does better: with filters of one position they become matrix
+// products, as do their gradients (a blocked convolution would reorder the filter at each step); a
+// convolution of a zero-padded input pads itself, and of an input gradient only the part that is
+// read is computed.
 Graph simplify_convs(const Graph& graph);
 
-// Rewrites what the CPU has better kernels for (internal_ops.h): bias and activation into matmul
-// and conv, relu and max-pooling into one, a single-channel conv with its pooling into one, and
-// their gradients.
+// Fuses ops that the CPU has kernels for (internal_ops.h): bias and activation into matmul and
+// conv, relu and max-pooling into one, a single-channel conv with its pooling into one, and their
+// gradients.
 Graph fuse_kernels(const Graph& graph);
 
 }  // namespace cornu::cpu

@@ -14,7 +14,7 @@ bool all(std::span<const int64_t> values, int64_t value) {
   return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
 }
 
-// Widths along batch, spatial axes and channels, of which only the spatial ones aren't 0.
+// Whether only the spatial axes have widths other than 0, of batch, spatial axes and channels.
 bool is_spatial(const Ints& widths) { return widths.front() == 0 && widths.back() == 0; }
 
 class ConvSimplification {
@@ -64,7 +64,7 @@ class ConvSimplification {
   }
 
   bool is_zero(ValueId id) const {
-    const Node* node = graph_.maker(id, "constant");
+    const Node* node = graph_.producer(id, "constant");
     return node && node->attributes.get_tensor("value").item<double>() == 0;
   }
 
@@ -82,7 +82,7 @@ class ConvSimplification {
   // conv(pad(x)) pads by itself.
   void absorb_pad(int index) {
     const Node& node = graph_.node(index);
-    const Node* pad = graph_.maker(node.inputs[0], "pad");
+    const Node* pad = graph_.producer(node.inputs[0], "pad");
     if (!pad || !is_zero(pad->inputs[1]) || !all(pad->attributes.get_ints("interior"), 0)) return;
     const Ints& low = pad->attributes.get_ints("low");
     const Ints& high = pad->attributes.get_ints("high");
@@ -93,10 +93,11 @@ class ConvSimplification {
     graph_.remove_unused(before);
   }
 
-  // A part of an input's gradient, as a pad's gradient reads it: what lies around it is padding.
+  // Computes only the part of an input gradient that a slice reads, as a pad's gradient does; the
+  // rest counts as padding.
   void gather_slice(int index) {
     const Node& slice = graph_.node(index);
-    const Node* gradient = graph_.maker(slice.inputs[0], "conv_input_grad");
+    const Node* gradient = graph_.producer(slice.inputs[0], "conv_input_grad");
     if (!gradient || graph_.uses(slice.inputs[0]) != 1) return;
     const Shape& part = shape(slice.outputs[0]);
     if (!all(slice.attributes.get_ints("strides"), 1) || part.num_elements() == 0) return;
@@ -149,7 +150,7 @@ class ConvSimplification {
     return result;
   }
 
-  // The positions of x that make outputs.
+  // The positions of x that outputs are computed from.
   ValueId at_outputs(int index, ValueId x, const Shape& y) {
     const Ints strides = steps(index);
     if (all(strides, 1)) return x;
@@ -159,7 +160,7 @@ class ConvSimplification {
                   {{"begin", Ints(size.size(), 0)}, {"size", size}, {"strides", strides}});
   }
 
-  // The other way round: zeros at the positions that make none.
+  // The inverse: zeros at the other positions.
   ValueId at_inputs(int index, ValueId gradient, const Shape& x) {
     Ints interior = steps(index);
     if (all(interior, 1)) return gradient;
