@@ -53,13 +53,13 @@ Types infer_cond(TypeSpan inputs, const Attributes& attributes) {
   return types;
 }
 
-// Sub-graphs whose inputs are `own` tensors, then a key where one of them draws, then the captures
-// of all, in one order.
+// Sub-graphs whose inputs are `own` tensors, then a key if one of them draws, then the captures of
+// all, in one order.
 class Branches {
  public:
   explicit Branches(std::vector<TensorType> own) : own_(std::move(own)) {}
 
-  // `own_key`: the key is an input of its own, which all branches share. `carry`: variables may be
+  // `own_key`: the key is an input of its own, shared by all branches. `carry`: variables may be
   // assigned.
   void trace_branch(const char* name, const LoopBody& body, bool own_key, bool carry) {
     TracedGraph traced = cornu::trace(own_, body,
@@ -95,8 +95,8 @@ class Branches {
     return assigned_;
   }
 
-  // The graphs, each taking all captures; `gives_key`: and giving, after its own outputs, the key
-  // of the next iteration where there is one (a loop's body).
+  // The graph of a branch, which takes all captures. `gives_key`: after its own outputs it returns
+  // the next iteration's key, if there is one (a loop's body).
   std::shared_ptr<const Graph> graph(size_t branch, bool gives_key) {
     TracedGraph& traced = branches_[branch];
     Graph graph = traced.graph;

@@ -12,7 +12,7 @@
 
 namespace cornu::ops {
 
-// x, through which no gradient flows.
+// x, but no gradient flows through it.
 Tensor stop_gradient(const Tensor& x);
 
 // true_fn() where `pred` (a bool scalar) holds, else false_fn(). InvalidArgument when they return
@@ -26,10 +26,10 @@ Tensor cond(const Tensor& pred, const std::function<Tensor()>& true_fn,
 using LoopCondition = std::function<Tensor(const std::vector<Tensor>&)>;
 using LoopBody = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-// loop_vars = body(loop_vars) while cond(loop_vars) (a bool scalar) holds; their shapes and dtypes
-// stay. At most `maximum_iterations` times. Under a trace there is a gradient through it where
-// maximum_iterations is given (Unimplemented else): then what the gradient needs of each iteration
-// is kept, for so many iterations.
+// Repeats loop_vars = body(loop_vars) while cond(loop_vars) (a bool scalar) holds, at most
+// `maximum_iterations` times; shapes and dtypes of loop_vars must not change. Under a trace it has
+// a gradient only if maximum_iterations is given (else Unimplemented): memory for what the gradient
+// needs of each iteration is reserved for that many.
 std::vector<Tensor> while_loop(const LoopCondition& cond, const LoopBody& body,
                                const std::vector<Tensor>& loop_vars,
                                std::optional<int64_t> maximum_iterations = {});

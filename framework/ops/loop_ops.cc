@@ -43,7 +43,8 @@ void require_same_count(size_t expected, size_t got, std::string_view who) {
   check<InvalidArgument>(expected == got, "{}: expected {} operands, got {}.", who, expected, got);
 }
 
-// The types of a loop's outputs: the carries', which the body must keep, `between`, the stacks'.
+// The types of a loop's outputs: those of the carries, which the body must keep, `between`, and
+// those of the stacks.
 Types loop_outputs(const Graph& body, TypeSpan carries, const Types& between, int64_t length,
                    std::string_view who) {
   check<InvalidArgument>(body.outputs.size() >= carries.size(),
@@ -118,8 +119,8 @@ bool is_bounded(const Attributes& loop) {
   return !loop.find("maximum") || loop.get_int("maximum") >= 0;
 }
 
-// A body whose ys are, after its own, what its gradient needs: the carries' values at the
-// beginning of the turn, and all that is cheaper to save than to compute anew.
+// A body that returns as ys, after its own, what its gradient needs: the carries' values at the
+// beginning of the iteration, and all that is cheaper to save than to recompute.
 Graph saving_body(Graph body, size_t carries) {
   for (Node& node : body.nodes) {
     if (!is_loop(node) || node.attributes.get_bool("saves") || !is_bounded(node.attributes)) {
@@ -156,7 +157,7 @@ bool has_own_life(const Node& node) {
   return traits.collective || traits.has_effect || traits.checks_values;
 }
 
-// Moves what doesn't change from turn to turn out of a body: it is applied here and captured.
+// Moves loop-invariant values out of a body: they are computed here and captured.
 class Hoist {
  public:
   Hoist(Graph& body, std::vector<Tensor>& captures, size_t first_capture)
@@ -181,8 +182,9 @@ class Hoist {
   }
 
  private:
-  // Of values: Constant ones are made of constants alone, Captured ones are inputs; Spread ones
-  // are broadcast from what doesn't change, which costs a kernel less than memory does.
+  // Of values: Constant ones are computed from constants only, Captured ones are inputs; Spread
+  // ones are broadcast from invariant ones, which costs a kernel less than reading them from
+  // memory.
   enum class Kind { Changing, Constant, Captured, Hoisted, Spread };
   Kind& kind(ValueId id) { return kinds_[static_cast<size_t>(id)]; }
 
@@ -197,7 +199,7 @@ class Hoist {
     for (ValueId id : node.outputs) kind(id) = result;
   }
 
-  // A node that stays reads this.
+  // A node that stays in the body reads this value.
   void read(ValueId id, const std::vector<Node>& nodes) {
     if (kind(id) != Kind::Hoisted) return;
     captures_.push_back(outside(id, nodes));
@@ -222,7 +224,7 @@ class Hoist {
 
   Graph& body_;
   std::vector<Tensor>& captures_;
-  std::vector<Tensor> outside_;  // by value: what it is out there
+  std::vector<Tensor> outside_;  // by value: its value outside of the body
   std::vector<int32_t> made_by_;
   std::vector<Kind> kinds_;
 };
@@ -252,17 +254,17 @@ std::vector<TensorType> turn_types(const ScanPlan& plan) {
   return types;
 }
 
-// A traced body made into one whose keys and variables are carries and captures like others.
+// A traced body whose keys and variables were turned into ordinary carries and captures.
 struct LoopBodyParts {
   Graph graph;
-  std::vector<Tensor> carries;  // behind the plan's own
+  std::vector<Tensor> carries;  // after the plan's own
   std::vector<Tensor> captures;
   struct Assignment {
     Variable variable;
     Assigned how;
   };
   std::vector<Assignment> assigned;    // by the last carries
-  std::vector<Assignment> reassigned;  // every turn gives them the value that they had
+  std::vector<Assignment> reassigned;  // assigned their old value in every iteration
 };
 
 LoopBodyParts parts_of(TracedGraph traced, size_t own_carries, size_t xs) {
@@ -312,7 +314,7 @@ LoopBodyParts parts_of(TracedGraph traced, size_t own_carries, size_t xs) {
 
 namespace internal {
 
-// Ops count in the key's first word, turns in its second.
+// Ops count in the key's first word, iterations in its second.
 ValueId next_turns_key(Graph& graph, ValueId key) {
   const ValueId one =
       graph.add_node(op<"constant">(), {}, {{"value", Tensor::from<uint32_t>({0, 1})}}).front();
@@ -376,7 +378,7 @@ ScanResult traced_scan(const ScanFunction& f, const ScanPlan& plan) {
     for (const Tensor& y : turn.ys) outputs.push_back(y.strong());
     return outputs;
   };
-  // Where nothing is traced around it, tensors with values are all there is to capture.
+  // Without an enclosing trace, tensors with values are all there is to capture.
   TracedGraph traced =
       cornu::trace(turn_types(plan), body,
                    {.name = std::string(plan.who), .capture_values = current_tracer() == nullptr});
@@ -405,7 +407,7 @@ ScanResult traced_scan(const ScanFunction& f, const ScanPlan& plan) {
     const auto& [variable, how] = parts.assigned[i];
     assign_as(how, variable, outputs[first_assigned + i]);
   }
-  // What is made of replicas' values at a step's end counts those who keep theirs, too.
+  // Variables that keep their value were assigned, too: combining replicas' values counts them.
   for (const auto& [variable, how] : parts.reassigned) assign_as(how, variable, variable.value());
   const auto stacked = outputs.begin() + static_cast<int64_t>(carries);
   return {{outputs.begin(), outputs.begin() + static_cast<int64_t>(own)},
