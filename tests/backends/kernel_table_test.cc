@@ -31,6 +31,7 @@ TEST_CASE("what a library throws while a kernel is prepared is an error that nam
         "conv: the CPU backend can't prepare it for inputs (float32 (2, 3), float32 (3,)) and "
         "outputs (float32 (2, 4)): could not create a primitive. Use smaller sizes.");
   CHECK(error_of<ResourceExhausted>(std::bad_alloc()) ==
-        "conv: no memory to prepare it for inputs (float32 (2, 3), float32 (3,)).");
+        "conv: out of memory while its kernel was prepared for inputs (float32 (2, 3), float32 "
+        "(3,)).");
   CHECK(error_of<InvalidArgument>(InvalidArgument("ours")) == "ours");
 }

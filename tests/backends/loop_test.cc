@@ -23,7 +23,7 @@ LoopCounts counts_of(const Function& f, const Inputs& inputs) {
   const LoopCounts before = loop_counts();
   f.call(inputs);
   const LoopCounts after = loop_counts();
-  return {after.turns - before.turns, after.copied_bytes - before.copied_bytes};
+  return {after.iterations - before.iterations, after.copied_bytes - before.copied_bytes};
 }
 
 // Two carries that both change, one of which is stacked; a matrix and a vector from outside.
@@ -44,7 +44,7 @@ TEST_CASE("a scan copies what the loop ends with, and nothing in its iterations"
   for (const int64_t turns : {2, 10, 101}) {
     const Tensor xs = random::normal({turns, kBatch, kUnits}, {.seed = 2});
     const LoopCounts counts = counts_of(f, {xs, w, ops::ones({kUnits})});
-    CHECK(counts.turns == turns);
+    CHECK(counts.iterations == turns);
     CHECK(counts.copied_bytes == kCarryBytes);  // h, whose last value lies in the stack
   }
 }
@@ -61,7 +61,7 @@ TEST_CASE("a scan's gradient copies no more than one stacked carry, and no weigh
   const int64_t turns = 50;
   const Tensor xs = random::normal({turns, kBatch, kUnits}, {.seed = 2});
   const LoopCounts counts = counts_of(f, {xs, w, ops::ones({kUnits})});
-  CHECK(counts.turns == 2 * turns);
+  CHECK(counts.iterations == 2 * turns);
   // The values of h are stacked twice: as the loop's result, and as each iteration begins.
   CHECK(counts.copied_bytes <= (turns + 4) * kCarryBytes);
 }
@@ -77,7 +77,7 @@ TEST_CASE("a while_loop copies its variables once at most") {
   const Tensor w = random::normal({kUnits, kUnits}, {.stddev = 0.1F, .seed = 1});
   for (const int32_t turns : {0, 1, 2, 1000}) {
     const LoopCounts counts = counts_of(f, {w, Tensor::scalar(turns)});
-    CHECK(counts.turns == turns);
+    CHECK(counts.iterations == turns);
     CHECK(counts.copied_bytes <= kCarryBytes + 4);
   }
 }

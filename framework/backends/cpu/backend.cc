@@ -12,9 +12,9 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr size_t kCachedKernels = 512;  // eager kernels kept a thread
+constexpr size_t kCachedKernels = 512;  // eager kernels kept per thread
 
-// What a kernel prepares, and its scratch memory, may depend on the number of compute threads.
+// Includes the number of compute threads: prepared data and scratch memory may depend on it.
 struct KernelKey {
   int threads;
   const OpDef* op;
@@ -35,7 +35,7 @@ struct KernelKeyHash {
   }
 };
 
-// Prepared kernels by use, least recently used last. One a thread: kernels aren't shared.
+// An LRU cache of prepared kernels. One per thread: kernels aren't shared.
 class KernelCache {
  public:
   Kernel& get(const KernelSpec& spec) {

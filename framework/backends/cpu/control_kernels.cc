@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cond: a kernel that runs whole programs; custom_gradient, which hands values on.
+// cond, which runs whole programs, and custom_gradient, which passes values through.
 #include <algorithm>
 #include <cstring>
 
@@ -39,7 +39,7 @@ class CondKernel : public Kernel {
 
 std::unique_ptr<Kernel> make_custom_gradient(const KernelSpec& spec) {
   std::vector<size_t> bytes;
-  Aliases may_alias;  // each output may lie where its input does
+  Aliases may_alias;  // each output may share its input's memory
   for (const TensorType& type : spec.outputs) {
     const int index = static_cast<int>(bytes.size());
     may_alias.emplace_back(index, index);

@@ -9,8 +9,8 @@
 namespace cornu::cpu {
 namespace {
 
-// The first failure is the cause; what it aborted on other replicas only follows. Null: nothing
-// failed.
+// The first error other than Aborted, which only follows from an error of another replica; else the
+// first one. Null: no errors.
 std::exception_ptr cause_of(const std::vector<std::exception_ptr>& errors) {
   std::exception_ptr cause;
   for (const std::exception_ptr& error : errors) {
@@ -28,7 +28,7 @@ std::exception_ptr cause_of(const std::vector<std::exception_ptr>& errors) {
 
 }  // namespace
 
-// A program of the executable's for the length of a run.
+// Takes a program out of the executable's pool for the duration of a run.
 class CpuExecutable::Lease {
  public:
   explicit Lease(CpuExecutable& executable) : executable_(executable) {
@@ -66,7 +66,7 @@ class CpuExecutable::Lease {
 
 CpuExecutable::CpuExecutable(Graph graph, const ExecutableOptions& options) : name_(options.name) {
   graph_ = options.optimize ? optimize(std::move(graph), options.name) : std::move(graph);
-  const Lease first(*this);  // tells at once what has no kernel
+  const Lease first(*this);  // throws right away for ops without a kernel
 }
 
 size_t CpuExecutable::workspace_bytes() const {
@@ -76,7 +76,7 @@ size_t CpuExecutable::workspace_bytes() const {
 
 CpuExecutable::~CpuExecutable() = default;
 
-// Launches that run together.
+// One run of several launches.
 class Run {
  public:
   explicit Run(std::span<Launch> launches) : launches_(launches), touched_(launches.size(), false) {
@@ -150,13 +150,13 @@ class Run {
                            .group = launch.group});
     } catch (const std::exception& error) {
       touched_[index] = lease.program().states_touched();
-      // While the memory is there that others may be reading.
+      // Before this replica's memory is freed: others may be reading it.
       if (launch.group) launch.group->abort(error.what());
       throw;
     }
   }
 
-  // What one replica has written and another has not fits together no more.
+  // Some replicas have written their variables and others haven't: none are valid any more.
   void poison(const std::exception_ptr& cause) const {
     std::string why;
     try {
@@ -174,7 +174,7 @@ class Run {
   std::span<Launch> launches_;
   VariableAccess access_;
   std::vector<void*> states_;  // of all launches
-  std::vector<char> touched_;  // by launch: has it begun to write variables?
+  std::vector<char> touched_;  // by launch: whether it may have written variables
 };
 
 void run(std::span<Launch> launches) {

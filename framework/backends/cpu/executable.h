@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's executable: one program a local replica, on persistent threads where there are several.
+// The CPU's executable: one program per local replica, on persistent threads if there are several.
 #pragma once
 
 #include <exception>
@@ -15,8 +15,8 @@
 
 namespace cornu::cpu {
 
-// Several threads may run it at once: each launch takes a program out of a pool, which has
-// as many as have run at once.
+// Several threads may run it at once: each launch takes a program out of a pool, which grows to the
+// largest number of concurrent launches.
 class CpuExecutable : public Executable {
  public:
   CpuExecutable(Graph graph, const ExecutableOptions& options);
@@ -43,7 +43,7 @@ class CpuExecutable : public Executable {
 
   std::string name_;
   Graph graph_;               // optimized
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards all below
   std::vector<std::unique_ptr<Prepared>> idle_;
   size_t workspace_bytes_ = 0;  // of the largest program
 };

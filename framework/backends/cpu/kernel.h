@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a CPU kernel is, and the table that holds them.
+// The interface of CPU kernels, and the table of them.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace cornu::cpu {
 
-// What one run of a kernel is given. Every array is plain: row-major, contiguous.
+// The arguments of one run of a kernel. All arrays are row-major and contiguous.
 struct KernelArgs {
   const void* const* in = nullptr;
   void* const* out = nullptr;
@@ -24,12 +24,12 @@ struct KernelArgs {
 };
 
 // Indices (input, output) that may share memory: the kernel reads an element of that input before
-// it writes the same element of that output, and needs it no more.
+// it writes the same element of that output, and doesn't read it again.
 using Aliases = std::vector<std::pair<int, int>>;
 
-// A prepared kernel: everything that depends on shapes, dtypes and attributes alone was done when
-// it was made. `run` may be called often, on the thread whose compute threads it shall use, never
-// concurrently with itself. It allocates nothing. It may throw from that thread (not from within
+// A prepared kernel: all work that depends on shapes, dtypes and attributes only was done at
+// construction. `run` may be called often, but never concurrently with itself; it uses the compute
+// threads of the calling thread, allocates nothing, and may throw from that thread (not from within
 // parallel_for).
 class Kernel {
  public:
@@ -44,7 +44,7 @@ class Kernel {
   Aliases may_alias_;
 };
 
-// What a kernel is made for.
+// What a kernel is prepared for.
 struct KernelSpec {
   const OpDef& op;
   const Attributes& attributes;
@@ -52,7 +52,7 @@ struct KernelSpec {
   std::span<const TensorType> outputs;
 };
 
-// Makes a kernel, or returns null when it doesn't serve this spec (then the next one is asked).
+// Makes a kernel; null when it doesn't support the spec (then the next factory is tried).
 using KernelFactory = std::function<std::unique_ptr<Kernel>(const KernelSpec&)>;
 
 struct KernelEntry {
@@ -60,14 +60,14 @@ struct KernelEntry {
   Aliases may_alias;
 };
 
-// Kernels by op. For one op, entries are asked in the order they were added.
+// Kernels by op. For one op, entries are tried in the order they were added.
 class KernelTable {
  public:
-  // `may_alias`: of every kernel that `make` makes, unless it sets its own.
+  // `may_alias`: for kernels from `make` that don't set their own.
   void add(std::string_view op, KernelFactory make, Aliases may_alias = {});
-  // Unimplemented, naming op and dtypes, when no entry serves the spec.
+  // Unimplemented, naming op and dtypes, when no entry supports the spec.
   std::unique_ptr<Kernel> make(const KernelSpec& spec) const;
-  // Null when none does.
+  // The same, but null when no entry supports it.
   std::unique_ptr<Kernel> try_make(const KernelSpec& spec) const;
 
  private:
@@ -94,7 +94,7 @@ void register_distribution_kernels(KernelTable& table);  // random_gamma, random
 void register_collective_kernels(KernelTable& table);
 void register_control_kernels(KernelTable& table);  // cond, scan, while
 
-// A kernel from a callable, for those without state worth a class.
+// A kernel from a callable, for kernels too simple for a class.
 template <class F>
 std::unique_ptr<Kernel> make_kernel(F run, size_t scratch_bytes = 0) {
   class Wrapped : public Kernel {

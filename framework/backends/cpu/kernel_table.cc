@@ -15,15 +15,15 @@ std::string types_text(std::span<const TensorType> types) {
   return text;
 }
 
-// What isn't ours comes from oneDNN.
-std::unique_ptr<Kernel> made_by(const KernelFactory& make, const KernelSpec& spec) {
+// Exceptions other than Error come from oneDNN.
+std::unique_ptr<Kernel> make_or_raise(const KernelFactory& make, const KernelSpec& spec) {
   try {
     return make(spec);
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    raise<ResourceExhausted>("{}: no memory to prepare it for inputs ({}).", spec.op.name,
-                             types_text(spec.inputs));
+    raise<ResourceExhausted>("{}: out of memory while its kernel was prepared for inputs ({}).",
+                             spec.op.name, types_text(spec.inputs));
   } catch (const std::exception& error) {
     raise<Unimplemented>(
         "{}: the CPU backend can't prepare it for inputs ({}) and outputs ({}): {}. Use smaller "
@@ -42,7 +42,7 @@ std::unique_ptr<Kernel> KernelTable::try_make(const KernelSpec& spec) const {
   const auto it = entries_.find(spec.op.name);
   if (it == entries_.end()) return nullptr;
   for (const KernelEntry& entry : it->second) {
-    auto kernel = made_by(entry.make, spec);
+    auto kernel = make_or_raise(entry.make, spec);
     if (!kernel) continue;
     if (kernel->may_alias().empty()) kernel->set_may_alias(entry.may_alias);
     return kernel;

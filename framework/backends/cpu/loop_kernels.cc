@@ -17,22 +17,22 @@ void copy(void* to, const void* from, size_t bytes) {
   counts.copied_bytes += static_cast<int64_t>(bytes);
 }
 
-// What one run of a loop is given.
+// The arguments of one run of a loop.
 struct LoopRun {
   const KernelArgs& args;
   void* const* stacks;  // of the ys
   std::byte* scratch;
-  int64_t slots;  // of each stack
-  int64_t turns;  // how many there will be; -1: not known
+  int64_t slots;       // of each stack
+  int64_t iterations;  // -1: not known in advance
 };
 
-// A body with the places of its operands. The next value of a carry is written
-// - into the stack that begins each turn with the carry's value, where there is one,
-// - or into the stack of a y that is the carry's next value,
-// - or in turns into two places, one of which is the loop's output.
-class TurningBody {
+// A loop's body with the memory of its operands. The next value of a carry is written
+// - to the stack of a y that equals the carry at the start of each iteration, if there is one,
+// - else to the stack of a y that equals the carry's next value,
+// - else to two buffers alternately, one of which is the loop's output.
+class IteratedBody {
  public:
-  TurningBody(const KernelSpec& spec, size_t xs)
+  IteratedBody(const KernelSpec& spec, size_t xs)
       : carries_(static_cast<size_t>(spec.attributes.get_int("carries"))), xs_(xs) {
     Graph graph = optimize(spec.attributes.get_graph("body"), "body");
     for (ValueId id : graph.inputs) input_bytes_.push_back(graph.type(id).bytes());
@@ -47,7 +47,7 @@ class TurningBody {
     results_.resize(program_->graph().outputs.size());
   }
 
-  // Its scratch memory: places for carries, then what the program needs.
+  // Scratch memory: buffers for carries, then the program's workspace.
   size_t spare_bytes() const { return spare_bytes_; }
   size_t workspace_bytes() const { return program_->workspace_bytes(); }
   std::span<const void* const> operands() const { return operands_; }
@@ -55,13 +55,14 @@ class TurningBody {
   void start(const LoopRun& run) {
     run_ = &run;
     std::copy_n(run.args.in, operands_.size(), operands_.begin());
-    // The last turn, where it is known, writes to the outputs.
-    write_to_output_ = run.turns < 0 || run.turns % 2 == 1;
+    // The last iteration, if it is known, writes to the outputs.
+    write_to_output_ = run.iterations < 0 || run.iterations % 2 == 1;
   }
 
-  // The turn whose slices lie at `slot`, before the one at `next_slot` (-1: the last).
-  void turn(int64_t slot, int64_t next_slot, bool first) {
-    ++counts.turns;
+  // Runs the iteration whose slices are at `slot`; those of the next one are at `next_slot` (-1:
+  // this is the last).
+  void run_iteration(int64_t slot, int64_t next_slot, bool first) {
+    ++counts.iterations;
     for (size_t i = carries_; i < carries_ + xs_; ++i) {
       operands_[i] =
           static_cast<const std::byte*>(run_->args.in[i]) + offset(input_bytes_[i], slot);
@@ -70,7 +71,7 @@ class TurningBody {
       if (chain_[i] != kNone && first) move_to_chain(i, slot);
       next_[i] = place_of_next(i, slot, next_slot);
     }
-    for (size_t i = outputs(); i-- > 0;) {  // a carry's place goes before a y's
+    for (size_t i = outputs(); i-- > 0;) {  // a carry's memory takes precedence over a y's
       if (sources_[i].produced) results_[sources_[i].index] = place_of_output(i, slot);
     }
     program_->run({.inputs = operands_,
@@ -88,11 +89,11 @@ class TurningBody {
     write_to_output_ = !write_to_output_;
   }
 
-  // After `turns` turns: the carries where they belong; zeros in slots that nothing was written to.
-  void finish(int64_t turns) {
+  // After the last iteration: copies the carries to the outputs, and zeros unused slots.
+  void finish(int64_t iterations) {
     for (size_t i = 0; i < carries_; ++i) copy(run_->args.out[i], operands_[i], output_bytes_[i]);
-    for (size_t i = carries_; turns < run_->slots && i < outputs(); ++i) {
-      const size_t written = offset(output_bytes_[i], turns);
+    for (size_t i = carries_; iterations < run_->slots && i < outputs(); ++i) {
+      const size_t written = offset(output_bytes_[i], iterations);
       const size_t bytes = offset(output_bytes_[i], run_->slots) - written;
       if (bytes > 0) std::memset(static_cast<std::byte*>(stack(i)) + written, 0, bytes);
     }
@@ -101,7 +102,7 @@ class TurningBody {
  private:
   static constexpr size_t kNone = ~size_t{0};
 
-  // Where an output of the body comes from: what the program produces, or an operand as it is.
+  // The source of an output of the body: a result of the program, or an unchanged operand.
   struct Source {
     bool produced;
     size_t index;
@@ -120,7 +121,7 @@ class TurningBody {
            chain_[sources_[output].index] == output;
   }
 
-  // Leaves the graph those outputs that it computes, each once.
+  // Finds the source of each output, and leaves the graph only outputs that it computes, each once.
   void find_sources(Graph& graph) {
     const std::vector<int32_t> producers = graph.producers();
     std::vector<ValueId> produced;
@@ -148,7 +149,7 @@ class TurningBody {
     }
     if (std::find(sources_.begin(), sources_.begin() + static_cast<int64_t>(carry),
                   sources_[carry]) != sources_.begin() + static_cast<int64_t>(carry)) {
-      shared_[carry] = kNone;  // an earlier carry has it
+      shared_[carry] = kNone;  // taken by an earlier carry
     }
     if (chain_[carry] == kNone && shared_[carry] == kNone) {
       spare_bytes_ += (output_bytes_[carry] + 63) / 64 * 64;
@@ -177,14 +178,14 @@ class TurningBody {
   std::unique_ptr<Program> program_;
   std::vector<size_t> input_bytes_;  // of the body's
   std::vector<size_t> output_bytes_;
-  std::vector<Source> sources_;        // by output
-  std::vector<size_t> chain_;          // by carry: the y that is its value as the turn begins
-  std::vector<size_t> shared_;         // by carry: the y that is its next value
+  std::vector<Source> sources_;  // by output
+  std::vector<size_t> chain_;    // by carry: the y that equals it at the start of an iteration
+  std::vector<size_t> shared_;   // by carry: the y that equals its next value
   std::vector<size_t> spare_offsets_;  // by carry
   size_t spare_bytes_ = 0;
-  // Of a run:
+  // State of a run:
   const LoopRun* run_ = nullptr;
-  std::vector<const void*> operands_;  // as they are now
+  std::vector<const void*> operands_;  // of the current iteration
   std::vector<const void*> next_;
   std::vector<void*> results_;
   bool write_to_output_ = false;
@@ -203,27 +204,27 @@ class ScanKernel : public Kernel {
   size_t scratch_bytes() const override { return body_.spare_bytes() + body_.workspace_bytes(); }
 
   void run(const KernelArgs& args) override {
-    int64_t turns = length_;
+    int64_t iterations = length_;
     if (count_ >= 0) {
-      turns = std::clamp<int64_t>(*static_cast<const int64_t*>(args.in[count_]), 0, length_);
+      iterations = std::clamp<int64_t>(*static_cast<const int64_t*>(args.in[count_]), 0, length_);
     }
     const LoopRun run{args, args.out + carries_, static_cast<std::byte*>(args.scratch), length_,
-                      turns};
+                      iterations};
     body_.start(run);
-    for (int64_t turn = 0; turn < turns; ++turn) {
-      const int64_t slot = reverse_ ? turns - 1 - turn : turn;
+    for (int64_t iteration = 0; iteration < iterations; ++iteration) {
+      const int64_t slot = reverse_ ? iterations - 1 - iteration : iteration;
       const int64_t next = reverse_ ? slot - 1 : slot + 1;
-      body_.turn(slot, turn + 1 < turns ? next : -1, turn == 0);
+      body_.run_iteration(slot, iteration + 1 < iterations ? next : -1, iteration == 0);
     }
-    body_.finish(turns);
+    body_.finish(iterations);
   }
 
  private:
-  TurningBody body_;
+  IteratedBody body_;
   size_t carries_;
   int64_t length_;
   bool reverse_;
-  int count_;  // which operand it is; -1: none
+  int count_;  // index of the operand; -1: none
 };
 
 class WhileKernel : public Kernel {
@@ -242,17 +243,18 @@ class WhileKernel : public Kernel {
     auto* scratch = static_cast<std::byte*>(args.scratch);
     const LoopRun run{args, args.out + carries_ + 1, scratch, std::max<int64_t>(maximum_, 0), -1};
     body_.start(run);
-    int64_t turns = 0;
-    while (turns != maximum_ && go_on(args, scratch + body_.spare_bytes())) {
-      body_.turn(turns, turns + 1 == maximum_ ? -1 : turns + 1, turns == 0);
-      ++turns;
+    int64_t iterations = 0;
+    while (iterations != maximum_ && condition_holds(args, scratch + body_.spare_bytes())) {
+      body_.run_iteration(iterations, iterations + 1 == maximum_ ? -1 : iterations + 1,
+                          iterations == 0);
+      ++iterations;
     }
-    body_.finish(turns);
-    *static_cast<int64_t*>(args.out[carries_]) = turns;
+    body_.finish(iterations);
+    *static_cast<int64_t*>(args.out[carries_]) = iterations;
   }
 
  private:
-  bool go_on(const KernelArgs& args, std::byte* workspace) {
+  bool condition_holds(const KernelArgs& args, std::byte* workspace) {
     bool result = false;
     void* out[] = {&result};
     condition_->run({.inputs = body_.operands(),
@@ -264,9 +266,9 @@ class WhileKernel : public Kernel {
   }
 
   std::unique_ptr<Program> condition_;
-  TurningBody body_;
+  IteratedBody body_;
   size_t carries_;
-  int64_t maximum_;  // -1: none
+  int64_t maximum_;  // -1: unbounded
 };
 
 }  // namespace

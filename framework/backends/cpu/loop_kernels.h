@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of "scan" and "while": a program for the body, run turn by turn where its operands
-// lie.
+// The kernels of "scan" and "while": a program for the body, run once per iteration on operands in
+// place.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace cornu::cpu {
 
-// What the loops of this thread have done so far. A loop's body writes the next value of a carry
-// into other memory than it reads the old one from, and a result right into its slice of the stack;
-// what is copied besides is counted.
+// Statistics of the loops that this thread has run. A loop's body writes the next value of a carry
+// to other memory than the old one's, and a result directly to its slice of the stack; all other
+// copies are counted.
 struct LoopCounts {
-  int64_t turns = 0;
+  int64_t iterations = 0;
   int64_t copied_bytes = 0;
 };
 LoopCounts loop_counts();

@@ -36,14 +36,14 @@ Graph optimize(Graph graph, const std::string& name) {
 
 namespace {
 
-// A node whose output is its input's memory under another shape.
+// Whether the node's output is its input's memory with another shape.
 bool is_view(const Node& node) {
   return node.is("reshape") || node.is("identity") || node.is("stop_gradient");
 }
 
 }  // namespace
 
-// Decides where each value lives, then prepares the instructions.
+// Assigns a location to each value, then prepares the instructions.
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(Program& program) : program_(program), plan_graph_(program.graph_) {}
@@ -119,8 +119,8 @@ class ProgramBuilder {
     }
   }
 
-  // The new value of a state is computed right into its memory when nobody needs the old one by
-  // then, and no later node may find fault with the data.
+  // Computes the new value of a state directly into its memory if nothing reads the old one after
+  // that, and no later node may throw for values of its inputs.
   void locate_states() {
     std::vector<int> last_read(plan_graph_.types.size(), -1);
     const int end = static_cast<int>(plan_graph_.nodes.size());
@@ -186,7 +186,7 @@ class ProgramBuilder {
       if (plan.offsets[id] >= 0) locations_[id] = {Place::Workspace, plan.offsets[id]};
     }
     size_t bytes = plan.bytes;
-    // Values that are state memory themselves are set aside before any state is overwritten.
+    // Values in state memory are copied to the workspace before any state is overwritten.
     for (const auto& [id, to] : output_copies_) add_copy(location(id), to, id);
     std::vector<Program::Copy> second;
     for (const auto& [id, to] : state_copies_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph made into a list of prepared kernels over one planned block of memory.
+// A graph compiled to a list of prepared kernels over one planned block of memory.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@
 
 namespace cornu::cpu {
 
-// Passes that make a graph fit for the CPU, in order; dumps each where $CORNU_DUMP_GRAPH is set.
+// Runs the passes for the CPU, in order; dumps the graph after each if $CORNU_DUMP_GRAPH is set.
 Graph optimize(Graph graph, const std::string& name);
 
-// Runs a graph again and again without allocating. One run at a time: kernels keep what they are
-// bound to. Who runs it brings the memory for intermediate values.
+// Runs a graph repeatedly without allocating. One run at a time: kernels keep their bindings. The
+// caller provides the memory for intermediate values.
 class Program {
  public:
   explicit Program(Graph graph);
@@ -31,11 +31,11 @@ class Program {
     std::byte* workspace = nullptr;       // workspace_bytes(), aligned to 64
     CollectiveGroup* group = nullptr;
   };
-  // If a kernel throws, `states_touched()` tells whether state had been written by then.
+  // If a kernel throws, `states_touched()` returns whether state had been written before.
   void run(const Bindings& bindings);
   bool states_touched() const { return states_touched_; }
 
-  const Graph& graph() const { return graph_; }  // as given; nodes that are views included
+  const Graph& graph() const { return graph_; }  // as given, including views
   size_t workspace_bytes() const { return workspace_bytes_; }
 
  private:
@@ -70,7 +70,7 @@ class Program {
   Graph graph_;
   std::vector<Instruction> instructions_;
   std::vector<Patch> patches_;            // inputs, states, outputs
-  std::vector<Patch> workspace_patches_;  // bound when the workspace is another than last time
+  std::vector<Patch> workspace_patches_;  // bound only when the workspace has changed
   std::vector<Copy> copies_;              // after the last instruction
   std::vector<Tensor> constants_;
   std::byte* workspace_ = nullptr;

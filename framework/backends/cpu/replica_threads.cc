@@ -28,7 +28,7 @@ class Worker {
     thread_.join();
   }
 
-  // `count`: of the replicas that run at once.
+  // `count`: number of replicas that run concurrently.
   void start(const FunctionRef<void(int)>& body, int replica, int count, int threads) {
     std::lock_guard lock(mutex_);
     replica_ = replica;
@@ -75,11 +75,11 @@ class Worker {
 
 struct Pool {
   const pid_t process = getpid();
-  std::mutex turn;
+  std::mutex mutex;  // held during a run
   std::vector<std::unique_ptr<Worker>> workers;
 };
 
-// Never destroyed: a forked process makes its own, as the threads are its parent's.
+// Never destroyed. A forked process makes its own, since threads aren't inherited.
 Pool& pool() {
   static std::atomic<Pool*> current = new Pool;
   Pool* known = current.load();
@@ -98,7 +98,7 @@ void run_replicas(int count, FunctionRef<void(int)> body) {
     return;
   }
   Pool& threads = pool();
-  std::lock_guard turn(threads.turn);
+  std::lock_guard lock(threads.mutex);
   auto& workers = threads.workers;
   while (static_cast<int>(workers.size()) < count - 1) {
     workers.push_back(std::make_unique<Worker>());

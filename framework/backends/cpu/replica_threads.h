@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent threads that run local replicas side by side.
+// Persistent threads that run local replicas concurrently.
 #pragma once
 
 #include "framework/core/threads.h"
@@ -7,8 +7,8 @@
 namespace cornu::cpu {
 
 // Calls `body(replica)` for each replica in [0, count): the first on the calling thread, the others
-// on threads that live on. Each has an equal share of the caller's compute threads. Returns when
-// all have returned. `body` must not throw. Callers take turns.
+// on persistent threads. Each has an equal share of the caller's compute threads. Returns when
+// all have returned. `body` must not throw. Concurrent calls wait for each other.
 void run_replicas(int count, FunctionRef<void(int)> body);
 
 }  // namespace cornu::cpu

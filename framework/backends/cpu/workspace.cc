@@ -13,12 +13,12 @@ using Block = std::shared_ptr<Buffer>;
 
 struct BlockPool {
   std::mutex mutex;
-  std::vector<Block> free;        // the one used last at the end
-  std::multiset<size_t> demands;  // of the programs there are
+  std::vector<Block> free;        // most recently used last
+  std::multiset<size_t> demands;  // of the existing programs
   size_t held = 0;
 
-  // Takes a free block that is large enough out of the block_pool; else one that is too small, to
-  // be replaced; or nothing.
+  // Removes a free block that is large enough; else one that is too small, to be replaced; else
+  // returns null.
   Block take(size_t bytes) {
     if (free.empty()) return nullptr;
     auto found = std::find_if(free.rbegin(), free.rend(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that programs keep their intermediate values in while they run.
+// Memory for the intermediate values of running programs.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 
 namespace cornu::cpu {
 
-// A block for one run. All programs of the process share the blocks: there are as many as have run
-// at once, each as large as the largest program that came to it. Thread-safe.
+// A block of memory for one run, from a pool shared by all programs of the process. There are as
+// many blocks as runs have been concurrent, each as large as the largest program that used it.
+// Thread-safe.
 class Workspace {
  public:
   explicit Workspace(size_t bytes);
@@ -24,8 +25,8 @@ class Workspace {
   std::shared_ptr<Buffer> block_;
 };
 
-// That there is a program which needs `bytes`. When the last one that large is gone, blocks that
-// are larger than any other needs are given back.
+// Registers a program that needs `bytes`. When the last one of that size is destroyed, blocks
+// larger than any other program needs are freed.
 class WorkspaceDemand {
  public:
   explicit WorkspaceDemand(size_t bytes);
@@ -37,7 +38,7 @@ class WorkspaceDemand {
   size_t bytes_;
 };
 
-// Bytes of all blocks, in use or not.
+// Bytes of all blocks, in use or free.
 size_t workspace_bytes_held();
 
 }  // namespace cornu::cpu

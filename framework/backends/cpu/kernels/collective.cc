@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: what they do is up to the group that a run is given.
+// Collectives, done by the group that a run is given.
 #include <cstring>
 #include <map>
 #include <string>
@@ -18,14 +18,15 @@ ReduceOp reduce_op(const std::string& name) {
   return ReduceOp::Max;
 }
 
-// The tensors of a reduction, those of one dtype together.
+// The tensors of a reduction, grouped by dtype.
 class Segments {
  public:
   explicit Segments(std::span<const TensorType> types) : types_(types.begin(), types.end()) {
     for (const TensorType& type : types_) by_dtype_[type.dtype].reserve(types_.size());
   }
 
-  // Calls visit(dtype, segments) for each dtype. Without a group the values are the results.
+  // Calls visit(dtype, segments) for each dtype. Without a group it copies the values, which are
+  // the results.
   template <class Visit>
   void each(const KernelArgs& args, Visit visit) {
     for (auto& [dtype, segments] : by_dtype_) segments.clear();
@@ -55,7 +56,7 @@ std::unique_ptr<Kernel> make_all_reduce(const KernelSpec& spec) {
   });
 }
 
-// all_reduce_start(x...) -> results that aren't there yet..., ticket.
+// all_reduce_start(x...) -> pending results..., ticket.
 std::unique_ptr<Kernel> make_all_reduce_start(const KernelSpec& spec) {
   const ReduceOp op = reduce_op(spec.attributes.get_string("reduce"));
   const size_t count = spec.inputs.size();
@@ -68,8 +69,8 @@ std::unique_ptr<Kernel> make_all_reduce_start(const KernelSpec& spec) {
   });
 }
 
-// all_reduce_await(x..., results..., ticket) -> results. x isn't read here: as an operand it keeps
-// its memory until the others have read it.
+// all_reduce_await(x..., results..., ticket) -> results. x isn't read here: as an operand it stays
+// in memory until the other ranks have read it.
 std::unique_ptr<Kernel> make_all_reduce_await(const KernelSpec& spec) {
   const size_t count = spec.outputs.size();
   const std::vector<TensorType> types(spec.outputs.begin(), spec.outputs.end());

@@ -10,8 +10,8 @@
 namespace cornu::cpu::onednn {
 namespace {
 
-// One per thread: a stream isn't to be shared. A thread that ends leaves its stream to the next
-// one; none is destroyed, as threads may end after oneDNN.
+// One per thread: streams can't be shared. A thread that ends returns its stream for reuse; none is
+// destroyed, as threads may outlive oneDNN.
 class ThreadStream {
  public:
   ThreadStream() {
@@ -185,9 +185,10 @@ void Step::run() { check<Internal>(try_run(), "oneDNN: a primitive failed."); }
 
 Step reorder_step(const Desc& from, const Desc& to) {
   const dnnl::reorder::primitive_desc desc(engine(), from, engine(), to, attributes());
-  check<Internal>(desc.scratchpad_desc().get_size() == 0,
-                  "oneDNN: expected a reorder without scratch memory, got {} which wants {} bytes.",
-                  desc.impl_info_str(), desc.scratchpad_desc().get_size());
+  check<Internal>(
+      desc.scratchpad_desc().get_size() == 0,
+      "oneDNN: expected a reorder without scratch memory, got {}, which needs {} bytes.",
+      desc.impl_info_str(), desc.scratchpad_desc().get_size());
   Step step{dnnl::reorder(desc)};
   step.add(DNNL_ARG_FROM, from);
   step.add(DNNL_ARG_TO, to);
@@ -195,7 +196,7 @@ Step reorder_step(const Desc& from, const Desc& to) {
 }
 
 const dnnl::engine& engine() {
-  use_compute_threads();  // primitives are made for as many
+  use_compute_threads();  // primitives are made for that number
   static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *engine;
 }

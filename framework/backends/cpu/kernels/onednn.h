@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels made of oneDNN primitives.
+// Kernels built from oneDNN primitives.
 #pragma once
 
 #include <memory>
@@ -21,10 +21,10 @@ using Tag = dnnl::memory::format_tag;
 // The one CPU engine.
 const dnnl::engine& engine();
 
-// oneDNN's name of `dtype`, where this CPU computes with it well.
+// oneDNN's type for `dtype`; nothing where this CPU doesn't compute well with it.
 std::optional<Type> compute_type(DType dtype);
 
-// Attributes of every primitive: scratch memory is ours.
+// Attributes of every primitive: the caller provides scratch memory.
 const dnnl::primitive_attr& attributes();
 
 // `bytes` rounded up to whole cache lines.
@@ -36,10 +36,10 @@ class Step {
   explicit Step(dnnl::primitive primitive) : primitive_(std::move(primitive)) {}
 
   void add(int argument, const Desc& desc);
-  // Where argument number `index` lies, in the order they were added.
+  // Sets the memory of argument `index`, numbered in the order of `add`.
   void bind(size_t index, const void* data);
-  // On the calling thread's compute threads, or on the caller alone within a parallel region.
-  // Internal when oneDNN fails.
+  // Runs on the calling thread's compute threads, within a parallel region on the calling thread
+  // only. Internal when oneDNN fails.
   void run();
   bool try_run();  // false when oneDNN fails
 
@@ -53,24 +53,24 @@ class Step {
 // Copies from its argument 0 to its argument 1.
 Step reorder_step(const Desc& from, const Desc& to);
 
-// A tensor of a kernel: how it lies outside, and how the primitive wants it.
+// A tensor of a kernel, with its layout in the graph (`outside`) and in the primitive (`inside`).
 struct Operand {
   int argument;    // DNNL_ARG_…
-  bool is_output;  // of KernelArgs::out, not in
-  size_t index;    // there
+  bool is_output;  // in KernelArgs::out, not in ::in
+  size_t index;    // in that array
   Desc outside;
   Desc inside;
 };
 
-// Runs `primitive`, reordering where the two layouts of an operand differ.
+// Runs `primitive`, with reorders where the two layouts of an operand differ.
 std::unique_ptr<Kernel> make_kernel(const dnnl::primitive& primitive, const Desc& scratchpad,
                                     std::span<const Operand> operands);
 
-// Runs `kernel`, then relu over the `count` elements of its first output. (oneDNN's own relu makes
-// zeros of NaN.)
+// Runs `kernel`, then relu over the `count` elements of its first output. (oneDNN's own relu turns
+// NaN into 0.)
 std::unique_ptr<Kernel> rectified(std::unique_ptr<Kernel> kernel, DType dtype, int64_t count);
 
-// Is there an implementation other than the slow reference?
+// Whether there is an implementation other than the slow reference.
 template <class PrimitiveDesc>
 bool is_fast(const PrimitiveDesc& desc) {
   return desc && !std::string_view(desc.impl_info_str()).starts_with("ref");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit floating-point kernels for what the CPU computes in float32.
+// 16-bit floating-point kernels that compute in float32.
 #pragma once
 
 #include "framework/backends/cpu/kernel.h"
@@ -7,8 +7,8 @@
 namespace cornu::cpu {
 
 // A kernel for a spec with float16 or bfloat16 tensors: converts those to float32, runs the kernel
-// that `make` gives for the spec so changed, and rounds its results. Null where `make` gives none
-// or the spec has no such tensors.
+// from `make` for the converted spec, and rounds its results. Null where `make` returns null or the
+// spec has no such tensors.
 std::unique_ptr<Kernel> through_float32(const KernelSpec& spec, const KernelFactory& make);
 
 }  // namespace cornu::cpu
