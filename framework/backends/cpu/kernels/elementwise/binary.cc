@@ -40,7 +40,7 @@ void compare_tile(const TileArgs& args, size_t count) {
               Reader<T>(args.operand[0]), Reader<T>(args.operand[1]));
 }
 
-// Bytes and elements advance together: a reader of bytes that gives masks.
+// A reader of bytes that returns masks; bytes and elements advance together.
 template <class T>
 struct MaskReader {
   Reader<uint8_t> bytes;

@@ -19,7 +19,7 @@ namespace cornu::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A reader of From that gives vectors for the tag it is asked with.
+// A reader of From that returns vectors of the requested tag.
 template <class From, class Convert>
 struct ConvertingReader {
   Reader<From> elements;
@@ -246,7 +246,7 @@ TileFn plain_cast_tile(DType from, DType to) {
     return dispatch_dtype(to, [](auto target) -> TileFn {
       using From = decltype(source);
       using To = decltype(target);
-      // 16-bit floating-point numbers go to and from float32 only.
+      // 16-bit floating-point numbers convert to and from float32 only.
       if constexpr ((is_small_float<From> && !std::is_same_v<To, float>) ||
                     (is_small_float<To> && !std::is_same_v<From, float>)) {
         return nullptr;

@@ -19,7 +19,7 @@ namespace {
 inline constexpr size_t kVectors = 8;  // of a block
 
 // Threaded code: each operation is a function that takes the accumulator in vector registers and
-// goes on to the next one with a tail call.
+// tail-calls the next one.
 template <class T>
 class Machine {
  public:
@@ -31,13 +31,13 @@ class Machine {
   using Operation = void (*)(const Code* code, size_t offset, V a0, V a1, V a2, V a3, V a4, V a5,
                              V a6, V a7);
 
-  // Where an operand lies.
+  // The memory of an operand.
   struct Place {
     T* data;
-    size_t walk;    // all bits set for arrays that are walked, else 0
-    size_t stride;  // elements from one vector of a block to the next: 0 of scalars
+    size_t offset_mask;  // all bits set for arrays, which advance with the block; else 0
+    size_t stride;       // elements from one vector of a block to the next; 0 for scalars
 
-    HWY_INLINE T* at(size_t offset) const { return data + (offset & walk); }
+    HWY_INLINE T* at(size_t offset) const { return data + (offset & offset_mask); }
   };
   struct Code {
     Operation run;
@@ -117,9 +117,9 @@ class Machine {
     HWY_ALIGN T locals[kMaxChainLocals * kBlock];
     Place places[kMaxChainOperands + kMaxChainLocals];
     for (size_t i = 0; i < operands; ++i) {
-      const bool walks = args.operand[i].step != 0;
-      places[i] = {static_cast<T*>(const_cast<void*>(args.operand[i].data)), walks ? ~size_t{0} : 0,
-                   walks ? lanes() : 0};
+      const bool is_array = args.operand[i].step != 0;
+      places[i] = {static_cast<T*>(const_cast<void*>(args.operand[i].data)),
+                   is_array ? ~size_t{0} : 0, is_array ? lanes() : 0};
     }
     for (size_t i = 0; i < static_cast<size_t>(chain.locals); ++i) {
       places[operands + i] = {locals + i * kBlock, 0, lanes()};
@@ -128,11 +128,11 @@ class Machine {
     const size_t whole = count / kBlock * kBlock;
     run_blocks(chain, places, whole);
     if (whole == count) return;
-    // The rest goes through a block of its own, so that nothing beyond it is touched.
+    // The rest goes through a padded block, so that no memory beyond it is accessed.
     HWY_ALIGN T padded[kMaxChainOperands * kBlock];
     const size_t rest = count - whole;
     for (size_t i = 0; i < operands; ++i) {
-      if (places[i].walk == 0) continue;
+      if (places[i].offset_mask == 0) continue;
       T* copy = padded + i * kBlock;
       std::memset(copy, 0, sizeof(T) * kBlock);
       std::memcpy(copy, places[i].data + whole, rest * sizeof(T));

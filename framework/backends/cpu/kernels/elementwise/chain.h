@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains: arithmetic of float32 or float64 in one pass over a tile, with intermediate results in
 // vector registers. A chain is code for a machine with one accumulator, run on blocks of eight
-// vectors, which makes interpreting it cheap. Bits are those of the operations one after the other.
+// vectors, which makes interpreting it cheap. Its bits are those of the operations one after the
+// other.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace cornu::cpu {
 // a is the accumulator; x, y and z are operands.
 enum class ChainOp : uint8_t {
   Load,            // a = x
-  LoadSum,         // a = x + y; in operations with a sum or product, y is no scalar
+  LoadSum,         // a = x + y; in operations with a sum or product, y isn't a scalar
   LoadDifference,  // a = x - y
   LoadProduct,     // a = x * y
   Add,             // a = a + x
@@ -45,20 +46,20 @@ enum class ChainOp : uint8_t {
   Store,  // x = a
 };
 
-// What kind of operand x is. Each kind has its own form of the frequent operations.
+// The kind of operand x. Frequent operations have a form for each kind.
 enum class ChainOperand : uint8_t { Array, Local, Scalar };
 
 struct ChainStep {
   ChainOp op = ChainOp::Load;
   ChainOperand kind = ChainOperand::Array;
-  uint8_t x = 0;  // numbers of operands
+  uint8_t x = 0;  // operand numbers
   uint8_t y = 0;
   uint8_t z = 0;
   void (*run)() = nullptr;  // set by prepare_chain
 };
 
-// Operands are numbered: those of the tile step first, of which the last `outputs` are written,
-// then `locals` places for intermediate results.
+// Operands are numbered: those of the tile step first, the last `outputs` of which are written,
+// then `locals` buffers for intermediate results.
 struct Chain {
   std::vector<ChainStep> steps;
   int outputs = 0;
@@ -71,7 +72,7 @@ inline constexpr size_t kMaxChainSteps = 64;
 
 bool has_chains(DType dtype);  // float32 and float64
 
-// Gets a chain of this dtype ready for the function that is returned.
+// Prepares a chain of this dtype for the returned function.
 TileFn prepare_chain(Chain& chain, DType dtype);
 
 }  // namespace cornu::cpu

@@ -14,8 +14,8 @@ namespace {
 
 bool is_small_float(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
-// A graph value in tile code. Of 16-bit floating-point values there may be two forms: as stored,
-// and as float32; of others both are the same value.
+// A graph value in tile code. A 16-bit floating-point value may have two forms: as stored, and as
+// float32; for others both are the same value.
 struct Forms {
   DType dtype = DType::Float32;
   int stored = -1;
@@ -113,7 +113,7 @@ class Lowering {
     return {to, result, result};
   }
 
-  // Powers with a small constant exponent. `operands` keeps what the new operation takes.
+  // Simplifies powers with a small constant exponent. `operands` keeps those of the new operation.
   TileOp simplified(TileOp op, std::vector<int>& operands) const {
     if (op != TileOp::Power || !is_floating(dtype_of_value(operands[1]))) return op;
     const TileValue& exponent = code_.values[size_t(operands[1])];
@@ -126,7 +126,7 @@ class Lowering {
     return value == 1 ? TileOp::Copy : value == 2 ? TileOp::Square : TileOp::Reciprocal;
   }
 
-  // -1 without a tile function.
+  // Returns -1 when there is no tile function.
   int emit(TileOp op, const std::vector<int>& operands) {
     const DType operand_dtype = dtype_of_value(operands.back());
     const TileFn function = tile_function(op, operand_dtype);
@@ -141,8 +141,7 @@ class Lowering {
   TileCode code_;
 };
 
-// What a body computes with: false when it has an op without a tile function, or outputs that no
-// one walk makes.
+// Lowers a body; false when it has an op without a tile function.
 bool lower_body(Lowering& lowering, const Graph& body) {
   std::vector<Forms> forms(body.types.size());
   std::vector<ValueId> summed(body.types.size(), -1);
@@ -158,7 +157,7 @@ bool lower_body(Lowering& lowering, const Graph& body) {
     std::vector<Forms> in;
     for (const ValueId id : node.inputs) in.push_back(forms[size_t(id)]);
     if (!lowering.node(*node.op, node.attributes, in, forms[size_t(node.outputs[0])])) return false;
-    // Conversions made on the way serve later readers too.
+    // Keeps conversions for later readers.
     for (size_t i = 0; i < in.size(); ++i) forms[size_t(node.inputs[i])] = in[i];
   }
   for (const ValueId id : body.outputs) {
@@ -171,7 +170,7 @@ bool lower_body(Lowering& lowering, const Graph& body) {
   return true;
 }
 
-// The shape that a body's arrays have, with the columns of its sums; false where they differ.
+// Sets the shape of a body's arrays and the columns of its sums; false where shapes differ.
 bool find_shape(TileCode& code, const Graph& body) {
   bool known = false;
   auto same = [&](const Shape& shape) {
@@ -280,15 +279,15 @@ std::optional<TileCode> tile_code(const KernelSpec& spec) {
 void simplify(TileCode& code) {
   remove_dead(code);
   const std::vector<int> uses = count_uses(code);
-  std::vector<int> makers(code.values.size(), -1);
+  std::vector<int> producers(code.values.size(), -1);
   for (size_t i = 0; i < code.instructions.size(); ++i) {
     TileInstruction& user = code.instructions[i];
-    makers[size_t(user.out)] = static_cast<int>(i);
+    producers[size_t(user.out)] = static_cast<int>(i);
     const int condition = user.in[0];
     if (code.values[size_t(user.out)].stage != TileStage::Tile) continue;
-    if (makers[size_t(condition)] < 0 || uses[size_t(condition)] != 1) continue;
+    if (producers[size_t(condition)] < 0 || uses[size_t(condition)] != 1) continue;
     if (code.values[size_t(condition)].stage != TileStage::Tile) continue;
-    join_comparison(code, user, code.instructions[size_t(makers[size_t(condition)])]);
+    join_comparison(code, user, code.instructions[size_t(producers[size_t(condition)])]);
   }
   remove_dead(code);
 }

@@ -15,14 +15,14 @@ namespace cornu::cpu {
 
 // How often a value is computed. Instructions run in the order of their stages.
 enum class TileStage : uint8_t {
-  Run,   // once a run: depends on scalars only
-  Part,  // once a thread: periodic, the same in every tile
-  Row,   // once a row: constant along the last axis
+  Run,   // once per run: depends on scalars only
+  Part,  // once per thread: periodic, the same in every tile
+  Row,   // once per row: constant along the last axis
   Tile,  // for every tile
 };
 
-// An accumulator is what a sum has added up so far, in a thread's memory: an element for each one
-// of a tile or row, which are added up in the end. Instructions read it, and make its new value.
+// An accumulator holds the partial sums of an output in a thread's memory, one for each element of
+// a tile or row; they are added up at the end. Instructions read it and compute its new value.
 struct TileValue {
   enum class Source : uint8_t { Input, Constant, Accumulator, Instruction };
   Source source = Source::Input;
@@ -32,12 +32,12 @@ struct TileValue {
 };
 
 struct TileInstruction {
-  TileFn run = nullptr;                  // null: only chains can do it
+  TileFn run = nullptr;                  // null: chains only
   std::optional<TileOp> op;              // none: a cast
   DType operand_dtype = DType::Float32;  // of the last operand
   std::vector<int> in;                   // values
   int out = -1;                          // value
-  double cost = 0;                       // nanoseconds an element
+  double cost = 0;                       // nanoseconds per element
   std::optional<TileOp> compare;         // of select(compare(a, b), c, d), with four operands
 };
 
@@ -46,12 +46,12 @@ struct TileCode {
   std::vector<TileValue> values;
   std::vector<TileInstruction> instructions;
   std::vector<Tensor> constants;
-  // By output of the kernel: a value that an instruction makes, each another one.
+  // By output of the kernel: the value, each from a different instruction.
   std::vector<int> outputs;
   // By output: the accumulator of one that is a sum; -1 for arrays.
   std::vector<int> accumulators;
   Shape shape;          // of arrays
-  int64_t columns = 1;  // of sums, the most: some add up all elements, others each column
+  int64_t columns = 1;  // of the widest sum: 1 if all sums are over all elements
 
   int add_value(TileValue value);
   int add_constant(const Tensor& tensor);
@@ -59,16 +59,16 @@ struct TileCode {
   bool is_sum(size_t output) const { return accumulators[output] >= 0; }
 };
 
-// The code for one elementwise op, or for the body of "fused"; none when it holds an op that has no
-// tile function. Arithmetic of 16-bit floating-point numbers is done in float32 and rounded where a
+// The code for one elementwise op, or for the body of "fused"; nothing when an op has no tile
+// function. Arithmetic of 16-bit floating-point numbers is done in float32 and rounded where a
 // value is cast or leaves the program.
 std::optional<TileCode> tile_code(const KernelSpec& spec);
 
 // Sets the stages of instructions' values from those of inputs and constants.
 void propagate_stages(TileCode& code);
 
-// Removes instructions whose values nobody reads, and joins comparisons with the select or cast
-// that alone reads them.
+// Removes instructions whose values nothing reads, and merges comparisons into a select or cast
+// that is their only reader.
 void simplify(TileCode& code);
 
 }  // namespace cornu::cpu

@@ -10,7 +10,7 @@ namespace cornu::cpu {
 
 BroadcastLayout::BroadcastLayout(const Shape& out, std::span<const Shape> operands)
     : size_(out.num_elements()), operands_(operands.size()) {
-  std::vector<std::vector<bool>> varies;  // by joined axis and operand
+  std::vector<std::vector<bool>> varies;  // by merged axis and operand
   for (int64_t axis = 0; axis < out.rank(); ++axis) {
     if (out[axis] == 1) continue;
     std::vector<bool> here;
@@ -74,7 +74,7 @@ void BroadcastLayout::expand(size_t operand, const void* data, size_t element_by
   const auto* from = static_cast<const std::byte*>(data);
   auto* to = static_cast<std::byte*>(out);
   const bool inside = varies_inside(operand);
-  // Rows along the axis before the last one lie evenly spaced.
+  // Rows along the axis before the last one are evenly spaced.
   const bool single_axis = sizes_.size() < 2;
   const int64_t group = single_axis ? 1 : sizes_[sizes_.size() - 2];
   const int64_t stride = single_axis ? 0 : operands_[operand].strides[sizes_.size() - 2];

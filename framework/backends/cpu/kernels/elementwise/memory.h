@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Working memory of kernels' threads.
+// Scratch memory for each thread of a kernel.
 #pragma once
 
 #include <cstddef>
 
 namespace cornu::cpu {
 
-// At least `bytes` bytes of the calling thread's own, aligned to 64, until its next call. Allocates
-// only when a thread needs more than ever before.
+// At least `bytes` bytes that belong to the calling thread until its next call, aligned to 64.
+// Allocates only when a thread needs more than ever before.
 std::byte* thread_memory(size_t bytes);
 
 constexpr size_t round_up(size_t value, size_t multiple) {

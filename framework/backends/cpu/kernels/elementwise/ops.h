@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile functions: one elementwise operation on one tile, a stretch of elements short enough to stay
-// in the first-level cache. Tile programs (elementwise_program.h) are lists of them.
+// Tile functions: one elementwise operation on one tile, a range of elements short enough to stay
+// in the first-level cache. Tile programs (program.h) are lists of them.
 #pragma once
 
 #include <cstddef>
@@ -84,12 +84,12 @@ constexpr bool gives_bool(TileOp op) {
   return is_compare(op) || (op >= TileOp::IsNan && op <= TileOp::IsFinite);
 }
 
-// The operation of a graph op of this name; none for "cast" and for what is not elementwise.
+// The operation of a graph op of this name; none for "cast" and for ops that aren't elementwise.
 std::optional<TileOp> tile_op(std::string_view name);
 std::vector<std::string_view> tile_op_names();
 
-// An operand: `step` is 1 for one element after the other, 0 for a scalar. A scalar's value stands
-// at least kScalarWidth times at `data`.
+// An operand: `step` is 1 for consecutive elements, 0 for a scalar, whose value is repeated at
+// least kScalarWidth times at `data`.
 struct TileOperand {
   const void* data = nullptr;
   size_t step = 1;
@@ -108,9 +108,9 @@ struct TileArgs {
   void* out() const { return const_cast<void*>(operand[count - 1].data); }
 };
 
-// Computes elements [0, count) of the outputs. An element's bits don't depend on its place in the
-// tile. An output may be one of the inputs (the same address): an element of it is read before the
-// same element is written. (A chain's outputs: where the plan says so.)
+// Computes elements [0, count) of the outputs. An element's bits don't depend on its position in
+// the tile. An output may be one of the inputs (the same address): each element is read before it
+// is written. (A chain's outputs: where the plan says so.)
 using TileFn = void (*)(const TileArgs& args, size_t count);
 
 // Each of these is null where there is no such function. 16-bit floating-point numbers have casts
@@ -128,12 +128,12 @@ TileFn plain_tile(TileOp op, DType dtype);
 TileFn plain_select_tile(DType dtype);
 TileFn plain_cast_tile(DType from, DType to);
 
-// Writes `times` copies of each of `count` elements, of which one lies `stride` bytes after the
-// other. May write up to 64 bytes after them.
+// Writes `times` copies of each of `count` elements, which are `stride` bytes apart. May write up
+// to 64 bytes after them.
 void repeat_elements(const void* values, size_t stride, size_t element_bytes, size_t count,
                      size_t times, void* out);
 
-// Rough cost of an element, in nanoseconds, for choosing how many threads a tensor is worth.
+// Rough cost of an element, in nanoseconds, for choosing the number of threads.
 double tile_cost(TileOp op, DType dtype);
 
 }  // namespace cornu::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile functions as plain loops: integers and bool, and what the C library computes.
+// Tile functions as plain loops: for integers, bool, and operations of the C library.
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -24,7 +24,7 @@ void map_plain(const TileArgs& args, size_t count) {
   const auto* a = static_cast<const In*>(args.operand[0].data);
   const auto* b = static_cast<const In*>(args.operand[1].data);
   auto* out = static_cast<Out*>(args.out());
-  // Apart, so that each loop can be vectorised.
+  // Separate loops, so that each can be vectorised.
   if (args.operand[0].step != 0 && args.operand[1].step != 0) {
     for (size_t i = 0; i < count; ++i) out[i] = kFunction(a[i], b[i]);
   } else if (args.operand[0].step != 0) {
@@ -263,7 +263,7 @@ TileFn bool_function(TileOp op) {
   }
 }
 
-// ---- floating-point: what has no vector form ----
+// ---- floating-point operations without a vector form ----
 
 // Python's: a - b * floor(a / b), exact, with the sign of b.
 template <std::floating_point T>

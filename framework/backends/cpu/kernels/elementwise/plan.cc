@@ -14,13 +14,13 @@ namespace {
 constexpr size_t kTileBytes = size_t{32} << 10;
 constexpr int64_t kSmallestTile = 512;
 constexpr int64_t kLargestTile = 4096;
-// Rows at least this long are walked one by one. Shorter ones when an operand is constant along
-// them, as it needs no copying then.
+// Rows at least this long are processed one by one; shorter ones if an operand is constant along
+// them, as it then needs no copy.
 constexpr int64_t kLongRow = 512;
 constexpr int64_t kLongConstantRow = 256;
-// Nanoseconds of work that are worth waking a thread, and those it takes to move a byte.
-constexpr double kWorthAThread = 4000;
-constexpr double kByteCost = 0.01;
+// The least work per thread, and the cost of moving a byte, in nanoseconds.
+constexpr double kThreadNanoseconds = 4000;
+constexpr double kByteNanoseconds = 0.01;
 
 class Planner {
  public:
@@ -28,7 +28,7 @@ class Planner {
       : spec_(spec), code_(code), layout_(layout) {}
 
   TilePlan take() {
-    choose_walk();
+    choose_iteration();
     set_source_stages();
     propagate_stages(code_);
     simplify(code_);
@@ -47,13 +47,13 @@ class Planner {
   static bool is_source(const TileValue& value) {
     return value.source == TileValue::Source::Input || value.source == TileValue::Source::Constant;
   }
-  // The number of an input or constant in the layout.
+  // The index of an input or constant in the layout.
   size_t shape_of(const TileValue& value) const {
     const auto index = static_cast<size_t>(value.index);
     return value.source == TileValue::Source::Input ? index : spec_.inputs.size() + index;
   }
 
-  void choose_walk() {
+  void choose_iteration() {
     bool partial = code_.columns > 1;
     bool constant = false;
     for (const TileValue& value : code_.values) {
@@ -177,8 +177,8 @@ class Planner {
     return registers_++;
   }
 
-  // Registers are used again once their value has been read for the last time; those of values that
-  // outlive a tile never are.
+  // Registers are reused after the last read of their value, except those of values that outlive a
+  // tile.
   void place_results() {
     register_of_.assign(code_.values.size(), -1);
     for (const auto* list : {&plan_.periodic, &plan_.expanded}) {
@@ -196,7 +196,7 @@ class Planner {
     const auto& steps = plan_.steps[size_t(TileStage::Tile)];
     std::vector<std::vector<int>> dying = last_readers(steps);
     for (size_t i = 0; i < steps.size(); ++i) {
-      // A single operation may write over an operand whose elements are as large.
+      // A single operation may overwrite an operand with elements of the same size.
       const size_t bytes = value_bytes(steps[i].out[0]);
       if (!steps[i].chain) {
         std::erase_if(dying[i], [&](int value) {
@@ -214,7 +214,7 @@ class Planner {
 
   size_t value_bytes(int value) const { return size_of(code_.values[size_t(value)].dtype); }
 
-  // By step: the values made by steps that it is the last to read.
+  // By step: the intermediate values that it is the last to read.
   std::vector<std::vector<int>> last_readers(const std::vector<TileStep>& steps) const {
     std::vector<bool> temporary(code_.values.size());
     for (const TileStep& step : steps) {
@@ -235,13 +235,14 @@ class Planner {
     for (const TileValue& value : code_.values) widest = std::max(widest, size_of(value.dtype));
     const size_t element = array_bytes_ + static_cast<size_t>(registers_) * widest;
     const auto fitting = static_cast<int64_t>(kTileBytes / std::max<size_t>(1, element) / 64 * 64);
-    // Without intermediate results that pass through memory, nothing needs to stay in the cache.
+    // Without intermediate results in memory, nothing needs to stay in the cache.
     const bool single_pass = plan_.steps[size_t(TileStage::Tile)].size() == 1 && plan_.sums.empty();
     int64_t tile = single_pass ? kLargestTile : std::clamp(fitting, kSmallestTile, kLargestTile);
-    const double nanoseconds = cost_ + kByteCost * static_cast<double>(array_bytes_);
-    const auto worth = static_cast<int64_t>(std::ceil(kWorthAThread / std::max(nanoseconds, 1e-3)));
-    // Several tiles a thread, so that they end together.
-    if (layout_.size() >= 2 * worth) {
+    const double nanoseconds = cost_ + kByteNanoseconds * static_cast<double>(array_bytes_);
+    const auto thread_elements =
+        static_cast<int64_t>(std::ceil(kThreadNanoseconds / std::max(nanoseconds, 1e-3)));
+    // Several tiles per thread, so that threads finish together.
+    if (layout_.size() >= 2 * thread_elements) {
       const int64_t eighth = static_cast<int64_t>(round_up(size_t(layout_.size() / 8), 64));
       tile = std::clamp(eighth, kSmallestTile, tile);
     }
@@ -256,14 +257,14 @@ class Planner {
       plan_.items = (layout_.size() + tile - 1) / tile;
     }
     plan_.tile = tile;
-    plan_.grain = std::max<int64_t>(1, worth / tile);
+    plan_.grain = std::max<int64_t>(1, thread_elements / tile);
     place_homes(widest);
     if (!plan_.sums.empty()) choose_blocks();
   }
 
   void choose_blocks() {
     constexpr int64_t kMostBlocks = 64;
-    constexpr int64_t kTilesOfABlock = 16;  // at least, so that adding up their sums is quick
+    constexpr int64_t kTilesOfABlock = 16;  // at least, so that adding up their sums is cheap
     plan_.running = plan_.by_rows ? layout_.inner() : plan_.tile;
     const int64_t blocks =
         std::clamp<int64_t>(layout_.size() / (kTilesOfABlock * plan_.running), 1, kMostBlocks);
@@ -299,8 +300,8 @@ class Planner {
     for (Operand& operand : plan_.row_scalars) operand.home = row_scalar(operand.value);
     for (const TileStep& step : plan_.steps[size_t(TileStage::Row)]) row_scalar(step.out[0]);
 
-    // Room for what is written after an expanded operand's end; it also keeps registers from lying
-    // a multiple of 4096 bytes apart, which would make loads wait for unrelated stores.
+    // Room for writes after an expanded operand's end; it also keeps registers from being a
+    // multiple of 4096 bytes apart, which would make loads wait for unrelated stores.
     const size_t register_bytes = round_up(size_t(plan_.tile), 64) * widest + 64;
     for (size_t value = 0; value < register_of_.size(); ++value) {
       if (register_of_[value] < 0) continue;
@@ -334,8 +335,8 @@ class Planner {
   TileCode& code_;
   const BroadcastLayout& layout_;
   TilePlan plan_;
-  double cost_ = 0;                    // nanoseconds an element
-  size_t array_bytes_ = 0;             // of arrays read and written in place, an element
+  double cost_ = 0;                    // nanoseconds per element
+  size_t array_bytes_ = 0;             // of arrays read and written in place, per element
   std::vector<int> last_read_, made_;  // as in TileSchedule
   std::vector<int> register_of_;
   std::vector<int> free_;

@@ -86,7 +86,7 @@ void TileProgram::run(const KernelArgs& args) {
   join_blocks(args);
 }
 
-// Scalars, and what depends on them alone.
+// Computes scalars, and values that depend on them only.
 void TileProgram::prepare(const KernelArgs& args, TileOperand* slots) const {
   std::byte* memory = static_cast<std::byte*>(args.scratch) + table_bytes_;
   std::fill_n(slots, code_.values.size(), TileOperand());
@@ -98,7 +98,7 @@ void TileProgram::prepare(const KernelArgs& args, TileOperand* slots) const {
   execute(plan_.steps[size_t(TileStage::Run)], slots, kScalarWidth);
 }
 
-// Of items; of blocks where there are sums.
+// [begin, end) are items, or blocks if there are sums.
 void TileProgram::run_part(const KernelArgs& args, const TileOperand* shared, int64_t begin,
                            int64_t end) const {
   std::byte* memory = thread_memory(plan_.thread_bytes);
@@ -146,7 +146,7 @@ void TileProgram::run_block(const KernelArgs& args, std::byte* memory, TileOpera
   }
 }
 
-// Pairs of blocks, pairs of pairs, ….
+// Adds pairs of blocks, then pairs of pairs, and so on.
 void TileProgram::join_blocks(const KernelArgs& args) const {
   for (const TilePlan::Sum& sum : plan_.sums) {
     const ReduceFunctions functions = vector_reduce_functions(Reduction::Sum, sum.dtype);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tile programs: elementwise computations of any number of operations, in one pass over memory.
 //
-// The output is walked in tiles that fit the first-level cache; on each, one tile function after
-// the other runs. Operands of the full shape are read where they lie, and outputs written by the
-// instruction that makes them. Scalars are read with step 0. Other broadcast operands are copied
-// into place: once a thread where they are periodic ((rows, n) + (n)), as a scalar once a row where
-// they are constant along long rows ((rows, n) + (rows, 1)), else tile by tile. What depends on
-// such operands alone is computed as rarely as they change.
+// The output is divided into tiles that fit the first-level cache; on each, the tile functions run
+// one after the other. Operands of the full shape are read in place, and outputs are written by the
+// instruction that computes them. Scalars are read with step 0. Other broadcast operands are
+// copied: once per thread where they are periodic ((rows, n) + (n)), as a scalar once per row where
+// they are constant along long rows ((rows, n) + (rows, 1)), else for each tile. Values that depend
+// only on such operands are computed as rarely as they change.
 //
-// Sums over all elements, or of each column, are made on the way: a thread adds tile to tile, and
-// adds up what that gives behind each block of tiles; blocks are joined in pairs at the end.
+// Sums over all elements, or of each column, are computed in the same pass: a thread adds tile to
+// tile, and adds up these running sums after each block of tiles; blocks are added in pairs at the
+// end.
 #pragma once
 
 #include <memory>
@@ -51,7 +52,7 @@ class TileProgram : public Kernel {
   BroadcastLayout layout_;
   TilePlan plan_;
   size_t table_bytes_;  // of the operand table
-  size_t partials_;     // where sums of blocks begin in scratch memory
+  size_t partials_;     // offset of the blocks' sums in scratch memory
 };
 
 }  // namespace cornu::cpu

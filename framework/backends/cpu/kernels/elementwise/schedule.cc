@@ -61,8 +61,8 @@ bool fits_chains(const TileInstruction& instruction) {
 class ChainBuilder {
  public:
   ChainBuilder(const TileCode& code, Instructions run, std::span<const int> uses)
-      : code_(code), run_(run), uses_(uses), makers_(code.values.size(), -1) {
-    for (size_t i = 0; i < run.size(); ++i) makers_[size_t(run[i]->out)] = static_cast<int>(i);
+      : code_(code), run_(run), uses_(uses), producers_(code.values.size(), -1) {
+    for (size_t i = 0; i < run.size(); ++i) producers_[size_t(run[i]->out)] = static_cast<int>(i);
     join_products();
     for (size_t i = 0; i < run_.size(); ++i) {
       if (!joined_[i]) order_.push_back(i);
@@ -82,14 +82,14 @@ class ChainBuilder {
   }
 
  private:
-  // A step whose operands are still values; -1 where there is none.
+  // A step whose operands are values; -1: none.
   struct Draft {
     ChainOp op;
     int in[3];
   };
 
-  // A product that a sum or a quotient alone reads becomes part of it, where its factors lie in
-  // memory anyway.
+  // Fuses a product into the sum or quotient that is its only reader, if its factors are in memory
+  // anyway.
   void join_products() {
     joined_.assign(run_.size(), false);
     product_.assign(run_.size(), -1);
@@ -98,10 +98,10 @@ class ChainBuilder {
       const bool sum = user.op == TileOp::Add || user.op == TileOp::Subtract;
       const int candidates = sum ? 2 : user.op == TileOp::Divide ? 1 : 0;
       for (int k = 0; k < candidates && product_[i] < 0; ++k) {
-        const int maker = makers_[size_t(user.in[size_t(k)])];
-        if (maker < 0 || uses_[size_t(user.in[size_t(k)])] != 1) continue;
-        if (user.in[0] == user.in[1] || !may_join(*run_[size_t(maker)])) continue;
-        joined_[size_t(maker)] = true;
+        const int producer = producers_[size_t(user.in[size_t(k)])];
+        if (producer < 0 || uses_[size_t(user.in[size_t(k)])] != 1) continue;
+        if (user.in[0] == user.in[1] || !may_join(*run_[size_t(producer)])) continue;
+        joined_[size_t(producer)] = true;
         product_[i] = k;
       }
     }
@@ -110,7 +110,7 @@ class ChainBuilder {
   bool may_join(const TileInstruction& product) const {
     if (product.op != TileOp::Multiply && product.op != TileOp::Square) return false;
     const auto in_memory = [&](int factor) {
-      return makers_[size_t(factor)] < 0 || code_.is_output(factor);
+      return producers_[size_t(factor)] < 0 || code_.is_output(factor);
     };
     const auto scalar = [&](int factor) { return is_scalar(factor); };
     return std::all_of(product.in.begin(), product.in.end(), in_memory) &&
@@ -119,8 +119,8 @@ class ChainBuilder {
 
   const TileInstruction& instruction(size_t position) const { return *run_[order_[position]]; }
 
-  // The operand that the operation at `position` takes from the accumulator when it is `value`;
-  // -1 when it can't take that one.
+  // The operand that the operation at `position` can take from the accumulator if that holds
+  // `value`; -1: none.
   int accumulated(size_t position, int value) const {
     const TileInstruction& user = instruction(position);
     const int product = product_[order_[position]];
@@ -136,14 +136,14 @@ class ChainBuilder {
     const TileInstruction& user = instruction(position);
     std::vector<int> values = user.in;
     if (const int product = product_[order_[position]]; product >= 0) {
-      const auto& factors = run_[size_t(makers_[size_t(user.in[size_t(product)])])]->in;
+      const auto& factors = run_[size_t(producers_[size_t(user.in[size_t(product)])])]->in;
       values.erase(values.begin() + product);
       values.insert(values.end(), factors.begin(), factors.end());
     }
     return values;
   }
 
-  // Is the value that `position` makes read by anything but the next operation's accumulator?
+  // Whether anything but the next operation's accumulator reads the value of `position`.
   bool must_store(size_t position) const {
     const int value = instruction(position).out;
     if (code_.is_output(value) || position + 1 == order_.size()) return true;
@@ -166,7 +166,7 @@ class ChainBuilder {
     operations.push_back({user.out, values_read(position)});
   }
 
-  // Begins anew with a sum, difference or product of two operands; false for other operations.
+  // Starts with a sum, difference or product of two operands; false for other operations.
   bool load_pair(const TileInstruction& user, int product) {
     if (product >= 0 || user.in.size() > 2) return false;
     const int x = user.in.front();
@@ -189,7 +189,7 @@ class ChainBuilder {
   }
 
   Draft with_product(const TileInstruction& user, int product) const {
-    const auto& factors = run_[size_t(makers_[size_t(user.in[size_t(product)])])]->in;
+    const auto& factors = run_[size_t(producers_[size_t(user.in[size_t(product)])])]->in;
     const bool swap = is_scalar(factors.back());
     const ChainOp op = user.op == TileOp::Add      ? ChainOp::AddProduct
                        : user.op == TileOp::Divide ? ChainOp::ProductOver
@@ -216,7 +216,7 @@ class ChainBuilder {
     return {k == 0 ? form.forward : form.reversed, {other, -1, -1}};
   }
 
-  // Is the value read outside of this chain?
+  // Whether the value is read outside of this chain.
   bool leaves(int value) const {
     int inside = 0;
     for (const TileInstruction* user : run_) {
@@ -230,14 +230,14 @@ class ChainBuilder {
     return stage == TileStage::Run || stage == TileStage::Row;
   }
 
-  // Numbers inputs, then outputs, then locals, which are used again.
+  // Numbers inputs, then outputs, then locals, which are reused.
   std::shared_ptr<Chain> number(TileStep& step) {
     std::vector<int> last(code_.values.size(), -1);
     for (size_t i = 0; i < drafts_.size(); ++i) {
       for (const int value : drafts_[i].in) {
         if (value < 0) continue;
         if (last[size_t(value)] < 0) {
-          if (makers_[size_t(value)] < 0) {
+          if (producers_[size_t(value)] < 0) {
             step.in.push_back(value);
           } else if (leaves(value)) {
             step.out.push_back(value);
@@ -286,10 +286,10 @@ class ChainBuilder {
   const TileCode& code_;
   Instructions run_;
   std::span<const int> uses_;
-  std::vector<int> makers_;    // by value: the index in run_ of its instruction, or -1
-  std::vector<bool> joined_;   // by index in run_: part of a sum
-  std::vector<int> product_;   // by index in run_: the operand that is a joined product, or -1
-  std::vector<size_t> order_;  // indices in run_ of operations
+  std::vector<int> producers_;  // by value: the index in run_ of its instruction, or -1
+  std::vector<bool> joined_;    // by index in run_: fused into its reader
+  std::vector<int> product_;    // by index in run_: the operand that is a joined product, or -1
+  std::vector<size_t> order_;   // indices in run_ of operations
   std::vector<Draft> drafts_;
   int current_ = -1;  // the value in the accumulator
 };
@@ -297,9 +297,9 @@ class ChainBuilder {
 class Scheduler {
  public:
   explicit Scheduler(const TileCode& code)
-      : code_(code), makers_(code.values.size(), -1), uses_(code.values.size()) {
+      : code_(code), producers_(code.values.size(), -1), uses_(code.values.size()) {
     for (size_t i = 0; i < code.instructions.size(); ++i) {
-      makers_[size_t(code.instructions[i].out)] = static_cast<int>(i);
+      producers_[size_t(code.instructions[i].out)] = static_cast<int>(i);
       for (const int value : code.instructions[i].in) ++uses_[size_t(value)];
     }
     for (const int value : code.outputs) ++uses_[size_t(value)];
@@ -324,12 +324,12 @@ class Scheduler {
   }
 
  private:
-  // Operands come right before what reads them.
+  // Depth first: operands come right before their reader.
   void visit(int value, std::vector<bool>& visited) {
-    const int maker = makers_[size_t(value)];
-    if (maker < 0 || visited[size_t(maker)]) return;
-    visited[size_t(maker)] = true;
-    const TileInstruction& instruction = code_.instructions[size_t(maker)];
+    const int producer = producers_[size_t(value)];
+    if (producer < 0 || visited[size_t(producer)]) return;
+    visited[size_t(producer)] = true;
+    const TileInstruction& instruction = code_.instructions[size_t(producer)];
     for (const int operand : instruction.in) visit(operand, visited);
     order_.push_back(&instruction);
   }
@@ -377,8 +377,8 @@ class Scheduler {
   }
 
   const TileCode& code_;
-  std::vector<int> makers_;  // by value: the index of its instruction, or -1
-  std::vector<int> uses_;    // by value
+  std::vector<int> producers_;  // by value: the index of its instruction, or -1
+  std::vector<int> uses_;       // by value
   std::vector<const TileInstruction*> order_;
   TileSchedule result_;
   int position_ = 0;

@@ -17,18 +17,18 @@ struct TileStep {
   std::vector<int> out;  // values
   std::shared_ptr<const Chain> chain;
   TileStage stage = TileStage::Tile;
-  double cost = 0;  // nanoseconds an element
+  double cost = 0;  // nanoseconds per element
 };
 
 struct TileSchedule {
   std::vector<TileStep> steps;
-  // By value, -1 for never: which of the operations on a tile, counted in the order they are done
-  // (within chains too), reads it for the last time, and which one makes it.
+  // By value, -1 for never: the index of the last operation on a tile that reads it, and of the one
+  // that computes it. Operations are counted in execution order, also within chains.
   std::vector<int> last_read;
   std::vector<int> made;
 };
 
-// Orders the instructions so that results are used while they are at hand.
+// Orders the instructions so that results are used soon after they are computed.
 TileSchedule schedule(const TileCode& code);
 
 }  // namespace cornu::cpu

@@ -74,7 +74,7 @@ void classify_tile(const TileArgs& args, size_t count) {
               Reader<T>(args.operand[0]));
 }
 
-// The function for `op`, searched among the operations from Copy to `kOp`.
+// The function for `op`, which is between Copy and `kOp`.
 template <class T, TileOp kOp>
 TileFn find(TileOp op) {
   if (op == kOp) return map_tile<T, Unary<kOp>, 1>;
