@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What convolution kernels are made for.
+// The parameters of a convolution.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace cornu::cpu {
 enum class ConvDirection { Forward, InputGrad, FilterGrad };
 
 // x (batch, in..., c_in), filter (taps..., c_in / groups, c_out), y (batch, out..., c_out), with
-// one to three spatial axes. Which of the three is computed from the others is `direction`.
+// one to three spatial axes. `direction`: which of the three is computed from the others.
 struct ConvProblem {
   ConvProblem(const KernelSpec& spec, ConvDirection direction);
 

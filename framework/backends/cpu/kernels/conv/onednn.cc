@@ -44,11 +44,11 @@ class Maker {
         method_(form.method),
         reference_(reference),
         plain_(plain_descs(problem, type)),
-        asked_(plain_) {
-    asked_.filter = in_any_layout(plain_.filter);
+        requested_(plain_) {
+    requested_.filter = in_any_layout(plain_.filter);
     if (form.any_layout) {
-      asked_.x = in_any_layout(plain_.x);
-      asked_.y = in_any_layout(plain_.y);
+      requested_.x = in_any_layout(plain_.x);
+      requested_.y = in_any_layout(plain_.y);
     }
     for (int64_t d : problem.dilation) dilates_.push_back(d - 1);
   }
@@ -62,15 +62,15 @@ class Maker {
           return ConvDescs{d.src_desc(), d.weights_desc(), d.dst_desc(), {}};
         });
       case ConvDirection::InputGrad: {
-        const BackwardData::desc desc(method_, asked_.x, asked_.filter, asked_.y, problem_.strides,
-                                      dilates_, problem_.low, problem_.high);
+        const BackwardData::desc desc(method_, requested_.x, requested_.filter, requested_.y,
+                                      problem_.strides, dilates_, problem_.low, problem_.high);
         return finish<BackwardData>(
             {desc, attributes(), engine(), forward, true}, [](const auto& d) {
               return ConvDescs{d.diff_src_desc(), d.weights_desc(), d.diff_dst_desc(), {}};
             });
       }
       case ConvDirection::FilterGrad: {
-        const BackwardWeights::desc desc(method_, asked_.x, asked_.filter, asked_.y,
+        const BackwardWeights::desc desc(method_, requested_.x, requested_.filter, requested_.y,
                                          problem_.strides, dilates_, problem_.low, problem_.high);
         return finish<BackwardWeights>(
             {desc, attributes(), engine(), forward, true}, [](const auto& d) {
@@ -88,7 +88,7 @@ class Maker {
 
   Forward::primitive_desc forward_desc() const {
     const auto kind = prop_kind::forward_training;
-    const auto& [x, filter, y, bias] = asked_;
+    const auto& [x, filter, y, bias] = requested_;
     const auto desc = problem_.bias
                           ? Forward::desc(kind, method_, x, filter, bias, y, problem_.strides,
                                           dilates_, problem_.low, problem_.high)
@@ -121,7 +121,7 @@ class Maker {
   dnnl::algorithm method_;
   bool reference_;
   ConvDescs plain_;
-  ConvDescs asked_;
+  ConvDescs requested_;
   Dims dilates_;
 };
 
@@ -160,7 +160,7 @@ std::optional<ConvPrimitive> make_conv_primitive(const ConvProblem& problem, Typ
 namespace {
 
 // oneDNN 2.6's bfloat16 kernels give wrong results for some odd numbers of channels, groups, and
-// filters that are larger than the image: they are given the common kinds of convolution only.
+// filters that are larger than the image: only common kinds of convolution use them.
 bool is_safe(const ConvProblem& problem) {
   if (problem.dtype == DType::Float32) return true;
   constexpr int64_t kUnit = 8;
@@ -173,8 +173,8 @@ bool is_safe(const ConvProblem& problem) {
           (problem.groups == problem.c_in && problem.groups == problem.c_out));
 }
 
-// oneDNN counts in 32 bits how far a filter reaches: what reaches far beyond the input is left to
-// the plain kernel.
+// oneDNN computes the extent of a filter in 32 bits: filters that reach far beyond the input are
+// left to the plain kernel.
 bool reaches_too_far(const ConvProblem& problem) {
   constexpr int64_t kAlwaysFine = 4096;
   for (size_t i = 0; i < problem.spatial(); ++i) {

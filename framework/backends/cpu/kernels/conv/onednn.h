@@ -9,10 +9,10 @@
 
 namespace cornu::cpu::onednn {
 
-// What oneDNN is asked for.
+// The kind of primitive that is requested.
 struct ConvForm {
   dnnl::algorithm method = dnnl::algorithm::convolution_direct;
-  bool any_layout = false;  // of x and y; else as they lie
+  bool any_layout = false;  // of x and y; else the graph's layout
 };
 
 // The tensors of a convolution, whichever of them is computed.
@@ -26,19 +26,19 @@ struct ConvDescs {
 struct ConvPrimitive {
   dnnl::primitive primitive;
   Desc scratchpad;
-  ConvDescs outside;  // as graphs have them: channels last, plain
-  ConvDescs inside;   // as the primitive wants them
+  ConvDescs outside;  // the graph's layouts: channels last, plain
+  ConvDescs inside;   // the primitive's layouts
 
   // Operands in the order of the op's inputs, then its output.
   std::vector<Operand> operands(ConvDirection direction) const;
 };
 
-// Empty where oneDNN has no such implementation; `reference`: not even a slow one.
+// Empty where oneDNN has no such implementation; slow reference ones count only with `reference`.
 std::optional<ConvPrimitive> make_conv_primitive(const ConvProblem& problem, Type type,
                                                  ConvForm form, bool reference = false);
 
-// A kernel of primitives that work on a few images each, one thread a primitive; null where such a
-// division doesn't pay.
+// A kernel of single-threaded primitives for a few images each; null where dividing the batch
+// doesn't pay.
 std::unique_ptr<Kernel> make_tiled_conv(const ConvProblem& problem, Type type);
 
 }  // namespace cornu::cpu::onednn

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions by plain loops: what float64 gradient checks run on, and what oneDNN can't count.
+// Convolutions by plain loops: for float64 (gradient checks), integers, and sizes too large for
+// oneDNN.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -160,7 +161,7 @@ class PlainConv {
   Triple low_;
 };
 
-// y + bias, rectified where asked; y is (positions, channels).
+// y + bias, then relu if requested; y is (positions, channels).
 template <class T>
 void finish(const ConvProblem& problem, const T* bias, T* y) {
   const int64_t positions = problem.batch * product(padded(problem.out, 1));

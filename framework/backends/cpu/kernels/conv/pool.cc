@@ -10,7 +10,7 @@
 namespace cornu::cpu {
 namespace {
 
-// Sums are made in so many parts, whatever the number of threads, and added in order.
+// The number of partial sums, whatever the number of threads; they are added in order.
 constexpr int64_t kParts = 16;
 
 bool all(const std::vector<int64_t>& values, int64_t value) {
@@ -23,7 +23,7 @@ struct Plan {
   int64_t taps;  // of the whole filter
 };
 
-// Nothing where the spec isn't of the kind that the vectorised functions serve.
+// Nothing where the vectorised functions don't support the spec.
 std::optional<Plan> plan(const KernelSpec& spec, const Shape& filter, const Shape& y) {
   const Shape& x = spec.inputs[0].shape;
   const Attributes& attributes = spec.attributes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution of one input channel and the max-pooling behind it, as one kernel.
+// A convolution of one input channel fused with the max-pooling after it.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace cornu::cpu {
 
 // x (batch, height, width, 1), filter (taps_h, taps_w, 1, channels), stride 1 and no padding;
-// windows lie side by side. y and index: (batch, pooled_h, pooled_w, channels).
+// windows don't overlap. y and index: (batch, pooled_h, pooled_w, channels).
 struct ConvPoolProblem {
   int64_t batch;
   int64_t height;
@@ -23,10 +23,10 @@ struct ConvPoolProblem {
 // Vectorised over output channels; for one size of filter and window. Each works on images
 // [begin, end).
 struct SimdConvPool {
-  // y = max of the window's products plus bias; index = where in the window the first maximum is.
+  // y = max of the window's convolution outputs; index = where in the window the first maximum is.
   void (*forward)(const ConvPoolProblem&, const float* x, const float* filter, const float* bias,
                   float* y, uint8_t* index, int64_t begin, int64_t end);
-  // The gradients of filter and bias, (taps_h * taps_w + 1, channels), of these images alone.
+  // The gradients of filter and bias, (taps_h * taps_w + 1, channels), of these images only.
   void (*filter_grad)(const ConvPoolProblem&, const float* x, const float* dy, const uint8_t* index,
                       float* gradients, int64_t begin, int64_t end);
 };

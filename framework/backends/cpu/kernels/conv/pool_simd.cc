@@ -44,7 +44,7 @@ struct ConvPool {
   static constexpr size_t kFilter = kTaps * kTaps;
   static constexpr size_t kPositions = kWindow * kWindow;
 
-  // A window's products for the channels of a vector: one for each position.
+  // The convolution outputs at the positions of a window, for a vector of channels.
   template <class D, class V>
   static HWY_INLINE std::array<V, kPositions> products(D d, const float* patch, int64_t width,
                                                        const std::array<V, kFilter>& filter,
@@ -115,7 +115,7 @@ struct ConvPool {
     const hn::RebindToUnsigned<D> du;
     constexpr size_t kSide = kTaps + kWindow - 1;
     if constexpr (hn::MaxLanes(D()) == 16 && kSide == 4 && kWindow == 2) {
-      // The whole patch fits in a vector: each lane picks what its maximum saw.
+      // The whole patch fits in a vector: each lane looks up the inputs of its maximum.
       const hn::Half<D> d8;
       const hn::Half<hn::Half<D>> d4;
       const auto rows01 = hn::Combine(d8, hn::LoadU(d4, patch + width), hn::LoadU(d4, patch));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of few positions and large filters, as the last ones of a network are: a product of
-// the inputs that each output position reads, side by side, with the filter as it lies. oneDNN's
-// convolutions would first rearrange the filter, which takes longer than all the rest.
+// Convolutions by im2col, for few positions and large filters (the last layers of a network): the
+// inputs of each output position are gathered to a row of a matrix, which is multiplied by the
+// filter in its own layout. oneDNN's convolutions would first reorder the filter, which takes
+// longer than all the rest.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr int64_t kMostPositions = 128;     // of all images together
 constexpr int64_t kSmallestFilter = 65536;  // elements
-constexpr int64_t kGrain = 16;              // positions that are worth a thread
+constexpr int64_t kGrain = 16;              // positions per thread, at least
 
 int64_t product(const std::vector<int64_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
@@ -168,7 +169,7 @@ std::unique_ptr<Kernel> make_product_conv(const ConvProblem& problem) {
   if (problem.dtype != DType::Float32 || problem.groups != 1) return nullptr;
   const int64_t filter = product(problem.taps) * problem.c_in * problem.c_out;
   const int64_t positions = problem.batch * product(problem.out);
-  // As many positions as outputs at most: what is gathered is no larger than the filter.
+  // At most as many positions as output channels: the gathered matrix is no larger than the filter.
   if (filter < kSmallestFilter || positions > std::min(kMostPositions, problem.c_out)) {
     return nullptr;
   }

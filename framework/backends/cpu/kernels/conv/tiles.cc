@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The images of a batch are shared out to the threads, each of which convolves a few at a time with
-// a primitive for one thread: what a convolution's reorders and relu touch stays in the cache, and
-// threads don't wait for each other. Winograd's method gains most.
+// Divides the images of a batch among threads, each of which convolves a few at a time with a
+// single-threaded primitive: the data of reorders and relu stays in the cache, and threads don't
+// wait for each other. Winograd's method gains most.
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Core>
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace cornu::cpu::onednn {
 namespace {
 
-constexpr int64_t kChunkBytes = 1 << 20;  // of images that are worked on at a time
+constexpr int64_t kChunkBytes = 1 << 20;  // of images that are processed at a time
 
 int64_t product(const std::vector<int64_t>& values) {
   int64_t result = 1;
@@ -26,7 +26,7 @@ int64_t product(const std::vector<int64_t>& values) {
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// How much of the 4 x 4 tiles of Winograd's method an image of this size fills.
+// The fraction of the 4 x 4 tiles of Winograd's method that an image of this size fills.
 double tile_fill(const std::vector<int64_t>& image) {
   double fill = 1;
   for (int64_t size : image) {
@@ -35,7 +35,7 @@ double tile_fill(const std::vector<int64_t>& image) {
   return fill;
 }
 
-// By measurements on one core of an AMD Zen 5, of shapes that small models train with.
+// From measurements on one core of an AMD Zen 5, with shapes typical of small models.
 bool winograd_pays(const ConvProblem& problem, int64_t images) {
   const bool fits = problem.spatial() == 2 && problem.groups == 1 && problem.all(problem.taps, 3) &&
                     problem.all(problem.strides, 1) && problem.all(problem.dilation, 1) &&
@@ -46,16 +46,16 @@ bool winograd_pays(const ConvProblem& problem, int64_t images) {
   const std::vector<int64_t>& image = input_grad ? problem.in : problem.out;
   const double fill = tile_fill(image);
   const int64_t tiles = images * round_up(image[0], 4) / 4 * (round_up(image[1], 4) / 4);
-  // Transforming the filter costs as much as that many tiles gain.
+  // Fewer tiles gain less than transforming the filter costs.
   if (tiles < std::max<int64_t>(64, problem.c_in * problem.c_out / 128)) return false;
   if (problem.direction == ConvDirection::FilterGrad) return true;
   const int64_t made = input_grad ? problem.c_in : problem.c_out;
   return fill > 0.7 || made >= 64;
 }
 
-// How many of `left` images Winograd's method shall work on at a time. Transforming the filter is
-// shared by them; powers of two make the arrays in between evict each other from the caches (up to
-// twice as slow).
+// How many of the `left` remaining images to process at a time by Winograd's method. They share a
+// transformed filter; with powers of two, the intermediate arrays evict each other from the caches
+// (up to twice as slow).
 int64_t winograd_chunk(int64_t left) {
   constexpr int64_t kChunk = 21;
   if (left >= kChunk + 6) return kChunk;
@@ -64,7 +64,7 @@ int64_t winograd_chunk(int64_t left) {
 
 class TiledConv : public Kernel {
  public:
-  // `chunk(left)`: how many of the images left a primitive shall work on.
+  // `chunk(left)`: how many of the remaining images a primitive processes.
   TiledConv(const ConvProblem& problem, Type type, ConvForm form,
             FunctionRef<int64_t(int64_t)> chunk)
       : problem_(problem),
@@ -83,7 +83,7 @@ class TiledConv : public Kernel {
     if (complete_) plan_memory();
   }
 
-  // Whether oneDNN serves all chunks.
+  // Whether oneDNN has primitives for all chunks.
   bool complete() const { return complete_; }
 
   size_t scratch_bytes() const override { return inner_offset_ + inner_bytes_ * parts_.size(); }
@@ -137,7 +137,7 @@ class TiledConv : public Kernel {
     parts_.push_back(std::move(part));
   }
 
-  // The filter lies as the first kernel wants it; the others mostly want the same.
+  // The filter is in the layout of the first kernel, which most others share.
   std::unique_ptr<Kernel> make_chunk_kernel(int64_t images) {
     ConvProblem problem = problem_;
     problem.batch = images;
@@ -238,10 +238,10 @@ class TiledConv : public Kernel {
   int64_t y_image_;
   Rectify rectify_;
   std::vector<Part> parts_;
-  std::optional<Desc> filter_;  // as the chunks' kernels want it
+  std::optional<Desc> filter_;  // in the layout of the chunks' kernels
   Desc plain_filter_;
-  std::optional<Step> reorder_;  // between the two
-  size_t inner_offset_ = 0;      // of the parts' own memory in scratch memory
+  std::optional<Step> reorder_;  // between the two layouts
+  size_t inner_offset_ = 0;      // of the parts' workspaces in scratch memory
   size_t inner_bytes_ = 0;       // of each
   bool complete_ = true;
 };
@@ -256,7 +256,7 @@ std::unique_ptr<Kernel> make_tiled_conv(const ConvProblem& problem, Type type) {
       element;  // bytes
   const int64_t filter =
       product(problem.taps) * problem.c_in / problem.groups * problem.c_out * element;
-  // Few images, or filters so large that a copy of them for each thread is a burden.
+  // Too few images, or filters too large to copy for each thread.
   if (problem.batch < 2 * threads || filter * threads > problem.batch * image) return nullptr;
   const bool winograd = winograd_pays(problem, problem.batch / threads);
   if (problem.direction == ConvDirection::FilterGrad && !winograd) return nullptr;

@@ -10,7 +10,7 @@
 namespace cornu::cpu {
 namespace {
 
-// The number of the first matrix that failed, from any thread.
+// The lowest index of a matrix that failed, from any thread.
 class FirstFailure {
  public:
   void note(int64_t index) {
@@ -34,7 +34,7 @@ struct Lu {
 Lu lu_of(const Doubles& x) {
   const Eigen::PartialPivLU<Doubles> lu(x);
   Lu result{lu.matrixLU(), std::vector<int32_t>(static_cast<size_t>(x.rows()))};
-  // Eigen's says where each row goes.
+  // Eigen's permutation maps each row to its new position.
   const auto& place = lu.permutationP().indices();
   for (int64_t row = 0; row < x.rows(); ++row) {
     result.rows[static_cast<size_t>(place[row])] = static_cast<int32_t>(row);
@@ -55,7 +55,7 @@ std::unique_ptr<Kernel> make_lu_of(const Batch& batch) {
   });
 }
 
-// The lower factor in place of x; false when x isn't positive definite.
+// Replaces x by its lower factor; false when x isn't positive definite.
 bool factor_cholesky(Doubles& x) {
   const Eigen::LLT<Doubles, Eigen::Lower> llt(x);
   x = llt.matrixL();
@@ -88,8 +88,8 @@ struct Triangle {
   bool unit;
 };
 
-// The solution in place of b; false where there is none. An upper triangle is a lower one seen from
-// its end.
+// Replaces b by the solution; false if there is none. Reversing its rows and columns makes an upper
+// triangle a lower one.
 bool solve_triangle(Doubles& a, Doubles& b, const Triangle& triangle) {
   if (triangle.unit) a.diagonal().setOnes();
   if ((a.diagonal().array() == 0.0).any()) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels over Eigen's decompositions share. Each is compiled once, for float64, since its
+// Shared by the kernels over Eigen's decompositions. Each is compiled for float64 only, since its
 // templates take long: other dtypes are cast on the way in and out. Eigen allocates while it
-// decomposes; the matrices of a batch are shared out to threads, each done by one.
+// decomposes; the matrices of a batch are divided among threads.
 #pragma once
 
 #define EIGEN_DONT_PARALLELIZE
@@ -38,7 +38,7 @@ struct Batch {
   }
 };
 
-// Matrix `index` of a batch of T's.
+// Matrix `index` of a batch with elements of type T.
 template <class T>
 Doubles read_matrix(const void* from, int64_t index, const Batch& batch) {
   const T* in = static_cast<const T*>(from) + index * batch.size();
@@ -65,7 +65,7 @@ void write_vector(const Eigen::VectorXd& vector, void* to, int64_t index) {
   for (int64_t i = 0; i < vector.size(); ++i) *out++ = static_cast<T>(vector(i));
 }
 
-// The kernel that make(T{}) gives for a floating-point dtype.
+// The kernel from make(T{}) for a floating-point dtype T.
 template <class Make>
 std::unique_ptr<Kernel> by_real(const KernelSpec& spec, Make make, const KernelFactory& self) {
   switch (spec.inputs[0].dtype) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// qr, by Householder's reflections.
+// qr, by Householder reflections.
 #include "framework/backends/cpu/kernels/linalg/matrices.h"
 
 #include <Eigen/QR>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// eigh, and svd's place in the table.
+// eigh, and the registration of svd.
 #include "framework/backends/cpu/kernels/linalg/matrices.h"
 
 #include <Eigen/Eigenvalues>

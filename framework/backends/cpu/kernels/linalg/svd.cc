@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// svd: of small matrices by Jacobi's rotations, exact to the last digits for small singular values
-// too; of larger ones by dividing and conquering, which is many times faster.
+// svd: of small matrices by Jacobi rotations, which are accurate for small singular values, too; of
+// larger ones by divide and conquer, which is many times faster.
 #include "framework/backends/cpu/kernels/linalg/matrices.h"
 
 #include <Eigen/SVD>

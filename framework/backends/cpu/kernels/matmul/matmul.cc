@@ -11,7 +11,7 @@
 namespace cornu::cpu {
 namespace {
 
-// The batch axes of `shape`, with leading ones as far as `rank`.
+// The batch axes of `shape`, padded with leading ones to `rank`.
 std::vector<int64_t> batch_axes(const Shape& shape, size_t rank) {
   const size_t own = static_cast<size_t>(shape.rank()) - 2;
   std::vector<int64_t> axes(rank - own, 1);
@@ -19,7 +19,7 @@ std::vector<int64_t> batch_axes(const Shape& shape, size_t rank) {
   return axes;
 }
 
-// Merges neighbouring axes that both operands step through, or are broadcast along, alike.
+// Merges neighbouring axes that both operands iterate over, or are broadcast along, alike.
 void merge_batch(MatmulProblem& problem) {
   MatmulProblem merged = problem;
   merged.batch.clear();

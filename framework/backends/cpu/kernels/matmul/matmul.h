@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What matmul kernels are made for.
+// The parameters of a matrix product.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,10 @@ struct MatmulProblem {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
-  bool transpose_a = false;  // a lies as k x m
-  bool transpose_b = false;  // b lies as n x k
-  // Batch axes, merged where both operands step alike. An operand's are `batch`'s, or 1 where it is
-  // broadcast.
+  bool transpose_a = false;  // a is stored as k x m
+  bool transpose_b = false;  // b is stored as n x k
+  // Batch axes, merged where both operands iterate alike. An operand's sizes are `batch`'s, or 1
+  // where it is broadcast.
   std::vector<int64_t> batch;
   std::vector<int64_t> a_batch;
   std::vector<int64_t> b_batch;
@@ -31,10 +31,10 @@ struct MatmulProblem {
   int64_t batch_size() const;
 };
 
-// float32 and bfloat16; null for other dtypes and where oneDNN has no fast form.
+// float32 and bfloat16; null for other dtypes and where oneDNN has no fast implementation.
 std::unique_ptr<Kernel> make_onednn_matmul(const MatmulProblem& problem);
 
-// Any dtype with products: float64 and integers (Eigen).
+// Any arithmetic dtype: floating-point numbers by Eigen, integers by loops.
 std::unique_ptr<Kernel> make_plain_matmul(const MatmulProblem& problem);
 
 }  // namespace cornu::cpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of two matrices are cut into one tile a thread, each a primitive for one thread: that is
-// up to twice as fast as oneDNN's own division of the work, and a tile is rectified while it is in
-// the cache. Products of many matrices are left to oneDNN.
+// A product of two matrices is divided into one tile per thread, each with a single-threaded
+// primitive: that is up to twice as fast as oneDNN's own division of the work, and relu is applied
+// to a tile while it is in the cache. Products of many matrices are left to oneDNN.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -46,7 +46,7 @@ dnnl::matmul::primitive_desc matmul_desc(const Desc& a, const Desc& b, const Des
   return {desc, attributes(), engine(), true};
 }
 
-// How many tiles the rows and columns of the product are cut into.
+// How many tiles the rows and columns of the product are divided into.
 struct Grid {
   int64_t rows = 1;
   int64_t columns = 1;
@@ -58,10 +58,10 @@ int64_t divide_up(int64_t value, int64_t parts) { return (value + parts - 1) / p
 constexpr int64_t kRowUnit = 8;
 constexpr int64_t kColumnUnit = 16;
 
-// The cheapest division for `threads`, by what was measured on one core of an AMD Zen 5: packing a
-// row of a or a column of b costs as much as so many rows' or columns' products.
+// The cheapest division for `threads`, from measurements on one core of an AMD Zen 5: packing a row
+// of a or a column of b costs as much as computing pack_row or pack_column results.
 Grid choose_grid(const MatmulProblem& problem, int64_t threads) {
-  constexpr int64_t kSmallest = 200000;  // products that aren't worth a second thread
+  constexpr int64_t kSmallest = 200000;  // fewer products use one thread
   Grid best;
   if (problem.m * problem.n * problem.k < kSmallest) return best;
   const double pack_row = problem.transpose_a ? 5 : 0.5;
@@ -80,7 +80,7 @@ Grid choose_grid(const MatmulProblem& problem, int64_t threads) {
   return best;
 }
 
-// Columns of a tile: wide tiles of a transposed b take a slow way through oneDNN.
+// The most columns of a tile: oneDNN is slow for wide tiles of a transposed b.
 int64_t widest_tile(const MatmulProblem& problem) {
   return problem.transpose_b ? 1024 : INT64_MAX / 2;
 }
@@ -103,19 +103,19 @@ class TiledMatmul : public Kernel {
     }
     size_t scratch = 0;
     for (const Part& part : parts_) scratch = std::max(scratch, aligned(part.scratch));
-    scratch_a_part_ = scratch;
+    part_scratch_ = scratch;
   }
 
-  // Whether oneDNN serves all tiles.
+  // Whether oneDNN has primitives for all tiles.
   bool complete() const { return complete_; }
 
-  size_t scratch_bytes() const override { return scratch_a_part_ * parts_.size(); }
+  size_t scratch_bytes() const override { return part_scratch_ * parts_.size(); }
 
   void run(const KernelArgs& args) override {
     std::atomic<bool> failed = false;
     parallel_parts(static_cast<int>(parts_.size()), [&](int index) {
       auto* scratch =
-          static_cast<std::byte*>(args.scratch) + static_cast<size_t>(index) * scratch_a_part_;
+          static_cast<std::byte*>(args.scratch) + static_cast<size_t>(index) * part_scratch_;
       for (Tile& tile : parts_[static_cast<size_t>(index)].tiles) {
         if (!run_tile(tile, args, scratch)) failed = true;
       }
@@ -189,7 +189,7 @@ class TiledMatmul : public Kernel {
   size_t element_;
   Rectify rectify_;
   std::vector<Part> parts_;
-  size_t scratch_a_part_ = 0;
+  size_t part_scratch_ = 0;
   bool complete_ = true;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kRowsAtOnce = 16;
 
-// How far into its array an operand lies for product number `index`.
+// The offset of an operand in its array for product number `index`.
 int64_t operand_offset(int64_t index, const std::vector<int64_t>& batch,
                        const std::vector<int64_t>& own, int64_t matrix) {
   int64_t offset = 0;
@@ -26,7 +26,7 @@ int64_t operand_offset(int64_t index, const std::vector<int64_t>& batch,
   return offset;
 }
 
-// What one call multiplies: rows of op(a) by op(b).
+// The arguments of one call: rows of op(a) times op(b).
 template <class T>
 struct RowsProduct {
   const T* a;
@@ -37,7 +37,7 @@ struct RowsProduct {
   bool transpose_b;
 };
 
-// Eigen's templates take long to compile: one product serves all transpositions.
+// One instance for all transpositions: Eigen's templates take long to compile.
 template <class T>
 void multiply_floats(const RowsProduct<T>& p) {
   using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

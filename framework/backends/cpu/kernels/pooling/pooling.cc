@@ -11,9 +11,9 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kMostNumbers = 256;  // positions that a byte can tell apart
+constexpr int64_t kMostNumbers = 256;  // positions that a byte can hold
 
-// NaN comes out over all.
+// NaN beats everything.
 template <class T>
 bool beats(T value, T best) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -23,10 +23,11 @@ bool beats(T value, T best) {
   }
 }
 
-// Where in the image the first maximum of a window lies, for channel `c`; -1 for an empty window.
+// The offset in the image of the first maximum of a window, for channel `c`; -1 for an empty
+// window.
 template <class T>
 int64_t find_maximum(const PoolWindow& window, const T* image, int64_t c) {
-  auto at = window.walk();
+  auto at = window.positions();
   if (!at.more()) return -1;
   int64_t best = at.offset + c;
   for (at.next(); at.more(); at.next()) {
@@ -105,7 +106,7 @@ void plain_average(const PoolProblem& problem, const KernelArgs& args) {
   each_output(problem, [&](int64_t n, const PoolWindow& window, int64_t to, int64_t c) {
     const T* image = x + n * problem.image();
     T sum{0};
-    for (auto at = window.walk(); at.more(); at.next()) sum += image[at.offset + c];
+    for (auto at = window.positions(); at.more(); at.next()) sum += image[at.offset + c];
     y[to] = sum / static_cast<T>(std::max<int64_t>(1, window.size()));
   });
 }
@@ -118,7 +119,7 @@ void plain_average_grad(const PoolProblem& problem, const KernelArgs& args) {
   each_output(problem, [&](int64_t n, const PoolWindow& window, int64_t from, int64_t c) {
     T* image = dx + n * problem.image();
     const T part = dy[from] / static_cast<T>(std::max<int64_t>(1, window.size()));
-    for (auto at = window.walk(); at.more(); at.next()) image[at.offset + c] += part;
+    for (auto at = window.positions(); at.more(); at.next()) image[at.offset + c] += part;
   });
 }
 
@@ -136,7 +137,7 @@ const float* float_in(const KernelArgs& args, int index) {
 }
 float* float_out(const KernelArgs& args) { return static_cast<float*>(args.out[0]); }
 
-// A kernel of `plain` for all dtypes with arithmetic; 16-bit ones go through float32.
+// A kernel that runs `plain`, for all arithmetic dtypes; 16-bit ones go through float32.
 template <class Plain>
 std::unique_ptr<Kernel> make_plain(const KernelSpec& spec, const PoolProblem& problem, Plain plain,
                                    const KernelFactory& self) {
@@ -163,11 +164,11 @@ std::unique_ptr<Kernel> make_max(const KernelSpec& spec) {
       make_max);
 }
 
-bool numbers_fit(const PoolProblem& problem) {
+bool fits_byte(const PoolProblem& problem) {
   return problem.window[0] * problem.window[1] * problem.window[2] <= kMostNumbers;
 }
 
-// Finds the maxima again, then puts the gradients there.
+// Finds the maxima again, then scatters the gradients.
 std::unique_ptr<Kernel> make_simd_max_grad(const PoolProblem& problem) {
   const int64_t count = problem.batch * problem.pooled();
   auto run = [problem, count, simd = simd_pooling()](const KernelArgs& args) {
@@ -183,7 +184,7 @@ std::unique_ptr<Kernel> make_simd_max_grad(const PoolProblem& problem) {
 
 std::unique_ptr<Kernel> make_max_grad(const KernelSpec& spec) {
   const PoolProblem problem(spec.inputs[0].shape, spec.inputs[1].shape, spec.attributes);
-  if (spec.inputs[0].dtype == DType::Float32 && numbers_fit(problem)) {
+  if (spec.inputs[0].dtype == DType::Float32 && fits_byte(problem)) {
     return make_simd_max_grad(problem);
   }
   return make_plain(
@@ -230,7 +231,7 @@ std::unique_ptr<Kernel> make_average_grad(const KernelSpec& spec) {
 
 std::unique_ptr<Kernel> make_max_with_index(const KernelSpec& spec) {
   const PoolProblem problem(spec.inputs[0].shape, spec.outputs[0].shape, spec.attributes);
-  if (!numbers_fit(problem)) return nullptr;
+  if (!fits_byte(problem)) return nullptr;
   if (spec.inputs[0].dtype != DType::Float32) return through_float32(spec, make_max_with_index);
   const bool relu = spec.attributes.get_string("activation") == "relu";
   return make_per_image(problem, [relu, run = simd_pooling().max_with_index](
@@ -242,7 +243,7 @@ std::unique_ptr<Kernel> make_max_with_index(const KernelSpec& spec) {
 
 std::unique_ptr<Kernel> make_max_scatter(const KernelSpec& spec) {
   const PoolProblem problem(spec.outputs[0].shape, spec.inputs[0].shape, spec.attributes);
-  if (!numbers_fit(problem)) return nullptr;
+  if (!fits_byte(problem)) return nullptr;
   if (spec.inputs[0].dtype != DType::Float32) return through_float32(spec, make_max_scatter);
   return make_per_image(problem, [run = simd_pooling().max_scatter](const auto& p, const auto& args,
                                                                     int64_t begin, int64_t end) {

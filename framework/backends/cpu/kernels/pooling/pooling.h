@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pooling kernels are made for, and the walk over windows that they share.
+// The parameters of pooling, and the iteration over windows that all kernels share.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace cornu::cpu {
 
-// x (batch, in..., channels), y (batch, out..., channels). One or two spatial axes are put behind
-// axes of size one.
+// x (batch, in..., channels), y (batch, out..., channels). One or two spatial axes get leading axes
+// of size 1.
 struct PoolProblem {
   using Triple = std::array<int64_t, 3>;
 
@@ -29,8 +29,8 @@ struct PoolProblem {
   int64_t pooled() const { return out[0] * out[1] * out[2] * channels; }  // elements of y
 };
 
-// The part of one window that lies inside the input, as a walk over its positions in row-major
-// order:   for (auto at = window.walk(); at.more(); at.next()) … at.number, at.offset …
+// The part of one window inside the input. Iterates over its positions in row-major order:
+//   for (auto at = window.positions(); at.more(); at.next()) … at.number, at.offset …
 // (Plain inline functions, so that they can be inlined into code for any instruction set.)
 class PoolWindow {
  public:
@@ -44,7 +44,7 @@ class PoolWindow {
     }
   }
 
-  struct Walk {
+  struct Positions {
     const PoolWindow* window;
     PoolProblem::Triple position;
     int64_t number;  // of the position within the whole window
@@ -70,17 +70,17 @@ class PoolWindow {
       offset = (((x + i) * problem.in[1] + y + j) * problem.in[2] + z + k) * problem.channels;
     }
   };
-  Walk walk() const {
-    Walk walk{this, begin_, 0, 0};
+  Positions positions() const {
+    Positions at{this, begin_, 0, 0};
     if (empty_) {
-      walk.position[0] = end_[0];
+      at.position[0] = end_[0];
     } else {
-      walk.locate();
+      at.locate();
     }
-    return walk;
+    return at;
   }
 
-  // How many positions there are.
+  // The number of positions.
   int64_t size() const {
     return empty_ ? 0 : (end_[0] - begin_[0]) * (end_[1] - begin_[1]) * (end_[2] - begin_[2]);
   }
@@ -89,11 +89,11 @@ class PoolWindow {
   const PoolProblem* problem_;
   PoolProblem::Triple begin_;
   PoolProblem::Triple end_;
-  PoolProblem::Triple first_;  // the position of its first element in the image; may lie before it
+  PoolProblem::Triple first_;  // position of its first element in the image; may be negative
   bool empty_ = false;
 };
 
-// The output positions of one image in row-major order, likewise.
+// Iterates over the output positions of one image in row-major order.
 struct PoolOutputs {
   const PoolProblem& problem;
   PoolProblem::Triple position = {0, 0, 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// relu in place, for results that are still in the cache. oneDNN's own makes zeros of NaN.
+// relu in place, for results that are still in the cache. oneDNN's own relu turns NaN into 0.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace cornu::cpu {
 
-// `rows` rows of `columns` float32 or bfloat16 numbers, `step` elements from one row to the next.
+// Applies relu to `rows` rows of `columns` float32 or bfloat16 numbers, with `step` elements from
+// one row to the next.
 using Rectify = void (*)(void* data, int64_t rows, int64_t columns, int64_t step);
 Rectify simd_rectify(DType dtype);
 

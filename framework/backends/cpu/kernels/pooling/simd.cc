@@ -33,7 +33,7 @@ HWY_INLINE void each_channels(int64_t channels, Visit visit) {
   for (; c < channels; ++c) visit(Single(), c);
 }
 
-// A window of 2 x 2 that lies inside the input whole: the commonest kind.
+// A window of 2 x 2 inside the input: the most common kind.
 struct Square {
   int64_t first;   // offset of position 0
   int64_t second;  // of position 2
@@ -52,14 +52,14 @@ HWY_INLINE void each_position(const Square& window, Visit visit) {
 }
 template <class Visit>
 HWY_INLINE void each_position(const PoolWindow& window, Visit visit) {
-  for (auto at = window.walk(); at.more(); at.next()) {
+  for (auto at = window.positions(); at.more(); at.next()) {
     visit(static_cast<uint32_t>(at.number), at.offset);
   }
 }
 
 uint32_t first_number(const Square&) { return 0; }
 uint32_t first_number(const PoolWindow& window) {
-  return static_cast<uint32_t>(window.walk().number);
+  return static_cast<uint32_t>(window.positions().number);
 }
 
 // Calls `visit(window, offset in the pooled image)` for each window of an image, row-major.
@@ -87,7 +87,7 @@ HWY_INLINE void each_window(const PoolProblem& problem, Visit visit) {
   }
 }
 
-// The mask of lanes where `value` comes out over `best`. NaN comes out over all.
+// The mask of lanes where `value` is greater than `best`, or NaN.
 template <class V>
 HWY_INLINE auto beats(V value, V best) {
   return hn::Or(hn::Gt(value, best), hn::IsNaN(value));
@@ -144,7 +144,7 @@ void max_with_index(const PoolProblem& problem, bool with_relu, const float* x, 
   }
 }
 
-// dx of one window: dy where the window's maximum was; added where windows overlap.
+// Writes dx of one window: dy at the window's maximum; added where windows overlap.
 template <bool kAdd, class Window>
 HWY_INLINE void scatter_window(int64_t channels, const Window& window, const float* dy,
                                const uint8_t* index, float* dx) {
@@ -161,7 +161,7 @@ HWY_INLINE void scatter_window(int64_t channels, const Window& window, const flo
   });
 }
 
-// Do the windows cover each element of the input exactly once?
+// Whether the windows cover each element of the input exactly once.
 bool covers_once(const PoolProblem& problem) {
   for (size_t i = 0; i < 3; ++i) {
     if (problem.strides[i] != problem.window[i]) return false;

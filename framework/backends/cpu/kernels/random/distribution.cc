@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws by rejection. Element i takes its words from philox(key, 0…, stream i + 1), as many as it
-// needs, so that no element depends on another.
+// Draws by rejection. Element i takes as many words as it needs from philox(key, 0…, stream i + 1),
+// so that no element depends on another.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -13,10 +13,10 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kDrawsGrain = 512;  // draws that are worth a thread
+constexpr int64_t kDrawsGrain = 512;  // draws per thread, at least
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// In (0, 1): a logarithm of it is finite.
+// In (0, 1): its logarithm is finite.
 double open_unit(PhiloxEngine& engine) {
   const uint32_t high = engine();
   return to_unit_double(high, engine()) + 0x1p-54;
@@ -30,7 +30,7 @@ double standard_normal(PhiloxEngine& engine) {
 // Marsaglia and Tsang, "A simple method for generating gamma variables" (2000).
 double draw_gamma(double alpha, PhiloxEngine& engine) {
   if (!(alpha > 0)) return kNan;
-  if (alpha < 1) {  // of alpha + 1, scaled
+  if (alpha < 1) {  // scale a draw for alpha + 1
     const double scale = std::pow(open_unit(engine), 1 / alpha);
     return draw_gamma(alpha + 1, engine) * scale;
   }
@@ -46,7 +46,7 @@ double draw_gamma(double alpha, PhiloxEngine& engine) {
   }
 }
 
-// The logarithm of such a draw, of which small shapes leave nothing but 0.
+// The logarithm of such a draw, which would underflow to 0 for small shapes.
 double draw_log_gamma(double alpha, PhiloxEngine& engine) {
   if (!(alpha < 1 && alpha > 0)) return std::log(draw_gamma(alpha, engine));
   const double scale = std::log(open_unit(engine)) / alpha;
@@ -65,7 +65,7 @@ double stirling_error(double k) {
   return (1.0 / 12 - (1.0 / 360 - squared / 1260) * squared) * inverse;
 }
 
-// By the gaps between successes, which are geometric; few of them are expected.
+// By the gaps between successes, which are geometric; for few expected successes.
 double draw_by_gaps(double n, double p, PhiloxEngine& engine) {
   const double scale = std::log1p(-p);
   double successes = 0;
@@ -108,11 +108,11 @@ double draw_binomial(double n, double p, PhiloxEngine& engine) {
   return n * p < 10 ? draw_by_gaps(n, p, engine) : draw_by_rejection(n, p, engine);
 }
 
-// A kernel of draw(operands of element i, engine).
+// A kernel that computes draw(args, i, engine) for each element i.
 template <class T, class Draw>
 std::unique_ptr<Kernel> make_draws(const KernelSpec& spec, Draw draw) {
   const size_t last = spec.inputs.size() - 1;
-  const bool placed = spec.attributes.find("placed") != nullptr;  // by an offset
+  const bool placed = spec.attributes.find("placed") != nullptr;  // has an offset operand
   return make_kernel([=, count = spec.outputs[0].shape.num_elements()](const KernelArgs& args) {
     const int64_t offset = placed ? *static_cast<const int64_t*>(args.in[last]) : 0;
     const auto* seed = static_cast<const uint32_t*>(args.in[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers: element i comes from a word of philox(key, i / 4) that depends on i alone, so any
-// number of threads gives the same bits.
+// Random numbers: element i is computed from a word of philox(key, i / 4) that depends on i only,
+// so any number of threads gives the same bits.
 #include "framework/backends/cpu/kernels/random/random.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kWordsAtOnce = 1024;  // words made at a time: they stay in the first-level cache
+constexpr int64_t kWordsAtOnce = 1024;  // words of a batch: they stay in the first-level cache
 constexpr int64_t kWordsGrain = 8 * kWordsAtOnce;
 
 uint64_t key_of(const KernelArgs& args) {
@@ -23,14 +23,14 @@ uint64_t key_of(const KernelArgs& args) {
   return seed[0] | uint64_t{seed[1]} << 32;
 }
 
-// A kernel of `convert(words, out, elements)`, which makes numbers of type T from words that begin
-// with a block. Element i is number i of the key's sequence, or number `offset` + i where there is
-// such an operand.
+// A kernel of `convert(words, out, elements)`, which computes numbers of type T from words that
+// begin with a block. Element i is number i of the key's sequence, or number `offset` + i with an
+// offset operand.
 template <class T, class Convert>
 std::unique_ptr<Kernel> make_numbers(const KernelSpec& spec, Convert convert) {
   constexpr int64_t kWords = std::max<int64_t>(1, sizeof(T) / sizeof(uint32_t));
   constexpr int64_t kChunk = kWordsAtOnce / kWords;
-  constexpr int64_t kGroup = 4;  // numbers that begin with a block
+  constexpr int64_t kGroup = 4;  // numbers from whole blocks
   const bool placed = spec.inputs.size() > 1;
   return make_kernel([=, count = spec.outputs[0].shape.num_elements()](const KernelArgs& args) {
     const uint64_t key = key_of(args);
@@ -42,7 +42,7 @@ std::unique_ptr<Kernel> make_numbers(const KernelSpec& spec, Convert convert) {
       std::array<T, kChunk> group;
       int64_t elements = 0;
       for (int64_t i = begin; i < end; i += elements) {
-        const int64_t before = (offset + i) % kGroup;  // in the group that element i is of
+        const int64_t before = (offset + i) % kGroup;  // elements of its group before element i
         elements = std::min(kChunk - before, end - i);
         const int64_t first_word = (offset + i - before) * kWords;
         make_words(key, static_cast<uint64_t>(first_word / 4),
@@ -64,7 +64,7 @@ std::unique_ptr<Kernel> make_bits(const KernelSpec& spec) {
   });
 }
 
-// As many bits as T's significand holds, so that nothing rounds up to 1.
+// Uses as many bits as T's significand holds, so that nothing rounds up to 1.
 template <class T, int kBits>
 std::unique_ptr<Kernel> make_half_uniform(const KernelSpec& spec) {
   return make_numbers<T>(spec, [](const uint32_t* words, T* out, int64_t count) {
@@ -89,7 +89,7 @@ std::unique_ptr<Kernel> make_uniform(const KernelSpec& spec) {
   }
 }
 
-// `convert` wants whole pairs; the last number may be half of one.
+// `convert` takes whole pairs; the last number may be half of one.
 template <class T, void (*SimdRandom::*kConvert)(const uint32_t*, T*, int64_t)>
 void normal_pairs(const uint32_t* words, T* out, int64_t count) {
   const int64_t even = count / 2 * 2;

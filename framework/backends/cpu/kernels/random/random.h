@@ -9,7 +9,7 @@ namespace cornu::cpu {
 struct SimdRandom {
   // The words of philox(key, counter) for `blocks` counters from `first`: four each.
   void (*words)(uint64_t key, uint64_t first, int64_t blocks, uint32_t* out);
-  // Numbers in [0, 1) as of cornu/core/random.h, from one word (may lie where `out` is) or two.
+  // Numbers in [0, 1) as of framework/core/random.h, from one word each (may be in place) or two.
   void (*unit_floats)(const uint32_t* words, float* out, int64_t count);
   void (*unit_doubles)(const uint32_t* words, double* out, int64_t count);
   // Standard normal numbers by pairs (Box and Muller 1958); `count` is even. Words as above.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compile with -ffp-contract=off: a multiplication and addition fused on one instruction set and
-// not on another would give other bits.
+// Compile with -ffp-contract=off: a multiply-add fused on one instruction set and not on another
+// would give different bits.
 #include <algorithm>
 #include <array>
 #include <numbers>
@@ -56,7 +56,7 @@ using U32 = hn::Repartition<uint32_t, U64>;
 using VU = hn::Vec<U64>;
 using VD = hn::Vec<F64>;
 
-// The 64-bit products of the lanes' lower halves.
+// The 64-bit products of the lower halves of lanes.
 HWY_INLINE VU multiply(VU a, VU b) {
   const U32 d;
   return hn::MulEven(hn::BitCast(d, a), hn::BitCast(d, b));
@@ -71,7 +71,7 @@ void words(uint64_t key, uint64_t first, int64_t blocks, uint32_t* out) {
   const VU low = hn::Set(d, 0xFFFFFFFFu);
   int64_t done = 0;
   for (; done + lanes <= blocks; done += lanes) {
-    // One counter a lane; only the lower half of each lane counts.
+    // One counter per lane; only the lower half of each lane is used.
     const VU counter = hn::Add(hn::Set(d, first + static_cast<uint64_t>(done)), hn::Iota(d, 0));
     VU c0 = counter;
     VU c1 = hn::ShiftRight<32>(counter);
@@ -116,7 +116,7 @@ void unit_floats(const uint32_t* words, float* out, int64_t count) {
   for (; i < count; ++i) out[i] = to_unit_float(words[i]);
 }
 
-// The doubles of integers below 2^52.
+// Integers below 2^52 as doubles.
 HWY_INLINE VD to_double(VU value) {
   const F64 d;
   const VU exponent = hn::Set(U64(), 0x4330000000000000u);  // 2^52
@@ -162,7 +162,7 @@ HWY_INLINE VD log(VD x) {
   const F64 d;
   const U64 du;
   const VU bits = hn::BitCast(du, x);
-  // m in [sqrt(1/2), sqrt(2)): the exponent is taken after moving it by that.
+  // m in [sqrt(1/2), sqrt(2)): the exponent is extracted after a shift by that.
   const VU shift = hn::Set(du, 0x3FF0000000000000u - 0x3FE6A09E667F3BCDu);
   const VU moved = hn::Add(bits, shift);
   const VU exponent = hn::ShiftRight<52>(moved);
@@ -192,7 +192,7 @@ HWY_INLINE void sine_cosine(VD u, VD& sine, VD& cosine) {
   cosine = hn::IfThenElse(hn::Or(is(1.0), is(2.0)), hn::Neg(cosine), cosine);
 }
 
-// Two normal numbers of u in (0, 1] and v in [0, 1).
+// Two normal numbers from u in (0, 1] and v in [0, 1).
 HWY_INLINE void box_muller(VD u, VD v, VD& first, VD& second) {
   const F64 d;
   const VD radius = hn::Sqrt(hn::Mul(hn::Set(d, -2.0), log(u)));

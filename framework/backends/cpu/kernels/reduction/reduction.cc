@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over any axes.
 //
-// Axes are joined where they are all kept or all reduced; what remains is done in passes, the last
-// reduced axes first. A pass takes an array [outer, reduced, inner] to [outer, inner]. Its sums
+// Axes are merged where they are all kept or all reduced; the rest is done in passes, the last
+// reduced axes first. A pass reduces an array [outer, reduced, inner] to [outer, inner]. Its sums
 // have a fixed order, whatever the number of threads: within blocks of a fixed size, then pairs of
-// blocks, pairs of pairs, ….
+// blocks, then pairs of pairs, and so on.
 #include "framework/backends/cpu/kernels/reduction/reduction.h"
 
 #include <algorithm>
@@ -22,12 +22,12 @@ namespace {
 
 constexpr int64_t kRowBlock = 4096;      // elements of a row that are reduced at once
 constexpr int64_t kColumnBlock = 32768;  // elements of a block of rows
-constexpr int64_t kColumnTile = 2048;    // columns that are done together
+constexpr int64_t kColumnTile = 2048;    // columns that are processed together
 constexpr int64_t kRowGroup = 8;         // rows that are converted together
-constexpr int64_t kNarrow = 64;          // rows narrower than this are taken several at a time
-constexpr int64_t kWorth = 32768;        // elements that are worth a thread
+constexpr int64_t kNarrow = 64;          // narrower rows are processed several at a time
+constexpr int64_t kReduceGrain = 32768;  // elements per thread, at least
 
-// The same loops without vectors, for the other dtypes.
+// The loops of simd.cc without vectors, for the other dtypes.
 template <class T, Reduction kReduction>
 struct PlainReducer {
   static T identity() {
@@ -91,7 +91,7 @@ struct Pass {
   int64_t inner = 1;
   int64_t block = 1;     // rows (of `inner` elements) of a block
   int64_t blocks = 1;    // of an outer index
-  int64_t together = 1;  // narrow rows that are taken as one
+  int64_t together = 1;  // narrow rows that are processed as one
   int64_t tile = 1;      // columns of an item of work
   int64_t tiles = 1;
 
@@ -101,7 +101,7 @@ struct Pass {
       block = kRowBlock;
     } else {
       if (inner < kNarrow) {
-        // A whole number of vectors of 16 elements, several of them.
+        // Several whole vectors of 16 elements.
         together = 16 / std::gcd(inner, int64_t{16});
         together *= (kNarrow + together * inner - 1) / (together * inner);
       }
@@ -116,7 +116,7 @@ struct Pass {
   int64_t partials() const { return blocks > 1 ? outer * blocks * inner : 0; }
 };
 
-// What a pass works with. Without `convert`, elements have the size `bytes`.
+// The elements of a pass. Without `convert` they have the size `bytes`.
 struct Elements {
   ReduceFunctions functions;
   size_t bytes;
@@ -124,7 +124,7 @@ struct Elements {
   size_t stored_bytes;       // of an element before conversion
 };
 
-// `count` elements as the functions take them; in `memory` if they have to be converted.
+// `count` elements in the dtype of the functions; in `memory` if they must be converted.
 const std::byte* converted(const Elements& elements, const std::byte* in, int64_t count,
                            std::byte* memory) {
   if (!elements.convert) return in;
@@ -139,7 +139,7 @@ const std::byte* converted(const Elements& elements, const std::byte* in, int64_
 // Rows of contiguous elements.
 void reduce_rows(const Pass& pass, const Elements& elements, const std::byte* in, std::byte* out) {
   const int64_t chunk = std::max<int64_t>(1, kRowBlock / pass.reduced);
-  const int64_t grain = std::max<int64_t>(1, kWorth / pass.reduced);
+  const int64_t grain = std::max<int64_t>(1, kReduceGrain / pass.reduced);
   parallel_for(pass.outer, grain, [&](int64_t begin, int64_t end) {
     std::byte* memory = thread_memory(size_t(chunk * pass.reduced) * elements.bytes);
     const int64_t step = elements.convert ? chunk : end - begin;
@@ -154,7 +154,7 @@ void reduce_rows(const Pass& pass, const Elements& elements, const std::byte* in
 
 void reduce_row_blocks(const Pass& pass, const Elements& elements, const std::byte* in,
                        std::byte* partials) {
-  parallel_for(pass.outer * pass.blocks, kWorth / kRowBlock, [&](int64_t begin, int64_t end) {
+  parallel_for(pass.outer * pass.blocks, kReduceGrain / kRowBlock, [&](int64_t begin, int64_t end) {
     std::byte* memory = thread_memory(size_t(kRowBlock) * elements.bytes);
     for (int64_t item = begin; item < end; ++item) {
       const int64_t first = item % pass.blocks * pass.block;
@@ -167,7 +167,7 @@ void reduce_row_blocks(const Pass& pass, const Elements& elements, const std::by
   });
 }
 
-// Rows of fewer than kNarrow elements, contiguous: `together` of them are a row of whole vectors.
+// Contiguous rows of fewer than kNarrow elements: `together` of them form a row of whole vectors.
 void reduce_narrow(const Pass& pass, const Elements& elements, const std::byte* in, int64_t rows,
                    std::byte* memory, std::byte* out) {
   const int64_t width = pass.together * pass.inner;
@@ -180,7 +180,8 @@ void reduce_narrow(const Pass& pass, const Elements& elements, const std::byte* 
           size_t(pass.inner), out);
 }
 
-// One item of work: `width` columns from `column` on of block `block`, an index over all outers.
+// One item of work: the columns of a tile from `column` on, of block `block`, counted over all
+// outer indices.
 void reduce_columns(const Pass& pass, const Elements& elements, const std::byte* in, int64_t block,
                     int64_t column, std::byte* memory, std::byte* out) {
   const int64_t first = block % pass.blocks * pass.block;
@@ -212,7 +213,7 @@ void reduce_column_blocks(const Pass& pass, const Elements& elements, const std:
   const int64_t work = std::min(pass.block, pass.reduced) * pass.tile;
   const int64_t memory_elements =
       pass.together > 1 ? (pass.together + pass.block) * pass.inner : kRowGroup * pass.tile;
-  parallel_for(pass.outer * pass.blocks * pass.tiles, std::max<int64_t>(1, kWorth / work),
+  parallel_for(pass.outer * pass.blocks * pass.tiles, std::max<int64_t>(1, kReduceGrain / work),
                [&](int64_t begin, int64_t end) {
                  std::byte* memory = thread_memory(size_t(memory_elements) * elements.bytes);
                  for (int64_t item = begin; item < end; ++item) {
@@ -224,12 +225,12 @@ void reduce_column_blocks(const Pass& pass, const Elements& elements, const std:
                });
 }
 
-// Joins the blocks' results, pairs first.
+// Combines the blocks' results, pairs first.
 void join_blocks(const Pass& pass, const Elements& elements, std::byte* partials, std::byte* out) {
   const auto row_bytes = size_t(pass.inner) * elements.bytes;
   const int64_t work = pass.blocks * pass.tile;
   parallel_for(
-      pass.outer * pass.tiles, std::max<int64_t>(1, kWorth / work),
+      pass.outer * pass.tiles, std::max<int64_t>(1, kReduceGrain / work),
       [&](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
           const int64_t outer = item / pass.tiles;
@@ -299,7 +300,7 @@ class ReduceKernel : public Kernel {
       const bool first = i == 0;
       const Elements elements{functions_, bytes_, first ? convert_ : nullptr,
                               first ? stored_bytes_ : bytes_};
-      // Intermediate results lie in the two halves of scratch by turns.
+      // Intermediate results alternate between the two halves of scratch memory.
       std::byte* const to =
           i + 1 == passes_.size() ? last : scratch + (passes_.size() - 1 - i) % 2 * result_bytes_;
       run_pass(passes_[i], elements, in, partials, to);
@@ -310,7 +311,7 @@ class ReduceKernel : public Kernel {
 
  private:
   void plan_passes(const Shape& shape, const std::vector<int64_t>& axes) {
-    // Joined axes, by turns kept and reduced; the first one is kept (maybe of size 1).
+    // Merged axes, alternately kept and reduced; the first one is kept (maybe of size 1).
     std::vector<int64_t> sizes = {1};
     for (int64_t axis = 0; axis < shape.rank(); ++axis) {
       if (shape[axis] == 1) continue;
@@ -339,7 +340,7 @@ class ReduceKernel : public Kernel {
   }
 
   void round(const std::byte* from, std::byte* to) const {
-    parallel_for(count_, kWorth, [&](int64_t begin, int64_t end) {
+    parallel_for(count_, kReduceGrain, [&](int64_t begin, int64_t end) {
       TileArgs args;
       args.operand[0] = {from + size_t(begin) * bytes_, 1};
       args.operand[1] = {to + size_t(begin) * stored_bytes_, 1};
@@ -349,8 +350,8 @@ class ReduceKernel : public Kernel {
   }
 
   ReduceFunctions functions_;
-  size_t bytes_;         // of an element while it is reduced
-  size_t stored_bytes_;  // of one of the input and output
+  size_t bytes_;         // of an element during the reduction
+  size_t stored_bytes_;  // of an element of the input and output
   int64_t count_;        // of results
   bool empty_ = false;   // there is nothing to reduce
   bool copies_ = false;  // all reduced axes have one element

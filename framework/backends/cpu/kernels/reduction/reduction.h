@@ -15,19 +15,19 @@ enum class Reduction { Sum, Product, Maximum, Minimum };
 // The reduction of a graph op of this name ("reduce_sum", …).
 std::optional<Reduction> reduction_of(std::string_view op);
 
-// Floating-point sums run in several vectors side by side; maxima and minima hand on NaN. The order
-// is the same for the same counts, wherever the elements lie.
+// Floating-point sums use several vector accumulators; maxima and minima propagate NaN. The order
+// depends on the counts only, not on the address.
 struct ReduceFunctions {
   // out[i] = the reduction of row i, of `rows` rows of `count` elements.
   void (*rows)(const void* in, size_t rows, size_t count, void* out) = nullptr;
-  // out[j] = out[j] with in[i * stride + j] of all `rows` rows i, for j < `width`.
+  // out[j] = the reduction of out[j] and in[i * stride + j] of all `rows` rows i, for j < `width`.
   void (*columns)(const void* in, size_t rows, size_t stride, size_t width, void* out) = nullptr;
-  // The reduction of nothing, `count` times.
+  // Writes the identity element `count` times.
   void (*fill)(void* out, size_t count) = nullptr;
 };
 
-// For every dtype but 16-bit floating-point ones; bool has maximum ("any") and minimum ("all").
-// Without functions for others.
+// For every dtype but 16-bit floating-point ones; bool has maximum ("any") and minimum ("all"). The
+// functions are null for others.
 ReduceFunctions reduce_functions(Reduction reduction, DType dtype);
 
 // float32, float64 and int32, compiled for several instruction sets.

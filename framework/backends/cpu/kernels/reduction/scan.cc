@@ -12,8 +12,8 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kScanWorth = 16384;  // elements that are worth a thread
-constexpr int64_t kScanTile = 512;     // columns that are done together
+constexpr int64_t kScanGrain = 16384;  // elements per thread, at least
+constexpr int64_t kScanTile = 512;     // columns that are processed together
 
 struct Axis {
   int64_t outer = 1;
@@ -40,7 +40,7 @@ bool is_nan(K key) {
   return false;
 }
 
-// Orders NaN behind everything else.
+// Orders NaN after everything else.
 template <class K>
 bool comes_before(K a, K b) {
   if constexpr (std::is_floating_point_v<K>) return a < b || (is_nan(b) && !is_nan(a));
@@ -49,7 +49,7 @@ bool comes_before(K a, K b) {
 
 // ---- argmax, argmin ----
 
-// Is `a` a better extreme than `b`? NaN is the best one.
+// Whether `a` is more extreme than `b`; NaN is the most extreme.
 template <bool kLargest, class K>
 bool better(K a, K b) {
   if constexpr (kLargest) return comes_before(b, a);
@@ -70,7 +70,7 @@ int32_t arg_of_row(const T* row, int64_t count) {
   return static_cast<int32_t>(index);
 }
 
-// The extreme by vectors, then its first place.
+// Finds the extreme with vectors, then its first position.
 template <class T>
 int32_t arg_of_long_row(const T* row, int64_t count, const ReduceFunctions& extreme) {
   T best;
@@ -108,7 +108,7 @@ std::unique_ptr<Kernel> make_arg(const KernelSpec& spec) {
   }
   const int64_t tile = std::min(axis.inner, kScanTile);
   const int64_t tiles = (axis.inner + tile - 1) / tile;
-  const int64_t grain = std::max<int64_t>(1, kScanWorth / (axis.count * tile));
+  const int64_t grain = std::max<int64_t>(1, kScanGrain / (axis.count * tile));
   return make_kernel([=](const KernelArgs& args) {
     const auto* in = static_cast<const T*>(args.in[0]);
     auto* out = static_cast<int32_t*>(args.out[0]);
@@ -131,7 +131,7 @@ std::unique_ptr<Kernel> make_arg(const KernelSpec& spec) {
 
 // ---- cumsum ----
 
-// Integers wrap around; float sums are kept in double, so that long ones stay exact.
+// Integers wrap around; float sums are accumulated in double, so that long ones stay accurate.
 template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
 
@@ -177,7 +177,7 @@ std::unique_ptr<Kernel> make_cumsum(const KernelSpec& spec) {
                             spec.attributes.get_bool("reverse")};
   const int64_t tile = std::min(axis.inner, kScanTile);
   const int64_t tiles = (axis.inner + tile - 1) / tile;
-  const int64_t grain = std::max<int64_t>(1, kScanWorth / (axis.count * tile));
+  const int64_t grain = std::max<int64_t>(1, kScanGrain / (axis.count * tile));
   return make_kernel([=](const KernelArgs& args) {
     parallel_for(axis.outer * tiles, grain, [&](int64_t begin, int64_t end) {
       for (int64_t item = begin; item < end; ++item) {
@@ -196,7 +196,7 @@ std::unique_ptr<Kernel> make_cumsum(const KernelSpec& spec) {
 template <class K>
 void sort_indices(const K* keys, int32_t* indices, int64_t count, bool descending) {
   std::iota(indices, indices + count, 0);
-  // Equal keys stay in their order: std::stable_sort would allocate.
+  // Comparing indices makes it stable: std::stable_sort would allocate.
   std::sort(indices, indices + count, [=](int32_t a, int32_t b) {
     const K left = keys[descending ? b : a];
     const K right = keys[descending ? a : b];
@@ -210,7 +210,7 @@ std::unique_ptr<Kernel> make_argsort(const KernelSpec& spec) {
   const Axis axis(spec);
   if (axis.size() == 0) return make_kernel([](const KernelArgs&) {});
   const bool descending = spec.attributes.get_bool("descending");
-  const int64_t grain = std::max<int64_t>(1, kScanWorth / 16 / axis.count);
+  const int64_t grain = std::max<int64_t>(1, kScanGrain / 16 / axis.count);
   return make_kernel([=](const KernelArgs& args) {
     parallel_for(axis.outer * axis.inner, grain, [&](int64_t begin, int64_t end) {
       const size_t key_bytes = round_up(size_t(axis.count) * sizeof(Key<T>), 64);

@@ -68,7 +68,7 @@ struct Reducer {
     if constexpr (kReduction == Reduction::Maximum) return hn::GetLane(hn::MaxOfLanes(d, v));
     return hn::GetLane(hn::MinOfLanes(d, v));
   }
-  // Halves times halves.
+  // Multiplies halves by halves.
   static HWY_INLINE T product_of_lanes(V v) {
     const D d;
     using Factor = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
@@ -110,7 +110,7 @@ struct Reducer {
     for (size_t i = 0; i < rows; ++i) to[i] = row(from + i * count, count);
   }
 
-  // `load(i)` gives the vector of row i.
+  // `load(i)` returns the vector of row i.
   template <class Load>
   static HWY_INLINE V eight(Load load) {
     return join(join(join(load(0), load(1)), join(load(2), load(3))),

@@ -14,11 +14,11 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kSoftmaxWorth = 8192;  // elements that are worth a thread
+constexpr int64_t kSoftmaxGrain = 8192;  // elements per thread, at least
 constexpr int64_t kSoftmaxChunk = 4096;  // elements that are converted together
-constexpr int64_t kSoftmaxTile = 256;    // columns that are done together
+constexpr int64_t kSoftmaxTile = 256;    // columns that are processed together
 
-// The dtype that is computed in, and the ways there and back.
+// The dtype of the computation, and the conversions to and from it.
 struct Precision {
   DType stored;
   DType computed;
@@ -50,7 +50,7 @@ struct Rows {
   explicit Rows(const Shape& shape)
       : rows(shape.slice(0, shape.rank() - 1).num_elements()), count(shape.back()) {}
   int64_t grain() const {
-    return std::max<int64_t>(1, kSoftmaxWorth / std::max<int64_t>(1, count));
+    return std::max<int64_t>(1, kSoftmaxGrain / std::max<int64_t>(1, count));
   }
   // Rows that are converted together.
   int64_t chunk() const {
@@ -58,8 +58,7 @@ struct Rows {
   }
 };
 
-// Walks rows on all threads: work(first row, number of rows), a chunk at a time if they are to be
-// converted.
+// Runs work(first row, number of rows) on all threads, a chunk at a time if rows are converted.
 template <class F>
 void for_rows(const Rows& rows, const Precision& precision, F work) {
   parallel_for(rows.rows, rows.grain(), [&](int64_t begin, int64_t end) {
@@ -94,7 +93,7 @@ std::unique_ptr<Kernel> softmax_of_rows(const Rows& rows, const Precision& preci
   });
 }
 
-// Along any other axis than the last: a tile of columns at a time.
+// Along any axis but the last: a tile of columns at a time.
 std::unique_ptr<Kernel> softmax_of_columns(const Shape& shape, int64_t axis,
                                            const Precision& precision,
                                            SoftmaxFunctions::Columns function) {
@@ -103,7 +102,7 @@ std::unique_ptr<Kernel> softmax_of_columns(const Shape& shape, int64_t axis,
   const int64_t tile = std::min(inner, kSoftmaxTile);
   const int64_t tiles = (inner + tile - 1) / tile;
   const int64_t items = shape.slice(0, axis).num_elements() * tiles;
-  const int64_t grain = std::max<int64_t>(1, kSoftmaxWorth / (count * tile));
+  const int64_t grain = std::max<int64_t>(1, kSoftmaxGrain / (count * tile));
   return make_kernel([=](const KernelArgs& args) {
     parallel_for(items, grain, [&](int64_t begin, int64_t end) {
       const int64_t work_elements = 2 * tile + (precision.widen ? count * tile : 0);
@@ -180,14 +179,14 @@ std::unique_ptr<Kernel> make_cross_entropy(const KernelSpec& spec) {
   });
 }
 
-// Labels as int64, -1 where they are to be ignored. Throws for one that is no class.
+// Converts labels to int64, ignored ones to -1. Throws for a label that isn't a class.
 template <class Label>
 void read_labels(const void* data, const Rows& rows, int64_t ignored, const Shape& shape,
                  int64_t* out) {
   const auto* labels = static_cast<const Label*>(data);
   for (int64_t i = 0; i < rows.rows; ++i) {
     const Label label = labels[i];
-    // Of unsigned labels, those beyond int64 become negative.
+    // Unsigned labels beyond int64 become negative.
     const auto value = static_cast<int64_t>(label);
     const bool is_ignored = value == ignored && ignored != std::numeric_limits<int64_t>::min();
     const bool is_class = value >= 0 && value < rows.count;

@@ -9,8 +9,8 @@
 
 namespace cornu::cpu {
 
-// Rows have `count` elements and lie one after the other. Results may lie where the logits (or
-// targets) do. A row with NaN or infinity, or of -infinity alone, becomes NaN.
+// Rows of `count` elements are contiguous. Results may overwrite the logits (or targets). A row
+// with NaN or infinity, or of -infinity only, becomes NaN.
 struct SoftmaxFunctions {
   using Rows = void (*)(const void* logits, size_t rows, size_t count, void* out);
   Rows softmax;

@@ -134,8 +134,7 @@ class Softmax {
   }
   static HWY_INLINE T* at(void* data, size_t offset) { return static_cast<T*>(data) + offset; }
 
-  // -infinity where there is no element: it takes part neither in a maximum nor in a sum of
-  // exponentials.
+  // Missing elements are -infinity, which changes neither a maximum nor a sum of exponentials.
   static HWY_INLINE V load(const T* from, size_t many) {
     if (many == lanes()) return hn::LoadU(D(), from);
     return hn::IfThenElse(hn::FirstN(D(), many), load_tail(D(), from, many),
@@ -149,7 +148,7 @@ class Softmax {
     }
   }
 
-  // use(vector, place of its first element, how many elements it has)
+  // Calls use(vector, index of its first element, number of its elements).
   template <class F>
   static HWY_INLINE void each(const T* row, size_t count, F use) {
     size_t i = 0;
@@ -175,8 +174,8 @@ class Softmax {
     return {max, hn::SumOfLanes(D(), sum), last};
   }
 
-  // `last` is the row's last vector: a short row needn't be loaded again, which would have to wait
-  // for its store.
+  // `last` is the row's last vector: a short row isn't loaded again, which would have to wait for
+  // its store.
   static HWY_INLINE void scale(T* row, size_t count, V sum, V last) {
     const V factor = hn::Div(constant(D(), 1), sum);
     if (count <= lanes()) return store(hn::Mul(last, factor), row, count);

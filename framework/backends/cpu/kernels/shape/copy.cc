@@ -7,7 +7,7 @@
 #include "framework/backends/cpu/kernels/elementwise/targets.h"
 #include "framework/core/threads.h"
 
-// Four-lane code only, which every supported CPU runs.
+// Uses four-lane code only, which every supported CPU runs.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -42,7 +42,7 @@ HWY_INLINE void transpose_4x4(const uint32_t* from, int64_t from_step, uint32_t*
 namespace {
 
 constexpr int64_t kCopyTile = 16;           // rows and columns of a tile
-constexpr int64_t kCopyGrainBytes = 32768;  // the least that is worth a thread
+constexpr int64_t kCopyGrainBytes = 32768;  // per thread, at least
 
 // to[j][i] = from[i][j] for i < rows, j < columns.
 template <class T>
@@ -53,9 +53,9 @@ void transpose_part(const T* from, int64_t from_step, T* to, int64_t to_step, in
   }
 }
 
-// The same for a tile of at most kCopyTile x kCopyTile. Whole tiles of four-byte elements are made
-// in a buffer, so that each line of either array is touched at one time: with steps of powers of
-// two they would evict each other.
+// The same for a tile of at most kCopyTile x kCopyTile. Whole tiles of four-byte elements are
+// transposed in a buffer, so that all accesses to a cache line of either array are close together:
+// with strides of powers of two the lines would evict each other.
 template <class T>
 void transpose_tile(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows,
                     int64_t columns) {

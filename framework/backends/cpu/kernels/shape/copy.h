@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between arrays of different strides: what transposing, slicing, reversing, broadcasting,
-// padding and concatenating are.
+// Copies between arrays of different strides, for transposing, slicing, reversing, broadcasting,
+// padding and concatenating.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace cornu::cpu {
 
-// One axis of a copy; steps in elements, which may be zero or negative in `from`.
+// One axis of a copy, with strides in elements; `from` may be zero or negative.
 struct CopyAxis {
   int64_t size;
   int64_t from;
@@ -17,7 +17,7 @@ struct CopyAxis {
 };
 
 // A prepared copy: to[to_offset + i·to] = from[from_offset + i·from] for every index i of the axes
-// (given outermost first, as `to` lies).
+// (outermost first in `to`).
 class StridedCopy {
  public:
   // `element`: bytes of an element: 1, 2, 4 or 8.
@@ -40,8 +40,8 @@ class StridedCopy {
   int64_t to_offset_;
   std::vector<CopyAxis> outer_;
   CopyAxis inner_{1, 1, 1};   // the last axis
-  CopyAxis across_{1, 1, 1};  // of the outer ones, that along which `from` is contiguous
-  bool tiles_ = false;        // `across_` and `inner_` transpose
+  CopyAxis across_{1, 1, 1};  // the outer axis along which `from` is contiguous
+  bool tiles_ = false;        // `across_` and `inner_` are transposed in tiles
   int64_t outer_count_ = 1;
 };
 

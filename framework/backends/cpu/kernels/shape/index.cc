@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that read or write where integers say.
+// Kernels that read or write by index.
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Core>
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kGatherGrainBytes = 16384;  // the least that is worth a thread
+constexpr int64_t kGatherGrainBytes = 16384;  // per thread, at least
 
-// An array seen from one of its axes.
+// An array as [outer, size, inner], around one of its axes.
 struct AxisView {
   AxisView(const Shape& whole, int64_t axis_index)
       : shape(whole),
@@ -30,8 +30,8 @@ struct AxisView {
   int64_t inner;
 };
 
-// Copies integers of any dtype to int64, after comparing each with the axis it goes into; negative
-// ones count from its end.
+// Converts indices of any integer dtype to int64 and checks them against the axis; negative ones
+// count from its end.
 class IndexReader {
  public:
   IndexReader(const KernelSpec& spec, const TensorType& indices, AxisView view)
@@ -74,7 +74,7 @@ class IndexReader {
   AxisView view_;
 };
 
-// Copies rows of a fixed length; short ones without a call.
+// Copies rows of a fixed length, without a call per row.
 template <size_t kBytes>
 void copy_rows(const std::byte* from, std::byte* to, const int64_t* index, int64_t count, size_t) {
   for (int64_t i = 0; i < count; ++i) {
@@ -136,7 +136,8 @@ void add_row(const T* from, T* to, int64_t count) {
   Eigen::Map<Row>(to, count) += Eigen::Map<const Row>(from, count);
 }
 
-// Adds in the order of the indices: threads split what an index selects, or the axes before it.
+// Adds in the order of the indices: threads divide the axes after the indexed one, or those before
+// it.
 template <class T>
 std::unique_ptr<Kernel> make_scatter_add_of(const KernelSpec& spec) {
   const AxisView view(spec.outputs[0].shape, spec.attributes.get_int("axis"));
@@ -212,7 +213,7 @@ std::unique_ptr<Kernel> make_put_along_axis_add_of(const KernelSpec& spec) {
   return make_kernel(run, reader.bytes());
 }
 
-// The kernel that `make` gives for unsigned integers of the element's size.
+// The kernel from `make` for unsigned integers of the element's size.
 template <class Make>
 std::unique_ptr<Kernel> by_element_size(size_t bytes, Make make) {
   switch (bytes) {
@@ -227,7 +228,7 @@ std::unique_ptr<Kernel> by_element_size(size_t bytes, Make make) {
   }
 }
 
-// The kernel that `make` gives for a dtype with addition; 16-bit floats go through float32.
+// The kernel from `make` for an arithmetic dtype; 16-bit floats go through float32.
 template <class Make>
 std::unique_ptr<Kernel> by_number(const KernelSpec& spec, DType dtype, Make make,
                                   const KernelFactory& self) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// segment_reduce: the extremes and products of slices by segment.
+// segment_reduce: maxima, minima and products of slices by segment.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -11,7 +11,7 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kSegmentWorth = 16384;  // elements that are worth a thread
+constexpr int64_t kSegmentGrain = 16384;  // elements per thread, at least
 
 struct Largest {
   template <class T>
@@ -56,7 +56,7 @@ struct Sizes {
   int64_t inner;
 };
 
-// Joins in the order of the slices; threads split what a slice holds.
+// Reduces in the order of the slices; threads divide the elements of a slice.
 template <class T, class I, class Join>
 std::unique_ptr<Kernel> make_typed(const Sizes& sizes) {
   return make_kernel([sizes](const KernelArgs& args) {
@@ -69,7 +69,7 @@ std::unique_ptr<Kernel> make_typed(const Sizes& sizes) {
     }
     const auto* data = static_cast<const T*>(args.in[1]);
     auto* out = static_cast<T*>(args.out[0]);
-    const int64_t grain = std::max<int64_t>(16, kSegmentWorth / std::max<int64_t>(1, sizes.slices));
+    const int64_t grain = std::max<int64_t>(16, kSegmentGrain / std::max<int64_t>(1, sizes.slices));
     parallel_for(sizes.inner, grain, [&](int64_t begin, int64_t end) {
       for (int64_t s = 0; s < sizes.segments; ++s) {
         std::fill(out + s * sizes.inner + begin, out + s * sizes.inner + end,
