@@ -21,10 +21,10 @@ struct Segment {
 };
 
 // One rank's handle to a group. Every rank makes the same calls in the same order; each call
-// returns when this rank's part is done. Reductions add in the order of ranks, so that all ranks
-// get the same bits; 16-bit floating-point numbers are summed in float32. Throws PeerLost,
-// DeadlineExceeded, Aborted after abort(), and on every rank FailedPrecondition when their calls
-// differ.
+// returns when this rank's part is done. Reductions combine the ranks' values in order of rank, so
+// that all ranks get the same bits; 16-bit floating-point numbers are summed in float32. Throws
+// PeerLost, DeadlineExceeded, Aborted after abort(), and on every rank FailedPrecondition when
+// their calls differ.
 class CollectiveGroup {
  public:
   virtual ~CollectiveGroup() = default;

@@ -67,8 +67,8 @@ struct CompiledFunction {
 //
 // A signature is what a trace depends on: dtypes, shapes, structure and names of the arguments, the
 // device, and the replica (how many there are, how many examples it has). Each is traced once, on
-// the caller's thread; a process runs one trace at a time. Many retraces cause one
-// warning, which names what changed.
+// the caller's thread; a process runs one trace at a time. Many retraces cause one warning, which
+// names what changed.
 //
 // Thread-safe, unless run_eagerly: several threads may call one function at once. Runs that write
 // the same variables exclude each other.
