@@ -71,13 +71,14 @@ function(_cornu_unite result target)
   set(${result} "${alone}" PARENT_SCOPE)
 endfunction()
 
-# cornu_library(cornu_<folder> [DEPENDS cornu_<other folder> ...] [LINK dnnl ...])
+# cornu_library(cornu_<folder> [HOT] [DEPENDS cornu_<other folder> ...] [LINK dnnl ...])
 # The target of one folder of the library: all sources in it and in the folders below. DEPENDS: the
-# folders whose headers it includes.
+# folders whose headers it includes. HOT: it runs in every step or for every element, and a Release
+# build optimizes it fully.
 function(cornu_library target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HOT" "" "DEPENDS;LINK")
   if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "cornu_library(${target} DEPENDS ... LINK ...): "
+    message(FATAL_ERROR "cornu_library(${target} [HOT] DEPENDS ... LINK ...): "
       "wrong arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
   get_property(names GLOBAL PROPERTY cornu_folder_names)
@@ -95,6 +96,9 @@ function(cornu_library target)
   endif()
   add_library(${target} OBJECT ${sources})
   target_include_directories(${target} PRIVATE ${cornu_include_dirs})
+  if(arg_HOT AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O1" AND NOT CORNU_SANITIZE)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+  endif()
   cornu_warnings(${target})
   cornu_link(${target} ${CORNU_PUBLIC_DEPENDENCIES} ${arg_LINK})
   set_property(GLOBAL APPEND PROPERTY cornu_objects ${target})
