@@ -20,9 +20,9 @@ namespace cornu {
 enum class VariableSynchronization { Auto, None, OnWrite, OnRead };
 // How replicas' values become one (tf.VariableAggregation). Of variables that aren't OnRead: at the
 // end of a step, Mean makes what replicas with examples have assigned their mean; Sum adds up what
-// all replicas have assigned, or adds to the value before it all that they have added where they
-// used assign_add and assign_sub alone; with the others every replica must assign the same. Of
-// OnRead ones: Sum and Mean when read from outside; with the others the first replica's value is
+// replicas have assigned and then added by assign_add and assign_sub, or adds the latter to the
+// value before it where none has assigned one; with the others every replica must assign the same.
+// Of OnRead ones: Sum and Mean when read from outside; with the others the first replica's value is
 // read.
 enum class VariableAggregation { None, Sum, Mean, OnlyFirstReplica };
 

@@ -2,6 +2,7 @@
 #include "framework/graph/trace.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "framework/core/zeros.h"
 
@@ -63,39 +64,34 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     return result;
   }
 
-  Tensor read(const Variable& variable) override {
-    if (const auto* assigned = assignment(variable)) return symbol(assigned->value);
-    if (!options_.allow_state) {
-      return outer_hooks_ ? outer_hooks_->read(variable) : variable.stored();
-    }
-    return symbols_of_states_[state_index(variable)];
+  Tensor read(const Variable& variable) override { return read(variable, VariablePart::Value); }
+
+  Tensor read(const Variable& variable, VariablePart part) {
+    if (const Followed* known = find(variable, part)) return known->value;
+    if (options_.allow_state) return follow(variable, part).value;
+    if (part != VariablePart::Value) return outer_->read(variable, part);
+    return outer_hooks_ ? outer_hooks_->read(variable) : variable.stored();
   }
 
   void assign(const Variable& variable, const Tensor& value) override {
-    assign(variable, value, merging_replicas() ? Assigned::Merged : Assigned::Value);
+    assign(variable, value, merging_replicas() ? Assigned::Merged : Assigned::Own);
   }
   void assign_sum(const Variable& variable, const Tensor& value) override {
     assign(variable, value, merging_replicas() ? Assigned::Merged : Assigned::Sum);
   }
 
-  void assign(const Variable& variable, const Tensor& value, Assigned how) {
-    if (options_.carry_assignments) {
-      check_open(variable.path());
-      const ValueId id = value_of(value);
-      if (auto* assigned = assignment(variable)) {
-        assigned->value = id;
-        assigned->how = together(assigned->how, how);
-      } else {
-        assignments_.push_back({variable, id, how});
-      }
-      return;
-    }
-    const size_t index = state_index(variable);
-    const ValueId id = value_of(value);
-    graph_.states[index].out = id;
-    symbols_of_states_[index] = symbol(id);
-    assigned_[index] = together(assigned_[index], how);
-    if (how == Assigned::Merged) bases_[index] = id;
+  // `differs`: of a value.
+  void set(const Variable& variable, VariablePart part, const Tensor& value, bool differs) {
+    Followed& known = follow(variable, part);
+    // What is known while tracing stays so: then the end of the step needs no choice.
+    known.value = part == VariablePart::Replaced ? value : symbol(value_of(value));
+    if (part == VariablePart::Value) known.differs = differs;
+  }
+
+  bool may_differ(const Variable& variable) const {
+    const Followed* known = find(variable, VariablePart::Value);
+    if (known && known->differs) return *known->differs;
+    return outer_ && outer_->may_differ(variable);
   }
 
   TracedGraph finish(const std::vector<Tensor>& outputs) {
@@ -106,6 +102,13 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
       graph_.outputs.push_back(value_of(outputs[i]));
     }
     TracedGraph result;
+    auto state = graph_.states.begin();
+    for (const Followed& known : followed_) {
+      if (!outer_ && known.part != VariablePart::Value) continue;  // the step has ended
+      const ValueId out = value_of(known.value);
+      if (options_.allow_state && known.part == VariablePart::Value) (state++)->out = out;
+      result.followed.push_back({known.variable, known.part, known.in, out, known.differs});
+    }
     std::vector<ValueId> brought;
     if (key_ != kNoValue) brought.push_back(key_);
     for (const auto& [value, id] : replica_values_) {
@@ -117,37 +120,44 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     result.captures = std::move(captures_);
     result.has_key = key_ != kNoValue;
     result.draws = options_.draws;
-    result.assignments = std::move(assignments_);
-    result.assigned = std::move(assigned_);
     return result;
   }
 
   // Combines the values that replicas have assigned to variables separately, in one collective.
   void reduce_assigned() {
     if (outer_ || !options_.allow_state || replicas_in_sync() == 1) return;
-    std::vector<size_t> reduced;
-    std::vector<Tensor> parts;
-    for (size_t i = 0; i < assigned_.size(); ++i) {
-      if (assigned_[i] == Assigned::Never || assigned_[i] == Assigned::Merged) continue;
-      const Variable& variable = graph_.states[i].variable;
-      if (variable.synchronization() == VariableSynchronization::OnRead) continue;
-      if (variable.aggregation() == VariableAggregation::None) continue;
-      reduced.push_back(i);
-      parts.push_back(part_of(i));
+    std::vector<Followed*> reduced;
+    for (Followed& known : followed_) {
+      if (known.differs.value_or(false) && is_made_one(known.variable)) reduced.push_back(&known);
     }
     if (reduced.empty()) return;
+    std::vector<Tensor> parts;
+    for (const Followed* known : reduced) parts.push_back(part_of(*known));
     parts.push_back(Tensor::scalar(current_replica()->examples > 0 ? 1.0f : 0.0f));
-    std::vector<Tensor> sums = apply_op("all_reduce", parts, {{"reduce", std::string("sum")}});
-    for (size_t k = 0; k < reduced.size(); ++k) {
-      StateBinding& state = graph_.states[reduced[k]];
-      state.out = value_of(whole_of(reduced[k], sums[k], sums.back()));
+    for (const Followed* known : reduced) {
+      const Tensor replaced = replaced_in(*known);
+      if (replaced.is_symbolic()) {
+        parts.push_back(apply_op("cast", {replaced}, {{"dtype", DType::Float32}}).front());
+      }
+    }
+    const std::vector<Tensor> sums =
+        apply_op("all_reduce", parts, {{"reduce", std::string("sum")}});
+    auto sum = sums.begin();
+    const Tensor& count = sums[reduced.size()];
+    auto replacing = sums.begin() + static_cast<int64_t>(reduced.size()) + 1;
+    for (Followed* known : reduced) {
+      Tensor replaced = replaced_in(*known);
+      if (replaced.is_symbolic()) {
+        replaced = apply_op("greater", {*replacing++, Tensor::scalar(0.0f)}).front();
+      }
+      known->value = whole_of(*known, *sum++, count, replaced);
     }
   }
 
-  // Ends the trace, also one that failed. Symbols of states own this trace: clears the cycle.
+  // Ends the trace, also one that failed. Variables' symbols own this trace: clears the cycle.
   void close() {
     closed_ = true;
-    symbols_of_states_.clear();
+    followed_.clear();
   }
 
  private:
@@ -158,40 +168,88 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                               who, options_.name);
   }
 
-  // The kind of two assignments in a row: an assigned value stays one when something is added to
-  // it.
-  static Assigned together(Assigned before, Assigned now) {
-    return before == Assigned::Value && now == Assigned::Sum ? before : now;
+  // A part of a variable as it is now.
+  struct Followed {
+    Variable variable;
+    VariablePart part;
+    ValueId in;
+    Tensor value;
+    std::optional<bool> differs;  // as in TracedGraph
+  };
+
+  // How a replica assigns a variable.
+  enum class Assigned {
+    Sum,     // by assign_add and assign_sub
+    Own,     // a value of its own, also the one that was there
+    Merged,  // in a merge_call: the same on all replicas
+  };
+
+  void assign(const Variable& variable, const Tensor& value, Assigned how) {
+    set(variable, VariablePart::Value, value, how != Assigned::Merged);
+    if (how == Assigned::Merged && counts(variable, VariablePart::Base)) {
+      set(variable, VariablePart::Base, read(variable, VariablePart::Value), false);
+    }
+    if (how != Assigned::Sum && counts(variable, VariablePart::Replaced)) {
+      set(variable, VariablePart::Replaced, Tensor::scalar(how == Assigned::Own), false);
+    }
+  }
+
+  // Whether the end of a step makes one of what replicas have assigned.
+  static bool is_made_one(const Variable& variable) {
+    return replicas_in_sync() > 1 &&
+           variable.synchronization() != VariableSynchronization::OnRead &&
+           variable.aggregation() != VariableAggregation::None;
+  }
+
+  // Whether that depends on this part.
+  static bool counts(const Variable& variable, VariablePart part) {
+    const VariableAggregation aggregation = variable.aggregation();
+    return is_made_one(variable) &&
+           (aggregation == VariableAggregation::Sum ||
+            (aggregation == VariableAggregation::Mean && part == VariablePart::Base));
+  }
+
+  Tensor base_of(const Followed& known) { return read(known.variable, VariablePart::Base); }
+
+  // Of a sum: a bool that has a value where the trace tells it.
+  Tensor replaced_in(const Followed& known) {
+    return counts(known.variable, VariablePart::Replaced)
+               ? read(known.variable, VariablePart::Replaced)
+               : Tensor::scalar(false);
   }
 
   // This replica's term of the combined value.
-  Tensor part_of(size_t index) {
-    const StateBinding& state = graph_.states[index];
-    const Tensor value = symbol(state.out);
-    switch (state.variable.aggregation()) {
-      case VariableAggregation::Sum:
-        if (assigned_[index] == Assigned::Value) return value;
-        return apply_op("subtract", {value, symbol(bases_[index])}).front();
+  Tensor part_of(const Followed& known) {
+    const Tensor& value = known.value;
+    switch (known.variable.aggregation()) {
+      case VariableAggregation::Sum: {
+        const Tensor replaced = replaced_in(known);
+        if (is_true(replaced)) return value;
+        const Tensor before = chosen(replaced, zeros_like(value), base_of(known));
+        return apply_op("subtract", {value, before}).front();
+      }
       case VariableAggregation::Mean:
-        check<InvalidArgument>(is_floating(state.variable.dtype()),
+        check<InvalidArgument>(is_floating(known.variable.dtype()),
                                "Variable '{}': expected a floating-point dtype for the aggregation "
                                "Mean of what replicas assign, got {}.",
-                               state.variable.path(), state.variable.dtype());
-        return current_replica()->examples > 0 ? value : host_zeros(value.shape(), value.dtype());
+                               known.variable.path(), known.variable.dtype());
+        return current_replica()->examples > 0 ? value : zeros_like(value);
       default: {
         const Tensor first =
             apply_op("equal", {replica_value(ReplicaValue::Id), Tensor::scalar(int64_t{0})})
                 .front();
-        return apply_op("select", {first, value, host_zeros(value.shape(), value.dtype())}).front();
+        return chosen(first, value, zeros_like(value));
       }
     }
   }
 
-  // The combined value, from the sum of the parts and the number of replicas with examples.
-  Tensor whole_of(size_t index, const Tensor& sum, const Tensor& count) {
-    const VariableAggregation aggregation = graph_.states[index].variable.aggregation();
-    if (aggregation == VariableAggregation::Sum && assigned_[index] == Assigned::Sum) {
-      return apply_op("add", {symbol(bases_[index]), sum}).front();
+  // The combined value, from the sum of the parts, the number of replicas with examples, and
+  // whether any replica has replaced the value before.
+  Tensor whole_of(const Followed& known, const Tensor& sum, const Tensor& count,
+                  const Tensor& replaced) {
+    const VariableAggregation aggregation = known.variable.aggregation();
+    if (aggregation == VariableAggregation::Sum && !is_true(replaced)) {
+      return apply_op("add", {chosen(replaced, zeros_like(sum), base_of(known)), sum}).front();
     }
     if (aggregation != VariableAggregation::Mean) return sum;
     const Tensor some = apply_op("greater", {count, Tensor::scalar(0.0f)}).front();
@@ -200,7 +258,18 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                  {{"dtype", sum.dtype()}})
             .front();
     const Tensor mean = apply_op("divide", {sum, divisor}).front();
-    return apply_op("select", {some, mean, symbol(bases_[index])}).front();
+    return chosen(some, mean, base_of(known));
+  }
+
+  static Tensor zeros_like(const Tensor& value) { return host_zeros(value.shape(), value.dtype()); }
+
+  static bool is_true(const Tensor& condition) {
+    return !condition.is_symbolic() && condition.item<bool>();
+  }
+
+  Tensor chosen(const Tensor& condition, const Tensor& yes, const Tensor& no) {
+    if (!condition.is_symbolic()) return is_true(condition) ? yes : no;
+    return apply_op("select", {condition, yes, no}).front();
   }
 
   std::vector<Tensor> apply_op(const char* op, const std::vector<Tensor>& inputs,
@@ -247,26 +316,41 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     return constants_[value.id()] = id;
   }
 
-  TracedGraph::Assignment* assignment(const Variable& variable) {
-    const auto found = std::find_if(assignments_.begin(), assignments_.end(), [&](const auto& one) {
-      return one.variable.id() == variable.id();
-    });
-    return found == assignments_.end() ? nullptr : &*found;
+  const Followed* find(const Variable& variable, VariablePart part) const {
+    const auto found = places_.find({variable.id(), part});
+    return found == places_.end() ? nullptr : &followed_[found->second];
   }
 
-  size_t state_index(const Variable& variable) {
+  // A part that this trace reads as a state, or assigns.
+  Followed& follow(const Variable& variable, VariablePart part) {
     check_open(variable.path());
-    check<FailedPrecondition>(options_.allow_state,
+    check<FailedPrecondition>(options_.allow_state || options_.carry_assignments,
                               "Variable '{}': it can't be assigned within '{}'. Return the new "
                               "value from there and assign it outside.",
                               variable.path(), options_.name);
-    if (const auto it = states_.find(variable.id()); it != states_.end()) return it->second;
-    const ValueId id = graph_.add_value({variable.dtype(), variable.shape()});
-    graph_.states.push_back({variable, variable.path(), id, id});
-    symbols_of_states_.push_back(symbol(id));
-    assigned_.push_back(Assigned::Never);
-    bases_.push_back(id);
-    return states_[variable.id()] = graph_.states.size() - 1;
+    if (const auto it = places_.find({variable.id(), part}); it != places_.end()) {
+      return followed_[it->second];
+    }
+    Followed made = {variable, part, kNoValue, {}, {}};
+    if (options_.allow_state) begin(made);
+    places_[{variable.id(), part}] = followed_.size();
+    return followed_.emplace_back(std::move(made));
+  }
+
+  // What a part is when this trace begins.
+  void begin(Followed& part) {
+    if (part.part != VariablePart::Value && !outer_) {
+      part.value = part.part == VariablePart::Replaced
+                       ? Tensor::scalar(false)
+                       : symbol(follow(part.variable, VariablePart::Value).in);
+      return;
+    }
+    const bool is_flag = part.part == VariablePart::Replaced;
+    part.in = graph_.add_value(is_flag ? TensorType{DType::Bool, {}}
+                                       : TensorType{part.variable.dtype(), part.variable.shape()});
+    part.value = symbol(part.in);
+    if (part.part != VariablePart::Value) return;
+    graph_.states.push_back({part.variable, part.variable.path(), part.in, part.in});
   }
 
   TraceOptions options_;
@@ -280,11 +364,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   std::map<std::pair<const void*, int64_t>, ValueId> captured_;
   std::unordered_map<const void*, ValueId> constants_;
   std::vector<Tensor> kept_;
-  std::unordered_map<const void*, size_t> states_;
-  std::vector<Tensor> symbols_of_states_;
-  std::vector<Assigned> assigned_;  // by state
-  std::vector<ValueId> bases_;      // by state: the last value that all replicas had
-  std::vector<TracedGraph::Assignment> assignments_;
+  std::deque<Followed> followed_;                                  // references to these stay
+  std::map<std::pair<const void*, VariablePart>, size_t> places_;  // among these
   bool closed_ = false;
 };
 
@@ -354,12 +435,23 @@ std::unique_lock<std::recursive_mutex> tracing_lock() {
   return std::unique_lock(*mutex);
 }
 
-void assign_as(Assigned how, const Variable& variable, const Tensor& value) {
-  std::optional<MergeScope> merging;
-  if (how == Assigned::Merged) merging.emplace();
-  VariableHooks* hooks = current_variable_hooks();
-  if (how == Assigned::Sum && hooks) return hooks->assign_sum(variable, value);
-  variable.assign(value);
+Tensor read_part(const Variable& variable, VariablePart part) {
+  if (part == VariablePart::Value) return variable.value();
+  return dynamic_cast<Trace&>(*current_tracer()).read(variable, part);
+}
+
+bool may_differ(const Variable& variable) {
+  const auto* tracer = dynamic_cast<Trace*>(current_tracer());
+  return tracer && tracer->may_differ(variable);
+}
+
+void assign_part(const Variable& variable, VariablePart part, const Tensor& value, bool differs) {
+  // Other hooks assign by themselves, later.
+  if (auto* tracer = dynamic_cast<Trace*>(current_variable_hooks())) {
+    tracer->set(variable, part, value, differs);
+  } else if (part == VariablePart::Value) {
+    variable.assign(value);
+  }
 }
 
 std::optional<TracedDraw> next_traced_draw() {

@@ -26,8 +26,8 @@ struct TraceOptions {
   // Whether variables become state of the graph. Otherwise (branches of a cond, map functions)
   // their values are taken from outside, as captures or constants, and assigning one is an error.
   bool allow_state = true;
-  // Without allow_state: return assigned values as the graph's assignments, for the enclosing trace
-  // to make, instead of throwing.
+  // Without allow_state: return what is assigned as `followed`, for the enclosing trace to assign,
+  // instead of throwing.
   bool carry_assignments = false;
   // Random ops without a seed draw from a key that is an input of this graph: new numbers with each
   // new key. Otherwise (branches of a cond) they use the enclosing trace's key.
@@ -37,32 +37,41 @@ struct TraceOptions {
   bool capture_values = false;
 };
 
-// How a replica has assigned a variable, which decides how the replicas' values are combined.
-enum class Assigned {
-  Never,
-  Sum,     // by assign_add and assign_sub only
-  Value,   // possibly the old one
-  Merged,  // in a merge_call: the same on all replicas
+// What a trace follows of a variable: its value and, where replicas' values become one at the end
+// of the step, what that depends on besides.
+enum class VariablePart {
+  Value,
+  Base,      // the last value that all replicas had
+  Replaced,  // bool: has this replica assigned a value of its own since, rather than only added?
 };
-// Assigns a variable once more, as it was assigned by a traced body.
-void assign_as(Assigned how, const Variable& variable, const Tensor& value);
 
 // A graph with the outer symbols that it uses. `captures` are the last inputs of the graph (after
 // the function's own, the key and the replica values), in order: symbols of an enclosing trace.
 struct TracedGraph {
-  struct Assignment {
+  // A part of a variable that the body has assigned or, as a state, read.
+  struct Followed {
     Variable variable;
-    ValueId value;  // the last one
-    Assigned how;
+    VariablePart part;
+    ValueId in;   // at the start, where variables are states
+    ValueId out;  // at the end
+    // Of a value that was assigned (also the one that was there): may that be another one on each
+    // replica?
+    std::optional<bool> differs;
   };
   Graph graph;
   std::vector<Tensor> captures;
   bool has_key = false;                      // an input uint32[2] after the function's own
   std::vector<ReplicaValue> replica_values;  // inputs after that: int64 scalars
   uint32_t draws = 0;                        // the first unused draw number
-  std::vector<Assignment> assignments;
-  std::vector<Assigned> assigned;  // by state
+  std::vector<Followed> followed;
 };
+
+// A part of a variable at this place of the code.
+Tensor read_part(const Variable& variable, VariablePart part);
+// Whether replicas' values of a variable may differ there, because of what a trace has recorded.
+bool may_differ(const Variable& variable);
+// Makes a part what a traced body has made of it; `differs`: of a value.
+void assign_part(const Variable& variable, VariablePart part, const Tensor& value, bool differs);
 
 // What a random op without a seed draws from in traced code: the key of the trace, and a number
 // unique in the graph.

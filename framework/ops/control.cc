@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/ops/control.h"
 
+#include <algorithm>
+
 #include "framework/graph/trace.h"
 #include "framework/ops/collective.h"
 #include "framework/ops/definition.h"
@@ -74,26 +76,31 @@ class Branches {
     for (const Tensor& capture : branches_.back().captures) add_capture(capture);
   }
 
-  // The variables that a branch assigns. Each becomes an output of all branches, after their own:
-  // the new value, or the one from outside.
-  const std::vector<std::pair<Variable, Assigned>>& carry_assignments() {
+  // The parts of variables that a branch assigns. Each becomes an output of all branches, after
+  // their own: what the branch has made of it, or what it is outside.
+  void carry_assignments() {
     for (const TracedGraph& traced : branches_) {
-      for (const auto& assignment : traced.assignments) {
-        const Variable& variable = assignment.variable;
-        const auto known = std::find_if(assigned_.begin(), assigned_.end(), [&](const auto& other) {
-          return other.first.id() == variable.id();
-        });
-        if (known != assigned_.end()) {
-          if (assignment.how == Assigned::Value) known->second = Assigned::Value;
-          continue;
-        }
-        assigned_.emplace_back(variable, assignment.how);
-        old_values_.push_back(variable.value());
-        add_capture(old_values_.back());
+      for (const auto& [variable, part, in, out, differs] : traced.followed) {
+        if (find(assigned_, variable, part)) continue;
+        assigned_.push_back({variable, part, read_part(variable, part)});
+        add_capture(assigned_.back().before);
       }
     }
-    return assigned_;
   }
+
+  // Assigns them outside of the branches: the last outputs.
+  void assign(const std::vector<Tensor>& outputs) const {
+    size_t next = outputs.size() - assigned_.size();
+    for (const auto& [variable, part, before] : assigned_) {
+      bool differs = false;
+      for (const TracedGraph& traced : branches_) {
+        const auto* followed = find(traced.followed, variable, part);
+        differs |= followed && followed->differs ? *followed->differs : may_differ(variable);
+      }
+      assign_part(variable, part, outputs[next++], differs);
+    }
+  }
+  size_t assigned() const { return assigned_.size(); }
 
   // The graph of a branch, which takes all captures. `gives_key`: after its own outputs it returns
   // the next iteration's key, if there is one (a loop's body).
@@ -118,12 +125,9 @@ class Branches {
       inputs.push_back(id != kNoValue ? id : graph.add_value(type_of(capture)));
     }
     const size_t first_capture = inputs.size() - captures_.size();
-    for (size_t i = 0; i < assigned_.size(); ++i) {
-      ValueId id = inputs[first_capture + position(old_values_[i])];
-      for (const auto& assignment : traced.assignments) {
-        if (assignment.variable.id() == assigned_[i].first.id()) id = assignment.value;
-      }
-      graph.outputs.push_back(id);
+    for (const auto& [variable, part, before] : assigned_) {
+      const auto* followed = find(traced.followed, variable, part);
+      graph.outputs.push_back(followed ? followed->out : inputs[first_capture + position(before)]);
     }
     graph.inputs = inputs;
     return std::make_shared<const Graph>(std::move(graph));
@@ -133,6 +137,19 @@ class Branches {
   bool draw() const { return draw_; }
 
  private:
+  struct Assigned {
+    Variable variable;
+    VariablePart part;
+    Tensor before;
+  };
+  template <class Parts>
+  static const typename Parts::value_type* find(const Parts& parts, const Variable& variable,
+                                                VariablePart part) {
+    const auto found = std::ranges::find_if(parts, [&](const auto& one) {
+      return one.variable.id() == variable.id() && one.part == part;
+    });
+    return found == parts.end() ? nullptr : &*found;
+  }
   static bool same(const Tensor& a, const Tensor& b) {
     if (!a.is_symbolic() || !b.is_symbolic()) return a.id() == b.id();
     return a.symbol_owner() == b.symbol_owner() && a.symbol_id() == b.symbol_id();
@@ -149,8 +166,7 @@ class Branches {
   std::vector<TensorType> own_;
   std::vector<TracedGraph> branches_;
   std::vector<Tensor> captures_;
-  std::vector<std::pair<Variable, Assigned>> assigned_;
-  std::vector<Tensor> old_values_;  // of these
+  std::vector<Assigned> assigned_;
   bool draw_ = false;
   uint32_t draws_ = 0;
 };
@@ -179,17 +195,14 @@ std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vecto
       "cond", [&](const std::vector<Tensor>&) { return then(); }, false, true);
   branches.trace_branch(
       "cond", [&](const std::vector<Tensor>&) { return otherwise(); }, false, true);
-  const auto& assigned = branches.carry_assignments();
+  branches.carry_assignments();
   std::vector<Tensor> inputs = {chosen};
   inputs.insert(inputs.end(), branches.captures().begin(), branches.captures().end());
   std::vector<Tensor> outputs =
       cornu::apply(op<"cond">(), inputs,
                    {{"then", branches.graph(0, false)}, {"else", branches.graph(1, false)}});
-  const size_t own = outputs.size() - assigned.size();
-  for (size_t i = 0; i < assigned.size(); ++i) {
-    assign_as(assigned[i].second, assigned[i].first, outputs[own + i]);
-  }
-  outputs.resize(own);
+  branches.assign(outputs);
+  outputs.resize(outputs.size() - branches.assigned());
   return outputs;
 }
 

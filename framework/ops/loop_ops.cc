@@ -259,12 +259,13 @@ struct LoopBodyParts {
   Graph graph;
   std::vector<Tensor> carries;  // after the plan's own
   std::vector<Tensor> captures;
-  struct Assignment {
+  struct Assigned {
     Variable variable;
-    Assigned how;
+    VariablePart part;
+    std::optional<size_t> carry;  // among these; none where every turn gives it what it had
+    bool differs;
   };
-  std::vector<Assignment> assigned;    // by the last carries
-  std::vector<Assignment> reassigned;  // assigned their old value in every iteration
+  std::vector<Assigned> assigned;
 };
 
 LoopBodyParts parts_of(TracedGraph traced, size_t own_carries, size_t xs) {
@@ -278,27 +279,22 @@ LoopBodyParts parts_of(TracedGraph traced, size_t own_carries, size_t xs) {
   const std::vector<ValueId> ys(graph.outputs.begin() + static_cast<int64_t>(own_carries),
                                 graph.outputs.end());
   std::vector<ValueId> captured(slices_end, graph.inputs.end());
-  parts.captures = std::move(traced.captures);
+  parts.captures = traced.captures;
   if (traced.has_key) {
     inputs.push_back(captured.front());
     outputs.push_back(next_turns_key(graph, captured.front()));
     captured.erase(captured.begin());
     parts.carries.push_back(random_bits(Seed().key(), Shape{2}));
   }
-  for (size_t i = 0; i < graph.states.size(); ++i) {
-    const StateBinding& state = graph.states[i];
-    if (state.in == state.out) {
-      captured.push_back(state.in);
-      parts.captures.push_back(state.variable.value());
-      if (traced.assigned[i] != Assigned::Never) {
-        parts.reassigned.push_back({state.variable, traced.assigned[i]});
-      }
-      continue;
-    }
-    inputs.push_back(state.in);
-    outputs.push_back(state.out);
-    parts.carries.push_back(state.variable.value());
-    parts.assigned.push_back({state.variable, traced.assigned[i]});
+  for (const auto& [variable, part, in, out, differs] : traced.followed) {
+    const bool changes = in != out;
+    (changes ? inputs : captured).push_back(in);
+    (changes ? parts.carries : parts.captures).push_back(read_part(variable, part));
+    if (changes) outputs.push_back(out);
+    if (!changes && !differs) continue;
+    // There may be no turn.
+    parts.assigned.push_back({variable, part, {}, differs.value_or(false) || may_differ(variable)});
+    if (changes) parts.assigned.back().carry = parts.carries.size() - 1;
   }
   inputs.insert(inputs.end(), given, slices_end);
   inputs.insert(inputs.end(), captured.begin(), captured.end());
@@ -402,13 +398,10 @@ ScanResult traced_scan(const ScanFunction& f, const ScanPlan& plan) {
                   {"saves", false},
                   {"xs", static_cast<int64_t>(xs)}});
   const size_t own = plan.init.size();
-  const size_t first_assigned = carries - parts.assigned.size();
-  for (size_t i = 0; i < parts.assigned.size(); ++i) {
-    const auto& [variable, how] = parts.assigned[i];
-    assign_as(how, variable, outputs[first_assigned + i]);
+  for (const auto& [variable, part, carry, differs] : parts.assigned) {
+    // What is made of replicas' values at a step's end counts those who keep theirs, too.
+    assign_part(variable, part, carry ? outputs[own + *carry] : read_part(variable, part), differs);
   }
-  // Variables that keep their value were assigned, too: combining replicas' values counts them.
-  for (const auto& [variable, how] : parts.reassigned) assign_as(how, variable, variable.value());
   const auto stacked = outputs.begin() + static_cast<int64_t>(carries);
   return {{outputs.begin(), outputs.begin() + static_cast<int64_t>(own)},
           {stacked, stacked + static_cast<int64_t>(ys)}};

@@ -34,7 +34,8 @@ class ReplicaContext {
   // Differentiable.
   Tensor all_gather(const Tensor& value, int64_t axis = 0) const;
   // Calls merge(strategy, values) once for all replicas: there strategy.reduce(…) of the values is
-  // one over all replicas, and variables may be assigned what has been reduced.
+  // one over all replicas, and variables may be assigned what has been reduced. In a branch or loop
+  // all replicas must come to it, or none.
   using Merge = std::function<Tensors(const Strategy& strategy, const PerReplica& values)>;
   Tensors merge_call(const Merge& merge, const Tensors& values = {}) const;
 
