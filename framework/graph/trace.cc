@@ -464,6 +464,10 @@ std::optional<Tensor> traced_replica_value(ReplicaValue which) {
   return tracer ? std::optional(tracer->replica_value(which)) : std::nullopt;
 }
 
+bool is_traced(const Tensor& symbol) {
+  return dynamic_cast<const Trace*>(symbol.symbol_owner().get()) != nullptr;
+}
+
 TracedGraph trace(const std::vector<TensorType>& inputs,
                   const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,
                   const TraceOptions& options) {

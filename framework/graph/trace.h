@@ -86,6 +86,9 @@ std::optional<TracedDraw> next_traced_draw();
 // outside of traces.
 std::optional<Tensor> traced_replica_value(ReplicaValue which);
 
+// Whether a symbol is a trace's, rather than a functional model's placeholder.
+bool is_traced(const Tensor& symbol);
+
 // Runs `body` on symbols of the given types and records its ops. Tensors with values that it uses
 // become constants; variables it reads or assigns become states; symbols of an enclosing trace
 // become captures. An undefined output is an error.

@@ -184,18 +184,26 @@ Tensor stop_gradient(const Tensor& x) { return call<"stop_gradient">({x}); }
 
 std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vector<Tensor>()>& then,
                          const std::function<std::vector<Tensor>()>& otherwise) {
+  if (any_placeholder({predicate})) {
+    return apply_whole("cond", {predicate}, [then, otherwise](const std::vector<Tensor>& given) {
+      return cond(given[0], then, otherwise);
+    });
+  }
   const Tensor chosen = cast(predicate, DType::Bool);
   if (!chosen.is_symbolic()) return chosen.item<int>() ? then() : otherwise();
-  check<InvalidArgument>(current_tracer() != nullptr,
-                         "cond: expected a predicate with a value, got a placeholder of shape {}. "
-                         "Call it within a layer (in its call method).",
-                         chosen.shape());
   Branches branches({});
   branches.trace_branch(
       "cond", [&](const std::vector<Tensor>&) { return then(); }, false, true);
   branches.trace_branch(
       "cond", [&](const std::vector<Tensor>&) { return otherwise(); }, false, true);
   branches.carry_assignments();
+  for (const Tensor& capture : branches.captures()) {
+    check<InvalidArgument>(!capture.is_symbolic() || is_traced(capture),
+                           "cond: a branch uses a placeholder of shape {} that isn't given to it. "
+                           "Give it as an operand of ops::switch_, or call cond within a layer (in "
+                           "its call method).",
+                           capture.shape());
+  }
   std::vector<Tensor> inputs = {chosen};
   inputs.insert(inputs.end(), branches.captures().begin(), branches.captures().end());
   std::vector<Tensor> outputs =
@@ -208,8 +216,10 @@ std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vecto
 
 Tensor cond(const Tensor& predicate, const std::function<Tensor()>& then,
             const std::function<Tensor()>& otherwise) {
-  const std::function<std::vector<Tensor>()> one = [&] { return std::vector<Tensor>{then()}; };
-  const std::function<std::vector<Tensor>()> two = [&] { return std::vector<Tensor>{otherwise()}; };
+  const std::function<std::vector<Tensor>()> one = [then] { return std::vector<Tensor>{then()}; };
+  const std::function<std::vector<Tensor>()> two = [otherwise] {
+    return std::vector<Tensor>{otherwise()};
+  };
   return cond(predicate, one, two).front();
 }
 
@@ -256,6 +266,12 @@ std::vector<Tensor> traced_loop(const LoopCondition& condition, const LoopBody& 
 std::vector<Tensor> while_loop(const LoopCondition& condition, const LoopBody& body,
                                const std::vector<Tensor>& loop_vars,
                                std::optional<int64_t> maximum_iterations) {
+  if (any_placeholder(loop_vars)) {
+    return apply_whole("while_loop", loop_vars,
+                       [condition, body, maximum_iterations](const std::vector<Tensor>& given) {
+                         return while_loop(condition, body, given, maximum_iterations);
+                       });
+  }
   std::vector<Tensor> values;
   for (const Tensor& value : loop_vars) values.push_back(value.strong());
   if (current_tracer()) return traced_loop(condition, body, std::move(values), maximum_iterations);

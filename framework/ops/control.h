@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow. On values the branches and bodies run as plain C++; under a trace whose predicate
-// is symbolic they become sub-graphs, which may read variables; cond's may assign them too.
+// is symbolic they become sub-graphs, which may read variables; cond's may assign them too. On
+// placeholders of a functional model they are one layer, which keeps the functions: what these
+// capture must live as long, and such a model's architecture can't be saved.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,7 @@ namespace cornu::ops {
 Tensor stop_gradient(const Tensor& x);
 
 // true_fn() where `pred` (a bool scalar) holds, else false_fn(). InvalidArgument when they return
-// different numbers, shapes or dtypes.
+// different numbers, shapes or dtypes, or use a placeholder (ops::switch_ takes some as operands).
 std::vector<Tensor> cond(const Tensor& pred, const std::function<std::vector<Tensor>()>& true_fn,
                          const std::function<std::vector<Tensor>()>& false_fn);
 // The same for one tensor.

@@ -19,27 +19,6 @@ Tensor slice_of(const Tensor& x, int64_t index) {
   return squeeze(slice_axis(x, 0, index, index + 1), 0);
 }
 
-// Whether one of these is a functional model's, whose sizes may be unknown.
-bool any_placeholder(const std::vector<Tensor>& tensors) {
-  return !current_tracer() && std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
-    return tensor.defined() && tensor.is_symbolic();
-  });
-}
-
-// A function of tensors as one op of a functional model, which calls it when it is run and when its
-// shapes are inferred.
-std::vector<Tensor> apply_whole(const char* name, const std::vector<Tensor>& inputs,
-                                std::function<std::vector<Tensor>(const std::vector<Tensor>&)> f) {
-  static const auto* none = new Graph;
-  const auto op = std::make_shared<OpDef>();
-  op->name = name;
-  op->expand = [f = std::move(f)](const std::vector<Tensor>& given, const Attributes&) {
-    return f(given);
-  };
-  // The attribute keeps the op alive, for as long as there is a node of it.
-  return cornu::apply(*op, inputs, {{"function", std::shared_ptr<const Graph>(op, none)}});
-}
-
 // The slices along axis 0 that all have.
 int64_t length_of(const std::vector<Tensor>& xs, std::string_view who) {
   check<InvalidArgument>(!xs.empty(), "{}: expected tensors, got none.", who);
@@ -200,6 +179,12 @@ std::vector<Tensor> fori_loop(
     return counted_loop(body_fun, std::move(values), first, last.item<int64_t>());
   }
   values.insert(values.begin(), first);
+  if (any_placeholder({first, last})) {
+    values.insert(values.begin() + 1, last);
+    return apply_whole("fori_loop", values, [body_fun](const std::vector<Tensor>& given) {
+      return fori_loop(given[0], given[1], body_fun, {given.begin() + 2, given.end()});
+    });
+  }
   values =
       while_loop([&, &last = last](const std::vector<Tensor>& all) { return less(all[0], last); },
                  [&](const std::vector<Tensor>& all) {
@@ -216,7 +201,7 @@ Tensor fori_loop(const Tensor& lower, const Tensor& upper,
                  const std::function<Tensor(const Tensor&, const Tensor&)>& body_fun,
                  const Tensor& init_val) {
   const std::function<std::vector<Tensor>(const Tensor&, const std::vector<Tensor>&)> body =
-      [&](const Tensor& i, const std::vector<Tensor>& values) {
+      [body_fun](const Tensor& i, const std::vector<Tensor>& values) {
         return std::vector<Tensor>{body_fun(i, values[0])};
       };
   return fori_loop(lower, upper, body, std::vector<Tensor>{init_val}).front();
@@ -331,6 +316,13 @@ std::vector<Tensor> switch_(const Tensor& index, const std::vector<Branch>& bran
   check<InvalidArgument>(index.rank() == 0 && is_integer(index.dtype()),
                          "switch_: expected an integer as index, got {} {}.", index.dtype(),
                          index.shape());
+  if (any_placeholder({index})) {
+    std::vector<Tensor> all = {index};
+    all.insert(all.end(), operands.begin(), operands.end());
+    return apply_whole("switch", all, [branches](const std::vector<Tensor>& given) {
+      return switch_(given[0], branches, {given.begin() + 1, given.end()});
+    });
+  }
   return choose(index.strong(), branches, 0, operands);
 }
 
@@ -339,7 +331,7 @@ Tensor switch_(const Tensor& index,
                const std::vector<Tensor>& operands) {
   std::vector<Branch> lists;
   for (const auto& branch : branches) {
-    lists.push_back([&branch](const std::vector<Tensor>& inputs) {
+    lists.push_back([branch](const std::vector<Tensor>& inputs) {
       return std::vector<Tensor>{branch(inputs)};
     });
   }

@@ -4,9 +4,9 @@
 // once, and what it reads from outside isn't copied. Gradients flow through them, of any order;
 // variables that the body assigns, and random numbers that it draws, are new in each iteration.
 // Values that are carried from one iteration to the next keep their shape and dtype:
-// InvalidArgument else. On placeholders of a functional model, map and the scans are one layer,
-// which keeps the function: what it captures must live as long, and such a model's architecture
-// can't be saved.
+// InvalidArgument else. On placeholders of a functional model, map, the scans, loops whose length
+// depends on a placeholder, and choices by one are one layer, which keeps the function: what it
+// captures must live as long and be no placeholder, and such a model's architecture can't be saved.
 #pragma once
 
 #include <cstdint>

@@ -266,6 +266,46 @@ TEST_CASE("maps and scans over unknown axes, and with unknown axes") {
       {{kBatch, 3}}, {kBatch, 3});
 }
 
+TEST_CASE("choices by a placeholder, and loops as long as one says") {
+  const Tensor two = ops::full({3}, 2, DType::Float64);
+  check_placeholders(
+      [&](const Inputs& in) {
+        return in[0] * ops::cond(
+                           ops::sum(in[0]) > 0, [=] { return two; }, [=] { return -two; });
+      },
+      {{kBatch, 3}}, {kBatch, 3});
+  using Operands = std::function<Tensor(const std::vector<Tensor>&)>;
+  const std::vector<Operands> branches = {
+      [](const std::vector<Tensor>& x) { return ops::tanh(x[0]) + x[1]; },
+      [](const std::vector<Tensor>& x) { return x[0] * x[1]; }};
+  for (const double bound : {-100, 0, 100}) {
+    check_placeholders(
+        [&](const Inputs& in) {
+          const Tensor index = ops::cast(ops::sum(in[0]) > bound, DType::Int32);
+          return ops::switch_(index, branches, in);
+        },
+        {{kBatch, 3}, {3}}, {kBatch, 3});
+  }
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::while_loop(
+            [](const Inputs& values) { return ops::max(ops::abs(values[0])) < values[1]; },
+            [](const Inputs& values) {
+              return Inputs{values[0] * 2, values[1]};
+            },
+            {in[0], ops::sum(ops::abs(in[0])) + 50})[0];
+      },
+      {{kBatch, 3}}, {kBatch, 3});
+  check_placeholders(
+      [](const Inputs& in) {
+        const Tensor turns = ops::cast(ops::sum(ops::abs(in[0])), DType::Int32);
+        return ops::fori_loop(
+            0, turns, [](const Tensor& i, const Tensor& x) { return x + ops::cast(i, x.dtype()); },
+            in[0]);
+      },
+      {{kBatch, 3}}, {kBatch, 3});
+}
+
 TEST_CASE("what can't be said of unknown axes is said so") {
   const auto recorder = std::make_shared<Recorder>();
   const Tensor x = recorder->input({kBatch, kUnknown, 3});

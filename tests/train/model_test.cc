@@ -447,3 +447,36 @@ TEST_CASE("a Sequential model that changes answers with the layers it has then")
   model.fit(x, some({2, 4}), {.verbose = 0});
   CHECK(model.predict_on_batch(x).shape() == Shape{2, 4});
 }
+
+TEST_CASE("a functional model that chooses by its input") {
+  const Tensor x = Input({.shape = {2}});
+  const Tensor positive = ops::sum(x) > 0;
+  const Tensor scale = ops::cond(
+      positive, [] { return ops::full({}, 2.0f); }, [] { return ops::full({}, 3.0f); });
+  const std::function<Tensor(const std::vector<Tensor>&)> lower = [](const auto& x) {
+    return x[0] - 1;
+  };
+  const std::function<Tensor(const std::vector<Tensor>&)> upper = [](const auto& x) {
+    return x[0] + 1;
+  };
+  const Tensor shifted = ops::switch_(ops::cast(positive, DType::Int32), {lower, upper}, {x});
+  Model model(x, layers::Dense({.units = 1, .kernel_initializer = "ones"})(shifted * scale));
+  const Tensor ones = ops::ones({1, 2});
+  CHECK(floats(model(ones)) == std::vector<float>{8});
+  CHECK(floats(model.predict(ones, {.verbose = 0})) == std::vector<float>{8});
+  CHECK(floats(model.predict(-ones, {.verbose = 0})) == std::vector<float>{-12});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const double before = model.evaluate(ones, ops::zeros({1, 1}), {.verbose = 0}).at("loss");
+  model.fit(ones, ops::zeros({1, 1}), {.verbose = 0});
+  CHECK(model.evaluate(ones, ops::zeros({1, 1}), {.verbose = 0}).at("loss") < before);
+  CHECK(message_of<Unimplemented>([&] { model.to_json(); }).find("can't be saved") !=
+        std::string::npos);
+  const std::string text = message_of([&] {
+    ops::cond(
+        positive, [&] { return x * 2; }, [&] { return x; });
+  });
+  CAPTURE(text);
+  CHECK(text.find("cond: a branch uses a placeholder of shape (None, 2) that isn't given to it. "
+                  "Give it as an operand of ops::switch_, or call cond within a layer (in its call "
+                  "method).") != std::string::npos);
+}
