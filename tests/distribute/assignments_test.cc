@@ -330,3 +330,20 @@ TEST_CASE("gradients of branches and loops that assign") {
     CHECK(v.item<float>() == expected.at(aggregation));
   }
 }
+
+TEST_CASE("an optimizer's update is the same on all replicas, whatever the aggregation") {
+  for (const VariableAggregation aggregation : kAggregations) {
+    const auto strategy = mirrored(2);
+    const auto scope = strategy.scope();
+    const Variable w(Tensor(3.0f), {.name = "w", .aggregation = aggregation});
+    const auto optimizer = optimizers::SGD({.learning_rate = 0.5, .momentum = 0.5});
+    const Function step = function([&](const Tensor& part, const Tensor&) {
+      optimizer.apply_gradients({ops::sum(part)}, {w});
+      return w.value();
+    });
+    strategy.run(step, arguments({{1}, {4}}));
+    strategy.run(step, arguments({{1}, {4}}));
+    CHECK(w.item<float>() == 3 - 2.5f - (2.5f + 1.25f));
+    for (const Tensor& own : w.replica_values()) CHECK(own.item<float>() == w.item<float>());
+  }
+}
