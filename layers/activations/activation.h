@@ -20,7 +20,9 @@ struct ActivationOptions {
 class Activation : public LayerHandle {
  public:
   explicit Activation(const ActivationOptions& options);
-  template <std::convertible_to<cornu::Activation> T>
+  // Plain, `Activation("relu")`; in braces, where options are meant, too: T's default is what
+  // `Activation({"relu"})` takes, which could as well be an Activation's to copy.
+  template <std::convertible_to<cornu::Activation> T = const char*>
   requires(!std::is_base_of_v<LayerHandle, T>) explicit Activation(const T& activation)
       : Activation(ActivationOptions{.activation = activation}) {}
   static Activation from_config(const Json& config);

@@ -20,8 +20,8 @@ struct RepeatVectorOptions {
 class RepeatVector : public LayerHandle {
  public:
   explicit RepeatVector(const RepeatVectorOptions& options);
-  template <std::integral T>
-  explicit RepeatVector(T n) : RepeatVector(RepeatVectorOptions{.n = n}) {}
+  template <std::integral T = int64_t>  // the default is what RepeatVector({3}) means
+  explicit RepeatVector(T n) : RepeatVector(RepeatVectorOptions{.n = static_cast<int64_t>(n)}) {}
   static RepeatVector from_config(const Json& config);
 };
 

@@ -66,6 +66,41 @@ TEST_CASE("positional spellings") {
         std::vector<float>{2, 4});
 }
 
+TEST_CASE("options in braces, also where a layer takes the first one plain") {
+  auto activation = [](const layers::Activation& layer) {
+    return layer.get_config().at("activation").as_string();
+  };
+  CHECK(activation(layers::Activation({"swish"})) == "silu");
+  CHECK(layers::Activation({"relu", "named"}).name() == "named");
+  const int three = 3;
+  CHECK(layers::RepeatVector({3}).get_config().at("n").as_int() == 3);
+  CHECK(layers::RepeatVector({three}).get_config().at("n").as_int() == 3);
+  CHECK(layers::RepeatVector({.n = 3}).get_config().at("n").as_int() == 3);
+  CHECK(layers::RepeatVector({3, "named"}).name() == "named");
+  const std::vector<int64_t> dims = {2, 1};
+  CHECK(layers::Permute({dims}).get_config().at("dims").dump() == "[2, 1]");
+  CHECK(layers::Permute({{2, 1}, "named"}).name() == "named");
+  const Shape shape = {3, 4};
+  CHECK(layers::Reshape({shape}).get_config().at("target_shape").dump() == "[3, 4]");
+  CHECK(layers::Reshape({{3, 4}, "named"}).name() == "named");
+}
+
+TEST_CASE("the first option in braces") {
+  CHECK(layers::Dense({4}).get_config().at("units").as_int() == 4);
+  CHECK(layers::Conv2D({8, {3, 5}}).get_config().at("kernel_size") == Json::array({3, 5}));
+  CHECK(layers::Dropout({0.5}).get_config().at("rate").as_double() == 0.5);
+  CHECK(layers::Embedding({10, 4}).get_config().at("output_dim").as_int() == 4);
+  CHECK(layers::Rescaling({0.5, 1.0}).get_config().at("offset").as_double() == 1);
+  CHECK(layers::Softmax({{1, 2}}).get_config().at("axis") == Json::array({1, 2}));
+  CHECK(layers::UpSampling2D({{2, 3}}).get_config().at("size") == Json::array({2, 3}));
+  CHECK(layers::ZeroPadding2D({1}).get_config().at("padding").dump() == "[[1, 1], [1, 1]]");
+  CHECK(layers::Cropping1D({{1, 2}}).get_config().at("cropping") == Json::array({1, 2}));
+  CHECK(layers::MaxPooling2D({3}).get_config().at("pool_size") == Json::array({3, 3}));
+  CHECK(layers::Concatenate({1}).get_config().at("axis").as_int() == 1);
+  CHECK(layers::LeakyReLU({0.5}).get_config().at("negative_slope").as_double() == 0.5);
+  CHECK(layers::Flatten({"channels_last"}).name().starts_with("flatten"));
+}
+
 TEST_CASE("aliases name the same class") {
   CHECK(layers::MaxPool2D().get().class_name() == "MaxPooling2D");
   CHECK(layers::AvgPool1D().get().class_name() == "AveragePooling1D");
