@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/reshaping/up_sampling2d.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "framework/core/checked.h"
+#include "framework/core/strings.h"
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 #include "layers/spatial.h"
@@ -20,18 +26,38 @@ class UpSampling2DLayer : public KerasLayerOf<UpSampling2DOptions> {
  public:
   explicit UpSampling2DLayer(const UpSampling2DOptions& options)
       : KerasLayerOf("UpSampling2D", options) {
-    options_.data_format = check_data_format(label(), options.data_format);
+    if (options_.data_format != kChannelsFirst) {
+      options_.data_format = check_data_format(label(), options.data_format);
+    }
     require_positive(label(), "size", options.size.values());
-    require(options.interpolation == "nearest", "expected interpolation \"nearest\", got \"{}\".",
-            options.interpolation);
+    const std::vector<std::string> known = {"nearest", "bilinear", "bicubic", "lanczos3",
+                                            "lanczos5"};
+    require(std::count(known.begin(), known.end(), options.interpolation) > 0,
+            "unknown interpolation '{}'.{}", options.interpolation,
+            did_you_mean(options.interpolation, known));
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
-    return ops::repeat(ops::repeat(x, options_.size[0], 1), options_.size[1], 2);
+    const bool channels_first = options_.data_format == kChannelsFirst;
+    if (options_.interpolation == "nearest") {
+      const int64_t height = channels_first ? 2 : 1;
+      return ops::repeat(ops::repeat(x, options_.size[0], height), options_.size[1], height + 1);
+    }
+    return channels_first ? ops::transpose(resized(ops::transpose(x, {0, 2, 3, 1})), {0, 3, 1, 2})
+                          : resized(x);
   }
 
  protected:
   void check_input(const Shape& shape) const override { require_spatial(label(), shape, 2); }
+
+ private:
+  static constexpr const char* kChannelsFirst = "channels_first";
+
+  Tensor resized(const Tensor& x) const {
+    const int64_t height = checked_multiply(x.dim(1), options_.size[0], label());
+    const int64_t width = checked_multiply(x.dim(2), options_.size[1], label());
+    return ops::image::resize(x, {height, width}, {.interpolation = options_.interpolation});
+  }
 };
 
 }  // namespace

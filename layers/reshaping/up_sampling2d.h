@@ -9,15 +9,17 @@
 namespace cornu::layers {
 
 struct UpSampling2DOptions {
-  Size2 size = 2;                         // how many times as high and wide
-  std::string data_format = {};           // None: "channels_last", the only one there is
-  std::string interpolation = "nearest";  // the only one there is
+  Size2 size = 2;                // how many times as high and wide
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
+  // "nearest", "bilinear", "bicubic", "lanczos3" or "lanczos5".
+  std::string interpolation = "nearest";
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.UpSampling2D: (batch, height, width, channels) -> larger images, of repeated pixels.
+// keras.layers.UpSampling2D: (batch, height, width, channels), or (batch, channels, height, width),
+// -> larger images, of repeated pixels or of what ops::image::resize puts between them.
 class UpSampling2D : public LayerHandle {
  public:
   explicit UpSampling2D(const UpSampling2DOptions& options = {});

@@ -149,6 +149,21 @@ def reshaping_cases():
     )
     yield case("cropping2d", lambda: layers.Cropping2D(((1, 0), (1, 2))), (1, 4, 5, 2))
     yield case("up_sampling2d_nearest", lambda: layers.UpSampling2D(), (1, 2, 3, 2))
+    # TensorFlow rounds bicubic offsets to 1/1024: those of 2 and 4 times as many pixels are exact.
+    for kind in "bilinear", "bicubic", "lanczos3", "lanczos5":
+        yield case(
+            f"up_sampling2d_{kind}",
+            lambda kind=kind: layers.UpSampling2D((2, 4), interpolation=kind),
+            (2, 3, 4, 2),
+        )
+    for kind in "nearest", "bilinear":
+        yield case(
+            f"up_sampling2d_{kind}_channels_first",
+            lambda kind=kind: layers.UpSampling2D(
+                (2, 3), data_format="channels_first", interpolation=kind
+            ),
+            (2, 2, 3, 4),
+        )
     yield case("up_sampling2d_nearest_2x3", lambda: layers.UpSampling2D((2, 3)), (1, 2, 2, 1))
 
 

@@ -282,6 +282,11 @@ TEST_CASE("reshaping layers conform") {
                .make = make<layers::UpSampling2D, layers::UpSampling2DOptions>({.size = {2, 3}}),
                .inputs = {kImages},
                .output_shape = {2, 16, 21, 4}});
+  check_layer({.name = "UpSampling2D",
+               .make = make<layers::UpSampling2D, layers::UpSampling2DOptions>(
+                   {.data_format = "channels_first", .interpolation = "bilinear"}),
+               .inputs = {kImages},
+               .output_shape = {2, 8, 14, 8}});
 }
 
 TEST_CASE("activation layers conform") {

@@ -166,8 +166,9 @@ TEST_CASE("arguments that were left out or make no sense") {
         }) ==
         "InvalidArgument: Permute 'p': expected dims to be the numbers from 1 on in some order, "
         "got [0, 1].");
-  CHECK(error_of([] { layers::UpSampling2D({.interpolation = "bilinear", .name = "u"}); }) ==
-        "InvalidArgument: UpSampling2D 'u': expected interpolation \"nearest\", got \"bilinear\".");
+  CHECK(error_of([] { layers::UpSampling2D({.interpolation = "bilinaer", .name = "u"}); }) ==
+        "InvalidArgument: UpSampling2D 'u': unknown interpolation 'bilinaer'. Did you mean "
+        "'bilinear'? Known: nearest, bilinear, bicubic, lanczos3, lanczos5.");
   CHECK(error_of([] {
           layers::ZeroPadding2D({.padding = {{0, -1}, {0, 0}}, .name = "z"});
         }) == "InvalidArgument: ZeroPadding2D 'z': expected padding >= 0, got (0, -1).");
