@@ -45,7 +45,7 @@ class Registry {
   const T& at(std::string_view name) const {
     if (const T* found = find(name)) return *found;
     raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, printable(name),
-                           did_you_mean(name, names()));
+                           did_you_mean(name, names(), alias_names()));
   }
   // The name that `text` stands for: itself, what it is an alias of, or the one whose snake_case it
   // is ("he_normal" for "HeNormal"). InvalidArgument with the nearest known name, spelled alike.
@@ -64,7 +64,8 @@ class Registry {
       for (char& c : flat) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       if (lower && aliases_.contains(flat)) known.back() = flat;
     }
-    raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, printable(text), did_you_mean(text, known));
+    raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, printable(text),
+                           did_you_mean(text, known, alias_names()));
   }
   std::vector<std::string> names() const {
     std::vector<std::string> result;
@@ -73,6 +74,12 @@ class Registry {
   }
 
  private:
+  std::vector<std::string> alias_names() const {
+    std::vector<std::string> result;
+    for (const auto& [alias, name] : aliases_) result.push_back(alias);
+    return result;
+  }
+
   std::string kind_;
   std::map<std::string, T, std::less<>> entries_;
   std::map<std::string, std::string, std::less<>> aliases_;

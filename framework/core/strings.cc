@@ -36,50 +36,69 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
+bool has_upper(std::string_view text) { return std::any_of(text.begin(), text.end(), is_upper); }
 bool is_lower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0; }
 
 }  // namespace
 
-std::string nearest(std::string_view name, std::span<const std::string> known) {
+std::vector<std::string> all_nearest(std::string_view name, std::span<const std::string> known) {
   constexpr size_t kLongest = 64;  // the time grows with the square of it
-  const std::string* best = nullptr;
-  size_t best_distance = std::max<size_t>(1, name.size() / 2) + 1;
+  constexpr size_t kMost = 3;
+  std::vector<std::string> best;
+  size_t best_distance = std::max<size_t>(1, name.size() / 2);
   if (name.size() > kLongest) return {};
   for (const std::string& candidate : known) {
     const size_t longer = std::max(name.size(), candidate.size());
     const size_t shorter = std::min(name.size(), candidate.size());
-    if (longer > kLongest || longer - shorter >= best_distance) continue;
+    if (longer > kLongest || longer - shorter > best_distance) continue;
     const size_t distance = edit_distance(name, candidate);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = &candidate;
+    if (distance > best_distance) continue;
+    if (distance < best_distance) best.clear();
+    best_distance = distance;
+    const auto same = std::find_if(best.begin(), best.end(), [&](const std::string& other) {
+      return edit_distance(other, candidate) == 0;
+    });
+    if (same == best.end()) {
+      if (best.size() < kMost) best.push_back(candidate);
+    } else if (has_upper(candidate) == has_upper(name)) {
+      *same = candidate;  // of two that differ in their case alone, what is written as the name is
     }
   }
-  if (best) return *best;
   constexpr size_t kTelling = 3;  // letters that say what was meant
-  if (name.size() < kTelling) return {};
+  if (!best.empty() || name.size() < kTelling) return best;
   const auto longer = std::find_if(known.begin(), known.end(), [&](const std::string& candidate) {
     return candidate.starts_with(name);
   });
-  return longer != known.end() && longer->size() <= kLongest ? *longer : std::string();
+  if (longer != known.end() && longer->size() <= kLongest) best.push_back(*longer);
+  return best;
 }
 
-std::string did_you_mean(std::string_view name, std::span<const std::string> known) {
+std::string nearest(std::string_view name, std::span<const std::string> known) {
+  const std::vector<std::string> names = all_nearest(name, known);
+  return names.empty() ? std::string() : names.front();
+}
+
+std::string did_you_mean(std::string_view name, std::span<const std::string> known,
+                         std::span<const std::string> others) {
   constexpr size_t kListed = 12;
+  std::vector<std::string> all(known.begin(), known.end());
+  all.insert(all.end(), others.begin(), others.end());
   std::string text;
-  if (const std::string best = nearest(name, known); !best.empty()) {
-    text += " Did you mean '" + printable(best) + "'?";
+  const std::vector<std::string> meant = all_nearest(name, all);
+  for (size_t i = 0; i < meant.size(); ++i) {
+    text += i == 0 ? " Did you mean " : i + 1 == meant.size() ? " or " : ", ";
+    text += "'" + printable(meant[i]) + "'";
   }
+  if (!meant.empty()) text += "?";
   if (known.empty()) return text;
   std::vector<std::string> listed;
-  for (const std::string& name : known.first(std::min(kListed, known.size()))) {
-    listed.push_back(printable(name));
+  for (const std::string& one : known.first(std::min(kListed, known.size()))) {
+    listed.push_back(printable(one));
   }
   text += " Known: " + join(listed, ", ");
   return text + (known.size() > kListed ? ", …" : ".");
 }
 
-// Keras's: a capital begins a word if a small letter stands before or behind it ("conv2d").
 std::string to_snake_case(std::string_view name) {
   std::string letters;
   std::copy_if(name.begin(), name.end(), std::back_inserter(letters),

@@ -9,14 +9,18 @@
 
 namespace cornu {
 
-// The member of `known` nearest to `name` by edit distance; when none is near (more than half of
-// its characters differ), the first that begins with `name`, if it has three characters; or "".
-// Names of more than 64 bytes are near to none.
+// The members of `known` nearest to `name` by edit distance, at most three that are equally near;
+// when none is near (more than half of its characters differ), the first that begins with `name`,
+// if it has three characters; or none. Names of more than 64 bytes are near to none.
+std::vector<std::string> all_nearest(std::string_view name, std::span<const std::string> known);
+// The first of these, or "".
 std::string nearest(std::string_view name, std::span<const std::string> known);
 
-// " Did you mean 'x'? Known: a, b, c." — the tail of an error about an unknown name; begins with a
-// space. At most a dozen known names are listed, each as printable() gives it.
-std::string did_you_mean(std::string_view name, std::span<const std::string> known);
+// " Did you mean 'x' or 'y'? Known: a, b, c." — the tail of an error about an unknown name; begins
+// with a space. At most a dozen known names are listed, each as printable() gives it. `others` may
+// be meant as well, but aren't listed.
+std::string did_you_mean(std::string_view name, std::span<const std::string> known,
+                         std::span<const std::string> others = {});
 
 // "MaxPooling2D" -> "max_pooling2d", as Keras names layers after their class.
 std::string to_snake_case(std::string_view name);

@@ -38,7 +38,10 @@ const Tensor& Tensors::at(std::string_view name) const& {
   for (size_t i = 0; i < names_.size(); ++i) {
     if (names_[i] == name) return tensors_[i];
   }
-  raise<NotFound>("There is no tensor named '{}'.{}", name, did_you_mean(name, names_));
+  raise<NotFound>("There is no tensor named '{}'.{}", name,
+                  names_.empty() ? fmt::format(" These {} have no names: take them by [index].",
+                                               tensors_.size())
+                                 : did_you_mean(name, names_));
 }
 
 const Tensor& Tensors::single() const& {

@@ -42,6 +42,10 @@ TEST_CASE("a registry's errors") {
         "Known: huber, mean_squared_error.");
   CHECK(error_of([&] { registry.add("Huber", 3); }) ==
         "AlreadyExists: The loss 'Huber' is registered already. Choose another name.");
+  // Aliases are meant as well, but not listed.
+  CHECK(error_of([&] { registry.resolve("msee"); }) ==
+        "InvalidArgument: Unknown loss 'msee'. Did you mean 'mse'? Known: huber, "
+        "mean_squared_error.");
   CHECK_THROWS_AS(registry.add_alias("Huber", "MeanSquaredError"), AlreadyExists);
   CHECK_THROWS_AS(registry.add_alias("mse", "Huber"), AlreadyExists);
   CHECK_THROWS_AS(registry.add_alias("x", "Nothing"), InvalidArgument);
@@ -60,6 +64,15 @@ TEST_CASE("the nearest name") {
   CHECK(nearest("x", {}).empty());
   CHECK(did_you_mean("zzzzzz", known) == " Known: float16, float32, int32.");
   CHECK(did_you_mean("int8", {}).empty());
+  const std::vector<std::string> alike = {"mae", "mape", "mse", "msle"};
+  CHECK(did_you_mean("mze", alike) == " Did you mean 'mae' or 'mse'? Known: mae, mape, mse, msle.");
+  const std::vector<std::string> cases = {"MSE", "MSLE", "mse", "msle"};
+  CHECK(did_you_mean("msee", cases) ==
+        " Did you mean 'mse' or 'msle'? Known: MSE, MSLE, mse, msle.");
+  CHECK(did_you_mean("MSEE", cases) ==
+        " Did you mean 'MSE' or 'MSLE'? Known: MSE, MSLE, mse, msle.");
+  const std::vector<std::string> many = {"a1", "a2", "a3", "a4"};
+  CHECK(did_you_mean("a0", many) == " Did you mean 'a1', 'a2' or 'a3'? Known: a1, a2, a3, a4.");
 }
 
 TEST_CASE("snake_case as Keras makes it") {

@@ -39,9 +39,8 @@ TEST_CASE("text that is no graph is refused with its line") {
   };
   CHECK(message("graph(%0: float32[2]) {\n  %1 = add(%0 %0) : float32[2]\n  return %1\n}") ==
         "Graph text, line 2: expected ')', got '%0) : float32[2]\n  r'.");
-  CHECK(
-      message("graph() {\n  %1 = ad(%0) : float32[2]\n return %1\n}").find("Did you mean 'add'?") !=
-      std::string::npos);
+  CHECK(message("graph() {\n  %1 = ad(%0) : float32[2]\n return %1\n}")
+            .find("Did you mean 'add' or 'pad'?") != std::string::npos);
   CHECK(message("graph(%0: float32[2]) { return %7 }").find("%7") != std::string::npos);
   // What doesn't fit together is the text's mistake, none of Cornu's.
   CHECK_THROWS_AS(parse_graph("graph(%0: float32[2]) { %1 = exp(%0) : float32[3] return %1 }"),
