@@ -57,6 +57,7 @@ int run(const std::string& path, int64_t batch_size) {
     weights += variable.shape().num_elements();
   }
   const CompileReport report = model.compile_reports().at(0);
+  fmt::print(stderr, "{} of {}\n", report.name, report.signature);
   fmt::print("{} {} {} {:.3f} {:.3f} {} {}\n", weights, report.traced_nodes, report.compiled_nodes,
              report.tracing_seconds, report.compiling_seconds, report.workspace_bytes, growth);
   return 0;

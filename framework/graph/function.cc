@@ -10,6 +10,7 @@
 
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
+#include "framework/core/strings.h"
 #include "framework/core/variable_bindings.h"
 #include "framework/graph/dispatch.h"
 #include "framework/graph/trace.h"
@@ -251,6 +252,7 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
   compiled->replica_values = std::move(traced.replica_values);
   compiled->graph = traced.graph;
   compiled->name = options.name;
+  compiled->signature = join(describe(arguments), ", ");
   start = std::chrono::steady_clock::now();
   compiled->executable =
       backend_for(compiled->device)
@@ -262,6 +264,7 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
 
 CompileReport CompiledFunction::report() const {
   return {.name = name,
+          .signature = signature,
           .traced_nodes = static_cast<int64_t>(graph.nodes.size()),
           .compiled_nodes = static_cast<int64_t>(executable->node_count()),
           .tracing_seconds = tracing_seconds,
@@ -269,12 +272,33 @@ CompileReport CompiledFunction::report() const {
           .workspace_bytes = executable->workspace_bytes()};
 }
 
+namespace {
+
+std::string number_of_tensors(size_t count) {
+  return fmt::format("{} argument{}", count, count == 1 ? "" : "s");
+}
+
+// What was given in place of plain tensors; names say that it was a structure.
+std::string description_of(const std::vector<Tensors>& arguments, size_t tensors) {
+  std::vector<std::string> names;
+  for (const Tensors& argument : arguments) {
+    names.insert(names.end(), argument.names().begin(), argument.names().end());
+  }
+  if (names.empty()) return std::to_string(tensors);
+  return fmt::format(
+      "{}, by the names {}. It takes plain tensors; to take them by name, let its "
+      "parameter be const Tensors& batch, and read batch[\"{}\"]",
+      tensors, join(names, ", "), names.front());
+}
+
+}  // namespace
+
 namespace internal {
 
 std::vector<Tensor> tensors_of(const std::vector<Tensors>& arguments, size_t count) {
   std::vector<Tensor> tensors = flatten(arguments);
-  check<InvalidArgument>(tensors.size() == count, "function: expected {} arguments, got {}.", count,
-                         tensors.size());
+  check<InvalidArgument>(tensors.size() == count, "function: expected {}, got {}.",
+                         number_of_tensors(count), description_of(arguments, tensors.size()));
   return tensors;
 }
 
@@ -387,7 +411,8 @@ std::vector<Tensor> Function::call(const std::vector<Tensor>& inputs,
 }
 
 Tensors Function::call_with(std::vector<Tensors> arguments) const {
-  return run(state().by_argument ? std::move(arguments) : one_argument(flatten(arguments)));
+  const bool as_given = state().by_argument || arguments.size() == 1;
+  return run(as_given ? std::move(arguments) : one_argument(flatten(arguments)));
 }
 
 Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key) const {

@@ -31,6 +31,7 @@ struct FunctionOptions {
 // Costs and sizes of one traced and compiled signature of a function.
 struct CompileReport {
   std::string name;              // of the function
+  std::string signature;         // "argument 0: float32 (32, 784), argument 1: int32 (32,)"
   int64_t traced_nodes = 0;      // of the graph as traced
   int64_t compiled_nodes = 0;    // after the backend's passes
   double tracing_seconds = 0;    // of the body, with all that it calls
@@ -49,6 +50,7 @@ struct CompiledFunction {
   bool has_key = false;  // an input uint32[2] that random ops without a seed draw from
   std::vector<ReplicaValue> replica_values;  // the last inputs
   std::string name;                          // of the function
+  std::string signature;                     // its arguments, for people
   double tracing_seconds = 0;
   double compiling_seconds = 0;
 

@@ -79,6 +79,13 @@ TEST_CASE("what isn't among a replica's tensors") {
   const Function two = function([](const Tensors& x, const Tensor&) { return x["a"]; });
   CHECK(error_of([&] { two(floats({1})); }) ==
         "InvalidArgument: function: expected 2 arguments, tensors or structures of them, got 1.");
+  const Function plain = function([](const Tensor& x) { return x; });
+  CHECK(error_of([&] {
+          plain(Tensors{{"a", floats({3})}, {"b", floats({4})}});
+        }) ==
+        "InvalidArgument: function: expected 1 argument, got 2, by the names a, b. It takes plain "
+        "tensors; to take them by name, let its parameter be const Tensors& batch, and read "
+        "batch[\"a\"].");
   CHECK(two(Tensors{{"a", floats({3})}, {"b", floats({4})}}, floats({1})).item<float>() == 3);
 }
 

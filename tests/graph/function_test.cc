@@ -43,6 +43,8 @@ TEST_CASE("a function says what its signatures took to be made") {
     CHECK(report.tracing_seconds > 0);
     CHECK(report.compiling_seconds > 0);
   }
+  CHECK(reports[0].signature == "argument 0: float32 (64, 64)");
+  CHECK(reports[1].signature == "argument 0: float32 (8, 8)");
   CHECK(reports[0].workspace_bytes >= 64 * 64 * 4);  // the one used last
   CHECK(reports[1].workspace_bytes < 64 * 64 * 4);
   CHECK_THROWS_AS(Function().compile_reports(), FailedPrecondition);
