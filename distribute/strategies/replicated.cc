@@ -9,6 +9,7 @@
 #include "framework/graph/backend.h"
 #include "framework/graph/devices.h"
 #include "framework/ops/ops.h"
+#include "framework/strategy/collective_calls.h"
 
 namespace cornu::distribute {
 namespace {
@@ -114,7 +115,12 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
     const GroupLease group(*this);
     for (size_t i = 0; i < launches.size(); ++i) launches[i].group = group[i];
     const DeviceScope device(devices_.front());
-    backend_for(devices_.front()).run(launches);
+    try {
+      backend_for(devices_.front()).run(launches);
+    } catch (RanksDiffer& error) {
+      error.add_place(fmt::format("Strategy '{}': step '{}'", name_, step.options().name));
+      throw;
+    }
   }
   std::vector<Tensors> results;
   for (size_t i = 0; i < launches.size(); ++i) {

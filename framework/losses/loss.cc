@@ -36,6 +36,20 @@ struct Unreduced {
   Tensor mask;     // undefined where there is none
 };
 
+// Sample weights are one an example, or one for each value of an example.
+void require_fitting(const Tensor& given, const Tensor& weights, const Shape& values) {
+  const Shape shape = with_rank(weights, values.rank()).shape();
+  bool fits = true;
+  for (int64_t axis = 1; axis <= std::min(shape.rank(), values.rank()); ++axis) {
+    const int64_t size = shape[-axis];
+    fits = fits && (size == values[-axis] || size == 1 || values[-axis] == 1);
+  }
+  check<InvalidArgument>(
+      fits, "expected sample_weight of shape {}{}, as the losses are of shape {}, got shape {}.",
+      values.slice(0, 1), values.rank() > 1 ? fmt::format(" or {}", values) : "", values,
+      given.shape());
+}
+
 Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) {
   const bool narrow = !is_floating(y_pred.dtype()) || size_of(y_pred.dtype()) < 4;
@@ -46,6 +60,7 @@ Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_
   if (!result.weights.defined()) return result;
   auto [values, weights] = squeeze_or_expand_to_same_rank(result.values, result.weights);
   result.weights = ops::cast(weights, values.dtype());
+  if (sample_weight.defined()) require_fitting(sample_weight, result.weights, values.shape());
   result.values = values * with_rank(result.weights, values.rank());
   return result;
 }

@@ -4,9 +4,14 @@
 namespace cornu {
 namespace {
 
-Tensors rows_of(const Tensors& tensors, int64_t begin, int64_t end) {
+Tensors rows_of(const Tensors& tensors, int64_t begin, int64_t end, int64_t examples) {
   std::vector<Tensor> rows;
   for (const Tensor& tensor : tensors) {
+    check<InvalidArgument>(tensor.rank() == 0 || tensor.dim(0) == examples,
+                           "expected batches, whose tensors have an example in each row, got one "
+                           "with a tensor of shape {} beside one of {} rows. If the dataset isn't "
+                           "batched, batch it: dataset.batch(n).",
+                           tensor.shape(), examples);
     rows.push_back(tensor.rank() == 0 ? tensor : tensor.rows(begin, end));
   }
   return tensors.with(std::move(rows));
@@ -15,9 +20,10 @@ Tensors rows_of(const Tensors& tensors, int64_t begin, int64_t end) {
 }  // namespace
 
 Batch rows_of(const Batch& batch, int64_t begin, int64_t end) {
-  return {.x = rows_of(batch.x, begin, end),
-          .y = rows_of(batch.y, begin, end),
-          .sample_weight = rows_of(batch.sample_weight, begin, end)};
+  const int64_t examples = examples_of(batch);
+  return {.x = rows_of(batch.x, begin, end, examples),
+          .y = rows_of(batch.y, begin, end, examples),
+          .sample_weight = rows_of(batch.sample_weight, begin, end, examples)};
 }
 
 int64_t examples_of(const Batch& batch) {

@@ -21,6 +21,7 @@ struct Batch {
 };
 
 // Rows [begin, end) of all its tensors, which are shared with it; scalars are as they are.
+// InvalidArgument where they have different numbers of rows, as elements that aren't batched do.
 Batch rows_of(const Batch& batch, int64_t begin, int64_t end);
 // Its examples: 0 where it has no tensors.
 int64_t examples_of(const Batch& batch);

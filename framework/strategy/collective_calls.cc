@@ -14,6 +14,16 @@ namespace cornu {
 
 using Kind = CollectiveCall::Kind;
 
+namespace {
+
+constexpr const char* kRanksDiffer =
+    "What replicas do may not depend on their data: look in the step for an if, a loop or a return "
+    "that a value, the size of a batch or the replica's number decides, with a collective behind "
+    "it "
+    "(apply_gradients, losses and metrics have some, too).";
+
+}  // namespace
+
 int64_t CollectiveCall::count() const {
   int64_t total = 0;
   for (const Segment& segment : segments) total += segment.count;
@@ -210,11 +220,11 @@ std::vector<const void*> CollectiveCalls::inputs(const Round& round, size_t segm
 
 void CollectiveCalls::require_agreement(const Round& round) const {
   for (size_t rank = 1; rank < round.calls.size(); ++rank) {
-    check<FailedPrecondition>(
+    check<RanksDiffer>(
         round.calls[rank].agrees(round.calls[0]),
         "Collective: every rank must make the same calls in the same order, but rank 0 calls {}, "
-        "and rank {} {}. What replicas do may not depend on their data.",
-        round.calls[0].text(), rank, round.calls[rank].text());
+        "and rank {} {}. {}",
+        round.calls[0].text(), rank, round.calls[rank].text(), kRanksDiffer);
   }
 }
 
@@ -222,11 +232,10 @@ void CollectiveCalls::wait_for_change(int rank, int64_t ticket,
                                       std::unique_lock<std::mutex>& lock) {
   const Round& round = at(ticket);
   if (round.started < size_ && ended_ > 0) {
-    raise<FailedPrecondition>(
+    raise<RanksDiffer>(
         "Collective: every rank must make the same calls in the same order, but rank {} calls {}, "
-        "and another one's step has ended without it. What replicas do may not depend on their "
-        "data.",
-        rank, round.calls[static_cast<size_t>(rank)].text());
+        "and another one's step has ended without it. {}",
+        rank, round.calls[static_cast<size_t>(rank)].text(), kRanksDiffer);
   }
   const uint64_t before = changes_;
   auto has_changed = [&] { return changes_ != before; };

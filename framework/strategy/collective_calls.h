@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/error.h"
 #include "framework/graph/communicator.h"
 
 namespace cornu {
@@ -31,6 +32,12 @@ struct CollectiveCall {
   std::string text() const;
 };
 
+// Thrown where ranks call different things, or one calls nothing: whoever runs them can say where.
+class RanksDiffer : public FailedPrecondition {
+ public:
+  using FailedPrecondition::FailedPrecondition;
+};
+
 // One for a group. A rank that starts a call only says where its memory lies. The work is done by
 // ranks that wait for something, or start the next call: each does its part of a call when all have
 // started it. Ranks make the same calls in the same order, but wait for them as they like.
@@ -41,7 +48,7 @@ class CollectiveCalls {
 
   // Returns the call's ticket. Waits only where many calls are under way.
   int64_t start(int rank, CollectiveCall call);
-  // Waits until this call and those before it are done. FailedPrecondition when the ranks' calls
+  // Waits until this call and those before it are done. RanksDiffer when the ranks' calls
   // differ, or another one's step ends without it; DeadlineExceeded; Aborted.
   void await(int rank, int64_t ticket);
 

@@ -147,6 +147,17 @@ bool Strategy::is_merging(const char* call, const char* within_step,
                             "Strategy '{}': {} was called within a step that each replica runs. "
                             "Use distribute::get_replica_context().{} there.",
                             name(), call, within_step);
+  check<InvalidArgument>(values.size() > 0,
+                         "Strategy '{}': {} expected the values of replicas, what Strategy::run "
+                         "returned, got an empty PerReplica.",
+                         name(), call);
+  for (const Tensors& value : values.values()) {
+    check<InvalidArgument>(value.size() == 1,
+                           "Strategy '{}': {} expected a tensor of each replica, got {}. {}",
+                           name(), call, value.size(),
+                           value.empty() ? "Let the step return what is to be reduced."
+                                         : "Choose one: values.at(place) or values.at(name).");
+  }
   const size_t expected = current_replica() ? 1 : impl_->devices().size();
   check<InvalidArgument>(values.size() == expected,
                          "Strategy '{}': {} expected the values of {} local replicas, got {}.",

@@ -257,7 +257,7 @@ std::string sizes_text(const Tensors& x, const Tensors& y, const Tensors& sample
   auto add = [&](const char* name, const Tensors& tensors) {
     std::vector<std::string> sizes;
     for (const Tensor& tensor : tensors) {
-      sizes.push_back(std::to_string(tensor.rank() > 0 ? tensor.shape().front() : 0));
+      sizes.push_back(tensor.rank() > 0 ? std::to_string(tensor.shape().front()) : "a scalar");
     }
     if (!sizes.empty()) texts.push_back(fmt::format("{}: {}", name, join(sizes, ", ")));
   };

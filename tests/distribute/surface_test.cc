@@ -360,18 +360,22 @@ TEST_CASE("a step that replicas make of different calls fails on all of them") {
   });
   const PerReplica uneven({Tensors(floats({1, 2})), Tensors(floats({3}))});
   for (int i = 0; i < 2; ++i) {  // and again, with another group
-    CHECK(error_of([&] {
-            strategy.run(step, uneven);
-          }).starts_with("FailedPrecondition: Collective: every rank must make the same calls"));
+    CHECK(error_of([&] { strategy.run(step, uneven); })
+              .starts_with("FailedPrecondition: Strategy 'MirroredStrategy': step 'function': "
+                           "Collective: every rank must make the same calls"));
   }
   strategy.run(step, PerReplica({Tensors(floats({1})), Tensors(floats({3}))}));
   const Function fewer = function([](const Tensor& x) {
     return x.dim(0) == 1 ? get_replica_context().all_reduce(ReduceOp::Sum, x) : x;
   });
   CHECK(error_of([&] { strategy.run(fewer, uneven); }) ==
-        "FailedPrecondition: Collective: every rank must make the same calls in the same order, "
+        "FailedPrecondition: Strategy 'MirroredStrategy': step 'function': Collective: every rank "
+        "must make the same calls in the same order, "
         "but rank 1 calls all_reduce (sum) of 1 float32 in 1 parts, and another one's step has "
-        "ended without it. What replicas do may not depend on their data.");
+        "ended without it. What replicas do may not depend on their data: look in the step for an "
+        "if, a loop "
+        "or a return that a value, the size of a batch or the replica's number decides, with a "
+        "collective behind it (apply_gradients, losses and metrics have some, too).");
 }
 
 TEST_CASE("calls that belong inside a step, or outside of it") {
@@ -385,6 +389,14 @@ TEST_CASE("calls that belong inside a step, or outside of it") {
   CHECK(error_of([&] { strategy.reduce(ReduceOp::Sum, PerReplica({Tensors(floats({1}))})); }) ==
         "InvalidArgument: Strategy 'MirroredStrategy': reduce expected the values of 2 local "
         "replicas, got 1.");
+  CHECK(error_of([&] { strategy.reduce(ReduceOp::Sum, PerReplica()); }) ==
+        "InvalidArgument: Strategy 'MirroredStrategy': reduce expected the values of replicas, "
+        "what Strategy::run returned, got an empty PerReplica.");
+  const Function nothing = function([](const Tensor&) {});
+  CHECK(error_of(
+            [&] { strategy.reduce(ReduceOp::Sum, strategy.run(nothing, Tensors(floats({1})))); }) ==
+        "InvalidArgument: Strategy 'MirroredStrategy': reduce expected a tensor of each replica, "
+        "got 0. Let the step return what is to be reduced.");
   const Variable w(floats({1}), {.name = "w"});
   const Function step = function([&](const Tensor& x) { return w * x; });
   GradientTape tape;

@@ -156,7 +156,10 @@ TEST_CASE("ranks that start different reductions are all told so") {
     CHECK(text ==
           "FailedPrecondition: Collective: every rank must make the same calls in the same order, "
           "but rank 0 calls all_reduce (sum) of 4 float64 in 1 parts, and rank 2 all_reduce (sum) "
-          "of 3 float64 in 1 parts. What replicas do may not depend on their data.");
+          "of 3 float64 in 1 parts. What replicas do may not depend on their data: look in the "
+          "step for an if, a loop "
+          "or a return that a value, the size of a batch or the replica's number decides, with a "
+          "collective behind it (apply_gradients, losses and metrics have some, too).");
   }
 }
 
@@ -173,7 +176,10 @@ TEST_CASE("whoever ends the step without a reduction that another one started") 
       text ==
       "FailedPrecondition: Collective: every rank must make the same calls in the same order, but "
       "rank 0 calls all_reduce (sum) of 4 float64 in 1 parts, and another one's step has ended "
-      "without it. What replicas do may not depend on their data.");
+      "without it. What replicas do may not depend on their data: look in the step for an if, a "
+      "loop "
+      "or a return that a value, the size of a batch or the replica's number decides, with a "
+      "collective behind it (apply_gradients, losses and metrics have some, too).");
 }
 
 TEST_CASE("a reduction that nobody joins ends with its deadline") {

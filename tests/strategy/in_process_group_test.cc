@@ -229,7 +229,10 @@ TEST_CASE("ranks that make different calls are all told so") {
     CHECK(text ==
           "FailedPrecondition: Collective: every rank must make the same calls in the same order, "
           "but rank 0 calls all_reduce (sum) of 4 float32 in 1 parts, and rank 2 all_reduce (sum) "
-          "of 3 float32 in 1 parts. What replicas do may not depend on their data.");
+          "of 3 float32 in 1 parts. What replicas do may not depend on their data: look in the "
+          "step for an if, a loop "
+          "or a return that a value, the size of a batch or the replica's number decides, with a "
+          "collective behind it (apply_gradients, losses and metrics have some, too).");
   }
   on_ranks(3, [&](CollectiveGroup& end) {
     float value = 0;

@@ -198,6 +198,37 @@ TEST_CASE("numbers of samples that differ") {
         "Row i of each belongs to sample i.");
 }
 
+TEST_CASE("a dataset that isn't batched, on several replicas") {
+  const distribute::MirroredStrategy strategy({.devices = {"CPU:0", "CPU:1"}});
+  const auto scope = strategy.scope();
+  Sequential model({layers::Dense({.units = 3})}, {.name = "m"});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const auto dataset =
+      data::Dataset::from_tensor_slices({some_values({kRows, 4}), some_values({kRows, 3})});
+  CHECK(error_of([&] { model.fit(dataset, {.verbose = 0}); }) ==
+        "InvalidArgument: Sequential 'm': expected batches, whose tensors have an example in each "
+        "row, got one with a tensor of shape (3,) beside one of 4 rows. If the dataset isn't "
+        "batched, batch it: dataset.batch(n).");
+}
+
+TEST_CASE("sample weights of the wrong shape") {
+  Sequential model({layers::Dense({.units = 3})}, {.name = "m"});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const Tensor y = some_values({kRows, 3});
+  CHECK(error_of([&] {
+          model.fit(some_values({kRows, 4}), y,
+                    {.verbose = 0, .sample_weight = ops::ones({kRows, 3})});
+        }) ==
+        "InvalidArgument: MeanSquaredError 'mse': expected sample_weight of shape (4,), "
+        "as the losses are of shape (4,), got shape (4, 3).");
+  CHECK(error_of([&] {
+          losses::MeanSquaredError()(some_values({kRows, 2, 3}), some_values({kRows, 2, 3}),
+                                     ops::ones({kRows, 3}));
+        }) ==
+        "InvalidArgument: MeanSquaredError 'mean_squared_error': expected sample_weight of shape "
+        "(4,) or (4, 2), as the losses are of shape (4, 2), got shape (4, 3).");
+}
+
 TEST_CASE("a loss that becomes NaN") {
   Tensor x = some_values({8, 4});
   x.mutable_data<float>()[4 * 4] = std::numeric_limits<float>::quiet_NaN();
@@ -228,7 +259,7 @@ TEST_CASE("names that aren't known") {
   begins(error_of([] { layers::Dense({.units = 2, .activation = "rellu"}); }),
          "InvalidArgument: Unknown activation 'rellu'. Did you mean 'relu'? Known: ");
   begins(error_of([] { classifier({.optimizer = "adamm"}); }),
-         "InvalidArgument: Unknown optimizer 'adamm'. Did you mean 'adam'? Known: ");
+         "InvalidArgument: Unknown optimizer 'adamm'. Did you mean 'adam' or 'adamw'? Known: ");
   begins(error_of([] { classifier({.loss = "categorical_crosentropy"}); }),
          "InvalidArgument: Unknown loss 'categorical_crosentropy'. Did you mean "
          "'categorical_crossentropy'? Known: ");
