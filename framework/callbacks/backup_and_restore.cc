@@ -17,6 +17,7 @@ class BackupAndRestoreImpl : public Callback {
                            "BackupAndRestore: expected backup_dir, the folder for the state of the "
                            "run, got none.");
   }
+  std::string class_name() const override { return "BackupAndRestore"; }
 
   void on_train_begin(const Logs&) override {
     since_ = 0;

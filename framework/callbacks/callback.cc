@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/callbacks/callback.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "framework/callbacks/progbar_logger.h"
 #include "framework/core/logging.h"
@@ -16,6 +20,17 @@ void call_all(const std::vector<CallbackHandle>& callbacks, void (Callback::*met
 }
 
 }  // namespace
+
+std::string Callback::class_name() const {
+  const char* mangled = typeid(*this).name();
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);
+  const std::string name = status == 0 ? text.get() : mangled;
+  const std::string_view before_arguments = std::string_view(name).substr(0, name.find('<'));
+  const size_t last = before_arguments.rfind("::");
+  return last == std::string_view::npos ? name : name.substr(last + 2);
+}
 
 CallbackList::CallbackList(std::vector<CallbackHandle> callbacks,
                            std::shared_ptr<TrainedModel> model, const CallbackParams& params)

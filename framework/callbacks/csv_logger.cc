@@ -26,6 +26,7 @@ class CsvLoggerImpl : public Callback {
                            "CSVLogger: expected a separator of one character, got \"{}\".",
                            options.separator);
   }
+  std::string class_name() const override { return "CSVLogger"; }
 
   void on_train_begin(const Logs&) override {
     columns_.clear();

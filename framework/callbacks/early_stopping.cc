@@ -12,6 +12,7 @@ class EarlyStoppingImpl : public Callback {
   explicit EarlyStoppingImpl(const EarlyStoppingOptions& options)
       : options_(options),
         monitor_("EarlyStopping", options.monitor, options.mode, options.min_delta) {}
+  std::string class_name() const override { return "EarlyStopping"; }
 
   void on_train_begin(const Logs&) override { state_ = {}; }
 
@@ -44,7 +45,8 @@ class EarlyStoppingImpl : public Callback {
   }
 
   RunState save_state() const override {
-    RunState saved{.info = Json::object({{"wait", state_.wait},
+    RunState saved{.info = Json::object({{"monitor", monitor_.name()},
+                                         {"wait", state_.wait},
                                          {"best", state_.best ? Json(*state_.best) : Json()},
                                          {"best_epoch", state_.best_epoch},
                                          {"stopped_epoch", state_.stopped_epoch}})};
@@ -55,6 +57,7 @@ class EarlyStoppingImpl : public Callback {
   }
   void restore_state(const RunState& saved) override {
     const Json& json = saved.info;
+    monitor_.require_same(json.at("monitor").as_string());
     const Json& best = json.at("best");
     state_ = {.wait = json.at("wait").as_int(),
               .best_epoch = json.at("best_epoch").as_int(),

@@ -12,6 +12,7 @@ void call(const F& function, const Args&... args) {
 class LambdaCallbackImpl : public Callback {
  public:
   explicit LambdaCallbackImpl(const LambdaCallbackOptions& functions) : f_(functions) {}
+  std::string class_name() const override { return "LambdaCallback"; }
 
   bool wants_batches() const override {
     return f_.on_train_batch_begin || f_.on_train_batch_end || f_.on_test_batch_begin ||

@@ -16,6 +16,7 @@ class LearningRateSchedulerImpl : public Callback {
     check<InvalidArgument>(static_cast<bool>(options.schedule),
                            "LearningRateScheduler: expected a schedule, got none.");
   }
+  std::string class_name() const override { return "LearningRateScheduler"; }
 
   void on_epoch_begin(int64_t epoch, const Logs&) override {
     const double rate = options_.schedule(epoch, current());

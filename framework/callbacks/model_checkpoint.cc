@@ -82,6 +82,7 @@ class ModelCheckpointImpl : public Callback {
         file_(file_of(options)),
         monitor_(kWho, options.monitor, options.mode, 0),
         best_(options.initial_value_threshold) {}
+  std::string class_name() const override { return "ModelCheckpoint"; }
 
   bool wants_batches() const override { return options_.save_freq.batches().has_value(); }
 
@@ -120,12 +121,14 @@ class ModelCheckpointImpl : public Callback {
   void leave_run() override { keeper_.leave(); }
 
   RunState save_state() const override {
-    return {.info = Json::object({{"best", best_ ? Json(*best_) : Json()},
+    return {.info = Json::object({{"monitor", monitor_.name()},
+                                  {"best", best_ ? Json(*best_) : Json()},
                                   {"batches_since_save", batches_since_save_},
                                   {"last_batch", last_batch_ ? Json(*last_batch_) : Json()}})};
   }
   void restore_state(const RunState& saved) override {
     const Json& json = saved.info;
+    monitor_.require_same(json.at("monitor").as_string());
     const Json& best = json.at("best");
     best_ = best.is_null() ? std::nullopt : std::optional(best.as_double());
     batches_since_save_ = json.at("batches_since_save").as_int();

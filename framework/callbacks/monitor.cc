@@ -38,6 +38,13 @@ Monitor::Monitor(std::string who, std::string name, const std::string& mode, dou
   if (mode == "max") direction_ = Direction::Up;
 }
 
+void Monitor::require_same(const std::string& saved) const {
+  check<FailedPrecondition>(saved == name_,
+                            "{}: the run to go on with watched '{}', this program's watches '{}'. "
+                            "Start it as it was, or remove the saved state to begin anew.",
+                            who_, saved, name_);
+}
+
 std::optional<double> Monitor::value(const Logs& logs) {
   if (const double* found = logs.find(name_)) return *found;
   if (!std::exchange(warned_, true)) {

@@ -24,6 +24,9 @@ class Monitor {
   // `metrics`: the model's. InvalidArgument where "auto" knows none of the metric's name.
   bool improves(double value, std::optional<double> reference, const std::vector<Metric>& metrics);
   const std::string& name() const { return name_; }
+  // For states of runs that resume: FailedPrecondition unless `saved` is this metric's name, since
+  // what was best of one says nothing about another.
+  void require_same(const std::string& saved) const;
 
  private:
   enum class Direction { Unknown, Down, Up };

@@ -18,6 +18,7 @@ class ReduceLrOnPlateauImpl : public Callback {
     check<InvalidArgument>(options.factor < 1.0,
                            "ReduceLROnPlateau: expected a factor below 1, got {}.", options.factor);
   }
+  std::string class_name() const override { return "ReduceLROnPlateau"; }
 
   void on_train_begin(const Logs&) override { state_ = {}; }
 
@@ -40,12 +41,14 @@ class ReduceLrOnPlateauImpl : public Callback {
   }
 
   RunState save_state() const override {
-    return {.info = Json::object({{"best", state_.best ? Json(*state_.best) : Json()},
+    return {.info = Json::object({{"monitor", monitor_.name()},
+                                  {"best", state_.best ? Json(*state_.best) : Json()},
                                   {"wait", state_.wait},
                                   {"cooldown", state_.cooldown}})};
   }
   void restore_state(const RunState& saved) override {
     const Json& json = saved.info;
+    monitor_.require_same(json.at("monitor").as_string());
     const Json& best = json.at("best");
     state_ = {.best = best.is_null() ? std::nullopt : std::optional(best.as_double()),
               .wait = json.at("wait").as_int(),

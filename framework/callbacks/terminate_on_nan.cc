@@ -11,6 +11,7 @@ namespace {
 class TerminateOnNanImpl : public Callback {
  public:
   explicit TerminateOnNanImpl(const TerminateOnNaNOptions& options) : options_(options) {}
+  std::string class_name() const override { return "TerminateOnNaN"; }
 
   void on_epoch_begin(int64_t epoch, const Logs&) override { epoch_ = epoch; }
 

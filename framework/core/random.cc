@@ -8,7 +8,7 @@ namespace {
 
 SeedSequence from_system() {
   std::random_device device;
-  return {uint64_t{device()} << 32 | device(), 0};
+  return {uint64_t{device()} << 32 | device(), 0, false};
 }
 
 thread_local SeedSequence sequence = from_system();
@@ -25,7 +25,7 @@ uint64_t PhiloxEngine::below(uint64_t bound) {
   }
 }
 
-void set_random_seed(uint64_t seed) { sequence = {seed, 0}; }
+void set_random_seed(uint64_t seed) { sequence = {seed, 0, true}; }
 
 uint64_t next_key() {
   const auto words = philox(sequence.seed, sequence.drawn++, /*stream=*/0x5eed);

@@ -80,6 +80,7 @@ inline uint64_t seed_or_next(const std::optional<int64_t>& seed) {
 struct SeedSequence {
   uint64_t seed = 0;
   uint64_t drawn = 0;
+  bool chosen = false;  // by set_random_seed; else by the system
 };
 SeedSequence seed_sequence();
 void restore_seed_sequence(const SeedSequence& sequence);

@@ -28,4 +28,14 @@ void warn_of_other_threads(const RunState& state) {
       compute_threads()));
 }
 
+void warn_of_other_seed(const RunState& state) {
+  const SeedSequence now = seed_sequence();
+  const auto then = static_cast<uint64_t>(state.info.at("seeds")[0].as_int());
+  if (!now.chosen || now.seed == then) return;
+  logging::warn(
+      fmt::format("The saved run drew its random numbers from seed {}, this program sets {}: it "
+                  "goes on with {}, as saved.",
+                  then, now.seed, then));
+}
+
 }  // namespace cornu

@@ -10,6 +10,7 @@
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
 #include "framework/train/model_in_training.h"
+#include "framework/train/resumed_parts.h"
 
 namespace cornu {
 namespace {
@@ -72,6 +73,7 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
 
 History Trainer::FitRun::run() {
   model_.stop_training = false;
+  optimizer_config_ = trainer_.optimizer(model_).impl().get_config();
   callbacks_.on_train_begin();
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
     if (callback->keeps_run_state() && !signals_) signals_.emplace();
@@ -189,22 +191,14 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
+                             {"optimizer_config", optimizer_config_},
                              {"source", iterator_.save()},
                              {"validation", validation_iterator_.save()},
                              {"history", history_to_json(history_)},
                              {"logs", logs}});
   save_conditions(state);
   for (const auto& [group, members] : variables()) save_variables(state, group, members);
-  Json::Array parts;
-  const auto& callbacks = callbacks_.callbacks();
-  for (size_t i = 0; i < callbacks.size(); ++i) {
-    const RunState part = callbacks[i]->save_state();
-    parts.push_back(Json::object({{"info", part.info}}));
-    for (const auto& [name, tensor] : part.tensors) {
-      state.tensors.emplace_back(fmt::format("callback/{}/{}", i, name), tensor);
-    }
-  }
-  state.info.set("callbacks", Json(std::move(parts)));
+  save_callbacks(state, callbacks_.callbacks());
   return state;
 }
 
@@ -228,6 +222,9 @@ void Trainer::FitRun::resume() {
       "Training goes on {}.",
       place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()))));
   warn_of_other_threads(*resumed_);
+  warn_of_other_seed(*resumed_);
+  optimizer_config_ = resumed_config(info.at("optimizer_config"), optimizer_config_);
+  warn_of_other_callbacks(*resumed_, callbacks_.callbacks());
   make_variables(*resumed_);
   history_ = history_from_json(info.at("history"));
   iterator_.restore(info.at("source"));
@@ -251,24 +248,6 @@ void Trainer::FitRun::make_variables(const RunState& state) {
   }
 }
 
-void Trainer::FitRun::restore_callbacks(const RunState& state) {
-  const auto& callbacks = callbacks_.callbacks();
-  const Json::Array& parts = state.info.at("callbacks").as_array();
-  check<FailedPrecondition>(parts.size() == callbacks.size(),
-                            "fit: the run to go on with had {} callbacks, this one has {}. Start "
-                            "the program as it was.",
-                            parts.size(), callbacks.size());
-  for (size_t i = 0; i < callbacks.size(); ++i) {
-    RunState part;
-    part.info = parts[i].at("info");
-    const std::string prefix = fmt::format("callback/{}/", i);
-    for (const auto& [name, tensor] : state.tensors) {
-      if (name.starts_with(prefix)) part.tensors.emplace_back(name.substr(prefix.size()), tensor);
-    }
-    callbacks[i]->restore_state(part);
-  }
-}
-
 void Trainer::FitRun::restore(const RunState& state) {
   const auto groups = variables();
   for (const auto& [group, members] : groups) {
@@ -279,7 +258,7 @@ void Trainer::FitRun::restore(const RunState& state) {
                               group, difference);
   }
   for (const auto& [group, members] : groups) restore_variables(state, group, members);
-  restore_callbacks(state);
+  restore_callbacks(state, callbacks_.callbacks());
   restore_seeds(state);
 }
 

@@ -37,7 +37,6 @@ class Trainer::FitRun {
   void make_variables(const RunState& state);
   // Variables, callbacks and random seeds.
   void restore(const RunState& state);
-  void restore_callbacks(const RunState& state);
 
   // Before all others: when this ends, everything is written.
   std::optional<StopSignals> signals_;
@@ -50,6 +49,7 @@ class Trainer::FitRun {
   CallbackList callbacks_;
   History history_;
   int64_t epoch_;
+  Json optimizer_config_;            // as the run began
   std::optional<RunState> resumed_;  // a state from within an epoch, until its next batch
 };
 

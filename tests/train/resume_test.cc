@@ -312,6 +312,101 @@ TEST_CASE("a run on other compute threads goes on, with a warning") {
                           "may differ."));
 }
 
+namespace {
+
+// A run that was killed after `killed_at` batches, and the same program with other parts.
+struct Changed {
+  TempFolder folder = {};
+  test::Log log = {};
+
+  Sequential compiled(const Optimizer& optimizer) const {
+    clear_session();
+    Sequential model({layers::Dense({.units = 3, .activation = "softmax"})});
+    model.compile({.optimizer = optimizer, .loss = "sparse_categorical_crossentropy"});
+    return model;
+  }
+  void fit(Sequential& model, std::vector<CallbackHandle> callbacks,
+           std::optional<int64_t> killed_at = {}) const {
+    callbacks.push_back(backup(1)(folder));
+    callbacks.push_back(make_callback<KillAt>(killed_at));
+    model.fit(inputs(), labels(),
+              {.batch_size = 4, .epochs = 2, .verbose = 0, .callbacks = callbacks});
+  }
+  void kill(const std::vector<CallbackHandle>& callbacks) const {
+    set_random_seed(11);
+    Sequential model = compiled(optimizers::Adam({.learning_rate = 0.01}));
+    CHECK_THROWS_AS(fit(model, callbacks, 7), Killed);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("callbacks may be added, removed and come in another order") {
+  const callbacks::EarlyStopping stopping({.monitor = "loss", .patience = 50});
+  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
+  const std::string added =
+      "the run to go on with had no callback like EarlyStopping, which is new: it starts afresh.";
+  const std::string removed =
+      "the run to go on with had another callback, EarlyStopping, that isn't given now: what it "
+      "knew is dropped.";
+  {
+    const Changed run;
+    run.kill({});
+    Sequential model = run.compiled(adam());
+    run.fit(model, {stopping});
+    CHECK(testing::contains(run.log.text(), added));
+    CHECK(stopping.best_epoch() == 1);
+  }
+  {
+    const Changed run;
+    run.kill({stopping});
+    Sequential model = run.compiled(adam());
+    run.fit(model, {});
+    CHECK(testing::contains(run.log.text(), removed));
+  }
+  {
+    const Changed run;
+    const std::string csv = run.folder / "log.csv";
+    run.kill({stopping, callbacks::CSVLogger({.filename = csv})});
+    const callbacks::EarlyStopping same({.monitor = "loss", .patience = 50});
+    Sequential model = run.compiled(adam());
+    run.fit(model, {callbacks::CSVLogger({.filename = csv}), same});
+    CHECK(same.best().has_value());
+    const std::string rows = testing::read_file(csv);
+    CHECK(testing::contains(rows, "\n0,"));
+    CHECK(testing::contains(rows, "\n1,"));
+    CHECK(!testing::contains(run.log.text(), "had"));
+  }
+  {
+    const Changed run;
+    run.kill({stopping});
+    Sequential model = run.compiled(adam());
+    CHECK(testing::contains(
+        message_of<FailedPrecondition>(
+            [&] { run.fit(model, {callbacks::EarlyStopping({.monitor = "val_loss"})}); }),
+        "EarlyStopping: the run to go on with watched 'loss', this program's watches 'val_loss'. "
+        "Start it as it was, or remove the saved state to begin anew."));
+  }
+}
+
+TEST_CASE("a resumed run says which options are others") {
+  const Changed run;
+  run.kill({});
+  set_random_seed(12);
+  Sequential model = run.compiled(optimizers::Adam({.learning_rate = 0.5, .beta_1 = 0.75}));
+  run.fit(model, {});
+  const std::string text = run.log.text();
+  CHECK(testing::contains(text,
+                          "The saved run drew its random numbers from seed 11, this program "
+                          "sets 12: it goes on with 11, as saved."));
+  CHECK(testing::contains(text, "fit: the optimizer's learning_rate was 0.01"));
+  CHECK(testing::contains(text, "this program says 0.5. It goes on with 0.01"));
+  CHECK(testing::contains(text,
+                          "fit: the optimizer's beta_1 was 0.9 in the run to go on with, this "
+                          "program says 0.75. It goes on with 0.75, as this program says."));
+  CHECK(model.optimizer().learning_rate().item<float>() == 0.01f);
+}
+
 TEST_CASE("a state that can't be used is never a fresh start") {
   const TempFolder folder;
   const std::string path = folder / "backup";

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/train/resumed_parts.h"
+
+#include <optional>
+#include <string>
+
+#include "framework/core/logging.h"
+
+namespace cornu {
+namespace {
+
+// For each callback the place of the saved one whose state is its own.
+std::vector<std::optional<size_t>> places_of_states(const Json::Array& saved,
+                                                    const std::vector<CallbackHandle>& callbacks) {
+  std::vector<std::optional<size_t>> places;
+  std::vector<bool> taken(saved.size());
+  for (const CallbackHandle& callback : callbacks) {
+    std::optional<size_t>& place = places.emplace_back();
+    for (size_t i = 0; i < saved.size() && !place; ++i) {
+      if (taken[i] || saved[i].at("class") != Json(callback->class_name())) continue;
+      place = i;
+      taken[i] = true;
+    }
+  }
+  return places;
+}
+
+std::string prefix_of(size_t place) { return fmt::format("callback/{}/", place); }
+
+RunState saved_part(const RunState& state, size_t place) {
+  RunState part;
+  part.info = state.info.at("callbacks")[place].at("info");
+  const std::string prefix = prefix_of(place);
+  for (const auto& [name, tensor] : state.tensors) {
+    if (name.starts_with(prefix)) part.tensors.emplace_back(name.substr(prefix.size()), tensor);
+  }
+  return part;
+}
+
+bool is_empty(const RunState& part) {
+  return part.info.as_object().empty() && part.tensors.empty();
+}
+
+// Numbers as the optimizer computes with them.
+bool same(const Json& a, const Json& b) {
+  if (!a.is_number() || !b.is_number()) return a == b;
+  return static_cast<float>(a.as_double()) == static_cast<float>(b.as_double());
+}
+std::string text_of(const Json& value) {
+  return value.is_number() ? fmt::format("{}", static_cast<float>(value.as_double()))
+                           : value.dump();
+}
+
+void warn_of_values(const std::string& path, const Json& then, const Json& now) {
+  if (same(then, now)) return;
+  if (then.is_object() && now.is_object()) {
+    for (const auto& [key, value] : now.as_object()) {
+      const Json* before = then.find(key);
+      warn_of_values(key == "config" ? path : path + "." + key, before ? *before : Json(), value);
+    }
+    return;
+  }
+  const bool restored = path == "learning_rate" && then.is_number() && now.is_number();
+  logging::warn(fmt::format(
+      "fit: the optimizer's {} was {} in the run to go on with, this program says {}. {}", path,
+      text_of(then), text_of(now),
+      restored ? fmt::format("It goes on with {}, as saved; a LearningRateScheduler can change it.",
+                             text_of(then))
+               : fmt::format("It goes on with {}, as this program says.", text_of(now))));
+}
+
+}  // namespace
+
+void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callbacks) {
+  Json::Array parts;
+  for (const CallbackHandle& callback : callbacks) {
+    const RunState part = callback->save_state();
+    for (const auto& [name, tensor] : part.tensors) {
+      state.tensors.emplace_back(prefix_of(parts.size()) + name, tensor);
+    }
+    parts.push_back(Json::object({{"class", callback->class_name()}, {"info", part.info}}));
+  }
+  state.info.set("callbacks", Json(std::move(parts)));
+}
+
+void restore_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks) {
+  const auto places = places_of_states(state.info.at("callbacks").as_array(), callbacks);
+  for (size_t i = 0; i < callbacks.size(); ++i) {
+    if (places[i]) callbacks[i]->restore_state(saved_part(state, *places[i]));
+  }
+}
+
+void warn_of_other_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks) {
+  const Json::Array& saved = state.info.at("callbacks").as_array();
+  const auto places = places_of_states(saved, callbacks);
+  std::vector<bool> taken(saved.size());
+  for (size_t i = 0; i < callbacks.size(); ++i) {
+    if (places[i]) {
+      taken[*places[i]] = true;
+    } else if (!is_empty(callbacks[i]->save_state())) {
+      logging::warn(fmt::format(
+          "fit: the run to go on with had no callback like {}, which is new: it starts afresh.",
+          callbacks[i]->class_name()));
+    }
+  }
+  for (size_t place = 0; place < saved.size(); ++place) {
+    if (taken[place] || is_empty(saved_part(state, place))) continue;
+    logging::warn(
+        fmt::format("fit: the run to go on with had another callback, {}, that isn't given now: "
+                    "what it knew is dropped.",
+                    saved[place].at("class").as_string()));
+  }
+}
+
+Json resumed_config(const Json& saved, const Json& now) {
+  Json result = now;
+  for (const auto& [key, value] : now.as_object()) {
+    const Json* before = saved.find(key);
+    if (key == "name" || !before) continue;
+    warn_of_values(key, *before, value);
+    if (key == "learning_rate" && before->is_number() && value.is_number())
+      result.set(key, *before);
+  }
+  return result;
+}
+
+}  // namespace cornu

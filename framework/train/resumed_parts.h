@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a resumed fit finds changed: callbacks and the optimizer's options. Where it goes on all the
+// same, a warning names each change.
+#pragma once
+
+#include <vector>
+
+#include "framework/callbacks/callback.h"
+#include "framework/core/json.h"
+#include "framework/saving/run_state.h"
+
+namespace cornu {
+
+// Adds what each callback must know.
+void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callbacks);
+
+// Gives each callback the state of the saved one of its class (with several of a class: the first
+// to the first, and so on); those without one stay as they are.
+void restore_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks);
+
+// Warns of callbacks that have something to know but weren't there, and of those that had something
+// to know but aren't here.
+void warn_of_other_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks);
+
+// The optimizer's config that the run goes on with. A learning rate that is a number is a variable,
+// which the state holds; all else is as this program says. Warns of each value that differs.
+Json resumed_config(const Json& saved, const Json& now);
+
+}  // namespace cornu
