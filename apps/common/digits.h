@@ -4,9 +4,12 @@
 
 #include <cornu/cornu.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -30,6 +33,33 @@ struct DigitsOptions {
   int verbose = 1;
 };
 
+// A finite number above 0.
+inline std::string check_positive(const std::string& text) {
+  double number = 0;
+  const bool is_number = CLI::detail::lexical_cast(text, number);
+  if (is_number && std::isfinite(number) && number > 0) return {};
+  return "expected a number above 0, like 0.001, got " + text;
+}
+
+// Where a model can be saved: known before it is trained.
+inline std::string check_model_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!path.ends_with(".keras")) {
+    return fmt::format("expected a file that ends in '.keras', got '{}'", path);
+  }
+  if (fs::is_directory(path, ignored)) return fmt::format("'{}' is a directory", path);
+  if (!folder.empty() && !fs::is_directory(folder, ignored)) {
+    return fmt::format("there is no directory '{}' for '{}'. Create it first", folder.string(),
+                       path);
+  }
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) {
+    return fmt::format("'{}' can't be written: no permission for its directory", path);
+  }
+  return {};
+}
+
 inline void add_options(CLI::App& app, DigitsOptions& options) {
   app.add_option("--epochs", options.epochs, "Passes over the training set")
       ->check(CLI::NonNegativeNumber)
@@ -39,10 +69,11 @@ inline void add_options(CLI::App& app, DigitsOptions& options) {
       ->capture_default_str();
   app.add_option("--learning-rate", options.learning_rate,
                  "Adam's first learning rate; it falls to 0 over the run, along a cosine")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Validator(check_positive, "POSITIVE"))
       ->capture_default_str();
   app.add_option("--data-dir", options.data_dir, "Where MNIST's four files are");
-  app.add_option("--save", options.save, "Write the trained model to this .keras file");
+  app.add_option("--save", options.save, "Write the trained model to this .keras file")
+      ->check(CLI::Validator(check_model_file, ""));
   app.add_option("--log", options.log, "Write the metrics of each epoch to this CSV file");
   app.add_option("--resume-from", options.resume_from,
                  "Start with the weights of this .keras file");

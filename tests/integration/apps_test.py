@@ -86,7 +86,11 @@ class AppsTest(unittest.TestCase):
         cases = [
             (["--data-dir", nowhere], 1, nowhere),
             (["--synthetic", "--resume-from", nowhere + ".keras"], 1, "can't be opened"),
-            (["--synthetic", "--epochs", "0", "--save", nowhere + "/m.keras"], 1, "no directory"),
+            (["--save", nowhere + "/m.keras"], 105, f"--save: there is no directory '{nowhere}'"),
+            (["--save", self.folder + "/m.h5"], 105, "--save: expected a file that ends in '.keras'"),
+            *((["--learning-rate", rate], 105,
+               f"--learning-rate: expected a number above 0, like 0.001, got {rate}")
+              for rate in ["nan", "inf", "0", "-1", "1e-400", "fast"]),
             (["--epochs", "-1"], 105, "--epochs"),
             (["--strategy", "nowhere"], 105, "--strategy"),
             (["--no-such-option"], 109, "no-such-option"),
@@ -94,8 +98,24 @@ class AppsTest(unittest.TestCase):
         for arguments, code, text in cases:
             with self.subTest(arguments):
                 result = run(MNIST, *arguments)
-                self.assertEqual(result.returncode, code)
+                self.assertEqual(result.returncode, code, result.stderr)
                 self.assertIn(text, result.stderr)
+
+    def test_a_resumed_run_says_what_is_another(self):
+        states = os.path.join(self.folder, "states")
+        arguments = ["--synthetic", "--epochs", "2", "--verbose", "0", "--checkpoint-dir", states,
+                     "--checkpoint-every", "1"]
+        program = subprocess.Popen([MNIST, *arguments, "--seed", "1"])
+        while not os.path.exists(os.path.join(states, "run_state")):
+            self.assertIsNone(program.poll())
+        program.kill()
+        program.wait()
+        resumed = run(MNIST, *arguments, "--seed", "2", "--learning-rate", "0.004")
+        self.assertEqual(resumed.returncode, 0, resumed.stderr)
+        for text in ["Training goes on after", "from seed 1, this program sets 2",
+                     "the optimizer's learning_rate.initial_learning_rate was 0.002 in the run to "
+                     "go on with, this program says 0.004. It goes on with 0.004"]:
+            self.assertIn(text, resumed.stderr)
 
     def test_without_data_and_network_it_draws_its_own(self):
         result = run(MNIST, "--epochs", "0", "--verbose", "0")
