@@ -52,7 +52,7 @@ TEST_CASE("unknown names are errors that suggest the nearest one, spelled alike"
   CHECK(begins_with(message_of([] { Initializer("HeNromal"); }),
                     "Unknown initializer 'HeNromal'. Did you mean 'HeNormal'? Known: "));
   CHECK(message_of([] { Regularizer("l3"); }) ==
-        "Unknown regularizer 'l3'. Did you mean 'l1'? Known: l1, l1l2, l2, "
+        "Unknown regularizer 'l3'. Did you mean 'l1' or 'l2'? Known: l1, l1l2, l2, "
         "orthogonal_regularizer.");
   CHECK(begins_with(message_of([] { Constraint("maxnorm"); }),
                     "Unknown constraint 'maxnorm'. Did you mean 'max_norm'? Known: "));
