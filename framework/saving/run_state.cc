@@ -19,7 +19,7 @@ namespace cornu {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'\x89', 'C', 'R', 'N', 'R', 'U', 'N', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kByteOrder = 0x01020304;
 constexpr size_t kAlignment = 64;
 

@@ -97,11 +97,11 @@ TEST_CASE("what isn't this build's run state says what it is") {
   write_run_state(path, some_state(1));
   std::string bytes = testing::read_file(path);
   std::string other = bytes;
-  other[8] = 2;
+  other[8] = 1;
   testing::write_file(path, other);
   CHECK(damage_of(path) ==
         "Run state " + path +
-            ": expected version 1 of the format, got 2; another version of Cornu wrote it.");
+            ": expected version 2 of the format, got 1; another version of Cornu wrote it.");
   other = bytes;
   std::swap(other[12], other[15]);
   std::swap(other[13], other[14]);
