@@ -94,7 +94,8 @@ class Dataset {
   // int64 scalars.
   static Dataset range(int64_t stop) { return range(0, stop); }
   static Dataset range(int64_t start, int64_t stop, int64_t step = 1);
-  // The n-th elements of all, their components side by side; ends with the shortest.
+  // Tuples of the n-th elements of all; ends with the shortest. Pairs zipped with weights are
+  // ((x, y), weight).
   static Dataset zip(const std::vector<Dataset>& datasets);
 
   // Takes elements at random from a buffer of the next `buffer_size` (>= 1). A buffer as large as
@@ -132,7 +133,7 @@ class Dataset {
   Dataset cache() const;
   // Works up to `buffer_size` elements ahead on a thread; 0: doesn't.
   Dataset prefetch(int64_t buffer_size) const;
-  // Puts the element's number, an int64 scalar, before its components.
+  // Pairs of the element's number, an int64 scalar, and the element: (0, (x, y)), …
   Dataset enumerate(int64_t start = 0) const;
   // The elements of this and then of `other`, which must be of the same kind.
   Dataset concatenate(const Dataset& other) const;

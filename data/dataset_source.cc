@@ -32,9 +32,8 @@ class DatasetSource : public BatchSource {
   DatasetSource(NodePtr node, NodePtr counter, std::string part)
       : node_(std::move(node)), counter_(std::move(counter)), part_(std::move(part)) {
     const ElementSpec& spec = node_->spec();
-    const auto& components = spec.structure->components;
     check<InvalidArgument>(
-        components.size() <= 3,
+        spec.structure->num_components() <= 3,
         "Dataset: training takes elements x, (x, y) or (x, y, sample_weight), got {}. Use map() to "
         "bring them into that form.",
         spec.to_string());

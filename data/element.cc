@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/element.h"
 
-#include <numeric>
+#include <algorithm>
 
 #include "framework/core/strings.h"
 
 namespace cornu::data {
 namespace {
 
-size_t tensors_of(const Structure& structure) {
-  return std::accumulate(structure.components.begin(), structure.components.end(), size_t{0},
-                         [](size_t sum, const auto& component) { return sum + component.size; });
+Structure structure_of(const Tensors& tensors) {
+  if (tensors.has_names()) {
+    std::vector<std::pair<std::string, Structure>> members;
+    for (const std::string& name : tensors.names()) members.emplace_back(name, Structure());
+    return Structure::dict(std::move(members));
+  }
+  return Structure::of_components(std::vector<Structure>(tensors.size()));
 }
 
-// Where the tensors of component `index` begin.
-size_t offset_of(const Structure& structure, size_t index) {
-  size_t offset = 0;
-  for (size_t i = 0; i < index; ++i) offset += structure.components[i].size;
-  return offset;
+// Appends a part's tensors, and returns its structure.
+const Structure& append(std::vector<Tensor>& tensors, const Element& part) {
+  check<InvalidArgument>(part.structure() != nullptr,
+                         "Element: expected components of tensors, got one of none.");
+  tensors.insert(tensors.end(), part.tensors().begin(), part.tensors().end());
+  return *part.structure();
 }
 
 }  // namespace
@@ -29,63 +34,86 @@ Element::Element(std::initializer_list<Tensors::Named> component)
     : Element(Tensors::named(std::vector<Tensors::Named>(component))) {}
 
 Element::Element(const std::vector<Tensors>& components) {
-  auto structure = std::make_shared<Structure>();
+  std::vector<Structure> parts;
   for (const Tensors& component : components) {
     check<InvalidArgument>(!component.empty(),
-                           "Element: expected tensors in component {}, got none.",
-                           structure->components.size());
-    structure->components.push_back({component.size(), component.names()});
+                           "Element: expected tensors in component {}, got none.", parts.size());
+    parts.push_back(structure_of(component));
     tensors_.insert(tensors_.end(), component.begin(), component.end());
   }
-  structure_ = std::move(structure);
+  structure_ = std::make_shared<const Structure>(Structure::of_components(std::move(parts)));
 }
 
 Element::Element(std::vector<Tensor> tensors, std::shared_ptr<const Structure> structure)
     : tensors_(std::move(tensors)), structure_(std::move(structure)) {
-  CORNU_ASSERT(tensors_.size(), ==, tensors_of(*structure_));
+  CORNU_ASSERT(tensors_.size(), ==, structure_->num_tensors());
+}
+
+Element Element::tuple(const std::vector<Element>& components) {
+  std::vector<Tensor> tensors;
+  std::vector<Structure> parts;
+  for (const Element& component : components) parts.push_back(append(tensors, component));
+  return Element(std::move(tensors),
+                 std::make_shared<const Structure>(Structure::of_components(std::move(parts))));
+}
+
+Element Element::dict(const std::vector<std::pair<std::string, Element>>& members) {
+  std::vector<Tensor> tensors;
+  std::vector<std::pair<std::string, Structure>> parts;
+  for (const auto& [name, member] : members) parts.emplace_back(name, append(tensors, member));
+  return Element(std::move(tensors),
+                 std::make_shared<const Structure>(Structure::dict(std::move(parts))));
 }
 
 Element Element::with(std::vector<Tensor> tensors) const {
   return Element(std::move(tensors), structure_);
 }
 
-Tensors Element::operator[](size_t index) const {
+Element Element::part(const Structure& structure, size_t first) const {
+  const auto begin = tensors_.begin() + static_cast<std::ptrdiff_t>(first);
+  return Element({begin, begin + static_cast<std::ptrdiff_t>(structure.num_tensors())},
+                 std::make_shared<const Structure>(structure));
+}
+
+Element Element::component(size_t index) const {
   check<OutOfRange>(index < size(), "Element: expected an index below {}, got {}.", size(), index);
-  const Structure::Component& component = structure_->components[index];
-  const auto begin = tensors_.begin() + static_cast<std::ptrdiff_t>(offset_of(*structure_, index));
-  std::vector<Tensor> part(begin, begin + static_cast<std::ptrdiff_t>(component.size));
-  if (component.names.empty()) return Tensors(std::move(part));
-  std::vector<Tensors::Named> named;
-  for (size_t i = 0; i < part.size(); ++i) named.emplace_back(component.names[i], part[i]);
-  return Tensors::named(std::move(named));
+  return part(structure_->component(index), structure_->offset(index));
+}
+
+Element Element::component(std::string_view name) const {
+  const std::vector<std::string> none;
+  const auto& names = structure_ ? structure_->names() : none;
+  const auto at = std::find(names.begin(), names.end(), name);
+  check<NotFound>(at != names.end(), "Element: there is no member '{}'; the names are: {}.", name,
+                  names.empty() ? "none, as it is no dictionary" : join(names, ", "));
+  size_t first = 0;
+  auto child = structure_->children().begin();
+  for (auto other = names.begin(); other != at; ++other) first += (child++)->num_tensors();
+  return part(*child, first);
+}
+
+Tensors Element::flat() const {
+  std::vector<std::string> names = structure_->tensor_names();
+  const bool named = std::none_of(names.begin(), names.end(),
+                                  [](const std::string& name) { return name.empty(); });
+  if (!named) return Tensors(tensors_);
+  std::vector<Tensors::Named> result;
+  for (size_t i = 0; i < names.size(); ++i) result.emplace_back(std::move(names[i]), tensors_[i]);
+  return Tensors::named(std::move(result));
 }
 
 const Tensor& Element::tensor(size_t index) const {
   check<OutOfRange>(index < size(), "Element: expected an index below {}, got {}.", size(), index);
-  const size_t count = structure_->components[index].size;
+  const size_t count = structure_->component(index).num_tensors();
   check<InvalidArgument>(count == 1,
                          "Element: component {} has {} tensors. Use element[{}] for all of them.",
                          index, count, index);
-  return tensors_[offset_of(*structure_, index)];
+  return tensors_[structure_->offset(index)];
 }
 
 std::string ElementSpec::to_string() const {
-  std::vector<std::string> components;
-  size_t next = 0;
-  for (const Structure::Component& component : structure->components) {
-    std::vector<std::string> parts;
-    for (size_t i = 0; i < component.size; ++i, ++next) {
-      std::string text = component.names.empty() ? "" : component.names[i] + ": ";
-      parts.push_back(text + fmt::format("{} {}", types[next].dtype, types[next].shape));
-    }
-    const std::string joined = join(parts, ", ");
-    if (!component.names.empty()) {
-      components.push_back("{" + joined + "}");
-    } else {
-      components.push_back(component.size == 1 ? joined : "[" + joined + "]");
-    }
-  }
-  return components.size() == 1 ? components.front() : "(" + join(components, ", ") + ")";
+  return structure->to_string(
+      [&](size_t i) { return fmt::format("{} {}", types[i].dtype, types[i].shape); });
 }
 
 bool operator==(const ElementSpec& a, const ElementSpec& b) {
@@ -99,11 +127,15 @@ ElementSpec spec_of(const Element& element) {
   return spec;
 }
 
-std::shared_ptr<const Structure> join_structures(const Structure& first, const Structure& second) {
-  auto joined = std::make_shared<Structure>(first);
-  joined->components.insert(joined->components.end(), second.components.begin(),
-                            second.components.end());
-  return joined;
+ElementSpec tuple_of(const std::vector<ElementSpec>& components) {
+  ElementSpec result;
+  std::vector<Structure> parts;
+  for (const ElementSpec& component : components) {
+    result.types.insert(result.types.end(), component.types.begin(), component.types.end());
+    parts.push_back(*component.structure);
+  }
+  result.structure = std::make_shared<const Structure>(Structure::of_components(std::move(parts)));
+  return result;
 }
 
 }  // namespace cornu::data

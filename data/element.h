@@ -5,32 +5,24 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "data/structure.h"
 #include "framework/core/tensors.h"
 #include "framework/graph/op.h"
 
 namespace cornu::data {
 
-// How the tensors of an element are grouped: into components ((x, y), or (x, y, sample_weight)),
-// each a single tensor, a list, or named ones (several inputs of a model).
-struct Structure {
-  struct Component {
-    size_t size = 1;
-    std::vector<std::string> names;  // empty, or one for each tensor
-    friend bool operator==(const Component&, const Component&) = default;
-  };
-  std::vector<Component> components;
-  friend bool operator==(const Structure&, const Structure&) = default;
-};
-
-// One element of a dataset: one component or several. Cheap to copy, immutable.
+// One element of a dataset: one component or several ((x, y), or (x, y, sample_weight)), each a
+// tensor, or a structure of tensors. Cheap to copy, immutable.
 //
 //   Element{x, y}                              a pair of tensors
 //   Element{{{"image", a}, {"hint", b}}, y}    named inputs and a target
 //   Element{{"image", a}, {"hint", b}}         named inputs alone
+//   Element::tuple({Element{x, y}, weight})    any depth: ((x, y), weight)
 //
 // Elements of single tensors unpack: `for (const auto& [x, y] : dataset)`.
 class Element {
@@ -43,10 +35,20 @@ class Element {
   explicit Element(const std::vector<Tensors>& components);
   // `tensors` of all components in order. Internal when their number isn't the structure's.
   Element(std::vector<Tensor> tensors, std::shared_ptr<const Structure> structure);
+  // InvalidArgument for parts without tensors, and names that come twice.
+  static Element tuple(const std::vector<Element>& components);
+  static Element dict(const std::vector<std::pair<std::string, Element>>& members);
 
-  size_t size() const { return structure_ ? structure_->components.size() : 0; }
-  // Component `index`. OutOfRange when there is none.
-  Tensors operator[](size_t index) const;
+  // The number of components: of a tuple's members; 1 for a tensor or a dictionary.
+  size_t size() const { return structure_ ? structure_->num_components() : 0; }
+  // The tensors of component `index`, named by their paths ("box/left") where all are in
+  // dictionaries. OutOfRange when there is none.
+  Tensors operator[](size_t index) const { return component(index).flat(); }
+  // The same of a dictionary's member. NotFound, with the names there are.
+  Tensors operator[](std::string_view name) const { return component(name).flat(); }
+  // A component or member as an element of its own.
+  Element component(size_t index) const;
+  Element component(std::string_view name) const;
   // The only tensor of component `index`; for structured bindings of two. InvalidArgument when the
   // component (or, for structured bindings, the element) is of another size.
   const Tensor& tensor(size_t index) const;
@@ -67,6 +69,11 @@ class Element {
   }
 
  private:
+  // The part of `structure` whose tensors begin at `first`.
+  Element part(const Structure& structure, size_t first) const;
+  // All tensors, named by their paths where each has one.
+  Tensors flat() const;
+
   std::vector<Tensor> tensors_;
   std::shared_ptr<const Structure> structure_;
 };
@@ -76,15 +83,15 @@ struct ElementSpec {
   std::vector<TensorType> types;  // one for each tensor
   std::shared_ptr<const Structure> structure;
 
-  // "(float32 (28, 28), uint8 ())"; named components as "{image: …, hint: …}".
+  // "(float32 (28, 28), uint8 ())"; dictionaries as "{image: …, hint: …}".
   std::string to_string() const;
   friend bool operator==(const ElementSpec& a, const ElementSpec& b);
 };
 
 ElementSpec spec_of(const Element& element);
 
-// The structure of components joined to one element.
-std::shared_ptr<const Structure> join_structures(const Structure& first, const Structure& second);
+// The types of a tuple of elements.
+ElementSpec tuple_of(const std::vector<ElementSpec>& components);
 
 }  // namespace cornu::data
 

@@ -17,11 +17,7 @@ using MapFunction = std::function<Element(const Element&)>;
 
 namespace internal {
 
-inline Tensors to_component(const Tensor& tensor) { return tensor; }
-inline Tensors to_component(const Tensors& tensors) { return tensors; }
-inline Tensors to_component(const std::vector<Tensor>& tensors) { return tensors; }
-
-// What a function returned: pairs, tuples and vectors have one component a member.
+// What a function returned: pairs, tuples and vectors have one component a member, to any depth.
 inline Element to_element(const Tensor& tensor) { return tensor; }
 inline Element to_element(const Tensors& tensors) { return tensors; }
 inline Element to_element(const Element& element) { return element; }
@@ -29,14 +25,15 @@ inline Element to_element(const std::vector<Tensor>& tensors) {
   return Element(std::vector<Tensors>(tensors.begin(), tensors.end()));
 }
 template <class A, class B>
-Element to_element(const std::pair<A, B>& parts) {
-  return Element(std::vector<Tensors>{to_component(parts.first), to_component(parts.second)});
-}
+Element to_element(const std::pair<A, B>& parts);
 template <class... T>
 Element to_element(const std::tuple<T...>& parts) {
-  return std::apply(
-      [](const auto&... part) { return Element(std::vector<Tensors>{to_component(part)...}); },
-      parts);
+  return std::apply([](const auto&... part) { return Element::tuple({to_element(part)...}); },
+                    parts);
+}
+template <class A, class B>
+Element to_element(const std::pair<A, B>& parts) {
+  return Element::tuple({to_element(parts.first), to_element(parts.second)});
 }
 
 // The types of a callable's parameters; empty for a generic one (`[](auto x)`).
@@ -76,6 +73,8 @@ template <class Arg>
 decltype(auto) argument(const Element& element, size_t index) {
   if constexpr (std::is_same_v<std::remove_cvref_t<Arg>, Tensors>) {
     return element[index];
+  } else if constexpr (std::is_same_v<std::remove_cvref_t<Arg>, Element>) {
+    return element.component(index);
   } else {
     return element.tensor(index);
   }
@@ -84,8 +83,8 @@ decltype(auto) argument(const Element& element, size_t index) {
 template <class F, class... Args, size_t... kIndex>
 Element call_with(F& f, const Element& element, Parameters<Args...>,
                   std::index_sequence<kIndex...>) {
-  if constexpr ((std::is_same_v<std::remove_cvref_t<Args>, Element> && ...)) {
-    static_assert(sizeof...(Args) == 1, "a map function takes tensors, or one Element");
+  if constexpr (sizeof...(Args) == 1 &&
+                (std::is_same_v<std::remove_cvref_t<Args>, Element> && ...)) {
     return to_element(f(element));
   } else {
     if (element.size() != sizeof...(Args)) {
@@ -104,8 +103,9 @@ Element call_with(F& f, const Element& element, Parameters<Args...> parameters) 
 
 }  // namespace internal
 
-// `f` takes one argument a component: a Tensor, or Tensors for a component of several; or the whole
-// Element. It returns a Tensor, Tensors, or Element, or a pair, tuple or vector of tensors.
+// `f` takes one argument a component: a Tensor, or Tensors or an Element for a component of
+// several; or the whole Element as its only argument. It returns a Tensor, Tensors, or Element, or
+// a pair, tuple or vector of these.
 template <class F>
 MapFunction map_function(F f) {
   return [f = std::move(f)](const Element& element) mutable {

@@ -63,9 +63,8 @@ class FromGenerator : public Node {
     if (options.output_signature) {
       spec_ = *options.output_signature;
       if (!spec_.structure) {
-        auto structure = std::make_shared<Structure>();
-        structure->components.resize(spec_.types.size());
-        spec_.structure = structure;
+        spec_.structure = std::make_shared<const Structure>(
+            Structure::of_components(std::vector<Structure>(spec_.types.size())));
       }
       return;
     }

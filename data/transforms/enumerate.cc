@@ -32,11 +32,7 @@ class EnumerateStream : public Stream<Element> {
 class Enumerated : public Node {
  public:
   Enumerated(NodePtr input, int64_t start) : Node({std::move(input)}), start_(start) {
-    const ElementSpec index = spec_of(Tensor::scalar(start));
-    spec_.types = index.types;
-    const ElementSpec& rest = this->input().spec();
-    spec_.types.insert(spec_.types.end(), rest.types.begin(), rest.types.end());
-    spec_.structure = join_structures(*index.structure, *rest.structure);
+    spec_ = tuple_of({spec_of(Tensor::scalar(start)), this->input().spec()});
   }
 
   const ElementSpec& spec() const override { return spec_; }

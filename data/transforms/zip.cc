@@ -35,12 +35,9 @@ class Zipped : public Node {
  public:
   explicit Zipped(std::vector<NodePtr> nodes) : Node(std::move(nodes)) {
     check<InvalidArgument>(!inputs().empty(), "zip: expected datasets, got none.");
-    spec_.structure = std::make_shared<Structure>();
-    for (const NodePtr& input : inputs()) {
-      const ElementSpec& part = input->spec();
-      spec_.types.insert(spec_.types.end(), part.types.begin(), part.types.end());
-      spec_.structure = join_structures(*spec_.structure, *part.structure);
-    }
+    std::vector<ElementSpec> parts;
+    for (const NodePtr& input : inputs()) parts.push_back(input->spec());
+    spec_ = tuple_of(parts);
   }
 
   const ElementSpec& spec() const override { return spec_; }

@@ -60,7 +60,7 @@ TEST_CASE("components may hold several tensors, with names") {
   auto inputs_alone = Dataset::from_tensor_slices({{"image", images(2)}, {"hint", labels(2)}});
   CHECK(inputs_alone.element_spec().to_string() == "{image: uint8 (2, 2), hint: int64 ()}");
   auto list = Dataset::from_tensor_slices({{images(2), labels(2)}, labels(2)});
-  CHECK(list.element_spec().to_string() == "([uint8 (2, 2), int64 ()], int64 ())");
+  CHECK(list.element_spec().to_string() == "((uint8 (2, 2), int64 ()), int64 ())");
 }
 
 TEST_CASE("from_tensor_slices refuses what can't be cut into equally many rows") {
@@ -270,7 +270,7 @@ TEST_CASE("cache keeps the first pass") {
 
 TEST_CASE("enumerate, zip and concatenate") {
   auto numbered = Dataset::from_tensor_slices({images(2), labels(2)}).enumerate(5);
-  CHECK(numbered.element_spec().to_string() == "(int64 (), uint8 (2, 2), int64 ())");
+  CHECK(numbered.element_spec().to_string() == "(int64 (), (uint8 (2, 2), int64 ()))");
   CHECK(numbers(numbered) == Numbers{5, 0, 0, 0, 0, 0, 6, 1, 1, 1, 1, 1});
 
   auto zipped = Dataset::zip({Dataset::range(10, 20), rows_to(3)});
