@@ -13,6 +13,9 @@
 #   curl        CURL::libcurl                   libcurl                     libcurl4-openssl-dev
 #   zlib        ZLIB::ZLIB                      zlib                        zlib1g-dev
 #   hwy         hwy::hwy                        Google Highway              libhwy-dev
+#   jpeg        JPEG::JPEG                      libjpeg-turbo               libjpeg62-turbo-dev
+#   png         PNG::PNG                        libpng                      libpng-dev
+#   gif         GIF::GIF                        giflib                      libgif-dev
 #   threads     Threads::Threads                POSIX threads; every folder has it
 #   openmp      GOMP::gomp                      libgomp.so.1                (comes with g++)
 #   doctest     doctest::doctest                doctest (headers)           doctest-dev
@@ -64,7 +67,9 @@ function(cornu_find_dependency name result)
     "hdf5=hdf5::hdf5=libhdf5-dev" "fmt=fmt::fmt=libfmt-dev" "spdlog=spdlog::spdlog=libspdlog-dev"
     "json=nlohmann_json::nlohmann_json=nlohmann-json3-dev" "cli11=CLI11::CLI11=libcli11-dev"
     "zip=libzip::zip=libzip-dev" "curl=CURL::libcurl=libcurl4-openssl-dev"
-    "crypto=OpenSSL::Crypto=libssl-dev" "zlib=ZLIB::ZLIB=zlib1g-dev" "hwy=hwy::hwy=libhwy-dev" "threads=Threads::Threads=libc6-dev"
+    "crypto=OpenSSL::Crypto=libssl-dev" "zlib=ZLIB::ZLIB=zlib1g-dev" "hwy=hwy::hwy=libhwy-dev"
+    "jpeg=JPEG::JPEG=libjpeg62-turbo-dev" "png=PNG::PNG=libpng-dev" "gif=GIF::GIF=libgif-dev"
+    "threads=Threads::Threads=libc6-dev"
     "openmp=GOMP::gomp=libgomp1" "doctest=doctest::doctest=doctest-dev"
     "benchmark=benchmark::benchmark=libbenchmark-dev")
   set(target "")
@@ -100,6 +105,12 @@ function(cornu_find_dependency name result)
       find_package(CURL QUIET)
     elseif(key STREQUAL "zlib")
       find_package(ZLIB QUIET)
+    elseif(key STREQUAL "jpeg")
+      find_package(JPEG QUIET)
+    elseif(key STREQUAL "png")
+      find_package(PNG QUIET)
+    elseif(key STREQUAL "gif")
+      _cornu_import(${target} HEADER gif_lib.h LIBRARY gif)
     elseif(key STREQUAL "threads")
       find_package(Threads QUIET)
     else()

@@ -61,6 +61,8 @@ class Iterator {
 // x, of two (x, y), of three (x, y, sample_weight). Reference: tf.data.Dataset.
 class Dataset {
  public:
+  // What a chain of nodes gives (data/node.h): for sources and transforms of one's own.
+  explicit Dataset(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   // One element a row: all tensors are cut along axis 0. InvalidArgument, with both counts, when
   // their numbers of rows differ. The tensors are shared, not copied.
   static Dataset from_tensor_slices(const Element& tensors);
@@ -157,7 +159,6 @@ class Dataset {
   operator std::shared_ptr<BatchSource>() const;  // NOLINT: implicit on purpose
 
  private:
-  explicit Dataset(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   Dataset mapped(MapFunction f, const MapOptions& options) const;
   Dataset filtered(MapFunction predicate) const;
 

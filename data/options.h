@@ -37,10 +37,11 @@ struct BatchOptions {
 };
 
 struct MapOptions {
-  // How many elements may be computed at a time; kAutotune: as the machine allows. Elements are
-  // computed one after another at present, in order, whatever is asked for.
+  // How many elements may be computed at a time, each on a thread of its own, ahead of the
+  // iterator; kAutotune: as many as there are cores. The elements and their order are the same.
+  // None: one after another, on the thread that iterates.
   std::optional<int64_t> num_parallel_calls = {};
-  bool deterministic = true;  // false allows another order of elements
+  bool deterministic = true;  // false allows another order of elements; none is made use of
 };
 
 }  // namespace cornu::data

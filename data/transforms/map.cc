@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "data/sources/host.h"
+#include "data/transforms/parallel_map.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/random.h"
 #include "framework/core/variable.h"
@@ -81,49 +82,31 @@ class Mapper {
   bool draws_ = true;  // where axes vary, nobody knows yet
 };
 
-class MapStream : public Stream<Element> {
- public:
-  MapStream(StreamPtr<Element> input, const Mapper& mapper, uint64_t seed, Pass pass)
-      : input_(std::move(input)), mapper_(mapper), seed_(seed), pass_(pass) {}
-
-  bool next(Element& element) override {
-    if (!input_->next(element)) return false;
-    // The key is (seed, pass, number of the element), whichever thread computes it.
-    const auto words = philox(seed_, static_cast<uint64_t>(number_++), pass_.id);
-    element = mapper_(element, uint64_t{words[1]} << 32 | words[0]);
-    return true;
-  }
-  int64_t skip(int64_t count) override {
-    const int64_t skipped = input_->skip(count);
-    number_ += skipped;
-    return skipped;
-  }
-
- private:
-  StreamPtr<Element> input_;
-  const Mapper& mapper_;
-  uint64_t seed_;
-  Pass pass_;
-  int64_t number_ = 0;
-};
-
 class Mapped : public Node {
  public:
-  Mapped(NodePtr input, MapFunction f)
+  Mapped(NodePtr input, MapFunction f, int64_t calls)
       : Node({std::move(input)}),
+        calls_(calls),
         mapper_(std::move(f), this->input().spec()),
         seed_(mapper_.draws() ? next_seed() : 0) {}
 
   const ElementSpec& spec() const override { return mapper_.out(); }
+  // Not the number of calls: it may change without changing what comes.
   std::string describe() const override {
     return fmt::format("map(to {})", mapper_.out().to_string());
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<MapStream>(input().elements(pass), mapper_, seed_, pass);
+    const auto f = [this, seed = seed_.load(), pass](const Element& element, int64_t number) {
+      // The key is (seed, pass, number of the element), whichever thread computes it.
+      const auto words = philox(seed, static_cast<uint64_t>(number), pass.id);
+      return mapper_(element, uint64_t{words[1]} << 32 | words[0]);
+    };
+    return make_parallel_map(input().elements(pass), f, calls_);
   }
   std::atomic<uint64_t>* drawn_seed() const override { return mapper_.draws() ? &seed_ : nullptr; }
 
  private:
+  int64_t calls_;
   Mapper mapper_;
   mutable std::atomic<uint64_t> seed_;
 };
@@ -131,12 +114,9 @@ class Mapped : public Node {
 }  // namespace
 
 NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options) {
-  const int64_t calls = options.num_parallel_calls.value_or(1);
-  check<InvalidArgument>(
-      calls >= 1 || calls == kAutotune,
-      "map: expected num_parallel_calls of at least 1, or data::kAutotune, got {}.", calls);
+  const int64_t calls = resolve_parallel_calls(options.num_parallel_calls, "map");
   try {
-    return std::make_shared<Mapped>(std::move(input), std::move(f));
+    return std::make_shared<Mapped>(std::move(input), std::move(f), calls);
   } catch (Error& error) {
     error.add_place("map");
     throw;

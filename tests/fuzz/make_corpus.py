@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the fuzz targets' seed corpora of the files that real Keras wrote (tests/golden).
+"""Makes the fuzz targets' seed corpora, of the files that real Keras wrote (tests/golden) and others.
 
 usage: tests/fuzz/make_corpus.py
 """
 
 import gzip
+import json
 import pathlib
 import shutil
 import struct
@@ -46,6 +47,13 @@ def idx():
         put("idx", name + ".idx.gz", gzip.compress(data, mtime=0))
 
 
+def images():
+    cases = json.loads((FILES.parent / "images.json").read_text())["cases"]
+    for case in cases:
+        if case["kind"] == "file":
+            put("image", case["name"].replace(" ", "_"), bytes.fromhex(case["hex"]) + b"\4")
+
+
 GRAPHS = {
     "dense": """graph(%0: float32[2,3], %1: uint32[2])
   state(%2 "kernel": float32[3,4] -> %7) {
@@ -72,6 +80,7 @@ def main():
     shutil.rmtree(HERE / "corpus", ignore_errors=True)
     from_archives()
     idx()
+    images()
     for name, text in GRAPHS.items():
         put("graph", name + ".txt", text.encode())
 

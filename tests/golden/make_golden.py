@@ -28,6 +28,7 @@ GROUPS = {
     "trainer": "golden_trainer",
     "keras_files": "golden_files",
     "numpy": "golden_numpy",
+    "images": "golden_images",
 }
 
 

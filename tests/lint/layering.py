@@ -26,7 +26,7 @@ INSIDE = {"backends", "registration", "include"} | FRAMEWORK  # the folders of f
 FREE = {"apps", "tests", "benchmarks", "docs"}
 
 # Headers that cost users compile time: none of them may be reached from cornu.h.
-HEAVY = re.compile(r"dnnl|hdf5\.h|H5|nlohmann/|grpc|google/protobuf|Eigen/|zip\.h|curl/|spdlog/")
+HEAVY = re.compile(r"dnnl|hdf5\.h|H5|nlohmann/|grpc|google/protobuf|Eigen/|zip\.h|curl/|spdlog/|jpeglib\.h|png\.h|gif_lib")
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <png.h>
+
+#include <csetjmp>
+#include <cstring>
+
+#include "data/readers/image/codecs.h"
+#include "framework/core/threads.h"
+#include "framework/io/fuzzing.h"
+#include "framework/io/gzip.h"
+
+namespace cornu::data {
+namespace {
+
+// The weights of TensorFlow's grey; blue has the rest.
+constexpr double kRedShare = 0.299;
+constexpr double kGreenShare = 0.587;
+
+struct PngErrors {
+  char message[256] = "out of memory";
+};
+
+void png_failed(png_structp png, png_const_charp message) {
+  auto* errors = static_cast<PngErrors*>(png_get_error_ptr(png));
+  std::snprintf(errors->message, sizeof(errors->message), "%s", message);
+  png_longjmp(png, 1);
+}
+
+void png_warned(png_structp, png_const_charp) {}
+
+// Whether `body`, which calls libpng, came to its end. libpng jumps out of it: it holds nothing
+// with a destructor.
+[[gnu::noinline]] bool run_png(png_structp png, FunctionRef<void()> body) {
+  if (setjmp(png_jmpbuf(png)) != 0) return false;
+  body();
+  return true;
+}
+
+class PngDecoder {
+ public:
+  explicit PngDecoder(const codecs::Picture& picture)
+      : picture_(picture),
+        left_(picture.bytes),
+        png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors_, png_failed, png_warned)) {
+    if (png_) info_ = png_create_info_struct(png_);
+    check<ResourceExhausted>(info_ != nullptr, "{}: no memory to decode it.", picture.name);
+  }
+  ~PngDecoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
+  PngDecoder& operator=(const PngDecoder&) = delete;
+
+  Tensor decode() {
+    run([&] { read_header(); });
+    const auto width = png_get_image_width(png_, info_);
+    const auto height = png_get_image_height(png_, info_);
+    codecs::check_size(picture_, width, height);
+    const size_t packed = png_get_rowbytes(png_, info_) * size_t{height};
+    if (packed / kMostInflation > picture_.bytes.size()) {
+      codecs::raise_broken(
+          picture_, "PNG",
+          fmt::format("{} bytes can't hold {} x {} pixels", picture_.bytes.size(), width, height));
+    }
+    int64_t channels = 0;
+    run([&] { channels = configure(); });
+    CORNU_ASSERT(png_get_rowbytes(png_, info_), ==, static_cast<size_t>(channels) * width);
+    Tensor image = Tensor::empty({height, width, channels}, DType::UInt8);
+    std::vector<png_bytep> rows(height);
+    auto* pixels = image.mutable_data<uint8_t>().data();
+    for (size_t y = 0; y < height; ++y) {
+      rows[y] = pixels + y * static_cast<size_t>(channels) * width;
+    }
+    run([&] {
+      png_read_image(png_, rows.data());
+      png_read_end(png_, nullptr);
+    });
+    return image;
+  }
+
+ private:
+  void run(FunctionRef<void()> body) {
+    if (!run_png(png_, body)) codecs::raise_broken(picture_, "PNG", errors_.message);
+  }
+
+  void read_header() {
+    png_set_read_fn(png_, this, [](png_structp png, png_bytep to, size_t count) {
+      auto& left = static_cast<PngDecoder*>(png_get_io_ptr(png))->left_;
+      if (left.size() < count) png_error(png, "it ends too early");
+      std::memcpy(to, left.data(), count);
+      left = left.subspan(count);
+    });
+    png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    if constexpr (!kChecksumsMatter) {
+      png_set_crc_action(png_, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
+      png_set_option(png_, PNG_IGNORE_ADLER32, PNG_OPTION_ON);
+    }
+    png_read_info(png_, info_);
+  }
+
+  // Has libpng turn whatever the file holds into 8 bits a channel. Returns how many channels.
+  int64_t configure() {
+    const auto type = png_get_color_type(png_, info_);
+    const bool marks = png_get_valid(png_, info_, PNG_INFO_tRNS) != 0;  // transparent colors
+    const bool opacity = (type & PNG_COLOR_MASK_ALPHA) != 0;
+    const bool palette = type == PNG_COLOR_TYPE_PALETTE;
+    const bool grey = (type & PNG_COLOR_MASK_COLOR) == 0;
+    int64_t channels = picture_.options.channels;
+    if (channels == 0) channels = palette ? (marks ? 4 : 3) : png_get_channels(png_, info_);
+    if (channels % 2 != 0) {
+      if (marks || opacity) png_set_strip_alpha(png_);
+    } else if (marks) {
+      png_set_tRNS_to_alpha(png_);
+    } else if (!opacity) {
+      png_set_add_alpha(png_, 255, PNG_FILLER_AFTER);
+    }
+    if (png_get_bit_depth(png_, info_) > 8) png_set_strip_16(png_);
+    png_set_packing(png_);
+    png_set_interlace_handling(png_);
+    if (palette) png_set_palette_to_rgb(png_);
+    if (grey && png_get_bit_depth(png_, info_) < 8) png_set_expand_gray_1_2_4_to_8(png_);
+    if (channels < 3 && !grey) {
+      png_set_rgb_to_gray(png_, PNG_ERROR_ACTION_NONE, kRedShare, kGreenShare);
+    }
+    if (channels >= 3 && grey) png_set_gray_to_rgb(png_);
+    png_read_update_info(png_, info_);
+    return channels;
+  }
+
+  const codecs::Picture& picture_;
+  std::span<const std::byte> left_;
+  PngErrors errors_;
+  png_structp png_;
+  png_infop info_ = nullptr;
+};
+
+class PngEncoder {
+ public:
+  PngEncoder()
+      : png_(png_create_write_struct(PNG_LIBPNG_VER_STRING, &errors_, png_failed, png_warned)) {
+    if (png_) info_ = png_create_info_struct(png_);
+    check<ResourceExhausted>(info_ != nullptr, "encode_png: no memory.");
+  }
+  ~PngEncoder() { png_destroy_write_struct(&png_, &info_); }
+  PngEncoder(const PngEncoder&) = delete;
+  PngEncoder& operator=(const PngEncoder&) = delete;
+
+  std::vector<std::byte> encode(const Tensor& image, int64_t compression) {
+    const auto pixels = image.data<uint8_t>();
+    const auto height = static_cast<png_uint_32>(image.dim(0));
+    const auto width = static_cast<png_uint_32>(image.dim(1));
+    const auto channels = static_cast<size_t>(image.dim(2));
+    const auto body = [&] { write(pixels.data(), height, width, channels, compression); };
+    if (!run_png(png_, body)) raise<ResourceExhausted>("encode_png: {}.", errors_.message);
+    return std::move(bytes_);
+  }
+
+ private:
+  void write(const uint8_t* pixels, png_uint_32 height, png_uint_32 width, size_t channels,
+             int64_t compression) {
+    constexpr int kTypes[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
+                              PNG_COLOR_TYPE_RGB_ALPHA};
+    png_set_write_fn(
+        png_, this,
+        [](png_structp png, png_bytep from, size_t count) {
+          auto& bytes = static_cast<PngEncoder*>(png_get_io_ptr(png))->bytes_;
+          const auto* begin = reinterpret_cast<const std::byte*>(from);
+          bytes.insert(bytes.end(), begin, begin + count);
+        },
+        [](png_structp) {});
+    png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    png_set_compression_level(png_, static_cast<int>(compression));
+    png_set_IHDR(png_, info_, width, height, 8, kTypes[channels - 1], PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(png_, info_);
+    for (png_uint_32 y = 0; y < height; ++y) png_write_row(png_, pixels + y * channels * width);
+    png_write_end(png_, nullptr);
+  }
+
+  std::vector<std::byte> bytes_;
+  PngErrors errors_;
+  png_structp png_;
+  png_infop info_ = nullptr;
+};
+
+}  // namespace
+
+Tensor codecs::decode_png(const Picture& picture) { return PngDecoder(picture).decode(); }
+
+std::vector<std::byte> encode_png(const Tensor& image, const EncodePngOptions& options) {
+  const Tensor pixels = image.host();
+  const bool whole = pixels.rank() == 3 && pixels.num_elements() > 0;
+  check<InvalidArgument>(whole && pixels.dtype() == DType::UInt8 && pixels.dim(2) <= 4 &&
+                             pixels.dim(0) <= PNG_UINT_31_MAX / 4 &&
+                             pixels.dim(1) <= PNG_UINT_31_MAX / 4,
+                         "encode_png: expected uint8 (height, width, 1 to 4), got {} {}.",
+                         pixels.dtype(), pixels.shape());
+  check<InvalidArgument>(options.compression >= -1 && options.compression <= 9,
+                         "encode_png: expected a compression of -1 to 9, got {}.",
+                         options.compression);
+  return PngEncoder().encode(pixels, options.compression);
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resizing by Pillow's definition, to the last bit: weights of 22 fractional bits, rounded to bytes
+// after each axis, rows first.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+#include <vector>
+
+#include "data/readers/image/resize_image.h"
+#include "framework/core/strings.h"
+
+namespace cornu::data {
+namespace {
+
+struct PillowFilter {
+  const char* name;
+  double radius;
+  double (*weight)(double);
+};
+
+double sinc(double x) {
+  if (x == 0) return 1;
+  return std::sin(x * std::numbers::pi) / (x * std::numbers::pi);
+}
+
+const PillowFilter kPillowFilters[] = {
+    {"box", 0.5, [](double x) { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }},
+    {"bilinear", 1, [](double x) { return std::max(0.0, 1 - std::abs(x)); }},
+    {"hamming", 1,
+     [](double x) {
+       x = std::abs(x);
+       if (x >= 1) return 0.0;
+       return x == 0 ? 1.0 : sinc(x) * (0.54 + 0.46 * std::cos(std::numbers::pi * x));
+     }},
+    {"bicubic", 2,
+     [](double x) {
+       x = std::abs(x);
+       if (x >= 2) return 0.0;
+       return x < 1 ? (1.5 * x - 2.5) * x * x + 1 : ((-0.5 * x + 2.5) * x - 4) * x + 2;
+     }},
+    {"lanczos", 3, [](double x) { return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0.0; }},
+};
+
+constexpr int kFractionBits = 22;
+
+struct FixedTaps {
+  int64_t first;
+  std::vector<int32_t> weights;
+};
+
+// Of an axis of `in` pixels, of which those from `begin` to `end` become `out`.
+std::vector<FixedTaps> fixed_taps(const PillowFilter& filter, int64_t in, int64_t begin,
+                                  int64_t end, int64_t out) {
+  const double scale = static_cast<double>(end - begin) / static_cast<double>(out);
+  const double stretch = std::max(scale, 1.0);
+  const double radius = filter.radius * stretch;
+  std::vector<FixedTaps> taps;
+  for (int64_t i = 0; i < out; ++i) {
+    const double center = static_cast<double>(begin) + (static_cast<double>(i) + 0.5) * scale;
+    const auto first = std::max<int64_t>(0, static_cast<int64_t>(center - radius + 0.5));
+    const auto last = std::min<int64_t>(in, static_cast<int64_t>(center + radius + 0.5));
+    std::vector<double> weights;
+    double total = 0;
+    for (int64_t k = first; k < last; ++k) {
+      weights.push_back(filter.weight((static_cast<double>(k) - center + 0.5) / stretch));
+      total += weights.back();
+    }
+    taps.push_back({first, {}});
+    for (const double weight : weights) {
+      const double share = total != 0 ? weight / total : weight;
+      taps.back().weights.push_back(
+          static_cast<int32_t>(share * (1 << kFractionBits) + (share < 0 ? -0.5 : 0.5)));
+    }
+  }
+  return taps;
+}
+
+// `lines` lines of pixels `step` elements apart, each line `line_step` after the one before.
+struct Axis {
+  const uint8_t* from;
+  uint8_t* to;
+  int64_t lines, from_line_step, to_line_step;
+  int64_t from_step, to_step;
+};
+
+void resize_axis(const Axis& axis, const std::vector<FixedTaps>& taps) {
+  for (int64_t line = 0; line < axis.lines; ++line) {
+    const uint8_t* from = axis.from + line * axis.from_line_step;
+    uint8_t* to = axis.to + line * axis.to_line_step;
+    for (const FixedTaps& tap : taps) {
+      int64_t sum = 1 << (kFractionBits - 1);
+      const uint8_t* pixel = from + tap.first * axis.from_step;
+      for (const int32_t weight : tap.weights) {
+        sum += int64_t{*pixel} * weight;
+        pixel += axis.from_step;
+      }
+      *to = static_cast<uint8_t>(std::clamp<int64_t>(sum >> kFractionBits, 0, 255));
+      to += axis.to_step;
+    }
+  }
+}
+
+Tensor filtered(const Tensor& image, std::pair<int64_t, int64_t> size, const PillowFilter& filter,
+                const PixelBox& box) {
+  const int64_t channels = image.dim(2);
+  const auto across = fixed_taps(filter, image.dim(1), box.left, box.right, size.second);
+  const auto down = fixed_taps(filter, image.dim(0), box.top, box.bottom, size.first);
+  // An axis that stays is left alone.
+  Tensor wide = image;
+  if (size.second != image.dim(1) || box.left != 0 || box.right != size.second) {
+    wide = Tensor::empty({image.dim(0), size.second, channels}, DType::UInt8);
+    const auto from = image.data<uint8_t>();
+    const auto to = wide.mutable_data<uint8_t>();
+    for (int64_t c = 0; c < channels; ++c) {
+      resize_axis({from.data() + c, to.data() + c, image.dim(0), image.dim(1) * channels,
+                   size.second * channels, channels, channels},
+                  across);
+    }
+  }
+  if (size.first == image.dim(0) && box.top == 0 && box.bottom == size.first) return wide;
+  Tensor result = Tensor::empty({size.first, size.second, channels}, DType::UInt8);
+  const int64_t row = size.second * channels;
+  const auto from = wide.data<uint8_t>();
+  const auto to = result.mutable_data<uint8_t>();
+  resize_axis({from.data(), to.data(), row, 1, 1, row, row}, down);
+  return result;
+}
+
+Tensor picked(const Tensor& image, std::pair<int64_t, int64_t> size, const PixelBox& box) {
+  const int64_t channels = image.dim(2);
+  Tensor result = Tensor::empty({size.first, size.second, channels}, DType::UInt8);
+  const auto from = image.data<uint8_t>();
+  auto* to = result.mutable_data<uint8_t>().data();
+  const auto place = [](int64_t i, int64_t begin, int64_t end, int64_t count) {
+    const double scale = static_cast<double>(end - begin) / static_cast<double>(count);
+    const double at = static_cast<double>(begin) + scale * (static_cast<double>(i) + 0.5);
+    return std::min(static_cast<int64_t>(at), end - 1);
+  };
+  for (int64_t y = 0; y < size.first; ++y) {
+    const int64_t row = place(y, box.top, box.bottom, size.first);
+    for (int64_t x = 0; x < size.second; ++x, to += channels) {
+      const int64_t column = place(x, box.left, box.right, size.second);
+      std::copy_n(from.data() + (row * image.dim(1) + column) * channels, channels, to);
+    }
+  }
+  return result;
+}
+
+// Colors are averaged as much as they are seen: multiplied by their opacity, and divided after.
+Tensor with_opacity_in_colors(const Tensor& image, bool multiply) {
+  Tensor result = Tensor::empty(image.shape(), DType::UInt8);
+  const auto from = image.data<uint8_t>();
+  const auto to = result.mutable_data<uint8_t>();
+  const auto channels = static_cast<size_t>(image.dim(2));
+  for (size_t i = 0; i < from.size(); ++i) {
+    const int opacity = from[i / channels * channels + channels - 1];
+    const int value = from[i];
+    int changed = value;
+    if (i % channels != channels - 1) {
+      if (multiply) {
+        const int product = value * opacity + 128;
+        changed = ((product >> 8) + product) >> 8;
+      } else if (opacity != 0 && opacity != 255) {
+        changed = std::min(255 * value / opacity, 255);
+      }
+    }
+    to[i] = static_cast<uint8_t>(changed);
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor resize_as_pillow(const Tensor& image, std::pair<int64_t, int64_t> size,
+                        const std::string& interpolation, const PixelBox& box) {
+  check<InvalidArgument>(size.first > 0 && size.second > 0,
+                         "load_img: expected a target_size of at least (1, 1), got ({}, {}).",
+                         size.first, size.second);
+  if (interpolation == "nearest") return picked(image, size, box);
+  std::vector<std::string> known = {"nearest"};
+  for (const PillowFilter& filter : kPillowFilters) {
+    if (interpolation != filter.name) {
+      known.emplace_back(filter.name);
+      continue;
+    }
+    if (image.dim(2) % 2 != 0) return filtered(image, size, filter, box);
+    return with_opacity_in_colors(filtered(with_opacity_in_colors(image, true), size, filter, box),
+                                  false);
+  }
+  raise<InvalidArgument>("load_img: unknown interpolation '{}'.{}", interpolation,
+                         did_you_mean(interpolation, known));
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of elements, on several threads and in order: what map and the readers of files share.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "data/node.h"
+
+namespace cornu::data {
+
+// Of an element and its number in the pass. Called by several threads at once.
+using NumberedFunction = std::function<Element(const Element& element, int64_t number)>;
+
+// `f` of each element of `input`, in order, whatever `calls` is. With more than one, as many
+// threads work ahead, which start with the first next() and end with the stream; `input` stays on
+// the thread that calls next(). What `f` throws is thrown by next() at that element's place.
+StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls);
+
+// num_parallel_calls as a number: 1 for none, and for kAutotune the cores that this process may
+// use. InvalidArgument, naming `who`, unless it is kAutotune or at least 1.
+int64_t resolve_parallel_calls(const std::optional<int64_t>& calls, const char* who);
+
+}  // namespace cornu::data
