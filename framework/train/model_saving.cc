@@ -9,9 +9,9 @@
 
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"
+#include "framework/io/archive.h"
 #include "framework/io/atomic_file.h"
 #include "framework/model/weight_limit.h"
-#include "framework/saving/archive.h"
 #include "framework/saving/weights_file.h"
 #include "framework/train/body.h"
 #include "framework/train/model_config.h"

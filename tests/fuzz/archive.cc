@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Zip archives: all that one holds is read.
-#include "framework/saving/archive.h"
+#include "framework/io/archive.h"
 
 #include "tests/fuzz/support.h"
 

@@ -2,7 +2,7 @@
 // .keras archives, made of a config and, behind a zero byte, the file of weights: loaded, printed.
 #include <cornu/cornu.h>
 
-#include "framework/saving/archive.h"
+#include "framework/io/archive.h"
 #include "framework/train/console/summary.h"
 #include "tests/fuzz/support.h"
 

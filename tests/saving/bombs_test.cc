@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <zip.h>
 
-#include "framework/saving/archive.h"
+#include "framework/io/archive.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/train/body.h"
 #include "tests/saving/models.h"

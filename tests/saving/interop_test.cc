@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "framework/io/archive.h"
 #include "framework/io/atomic_file.h"
-#include "framework/saving/archive.h"
 #include "framework/saving/hdf5_file.h"
 #include "tests/support/scratch.h"
 

@@ -2,8 +2,8 @@
 // .keras files: round trips, files of real Keras, and what is wrong with bad ones.
 #include <doctest/doctest.h>
 
+#include "framework/io/archive.h"
 #include "framework/io/atomic_file.h"
-#include "framework/saving/archive.h"
 #include "framework/train/model_config.h"
 #include "tests/saving/models.h"
 #include "tests/support/scratch.h"

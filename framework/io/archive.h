@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives: what a .keras file is.
+// Zip archives: what .keras and .npz files are.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "framework/core/buffer.h"
+
 namespace cornu {
 
 struct ArchiveMember {
   std::string name;
   std::span<const std::byte> bytes;  // the caller's
+  bool compress = false;             // by deflate
 };
 
 // Writes a zip archive of these members, in this order, atomically (see atomic_file.h, also for the
-// errors). As Keras does, members are stored without compression, dated 1980-01-01: the same
-// members give the same bytes. InvalidArgument for an empty or repeated name. Thread-safe.
+// errors). As Keras does, members are stored without compression unless they say otherwise, dated
+// 1980-01-01: the same members give the same bytes. InvalidArgument for an empty or repeated name.
+// Thread-safe.
 void write_archive(const std::string& path, std::span<const ArchiveMember> members);
 
 // A zip archive being read. Nothing is unpacked to the disk. Errors name the file and the member.
@@ -39,10 +44,13 @@ class ArchiveReader {
   // than `limit` bytes, before anything is allocated; Unimplemented when it is encrypted or
   // compressed otherwise than by deflate; DataLoss when it is damaged (its checksum is verified).
   std::vector<std::byte> read(std::string_view name, size_t limit) const;
+  // The same in a buffer; ResourceExhausted also when the system has no memory for it.
+  std::shared_ptr<Buffer> read_buffer(std::string_view name, size_t limit = SIZE_MAX) const;
   std::string read_text(std::string_view name, size_t limit) const;
 
  private:
   struct State;
+  class Member;
   std::unique_ptr<State> state_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/saving/archive.h"
+#include "framework/io/archive.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include <zip.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "framework/core/random.h"
 #include "tests/support/scratch.h"
@@ -88,6 +89,30 @@ TEST_CASE("members are stored, and the same ones give the same bytes in any time
   CHECK(bytes == contents(scratch.path("b")));
   CHECK(contains(bytes, kConfig));
   CHECK(bytes.size() > kWeights.size());
+}
+
+TEST_CASE("an archive without members") {
+  const Scratch scratch;
+  write_archive(scratch.path("a.keras"), {});
+  CHECK(ArchiveReader(scratch.path("a.keras")).names().empty());
+}
+
+TEST_CASE("members are compressed where they say so") {
+  const Scratch scratch;
+  const std::vector<ArchiveMember> members = {{"stored", bytes_of(kWeights)},
+                                              {"packed", bytes_of(kWeights), true}};
+  write_archive(scratch.path("a.keras"), members);
+  const size_t size = contents(scratch.path("a.keras")).size();
+  CHECK(size > kWeights.size());
+  CHECK(size < kWeights.size() * 3 / 2);
+  const ArchiveReader reader(scratch.path("a.keras"));
+  for (const char* name : {"stored", "packed"}) {
+    CHECK(reader.read_text(name, 1'000'000) == kWeights);
+    const auto buffer = reader.read_buffer(name);
+    CHECK(buffer->bytes() == kWeights.size());
+    CHECK(std::memcmp(buffer->data(), kWeights.data(), kWeights.size()) == 0);
+  }
+  CHECK_THROWS_AS(reader.read_buffer("packed", 10), ResourceExhausted);
 }
 
 TEST_CASE("names must be there, once") {

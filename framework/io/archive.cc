@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/saving/archive.h"
+#include "framework/io/archive.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -60,7 +60,8 @@ void add_member(zip_t* archive, const ArchiveMember& member, const std::string& 
   require(added >= 0);
   (void)source.release();  // the archive's now
   const auto index = static_cast<zip_uint64_t>(added);
-  require(zip_set_file_compression(archive, index, ZIP_CM_STORE, 0) == 0);
+  const zip_int32_t method = member.compress ? ZIP_CM_DEFLATE : ZIP_CM_STORE;
+  require(zip_set_file_compression(archive, index, method, 0) == 0);
   require(zip_file_set_dostime(archive, index, 0, kFirstDosDay, 0) == 0);
 }
 
@@ -136,6 +137,9 @@ class FileSink {
   int system_error_ = 0;
 };
 
+// The whole of an archive without members, which libzip doesn't write.
+constexpr std::string_view kEmptyArchive("PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
+
 void pack(const std::string& path, const std::string& temporary,
           std::span<const ArchiveMember> members) {
   FileSink sink(temporary);
@@ -167,6 +171,7 @@ void write_archive(const std::string& path, std::span<const ArchiveMember> membe
     check<InvalidArgument>(names.insert(member.name).second,
                            "'{}': expected one member named '{}', got two.", path, member.name);
   }
+  if (members.empty()) return write_file_atomically(path, kEmptyArchive);
   write_file_atomically(path,
                         [&](const std::string& temporary) { pack(path, temporary, members); });
 }
@@ -213,52 +218,78 @@ bool ArchiveReader::contains(std::string_view name) const {
   return std::find(state_->names.begin(), state_->names.end(), name) != state_->names.end();
 }
 
-std::vector<std::byte> ArchiveReader::read(std::string_view name, size_t limit) const {
-  const std::string where = fmt::format("'{}': member '{}'", state_->path, name);
-  zip_t* archive = state_->archive.get();
-  const auto found = std::find(state_->names.begin(), state_->names.end(), name);
-  check<NotFound>(found != state_->names.end(), "{} isn't there.{}", where,
-                  did_you_mean(name, state_->names));
-  const auto index = static_cast<zip_uint64_t>(found - state_->names.begin());
+// One that has been looked up, and whose size has been found to be possible.
+class ArchiveReader::Member {
+ public:
+  Member(const State& state, std::string_view name, size_t limit)
+      : where_(fmt::format("'{}': member '{}'", state.path, name)) {
+    zip_t* archive = state.archive.get();
+    const auto found = std::find(state.names.begin(), state.names.end(), name);
+    check<NotFound>(found != state.names.end(), "{} isn't there.{}", where_,
+                    did_you_mean(name, state.names));
+    const auto index = static_cast<zip_uint64_t>(found - state.names.begin());
 
-  zip_stat_t status;
-  constexpr zip_uint64_t kNeeded =
-      ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
-  check<DataLoss>(
-      zip_stat_index(archive, index, 0, &status) == 0 && (status.valid & kNeeded) == kNeeded,
-      "{} has no complete entry in the archive's directory.", where);
-  check<Unimplemented>(status.encryption_method == ZIP_EM_NONE,
-                       "{} is encrypted. Pack it again without a password.", where);
-  const bool stored = status.comp_method == ZIP_CM_STORE;
-  check<Unimplemented>(stored || status.comp_method == ZIP_CM_DEFLATE,
-                       "{} is compressed by method {}. Pack it again, stored or deflated.", where,
-                       status.comp_method);
-  check<ResourceExhausted>(status.size <= limit, "{} has {} bytes; at most {} were expected.",
-                           where, status.size, limit);
-  check<DataLoss>(status.comp_size <= state_->size &&
-                      (stored ? status.size == status.comp_size
-                              : status.size / kMostInflation <= status.comp_size),
-                  "{} is damaged: it can't have {} bytes and take {} in an archive of {}.", where,
-                  status.size, status.comp_size, state_->size);
-
-  const std::unique_ptr<zip_file_t, CloseMember> file(zip_fopen_index(archive, index, 0));
-  check<DataLoss>(file != nullptr, "{} can't be opened: {}.", where, zip_strerror(archive));
-  std::vector<std::byte> bytes(status.size);
-  size_t done = 0;
-  // The read at the end, of nothing, is what verifies the checksum.
-  for (zip_int64_t got = 1; got > 0; done += static_cast<size_t>(got)) {
-    std::byte beyond;
-    const bool at_end = done == bytes.size();
-    got = at_end
-              ? zip_fread(file.get(), &beyond, 1)
-              : zip_fread(file.get(), bytes.data() + done, std::min(kPiece, bytes.size() - done));
-    check<DataLoss>(got >= 0, "{} is damaged: {}.", where, zip_file_strerror(file.get()));
-    check<DataLoss>(!at_end || got == 0, "{} is damaged: expected {} bytes, found more.", where,
-                    bytes.size());
+    zip_stat_t status;
+    constexpr zip_uint64_t kNeeded =
+        ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    check<DataLoss>(
+        zip_stat_index(archive, index, 0, &status) == 0 && (status.valid & kNeeded) == kNeeded,
+        "{} has no complete entry in the archive's directory.", where_);
+    check<Unimplemented>(status.encryption_method == ZIP_EM_NONE,
+                         "{} is encrypted. Pack it again without a password.", where_);
+    const bool stored = status.comp_method == ZIP_CM_STORE;
+    check<Unimplemented>(stored || status.comp_method == ZIP_CM_DEFLATE,
+                         "{} is compressed by method {}. Pack it again, stored or deflated.",
+                         where_, status.comp_method);
+    check<ResourceExhausted>(status.size <= limit, "{} has {} bytes; at most {} were expected.",
+                             where_, status.size, limit);
+    check<DataLoss>(status.comp_size <= state.size &&
+                        (stored ? status.size == status.comp_size
+                                : status.size / kMostInflation <= status.comp_size),
+                    "{} is damaged: it can't have {} bytes and take {} in an archive of {}.",
+                    where_, status.size, status.comp_size, state.size);
+    size_ = status.size;
+    file_.reset(zip_fopen_index(archive, index, 0));
+    check<DataLoss>(file_ != nullptr, "{} can't be opened: {}.", where_, zip_strerror(archive));
   }
-  check<DataLoss>(done == bytes.size(), "{} is damaged: expected {} bytes, found {}.", where,
-                  bytes.size(), done);
+
+  size_t size() const { return size_; }
+
+  // All of it, into a place of size() bytes.
+  void read(std::byte* to) {
+    size_t done = 0;
+    // The read at the end, of nothing, is what verifies the checksum.
+    for (zip_int64_t got = 1; got > 0; done += static_cast<size_t>(got)) {
+      std::byte beyond;
+      const bool at_end = done == size_;
+      got = at_end ? zip_fread(file_.get(), &beyond, 1)
+                   : zip_fread(file_.get(), to + done, std::min(kPiece, size_ - done));
+      check<DataLoss>(got >= 0, "{} is damaged: {}.", where_, zip_file_strerror(file_.get()));
+      check<DataLoss>(!at_end || got == 0, "{} is damaged: expected {} bytes, found more.", where_,
+                      size_);
+    }
+    check<DataLoss>(done == size_, "{} is damaged: expected {} bytes, found {}.", where_, size_,
+                    done);
+  }
+
+ private:
+  std::string where_;
+  size_t size_ = 0;
+  std::unique_ptr<zip_file_t, CloseMember> file_;
+};
+
+std::vector<std::byte> ArchiveReader::read(std::string_view name, size_t limit) const {
+  Member member(*state_, name, limit);
+  std::vector<std::byte> bytes(member.size());
+  member.read(bytes.data());
   return bytes;
+}
+
+std::shared_ptr<Buffer> ArchiveReader::read_buffer(std::string_view name, size_t limit) const {
+  Member member(*state_, name, limit);
+  auto buffer = allocate_host(member.size());
+  member.read(buffer->data());
+  return buffer;
 }
 
 std::string ArchiveReader::read_text(std::string_view name, size_t limit) const {
