@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a .npy file. Internal to the readers.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "data/readers/numpy_array.h"
+
+namespace cornu::data {
+
+struct NpyHeader {
+  NumpyType type;
+  bool fortran_order = false;
+  Shape shape;
+  size_t bytes = 0;  // of the header: where the elements begin
+};
+
+// DataLoss when `file` doesn't begin with a header; Unimplemented for types of several fields.
+NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& name);
+
+// The bytes before the elements, as NumPy writes them.
+std::string npy_header(DType dtype, const Shape& shape);
+
+}  // namespace cornu::data
