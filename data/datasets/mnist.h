@@ -2,16 +2,11 @@
 // MNIST: images of handwritten digits (LeCun, Cortes, Burges).
 #pragma once
 
-#include <filesystem>
-
 #include "data/datasets/splits.h"
 
 namespace cornu::datasets::mnist {
 
-struct LoadOptions {
-  std::filesystem::path path = {};  // a folder to look in first; empty: none
-  bool download = true;             // when the files are nowhere
-};
+using LoadOptions = FileOptions;  // path: a folder
 
 // 60,000 training and 10,000 test examples: x uint8 (n, 28, 28), 0 for white to 255 for ink; y
 // uint8 (n), 0 to 9 (keras.datasets.mnist.load_data).

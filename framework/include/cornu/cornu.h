@@ -3,7 +3,14 @@
 #pragma once
 
 #include "data/dataset.h"
+#include "data/datasets/boston_housing.h"
+#include "data/datasets/california_housing.h"
+#include "data/datasets/cifar10.h"
+#include "data/datasets/cifar100.h"
+#include "data/datasets/fashion_mnist.h"
+#include "data/datasets/imdb.h"
 #include "data/datasets/mnist.h"
+#include "data/datasets/reuters.h"
 #include "data/datasets/synthetic_digits.h"
 #include "data/image_dataset.h"
 #include "data/readers/image/image_files.h"
