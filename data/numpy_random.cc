@@ -2,6 +2,7 @@
 #include "data/numpy_random.h"
 
 #include <bit>
+#include <numeric>
 
 #include "framework/core/error.h"
 
@@ -22,6 +23,13 @@ uint64_t NumpyRandomState::random_interval(uint64_t most) {
     value &= mask;
     if (value <= most) return value;
   }
+}
+
+std::vector<int64_t> NumpyRandomState::permutation(int64_t count) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  shuffle(std::span(order));
+  return order;
 }
 
 }  // namespace cornu::data

@@ -6,6 +6,7 @@
 #include <random>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace cornu::data {
 
@@ -18,6 +19,9 @@ class NumpyRandomState {
 
   // In [0, most].
   uint64_t random_interval(uint64_t most);
+
+  // 0 to count - 1 as shuffle() leaves them.
+  std::vector<int64_t> permutation(int64_t count);
 
   template <class T>
   void shuffle(std::span<T> items) {

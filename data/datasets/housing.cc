@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/datasets/housing.h"
 
-#include "data/datasets/numpy_shuffle.h"
 #include "data/datasets/test_split.h"
+#include "data/numpy_random.h"
 #include "data/readers/npz.h"
 #include "framework/core/rows.h"
 
@@ -10,7 +10,7 @@ namespace cornu::datasets {
 
 Splits load_housing(const std::filesystem::path& path, std::optional<int64_t> rows,
                     double test_split, int64_t seed) {
-  NumpyShuffle shuffle(seed);
+  data::NumpyRandomState random(seed);
   const data::NpzReader file(path);
   Tensor x = file.read("x");
   Tensor y = file.read("y");
@@ -21,7 +21,7 @@ Splits load_housing(const std::filesystem::path& path, std::optional<int64_t> ro
     x = x.rows(0, *rows);
     y = y.rows(0, *rows);
   }
-  const auto order = shuffle.rows(x.dim(0));
+  const auto order = random.permutation(x.dim(0));
   x = gather_rows(x, order);
   y = gather_rows(y, order);
   const int64_t split = training_rows(x.dim(0), test_split);

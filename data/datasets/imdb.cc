@@ -11,11 +11,11 @@ SequenceSplits load_data(const LoadOptions& options) {
       .name = "imdb.npz",
       .folder = kKerasFolder,
       .hash = "69664113be75683a8fe16e3ed0ab59fda8886cb3cd7ada244f7d9544e4676b9f"};
-  NumpyShuffle shuffle(options.seed);
+  data::NumpyRandomState random(options.seed);
   const auto path = find_dataset_file(kFile, {options.path, options.download});
   SequenceSplits splits;
-  splits.train = read_sequences(path, "x_train", "y_train", shuffle);
-  splits.test = read_sequences(path, "x_test", "y_test", shuffle);
+  splits.train = read_sequences(path, "x_train", "y_train", random);
+  splits.test = read_sequences(path, "x_test", "y_test", random);
   encode_words({&splits.train, &splits.test}, encoding_of(options), "imdb");
   return splits;
 }

@@ -13,9 +13,9 @@ SequenceSplits load_data(const LoadOptions& options) {
       .folder = kKerasFolder,
       .hash = "d6586e694ee56d7a4e65172e12b3e987c03096cb01eab99753921ef915959916"};
   check_test_split(options.test_split, "reuters");
-  NumpyShuffle shuffle(options.seed);
+  data::NumpyRandomState random(options.seed);
   const auto path = find_dataset_file(kFile, {options.path, options.download});
-  Sequences all = read_sequences(path, "x", "y", shuffle);
+  Sequences all = read_sequences(path, "x", "y", random);
   encode_words({&all}, encoding_of(options), "reuters");
   const auto count = static_cast<int64_t>(all.x.size());
   const int64_t split = training_rows(count, options.test_split);

@@ -47,14 +47,14 @@ void replace_rare(Words& words, const WordEncoding& encoding, int64_t num_words)
 }  // namespace
 
 Sequences read_sequences(const std::filesystem::path& path, const std::string& x,
-                         const std::string& y, NumpyShuffle& shuffle) {
+                         const std::string& y, data::NumpyRandomState& random) {
   const data::NpzReader file(path);
   auto texts = file.read_ragged(x);
   const Tensor labels = file.read(y);
   check<DataLoss>(labels.rank() == 1 && labels.dim(0) == static_cast<int64_t>(texts.size()),
                   "{}: '{}' has {} sequences, but '{}' is of shape {}.", path.string(), x,
                   texts.size(), y, labels.shape());
-  const auto order = shuffle.rows(labels.dim(0));
+  const auto order = random.permutation(labels.dim(0));
   Sequences result;
   result.y = gather_rows(labels, order);
   for (const int64_t row : order) result.x.push_back(std::move(texts[static_cast<size_t>(row)]));

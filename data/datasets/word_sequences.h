@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "data/datasets/dataset_file.h"
-#include "data/datasets/numpy_shuffle.h"
 #include "data/datasets/splits.h"
+#include "data/numpy_random.h"
 
 namespace cornu::datasets {
 
@@ -30,10 +30,10 @@ WordEncoding encoding_of(const Options& options) {
           options.start_char, options.oov_char, options.index_from};
 }
 
-// The arrays `x` and `y` of a .npz file, in the order that `shuffle` gives next. DataLoss when they
-// differ in number.
+// The arrays `x` and `y` of a .npz file, in the order that `random` shuffles them into. DataLoss
+// when they differ in number.
 Sequences read_sequences(const std::filesystem::path& path, const std::string& x,
-                         const std::string& y, NumpyShuffle& shuffle);
+                         const std::string& y, data::NumpyRandomState& random);
 
 // Encodes all parts, which have num_words in common when it isn't given: the largest number there
 // is, which itself becomes oov_char, as in Keras. InvalidArgument, naming `who`, when maxlen leaves

@@ -22,8 +22,9 @@ class ProgbarLoggerImpl : public Callback {
     }
   }
 
-  // Without a bar to move, batches are needed only to count them.
   std::string class_name() const override { return "ProgbarLogger"; }
+
+  // Without a bar to move, batches are needed only to count them.
   bool wants_batches() const override {
     const bool moves = params().verbose == 1 && output_.display != ProgbarDisplay::Final;
     return moves || !params().steps;

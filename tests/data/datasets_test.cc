@@ -12,8 +12,8 @@
 #include "data/datasets/cifar100.h"
 #include "data/datasets/fashion_mnist.h"
 #include "data/datasets/imdb.h"
-#include "data/datasets/numpy_shuffle.h"
 #include "data/datasets/reuters.h"
+#include "data/numpy_random.h"
 #include "data/readers/npz.h"
 #include "tests/data/foreign_files.h"
 #include "tests/support/http_server.h"
@@ -91,22 +91,22 @@ void write_housing(const fs::path& path, int64_t rows) {
 
 TEST_CASE("rows are shuffled as NumPy's RandomState does") {
   const auto orders = [](int64_t seed) {
-    datasets::NumpyShuffle shuffle(seed);
+    data::NumpyRandomState random(seed);
     Lists result;
-    for (const int64_t count : {10, 1, 0, 7}) result.push_back(shuffle.rows(count));
+    for (const int64_t count : {10, 1, 0, 7}) result.push_back(random.permutation(count));
     return result;
   };
   CHECK(orders(113) == Lists{{9, 3, 6, 1, 0, 7, 4, 8, 2, 5}, {0}, {}, {5, 1, 0, 3, 6, 4, 2}});
   CHECK(orders(0) == Lists{{2, 8, 4, 9, 1, 6, 7, 3, 0, 5}, {0}, {}, {3, 1, 2, 6, 5, 0, 4}});
   CHECK(orders(4294967295) ==
         Lists{{6, 9, 5, 1, 8, 0, 7, 4, 2, 3}, {0}, {}, {0, 1, 5, 4, 6, 2, 3}});
-  const auto order = datasets::NumpyShuffle(113).rows(25'000);
+  const auto order = data::NumpyRandomState(113).permutation(25'000);
   int64_t sum = 0;
   for (size_t i = 0; i < order.size(); ++i) sum += order[i] * static_cast<int64_t>(i);
   CHECK(sum == 3919982184325);
-  CHECK(message_of<InvalidArgument>([] { datasets::NumpyShuffle(-1); }) ==
-        "seed: expected 0 to 2^32 - 1, got -1.");
-  CHECK_THROWS_AS(datasets::NumpyShuffle(int64_t{1} << 32), InvalidArgument);
+  CHECK(message_of<InvalidArgument>([] { data::NumpyRandomState(-1); }) ==
+        "NumpyRandomState: expected a seed of 0 to 2^32 - 1, got -1.");
+  CHECK_THROWS_AS(data::NumpyRandomState(int64_t{1} << 32), InvalidArgument);
 }
 
 TEST_CASE("a data set of one file is taken from the first place that has it") {
@@ -219,8 +219,8 @@ TEST_CASE("IMDB: ranks become numbers") {
   const Nowhere nowhere;
   const fs::path path = nowhere.folder / "imdb.npz";
   write_words(path);
-  datasets::NumpyShuffle shuffle(113);
-  const auto order = shuffle.rows(4);
+  data::NumpyRandomState random(113);
+  const auto order = random.permutation(4);
   const auto [train, test] = datasets::imdb::load_data({.path = path});
   CHECK(train.y.dtype() == DType::Int64);
   CHECK(numbers(train.y) == order);
@@ -261,7 +261,7 @@ TEST_CASE("Reuters: one list of texts, which is split") {
   CHECK(test.x.size() == 2);
   auto labels = numbers(train.y);
   for (const int64_t label : numbers(test.y)) labels.push_back(label);
-  CHECK(labels == datasets::NumpyShuffle(113).rows(4));
+  CHECK(labels == data::NumpyRandomState(113).permutation(4));
   CHECK(message_of<InvalidArgument>([] { datasets::reuters::load_data({.test_split = 1}); }) ==
         "reuters: expected a test_split of 0 to 1 (exclusive of 1), got 1.");
   CHECK(datasets::reuters::get_label_names().size() == 46);
@@ -291,7 +291,7 @@ TEST_CASE("housing: rows in the order of Keras, split") {
   CHECK(large.train.x.shape() == Shape{560, 2});
   CHECK(large.test.y.shape() == Shape{140});
   CHECK(large.train.x.dtype() == DType::Float64);
-  const auto order = datasets::NumpyShuffle(113).rows(700);
+  const auto order = data::NumpyRandomState(113).permutation(700);
   CHECK(large.train.x.data<double>()[2] == static_cast<double>(order[1]));
   CHECK(large.train.y.data<double>()[1] == static_cast<double>(order[1]));
   CHECK(large.test.y.data<double>()[0] == static_cast<double>(order[560]));
@@ -300,7 +300,7 @@ TEST_CASE("housing: rows in the order of Keras, split") {
   CHECK(small.train.x.dim(0) == 600);
   CHECK(small.test.x.dim(0) == 0);
   CHECK(small.train.y.data<double>()[0] ==
-        static_cast<double>(datasets::NumpyShuffle(7).rows(600)[0]));
+        static_cast<double>(data::NumpyRandomState(7).permutation(600)[0]));
   CHECK(message_of<InvalidArgument>([] {
           datasets::california_housing::load_data({.version = "medium"});
         }) == "california_housing: expected the version \"small\" or \"large\", got \"medium\".");
