@@ -57,9 +57,7 @@ MapFunction flagged_by(MapFunction predicate) {
                            "the predicate gives {}, expected a bool scalar. Reduce it, for example "
                            "with ops::all.",
                            said.structure() ? spec_of(said).to_string() : "nothing");
-    std::vector<Tensor> tensors = element.tensors();
-    tensors.push_back(said.tensors()[0]);
-    return Element(std::move(tensors), join_structures(*element.structure(), *said.structure()));
+    return Element::tuple({element, said});
   };
 }
 
