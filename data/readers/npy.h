@@ -19,9 +19,9 @@ namespace cornu::data {
 //
 // NotFound when there is no such file. DataLoss, with the file's name and the byte offset, for
 // anything that isn't exactly one well-formed array. Unimplemented for other types; InvalidArgument
-// for Python objects, which lie in the file as a pickle (read_pickle in pickle.h,
-// NpzReader::read_ragged). The header is parsed, never evaluated; memory is only taken once the
-// file is known to be as large as its header promises.
+// for Python objects, which lie in the file as a pickle (NpzReader::read_ragged reads lists). The
+// header is parsed, never evaluated; memory is only taken once the file is known to be as large as
+// its header promises.
 Tensor load_npy(const std::filesystem::path& path);
 
 // The same from memory. `name` is for messages; `owner` keeps `file` alive, null if the caller

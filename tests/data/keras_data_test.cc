@@ -75,7 +75,9 @@ TEST_CASE("Cornu reads what NumPy writes") {
   REQUIRE(python("write-numpy", folder) == 0);
   const Tensors stored = data::load_npz(folder / "stored.npz");
   const Tensors deflated = data::load_npz(folder / "deflated.npz");
-  for (const auto& [name, wanted] : all_values()) {
+  for (const Tensors::Named& array : all_values()) {
+    const std::string& name = array.first;
+    const Tensor& wanted = array.second;
     CAPTURE(name);
     CHECK(same(stored[name], wanted));
     CHECK(same(deflated[name], wanted));
@@ -109,7 +111,9 @@ TEST_CASE("Cornu reads what Python pickles") {
   for (int protocol = 0; protocol <= 5; ++protocol) {
     CAPTURE(protocol);
     const auto pickle = data::load_pickle(folder / fmt::format("{}.pickle", protocol));
-    for (const auto& [name, wanted] : all_values()) {
+    for (const Tensors::Named& array : all_values()) {
+      const std::string& name = array.first;
+      const Tensor& wanted = array.second;
       if (wanted.dtype() == DType::BFloat16) continue;
       CAPTURE(name);
       const auto forms = pickle.at(name);
