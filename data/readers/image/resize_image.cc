@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "data/readers/image/weigh_rows.h"
 #include "framework/core/strings.h"
 
 namespace cornu::data {
@@ -175,44 +176,25 @@ struct ImagePart {
   int64_t stride;  // elements from row to row
 };
 
-// `count` weighted sums of as many rows as taps have.
-template <class T>
-void sum_rows(const T* rows, int64_t stride, int64_t taps, const float* weights, int64_t count,
-              float* to) {
-  constexpr int64_t kBlock = 16;  // of a constant length, which compilers turn into vectors
-  int64_t i = 0;
-  for (; i + kBlock <= count; i += kBlock) {
-    float sums[kBlock] = {};
-    for (int64_t k = 0; k < taps; ++k) {
-      const T* from = rows + k * stride + i;
-      for (int64_t x = 0; x < kBlock; ++x) sums[x] += weights[k] * static_cast<float>(from[x]);
-    }
-    std::copy_n(sums, kBlock, to + i);
-  }
-  for (; i < count; ++i) {
-    to[i] = 0;
-    for (int64_t k = 0; k < taps; ++k)
-      to[i] += weights[k] * static_cast<float>(rows[k * stride + i]);
-  }
-}
-
-// One row at the new width, pixel by pixel; kChannels 0: any number. Reads and writes as if a pixel
-// had kLanes values: `row` goes on for as many after its end, and so does `to`.
-template <int kChannels>
+// One row at the new width, pixel by pixel; kChannels and kWidth (taps.width) 0: any number. Reads
+// and writes as if a pixel had kLanes values: `row` goes on for as many after its end, and so does
+// `to`.
+template <int kChannels, int kWidth = 0>
 void sum_columns(const float* row, const Taps& taps, int64_t channels, float* to) {
   constexpr int64_t kLanes = kChannels == 0 ? 1 : kChannels == 3 ? 4 : kChannels;
   const int64_t depth = kChannels > 0 ? kChannels : channels;
+  const int64_t width = kWidth > 0 ? kWidth : taps.width;
   const float* weights = taps.weights.data();
   for (const int64_t first : taps.first) {
     for (int64_t c = 0; c < depth; c += kLanes) {
       const float* from = row + first * depth + c;
       float sums[kLanes] = {};
-      for (int64_t k = 0; k < taps.width; ++k) {
+      for (int64_t k = 0; k < width; ++k) {
         for (int64_t x = 0; x < kLanes; ++x) sums[x] += weights[k] * from[k * depth + x];
       }
       std::copy_n(sums, kLanes, to + c);
     }
-    weights += taps.width;
+    weights += width;
     to += depth;
   }
 }
@@ -227,16 +209,20 @@ void resize_part(const ImagePart<T>& part, int64_t channels, const Taps& down, c
   const int64_t out_size = std::ssize(across.first) * channels;
   std::vector<float> in_row(static_cast<size_t>(in_size) + kMostLanes);
   std::vector<float> out_row(static_cast<size_t>(out_size) + kMostLanes);
-  const auto sum = channels == 3   ? sum_columns<3>
-                   : channels == 1 ? sum_columns<1>
-                   : channels == 4 ? sum_columns<4>
-                                   : sum_columns<0>;
+  const auto sum = channels == 3 && across.width == 2 ? sum_columns<3, 2>
+                   : channels == 3                    ? sum_columns<3>
+                   : channels == 1                    ? sum_columns<1>
+                   : channels == 4                    ? sum_columns<4>
+                                                      : sum_columns<0>;
   const float* weights = down.weights.data();
   for (const int64_t first : down.first) {
-    sum_rows(part.pixels + first * part.stride, part.stride, down.width, weights, in_size,
-             in_row.data());
-    sum(in_row.data(), across, channels, out_row.data());
-    std::copy_n(out_row.data(), out_size, to);
+    codecs::weigh_rows(part.pixels + first * part.stride, part.stride, down.width, weights, in_size,
+                       in_row.data());
+    // A row that another one follows may be written over its end.
+    const bool last = weights + down.width == down.weights.data() + down.weights.size();
+    float* whole = last || to_stride != out_size ? out_row.data() : to;
+    sum(in_row.data(), across, channels, whole);
+    if (whole != to) std::copy_n(whole, out_size, to);
     weights += down.width;
     to += to_stride;
   }
