@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -136,6 +137,8 @@ class Prefetched : public ItemTransform<Prefetched> {
         "prefetch: expected a buffer_size of at least 0, or data::kAutotune, got {}.", buffer_size);
   }
 
+  int64_t buffer_size() const { return buffer_size_; }
+
   // Not the size: it may change without changing what comes.
   std::string describe() const override { return "prefetch"; }
 
@@ -154,6 +157,12 @@ class Prefetched : public ItemTransform<Prefetched> {
 };
 
 }  // namespace
+
+NodePtr below_prefetch(NodePtr input, const std::function<NodePtr(NodePtr)>& make) {
+  const auto* prefetched = dynamic_cast<const Prefetched*>(input.get());
+  if (!prefetched) return make(std::move(input));
+  return make_prefetch(make(prefetched->inputs().front()), prefetched->buffer_size());
+}
 
 NodePtr make_prefetch(NodePtr input, int64_t buffer_size) {
   return std::make_shared<Prefetched>(std::move(input), buffer_size);

@@ -70,11 +70,15 @@ class EvenlySharded : public Node {
 }  // namespace
 
 NodePtr make_even_shard(NodePtr input, int64_t count, int64_t index) {
-  return std::make_shared<EvenlySharded>(std::move(input), count, index);
+  return below_prefetch(std::move(input), [=](NodePtr batches) {
+    return std::make_shared<EvenlySharded>(std::move(batches), count, index);
+  });
 }
 
 NodePtr make_shard(NodePtr input, int64_t count, int64_t index) {
-  return std::make_shared<Sharded>(std::move(input), count, index);
+  return below_prefetch(std::move(input), [=](NodePtr items) {
+    return std::make_shared<Sharded>(std::move(items), count, index);
+  });
 }
 
 }  // namespace cornu::data

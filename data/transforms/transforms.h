@@ -3,6 +3,8 @@
 // document them.
 #pragma once
 
+#include <functional>
+
 #include "data/map_function.h"
 #include "data/node.h"
 
@@ -15,6 +17,9 @@ NodePtr make_enumerate(NodePtr input, int64_t start);
 NodePtr make_filter(NodePtr input, MapFunction predicate);
 NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options);
 NodePtr make_prefetch(NodePtr input, int64_t buffer_size);
+// What `make` makes of `input`; where that ends with a prefetch, of what is prefetched, and
+// prefetched in turn: nobody works ahead on what `make` leaves out.
+NodePtr below_prefetch(NodePtr input, const std::function<NodePtr(NodePtr)>& make);
 // See BatchSource::rebatch.
 NodePtr make_rebatch(NodePtr input, int64_t batch_size);
 NodePtr make_repeat(NodePtr input, int64_t count);

@@ -324,6 +324,19 @@ TEST_CASE("broken pictures are named at their place") {
                  "2 x 2 pixels are more than the 3 allowed"));
 }
 
+TEST_CASE("a shard doesn't stumble over the others' pictures") {
+  const Pictures folder(12);
+  const auto dataset = data::image_dataset_from_directory(folder.path(), {.batch_size = 2,
+                                                                          .image_size = {2, 2},
+                                                                          .shuffle = false,
+                                                                          .verbose = false,
+                                                                          .num_parallel_calls = 2});
+  write_file(folder / "a/04.png", "broken");  // in the second batch
+  CHECK(reds(dataset.shard(3, 0)) == std::vector<int>{1, 2, 10, 11});
+  CHECK_THROWS_AS(reds(dataset.shard(3, 1)), DataLoss);
+  CHECK(reds(dataset.shard(3, 2)) == std::vector<int>{7, 8, 6, 9});
+}
+
 TEST_CASE("links to folders are followed when that is asked for") {
   const Pictures folder(6);
   const TempFolder other;

@@ -3,6 +3,8 @@
 #include "data/transforms/parallel_map.h"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <future>
@@ -116,6 +118,22 @@ TEST_CASE("streams end where they are left") {
     auto iterator = dataset.iterator();
     CHECK(numbers(iterator, 1) == Numbers{100});
   }
+}
+
+TEST_CASE("a child of a fork says that the threads are its parent's") {
+  const auto node = data::make_range(0, 100, 1);
+  auto stream = data::make_parallel_map(numbers_to(node), plus_hundred, 2);
+  CHECK(next_number(*stream) == 100);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string text = message_of<FailedPrecondition>([&] { next_number(*stream); });
+    stream.reset();  // waits for nobody
+    _exit(contains(text, "map: this iteration was begun before the process forked") ? 0 : 1);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(next_number(*stream) == 101);
 }
 
 TEST_CASE("random numbers don't depend on the number of threads") {
