@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string_view>
 
 #include "framework/callbacks/progbar_logger.h"
 #include "framework/core/logging.h"
@@ -26,10 +25,7 @@ std::string Callback::class_name() const {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);
-  const std::string name = status == 0 ? text.get() : mangled;
-  const std::string_view before_arguments = std::string_view(name).substr(0, name.find('<'));
-  const size_t last = before_arguments.rfind("::");
-  return last == std::string_view::npos ? name : name.substr(last + 2);
+  return status == 0 ? text.get() : mangled;
 }
 
 CallbackList::CallbackList(std::vector<CallbackHandle> callbacks,

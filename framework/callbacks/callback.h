@@ -57,8 +57,8 @@ class Callback {
   virtual Logs epoch_logs() const { return {}; }
 
   // ---- runs that resume ----
-  // By which a resumed run knows whose state is whose. By default the name of the C++ class,
-  // without its namespaces.
+  // By which a resumed run knows whose state is whose. By default the name of the C++ class, with
+  // its namespaces.
   virtual std::string class_name() const;
   // What this callback must know to resume where it was, and back, after on_train_begin. By default
   // it has nothing to know.

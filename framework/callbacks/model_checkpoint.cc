@@ -121,14 +121,17 @@ class ModelCheckpointImpl : public Callback {
   void leave_run() override { keeper_.leave(); }
 
   RunState save_state() const override {
-    return {.info = Json::object({{"monitor", monitor_.name()},
+    return {.info = Json::object({{"monitor", options_.save_best_only ? monitor_.name() : ""},
                                   {"best", best_ ? Json(*best_) : Json()},
                                   {"batches_since_save", batches_since_save_},
                                   {"last_batch", last_batch_ ? Json(*last_batch_) : Json()}})};
   }
   void restore_state(const RunState& saved) override {
     const Json& json = saved.info;
-    monitor_.require_same(json.at("monitor").as_string());
+    if (const std::string monitor = json.at("monitor").as_string();
+        options_.save_best_only && !monitor.empty()) {
+      monitor_.require_same(monitor);
+    }
     const Json& best = json.at("best");
     best_ = best.is_null() ? std::nullopt : std::optional(best.as_double());
     batches_since_save_ = json.at("batches_since_save").as_int();

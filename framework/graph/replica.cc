@@ -10,6 +10,7 @@ namespace {
 
 thread_local const Replica* current = nullptr;
 thread_local bool merging = false;
+thread_local bool updating = false;
 
 }  // namespace
 
@@ -23,6 +24,10 @@ ReplicaScope::~ReplicaScope() { current = previous_; }
 MergeScope::MergeScope() : previous_(std::exchange(merging, true)) {}
 MergeScope::~MergeScope() { merging = previous_; }
 bool merging_replicas() { return merging; }
+
+UpdateScope::UpdateScope() : previous_(std::exchange(updating, true)) {}
+UpdateScope::~UpdateScope() { updating = previous_; }
+bool updating_replicas() { return updating; }
 
 Tensor replica_value(ReplicaValue which) {
   const auto traced = replicas_in_sync() > 1 ? traced_replica_value(which) : std::nullopt;

@@ -49,6 +49,20 @@ class [[nodiscard]] MergeScope {
 };
 bool merging_replicas();
 
+// Marks that this thread traces what every replica computes from the same numbers (an optimizer's
+// update) until the guard ends: a variable that was the same on all replicas stays so.
+class [[nodiscard]] UpdateScope {
+ public:
+  UpdateScope();
+  ~UpdateScope();
+  UpdateScope(const UpdateScope&) = delete;
+  UpdateScope& operator=(const UpdateScope&) = delete;
+
+ private:
+  bool previous_;
+};
+bool updating_replicas();
+
 // A value that differs between replicas that run the same graph.
 enum class ReplicaValue { Id, FirstExample };
 // An int64 scalar: an input of the graph while one is traced for several replicas; else 0.

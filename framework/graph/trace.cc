@@ -74,17 +74,17 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   }
 
   void assign(const Variable& variable, const Tensor& value) override {
-    assign(variable, value, merging_replicas() ? Assigned::Merged : Assigned::Own);
+    assign(variable, value, is_merged(variable) ? Assigned::Merged : Assigned::Own);
   }
   void assign_sum(const Variable& variable, const Tensor& value) override {
-    assign(variable, value, merging_replicas() ? Assigned::Merged : Assigned::Sum);
+    assign(variable, value, is_merged(variable) ? Assigned::Merged : Assigned::Sum);
   }
 
   // `differs`: of a value.
   void set(const Variable& variable, VariablePart part, const Tensor& value, bool differs) {
     Followed& known = follow(variable, part);
     // What is known while tracing stays so: then the end of the step needs no choice.
-    known.value = part == VariablePart::Replaced ? value : symbol(value_of(value));
+    known.value = part == VariablePart::Replaced ? value : symbol(assigned_id(value, known.in));
     if (part == VariablePart::Value) known.differs = differs;
   }
 
@@ -132,11 +132,12 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     }
     if (reduced.empty()) return;
     std::vector<Tensor> parts;
-    for (const Followed* known : reduced) parts.push_back(part_of(*known));
+    for (const Followed* known : reduced) parts.push_back(as_number(part_of(*known)));
     parts.push_back(Tensor::scalar(current_replica()->examples > 0 ? 1.0f : 0.0f));
+    // Also where this replica's trace tells: another one's may not, and all reduce the same.
     for (const Followed* known : reduced) {
-      const Tensor replaced = replaced_in(*known);
-      if (replaced.is_symbolic()) {
+      if (counts(known->variable, VariablePart::Replaced)) {
+        const Tensor replaced = read(known->variable, VariablePart::Replaced);
         parts.push_back(apply_op("cast", {replaced}, {{"dtype", DType::Float32}}).front());
       }
     }
@@ -146,11 +147,14 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     const Tensor& count = sums[reduced.size()];
     auto replacing = sums.begin() + static_cast<int64_t>(reduced.size()) + 1;
     for (Followed* known : reduced) {
-      Tensor replaced = replaced_in(*known);
-      if (replaced.is_symbolic()) {
-        replaced = apply_op("greater", {*replacing++, Tensor::scalar(0.0f)}).front();
-      }
-      known->value = whole_of(*known, *sum++, count, replaced);
+      const bool may_replace = counts(known->variable, VariablePart::Replaced);
+      const Tensor replaced =
+          may_replace ? apply_op("greater", {*replacing++, Tensor::scalar(0.0f)}).front()
+                      : Tensor::scalar(false);
+      const Tensor whole = whole_of(*known, *sum++, count, replaced);
+      known->value = known->variable.dtype() == DType::Bool
+                         ? apply_op("cast", {whole}, {{"dtype", DType::Bool}}).front()
+                         : whole;
     }
   }
 
@@ -194,6 +198,20 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     }
   }
 
+  // Whether what is assigned now is the same on all replicas.
+  bool is_merged(const Variable& variable) const {
+    return merging_replicas() || (updating_replicas() && !may_differ(variable));
+  }
+
+  // What reads of a variable give after it was assigned `value`. No gradient flows through: the
+  // graph of a branch or body is differentiated by its values, where straight code's reads are
+  // symbols of their own.
+  ValueId assigned_id(const Tensor& value, ValueId before) {
+    const ValueId id = value_of(value);
+    if (!options_.carry_assignments || id == before) return id;
+    return value_of(apply_op("stop_gradient", {value}).front());
+  }
+
   // Whether the end of a step makes one of what replicas have assigned.
   static bool is_made_one(const Variable& variable) {
     return replicas_in_sync() > 1 &&
@@ -211,11 +229,10 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
 
   Tensor base_of(const Followed& known) { return read(known.variable, VariablePart::Base); }
 
-  // Of a sum: a bool that has a value where the trace tells it.
-  Tensor replaced_in(const Followed& known) {
-    return counts(known.variable, VariablePart::Replaced)
-               ? read(known.variable, VariablePart::Replaced)
-               : Tensor::scalar(false);
+  // What collectives take: bools as integers.
+  Tensor as_number(const Tensor& value) {
+    if (value.dtype() != DType::Bool) return value;
+    return apply_op("cast", {value}, {{"dtype", DType::Int32}}).front();
   }
 
   // This replica's term of the combined value.
@@ -223,7 +240,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     const Tensor& value = known.value;
     switch (known.variable.aggregation()) {
       case VariableAggregation::Sum: {
-        const Tensor replaced = replaced_in(known);
+        const Tensor replaced = read(known.variable, VariablePart::Replaced);
         if (is_true(replaced)) return value;
         const Tensor before = chosen(replaced, zeros_like(value), base_of(known));
         return apply_op("subtract", {value, before}).front();
@@ -248,7 +265,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   Tensor whole_of(const Followed& known, const Tensor& sum, const Tensor& count,
                   const Tensor& replaced) {
     const VariableAggregation aggregation = known.variable.aggregation();
-    if (aggregation == VariableAggregation::Sum && !is_true(replaced)) {
+    if (aggregation == VariableAggregation::Sum) {
       return apply_op("add", {chosen(replaced, zeros_like(sum), base_of(known)), sum}).front();
     }
     if (aggregation != VariableAggregation::Mean) return sum;

@@ -15,6 +15,15 @@
 namespace cornu {
 namespace {
 
+// Empty for an optimizer that can't tell it: a schedule of the program's own need not.
+Json config_of(const Optimizer& optimizer) {
+  try {
+    return optimizer.impl().get_config();
+  } catch (const Error&) {
+    return Json::object();
+  }
+}
+
 Json history_to_json(const History& history) {
   Json figures = Json::object();
   for (const auto& [name, values] : history) {
@@ -73,11 +82,11 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
 
 History Trainer::FitRun::run() {
   model_.stop_training = false;
-  optimizer_config_ = trainer_.optimizer(model_).impl().get_config();
   callbacks_.on_train_begin();
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
     if (callback->keeps_run_state() && !signals_) signals_.emplace();
   }
+  if (signals_) optimizer_config_ = config_of(trainer_.optimizer(model_));
   resume();
   Logs logs;
   for (; epoch_ < options_.epochs; ++epoch_) {

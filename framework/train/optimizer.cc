@@ -206,7 +206,7 @@ void OptimizerImpl::apply_gradients(const std::vector<Tensor>& gradients,
   Pairs pairs = known_pairs(gradients, variables);
   if (pairs.empty()) return;
   sum_gradients(pairs);
-  const MergeScope merged;  // from here on all replicas compute the same
+  const UpdateScope update;
   for (auto& [gradient, index] : pairs) {
     gradient = cast_like(gradient, trained_[index]);
     if (options_.loss_scale_factor) gradient = gradient / *options_.loss_scale_factor;

@@ -38,7 +38,9 @@ RunState saved_part(const RunState& state, size_t place) {
 }
 
 bool is_empty(const RunState& part) {
-  return part.info.as_object().empty() && part.tensors.empty();
+  const bool no_info =
+      part.info.is_null() || (part.info.is_object() && part.info.as_object().empty());
+  return no_info && part.tensors.empty();
 }
 
 // Numbers as the optimizer computes with them.
@@ -52,7 +54,7 @@ std::string text_of(const Json& value) {
 }
 
 void warn_of_values(const std::string& path, const Json& then, const Json& now) {
-  if (same(then, now)) return;
+  if (same(then, now) || text_of(then) == text_of(now)) return;
   if (then.is_object() && now.is_object()) {
     for (const auto& [key, value] : now.as_object()) {
       const Json* before = then.find(key);
@@ -64,8 +66,8 @@ void warn_of_values(const std::string& path, const Json& then, const Json& now) 
   logging::warn(fmt::format(
       "fit: the optimizer's {} was {} in the run to go on with, this program says {}. {}", path,
       text_of(then), text_of(now),
-      restored ? fmt::format("It goes on with {}, as saved; a LearningRateScheduler can change it.",
-                             text_of(then))
+      restored ? std::string("It goes on with what the saved run had reached; a "
+                             "LearningRateScheduler can change it.")
                : fmt::format("It goes on with {}, as this program says.", text_of(now))));
 }
 

@@ -5,6 +5,7 @@
 
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/core/strings.h"
+#include "framework/core/variable.h"
 #include "framework/graph/dispatch.h"
 #include "framework/graph/function.h"
 #include "framework/graph/trace.h"
@@ -410,6 +411,53 @@ TEST_CASE("a tape that watches nothing of a compiled function leaves it compiled
   const GradientTape::StopRecording stopped = tape.stop_recording();
   f(x);
   CHECK(calls == 2);
+}
+
+// y = w + v with v = w x assigned before: the variable's value is no function of w.
+TEST_CASE("no gradient flows through what was assigned, in branches and loops neither") {
+  const Variable w(Tensor(3.0f), {.name = "w"});
+  const Variable v(Tensor(0.0f), {.name = "v", .trainable = false});
+  const auto gradient = [&](const std::function<Tensor(const Tensor& yes, const Tensor& x)>& y) {
+    const auto body = [&](const Tensor& yes, const Tensor& x) {
+      GradientTape tape;
+      return tape.gradient(y(yes, x), {w})[0];
+    };
+    const float eager = body(Tensor::scalar(true), Tensor(5.0f)).item<float>();
+    const Function traced = function(body);
+    CHECK(traced(Tensor::scalar(true), Tensor::scalar(5.0f)).item<float>() == eager);
+    return eager;
+  };
+  CHECK(gradient([&](const Tensor&, const Tensor& x) {
+          v.assign(w * x);
+          return w + v.value();
+        }) == 1);
+  CHECK(gradient([&](const Tensor& yes, const Tensor& x) {
+          return ops::cond(
+              yes,
+              [&] {
+                v.assign(w * x);
+                return w + v.value();
+              },
+              [&] { return w.value(); });
+        }) == 1);
+  CHECK(gradient([&](const Tensor&, const Tensor& x) {
+          return ops::fori_loop(
+              0, 2,
+              [&](const Tensor&, const Tensor& sum) {
+                v.assign(w * x);
+                return sum + v.value();
+              },
+              w.value());
+        }) == 1);
+  CHECK(gradient([&](const Tensor&, const Tensor&) {
+          return ops::fori_loop(
+              0, 2,
+              [&](const Tensor&, const Tensor& sum) {
+                v.assign_add(sum);
+                return sum + v.value();
+              },
+              w.value());
+        }) == 1);
 }
 
 }  // namespace

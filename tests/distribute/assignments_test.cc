@@ -217,8 +217,9 @@ TEST_CASE("assignments one after the other") {
       {"vma", {12, 18, 10}},  {"av", {3, 9, 1}},      {"avs", {-3, -9, -1}},
       {"ms", {3, -9, 7}},     {"mo", {9, 27, 9}},     {"moa", {12, 36, 10}},
       {"ad", {309, 309, 309}}};
-  for (const auto& [actions, values] : expected) {
-    CAPTURE(actions);
+  for (const auto& entry : expected) {
+    const auto& [actions, values] = entry;
+    CAPTURE(entry.first);
     for (size_t i = 0; i < std::size(kAggregations); ++i) {
       const auto body = [&, actions = actions](const Variable& v, const Tensor& x, const Tensor&) {
         assign(v, x, actions);
@@ -346,4 +347,78 @@ TEST_CASE("an optimizer's update is the same on all replicas, whatever the aggre
     CHECK(w.item<float>() == 3 - 2.5f - (2.5f + 1.25f));
     for (const Tensor& own : w.replica_values()) CHECK(own.item<float>() == w.item<float>());
   }
+}
+
+TEST_CASE("an update of what replicas have assigned differently leaves one value") {
+  for (const VariableAggregation aggregation : kAggregations) {
+    for (const std::string before : {"v", "a", ""}) {
+      CAPTURE(before);
+      const auto strategy = mirrored(2);
+      const auto scope = strategy.scope();
+      const Variable w(Tensor(100.0f), {.name = "w", .aggregation = aggregation});
+      const auto optimizer = optimizers::SGD({.learning_rate = 0.5});
+      strategy.run(function([&](const Tensor& part, const Tensor&) {
+                     assign(w, ops::sum(part), before);
+                     optimizer.apply_gradients({ops::ones_like(ops::sum(part))}, {w});
+                   }),
+                   arguments({{1}, {4}}));
+      for (const Tensor& own : w.replica_values()) CHECK(own.item<float>() == w.item<float>());
+      if (aggregation == VariableAggregation::Mean && before == "v") CHECK(w.item<float>() == 1.5f);
+    }
+  }
+}
+
+TEST_CASE("constraints may ask for the replica context") {
+  const auto strategy = mirrored(2);
+  const auto scope = strategy.scope();
+  const Variable w(Tensor(1.0f), {.name = "w"});
+  w.set_constraint([](const Tensor& value) {
+    return value * static_cast<double>(get_replica_context().num_replicas_in_sync());
+  });
+  const auto optimizer = optimizers::SGD({.learning_rate = 0.5});
+  strategy.run(function([&](const Tensor& part, const Tensor&) {
+                 optimizer.apply_gradients({ops::sum(part)}, {w});
+               }),
+               arguments({{1}, {4}}));
+  CHECK(w.item<float>() == (1 - 2.5f) * 2);
+}
+
+// A loop of one turn is straight code, one of several turns isn't.
+TEST_CASE("replicas whose loops have different lengths assign together") {
+  for (const VariableAggregation aggregation : kAggregations) {
+    const auto strategy = mirrored(2);
+    const auto scope = strategy.scope();
+    const Variable v = variable(aggregation, 10);
+    const Variable added = variable(aggregation, 10);
+    strategy.run(function([&](const Tensor& part, const Tensor&) {
+                   ops::map(
+                       [&](const Tensor& x) {
+                         v.assign(x);
+                         added.assign_add(x);
+                         return x;
+                       },
+                       part);
+                 }),
+                 arguments({{1, 2}, {4}}));
+    const std::map<VariableAggregation, std::pair<float, float>> expected = {
+        {VariableAggregation::Mean, {3, 13.5f}},
+        {VariableAggregation::Sum, {6, 17}},
+        {VariableAggregation::OnlyFirstReplica, {2, 13}}};
+    CHECK(v.item<float>() == expected.at(aggregation).first);
+    CHECK(added.item<float>() == expected.at(aggregation).second);
+  }
+}
+
+TEST_CASE("a flag of the first replica's") {
+  const auto strategy = mirrored(2);
+  const auto scope = strategy.scope();
+  const Variable flag(
+      Tensor::scalar(false),
+      {.name = "flag", .trainable = false, .aggregation = VariableAggregation::OnlyFirstReplica});
+  const Function step =
+      function([&](const Tensor& part, const Tensor&) { flag.assign(ops::sum(part) > 2); });
+  strategy.run(step, arguments({{1}, {4}}));
+  CHECK_FALSE(flag.item<bool>());
+  strategy.run(step, arguments({{4}, {1}}));
+  CHECK(flag.item<bool>());
 }

@@ -314,6 +314,34 @@ TEST_CASE("a run on other compute threads goes on, with a warning") {
 
 namespace {
 
+namespace one {
+struct Recorder : Callback {
+  int batches = 0;
+  void on_train_batch_end(int64_t, const Logs&) override { ++batches; }
+  RunState save_state() const override { return {.info = Json::array({batches})}; }
+  void restore_state(const RunState& saved) override {
+    batches = static_cast<int>(saved.info[0].as_int());
+  }
+};
+}  // namespace one
+namespace other {
+struct Recorder : one::Recorder {
+  RunState save_state() const override { return {.info = Json::object({{"n", batches}})}; }
+  void restore_state(const RunState& saved) override {
+    batches = static_cast<int>(saved.info.at("n").as_int());
+  }
+};
+}  // namespace other
+
+// Has no config.
+struct Constant : ScheduleImpl {
+  Tensor operator()(const Tensor& step) const override {
+    return ops::cast(step, DType::Float32) * 0.0f + 0.01f;
+  }
+  std::string class_name() const override { return "Constant"; }
+  Json get_config() const override { throw InvalidArgument("no config"); }
+};
+
 // A run that was killed after `killed_at` batches, and the same program with other parts.
 struct Changed {
   TempFolder folder = {};
@@ -389,6 +417,56 @@ TEST_CASE("callbacks may be added, removed and come in another order") {
   }
 }
 
+TEST_CASE("callbacks of the program's own: any state, names by namespace") {
+  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
+  const Changed run;
+  run.kill({make_callback<one::Recorder>(), make_callback<other::Recorder>()});
+  const auto first = make_callback<one::Recorder>();
+  Sequential model = run.compiled(adam());
+  run.fit(model, {make_callback<other::Recorder>(), first});
+  CHECK(first->batches == 12);
+  {
+    const Changed removed;
+    removed.kill({make_callback<one::Recorder>()});
+    Sequential again = removed.compiled(adam());
+    removed.fit(again, {make_callback<other::Recorder>()});
+    CHECK(testing::contains(removed.log.text(), "one::Recorder, that isn't given now"));
+    CHECK(testing::contains(removed.log.text(), "other::Recorder, which is new"));
+  }
+}
+
+TEST_CASE("an optimizer without a config trains, and resumes") {
+  const auto adam = [] {
+    return optimizers::Adam({.learning_rate = LearningRate(std::make_shared<Constant>())});
+  };
+  const Changed run;
+  Sequential plain = run.compiled(adam());
+  plain.fit(inputs(), labels(), {.batch_size = 4, .verbose = 0});
+  Sequential killed = run.compiled(adam());
+  CHECK_THROWS_AS(run.fit(killed, {}, 7), Killed);
+  Sequential model = run.compiled(adam());
+  run.fit(model, {});
+  CHECK(model.optimizer().iterations() == 12);
+}
+
+TEST_CASE("a checkpoint of every epoch doesn't care what would be best") {
+  const auto keep = [](const Changed& run, const std::string& monitor, bool best) {
+    return callbacks::ModelCheckpoint(
+        {.filepath = run.folder / "{epoch}.keras", .monitor = monitor, .save_best_only = best});
+  };
+  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
+  for (const bool best : {false, true}) {
+    const Changed run;
+    run.kill({keep(run, "loss", best)});
+    Sequential model = run.compiled(adam());
+    if (best) {
+      CHECK_THROWS_AS(run.fit(model, {keep(run, "val_loss", best)}), FailedPrecondition);
+    } else {
+      run.fit(model, {keep(run, "val_loss", best)});
+    }
+  }
+}
+
 TEST_CASE("a resumed run says which options are others") {
   const Changed run;
   run.kill({});
@@ -400,7 +478,8 @@ TEST_CASE("a resumed run says which options are others") {
                           "The saved run drew its random numbers from seed 11, this program "
                           "sets 12: it goes on with 11, as saved."));
   CHECK(testing::contains(text, "fit: the optimizer's learning_rate was 0.01"));
-  CHECK(testing::contains(text, "this program says 0.5. It goes on with 0.01"));
+  CHECK(testing::contains(text,
+                          "this program says 0.5. It goes on with what the saved run had reached"));
   CHECK(testing::contains(text,
                           "fit: the optimizer's beta_1 was 0.9 in the run to go on with, this "
                           "program says 0.75. It goes on with 0.75, as this program says."));
