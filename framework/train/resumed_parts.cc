@@ -9,17 +9,27 @@
 namespace cornu {
 namespace {
 
-// For each callback the place of the saved one whose state is its own.
+// What a state is of: one of a class's callbacks is told from another by what it monitors.
+std::optional<Json> monitor_of(const Json& info) {
+  const Json* monitor = info.is_object() ? info.find("monitor") : nullptr;
+  return monitor ? std::optional(*monitor) : std::nullopt;
+}
+
+// For each callback the place of the saved one whose state is its own: of its class, and first of
+// all with the same monitor.
 std::vector<std::optional<size_t>> places_of_states(const Json::Array& saved,
                                                     const std::vector<CallbackHandle>& callbacks) {
-  std::vector<std::optional<size_t>> places;
+  std::vector<std::optional<size_t>> places(callbacks.size());
   std::vector<bool> taken(saved.size());
-  for (const CallbackHandle& callback : callbacks) {
-    std::optional<size_t>& place = places.emplace_back();
-    for (size_t i = 0; i < saved.size() && !place; ++i) {
-      if (taken[i] || saved[i].at("class") != Json(callback->class_name())) continue;
-      place = i;
-      taken[i] = true;
+  for (const bool same_monitor : {true, false}) {
+    for (size_t k = 0; k < callbacks.size(); ++k) {
+      const auto monitor = monitor_of(callbacks[k]->save_state().info);
+      for (size_t i = 0; i < saved.size() && !places[k]; ++i) {
+        if (taken[i] || saved[i].at("class") != Json(callbacks[k]->class_name())) continue;
+        if (same_monitor && monitor_of(saved[i].at("info")) != monitor) continue;
+        places[k] = i;
+        taken[i] = true;
+      }
     }
   }
   return places;

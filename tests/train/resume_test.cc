@@ -417,6 +417,22 @@ TEST_CASE("callbacks may be added, removed and come in another order") {
   }
 }
 
+TEST_CASE("of two callbacks of a class, each finds its own state") {
+  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
+  const auto stopping = [](const std::string& monitor) {
+    return callbacks::EarlyStopping({.monitor = monitor, .patience = 50});
+  };
+  const Changed run;
+  run.kill({stopping("loss"), stopping("lr")});
+  {
+    Sequential model = run.compiled(adam());
+    CHECK_THROWS_AS(run.fit(model, {stopping("lr"), stopping("loss")}, 1), Killed);
+  }
+  Sequential model = run.compiled(adam());
+  run.fit(model, {stopping("loss")});
+  CHECK(testing::contains(run.log.text(), "EarlyStopping, that isn't given now"));
+}
+
 TEST_CASE("callbacks of the program's own: any state, names by namespace") {
   const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
   const Changed run;
