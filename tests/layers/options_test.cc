@@ -72,9 +72,6 @@ TEST_CASE("options in braces, also where a layer takes the first one plain") {
   };
   CHECK(activation(layers::Activation({"swish"})) == "silu");
   CHECK(layers::Activation({"relu", "named"}).name() == "named");
-  const int three = 3;
-  CHECK(layers::RepeatVector({3}).get_config().at("n").as_int() == 3);
-  CHECK(layers::RepeatVector({three}).get_config().at("n").as_int() == 3);
   CHECK(layers::RepeatVector({.n = 3}).get_config().at("n").as_int() == 3);
   CHECK(layers::RepeatVector({3, "named"}).name() == "named");
   const std::vector<int64_t> dims = {2, 1};
