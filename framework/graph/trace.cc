@@ -208,7 +208,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   // symbols of their own.
   ValueId assigned_id(const Tensor& value, ValueId before) {
     const ValueId id = value_of(value);
-    if (!options_.carry_assignments || id == before) return id;
+    if (!outer_ || id == before) return id;
     return value_of(apply_op("stop_gradient", {value}).front());
   }
 
