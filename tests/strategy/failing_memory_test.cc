@@ -36,8 +36,11 @@ class LimitedMemory {
 }  // namespace
 
 // Not inlined: g++ would warn of memory of new that goes to free.
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return is_refused() ? nullptr : std::malloc(bytes ? bytes : 1);
+}
 [[gnu::noinline]] void* operator new(size_t bytes) {
-  void* memory = is_refused() ? nullptr : std::malloc(bytes ? bytes : 1);
+  void* memory = operator new(bytes, std::nothrow);
   if (!memory) throw std::bad_alloc();
   return memory;
 }
