@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "framework/core/random.h"
+#include "framework/io/fuzzing.h"
 #include "tests/data/foreign_files.h"
 
 using namespace cornu;
@@ -144,8 +145,10 @@ TEST_CASE("tar: every beginning is cut off") {
 TEST_CASE("tar: what is damaged is said, with its place") {
   std::string archive = small_archive();
   archive[1] = 'x';
-  CHECK(error_of(archive) ==
-        "archive: the tar archive is damaged: at byte 0, a header has another checksum.");
+  if (kChecksumsMatter) {
+    CHECK(error_of(archive) ==
+          "archive: the tar archive is damaged: at byte 0, a header has another checksum.");
+  }
   CHECK(contains(error_of("not an archive"), "cut off at byte 14"));
   CHECK(contains(error_of(tar_header("a", 0, '0', "x")), "a size that is no number"));
   CHECK(contains(error_of(tar_header("a", 0, '0', std::string(12, '\xff'))), "no number"));
