@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "data/readers/image/codecs.h"
 #include "data/sources/image_files.h"
 #include "data/transforms/parallel_map.h"
 #include "data/transforms/transforms.h"
@@ -54,10 +55,7 @@ void check_image_options(const ImageDatasetOptions& options) {
                          "{}: expected at most one of crop_to_aspect_ratio and "
                          "pad_to_aspect_ratio.",
                          kWho);
-  check_one_of(options.interpolation,
-               {"bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian",
-                "mitchellcubic"},
-               "interpolation");
+  check_one_of(options.interpolation, codecs::interpolations(), "interpolation");
 }
 
 bool has_labels(const ImageDatasetOptions& options) {

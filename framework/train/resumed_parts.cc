@@ -21,12 +21,15 @@ std::vector<std::optional<size_t>> places_of_states(const Json::Array& saved,
                                                     const std::vector<CallbackHandle>& callbacks) {
   std::vector<std::optional<size_t>> places(callbacks.size());
   std::vector<bool> taken(saved.size());
+  std::vector<std::optional<Json>> monitors;
+  for (const CallbackHandle& callback : callbacks) {
+    monitors.push_back(monitor_of(callback->save_state().info));
+  }
   for (const bool same_monitor : {true, false}) {
     for (size_t k = 0; k < callbacks.size(); ++k) {
-      const auto monitor = monitor_of(callbacks[k]->save_state().info);
       for (size_t i = 0; i < saved.size() && !places[k]; ++i) {
         if (taken[i] || saved[i].at("class") != Json(callbacks[k]->class_name())) continue;
-        if (same_monitor && monitor_of(saved[i].at("info")) != monitor) continue;
+        if (same_monitor && monitor_of(saved[i].at("info")) != monitors[k]) continue;
         places[k] = i;
         taken[i] = true;
       }

@@ -7,7 +7,7 @@
 #include "data/readers/image/image_files.h"
 #include "data/readers/image/resize_image.h"
 #include "framework/core/random.h"
-#include "tests/data/support.h"
+#include "tests/data/foreign_files.h"
 #include "tests/golden/golden.h"
 #include "tests/support/log.h"
 
@@ -60,20 +60,15 @@ std::string loss(const std::string& file, const data::DecodeImageOptions& option
   return message_of<DataLoss>([&] { data::decode_image(bytes_of(file), options, "photo"); });
 }
 
-std::string little(uint64_t value, int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(i < 8 ? value >> (8 * i) : 0);
-  return text;
-}
-
 // A BMP file of these sizes, bits and compression.
 std::string bitmap(uint64_t width, uint64_t height, uint64_t bits, const std::string& palette,
                    const std::string& pixels, uint64_t compression = 0) {
   const size_t start = 54 + palette.size();
-  return "BM" + little(start + pixels.size(), 4) + little(0, 4) + little(start, 4) + little(40, 4) +
-         little(width, 4) + little(height, 4) + little(1, 2) + little(bits, 2) +
-         little(compression, 4) + little(0, 12) + little(palette.size() / 4, 4) + little(0, 4) +
-         palette + pixels;
+  return "BM" + little_endian(start + pixels.size(), 4) + little_endian(0, 4) +
+         little_endian(start, 4) + little_endian(40, 4) + little_endian(width, 4) +
+         little_endian(height, 4) + little_endian(1, 2) + little_endian(bits, 2) +
+         little_endian(compression, 4) + little_endian(0, 12) +
+         little_endian(palette.size() / 4, 4) + little_endian(0, 4) + palette + pixels;
 }
 
 std::vector<int> values_of(const Tensor& image) {
@@ -161,7 +156,7 @@ TEST_CASE("bitmaps: rows in either order, palettes, padding") {
   CHECK(values_of(data::decode_image(bytes_of(up))) ==
         std::vector<int>{9, 8, 7, 12, 11, 10, 3, 2, 1, 6, 5, 4});
   std::string down = up;
-  down.replace(22, 4, little(uint32_t(-2), 4));
+  down.replace(22, 4, little_endian(uint32_t(-2), 4));
   CHECK(values_of(data::decode_image(bytes_of(down))) ==
         std::vector<int>{3, 2, 1, 6, 5, 4, 9, 8, 7, 12, 11, 10});
   const std::string colors("\1\2\3\0\4\5\6\0", 8);

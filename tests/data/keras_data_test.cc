@@ -3,9 +3,6 @@
 // keras_data.py.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <cstring>
-
 #include "data/datasets/boston_housing.h"
 #include "data/datasets/california_housing.h"
 #include "data/datasets/cifar10.h"
@@ -19,53 +16,32 @@
 #include "framework/core/json.h"
 #include "framework/core/rows.h"
 #include "tests/data/support.h"
+#include "tests/support/every_dtype.h"
+#include "tests/support/python.h"
 
 using namespace cornu;
 using namespace cornu::testing;
+using test::kEveryDType;
+using test::kShapes;
+using test::same;
+using test::values;
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr DType kAll[] = {DType::Bool,     DType::UInt8,   DType::Int8,   DType::Int32,
-                          DType::Int64,    DType::UInt32,  DType::UInt64, DType::Float16,
-                          DType::BFloat16, DType::Float32, DType::Float64};
-const std::vector<Shape> kShapes = {Shape{}, Shape{1}, Shape{0, 3}, Shape{2, 3, 5}};
-
 int python(const std::string& command, const TempFolder& folder) {
-  const char* interpreter = std::getenv("CORNU_PYTHON");
-  REQUIRE_MESSAGE(interpreter, "CORNU_PYTHON must name a Python that has Keras");
-  return std::system(fmt::format("'{}' '{}' {} '{}'", interpreter, CORNU_KERAS_DATA_SCRIPT, command,
-                                 folder.path().string())
-                         .c_str());
-}
-
-// The same numbers as in keras_data.py.
-Tensor values(DType dtype, const Shape& shape) {
-  Tensor tensor = Tensor::empty(shape, dtype);
-  dispatch_dtype(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    auto elements = tensor.mutable_data<T>();
-    for (size_t i = 0; i < elements.size(); ++i) {
-      const size_t number = i * 7 % 11;
-      elements[i] = T(static_cast<float>(dtype == DType::Bool ? number % 2 : number));
-    }
-  });
-  return tensor;
+  return test::run_python(CORNU_KERAS_DATA_SCRIPT,
+                          fmt::format("{} '{}'", command, folder.path().string()));
 }
 
 std::vector<Tensors::Named> all_values() {
   std::vector<Tensors::Named> result;
-  for (const DType dtype : kAll) {
+  for (const DType dtype : kEveryDType) {
     for (size_t i = 0; i < kShapes.size(); ++i) {
       result.emplace_back(fmt::format("{}_{}", to_string(dtype), i), values(dtype, kShapes[i]));
     }
   }
   return result;
-}
-
-bool same(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
-  return a.num_elements() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
 }  // namespace

@@ -7,16 +7,16 @@
 #include "data/readers/npz.h"
 #include "framework/core/random.h"
 #include "tests/data/foreign_files.h"
+#include "tests/support/every_dtype.h"
 
 using namespace cornu;
 using namespace cornu::testing;
+using test::kEveryDType;
+using test::same;
+using test::values;
 using namespace std::string_literals;
 
 namespace {
-
-constexpr DType kEveryDType[] = {DType::Bool,     DType::UInt8,   DType::Int8,   DType::Int32,
-                                 DType::Int64,    DType::UInt32,  DType::UInt64, DType::Float16,
-                                 DType::BFloat16, DType::Float32, DType::Float64};
 
 Tensor parse(const std::string& content) {
   auto copy = std::make_shared<std::string>(content);
@@ -37,25 +37,6 @@ std::string numpys_own(const std::string& dictionary, const std::string& element
 
 std::string small_file() {
   return npy("<i4", "(2, 3)", "\1\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0\5\0\0\0\6\0\0\0"s);
-}
-
-// Numbers that every dtype has.
-Tensor some_values(DType dtype, const Shape& shape) {
-  Tensor tensor = Tensor::empty(shape, dtype);
-  dispatch_dtype(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    auto elements = tensor.mutable_data<T>();
-    for (size_t i = 0; i < elements.size(); ++i) {
-      const size_t number = i * 7 % 11;
-      elements[i] = T(static_cast<float>(dtype == DType::Bool ? number % 2 : number));
-    }
-  });
-  return tensor;
-}
-
-bool same(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
-  return a.num_elements() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
 }  // namespace
@@ -84,7 +65,7 @@ TEST_CASE("npy: every dtype and shape comes back") {
     for (const Shape& shape : {Shape{}, Shape{1}, Shape{0, 3}, Shape{2, 3, 5}}) {
       CAPTURE(to_string(dtype));
       CAPTURE(shape.to_string());
-      const Tensor tensor = some_values(dtype, shape);
+      const Tensor tensor = values(dtype, shape);
       data::save_npy(folder / "x.npy", tensor);
       CHECK(same(data::load_npy(folder / "x.npy"), tensor));
     }
@@ -251,8 +232,8 @@ TEST_CASE("npy: no flipped bit or noise does worse than an error") {
 
 TEST_CASE("npz: arrays by name, stored and compressed") {
   const TempFolder folder;
-  const Tensor x = some_values(DType::Float32, {20, 30});
-  const Tensor y = some_values(DType::BFloat16, {});
+  const Tensor x = values(DType::Float32, {20, 30});
+  const Tensor y = values(DType::BFloat16, {});
   data::savez(folder / "a.npz", {{"x", x}, {"y", y}});
   data::savez_compressed(folder / "b.npz", {{"x", x}, {"y", y}});
   CHECK(std::filesystem::file_size(folder / "a.npz") > x.bytes());

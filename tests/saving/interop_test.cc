@@ -3,44 +3,27 @@
 // interop.py.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <numeric>
 
 #include "framework/io/archive.h"
 #include "framework/io/atomic_file.h"
 #include "framework/saving/hdf5_file.h"
+#include "tests/support/every_dtype.h"
+#include "tests/support/python.h"
 #include "tests/support/scratch.h"
 
 namespace cornu {
 namespace {
 
 using test::contains;
+using test::kEveryDType;
+using test::kShapes;
 using test::message_of;
 using test::Scratch;
-
-constexpr DType kAll[] = {DType::Bool,     DType::UInt8,   DType::Int8,   DType::Int32,
-                          DType::Int64,    DType::UInt32,  DType::UInt64, DType::Float16,
-                          DType::BFloat16, DType::Float32, DType::Float64};
-const std::vector<Shape> kShapes = {Shape{}, Shape{1}, Shape{0, 3}, Shape{2, 3, 5}};
+using test::values;
 
 int python(const std::string& arguments) {
-  const char* interpreter = std::getenv("CORNU_PYTHON");
-  REQUIRE_MESSAGE(interpreter, "CORNU_PYTHON must name a Python that has Keras");
-  return std::system(
-      fmt::format("'{}' '{}' {}", interpreter, CORNU_INTEROP_SCRIPT, arguments).c_str());
-}
-
-Tensor values(DType dtype, const Shape& shape) {
-  Tensor tensor = Tensor::empty(shape, dtype);
-  dispatch_dtype(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    auto elements = tensor.mutable_data<T>();
-    for (size_t i = 0; i < elements.size(); ++i) {
-      const size_t number = i * 7 % 11;
-      elements[i] = T(static_cast<float>(dtype == DType::Bool ? number % 2 : number));
-    }
-  });
-  return tensor;
+  return test::run_python(CORNU_INTEROP_SCRIPT, arguments);
 }
 
 std::string name_of(DType dtype, size_t shape) { return fmt::format("{}/vars/{}", dtype, shape); }
@@ -48,7 +31,7 @@ std::string name_of(DType dtype, size_t shape) { return fmt::format("{}/vars/{}"
 TEST_CASE("h5py reads what Cornu writes") {
   const Scratch scratch;
   Hdf5Writer writer;
-  for (const DType dtype : kAll) {
+  for (const DType dtype : kEveryDType) {
     for (size_t i = 0; i < kShapes.size(); ++i) {
       writer.write(name_of(dtype, i), values(dtype, kShapes[i]));
     }
@@ -66,7 +49,7 @@ TEST_CASE("Cornu reads what h5py writes, in the earliest and in the latest forma
     CAPTURE(libver);
     REQUIRE(python("write-h5 " + path + " " + libver) == 0);
     const Hdf5Reader reader = Hdf5Reader::open(path);
-    for (const DType dtype : kAll) {
+    for (const DType dtype : kEveryDType) {
       for (size_t i = 0; i < kShapes.size(); ++i) {
         CAPTURE(name_of(dtype, i));
         const Tensor wanted = values(dtype, kShapes[i]);

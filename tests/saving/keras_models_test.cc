@@ -8,6 +8,7 @@
 #include "framework/io/atomic_file.h"
 #include "framework/saving/hdf5_file.h"
 #include "tests/saving/models.h"
+#include "tests/support/python.h"
 #include "tests/support/scratch.h"
 
 namespace cornu {
@@ -113,8 +114,6 @@ void write_values(const std::string& path, Model& model, const Tensors& x) {
 }
 
 TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved again") {
-  const char* interpreter = std::getenv("CORNU_PYTHON");
-  REQUIRE_MESSAGE(interpreter, "CORNU_PYTHON must name a Python that has Keras");
   const Scratch scratch;
   std::map<std::string, Case> cases;
   cases.emplace("cnn", trained_cnn());
@@ -131,9 +130,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   Branches branches;
   write_values(scratch.path("branches.values.h5"), branches, x);
   branches.save_weights(scratch.path("branches.weights.h5"));
-  const std::string command =
-      fmt::format("'{}' '{}' '{}'", interpreter, CORNU_KERAS_MODELS_SCRIPT, scratch.path());
-  REQUIRE(std::system(command.c_str()) == 0);
+  REQUIRE(test::run_python(CORNU_KERAS_MODELS_SCRIPT, fmt::format("'{}'", scratch.path())) == 0);
   for (auto& [key, item] : cases) {
     const std::string name = key;
     CAPTURE(name);

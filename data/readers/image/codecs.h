@@ -2,6 +2,9 @@
 // The formats of pictures, each in a file of its own, and what they share.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "data/readers/image/decode_image.h"
 
 namespace cornu::data::codecs {
@@ -30,5 +33,8 @@ void check_size(const Picture& picture, uint64_t width, uint64_t height, uint64_
 // (…, channels) of an image with 1 to 4 channels; 0: as it is. Grey is 0.299 red + 0.587 green +
 // 0.114 blue, opacity 255 where there was none.
 Tensor with_channels(const Tensor& image, int64_t channels);
+
+// What ResizeImageOptions::interpolation may be.
+const std::vector<std::string>& interpolations();
 
 }  // namespace cornu::data::codecs

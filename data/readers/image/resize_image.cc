@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "data/readers/image/codecs.h"
 #include "data/readers/image/weigh_rows.h"
 #include "framework/core/strings.h"
 
@@ -284,10 +285,16 @@ void resize_into(const Tensor& image, const Placement& place, const std::string&
 
 }  // namespace
 
+const std::vector<std::string>& codecs::interpolations() {
+  static const std::vector<std::string> names = {"bilinear", "nearest",      "bicubic",
+                                                 "area",     "lanczos3",     "lanczos5",
+                                                 "gaussian", "mitchellcubic"};
+  return names;
+}
+
 Tensor resize_image(const Tensor& image, std::pair<int64_t, int64_t> size,
                     const ResizeImageOptions& options) {
-  const std::vector<std::string> known = {"bilinear", "nearest",  "bicubic",  "area",
-                                          "lanczos3", "lanczos5", "gaussian", "mitchellcubic"};
+  const std::vector<std::string>& known = codecs::interpolations();
   check<InvalidArgument>(std::count(known.begin(), known.end(), options.interpolation) > 0,
                          "resize_image: unknown interpolation '{}'.{}", options.interpolation,
                          did_you_mean(options.interpolation, known));
