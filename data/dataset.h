@@ -109,10 +109,15 @@ class Dataset {
   // their shapes differ. Batches of consecutive rows share the tensors' memory.
   Dataset batch(int64_t batch_size, const BatchOptions& options = {}) const;
 
-  // `f` of each element; see map_function for what it may take and return. It is traced like
-  // function(f), once for each signature of elements: now, and again where axes vary. So what it
-  // does must be done by ops, and depend on its arguments alone. Random ops without a seed draw
-  // anew for each element of each pass.
+  // `f` of each element; see map_function for what it may take and return. What it gives must
+  // depend on its arguments alone; random ops without a seed draw anew for each element of each
+  // pass. It is traced like function(f), once for each signature of elements: now, and again where
+  // axes vary.
+  //
+  // A function that can't be traced, since it asks for values (item(), data()) or works on strings,
+  // runs on the host instead, op by op for each element; it must be safe to call from several
+  // threads with num_parallel_calls. What it gives of one element tells what it gives of all, but
+  // for the sizes of axes, which are unknown unless output_signature has them.
   template <class F>
   Dataset map(F f, const MapOptions& options = {}) const {
     return mapped(map_function(std::move(f)), options);

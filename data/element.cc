@@ -17,6 +17,15 @@ Structure structure_of(const Tensors& tensors) {
   return Structure::of_components(std::vector<Structure>(tensors.size()));
 }
 
+// Whether what is of `type` is what is `wanted`, whose axes may be unknown.
+bool fits(const TensorType& type, const TensorType& wanted) {
+  if (type.dtype != wanted.dtype || type.shape.rank() != wanted.shape.rank()) return false;
+  for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
+    if (wanted.shape[axis] != kUnknown && wanted.shape[axis] != type.shape[axis]) return false;
+  }
+  return true;
+}
+
 // Appends a part's tensors, and returns its structure.
 const Structure& append(std::vector<Tensor>& tensors, const Element& part) {
   check<InvalidArgument>(part.structure() != nullptr,
@@ -116,6 +125,16 @@ std::string ElementSpec::to_string() const {
       [&](size_t i) { return fmt::format("{} {}", types[i].dtype, types[i].shape); });
 }
 
+bool ElementSpec::admits(const ElementSpec& other) const {
+  if (!other.structure || *other.structure != *structure) return false;
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (!fits(other.types[i], types[i])) return false;
+  }
+  return true;
+}
+
+bool ElementSpec::admits(const Element& element) const { return admits(spec_of(element)); }
+
 bool operator==(const ElementSpec& a, const ElementSpec& b) {
   return a.types == b.types && *a.structure == *b.structure;
 }
@@ -124,6 +143,19 @@ ElementSpec spec_of(const Element& element) {
   ElementSpec spec;
   for (const Tensor& tensor : element.tensors()) spec.types.push_back(type_of(tensor));
   spec.structure = element.structure();
+  return spec;
+}
+
+ElementSpec as_signature(const ElementSpec& spec) {
+  if (spec.structure) return spec;
+  return {spec.types, std::make_shared<const Structure>(
+                          Structure::of_components(std::vector<Structure>(spec.types.size())))};
+}
+
+ElementSpec with_unknown_axes(ElementSpec spec) {
+  for (TensorType& type : spec.types) {
+    for (int64_t axis = 0; axis < type.shape.rank(); ++axis) type.shape[axis] = kUnknown;
+  }
   return spec;
 }
 

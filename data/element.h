@@ -85,10 +85,20 @@ struct ElementSpec {
 
   // "(float32 (28, 28), uint8 ())"; dictionaries as "{image: …, hint: …}".
   std::string to_string() const;
+  // Is this an element, or are all of that kind, of this kind? Axes that are kUnknown here may be
+  // anything.
+  bool admits(const Element& element) const;
+  bool admits(const ElementSpec& other) const;
   friend bool operator==(const ElementSpec& a, const ElementSpec& b);
 };
 
 ElementSpec spec_of(const Element& element);
+
+// A user's output_signature: without a structure, each tensor is a component of its own.
+ElementSpec as_signature(const ElementSpec& spec);
+
+// Of elements that are like this but for the sizes of their axes.
+ElementSpec with_unknown_axes(ElementSpec spec);
 
 // The types of a tuple of elements.
 ElementSpec tuple_of(const std::vector<ElementSpec>& components);

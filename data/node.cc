@@ -34,6 +34,12 @@ Pass Pass::below(int64_t repetition) const {
   return {uint64_t{words[0]} << 32 | words[1]};
 }
 
+std::optional<Element> Node::sample() const {
+  Element element;
+  if (!elements(Pass())->next(element)) return std::nullopt;
+  return element;
+}
+
 StreamPtr<Row> Node::rows(Pass) const { raise<Internal>("{}: it has no table.", describe()); }
 
 std::string describe_chain(const Node& node) {

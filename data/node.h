@@ -56,6 +56,9 @@ class Node {
   virtual std::string describe() const = 0;
 
   virtual StreamPtr<Element> elements(Pass pass) const = 0;
+  // An element as those of a pass are: the first one, or another that costs less to have. nullopt
+  // when there is none.
+  virtual std::optional<Element> sample() const;
 
   // Where every element is a row of one table of tensors, transforms work on row numbers and
   // batch() copies each row once, straight into its batch. Null otherwise.
@@ -93,6 +96,7 @@ class ItemTransform : public Node {
   explicit ItemTransform(NodePtr input) : Node({std::move(input)}) {}
 
   const Element* table() const final { return input().table(); }
+  std::optional<Element> sample() const final { return input().sample(); }
   StreamPtr<Row> rows(Pass pass) const final { return self().template open<Row>(pass); }
   StreamPtr<Element> elements(Pass pass) const final {
     if (const Element* rows_of = table()) return elements_of_rows(*rows_of, rows(pass));

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "data/element.h"
+
 namespace cornu::data {
 
 // Lets the library choose: a buffer's size, a number of threads (tf.data.AUTOTUNE).
@@ -42,6 +44,10 @@ struct MapOptions {
   // None: one after another, on the thread that iterates.
   std::optional<int64_t> num_parallel_calls = {};
   bool deterministic = true;  // false allows another order of elements; none is made use of
+  // What comes, kUnknown for axes that vary. Needed only by functions that run on the host, where
+  // the axes are to be known, or the input may have no element to learn the rest from.
+  std::optional<ElementSpec> output_signature = {};
+  bool traced = true;  // false: the function runs on the host, op by op, even if it can be traced
 };
 
 }  // namespace cornu::data

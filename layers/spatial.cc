@@ -2,7 +2,6 @@
 #include "layers/spatial.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "framework/core/error.h"
@@ -54,9 +53,7 @@ std::string check_data_format(const std::string& who, const std::string& data_fo
 
 std::string check_padding(const std::string& who, const std::string& padding,
                           const std::vector<std::string>& known) {
-  std::string lower = padding;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(padding);
   check<InvalidArgument>(std::find(known.begin(), known.end(), lower) != known.end(),
                          "{}: unknown padding '{}'.{}", who, padding, did_you_mean(lower, known));
   return lower;

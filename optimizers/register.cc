@@ -2,8 +2,8 @@
 #include "optimizers/register.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "framework/core/strings.h"
 #include "optimizers/optimizers.h"
 
 namespace cornu::optimizers {
@@ -13,10 +13,7 @@ namespace {
 template <class Handle, class Options>
 void add(Registry<OptimizerFactory>& registry, const std::string& name) {
   registry.add(name, optimizer_factory<Handle, Options>());
-  std::string lower = name;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  registry.add_alias(lower, name);
+  registry.add_alias(lower_case(name), name);
 }
 
 }  // namespace

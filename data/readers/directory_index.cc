@@ -2,7 +2,6 @@
 #include "data/readers/directory_index.h"
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <system_error>
 
@@ -60,9 +59,8 @@ class FolderWalk {
     }
   }
 
-  bool is_wanted(std::string name) const {
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  bool is_wanted(const std::string& file) const {
+    const std::string name = lower_case(file);
     return std::any_of(options_.formats.begin(), options_.formats.end(),
                        [&](const std::string& format) { return name.ends_with(format); });
   }

@@ -5,15 +5,6 @@
 namespace cornu::data {
 namespace {
 
-// Whether an element of `type` is one of the signature's `wanted`, whose axes may be unknown.
-bool fits(const TensorType& type, const TensorType& wanted) {
-  if (type.dtype != wanted.dtype || type.shape.rank() != wanted.shape.rank()) return false;
-  for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
-    if (wanted.shape[axis] != kUnknown && wanted.shape[axis] != type.shape[axis]) return false;
-  }
-  return true;
-}
-
 class GeneratorStream : public Stream<Element> {
  public:
   // Both outlive it.
@@ -38,9 +29,7 @@ class GeneratorStream : public Stream<Element> {
  private:
   void require_fit(const Element& element) const {
     const ElementSpec own = spec_of(element);
-    bool same = own.structure && *own.structure == *spec_.structure;
-    for (size_t i = 0; same && i < own.types.size(); ++i) same = fits(own.types[i], spec_.types[i]);
-    check<InvalidArgument>(same,
+    check<InvalidArgument>(spec_.admits(own),
                            "from_generator: expected elements of the kind {}, got {} as element "
                            "{}. Where axes vary, give output_signature, with kUnknown for them.",
                            spec_.to_string(), own.structure ? own.to_string() : "none", count_);
@@ -61,11 +50,7 @@ class FromGenerator : public Node {
     check<InvalidArgument>(generator_ != nullptr,
                            "from_generator: expected a generator, got none.");
     if (options.output_signature) {
-      spec_ = *options.output_signature;
-      if (!spec_.structure) {
-        spec_.structure = std::make_shared<const Structure>(
-            Structure::of_components(std::vector<Structure>(spec_.types.size())));
-      }
+      spec_ = as_signature(*options.output_signature);
       return;
     }
     const auto produce = generator_();

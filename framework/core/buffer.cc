@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/core/buffer.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -92,6 +95,27 @@ class WrappedBuffer : public Buffer {
   std::shared_ptr<const void> owner_;
 };
 
+class StringBuffer : public Buffer {
+ public:
+  explicit StringBuffer(std::unique_ptr<std::string[]> strings, size_t count)
+      : Buffer(reinterpret_cast<std::byte*>(strings.get()), count * sizeof(std::string), Device{}),
+        strings_(std::move(strings)) {}
+
+  void copy_to_host(size_t offset, std::span<std::byte> to) const override {
+    CORNU_ASSERT(offset + to.size(), <=, bytes());
+    const std::string* first = strings_.get() + offset / sizeof(std::string);
+    std::copy_n(first, to.size() / sizeof(std::string), reinterpret_cast<std::string*>(to.data()));
+  }
+  std::shared_ptr<Buffer> clone(size_t offset, size_t bytes) const override {
+    auto copy = allocate_strings(bytes / sizeof(std::string));
+    copy_to_host(offset, {copy->data(), bytes});
+    return copy;
+  }
+
+ private:
+  std::unique_ptr<std::string[]> strings_;
+};
+
 }  // namespace
 
 void Buffer::refuse_host() const {
@@ -123,6 +147,14 @@ std::shared_ptr<Buffer> allocate_host(size_t bytes) {
   check<ResourceExhausted>(data != nullptr,
                            "Out of memory: {} bytes of host memory were asked for.", bytes);
   return std::make_shared<HostBuffer>(data, bytes, capacity);
+}
+
+std::shared_ptr<Buffer> allocate_strings(size_t count) {
+  constexpr size_t kMost = (size_t{1} << 62) / sizeof(std::string);
+  std::unique_ptr<std::string[]> strings(count < kMost ? new (std::nothrow) std::string[count]
+                                                       : nullptr);
+  check<ResourceExhausted>(strings != nullptr, "Out of memory: {} strings were asked for.", count);
+  return std::make_shared<StringBuffer>(std::move(strings), count);
 }
 
 std::shared_ptr<Buffer> wrap_host(void* data, size_t bytes, std::shared_ptr<const void> owner) {

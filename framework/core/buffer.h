@@ -65,6 +65,10 @@ class Buffer {
 // their size class. ResourceExhausted, with the size asked for, when the system has none.
 std::shared_ptr<Buffer> allocate_host(size_t bytes);
 
+// Host memory that holds `count` empty std::string objects, and owns them: they are copied as
+// objects, never byte by byte, by clone() and copy_to_host() (into living ones) too.
+std::shared_ptr<Buffer> allocate_strings(size_t count);
+
 // Memory of the caller's, kept alive by `owner`; nothing is copied or freed. Constants are never
 // written to.
 std::shared_ptr<Buffer> wrap_host(void* data, size_t bytes, std::shared_ptr<const void> owner);

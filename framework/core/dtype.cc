@@ -19,7 +19,7 @@ struct Info {
   bool is_signed;
 };
 
-constexpr std::array<Info, kNumDTypes> kInfo = {{
+constexpr std::array<Info, kNumDTypes + 1> kInfo = {{
     {"bool", 1, false, false, false},
     {"uint8", 1, false, true, false},
     {"int8", 1, false, true, true},
@@ -31,6 +31,7 @@ constexpr std::array<Info, kNumDTypes> kInfo = {{
     {"bfloat16", 2, true, false, true},
     {"float32", 4, true, false, true},
     {"float64", 8, true, false, true},
+    {"string", sizeof(std::string), false, false, false},
 }};
 
 const Info& info(DType dtype) { return kInfo[static_cast<size_t>(dtype)]; }
@@ -83,7 +84,7 @@ const char* to_string(DType dtype) { return info(dtype).name; }
 
 DType dtype_from_string(std::string_view name) {
   std::vector<std::string> known;
-  for (int i = 0; i < kNumDTypes; ++i) {
+  for (size_t i = 0; i < kInfo.size(); ++i) {
     if (name == kInfo[i].name) return static_cast<DType>(i);
     known.emplace_back(kInfo[i].name);
   }
@@ -97,6 +98,8 @@ bool is_signed(DType dtype) { return info(dtype).is_signed; }
 
 DType promote(DType a, DType b) {
   if (a == b) return a;
+  check<InvalidArgument>(a != DType::String && b != DType::String,
+                         "Expected tensors of numbers or of strings, got {} and {}.", a, b);
   if (a == DType::Bool) return b;
   if (b == DType::Bool) return a;
   const Info& x = info(a);
@@ -109,6 +112,12 @@ DType promote(DType a, DType b) {
   if (size_of(with_sign) > size_of(without)) return with_sign;
   if (without == DType::UInt8) return DType::Int32;  // with int8; there is no int16
   return without == DType::UInt32 ? DType::Int64 : DType::Float32;
+}
+
+void internal::refuse_strings() {
+  raise<InvalidArgument>(
+      "Expected a dtype of numbers, got string. Strings are for input pipelines: make numbers of "
+      "them there, for example in Dataset::map.");
 }
 
 }  // namespace cornu

@@ -26,8 +26,11 @@ enum class DType : uint8_t {
   BFloat16,
   Float32,
   Float64,
+  // Bytes of any length, in pipelines and on the host only: elements are std::string objects.
+  String,
 };
 
+// Those of numbers (and bools): all but String.
 inline constexpr int kNumDTypes = 11;
 
 // Storage formats of 16-bit floating-point numbers; arithmetic is done in float.
@@ -75,13 +78,15 @@ class DTypeName : public std::string {
   DTypeName(std::string name) : std::string(std::move(name)) {}  // NOLINT
 };
 
-size_t size_of(DType dtype);  // bytes of one element
+// Bytes of one element; of a string, those of the object that owns it.
+size_t size_of(DType dtype);
 bool is_floating(DType dtype);
 bool is_integer(DType dtype);  // signed or unsigned; not Bool
 bool is_signed(DType dtype);
 
 // The dtype of a binary operation's result, as Keras promotes (JAX's lattice): float beats integer,
-// wider beats narrower, float16 with bfloat16 gives float32.
+// wider beats narrower, float16 with bfloat16 gives float32. InvalidArgument for a string and a
+// number.
 DType promote(DType a, DType b);
 
 template <class T>
@@ -130,6 +135,10 @@ template <>
 struct DTypeOf<double> {
   static constexpr DType value = DType::Float64;
 };
+template <>
+struct DTypeOf<std::string> {
+  static constexpr DType value = DType::String;
+};
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 
@@ -170,6 +179,8 @@ template <class T>
 auto stored_type() {
   if constexpr (requires { DTypeOf<T>::value; }) {
     return T{};
+  } else if constexpr (std::is_convertible_v<T, std::string_view>) {
+    return std::string();
   } else if constexpr (std::is_floating_point_v<T>) {
     return double{};
   } else {
@@ -180,11 +191,17 @@ auto stored_type() {
 }  // namespace internal
 
 // The type that elements of C++ type T are stored as: T where a dtype has it, else the one that
-// holds its values (long long: int64_t, short: int32_t, char: int8_t, long double: double).
+// holds its values (long long: int64_t, short: int32_t, char: int8_t, long double: double; views of
+// text: std::string).
 template <class T>
 using stored_t = decltype(internal::stored_type<std::remove_cv_t<T>>());
 
-// Calls `f(T{})` with the C++ type of `dtype`, and returns what it returns.
+namespace internal {
+[[noreturn]] void refuse_strings();
+}  // namespace internal
+
+// Calls `f(T{})` with the C++ type of `dtype`, and returns what it returns. InvalidArgument for
+// strings: what takes them asks for them first.
 template <class F>
 decltype(auto) dispatch_dtype(DType dtype, F&& f) {
   switch (dtype) {
@@ -210,6 +227,8 @@ decltype(auto) dispatch_dtype(DType dtype, F&& f) {
       return f(float{});
     case DType::Float64:
       return f(double{});
+    case DType::String:
+      internal::refuse_strings();
   }
   __builtin_unreachable();
 }

@@ -93,6 +93,11 @@ struct DataLoss : ErrorOf<StatusCode::DataLoss> {
   using ErrorOf::ErrorOf;
 };
 
+// What code does that can't be recorded in a trace: it asks for a value that isn't there yet.
+struct NotTraceable : FailedPrecondition {
+  using FailedPrecondition::FailedPrecondition;
+};
+
 // A signal that asked a run to end (SIGINT: Ctrl-C), which it did between two steps.
 class Interrupted : public ErrorOf<StatusCode::Cancelled> {
  public:

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <iterator>
+#include <string_view>
 #include <type_traits>
 
 #include "framework/core/dtype.h"
@@ -19,14 +20,18 @@ concept Number = std::is_arithmetic_v<T> || requires {
   DTypeOf<T>::value;
 };
 
-// Of a container, C array or number: what it holds in the end, and how deep.
+// Text is a leaf, not a container of characters.
+template <class T>
+concept Text = std::is_convertible_v<const T&, std::string_view>;
+
+// Of a container, C array, number or text: what it holds in the end, and how deep.
 template <class T>
 struct Nesting {
   using Leaf = T;
   static constexpr int kDepth = 0;
 };
 template <class T>
-requires requires(const T& values) {
+requires(!Text<T>) && requires(const T& values) {
   typename T::value_type;
   values.begin();
   values.size();
@@ -45,7 +50,8 @@ struct Nesting<T[kSize]> {
 
 // Vectors, std::array, C arrays, spans, initializer lists, and such of such.
 template <class T>
-concept NestedValues = Nesting<T>::kDepth >= 1 && Number<typename Nesting<T>::Leaf>;
+concept NestedValues = Nesting<T>::kDepth >= 1 &&
+                       (Number<typename Nesting<T>::Leaf> || Text<typename Nesting<T>::Leaf>);
 template <class T>
 concept FlatValues = NestedValues<T> && Nesting<T>::kDepth == 1;
 

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <ostream>
 
+#include "framework/core/strings.h"
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
 
@@ -253,6 +254,11 @@ std::string scalar_text(double value, DType dtype) {
 
 Format format_of(const std::byte* data, DType dtype, const std::vector<int64_t>& shown, bool scalar,
                  const PrintOptions& options) {
+  if (dtype == DType::String) {
+    return [strings = reinterpret_cast<const std::string*>(data)](int64_t place) {
+      return fmt::format("'{}'", printable(strings[place]));
+    };
+  }
   return dispatch_dtype(dtype, [&]<class T>(T) -> Format {
     if constexpr (std::is_same_v<T, bool>) {
       return [=](int64_t place) {

@@ -85,4 +85,16 @@ struct SeedSequence {
 SeedSequence seed_sequence();
 void restore_seed_sequence(const SeedSequence& sequence);
 
+// Until the guard ends, this thread's sequence is the one that set_random_seed(seed) begins.
+class [[nodiscard]] SeedSequenceScope {
+ public:
+  explicit SeedSequenceScope(uint64_t seed) : before_(seed_sequence()) { set_random_seed(seed); }
+  ~SeedSequenceScope() { restore_seed_sequence(before_); }
+  SeedSequenceScope(const SeedSequenceScope&) = delete;
+  SeedSequenceScope& operator=(const SeedSequenceScope&) = delete;
+
+ private:
+  SeedSequence before_;
+};
+
 }  // namespace cornu

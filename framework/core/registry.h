@@ -60,8 +60,7 @@ class Registry {
       known.push_back(lower ? to_snake_case(name) : name);
       if (known.back() == text) return name;
       // As it is mostly written: "adamw" for "AdamW".
-      std::string flat = name;
-      for (char& c : flat) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      const std::string flat = lower_case(name);
       if (lower && aliases_.contains(flat)) known.back() = flat;
     }
     raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, printable(text),

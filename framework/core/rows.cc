@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/core/rows.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cornu {
@@ -12,6 +13,15 @@ void copy_rows(const std::byte* from, std::byte* to, std::span<const int64_t> ro
   const size_t size = kBytes ? kBytes : bytes;
   for (size_t i = 0; i < rows.size(); ++i) {
     std::memcpy(to + i * size, from + static_cast<size_t>(rows[i]) * size, size);
+  }
+}
+
+void gather_strings(const Tensor& table, std::span<const int64_t> rows, Tensor& result) {
+  const auto from = table.data<std::string>();
+  auto to = result.mutable_data<std::string>().begin();
+  const size_t size = static_cast<size_t>(result.num_elements()) / rows.size();
+  for (int64_t index : rows) {
+    to = std::copy_n(from.begin() + index * static_cast<int64_t>(size), size, to);
   }
 }
 
@@ -35,6 +45,10 @@ Tensor gather_rows(const Tensor& table, std::span<const int64_t> rows) {
   shape[0] = static_cast<int64_t>(rows.size());
   Tensor result = Tensor::empty(shape, table.dtype());
   if (rows.empty()) return result;
+  if (table.dtype() == DType::String) {
+    gather_strings(table, rows, result);
+    return result;
+  }
   const size_t bytes = result.bytes() / rows.size();
   const std::byte* from = table.raw();
   std::byte* to = result.mutable_raw();

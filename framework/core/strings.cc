@@ -114,6 +114,12 @@ std::string to_snake_case(std::string_view name) {
   return result;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return result;
+}
+
 std::string printable(std::string_view text, size_t most) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -25,6 +25,9 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> kno
 // "MaxPooling2D" -> "max_pooling2d", as Keras names layers after their class.
 std::string to_snake_case(std::string_view name);
 
+// With ASCII letters in lower case.
+std::string lower_case(std::string_view text);
+
 // `text` as a table or an error can show it: control characters are written as \xNN, and what is
 // longer than `most` bytes is cut, with "…" at the end.
 std::string printable(std::string_view text, size_t most = 100);

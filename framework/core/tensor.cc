@@ -6,6 +6,15 @@
 #include <mutex>
 
 namespace cornu {
+namespace {
+
+size_t wrapped_bytes(const Shape& shape, DType dtype) {
+  check<InvalidArgument>(dtype != DType::String,
+                         "Tensor::wrap: expected numbers, got strings. Use Tensor::from.");
+  return shape.num_bytes(size_of(dtype));
+}
+
+}  // namespace
 
 void Tensor::undefined(const char* who) {
   const std::string name = who;
@@ -14,7 +23,10 @@ void Tensor::undefined(const char* who) {
 }
 
 Tensor Tensor::empty(const Shape& shape, DTypeLike dtype) {
-  return Tensor(make_impl(allocate_host(shape.num_bytes(size_of(dtype))), 0, shape, dtype, false));
+  const size_t bytes = shape.num_bytes(size_of(dtype));
+  auto buffer =
+      dtype == DType::String ? allocate_strings(bytes / size_of(dtype)) : allocate_host(bytes);
+  return Tensor(make_impl(std::move(buffer), 0, shape, dtype, false));
 }
 
 Tensor Tensor::from_buffer(std::shared_ptr<Buffer> buffer, size_t offset, const Shape& shape,
@@ -38,14 +50,14 @@ std::shared_ptr<Tensor::Impl> Tensor::make_impl(std::shared_ptr<Buffer> buffer, 
 
 Tensor Tensor::wrap(void* data, const Shape& shape, DTypeLike dtype,
                     std::shared_ptr<const void> owner) {
-  const size_t bytes = shape.num_bytes(size_of(dtype));
-  return from_buffer(wrap_host(data, bytes, std::move(owner)), 0, shape, dtype);
+  return from_buffer(wrap_host(data, wrapped_bytes(shape, dtype), std::move(owner)), 0, shape,
+                     dtype);
 }
 
 Tensor Tensor::wrap(const void* data, const Shape& shape, DTypeLike dtype,
                     std::shared_ptr<const void> owner) {
-  const size_t bytes = shape.num_bytes(size_of(dtype));
-  return from_buffer(wrap_host(data, bytes, std::move(owner)), 0, shape, dtype);
+  return from_buffer(wrap_host(data, wrapped_bytes(shape, dtype), std::move(owner)), 0, shape,
+                     dtype);
 }
 
 Tensor Tensor::symbol(std::shared_ptr<SymbolOwner> owner, int64_t id, const Shape& shape,
@@ -63,7 +75,7 @@ Device Tensor::device() const { return impl().buffer ? impl().buffer->device() :
 void Tensor::require_value() const {
   const Impl& state = impl("raw");
   if (state.owner) [[unlikely]] {
-    raise<FailedPrecondition>(
+    raise<NotTraceable>(
         "Tensor of shape {}: its value was asked for, but it is {}, which has none yet. Values can "
         "be read outside of traced code only; to choose by one, use ops::where or ops::cond.",
         shape(), state.owner->describe(state.symbol_id));
@@ -161,9 +173,18 @@ void Tensor::require_dtype(DType wanted) const {
                          shape(), dtype(), wanted);
 }
 
-double Tensor::item_as_double() const {
+void Tensor::require_one_element() const {
   check<InvalidArgument>(shape().is_static() && num_elements() == 1,
                          "Tensor::item: expected exactly one element, got shape {}.", shape());
+}
+
+std::string Tensor::item_as_string() const {
+  require_one_element();
+  return data<std::string>()[0];
+}
+
+double Tensor::item_as_double() const {
+  require_one_element();
   return dispatch_dtype(dtype(), [&](auto t) {
     decltype(t) value;
     copy_to_host(reinterpret_cast<std::byte*>(&value));
@@ -172,8 +193,7 @@ double Tensor::item_as_double() const {
 }
 
 int64_t Tensor::item_as_int() const {
-  check<InvalidArgument>(shape().is_static() && num_elements() == 1,
-                         "Tensor::item: expected exactly one element, got shape {}.", shape());
+  require_one_element();
   return dispatch_dtype(dtype(), [&](auto t) {
     decltype(t) value;
     copy_to_host(reinterpret_cast<std::byte*>(&value));

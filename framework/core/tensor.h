@@ -57,15 +57,18 @@ class TensorData {
   std::span<const T> values_;
 };
 
-// A cheap handle on an immutable array of numbers, row-major. It holds a value, or stands for a
-// node of the graph being traced, or is the placeholder of a functional model; code written with
-// ops:: need not know which. Copying shares. Handles may be used from several threads; one handle
-// may not be assigned from one thread while another reads it.
+// A cheap handle on an immutable array of numbers (or strings), row-major. It holds a value, or
+// stands for a node of the graph being traced, or is the placeholder of a functional model; code
+// written with ops:: need not know which. Copying shares. Handles may be used from several threads;
+// one handle may not be assigned from one thread while another reads it.
 //
 // A value lies in the memory of a device. Variables and what `to` gives are bound to theirs, and so
 // is all that is computed of them: ops run there. Anything else (C++ values, random numbers, zeros,
 // …) lies where it was made, and ops take it to where their other tensors are. Elements of a tensor
 // on another device are read through a copy on the host.
+//
+// Strings are for input pipelines: `Tensor::from({"a", "b"})` holds them on the host, where
+// data<std::string>() reads them. Ops take numbers only: InvalidArgument.
 //
 // C++ scalars convert to scalar tensors that are weakly typed: in an operation with another tensor
 // they take its dtype (`bfloat16_tensor / 255.0f` stays bfloat16). `Tensor t = {{1, 2}, {3, 4}}`
@@ -130,15 +133,15 @@ class Tensor {
     return from(std::span<const T>(&value, 1), shape);
   }
 
-  // An uninitialized value on the host, to be filled through mutable_data() before it is shared.
-  // InvalidArgument for sizes that are negative or whose product overflows; ResourceExhausted where
-  // there is no such memory.
+  // An uninitialized value on the host (of strings: empty ones), to be filled through
+  // mutable_data() before it is shared. InvalidArgument for sizes that are negative or whose
+  // product overflows; ResourceExhausted where there is no such memory.
   static Tensor empty(const Shape& shape, DTypeLike dtype);
   // A value that lies in `buffer`, `offset` bytes from its start.
   static Tensor from_buffer(std::shared_ptr<Buffer> buffer, size_t offset, const Shape& shape,
                             DType dtype);
   // Host memory of the caller's, not copied; `owner` (may be null) keeps it alive. Constants are
-  // copied when they are to be written to.
+  // copied when they are to be written to. InvalidArgument for strings.
   static Tensor wrap(void* data, const Shape& shape, DTypeLike dtype,
                      std::shared_ptr<const void> owner = nullptr);
   static Tensor wrap(const void* data, const Shape& shape, DTypeLike dtype,
@@ -184,8 +187,8 @@ class Tensor {
   const std::shared_ptr<SymbolOwner>& symbol_owner() const { return impl().owner; }
   int64_t symbol_id() const { return impl().symbol_id; }
 
-  // The only element of a one-element tensor, converted to T. FailedPrecondition on a symbolic
-  // tensor, InvalidArgument when there isn't exactly one element.
+  // The only element of a one-element tensor, converted to T (std::string of a string only).
+  // FailedPrecondition on a symbolic tensor, InvalidArgument when there isn't exactly one element.
   template <class T>
   T item() const;
   template <class T>
@@ -299,6 +302,8 @@ class Tensor {
   void require_dtype(DType wanted) const;
   double item_as_double() const;
   int64_t item_as_int() const;
+  std::string item_as_string() const;
+  void require_one_element() const;
   void require_value() const;
   const std::byte* host_copy() const;
   std::byte* writable();
@@ -340,7 +345,9 @@ Tensor Tensor::from_nested(const R& values, const Shape* shape) {
 
 template <class T>
 T Tensor::item() const {
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return item_as_string();
+  } else if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(item_as_double());
   } else {
     return static_cast<T>(is_floating(dtype()) ? static_cast<int64_t>(item_as_double())

@@ -21,6 +21,8 @@ Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
                          "Variable '{}': expected an initial value, got {}. Create variables "
                          "outside of traced code, or from an initializer.",
                          options.name, initial_value.to_string());
+  check<InvalidArgument>(initial_value.dtype() != DType::String,
+                         "Variable '{}': expected numbers, got strings.", options.name);
   impl_->name = options.name;
   impl_->shape = initial_value.shape();
   impl_->dtype = initial_value.dtype();

@@ -146,6 +146,10 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
   for (const Tensor& input : inputs) {
     check<FailedPrecondition>(input.defined(), "{}: expected a tensor, got an undefined one.",
                               op.name);
+    check<InvalidArgument>(input.dtype() != DType::String,
+                           "{}: expected a tensor of numbers, got one of strings and shape {}. "
+                           "Strings are for input pipelines: make numbers of them there.",
+                           op.name, input.shape());
     if (!input.is_symbolic() || input.symbol_owner().get() == tracer) continue;
     // Without an active trace, a placeholder's owner records the op; an active trace captures
     // symbols of outer ones.
@@ -170,6 +174,8 @@ Tensor Tensor::to(const Device& device) const {
     same.bind();
     return same;
   }
+  check<InvalidArgument>(dtype() != DType::String,
+                         "Tensor::to: strings stay on the host, {} was asked for.", device);
   Backend& backend = backend_for(device);
   Tensor copy;
   if (device.type == DeviceType::Cpu) {

@@ -22,6 +22,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   }
 
   Tensor add_input(const TensorType& type) {
+    require_numbers(type.dtype);
     const ValueId id = graph_.add_value(type);
     graph_.inputs.push_back(id);
     ++own_inputs_;
@@ -324,7 +325,13 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     return captured_[key] = id;
   }
 
+  static void require_numbers(DType dtype) {
+    check<NotTraceable>(dtype != DType::String,
+                        "Traced code works on numbers; it can't take or give strings.");
+  }
+
   ValueId constant(const Tensor& value) {
+    require_numbers(value.dtype());
     if (const auto it = constants_.find(value.id()); it != constants_.end()) return it->second;
     static const OpDef& op = OpRegistry::global().at("constant");
     // Graphs hold constants on the host: backends take them from there.
@@ -438,7 +445,7 @@ bool names_place(Error error) {
 template <class... Kinds>
 void throw_alike(const Error& like, const std::string& text) {
   auto if_it_is = [&](auto error) {
-    if (error.code() != like.code()) return;
+    if (!dynamic_cast<const decltype(error)*>(&like)) return;
     if (names_place(like)) error.add_place("");
     throw error;
   };
@@ -545,8 +552,8 @@ std::vector<TensorType> infer_types(
     } catch (const Error& other) {
       text = with_unknowns(text, other.what());
     }
-    throw_alike<InvalidArgument, FailedPrecondition, OutOfRange, NotFound, Unimplemented>(error,
-                                                                                          text);
+    throw_alike<InvalidArgument, NotTraceable, FailedPrecondition, OutOfRange, NotFound,
+                Unimplemented>(error, text);
     throw;
   }
   const std::vector<TensorType> others = output_types(kSubstitutes[1]);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -48,10 +47,7 @@ std::optional<Expected> expected_hash(const std::string& fname, const GetFileOpt
       "get_file '{}': expected a hash of 32 (md5) or 64 (sha256) hexadecimal digits, got {} digits "
       "for hash_algorithm \"{}\".",
       fname, digits, name);
-  std::string digest = options.file_hash;
-  std::transform(digest.begin(), digest.end(), digest.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return Expected{digest, md5 ? HashAlgorithm::Md5 : HashAlgorithm::Sha256};
+  return Expected{lower_case(options.file_hash), md5 ? HashAlgorithm::Md5 : HashAlgorithm::Sha256};
 }
 
 // A name below the folder, lest a list of files from elsewhere writes over others.

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "framework/core/strings.h"
 #include "framework/losses/function_loss.h"
 #include "framework/losses/operands.h"
 #include "framework/losses/register.h"
@@ -103,9 +104,9 @@ auto placed(const LossImpl& loss, const F& body) {
   }
 }
 
-bool is_generic(std::string name) {
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name == "crossentropy" || name == "ce";
+bool is_generic(std::string_view name) {
+  const std::string lower = lower_case(name);
+  return lower == "crossentropy" || lower == "ce";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "framework/core/strings.h"
 #include "framework/metrics/confusion.h"
 #include "framework/metrics/register.h"
 #include "framework/model/layer.h"
@@ -12,12 +13,8 @@ namespace cornu::metrics {
 namespace {
 
 std::string one_of(const char* what, std::string given, const std::vector<std::string>& known) {
-  auto lower = [](std::string text) {
-    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return text;
-  };
   for (const std::string& name : known) {
-    if (lower(name) == lower(given)) return name;
+    if (lower_case(name) == lower_case(given)) return name;
   }
   raise<InvalidArgument>("AUC: unknown {} '{}'.{}", what, given, did_you_mean(given, known));
 }

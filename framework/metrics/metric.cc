@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "framework/core/strings.h"
 #include "framework/graph/dispatch.h"
 #include "framework/metrics/reduction.h"
 #include "framework/metrics/register.h"
@@ -13,11 +14,6 @@
 
 namespace cornu {
 namespace {
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 bool is_accuracy(const std::string& name) { return name == "accuracy" || name == "acc"; }
 bool is_crossentropy(const std::string& name) { return name == "crossentropy" || name == "ce"; }

@@ -19,10 +19,9 @@ using namespace internal;
 namespace internal {
 
 void require_value(const Tensor& x, std::string_view who, std::string_view instead) {
-  check<FailedPrecondition>(!x.is_symbolic(),
-                            "{}: the shape of its result depends on values, but {} has none yet. "
-                            "{}",
-                            who, x.is_symbolic() ? x.to_string() : std::string(), instead);
+  check<NotTraceable>(!x.is_symbolic(),
+                      "{}: the shape of its result depends on values, but {} has none yet. {}", who,
+                      x.is_symbolic() ? x.to_string() : std::string(), instead);
 }
 
 }  // namespace internal

@@ -2,12 +2,12 @@
 #include "data/readers/image/image_files.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "data/readers/image/codecs.h"
 #include "data/readers/image/resize_image.h"
 #include "framework/core/logging.h"
+#include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/file_reader.h"
 
@@ -35,8 +35,7 @@ PixelBox middle_in_shape(int64_t height, int64_t width, std::pair<int64_t, int64
 std::string format_of(const std::filesystem::path& path, const SaveImageOptions& options) {
   std::string format = options.file_format;
   if (format.empty() && path.has_extension()) format = path.extension().string().substr(1);
-  std::transform(format.begin(), format.end(), format.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  format = lower_case(format);
   if (format == "jpg") format = "jpeg";
   check<InvalidArgument>(format == "png" || format == "jpeg",
                          "save_img: {}: expected the format png or jpeg, got '{}'. The path's "

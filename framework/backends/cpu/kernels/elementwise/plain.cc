@@ -360,6 +360,8 @@ TileFn plain_tile(TileOp op, DType dtype) {
       return float_function<float>(op);
     case DType::Float64:
       return float_function<double>(op);
+    case DType::String:
+      break;
   }
   return nullptr;
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Map functions, made ready to be called for each element.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "data/map_function.h"
+#include "data/node.h"
+
+namespace cornu::data {
+
+// Calls of one are independent, and may be made by several threads at once. The function must not
+// change variables: elements are computed ahead, and left out when a position is restored.
+class Mapper {
+ public:
+  virtual ~Mapper() = default;
+
+  const ElementSpec& out() const { return out_; }
+  // May it draw random numbers without a seed?
+  virtual bool draws() const = 0;
+  // `key`: what it draws from.
+  virtual Element operator()(const Element& element, uint64_t key) const = 0;
+
+ protected:
+  ElementSpec out_;
+};
+
+// `f` traced and compiled, for each signature of elements when it first comes; mistakes show here.
+// Where it can't be (elements of strings, or a function that asks for values), and with `traced`
+// false, it runs as it is, op after op: its results' dtypes and ranks are those of one element of
+// `input` then, or those of `signature`, which must be given where `input` has none.
+std::unique_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, const char* who,
+                                          const std::optional<ElementSpec>& signature = {},
+                                          bool traced = true);
+
+}  // namespace cornu::data

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Map functions that can't be traced: of strings, and those that ask for values.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "framework/core/random.h"
+#include "framework/core/variable.h"
+#include "framework/ops/math.h"
+#include "framework/ops/random.h"
+#include "framework/ops/shape.h"
+#include "tests/data/support.h"
+
+using namespace cornu;
+using namespace cornu::testing;
+using data::Dataset;
+using Numbers = std::vector<int64_t>;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+Dataset words() {
+  return Dataset::from_tensor_slices(
+      Tensor::from({"one", "three", "", "a long string of its own"}));
+}
+
+Strings strings(const Dataset& dataset) {
+  Strings all;
+  for (const auto& element : dataset) {
+    const auto values = element.tensor(0).to_vector<std::string>();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+Tensor length(const Tensor& text) {
+  return Tensor::scalar(static_cast<int64_t>(text.item<std::string>().size()));
+}
+
+// One in `x` for each of its value.
+Tensor tally(const Tensor& x) { return ops::ones({x.item<int64_t>()}, DType::Int64); }
+
+}  // namespace
+
+TEST_CASE("strings pass through sources and transforms") {
+  CHECK(words().element_spec().to_string() == "string ()");
+  CHECK(strings(words()) == Strings{"one", "three", "", "a long string of its own"});
+  CHECK(strings(words().batch(3)) == strings(words()));
+  CHECK(words().batch(3, {.drop_remainder = true}).element_spec().to_string() == "string (3,)");
+  const Strings shuffled = strings(words().shuffle(4, {.seed = 1}));
+  CHECK(strings(words().shuffle(4, {.seed = 1}).batch(2)) == shuffled);
+  CHECK(strings(words().cache().repeat(2).skip(1).take(4).prefetch(2)) ==
+        Strings{"three", "", "a long string of its own", "one"});
+  CHECK(strings(Dataset::from_tensors(Tensor::scalar("x")).concatenate(words()).shard(2, 0)) ==
+        Strings{"x", "three", "a long string of its own"});
+  auto numbered = words().enumerate();
+  CHECK(numbered.element_spec().to_string() == "(int64 (), string ())");
+  int calls = 0;
+  auto made = Dataset::from_generator([calls]() mutable -> std::optional<data::Element> {
+    return calls++ < 2 ? std::optional<data::Element>(Tensor::scalar("g")) : std::nullopt;
+  });
+  CHECK(strings(made.batch(2)) == Strings{"g", "g"});
+}
+
+TEST_CASE("functions of strings run on the host") {
+  CHECK(words().map(&length).element_spec().to_string() == "int64 ()");
+  CHECK(numbers(words().map(&length)) == Numbers{3, 5, 0, 24});
+  CHECK(numbers(words().map(&length).map([](const Tensor& x) { return x * 2; }).batch(4)) ==
+        Numbers{6, 10, 0, 48});
+  auto twice = words().map([](const Tensor& text) {
+    return Tensor::scalar(text.item<std::string>() + text.item<std::string>());
+  });
+  CHECK(strings(twice.batch(2)) ==
+        Strings{"oneone", "threethree", "", "a long string of its owna long string of its own"});
+  for (const int64_t calls : {1, 4}) {
+    auto mapped = words().repeat(20).map(&length, {.num_parallel_calls = calls});
+    CHECK(numbers(mapped) == numbers(words().map(&length).repeat(20)));
+  }
+  auto filtered = words().filter(
+      [](const Tensor& text) { return Tensor(text.item<std::string>().size() > 4); });
+  CHECK(strings(filtered) == Strings{"three", "a long string of its own"});
+}
+
+TEST_CASE("functions that ask for values run on the host; axes may vary") {
+  auto tallies = Dataset::range(1, 4).map(&tally);
+  CHECK(tallies.element_spec().to_string() == "int64 (None,)");
+  Numbers sizes;
+  for (const auto& element : tallies) sizes.push_back(element.tensor(0).dim(0));
+  CHECK(sizes == Numbers{1, 2, 3});
+
+  data::ElementSpec two;
+  two.types = {{DType::Int64, {2}}};
+  auto fixed = Dataset::range(2, 4).map(&tally, {.output_signature = two});
+  CHECK(fixed.element_spec().to_string() == "int64 (2,)");
+  auto iterator = fixed.iterator();
+  data::Element element;
+  CHECK(iterator.next(element));
+  CHECK(contains(message_of<InvalidArgument>([&] { iterator.next(element); }),
+                 "map: expected the function to give int64 (2,), as it did first, or as its "
+                 "output_signature tells, got int64 (3,)."));
+  // What can be traced has to agree, too.
+  CHECK(contains(message_of<InvalidArgument>([&] {
+                   Dataset::range(3).map([](const Tensor& x) { return x; },
+                                         {.output_signature = two});
+                 }),
+                 "map: the function gives int64 (), which its output_signature int64 (2,) doesn't "
+                 "allow."));
+  CHECK(contains(message_of<InvalidArgument>([] { Dataset::range(0).map(&tally); }),
+                 "map: expected a first element, which tells what the function gives, got none."));
+}
+
+TEST_CASE("the first element is taken from before a shuffle or a filter") {
+  auto calls = std::make_shared<std::atomic<int>>(0);
+  auto counted = Dataset::range(100).map(
+      [calls](const Tensor& x) {
+        ++*calls;
+        return x;
+      },
+      {.traced = false});
+  CHECK(*calls == 1);
+  auto lengths = counted.shuffle(100, {.seed = 1}).prefetch(4).map(&tally);
+  CHECK(*calls == 2);
+}
+
+TEST_CASE("functions on the host draw by seed, pass and element") {
+  const auto draw = [](const Tensor& x) {
+    return Tensor::from({x.item<float>() * 0 + random::uniform({}).item<float>()});
+  };
+  const auto drawn = [&](int64_t calls) {
+    set_random_seed(5);
+    auto dataset = Dataset::range(6).map(draw, {.num_parallel_calls = calls}).repeat(2);
+    std::vector<float> all;
+    for (const auto& element : dataset) all.push_back(element.tensor(0).data<float>()[0]);
+    return all;
+  };
+  const std::vector<float> once = drawn(1);
+  CHECK(once == drawn(4));
+  CHECK(once[0] != once[1]);
+  CHECK(once[0] != once[6]);
+  // This thread's own sequence goes on as if nothing had been drawn.
+  set_random_seed(5);
+  const auto before = seed_sequence().drawn;
+  auto dataset = Dataset::range(6).map(draw);
+  numbers(dataset.map([](const Tensor& x) { return ops::cast(x, DType::Int64); }));
+  CHECK(seed_sequence().drawn <= before + 2);  // a seed for each map
+}
+
+TEST_CASE("functions on the host may not change variables") {
+  const Variable counter(Tensor::scalar(int64_t{0}), {.name = "counter"});
+  CHECK(contains(message_of<InvalidArgument>([&] {
+                   Dataset::range(3).map([&](const Tensor& x) {
+                     counter.assign(counter.value() + x.item<int64_t>());
+                     return x;
+                   });
+                 }),
+                 "map: the function changes the variable 'counter'"));
+  CHECK(counter.value().item<int>() == 0);
+}
