@@ -189,6 +189,10 @@ std::vector<Tensor> cond(const Tensor& predicate, const std::function<std::vecto
       return cond(given[0], then, otherwise);
     });
   }
+  check<InvalidArgument>(predicate.rank() == 0,
+                         "cond: expected a bool scalar as predicate, got one of shape {}. "
+                         "Reduce it first, for example with ops::all.",
+                         predicate.shape());
   const Tensor chosen = cast(predicate, DType::Bool);
   if (!chosen.is_symbolic()) return chosen.item<int>() ? then() : otherwise();
   Branches branches({});

@@ -312,7 +312,7 @@ std::shared_ptr<BatchSource> make_array_source(const Tensors& x, const Tensors& 
                                                const Tensors& sample_weight,
                                                const ArraySourceOptions& options) {
   check_rows(x, y, sample_weight);
-  check<InvalidArgument>(options.batch_size > 0, "fit: expected a batch_size >= 1, got {}.",
+  check<InvalidArgument>(options.batch_size > 0, "Expected a batch_size of at least 1, got {}.",
                          options.batch_size);
   const auto arrays = std::make_shared<Arrays>();
   arrays->x = on_host(x);

@@ -38,6 +38,9 @@ bool EpochIterator::next(Batch& batch) {
 }
 
 void EpochIterator::check_finite(const char* method, const char* steps) const {
+  check<InvalidArgument>(!steps_ || *steps_ >= 1,
+                         "{}: expected {} >= 1, got {}. Leave it out to go through all batches.",
+                         method, steps, steps_.value_or(0));
   check<InvalidArgument>(steps_ || source_->cardinality() != kInfiniteCardinality,
                          "{}: the dataset never ends. Say how many batches make an epoch ({}), "
                          "or take(n) of them.",

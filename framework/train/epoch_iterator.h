@@ -30,7 +30,8 @@ class EpochIterator {
   // The first batch of a pass of its own, which passes count; restore() takes that back.
   bool peek(Batch& batch) const { return source_->iterate()->next(batch); }
   int64_t done() const { return done_; }  // batches of this epoch
-  // InvalidArgument for an epoch without end. `steps`: the argument that limits the batches.
+  // InvalidArgument for an epoch without end or without a step. `steps`: the argument that limits
+  // the batches.
   void check_finite(const char* method, const char* steps) const;
 
   // Where it stands (null before the first batch), and back, in an iterator that has just been

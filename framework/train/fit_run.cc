@@ -9,6 +9,7 @@
 #include "framework/saving/saved_variables.h"
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
+#include "framework/train/model_config.h"
 #include "framework/train/model_in_training.h"
 #include "framework/train/resumed_parts.h"
 
@@ -22,6 +23,20 @@ Json config_of(const Optimizer& optimizer) {
   } catch (const Error&) {
     return Json::object();
   }
+}
+
+// What compile was given to minimize and to measure; empty where a function is among it.
+Json targets_of(const Model& model) {
+  Json targets = Json::object();
+  try {
+    const Json all = compile_config(model);
+    for (const char* name : {"loss", "loss_weights", "metrics", "weighted_metrics"}) {
+      targets.set(name, all.at(name));
+    }
+  } catch (const Error&) {
+    return Json::object();
+  }
+  return targets;
 }
 
 Json history_to_json(const History& history) {
@@ -86,7 +101,10 @@ History Trainer::FitRun::run() {
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
     if (callback->keeps_run_state() && !signals_) signals_.emplace();
   }
-  if (signals_) optimizer_config_ = config_of(trainer_.optimizer(model_));
+  if (signals_) {
+    optimizer_config_ = config_of(trainer_.optimizer(model_));
+    targets_ = targets_of(model_);
+  }
   resume();
   Logs logs;
   for (; epoch_ < options_.epochs; ++epoch_) {
@@ -201,6 +219,7 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
                              {"batch", batch ? Json(*batch) : Json()},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
                              {"optimizer_config", optimizer_config_},
+                             {"targets", targets_},
                              {"source", iterator_.save()},
                              {"validation", validation_iterator_.save()},
                              {"history", history_to_json(history_)},
@@ -233,6 +252,7 @@ void Trainer::FitRun::resume() {
   warn_of_other_threads(*resumed_);
   warn_of_other_seed(*resumed_);
   optimizer_config_ = resumed_config(info.at("optimizer_config"), optimizer_config_);
+  if (const Json* targets = info.find("targets")) warn_of_other_targets(*targets, targets_);
   warn_of_other_callbacks(*resumed_, callbacks_.callbacks());
   make_variables(*resumed_);
   history_ = history_from_json(info.at("history"));

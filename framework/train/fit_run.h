@@ -50,6 +50,7 @@ class Trainer::FitRun {
   History history_;
   int64_t epoch_;
   Json optimizer_config_;            // as the run began
+  Json targets_;                     // compile's arguments but the optimizer
   std::optional<RunState> resumed_;  // a state from within an epoch, until its next batch
 };
 

@@ -66,6 +66,8 @@ std::string text_of(const Json& value) {
                            : value.dump();
 }
 
+bool same_values(const Json& a, const Json& b) { return same(a, b) || a.dump() == b.dump(); }
+
 void warn_of_values(const std::string& path, const Json& then, const Json& now) {
   if (same(then, now) || text_of(then) == text_of(now)) return;
   if (then.is_object() && now.is_object()) {
@@ -101,7 +103,13 @@ void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callback
 void restore_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks) {
   const auto places = places_of_states(state.info.at("callbacks").as_array(), callbacks);
   for (size_t i = 0; i < callbacks.size(); ++i) {
-    if (places[i]) callbacks[i]->restore_state(saved_part(state, *places[i]));
+    if (!places[i]) continue;
+    try {
+      callbacks[i]->restore_state(saved_part(state, *places[i]));
+    } catch (Error& error) {
+      error.add_place(fmt::format("fit: the saved state of {}", callbacks[i]->class_name()));
+      throw;
+    }
   }
 }
 
@@ -124,6 +132,16 @@ void warn_of_other_callbacks(const RunState& state, const std::vector<CallbackHa
         fmt::format("fit: the run to go on with had another callback, {}, that isn't given now: "
                     "what it knew is dropped.",
                     saved[place].at("class").as_string()));
+  }
+}
+
+void warn_of_other_targets(const Json& saved, const Json& now) {
+  for (const auto& [argument, value] : now.as_object()) {
+    const Json* before = saved.find(argument);
+    if (!before || same_values(*before, value)) continue;
+    logging::warn(fmt::format(
+        "fit: {} was {} in the run to go on with, this program says {}. It goes on with that.",
+        argument, before->excerpt(), value.excerpt()));
   }
 }
 

@@ -22,6 +22,9 @@ void restore_callbacks(const RunState& state, const std::vector<CallbackHandle>&
 // to know but aren't here.
 void warn_of_other_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks);
 
+// Warns of those arguments of compile besides the optimizer (loss, metrics …) that differ.
+void warn_of_other_targets(const Json& saved, const Json& now);
+
 // The optimizer's config that the run goes on with. A learning rate that is a number is a variable,
 // which the state holds; all else is as this program says. Warns of each value that differs.
 Json resumed_config(const Json& saved, const Json& now);

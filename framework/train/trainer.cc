@@ -222,10 +222,6 @@ void Trainer::check_options(const FitOptions& options) {
   check<InvalidArgument>(options.epochs >= 0 && options.initial_epoch >= 0,
                          "fit: expected epochs and initial_epoch >= 0, got {} and {}.",
                          options.epochs, options.initial_epoch);
-  check<InvalidArgument>(!options.steps_per_epoch || *options.steps_per_epoch > 0,
-                         "fit: expected steps_per_epoch >= 1, got {}. Leave it out to go through "
-                         "all batches.",
-                         options.steps_per_epoch.value_or(0));
   check<InvalidArgument>(options.class_weight.empty() || options.sample_weight.empty(),
                          "fit: class_weight and sample_weight were both given. Multiply them into "
                          "sample_weight.");

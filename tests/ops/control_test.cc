@@ -78,6 +78,10 @@ TEST_CASE("while_loop: eager and compiled, values from outside, maximum_iteratio
 }
 
 TEST_CASE("mistakes") {
+  CHECK(message_of<InvalidArgument>([] {
+          ops::cond(
+              Tensor::from({true, false}), [] { return Tensor(1); }, [] { return Tensor(2); });
+        }).starts_with("cond: expected a bool scalar as predicate, got one of shape (2,)."));
   const Tensor x = Tensor::from(std::vector<double>{1, 2});
   const auto traced = [&](const OpFunction& f) {
     Function([&](const Inputs& in) { return Inputs{f(in)}; }).call({x});

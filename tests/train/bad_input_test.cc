@@ -391,7 +391,13 @@ TEST_CASE("arguments that make no sense") {
   CHECK(contains(fit_error(x, good_labels(), {.steps_per_epoch = 0}),
                  "InvalidArgument: Sequential 'm': fit: expected steps_per_epoch >= 1, got 0."));
   CHECK(contains(fit_error(x, good_labels(), {.batch_size = 0}),
-                 "InvalidArgument: Sequential 'm': fit: expected a batch_size >= 1, got 0."));
+                 "InvalidArgument: Sequential 'm': Expected a batch_size of at least 1, got 0."));
+  CHECK(contains(
+      fit_error(x, good_labels(), {.validation_data = {x, good_labels()}, .validation_steps = -1}),
+      "fit: expected validation_steps >= 1, got -1."));
+  CHECK(contains(
+      fit_error(x, good_labels(), {.validation_data = {x, good_labels()}, .validation_freq = 0}),
+      "fit: expected a validation_freq of at least 1, got 0."));
   CHECK(contains(fit_error(x, good_labels(), {.epochs = -1}),
                  "InvalidArgument: Sequential 'm': fit: expected epochs and initial_epoch >= 0, "
                  "got -1 and 0."));

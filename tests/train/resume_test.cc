@@ -502,6 +502,45 @@ TEST_CASE("a resumed run says which options are others") {
   CHECK(model.optimizer().learning_rate().item<float>() == 0.01f);
 }
 
+TEST_CASE("a resumed run says that it minimizes or measures something else") {
+  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
+  const Changed run;
+  run.kill({});
+  Sequential model = run.compiled(adam());
+  model.compile(
+      {.optimizer = adam(), .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
+  run.fit(model, {});
+  CHECK(testing::contains(run.log.text(),
+                          "fit: loss was \"sparse_categorical_crossentropy\" in the run to go on "
+                          "with, this program says "));
+  const Changed same;
+  same.kill({});
+  Sequential again = same.compiled(adam());
+  same.fit(again, {});
+  CHECK_FALSE(testing::contains(same.log.text(), "fit: loss was "));
+}
+
+class Forgetful : public Callback {
+ public:
+  std::string class_name() const override { return "Forgetful"; }
+  RunState save_state() const override {
+    RunState state;
+    state.info = Json::object({{"known", 1}});
+    return state;
+  }
+  void restore_state(const RunState&) override { raise<DataLoss>("it isn't what it was."); }
+};
+
+TEST_CASE("an error about a callback's state names the callback") {
+  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
+  const Changed run;
+  run.kill({make_callback<Forgetful>()});
+  Sequential model = run.compiled(adam());
+  const std::string error =
+      test::message_of<DataLoss>([&] { run.fit(model, {make_callback<Forgetful>()}); });
+  CHECK(testing::contains(error, "the saved state of Forgetful: it isn't what it was."));
+}
+
 TEST_CASE("a state that can't be used is never a fresh start") {
   const TempFolder folder;
   const std::string path = folder / "backup";
