@@ -86,6 +86,10 @@ class Batched : public Node {
 }  // namespace
 
 NodePtr make_batch(NodePtr input, int64_t batch_size, const BatchOptions& options) {
+  const auto batched = [&](NodePtr items) {
+    return make_batch(std::move(items), batch_size, options);
+  };
+  if (NodePtr mapped = batch_below_map(input, batched)) return mapped;
   return std::make_shared<Batched>(std::move(input), batch_size, options);
 }
 

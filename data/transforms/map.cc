@@ -9,12 +9,14 @@ namespace {
 
 class Mapped : public Node {
  public:
-  Mapped(NodePtr input, MapFunction f, int64_t calls, const MapOptions& options)
+  Mapped(NodePtr input, std::shared_ptr<const Mapper> mapper, int64_t calls)
       : Node({std::move(input)}),
         calls_(calls),
-        mapper_(make_mapper(std::move(f), this->input(), "map", options.output_signature,
-                            options.traced)),
+        mapper_(std::move(mapper)),
         seed_(mapper_->draws() ? next_seed() : 0) {}
+
+  int64_t calls() const { return calls_; }
+  const std::shared_ptr<const Mapper>& mapper() const { return mapper_; }
 
   const ElementSpec& spec() const override { return mapper_->out(); }
   // Not the number of calls: it may change without changing what comes.
@@ -37,7 +39,7 @@ class Mapped : public Node {
 
  private:
   int64_t calls_;
-  std::unique_ptr<const Mapper> mapper_;
+  std::shared_ptr<const Mapper> mapper_;
   mutable std::atomic<uint64_t> seed_;
 };
 
@@ -46,11 +48,32 @@ class Mapped : public Node {
 NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options) {
   const int64_t calls = resolve_parallel_calls(options.num_parallel_calls, "map");
   try {
-    return std::make_shared<Mapped>(std::move(input), std::move(f), calls, options);
+    auto mapper =
+        make_mapper(std::move(f), *input, "map", options.output_signature, options.traced);
+    return std::make_shared<Mapped>(std::move(input), std::move(mapper), calls);
   } catch (Error& error) {
     error.add_place("map");
     throw;
   }
+}
+
+NodePtr shuffle_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& shuffle) {
+  const auto* mapped = dynamic_cast<const Mapped*>(input.get());
+  if (!mapped || !mapped->mapper()->is_pure()) return nullptr;
+  const NodePtr& mapped_input = mapped->inputs().front();
+  NodePtr shuffled =
+      mapped_input->table() ? shuffle(mapped_input) : shuffle_below_map(mapped_input, shuffle);
+  if (!shuffled) return nullptr;
+  return std::make_shared<Mapped>(std::move(shuffled), mapped->mapper(), mapped->calls());
+}
+
+NodePtr batch_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& batch) {
+  const auto* mapped = dynamic_cast<const Mapped*>(input.get());
+  if (!mapped || !mapped->mapper()->is_pure()) return nullptr;
+  NodePtr batches = batch(mapped->inputs().front());
+  auto mapper = mapped->mapper()->of_batches(batches->spec());
+  if (!mapper) return nullptr;
+  return std::make_shared<Mapped>(std::move(batches), std::move(mapper), mapped->calls());
 }
 
 }  // namespace cornu::data

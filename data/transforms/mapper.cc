@@ -40,6 +40,29 @@ class NoAssignments : public VariableHooks {
   VariableHooks* outer_ = current_variable_hooks();
 };
 
+// Whether all results are found element by element in the inputs, so that the graph's ops give them
+// for rows of inputs, too. Ranks must be as those of the results: shapes are aligned at their ends.
+bool works_on_rows(const Graph& graph) {
+  if (!graph.states.empty()) return false;
+  std::vector<bool> of_row(graph.types.size());
+  const auto is_of_row = [&](ValueId id) { return bool{of_row[static_cast<size_t>(id)]}; };
+  for (ValueId id : graph.inputs) of_row[static_cast<size_t>(id)] = true;
+  for (const cornu::Node& node : graph.nodes) {
+    if (std::none_of(node.inputs.begin(), node.inputs.end(), is_of_row)) continue;
+    const OpTraits& traits = node.op->traits;
+    if (!traits.elementwise || traits.checks_values || traits.has_effect) return false;
+    for (ValueId id : node.outputs) {
+      of_row[static_cast<size_t>(id)] = true;
+      for (ValueId in : node.inputs) {
+        if (is_of_row(in) && graph.type(in).shape.rank() != graph.type(id).shape.rank()) {
+          return false;
+        }
+      }
+    }
+  }
+  return std::all_of(graph.outputs.begin(), graph.outputs.end(), is_of_row);
+}
+
 // Its graph is made when the dataset is; signatures with axes that vary are compiled when they
 // first come.
 class TracedMapper : public Mapper {
@@ -59,7 +82,25 @@ class TracedMapper : public Mapper {
     out_.structure = *traced;
   }
 
+  // Of what gives elements of the kind `out`, and draws nothing.
+  TracedMapper(Function function, ElementSpec out, const char* who)
+      : who_(who), function_(std::move(function)), draws_(false) {
+    out_ = std::move(out);
+  }
+
   bool draws() const override { return draws_; }
+  bool is_pure() const override { return compiled_ && !draws_; }
+
+  std::shared_ptr<const Mapper> of_batches(const ElementSpec& batches) const override {
+    if (!is_pure() || !works_on_rows(compiled_->graph)) return nullptr;
+    const auto body = [compiled = compiled_](const std::vector<Tensor>& tensors) {
+      return replay(compiled->graph, tensors);
+    };
+    ElementSpec out = out_;
+    const Shape leading = batches.types.front().shape.slice(0, 1);
+    for (TensorType& type : out.types) type.shape = leading.concat(type.shape);
+    return std::make_shared<TracedMapper>(Function(body, {.name = "map"}), std::move(out), who_);
+  }
 
   Element operator()(const Element& element, uint64_t key) const override {
     const DeviceScope host(Device{});
@@ -71,16 +112,17 @@ class TracedMapper : public Mapper {
     std::vector<Tensor> stand_ins;
     for (const TensorType& type : types) stand_ins.push_back(Tensor::empty(type.shape, type.dtype));
     const DeviceScope host(Device{});
-    const auto compiled = function_.compiled(stand_ins);
-    draws_ = compiled->has_key;
+    compiled_ = function_.compiled(stand_ins);
+    draws_ = compiled_->has_key;
     std::vector<TensorType> results;
-    for (ValueId id : compiled->graph.outputs) results.push_back(compiled->graph.type(id));
+    for (ValueId id : compiled_->graph.outputs) results.push_back(compiled_->graph.type(id));
     return results;
   }
 
   const char* who_;
   Function function_;
-  bool draws_ = true;  // where axes vary, nobody knows yet
+  std::shared_ptr<const CompiledFunction> compiled_;  // where all elements are of one signature
+  bool draws_ = true;                                 // where axes vary, nobody knows yet
 };
 
 class HostMapper : public Mapper {
@@ -126,13 +168,15 @@ class HostMapper : public Mapper {
 
 }  // namespace
 
-std::unique_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, const char* who,
+std::shared_ptr<const Mapper> Mapper::of_batches(const ElementSpec&) const { return nullptr; }
+
+std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, const char* who,
                                           const std::optional<ElementSpec>& signature,
                                           bool traced) {
   const ElementSpec& in = input.spec();
   if (traced && !has_strings(in.types)) {
     try {
-      auto mapper = std::make_unique<TracedMapper>(f, in, who);
+      auto mapper = std::make_shared<TracedMapper>(f, in, who);
       check<InvalidArgument>(!signature || as_signature(*signature).admits(mapper->out()),
                              "the function gives {}, which its output_signature {} doesn't allow.",
                              mapper->out().to_string(),
@@ -145,7 +189,7 @@ std::unique_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, cons
           who));
     }
   }
-  return std::make_unique<HostMapper>(std::move(f), input, who, signature);
+  return std::make_shared<HostMapper>(std::move(f), input, who, signature);
 }
 
 }  // namespace cornu::data

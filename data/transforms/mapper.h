@@ -21,6 +21,12 @@ class Mapper {
   virtual bool draws() const = 0;
   // `key`: what it draws from.
   virtual Element operator()(const Element& element, uint64_t key) const = 0;
+  // Does it compute nothing but what an element determines, quickly? Then it may be called for
+  // elements in another order.
+  virtual bool is_pure() const { return false; }
+  // The same function of batches of elements, as `batches` says, where it gives the same numbers
+  // for each element in one call: all that it does is elementwise. Null otherwise.
+  virtual std::shared_ptr<const Mapper> of_batches(const ElementSpec& batches) const;
 
  protected:
   ElementSpec out_;
@@ -30,7 +36,7 @@ class Mapper {
 // Where it can't be (elements of strings, or a function that asks for values), and with `traced`
 // false, it runs as it is, op after op: its results' dtypes and ranks are those of one element of
 // `input` then, or those of `signature`, which must be given where `input` has none.
-std::unique_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, const char* who,
+std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, const char* who,
                                           const std::optional<ElementSpec>& signature = {},
                                           bool traced = true);
 

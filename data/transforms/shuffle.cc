@@ -80,7 +80,11 @@ class Shuffled : public ItemTransform<Shuffled> {
 }  // namespace
 
 NodePtr make_shuffle(NodePtr input, int64_t buffer_size, const ShuffleOptions& options) {
-  return std::make_shared<Shuffled>(std::move(input), buffer_size, options);
+  const auto shuffled = [&](NodePtr items) -> NodePtr {
+    return std::make_shared<Shuffled>(std::move(items), buffer_size, options);
+  };
+  if (NodePtr mapped = shuffle_below_map(input, shuffled)) return mapped;
+  return shuffled(std::move(input));
 }
 
 }  // namespace cornu::data

@@ -20,6 +20,11 @@ NodePtr make_prefetch(NodePtr input, int64_t buffer_size);
 // What `make` makes of `input`; where that ends with a prefetch, of what is prefetched, and
 // prefetched in turn: nobody works ahead on what `make` leaves out.
 NodePtr below_prefetch(NodePtr input, const std::function<NodePtr(NodePtr)>& make);
+// Where `input` is a map that may as well come last, the map of what `batch` (or `shuffle`) makes
+// of the map's input: batches are then computed in one call, and rows of a table are shuffled by
+// number. Null otherwise. What comes is the same.
+NodePtr batch_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& batch);
+NodePtr shuffle_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& shuffle);
 // See BatchSource::rebatch.
 NodePtr make_rebatch(NodePtr input, int64_t batch_size);
 NodePtr make_repeat(NodePtr input, int64_t count);
