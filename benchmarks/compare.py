@@ -20,6 +20,9 @@ MNIST's files, and the peak memory of an epoch.
 
 "runstate" is Cornu alone: trainings that keep their state beside those that don't.
 
+"data": input pipelines beside tf.data and PyTorch's DataLoader (with the number of worker processes
+that is fastest), which read the same files.
+
 "compile": the training steps of large networks: nodes, seconds and memory; the peers' memory.
 """
 import argparse
@@ -51,6 +54,13 @@ FORMS = {
 KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
                "MALLOC_TOP_PAD_": str(64 << 20)}
 SIZES = [4 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]  # of all-reduces
+PIPELINES = {
+    "bytes": "MNIST's sizes from memory, bytes: shuffle, batches of 64",
+    "floats": "the same of float32",
+    "map": "the same of bytes, each image cast to float32 and divided by 255",
+    "jpeg": "JPEG files of 500x375 pixels to batches of 32 of 160x160",
+    "jpeg_dct": "the same, decoded at half the size (the peers: whole)",
+}
 NETWORKS = ["ResNet50", "ResNet152", "EfficientNetV2M"]
 
 
@@ -199,6 +209,39 @@ def serving(program, rounds):
                 contender.close()
 
 
+def pipelines(program, rounds):
+    """Epochs of input pipelines, in microseconds an element."""
+    with tempfile.TemporaryDirectory() as folder:
+        if subprocess.run([program, "make", folder]).returncode:
+            sys.exit(f"{program} does not run. Build it with ./run build.")
+        for work, title in PIPELINES.items():
+            compare_pipelines(program, work, title, folder, rounds)
+
+
+def compare_pipelines(program, work, title, folder, rounds):
+    peer = lambda script, *form: start(
+        " ".join([{"tfdata": "tf.data", "torch": "DataLoader"}[script], *form]),
+        [sys.executable, os.path.join(HERE, "peers", f"{script}_pipelines.py"), work, folder, *form])
+    contenders = [need(start("Cornu", [program, work, folder]), program), peer("tfdata")]
+    loaders = [loader for loader in (peer("torch", workers) for workers in "012") if loader]
+    tried = sorted(loaders, key=lambda loader: min(loader.round() for _ in range(2)))
+    for loader in tried[1:]:
+        loader.close()
+    contenders = [contender for contender in contenders + tried[:1] if contender]
+    for contender in contenders:
+        contender.round()
+    for _ in range(rounds):
+        for contender in contenders:
+            contender.times.append(contender.round())
+    print(f"{title}; median (lowest-highest)")
+    for contender in contenders:
+        print(f"  {contender.name}: {spread(contender.times)} us/element")
+        contender.close()
+    for other in contenders[1:]:
+        ratios = [theirs / ours for theirs, ours in zip(other.times, contenders[0].times)]
+        print(f"  {other.name} / Cornu: {spread(ratios)}", flush=True)
+
+
 def replicas(program, rounds):
     """Throughput of two mirrored replicas over that of one device."""
     for work, batch, steps in (("cnn", 64, 150), ("cnn", 256, 40), ("mobilenet", 32, 6)):
@@ -320,7 +363,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     alone = {"serving": (serving, "bench_serving"), "replicas": (replicas, "bench_steps"),
              "startup": (startup, "bench_startup"), "allreduce": (allreduce, "bench_allreduce"),
-             "runstate": (runstate, "bench_runstate"), "compile": (compiling, "bench_compile")}
+             "runstate": (runstate, "bench_runstate"), "data": (pipelines, "bench_pipelines"),
+             "compile": (compiling, "bench_compile")}
     works = [*WORKS, *alone]
     parser.add_argument("works", nargs="*", default=works, help="of: " + ", ".join(works))
     parser.add_argument("--rounds", type=int, default=9)

@@ -121,6 +121,7 @@ const Tensor& Element::tensor(size_t index) const {
 }
 
 std::string ElementSpec::to_string() const {
+  if (!structure) return "none";
   return structure->to_string(
       [&](size_t i) { return fmt::format("{} {}", types[i].dtype, types[i].shape); });
 }

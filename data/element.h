@@ -83,7 +83,7 @@ struct ElementSpec {
   std::vector<TensorType> types;  // one for each tensor
   std::shared_ptr<const Structure> structure;
 
-  // "(float32 (28, 28), uint8 ())"; dictionaries as "{image: …, hint: …}".
+  // "(float32 (28, 28), uint8 ())"; dictionaries as "{image: …, hint: …}"; of no element "none".
   std::string to_string() const;
   // Is this an element, or are all of that kind, of this kind? Axes that are kUnknown here may be
   // anything.
@@ -104,6 +104,13 @@ ElementSpec with_unknown_axes(ElementSpec spec);
 ElementSpec tuple_of(const std::vector<ElementSpec>& components);
 
 }  // namespace cornu::data
+
+template <>
+struct fmt::formatter<cornu::data::ElementSpec> : fmt::formatter<std::string_view> {
+  auto format(const cornu::data::ElementSpec& spec, format_context& context) const {
+    return fmt::formatter<std::string_view>::format(spec.to_string(), context);
+  }
+};
 
 template <>
 struct std::tuple_size<cornu::data::Element> : std::integral_constant<size_t, 2> {};

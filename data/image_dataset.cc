@@ -125,6 +125,7 @@ ImageDataset dataset_of(const std::filesystem::path& directory, const DirectoryI
                                : options.color_mode == "rgba" ? 4
                                                               : 1,
                    .expand_animations = false,
+                   .dct_scale = options.dct_scale,
                    .max_pixels = options.max_pixels};
   files->resize = {.interpolation = options.interpolation,
                    .crop_to_aspect_ratio = options.crop_to_aspect_ratio,

@@ -32,7 +32,7 @@ class GeneratorStream : public Stream<Element> {
     check<InvalidArgument>(spec_.admits(own),
                            "from_generator: expected elements of the kind {}, got {} as element "
                            "{}. Where axes vary, give output_signature, with kUnknown for them.",
-                           spec_.to_string(), own.structure ? own.to_string() : "none", count_);
+                           spec_, own, count_);
   }
 
   const Generator& generator_;

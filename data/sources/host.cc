@@ -8,7 +8,7 @@ Element on_host(const Element& element, const char* who) {
   std::vector<Tensor> tensors;
   for (const Tensor& tensor : element.tensors()) {
     check<InvalidArgument>(tensor.defined() && !tensor.is_symbolic(),
-                           "{}: expected tensors with values, got {}.", who, tensor.to_string());
+                           "{}: expected tensors with values, got {}.", who, tensor);
     tensors.push_back(tensor.host().strong());
   }
   return element.with(std::move(tensors));

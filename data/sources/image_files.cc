@@ -56,7 +56,9 @@ class LoadedImages : public Node {
   const ElementSpec& spec() const override { return spec_; }
   std::string describe() const override {
     const ResizeImageOptions& resize = files_->resize;
-    return fmt::format("load_images(to {}, {}{}{})", spec_.to_string(), resize.interpolation,
+    const int64_t scale = files_->decode.dct_scale;
+    return fmt::format("load_images(to {}, {}{}{}{})", spec_.to_string(), resize.interpolation,
+                       scale == 1 ? "" : fmt::format(", 1/{}", scale),
                        resize.crop_to_aspect_ratio ? ", cropped" : "",
                        resize.pad_to_aspect_ratio ? ", padded" : "");
   }

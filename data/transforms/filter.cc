@@ -56,7 +56,7 @@ MapFunction flagged_by(MapFunction predicate) {
     check<InvalidArgument>(is_flag,
                            "the predicate gives {}, expected a bool scalar. Reduce it, for example "
                            "with ops::all.",
-                           said.structure() ? spec_of(said).to_string() : "nothing");
+                           spec_of(said));
     return Element::tuple({element, said});
   };
 }

@@ -148,7 +148,7 @@ class HostMapper : public Mapper {
     check<InvalidArgument>(out_.admits(made),
                            "{}: expected the function to give {}, as it did first, or as its "
                            "output_signature tells, got {}.",
-                           who_, out_.to_string(), spec_of(made).to_string());
+                           who_, out_, spec_of(made));
     return made;
   }
 

@@ -20,7 +20,7 @@ Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
   check<InvalidArgument>(initial_value.defined() && !initial_value.is_symbolic(),
                          "Variable '{}': expected an initial value, got {}. Create variables "
                          "outside of traced code, or from an initializer.",
-                         options.name, initial_value.to_string());
+                         options.name, initial_value);
   check<InvalidArgument>(initial_value.dtype() != DType::String,
                          "Variable '{}': expected numbers, got strings.", options.name);
   impl_->name = options.name;

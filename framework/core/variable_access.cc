@@ -57,7 +57,7 @@ void Variable::require_storable(const Tensor& value) const {
   CORNU_ASSERT(value.dtype(), ==, dtype());
   check<FailedPrecondition>(!value.is_symbolic(),
                             "Variable '{}': {} was assigned outside of the trace it belongs to.",
-                            path(), value.to_string());
+                            path(), value);
 }
 
 void Variable::store(const Tensor& value) const {

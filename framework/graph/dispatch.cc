@@ -157,7 +157,7 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
     if (!tracer) tracer = owner;
     check<FailedPrecondition>(tracer != nullptr,
                               "{}: got {}, which doesn't exist any more: its trace has ended.",
-                              op.name, input.to_string());
+                              op.name, input);
   }
   // A composite op stays one node in functional models only.
   if (op.expand && (context.tracer || !tracer)) return op.expand(inputs, attributes);

@@ -108,7 +108,7 @@ std::shared_ptr<KerasNode> keras_node(const Tensor& placeholder) {
   check<InvalidArgument>(node != nullptr,
                          "Model: expected placeholders made by Input and by layers called on them, "
                          "got {}.",
-                         placeholder.to_string());
+                         placeholder);
   return node;
 }
 

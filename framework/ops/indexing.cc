@@ -25,7 +25,7 @@ std::vector<Tensor> places_of(const Tensor& mask) {
       !mask.is_symbolic(),
       "get_item: what the mask {} selects depends on its values, which aren't known here. Use "
       "ops::where, or multiply by the mask.",
-      mask.to_string());
+      mask);
   const auto rank = static_cast<size_t>(mask.rank());
   std::vector<std::vector<int64_t>> places(rank);
   const std::span<const bool> values = mask.data<bool>();

@@ -21,7 +21,7 @@ namespace internal {
 void require_value(const Tensor& x, std::string_view who, std::string_view instead) {
   check<NotTraceable>(!x.is_symbolic(),
                       "{}: the shape of its result depends on values, but {} has none yet. {}", who,
-                      x.is_symbolic() ? x.to_string() : std::string(), instead);
+                      x, instead);
 }
 
 }  // namespace internal

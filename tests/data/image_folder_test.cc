@@ -9,6 +9,7 @@
 #include "data/readers/image/image_files.h"
 #include "data/readers/image/resize_image.h"
 #include "framework/core/random.h"
+#include "framework/ops/math.h"
 #include "tests/data/support.h"
 #include "tests/golden/golden.h"
 #include "tests/support/log.h"
@@ -322,6 +323,32 @@ TEST_CASE("broken pictures are named at their place") {
       folder / "b", {.labels = {}, .verbose = false, .max_pixels = 3});
   CHECK(contains(message_of<ResourceExhausted>([&] { reds(small); }),
                  "2 x 2 pixels are more than the 3 allowed"));
+}
+
+TEST_CASE("JPEGs may be decoded at a part of their size") {
+  const TempFolder folder;
+  fs::create_directories(folder / "a");
+  Tensor image = Tensor::empty({40, 32, 3}, DType::UInt8);
+  PhiloxEngine engine(1);
+  for (uint8_t& value : image.mutable_data<uint8_t>()) value = static_cast<uint8_t>(engine());
+  data::save_img(folder / "a/0.jpg", image, {.scale = false});
+  const std::string file = read_file(folder / "a/0.jpg");
+  for (const int64_t scale : {1, 2, 4}) {
+    const auto dataset = data::image_dataset_from_directory(
+        folder.path(),
+        {.label_mode = {}, .image_size = {7, 5}, .verbose = false, .dct_scale = scale});
+    const Tensor whole =
+        data::decode_image(std::as_bytes(std::span(file)), {.channels = 3, .dct_scale = scale});
+    CHECK(whole.dim(0) == 40 / scale);
+    const Tensor expected = data::resize_image(whole, {7, 5}, {});
+    for (const data::Element& batch : dataset) {
+      CHECK(batch.tensor(0).to_vector<float>() ==
+            ops::cast(expected, DType::Float32).to_vector<float>());
+    }
+  }
+  CHECK_THROWS_AS(
+      reds(data::image_dataset_from_directory(folder.path(), {.verbose = false, .dct_scale = 3})),
+      InvalidArgument);
 }
 
 TEST_CASE("a shard doesn't stumble over the others' pictures") {

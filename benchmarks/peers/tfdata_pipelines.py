@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measured input pipelines in tf.data; same protocol as pipelines/main.cc.
+
+usage: tfdata_pipelines.py WORK FOLDER
+"""
+import os
+import sys
+import time
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import numpy as np
+import tensorflow as tf
+
+ROWS = 60_000
+
+
+def rows(dtype):
+    random = np.random.default_rng(1)
+    images = random.integers(0, 256, (ROWS, 28, 28), dtype=np.uint8).astype(dtype)
+    labels = random.integers(0, 10, ROWS)
+    return tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(ROWS)
+
+
+def make_work(name, folder):
+    if name == "bytes":
+        return rows(np.uint8).batch(64)
+    if name == "floats":
+        return rows(np.float32).batch(64)
+    if name == "map":
+        scaled = lambda x, y: (tf.cast(x, tf.float32) / 255.0, y)
+        return rows(np.uint8).map(scaled, num_parallel_calls=tf.data.AUTOTUNE).batch(64)
+    if name in ("jpeg", "jpeg_dct"):
+        return tf.keras.utils.image_dataset_from_directory(
+            os.path.join(folder, "pictures"), image_size=(160, 160), batch_size=32,
+            shuffle=False, verbose=False)
+    sys.exit(f"unknown work {name}")
+
+
+def main():
+    dataset = make_work(sys.argv[1], sys.argv[2]).prefetch(2)
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        start, cpu, elements = time.perf_counter(), time.process_time(), 0
+        for batch in dataset:
+            elements += len(tf.nest.flatten(batch)[0])
+        figures = (time.perf_counter() - start, time.process_time() - cpu)
+        print(*(figure / elements * 1e6 for figure in figures), flush=True)
+
+
+main()

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Input pipelines: an epoch of one for each line that is read, after "ready"; prints its wall time
+// and the CPU time of all threads, in microseconds an element.
+//   bench_pipelines make FOLDER    writes the files that pipelines, and the peers' ones, read
+//   bench_pipelines WORK FOLDER
+#include <cornu/cornu.h>
+#include <fmt/core.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <string>
+
+using namespace cornu;
+using data::Dataset;
+using Clock = std::chrono::steady_clock;
+using Folder = std::filesystem::path;
+
+namespace {
+
+constexpr int64_t kRows = 60'000;
+constexpr int64_t kPictures = 800;
+
+double cpu_microseconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec);
+  };
+  return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+// Smooth colors, which compress as photographs do.
+void draw_pictures(const Folder& folder) {
+  for (int64_t i = 0; i < kPictures; ++i) {
+    PhiloxEngine engine(static_cast<uint64_t>(i));
+    Tensor coarse = Tensor::empty({12, 16, 3}, DType::UInt8);
+    for (uint8_t& value : coarse.mutable_data<uint8_t>()) value = static_cast<uint8_t>(engine());
+    const Tensor picture = data::resize_image(coarse, {375, 500}, {.interpolation = "bicubic"});
+    const Folder path = folder / std::to_string(i % 2) / fmt::format("{}.jpg", i);
+    std::filesystem::create_directories(path.parent_path());
+    data::save_img(path, picture, {.scale = false, .quality = 90});
+  }
+}
+
+void make_files(const Folder& folder) {
+  if (std::filesystem::exists(folder / "pictures")) return;
+  draw_pictures(folder / "drawing");
+  std::filesystem::rename(folder / "drawing", folder / "pictures");
+}
+
+// As many images and labels as MNIST has, in memory.
+Dataset rows(DType dtype) {
+  Tensor images = Tensor::empty({kRows, 28, 28}, DType::UInt8);
+  PhiloxEngine engine(1);
+  for (uint8_t& value : images.mutable_data<uint8_t>()) value = static_cast<uint8_t>(engine());
+  Tensor labels = Tensor::empty({kRows}, DType::Int64);
+  for (int64_t& label : labels.mutable_data<int64_t>()) label = static_cast<int64_t>(engine() % 10);
+  return Dataset::from_tensor_slices({ops::cast(images, dtype), labels}).shuffle(kRows);
+}
+
+Dataset pictures(const Folder& folder, int64_t dct_scale) {
+  return data::image_dataset_from_directory(
+      folder / "pictures",
+      {.image_size = {160, 160}, .shuffle = false, .verbose = false, .dct_scale = dct_scale});
+}
+
+Dataset make(const std::string& work, const Folder& folder) {
+  if (work == "bytes") return rows(DType::UInt8).batch(64).prefetch(2);
+  if (work == "floats") return rows(DType::Float32).batch(64).prefetch(2);
+  if (work == "map") {
+    const auto scaled = [](const Tensor& x, const Tensor& y) {
+      return std::pair(ops::cast(x, DType::Float32) / 255.0f, y);
+    };
+    return rows(DType::UInt8)
+        .map(scaled, {.num_parallel_calls = data::kAutotune})
+        .batch(64)
+        .prefetch(2);
+  }
+  if (work == "jpeg") return pictures(folder, 1);
+  if (work == "jpeg_dct") return pictures(folder, 2);
+  raise<InvalidArgument>("Unknown work '{}'.", work);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 3) {
+    std::cerr << "usage: bench_pipelines make|WORK FOLDER\n";
+    return 2;
+  }
+  if (std::string(argv[1]) == "make") {
+    make_files(argv[2]);
+    return 0;
+  }
+  const Dataset dataset = make(argv[1], argv[2]);
+  std::cout << "ready" << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto start = Clock::now();
+    const double cpu = cpu_microseconds();
+    int64_t elements = 0;
+    for (const data::Element& batch : dataset) elements += batch.tensors()[0].dim(0);
+    const std::chrono::duration<double, std::micro> wall = Clock::now() - start;
+    const auto count = static_cast<double>(elements);
+    fmt::print("{:.5f} {:.5f}\n", wall.count() / count, (cpu_microseconds() - cpu) / count);
+    std::fflush(stdout);
+  }
+  return 0;
+} catch (const Error& error) {
+  std::cerr << "bench_pipelines: " << error.what() << '\n';
+  return 1;
+}
