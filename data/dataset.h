@@ -37,10 +37,13 @@ class Iterator {
   bool next(Element& element);
 
   // The exact position, as described for BatchIterator: the number of the pass and of the elements
-  // that next() gave. Restoring moves over them without computing what a map, a batch or a later
-  // pass would make of them.
+  // that next() gave, and where these don't tell it, the state of each transform ("state"): how
+  // much of its input filter has seen, which elements shuffle holds. Restoring moves over what is
+  // behind without computing what a map, a batch or a later pass would make of it; elements that
+  // were held, as in a shuffle's buffer, are made again.
   Json save() const;
-  // On a new iterator only. FailedPrecondition when the position is another pipeline's.
+  // On a new iterator only. FailedPrecondition when the position is another pipeline's, DataLoss
+  // when it is damaged.
   void restore(const Json& position);
 
  private:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <exception>
+
 #include "data/dataset.h"
 #include "data/node.h"
 #include "framework/strategy/source_position.h"
@@ -27,6 +29,7 @@ struct Iterator::State {
   int64_t pass = 0;
   int64_t consumed = 0;
   StreamPtr<Element> stream;
+  std::exception_ptr error;  // what ended it
 
   // A stream is opened when it is first needed: a restored iterator opens another one.
   Stream<Element>& opened() {
@@ -53,12 +56,24 @@ Iterator& Iterator::operator=(Iterator&&) noexcept = default;
 Iterator::~Iterator() = default;
 
 bool Iterator::next(Element& element) {
-  if (!state_->opened().next(element)) return false;
+  if (state_->error) std::rethrow_exception(state_->error);
+  try {
+    if (!state_->opened().next(element)) return false;
+  } catch (...) {
+    state_->error = std::current_exception();
+    throw;
+  }
   ++state_->consumed;
   return true;
 }
 
-Json Iterator::save() const { return state_->position().to_json(); }
+Json Iterator::save() const {
+  Json json = state_->position().to_json();
+  // At the beginning there is nothing to tell.
+  const Json state = state_->consumed > 0 ? state_->stream->save() : Json();
+  if (!state.is_null()) json.set("state", state);
+  return json;
+}
 
 void Iterator::restore(const Json& json) {
   State& state = *state_;
@@ -69,8 +84,18 @@ void Iterator::restore(const Json& json) {
   for (size_t i = 0; i < seeds.size(); ++i) seeds[i]->store(saved.seeds[i]);
   state.pass = saved.pass;
   state.counter->passes().set_next(state.part, saved.pass + 1);
-  state.consumed = state.opened().skip(saved.consumed);
-  saved.check_reached(state.consumed, "Dataset");
+  if (const Json* tree = json.find("state")) {
+    try {
+      state.opened().restore(*tree);
+    } catch (Error& error) {
+      error.add_place("Dataset");
+      throw;
+    }
+    state.consumed = saved.consumed;
+  } else {  // a count will do
+    state.consumed = state.opened().skip(saved.consumed);
+    saved.check_reached(state.consumed, "Dataset");
+  }
 }
 
 }  // namespace cornu::data

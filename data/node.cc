@@ -21,6 +21,8 @@ class RowElements : public Stream<Element> {
     return true;
   }
   int64_t skip(int64_t count) override { return rows_->skip(count); }
+  Json save() const override { return rows_->save(); }
+  void restore(const Json& state) override { rows_->restore(state); }
 
  private:
   Element table_;

@@ -17,6 +17,7 @@
 
 namespace cornu::data {
 
+using streams::Input;
 using streams::Row;
 using streams::saturating_product;
 using streams::Stream;

@@ -10,24 +10,33 @@ class ConcatenatedStream : public Stream<Element> {
       : second_(second), pass_(pass), current_(std::move(first)) {}
 
   bool next(Element& element) override {
-    if (current_->next(element)) return true;
-    return to_second() && current_->next(element);
+    if (current_.next(element)) return true;
+    return to_second() && current_.next(element);
   }
   int64_t skip(int64_t count) override {
-    const int64_t skipped = current_->skip(count);
-    return skipped < count && to_second() ? skipped + current_->skip(count - skipped) : skipped;
+    const int64_t skipped = current_.skip(count);
+    return skipped < count && to_second() ? skipped + current_.skip(count - skipped) : skipped;
+  }
+
+  Json save() const override {
+    if (!in_second_ && current_.is_counted()) return {};
+    return Json::object({{"second", in_second_}, {"input", current_.position()}});
+  }
+  void restore(const Json& state) override {
+    if (streams::saved_part(state, "second") == Json(true)) to_second();
+    current_.restore(streams::saved_part(state, "input"));
   }
 
  private:
   bool to_second() {
     if (in_second_) return false;
-    current_ = second_.elements(pass_);
+    current_ = Input<Element>(second_.elements(pass_));
     return in_second_ = true;
   }
 
   const Node& second_;
   Pass pass_;
-  StreamPtr<Element> current_;
+  Input<Element> current_;
   bool in_second_ = false;
 };
 

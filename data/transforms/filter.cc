@@ -12,7 +12,7 @@ class FilterStream : public Stream<Element> {
 
   bool next(Element& element) override {
     Element flagged;
-    while (flagged_->next(flagged)) {
+    while (flagged_.next(flagged)) {
       std::vector<Tensor> tensors = flagged.tensors();
       const bool keeps = tensors.back().item<int>() != 0;
       tensors.pop_back();
@@ -23,8 +23,12 @@ class FilterStream : public Stream<Element> {
     return false;
   }
 
+  // How many elements it has kept doesn't tell how many it has seen.
+  Json save() const override { return flagged_.position(); }
+  void restore(const Json& state) override { flagged_.restore(state); }
+
  private:
-  StreamPtr<Element> flagged_;
+  Input<Element> flagged_;
   std::shared_ptr<const Structure> structure_;
 };
 

@@ -24,20 +24,18 @@ class SerialMapStream : public Stream<Element> {
       : input_(std::move(input)), f_(std::move(f)) {}
 
   bool next(Element& element) override {
-    if (!input_->next(element)) return false;
-    element = f_(element, number_++);
+    if (!input_.next(element)) return false;
+    element = f_(element, input_.taken() - 1);
     return true;
   }
-  int64_t skip(int64_t count) override {
-    const int64_t skipped = input_->skip(count);
-    number_ += skipped;
-    return skipped;
-  }
+  int64_t skip(int64_t count) override { return input_.skip(count); }
+
+  Json save() const override { return input_.save(); }
+  void restore(const Json& state) override { input_.restore(state); }
 
  private:
-  StreamPtr<Element> input_;
+  Input<Element> input_;
   NumberedFunction f_;
-  int64_t number_ = 0;
 };
 
 // Threads that take tasks in order; one consumer adds tasks and takes their results in that order.
@@ -160,45 +158,63 @@ class ParallelMapStream : public Stream<Element> {
                               "threads are the parent's. Begin a new one in the child.");
     fill();
     if (workers_->size() > 0) {
+      pass_one();
       element = workers_->take();
       return true;
     }
-    if (error_) std::rethrow_exception(error_);
+    throw_error();
     return false;
   }
 
   int64_t skip(int64_t count) override {
     int64_t skipped = 0;
-    for (; workers_ && workers_->size() > 0 && skipped < count; ++skipped) workers_->drop();
+    for (; workers_ && workers_->size() > 0 && skipped < count; ++skipped) {
+      pass_one();
+      workers_->drop();
+    }
     if (skipped == count) return skipped;
-    if (error_) std::rethrow_exception(error_);
-    if (ended_) return skipped;
-    const int64_t rest = input_->skip(count - skipped);
-    number_ += rest;
-    return skipped + rest;
+    throw_error();
+    return ended_ ? skipped : skipped + input_.skip(count - skipped);
   }
+
+  // After what next() gave, not after what was begun.
+  Json save() const override { return workers_ && !positions_.empty() ? position_ : input_.save(); }
+  void restore(const Json& state) override { input_.restore(state); }
 
  private:
   // Gives every thread what it does, and something to do next.
   void fill() {
-    while (!ended_ && workers_->size() < 2 * calls_) {
+    while (!ended_ && !error_ && workers_->size() < 2 * calls_) {
       Element element;
       try {
-        ended_ = !input_->next(element);
+        ended_ = !input_.next(element);
       } catch (...) {  // thrown when all before it has been taken
         error_ = std::current_exception();
-        ended_ = true;
       }
-      if (!ended_) workers_->add(std::move(element), number_++);
+      if (ended_) continue;
+      positions_.push_back(input_.save());
+      if (!error_) workers_->add(std::move(element), input_.taken() - 1);
     }
   }
 
-  StreamPtr<Element> input_;
+  void throw_error() {
+    if (!error_) return;
+    pass_one();
+    std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+
+  void pass_one() {
+    position_ = std::move(positions_.front());
+    positions_.pop_front();
+  }
+
+  Input<Element> input_;
   NumberedFunction f_;
   int64_t calls_;
-  int64_t number_ = 0;  // of the next element of input_
   bool ended_ = false;
-  std::exception_ptr error_;
+  std::exception_ptr error_;             // of the element behind those that were begun
+  std::deque<Json> positions_;           // after each of these
+  Json position_;                        // after what next() gave, if there are any of these
   std::unique_ptr<MapWorkers> workers_;  // last: it uses f_
 };
 

@@ -20,8 +20,11 @@ constexpr int64_t kAutomaticBuffer = 2;
 // Runs a stream on a thread, ahead of its consumer.
 class Producer {
  public:
-  Producer(Stream<Element>& input, size_t buffer_size)
-      : input_(input), buffer_size_(buffer_size), thread_([this] { produce(); }) {}
+  Producer(Input<Element>& input, size_t buffer_size)
+      : input_(input),
+        buffer_size_(buffer_size),
+        position_(input.save()),
+        thread_([this] { produce(); }) {}
 
   ~Producer() {
     {
@@ -38,30 +41,44 @@ class Producer {
   bool is_ours() const { return process_ == getpid(); }
 
   bool take(Element& element) {
+    std::exception_ptr error;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return !ready_.empty() || ended_; });
-      if (ready_.empty()) {
-        if (error_) std::rethrow_exception(error_);
-        return false;
-      }
-      element = std::move(ready_.front());
+      if (ready_.empty()) return false;
+      Made& made = ready_.front();
+      error = std::move(made.error);
+      element = std::move(made.element);
+      position_ = std::move(made.position);
       ready_.pop_front();
     }
     changed_.notify_all();
+    if (error) std::rethrow_exception(error);
     return true;
   }
 
+  // After what was taken, not after what has been made.
+  const Json& position() const { return position_; }
+
  private:
+  struct Made {
+    Element element = {};
+    std::exception_ptr error = {};  // in its place
+    Json position = {};             // after it
+  };
+
   void produce() {
     // Data threads stay out of OpenMP: starting a team for one costs milliseconds.
     const ComputeThreadsScope one(1);
-    try {
-      Element element;
-      while (wait_for_room() && input_.next(element)) give(std::move(element));
-    } catch (...) {
-      std::lock_guard lock(mutex_);
-      error_ = std::current_exception();
+    while (wait_for_room()) {
+      Made made;
+      try {
+        if (!input_.next(made.element)) break;
+      } catch (...) {
+        made.error = std::current_exception();
+      }
+      made.position = input_.save();
+      give(std::move(made));
     }
     {
       std::lock_guard lock(mutex_);
@@ -76,31 +93,33 @@ class Producer {
     return !stopped_;
   }
 
-  void give(Element element) {
+  void give(Made made) {
     {
       std::lock_guard lock(mutex_);
-      ready_.push_back(std::move(element));
+      ready_.push_back(std::move(made));
     }
     changed_.notify_all();
   }
 
-  Stream<Element>& input_;
+  Input<Element>& input_;
   size_t buffer_size_;
+  Json position_;  // the consumer's
   const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Element> ready_;  // guarded by mutex_, as all below
+  std::deque<Made> ready_;  // guarded by mutex_, as all below
   bool ended_ = false;
   bool stopped_ = false;
-  std::exception_ptr error_;
   std::thread thread_;  // last: it uses the others
 };
 
-// Runs its input on a thread, which starts with the first next() and ends with the stream.
+// Runs its input on a thread, which starts with the first next() and ends with the stream; without
+// a buffer, on the thread that calls.
 class PrefetchStream : public Stream<Element> {
  public:
   PrefetchStream(StreamPtr<Element> input, int64_t buffer_size)
-      : input_(std::move(input)), buffer_size_(static_cast<size_t>(buffer_size)) {}
+      : input_(std::make_unique<Input<Element>>(std::move(input))),
+        buffer_size_(static_cast<size_t>(buffer_size)) {}
 
   ~PrefetchStream() override {
     if (!producer_ || producer_->is_ours()) return;
@@ -110,6 +129,7 @@ class PrefetchStream : public Stream<Element> {
   }
 
   bool next(Element& element) override {
+    if (buffer_size_ == 0) return input_->next(element);
     if (!producer_) producer_ = std::make_unique<Producer>(*input_, buffer_size_);
     check<FailedPrecondition>(producer_->is_ours(),
                               "prefetch: this iteration was begun before the process forked, and "
@@ -121,8 +141,11 @@ class PrefetchStream : public Stream<Element> {
     return producer_ ? Stream::skip(count) : input_->skip(count);
   }
 
+  Json save() const override { return producer_ ? producer_->position() : input_->save(); }
+  void restore(const Json& state) override { input_->restore(state); }
+
  private:
-  StreamPtr<Element> input_;
+  std::unique_ptr<Input<Element>> input_;
   size_t buffer_size_;
   std::unique_ptr<Producer> producer_;
 };
@@ -147,9 +170,10 @@ class Prefetched : public ItemTransform<Prefetched> {
     auto items = open_input<Item>(pass);
     if constexpr (std::is_same_v<Item, Element>) {
       const int64_t size = buffer_size_ == kAutotune ? kAutomaticBuffer : buffer_size_;
-      if (size > 0) return std::make_unique<PrefetchStream>(std::move(items), size);
+      return std::make_unique<PrefetchStream>(std::move(items), size);
+    } else {
+      return items;
     }
-    return items;
   }
 
  private:

@@ -64,13 +64,30 @@ class RepeatStream : public Stream<Item> {
     return skipped;
   }
 
+  Json save() const override {
+    const bool begun = current_ || index_ > 0;
+    if (!begun || (node_.length() && (!current_ || current_->is_counted()))) return {};
+    Json state = Json::object({{"repetition", index_}, {"ended", ended_}});
+    if (current_) state.set("input", current_->position());
+    return state;
+  }
+  void restore(const Json& state) override {
+    index_ = streams::saved_count(state, "repetition");
+    ended_ = streams::saved_part(state, "ended") == Json(true);
+    const Json* input = state.find("input");
+    if (!input) return;
+    check<DataLoss>(is_open(), "a position's state {} is damaged.", state.excerpt());
+    current_->restore(*input);
+    gave_any_ = current_->taken() > 0;
+  }
+
  private:
   // Opens the next repetition if there is one. An input without any item ends an endless repeat.
   bool is_open() {
     if (current_) return true;
     if (ended_ || !node_.has_repetition(index_)) return false;
     gave_any_ = false;
-    current_ = node_.template repetition<Item>(pass_, index_);
+    current_.emplace(node_.template repetition<Item>(pass_, index_));
     return true;
   }
 
@@ -94,7 +111,7 @@ class RepeatStream : public Stream<Item> {
 
   const Repeated& node_;
   Pass pass_;
-  StreamPtr<Item> current_;
+  std::optional<Input<Item>> current_;
   int64_t index_ = 0;  // of the current repetition, or the next
   bool gave_any_ = false;
   bool ended_ = false;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "data/transforms/transforms.h"
@@ -9,41 +12,133 @@ namespace {
 
 // A buffer that a random item is taken from and the next one put into. When it holds the whole
 // input this is a Fisher-Yates shuffle.
+//
+// A position of elements has the numbers that tell which of the input's items are in the buffer:
+// those alone are made again. Rows are numbers themselves, and skipping them is as cheap.
 template <class Item>
 class ShuffleStream : public Stream<Item> {
  public:
   ShuffleStream(StreamPtr<Item> input, int64_t buffer_size, PhiloxEngine engine)
-      : input_(std::move(input)), buffer_size_(buffer_size), engine_(engine) {}
+      : input_(std::move(input), !kRows), buffer_size_(buffer_size), engine_(engine) {}
 
   bool next(Item& item) override {
-    if (!filled_) fill();
-    if (buffer_.empty()) return false;
-    Item& chosen = buffer_[engine_.below(buffer_.size())];
-    item = std::move(chosen);
-    ended_ = ended_ || !input_->next(chosen);
-    if (ended_) {
-      if (&chosen != &buffer_.back()) chosen = std::move(buffer_.back());
-      buffer_.pop_back();
+    Item fresh;
+    while (!ended_ && std::ssize(buffer_) < buffer_size_) {
+      if (take(fresh)) buffer_.push_back({std::move(fresh), number_taken()});
     }
+    if (buffer_.empty()) return false;
+    const bool more = !ended_ && take(fresh);  // before anything changes: it may throw
+    Held& chosen = buffer_[engine_.below(buffer_.size())];
+    item = std::move(chosen.item);
+    if (more) {
+      chosen = {std::move(fresh), number_taken()};
+    } else {
+      drop(buffer_, chosen);
+    }
+    ++given_;
     return true;
   }
 
- private:
-  void fill() {
-    Item item;
-    while (std::ssize(buffer_) < buffer_size_ && !ended_) {
-      ended_ = !input_->next(item);
-      if (!ended_) buffer_.push_back(std::move(item));
+  Json save() const override {
+    if constexpr (kRows) {
+      return {};
+    } else {
+      return Json::object({{"input", input_.position(input_.taken(), oldest())},
+                           {"given", given_},
+                           {"ended", ended_},
+                           {"failed", failed_}});
     }
-    filled_ = true;
+  }
+  void restore(const Json& state) override {
+    const Json& input = streams::saved_part(state, "input");
+    const int64_t taken = streams::saved_count(input, "taken");
+    given_ = streams::saved_count(state, "given");
+    ended_ = streams::saved_part(state, "ended") == Json(true);
+    failed_ = streams::saved_counts(state, "failed");
+    std::vector<int64_t> places = replay(taken);
+    check<DataLoss>(std::ssize(places) + given_ + std::ssize(failed_) == taken,
+                    "a position's state {} is damaged: {} items were taken, {} given.",
+                    state.excerpt(), taken, given_);
+    buffer_.resize(places.size());
+    std::vector<size_t> order(places.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return places[a] < places[b]; });
+    std::vector<int64_t> numbers;
+    for (const size_t place : order) numbers.push_back(places[place]);
+    size_t next = 0;
+    input_.restore(input, numbers, [&](Item item) {
+      buffer_[order[next]] = {std::move(item), numbers[next]};
+      ++next;
+    });
   }
 
-  StreamPtr<Item> input_;
+ private:
+  static constexpr bool kRows = std::is_same_v<Item, Row>;
+  struct NoNumber {
+    NoNumber(int64_t = 0) {}
+  };
+  struct Held {
+    Item item = {};
+    [[no_unique_address]] std::conditional_t<kRows, NoNumber, int64_t> number = 0;
+  };
+
+  bool take(Item& item) {
+    try {
+      ended_ = !input_.next(item);
+    } catch (...) {
+      failed_.push_back(number_taken());
+      throw;
+    }
+    if constexpr (!kRows) {
+      if (input_.taken() % buffer_size_ == 0) input_.release(std::min(oldest(), number_taken()));
+    }
+    return !ended_;
+  }
+
+  int64_t number_taken() const { return input_.taken() - 1; }
+  // The first of the input's items that is in the buffer.
+  int64_t oldest() const {
+    int64_t oldest = input_.taken();
+    for (const Held& held : buffer_) oldest = std::min(oldest, held.number);
+    return oldest;
+  }
+
+  template <class T>
+  static void drop(std::vector<T>& buffer, T& chosen) {
+    if (&chosen != &buffer.back()) chosen = std::move(buffer.back());
+    buffer.pop_back();
+  }
+
+  // The numbers of the items that are in the buffer, by their places there, after `given_` of
+  // `taken` were given.
+  std::vector<int64_t> replay(int64_t taken) {
+    std::vector<int64_t> places;
+    int64_t number = 0;
+    auto failed = failed_.begin();
+    const auto has_next = [&] {
+      for (; failed != failed_.end() && *failed == number; ++failed) ++number;
+      return number < taken;
+    };
+    while (std::ssize(places) < buffer_size_ && has_next()) places.push_back(number++);
+    for (int64_t i = 0; i < given_ && !places.empty(); ++i) {
+      int64_t& chosen = places[engine_.below(places.size())];
+      if (has_next()) {
+        chosen = number++;
+      } else {
+        drop(places, chosen);
+      }
+    }
+    return places;
+  }
+
+  Input<Item> input_;
   int64_t buffer_size_;
   PhiloxEngine engine_;
-  std::vector<Item> buffer_;
-  bool filled_ = false;
-  bool ended_ = false;  // the input
+  std::vector<Held> buffer_;
+  int64_t given_ = 0;
+  std::vector<int64_t> failed_;  // the numbers of items that couldn't be made
+  bool ended_ = false;           // the input
 };
 
 class Shuffled : public ItemTransform<Shuffled> {

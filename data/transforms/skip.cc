@@ -14,21 +14,25 @@ class SkipStream : public Stream<Item> {
 
   bool next(Item& item) override {
     skip_first();
-    return input_->next(item);
+    return input_.next(item);
   }
   int64_t skip(int64_t count) override {
     skip_first();
-    return input_->skip(count);
+    return input_.skip(count);
   }
+
+  Json save() const override { return input_.save(); }
+  void restore(const Json& state) override { input_.restore(state); }
 
  private:
   void skip_first() {
-    if (count_ > 0) input_->skip(count_);
-    count_ = 0;
+    if (!skipped_ && input_.taken() == 0) input_.skip(count_);
+    skipped_ = true;
   }
 
-  StreamPtr<Item> input_;
+  Input<Item> input_;
   int64_t count_;
+  bool skipped_ = false;
 };
 
 class Skipped : public ItemTransform<Skipped> {

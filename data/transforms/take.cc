@@ -9,22 +9,19 @@ namespace {
 template <class Item>
 class TakeStream : public Stream<Item> {
  public:
-  TakeStream(StreamPtr<Item> input, int64_t count) : input_(std::move(input)), left_(count) {}
+  TakeStream(StreamPtr<Item> input, int64_t count) : input_(std::move(input)), count_(count) {}
 
-  bool next(Item& item) override {
-    if (left_ == 0 || !input_->next(item)) return false;
-    --left_;
-    return true;
-  }
+  bool next(Item& item) override { return input_.taken() < count_ && input_.next(item); }
   int64_t skip(int64_t count) override {
-    const int64_t skipped = input_->skip(std::min(count, left_));
-    left_ -= skipped;
-    return skipped;
+    return input_.skip(std::min(count, count_ - input_.taken()));
   }
+
+  Json save() const override { return input_.save(); }
+  void restore(const Json& state) override { input_.restore(state); }
 
  private:
-  StreamPtr<Item> input_;
-  int64_t left_;
+  Input<Item> input_;
+  int64_t count_;
 };
 
 class Taken : public ItemTransform<Taken> {

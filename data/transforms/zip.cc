@@ -9,25 +9,42 @@ namespace {
 class ZipStream : public Stream<Element> {
  public:
   ZipStream(std::vector<StreamPtr<Element>> inputs, std::shared_ptr<const Structure> structure)
-      : inputs_(std::move(inputs)), structure_(std::move(structure)) {}
+      : structure_(std::move(structure)) {
+    for (auto& input : inputs) inputs_.emplace_back(std::move(input));
+  }
 
   bool next(Element& element) override {
     std::vector<Tensor> tensors;
-    for (const auto& input : inputs_) {
+    for (auto& input : inputs_) {
       Element part;
-      if (!input->next(part)) return false;
+      if (!input.next(part)) return false;
       tensors.insert(tensors.end(), part.tensors().begin(), part.tensors().end());
     }
     element = Element(std::move(tensors), structure_);
     return true;
   }
   int64_t skip(int64_t count) override {
-    for (const auto& input : inputs_) count = std::min(count, input->skip(count));
+    for (auto& input : inputs_) count = std::min(count, input.skip(count));
     return count;
   }
 
+  Json save() const override {
+    const bool counted = std::all_of(inputs_.begin(), inputs_.end(),
+                                     [](const auto& input) { return input.is_counted(); });
+    if (counted) return {};
+    Json positions = Json::array();
+    for (const auto& input : inputs_) positions.push_back(input.position());
+    return positions;
+  }
+  void restore(const Json& state) override {
+    check<DataLoss>(state.is_array() && state.size() == inputs_.size(),
+                    "a position's state {} is damaged: expected those of {} datasets.",
+                    state.excerpt(), inputs_.size());
+    for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i].restore(state[i]);
+  }
+
  private:
-  std::vector<StreamPtr<Element>> inputs_;
+  std::vector<Input<Element>> inputs_;
   std::shared_ptr<const Structure> structure_;
 };
 

@@ -10,31 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "framework/strategy/stream.h"
+
 namespace cornu::streams {
-
-// Items one after another. Used by one thread at a time; not restartable.
-//
-// Streams are deterministic: item k depends on k alone. So a position in one is a count, and
-// skip(count) on a new stream restores it. Where items are costly, skip() is cheaper than next().
-template <class Item>
-class Stream {
- public:
-  virtual ~Stream() = default;
-
-  // False at the end.
-  virtual bool next(Item& item) = 0;
-
-  // Leaves out up to `count` items; fewer only at the end. Returns how many.
-  virtual int64_t skip(int64_t count) {
-    Item item;
-    int64_t skipped = 0;
-    while (skipped < count && next(item)) ++skipped;
-    return skipped;
-  }
-};
-
-template <class Item>
-using StreamPtr = std::unique_ptr<Stream<Item>>;
 
 // a * b of counts >= 0, or the largest number when that is too large.
 inline int64_t saturating_product(int64_t a, int64_t b) {
@@ -86,27 +64,30 @@ template <class Item>
 class ShardStream : public Stream<Item> {
  public:
   ShardStream(StreamPtr<Item> input, int64_t count, int64_t index)
-      : input_(std::move(input)), count_(count), gap_(index) {}
+      : input_(std::move(input)), count_(count), index_(index) {}
 
-  bool next(Item& item) override { return close_gap() && input_->next(item); }
+  bool next(Item& item) override { return close_gap() && input_.next(item); }
 
   int64_t skip(int64_t count) override {
     if (count <= 0 || !close_gap()) return 0;
     // Up to the last skipped item; the gap after it stays open.
-    return parts_of(input_->skip(saturating_product(count - 1, count_) + 1), count_);
+    return parts_of(input_.skip(saturating_product(count - 1, count_) + 1), count_);
   }
+
+  Json save() const override { return input_.save(); }
+  void restore(const Json& state) override { input_.restore(state); }
 
  private:
   // Goes over the other shards' items.
   bool close_gap() {
-    if (input_->skip(gap_) < gap_) return false;
-    gap_ = count_ - 1;
-    return true;
+    const int64_t past = input_.taken() - index_;
+    const int64_t gap = past <= 0 ? -past : (count_ - past % count_) % count_;
+    return input_.skip(gap) == gap;
   }
 
-  StreamPtr<Item> input_;
+  Input<Item> input_;
   int64_t count_;
-  int64_t gap_;
+  int64_t index_;
 };
 
 // The same of batches, where all shards have equally many: one that has run out before the others
@@ -122,8 +103,8 @@ class EvenShardStream : public Stream<Item> {
   bool next(Item& item) override {
     if (ended_) return false;
     const int64_t gap = behind_ + index_;
-    const int64_t passed = input_->skip(gap);
-    if (passed == gap && input_->next(item)) {
+    const int64_t passed = input_.skip(gap);
+    if (passed == gap && input_.next(item)) {
       behind_ = count_ - 1 - index_;
       return true;
     }
@@ -137,11 +118,21 @@ class EvenShardStream : public Stream<Item> {
     const int64_t turns = saturating_product(count - 1, count_);
     const int64_t most = std::numeric_limits<int64_t>::max();
     const int64_t wanted = turns >= most - 2 * count_ ? most : behind_ + index_ + turns + 1;
-    const int64_t passed = input_->skip(wanted);
+    const int64_t passed = input_.skip(wanted);
     ended_ = passed < wanted;
     const int64_t batches = std::max<int64_t>(0, passed - behind_);
     behind_ = count_ - 1 - index_;
     return parts_of(batches, count_);
+  }
+
+  Json save() const override {
+    if (input_.is_counted()) return {};
+    return Json::object({{"input", input_.position()}, {"behind", behind_}, {"ended", ended_}});
+  }
+  void restore(const Json& state) override {
+    input_.restore(saved_part(state, "input"));
+    behind_ = saved_count(state, "behind");
+    ended_ = saved_part(state, "ended") == Json(true);
   }
 
  private:
@@ -151,7 +142,7 @@ class EvenShardStream : public Stream<Item> {
   }
 
   Open open_;
-  StreamPtr<Item> input_;
+  Input<Item> input_;
   int64_t count_;
   int64_t index_;
   int64_t behind_ = 0;  // batches of the last turn that haven't been passed
@@ -168,7 +159,7 @@ class BatchStream : public Stream<Result> {
   bool next(Result& result) override {
     items_.clear();
     Item item;
-    while (std::ssize(items_) < batch_size_ && input_->next(item)) {
+    while (std::ssize(items_) < batch_size_ && input_.next(item)) {
       items_.push_back(std::move(item));
     }
     if (items_.empty() || (drop_remainder_ && std::ssize(items_) < batch_size_)) return false;
@@ -177,15 +168,20 @@ class BatchStream : public Stream<Result> {
   }
 
   int64_t skip(int64_t count) override {
-    const int64_t skipped = input_->skip(saturating_product(count, batch_size_));
+    const int64_t skipped = input_.skip(saturating_product(count, batch_size_));
     return drop_remainder_ ? skipped / batch_size_ : parts_of(skipped, batch_size_);
   }
 
+  Json save() const override { return input_.save(); }
+  void restore(const Json& state) override { input_.restore(state); }
+
  protected:
   virtual Result combine(const std::vector<Item>& items) = 0;
+  // Of its input, taken so far.
+  int64_t items_taken() const { return input_.taken(); }
 
  private:
-  StreamPtr<Item> input_;
+  Input<Item> input_;
   std::vector<Item> items_;
   int64_t batch_size_;
   bool drop_remainder_;
@@ -206,7 +202,7 @@ class RebatchStream : public Stream<Item> {
  public:
   // `parts`: of a full batch, 0 where that isn't known: then the first batch counts as full.
   RebatchStream(StreamPtr<Item> input, int64_t batch_size, int64_t parts)
-      : input_(std::move(input)), batch_size_(batch_size), parts_(parts) {}
+      : input_(std::move(input), true), batch_size_(batch_size), parts_(parts) {}
 
   bool next(Item& item) override {
     if (part_ == parts_here_ && !next_batch()) return false;
@@ -218,22 +214,48 @@ class RebatchStream : public Stream<Item> {
 
   int64_t skip(int64_t count) override {
     if (parts_ == 0 || part_ != parts_here_) return Stream<Item>::skip(count);
-    const int64_t skipped = input_->skip(count / parts_) * parts_;
+    const int64_t skipped = input_.skip(count / parts_) * parts_;
     return skipped + Stream<Item>::skip(count - skipped);
+  }
+
+  Json save() const override {
+    if (input_.is_counted()) return {};
+    const int64_t rest = parts_here_ - part_;
+    const int64_t oldest = input_.taken() - (rest > 0 ? 1 : 0);
+    return Json::object(
+        {{"input", input_.position(input_.taken(), oldest)}, {"rest", rest}, {"parts", parts_}});
+  }
+  void restore(const Json& state) override {
+    const Json& input = saved_part(state, "input");
+    const int64_t rest = saved_count(state, "rest");
+    parts_ = saved_count(state, "parts");
+    std::vector<int64_t> held;
+    if (rest > 0) held.push_back(saved_count(input, "taken") - 1);
+    input_.restore(input, held, [this](Item item) {
+      batch_ = std::move(item);
+      divide();
+    });
+    check<DataLoss>(rest <= parts_here_, "a position's state {} is damaged.", state.excerpt());
+    part_ = parts_here_ - rest;
   }
 
  private:
   bool next_batch() {
-    if (!input_->next(batch_)) return false;
+    input_.release(input_.taken());
+    if (!input_.next(batch_)) return false;
+    divide();
+    return true;
+  }
+
+  void divide() {
     examples_ = row_count(batch_);
     if (parts_ == 0) parts_ = std::max<int64_t>(1, parts_of(examples_, batch_size_));
     // A map may have made a batch larger than full: nothing of it is lost.
     parts_here_ = std::max(parts_, parts_of(examples_, batch_size_));
     part_ = 0;
-    return true;
   }
 
-  StreamPtr<Item> input_;
+  Input<Item> input_;
   int64_t batch_size_;
   int64_t parts_;
   Item batch_;

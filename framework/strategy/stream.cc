@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/strategy/stream.h"
+
+#include <algorithm>
+
+namespace cornu::streams {
+namespace {
+
+[[noreturn]] void damaged(const Json& state, std::string_view key) {
+  raise<DataLoss>("a position's state {} is damaged: '{}' was expected there.", state.excerpt(),
+                  key);
+}
+
+int64_t as_count(const Json& value, const Json& state, std::string_view key) {
+  if (!value.is_int() || value.as_int() < 0) damaged(state, key);
+  return value.as_int();
+}
+
+}  // namespace
+
+const Json& saved_part(const Json& state, std::string_view key) {
+  const Json* part = state.is_object() ? state.find(key) : nullptr;
+  if (!part) damaged(state, key);
+  return *part;
+}
+
+int64_t saved_count(const Json& state, std::string_view key) {
+  return as_count(saved_part(state, key), state, key);
+}
+
+std::vector<int64_t> saved_counts(const Json& state, std::string_view key) {
+  const Json& part = saved_part(state, key);
+  if (!part.is_array()) damaged(state, key);
+  std::vector<int64_t> counts;
+  for (const Json& value : part.as_array()) counts.push_back(as_count(value, state, key));
+  if (!std::is_sorted(counts.begin(), counts.end())) damaged(state, key);
+  return counts;
+}
+
+void Snapshots::add(int64_t number, Json state) {
+  if (state.is_null()) return;
+  // The last one is replaced where it is too near to the one before.
+  const size_t count = states_.size();
+  if (count >= 2 && states_[count - 1].first - states_[count - 2].first < every_) {
+    states_.pop_back();
+  }
+  states_.emplace_back(number, std::move(state));
+  if (states_.size() <= kMost) return;
+  every_ *= 2;
+  std::deque<std::pair<int64_t, Json>> kept;
+  for (size_t i = 0; i < states_.size(); i += 2) kept.push_back(std::move(states_[i]));
+  states_ = std::move(kept);
+}
+
+void Snapshots::release(int64_t oldest) {
+  while (states_.size() >= 2 && states_[1].first <= oldest) states_.pop_front();
+}
+
+Json Snapshots::position(int64_t taken, int64_t oldest) const {
+  for (auto state = states_.rbegin(); state != states_.rend(); ++state) {
+    if (state->first <= oldest) return position_of(taken, state->first, state->second);
+  }
+  return position_of(taken, 0, {});
+}
+
+Json position_of(int64_t taken, int64_t at, const Json& state) {
+  Json position = Json::object({{"taken", taken}});
+  if (state.is_null()) return position;
+  if (at != taken) position.set("at", at);
+  position.set("state", state);
+  return position;
+}
+
+}  // namespace cornu::streams

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Items one after another, and positions among them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/core/error.h"
+#include "framework/core/json.h"
+
+namespace cornu::streams {
+
+// Items one after another. Used by one thread at a time; not restartable.
+//
+// Streams are deterministic: item k depends on k alone. So a position in one is a count, and
+// skip(count) on a new stream restores it. Where items are costly, skip() is cheaper than next();
+// where it can't be, save() tells what a new stream needs to go on without the items before.
+template <class Item>
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  // False at the end. An item that can't be made is thrown in its place; the next call goes on
+  // after it where what is below can.
+  virtual bool next(Item& item) = 0;
+
+  // Leaves out up to `count` items; fewer only at the end. Returns how many.
+  virtual int64_t skip(int64_t count) {
+    Item item;
+    int64_t skipped = 0;
+    while (skipped < count && next(item)) ++skipped;
+    return skipped;
+  }
+
+  // Where it stands, as a tree: each stream's own part around its input's. Null: a count will do.
+  virtual Json save() const { return {}; }
+  // Moves a new stream to where save() was called: DataLoss when that can't be.
+  virtual void restore(const Json& state) {
+    raise<DataLoss>("a position's state {} is damaged: nothing was expected here.",
+                    state.excerpt());
+  }
+};
+
+template <class Item>
+using StreamPtr = std::unique_ptr<Stream<Item>>;
+
+// Members of a saved state: DataLoss unless there is a count >= 0, such counts in ascending order,
+// a part.
+int64_t saved_count(const Json& state, std::string_view key);
+std::vector<int64_t> saved_counts(const Json& state, std::string_view key);
+const Json& saved_part(const Json& state, std::string_view key);
+
+// Earlier states of a stream, of which a bounded number is kept: more of the later ones.
+class Snapshots {
+ public:
+  // After `number` items the stream saved this. Nothing is kept of a null.
+  void add(int64_t number, Json state);
+  // Nobody will ask for positions before this.
+  void release(int64_t oldest);
+  // The position after `taken` items of a stream that can give those from `oldest` on again.
+  Json position(int64_t taken, int64_t oldest) const;
+
+ private:
+  static constexpr size_t kMost = 64;
+
+  std::deque<std::pair<int64_t, Json>> states_;
+  int64_t every_ = 1;  // items between two that are kept, but for the last one
+};
+
+// The position of a stream that saved `state` after `at` of its `taken` items.
+Json position_of(int64_t taken, int64_t at, const Json& state);
+
+// What a stream takes its items from: counts them, and saves and restores where it stands.
+template <class Item>
+class Input {
+ public:
+  // `looks_back`: items that were taken may have to be given again when a position is restored.
+  explicit Input(StreamPtr<Item> stream, bool looks_back = false)
+      : stream_(std::move(stream)), looks_back_(looks_back) {}
+
+  bool next(Item& item) {
+    try {
+      if (!stream_->next(item)) return false;
+    } catch (...) {
+      failed_ = true;
+      count(1);
+      throw;
+    }
+    count(1);
+    return true;
+  }
+  int64_t skip(int64_t items) {
+    const int64_t skipped = stream_->skip(items);
+    if (skipped > 0) count(skipped);
+    return skipped;
+  }
+
+  // Items that were taken or left out, and those in whose place an error came.
+  int64_t taken() const { return taken_; }
+  // Would a count of what is made of the items do as a position?
+  bool is_counted() const { return !failed_ && stream_->save().is_null(); }
+
+  // The position; null where that is true.
+  Json save() const { return is_counted() ? Json() : position(); }
+  Json position() const {
+    return looks_back_ ? position(taken_, taken_) : position_of(taken_, taken_, stream_->save());
+  }
+  // The position after `taken` items, of which those from `oldest` on are needed again. Only where
+  // it looks back.
+  Json position(int64_t taken, int64_t oldest) const { return earlier_.position(taken, oldest); }
+  // Items before this won't be needed again.
+  void release(int64_t oldest) { earlier_.release(oldest); }
+
+  // A new input only. FailedPrecondition when the items end before the position.
+  void restore(const Json& position) {
+    restore(position, {}, [](Item) {});
+  }
+  // Gives the items of these numbers to `keep` on the way.
+  template <class Keep>
+  void restore(const Json& position, const std::vector<int64_t>& numbers, const Keep& keep) {
+    const int64_t taken = saved_count(position, "taken");
+    if (const Json* state = position.find("state")) {
+      const int64_t at = position.contains("at") ? saved_count(position, "at") : taken;
+      stream_->restore(*state);
+      taken_ = at;
+      if (looks_back_) earlier_.add(at, *state);
+    }
+    for (const int64_t number : numbers) {
+      go_to(number);
+      Item item;
+      check<FailedPrecondition>(number < taken && stream_->next(item),
+                                "the position needs item {}, but there are fewer now.", number);
+      ++taken_;
+      keep(std::move(item));
+    }
+    go_to(taken);
+    failed_ = true;  // who knows
+  }
+
+ private:
+  void count(int64_t items) {
+    taken_ += items;
+    if (looks_back_) earlier_.add(taken_, stream_->save());
+  }
+  void go_to(int64_t number) {
+    check<DataLoss>(number >= taken_, "a position's state is damaged: item {} comes after {}.",
+                    number, taken_);
+    taken_ += stream_->skip(number - taken_);
+    check<FailedPrecondition>(
+        taken_ == number, "the position is after item {}, but there are {} now.", number, taken_);
+  }
+
+  StreamPtr<Item> stream_;
+  bool looks_back_;
+  int64_t taken_ = 0;
+  bool failed_ = false;  // so that what was made of the items doesn't tell their number
+  Snapshots earlier_;
+};
+
+}  // namespace cornu::streams
