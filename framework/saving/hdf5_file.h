@@ -87,6 +87,9 @@ class Hdf5Reader {
   std::optional<std::string> string_attribute(const std::string& path,
                                               const std::string& name) const;
   std::optional<int64_t> int_attribute(const std::string& path, const std::string& name) const;
+  // One of a list of strings, as h5py writes them; of no elements, whatever their type.
+  std::optional<std::vector<std::string>> strings_attribute(const std::string& path,
+                                                            const std::string& name) const;
 
  private:
   struct State;

@@ -179,6 +179,33 @@ struct Hdf5Reader::State {
     return padded.substr(0, padded.find('\0'));
   }
 
+  std::optional<std::vector<std::string>> texts(const hdf5::Object& object,
+                                                const std::string& wanted) {
+    const auto found = attribute(object, wanted);
+    if (!found) return std::nullopt;
+    std::vector<std::string> list;
+    const auto count = static_cast<size_t>(found->shape.num_elements());
+    if (count == 0) return list;
+    const bool fixed = found->type.type_class == TypeClass::String;
+    check<InvalidArgument>((fixed || found->type.is_text) && found->shape.rank() == 1,
+                           "its attribute '{}' was asked for as a list of strings, but is a {} of "
+                           "shape {}.",
+                           wanted, found->type.to_string(), found->shape);
+    const size_t size = found->type.size;
+    check<DataLoss>(found->data.size() / size >= count,
+                    "its attribute '{}' of {} strings is cut off.", wanted, count);
+    for (size_t i = 0; i < count; ++i) {
+      const auto element = std::span(found->data).subspan(i * size, size);
+      if (fixed) {
+        const std::string padded(reinterpret_cast<const char*>(element.data()), size);
+        list.push_back(padded.substr(0, padded.find('\0')));
+      } else {
+        list.push_back(hdf5::read_heap_string(*bytes, element));
+      }
+    }
+    return list;
+  }
+
   Hdf5Reader::Dataset describe(const hdf5::Object& object) {
     hdf5::Cursor space(object.at(MessageType::Dataspace, "its shape").data, "its shape");
     hdf5::Cursor type(object.at(MessageType::Datatype, "its datatype").data, "its datatype");
@@ -291,6 +318,11 @@ Tensor Hdf5Reader::read(const std::string& path, const Shape& shape, DType dtype
 std::optional<std::string> Hdf5Reader::string_attribute(const std::string& path,
                                                         const std::string& name) const {
   return state_->at(path, [&] { return state_->text(*state_->get(path).object, name); });
+}
+
+std::optional<std::vector<std::string>> Hdf5Reader::strings_attribute(
+    const std::string& path, const std::string& name) const {
+  return state_->at(path, [&] { return state_->texts(*state_->get(path).object, name); });
 }
 
 std::optional<int64_t> Hdf5Reader::int_attribute(const std::string& path,

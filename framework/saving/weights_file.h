@@ -35,6 +35,9 @@ OptimizerRestore load_weights_from_bytes(std::vector<std::byte> bytes, const std
 // The same from a file: NotFound when there is none.
 OptimizerRestore load_weights_file(const std::string& path, const Layer& model,
                                    const OptimizerState& optimizer = {});
+// The same from a file of Keras 2 and of keras.applications (*.h5, also a whole model's), whose
+// layers are matched by their order. It has no optimizer's state that could be read.
+void load_legacy_weights_file(const std::string& path, const Layer& model);
 // Writes one atomically (see atomic_file.h, also for the errors).
 void save_weights_file(const std::string& path, const Layer& model,
                        const OptimizerState& optimizer = {});

@@ -375,9 +375,9 @@ class Model : public Layer {
   // atomically. InvalidArgument for a path that ends otherwise, FailedPrecondition before the
   // weights exist, Unimplemented, naming it, for an op between layers that Keras doesn't have.
   void save(const std::string& path, const SaveOptions& options = {});
-  // Keras's .weights.h5; load_weights takes a .keras archive too. Nothing is changed unless all
-  // weights fit: InvalidArgument names the first that doesn't. The optimizer's state is restored
-  // where there is one of the same variables.
+  // Keras's .weights.h5; load_weights takes a .keras archive too, and Keras 2's .h5. Nothing is
+  // changed unless all weights fit: InvalidArgument names the first that doesn't. The optimizer's
+  // state is restored where there is one of the same variables.
   void save_weights(const std::string& path, const SaveOptions& options = {});
   void load_weights(const std::string& path);
 

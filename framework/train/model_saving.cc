@@ -151,12 +151,17 @@ void Model::load_weights(const std::string& path) {
            *this, path);
     return;
   }
-  check<InvalidArgument>(path.ends_with(".weights.h5"),
-                         "{}: load_weights expected a path that ends in '.weights.h5' or '.keras', "
-                         "got '{}'.",
+  const bool legacy = path.ends_with(".h5") || path.ends_with(".hdf5");
+  check<InvalidArgument>(legacy,
+                         "{}: load_weights expected a path that ends in '.weights.h5', '.keras' or "
+                         "'.h5', got '{}'.",
                          title_of(*this), path);
   file_size(path);  // that there is no file is the first thing to be told
   require_built("load_weights");
+  if (!path.ends_with(".weights.h5")) {
+    load_legacy_weights_file(path, *this);
+    return;
+  }
   report(load_weights_file(path, *this, optimizer_state(*this)), *this, path);
 }
 

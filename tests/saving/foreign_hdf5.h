@@ -4,6 +4,7 @@
 
 #include <hdf5.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -86,6 +87,29 @@ class Foreign {
     add_attribute(object, name, type, padded.data());
     H5Tclose(type);
   }
+  // As h5py writes a list of bytes: padded with zeros to the length of the longest.
+  void add_strings(const std::string& object, const std::string& name,
+                   const std::vector<std::string>& values) {
+    size_t longest = 1;
+    for (const std::string& value : values) longest = std::max(longest, value.size());
+    std::string padded;
+    for (const std::string& value : values) {
+      padded += value + std::string(longest - value.size(), '\0');
+    }
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, longest);
+    H5Tset_strpad(type, H5T_STR_NULLPAD);
+    add_attribute(object, name, values.empty() ? H5T_NATIVE_DOUBLE : type, padded.data(),
+                  {values.size()});
+    H5Tclose(type);
+  }
+  void add_floats(const std::string& path, const std::vector<hsize_t>& dims,
+                  const std::vector<float>& values) {
+    add(path, H5T_IEEE_F32LE, dims, H5P_DEFAULT, values.data());
+  }
+  void add_group(const std::string& path) {
+    H5Gclose(H5Gcreate2(file_, path.c_str(), links_, H5P_DEFAULT, H5P_DEFAULT));
+  }
   void add_short(const std::string& object, const std::string& name, short value) {
     add_attribute(object, name, H5T_NATIVE_SHORT, &value);
   }
@@ -109,8 +133,9 @@ class Foreign {
     H5Sclose(space);
   }
   void add_attribute(const std::string& object, const std::string& name, hid_t type,
-                     const void* value) {
-    const hid_t space = H5Screate(H5S_SCALAR);
+                     const void* value, const std::vector<hsize_t>& dims = {}) {
+    const hid_t space =
+        dims.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, dims.data(), nullptr);
     const hid_t to = H5Oopen(file_, object.c_str(), H5P_DEFAULT);
     const hid_t attribute = H5Acreate2(to, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT);
     H5Awrite(attribute, type, value);

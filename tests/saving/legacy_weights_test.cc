@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight files of Keras 2. tests/applications has files that Keras itself wrote.
+#include <doctest/doctest.h>
+
+#include "framework/ops/ops.h"
+#include "framework/train/model.h"
+#include "layers/layers.h"
+#include "tests/saving/foreign_hdf5.h"
+#include "tests/support/layer_conformance.h"
+
+namespace cornu {
+namespace {
+
+using test::error_of;
+using test::Foreign;
+using test::Scratch;
+
+Sequential make_model(int64_t units = 2) {
+  return Sequential({Input({.shape = {3}}), layers::Dense({.units = units, .name = "head"}),
+                     layers::ReLU(), layers::BatchNormalization({.name = "norm"})});
+}
+
+struct Names {
+  std::vector<std::string> layers = {"input", "dense_7", "re_lu", "batch_norm"};
+  bool in_parts = false;  // of one name each
+};
+
+// A file of make_model()'s layers under other names, in the group `root`.
+void write_file(const std::string& path, const std::string& root, const Names& names = {},
+                const std::vector<hsize_t>& kernel = {3, 2}) {
+  Foreign file(false);
+  file.add_group(root + "/unrelated");
+  const std::string at = root.empty() ? "/" : root;
+  if (names.in_parts) {
+    for (size_t i = 0; i < names.layers.size(); ++i) {
+      file.add_strings(at, fmt::format("layer_names{}", i), {names.layers[i]});
+    }
+  } else {
+    file.add_strings(at, "layer_names", names.layers);
+  }
+  file.add_floats(root + "/dense_7/dense_7/kernel:0", kernel, {1, 2, 3, 4, 5, 6, 7, 8});
+  file.add_floats(root + "/dense_7/dense_7/bias:0", {2}, {7, 8});
+  for (const char* name : {"beta", "gamma", "moving_mean", "moving_variance"}) {
+    file.add_floats(root + "/batch_norm/batch_norm/" + name + ":0", {2},
+                    {static_cast<float>(name[0]), 1});
+  }
+  for (const char* empty : {"input", "re_lu"}) {
+    file.add_group(root + "/" + empty);
+    file.add_strings(root + "/" + empty, "weight_names", {});
+  }
+  file.add_strings(root + "/dense_7", "weight_names", {"dense_7/kernel:0", "dense_7/bias:0"});
+  file.add_strings(root + "/batch_norm", "weight_names",
+                   {"batch_norm/gamma:0", "batch_norm/beta:0", "batch_norm/moving_mean:0",
+                    "batch_norm/moving_variance:0"});
+  write_file_atomically(path, file.take_bytes());
+}
+
+TEST_CASE("weights of Keras 2: layers go by their order") {
+  const Scratch scratch;
+  write_file(scratch.path("weights.h5"), "");
+  write_file(scratch.path("whole.hdf5"), "model_weights");
+  write_file(scratch.path("parts.h5"), "", {.in_parts = true});
+  for (const char* name : {"weights.h5", "whole.hdf5", "parts.h5"}) {
+    CAPTURE(name);
+    Sequential model = make_model();
+    model.load_weights(scratch.path(name));
+    const std::vector<Tensor> weights = model.get_weights();
+    REQUIRE(weights.size() == 6);
+    CHECK(weights[0].to_vector<float>() == std::vector<float>{1, 2, 3, 4, 5, 6});
+    CHECK(weights[1].to_vector<float>() == std::vector<float>{7, 8});
+    CHECK(weights[2].to_vector<float>() == std::vector<float>{'g', 1});
+    CHECK(weights[3].to_vector<float>() == std::vector<float>{'b', 1});
+    CHECK(weights[4].to_vector<float>() == std::vector<float>{'m', 1});
+    CHECK(weights[5].to_vector<float>() == std::vector<float>{'m', 1});
+  }
+}
+
+TEST_CASE("weights of Keras 2: a file of another model changes nothing and says where it differs") {
+  const Scratch scratch;
+  const std::string path = scratch.path("w.h5");
+  const auto refused = [&](Sequential model) {
+    const std::vector<Tensor> before = model.get_weights();
+    const std::string text = error_of([&] { model.load_weights(path); });
+    const std::vector<Tensor> after = model.get_weights();
+    for (size_t i = 0; i < before.size(); ++i) CHECK(test::distance(before[i], after[i]) == 0);
+    return text.substr(0, text.find(path)) + "FILE" + text.substr(text.find(path) + path.size());
+  };
+  write_file(path, "");
+  CHECK(refused(make_model(4)) ==
+        "InvalidArgument: FILE: Dense 'head': weight 'kernel' expected shape (3, 4), got (3, 2) at "
+        "'dense_7/dense_7/kernel:0'.");
+  CHECK(refused(Sequential({Input({.shape = {3}}), layers::Dense({.units = 2})})) ==
+        "InvalidArgument: FILE: it has more weights than the model's 2. Load it into a model with "
+        "the layers of the one that was saved.");
+  write_file(path, "", {.layers = {"input", "dense_7"}});
+  CHECK(refused(make_model()).starts_with("InvalidArgument: FILE: expected 2 layers with weights"));
+  write_file(path, "", {.layers = {"batch_norm", "dense_7"}});
+  CHECK(refused(make_model()) ==
+        "InvalidArgument: FILE: Dense 'head' expected 2 weights, got 4 of the layer 'batch_norm'.");
+  write_file(path, "", {.layers = {"nowhere"}});
+  CHECK(refused(make_model()).starts_with("NotFound: 'FILE': 'nowhere': there is no 'nowhere'."));
+  Foreign empty(false);
+  write_file_atomically(path, empty.take_bytes());
+  CHECK(refused(make_model()) ==
+        "InvalidArgument: FILE: it isn't a weight file of Keras 2, which has an attribute "
+        "'layer_names'. Those of Keras 3 are called '….weights.h5'.");
+}
+
+}  // namespace
+}  // namespace cornu
