@@ -10,6 +10,7 @@
 #include "framework/graph/dispatch.h"
 #include "framework/graph/function.h"
 #include "framework/graph/trace.h"
+#include "framework/ops/random.h"
 
 namespace cornu::data {
 namespace {
@@ -73,6 +74,7 @@ class TracedMapper : public Mapper {
                  traced](const std::vector<Tensor>& tensors) {
       NoAssignments hooks;
       const VariableHooksScope scope(&hooks);
+      const ops::internal::DrawsFromTrace draws;
       Element result = f(Element(tensors, structure));
       *traced = result.structure();
       return result.tensors();
@@ -159,6 +161,7 @@ class HostMapper : public Mapper {
     NoAssignments hooks;
     const VariableHooksScope scope(&hooks);
     const SeedSequenceScope draws(key);
+    const ops::internal::DrawsFromTrace generators;
     return on_host(f_(element), who_);
   }
 

@@ -42,4 +42,21 @@ struct ExtractPatchesOptions {
 Tensor extract_patches(const Tensor& images, const Sizes& size,
                        const ExtractPatchesOptions& options = {});
 
+struct AffineTransformOptions {
+  std::string interpolation = "bilinear";  // or "nearest"
+  // What lies outside of an image abcd: "constant" k k | a b c d | k k, "nearest" a a | a b c d |
+  // d d, "wrap" c d | a b c d | a b, or "reflect" b a | a b c d | d c.
+  std::string fill_mode = "constant";
+  double fill_value = 0.0;
+  std::string data_format = {};  // None: "channels_last"; "channels_first": (batch, channels, …)
+};
+
+// The pixel (x, y) of the result is what lies at ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k)
+// of the image, k = c0 x + c1 y + 1, for a transform (a0, a1, a2, b0, b1, b2, c0, c1): one for all
+// images, (8) or (1, 8), or one for each, (batch, 8). Shape and dtype are the images'; integers are
+// cut. Gradients flow to the images, not to transforms (as in Keras, where TensorFlow's are
+// approximate; these are exact).
+Tensor affine_transform(const Tensor& images, const Tensor& transform,
+                        const AffineTransformOptions& options = {});
+
 }  // namespace cornu::ops::image

@@ -6,6 +6,7 @@
 
 #include "framework/core/random.h"
 #include "framework/graph/replica.h"
+#include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
@@ -130,6 +131,21 @@ std::optional<Tensor> first_number(const Shape& shape) {
   return multiply(replica_value(ReplicaValue::FirstExample), shape.num_elements() / examples);
 }
 
+namespace {
+thread_local DrawsFromTrace* innermost_draws = nullptr;
+}  // namespace
+
+DrawsFromTrace::DrawsFromTrace() : outer_(innermost_draws) { innermost_draws = this; }
+DrawsFromTrace::~DrawsFromTrace() { innermost_draws = outer_; }
+DrawsFromTrace* DrawsFromTrace::current() { return innermost_draws; }
+
+Tensor DrawsFromTrace::next(const Variable& state, const std::optional<int64_t>& seed) {
+  const auto draw = seed ? next_traced_draw() : std::nullopt;
+  if (!draw) return Seed().key();
+  const auto words = philox(static_cast<uint64_t>(*seed), draws_[state.id()]++);
+  return draw->key ^ Tensor::from<uint32_t>({words[0], words[1]});
+}
+
 Tensor shared_uniform(const Tensor& seed, const Shape& shape) {
   return call<"random_uniform">({seed}, {{"shape", shape.dims()}, {"dtype", DType::Float32}});
 }
@@ -161,13 +177,15 @@ Tensor random_permutation(const Tensor& seed, int64_t count) {
 namespace cornu::random {
 
 SeedGenerator::SeedGenerator(std::optional<int64_t> seed)
-    : state_(initial_state(seed), {.name = "seed_generator_state", .trainable = false}) {}
+    : state_(initial_state(seed), {.name = "seed_generator_state", .trainable = false}),
+      seed_(seed) {}
 
 Tensor SeedGenerator::initial_state(const std::optional<int64_t>& seed) {
   return Tensor::from<uint32_t>({static_cast<uint32_t>(seed_or_next(seed)), 0});
 }
 
 Tensor SeedGenerator::next() const {
+  if (auto* draws = ops::internal::DrawsFromTrace::current()) return draws->next(state_, seed_);
   Tensor key;
   state_.update([&](const Tensor& now) {
     key = now;

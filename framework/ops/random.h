@@ -10,7 +10,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "framework/core/tensor.h"
 #include "framework/core/variable.h"
@@ -31,17 +33,21 @@ class SeedGenerator {
  public:
   // Without a seed, the next of this thread's sequence.
   explicit SeedGenerator(std::optional<int64_t> seed = {});
-  // A generator over a state that is kept elsewhere, made from initial_state().
-  explicit SeedGenerator(Variable state) : state_(std::move(state)) {}
+  // A generator over a state that is kept elsewhere, made from initial_state(seed).
+  explicit SeedGenerator(Variable state, std::optional<int64_t> seed = {})
+      : state_(std::move(state)), seed_(seed) {}
   // uint32[2]: the seed's lower word, and the number of draws so far.
   static Tensor initial_state(const std::optional<int64_t>& seed);
 
-  // The key of the next draw, uint32[2].
+  // The key of the next draw, uint32[2]. In a dataset's map, whose function may change no variable,
+  // it is made of that element's key, and of the seed where one was given: generators of one seed
+  // draw alike there too.
   Tensor next() const;
   const Variable& state() const { return state_; }
 
  private:
   Variable state_;
+  std::optional<int64_t> seed_;
 };
 
 struct NormalOptions {
@@ -112,6 +118,25 @@ Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options = {})
 namespace ops {
 
 namespace internal {
+// While it lives, seed generators leave their states as they are and draw from the key of the
+// function that this thread traces: for functions that may change no variable.
+class DrawsFromTrace {
+ public:
+  DrawsFromTrace();
+  ~DrawsFromTrace();
+  DrawsFromTrace(const DrawsFromTrace&) = delete;
+  DrawsFromTrace& operator=(const DrawsFromTrace&) = delete;
+
+  // The innermost one of this thread, or null.
+  static DrawsFromTrace* current();
+  // The key of the next draw of the generator with this state.
+  Tensor next(const Variable& state, const std::optional<int64_t>& seed);
+
+ private:
+  DrawsFromTrace* outer_;
+  std::map<const void*, uint64_t> draws_;  // so far, of each generator
+};
+
 // Where numbers of this shape begin in their key's sequence, in a step of several replicas: with
 // the first example of this one, so that the number of replicas doesn't change what is drawn for an
 // example; each replica's by themselves where the first axis isn't made of examples. Nothing

@@ -24,8 +24,9 @@ class RandomLayer : public KerasLayerOf<Options> {
   RandomLayer(const std::string& class_name, const Options& options, bool draws)
       : Base(class_name, options) {
     if (!draws) return;
-    generator_.emplace(this->add_state("seed_generator_state",
-                                       random::SeedGenerator::initial_state(options.seed)));
+    generator_.emplace(
+        this->add_state("seed_generator_state", random::SeedGenerator::initial_state(options.seed)),
+        options.seed);
   }
 
   bool draws(const CallArgs& args) const { return generator_ && args.training; }

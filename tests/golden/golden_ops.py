@@ -218,6 +218,21 @@ MORE += [
      {"size": [4, 4], "pad_to_aspect_ratio": True, "fill_value": 2.0}),
     ("image.rgb_to_grayscale", "floats", [IMAGES], {}),
     ("image.rgb_to_grayscale", "bytes", [np.arange(18, dtype="uint8").reshape(2, 3, 3) * 14], {}),
+    *[("image.affine_transform", f"{method}_{mode}_{name}", [IMAGES, transform],
+       {"interpolation": method, "fill_mode": mode, "fill_value": 2.5})
+      for method in ("bilinear", "nearest") for mode in ("constant", "nearest", "wrap", "reflect")
+      for name, transform in (
+          ("moved", f32([1, 0, 2.25, 0, 1, -1.5, 0, 0])),
+          ("each", f32([0.8, 0.3, -0.7, -0.4, 1.1, 0.45, 0, 0], [3, 0, -9.3, 0, -4, 7.1, 0, 0])),
+          ("perspective", f32([1.1, 0.1, 0.3, 0.2, 0.9, -0.35, 0.07, 0.11])))],
+    ("image.affine_transform", "single", [IMAGES[0], f32(1, 0.5, -2, 0.5, 1, -1.6, 0, 0)], {}),
+    ("image.affine_transform", "to_infinity", [IMAGES, f32(1, 0, 0, 0, 1, 0, -1, 0)],
+     {"fill_value": 7.0}),
+    ("image.affine_transform", "bytes",
+     [np.arange(48, dtype="uint8").reshape(4, 4, 3) * 5, f32(1, 0, 0.4, 0, 1, 0.7, 0, 0)], {}),
+    ("image.affine_transform", "channels_first",
+     [numbers(31, 2, 3, 4, 5), f32(0.9, 0, 0.5, 0, 1.2, 0.25, 0, 0)],
+     {"data_format": "channels_first", "fill_mode": "reflect"}),
     ("image.extract_patches", "side_by_side", [IMAGES], {"size": 2}),
     ("image.extract_patches", "overlapping", [IMAGES[0]], {"size": [2, 3], "strides": [1, 2]}),
     ("image.extract_patches", "same", [IMAGES],

@@ -381,6 +381,13 @@ void add_images(Table& table) {
                                     .pad_to_aspect_ratio = c.flag("pad_to_aspect_ratio"),
                                     .fill_value = c.number("fill_value", 0)})};
   };
+  table["image.affine_transform"] = [](const Call& c) {
+    return List{ops::image::affine_transform(c.in[0], c.in[1],
+                                             {.interpolation = c.text("interpolation", "bilinear"),
+                                              .fill_mode = c.text("fill_mode", "constant"),
+                                              .fill_value = c.number("fill_value", 0),
+                                              .data_format = c.text("data_format", "")})};
+  };
   table["image.rgb_to_grayscale"] = unary(ops::image::rgb_to_grayscale);
   table["image.extract_patches"] = [=](const Call& c) {
     return List{ops::image::extract_patches(c.in[0], sizes(c, "size", {}),
@@ -469,9 +476,9 @@ TEST_CASE("the names of keras.ops that are missing are these") {
       // Not written yet.
       "adaptive_average_pool", "adaptive_max_pool", "argpartition", "cdist", "correlate",
       "ctc_decode", "ctc_loss", "dot_product_attention", "extract_sequences", "fold", "gcd", "i0",
-      "kaiser", "lcm", "nextafter", "psnr", "rearrange", "unfold", "view", "image.affine_transform",
-      "image.crop_images", "image.elastic_transform", "image.extract_patches_3d",
-      "image.gaussian_blur", "image.hsv_to_rgb", "image.map_coordinates", "image.pad_images",
+      "kaiser", "lcm", "nextafter", "psnr", "rearrange", "unfold", "view", "image.crop_images",
+      "image.elastic_transform", "image.extract_patches_3d", "image.gaussian_blur",
+      "image.hsv_to_rgb", "image.map_coordinates", "image.pad_images",
       "image.perspective_transform", "image.rgb_to_hsv", "image.scale_and_translate",
       "image.sobel_edges", "image.ssim"};
   const std::set<std::string> declared = declared_names();

@@ -269,6 +269,29 @@ TEST_CASE("a window much larger than its input") {
   }
 }
 
+TEST_CASE("transforms of images") {
+  const Tensor images = ops::ones({2, 4, 4, 1});
+  const auto error = [&](const Tensor& x, const Shape& transform,
+                         const ops::image::AffineTransformOptions& options = {}) {
+    return invalid([&] { ops::image::affine_transform(x, ops::zeros(transform), options); });
+  };
+  CHECK(error(ops::ones({4, 4}), {8}) ==
+        "affine_transform: expected images (height, width, channels) or (batch, height, width, "
+        "channels), got shape (4, 4).");
+  CHECK(error(images, {3, 8}) ==
+        "affine_transform: expected a transform of shape (8,), or (2, 8) for one each, got (3, "
+        "8).");
+  CHECK(error(images, {8}, {.interpolation = "bicubic"}) ==
+        "affine_transform: unknown interpolation 'bicubic'. Known: bilinear, nearest.");
+  CHECK(error(images, {8}, {.fill_mode = "wrapp"}) ==
+        "affine_transform: unknown fill_mode 'wrapp'. Did you mean 'wrap'? Known: constant, "
+        "nearest, wrap, reflect.");
+  CHECK(error(images, {8}, {.data_format = "first"}).find("unknown data_format 'first'.") !=
+        std::string::npos);
+  CHECK(ops::image::affine_transform(ops::ones({0, 4, 4, 1}), ops::zeros({0, 8})).shape() ==
+        Shape{0, 4, 4, 1});
+}
+
 TEST_CASE("every op has what it needs") {
   const OpRegistry& registry = OpRegistry::global();
   for (const std::string& name : registry.names()) {

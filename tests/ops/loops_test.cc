@@ -113,6 +113,14 @@ TEST_CASE("images: gradients") {
         {images});
   }
   check_smooth([](const Inputs& in) { return ops::image::rgb_to_grayscale(in[0]); }, {images});
+  const Tensor transform = Tensor::from<float>({0.9, 0.2, -0.7, -0.1, 1.2, 0.4, 0.05, 0});
+  for (const char* fill_mode : {"constant", "nearest", "wrap", "reflect"}) {
+    check_smooth(
+        [=](const Inputs& in) {
+          return ops::image::affine_transform(in[0], transform, {.fill_mode = fill_mode});
+        },
+        {images});
+  }
   check_smooth(
       [](const Inputs& in) {
         return ops::image::extract_patches(in[0], 2, {.strides = 1, .padding = "same"});

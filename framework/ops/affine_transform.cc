@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "framework/core/strings.h"
+#include "framework/ops/definition.h"
+#include "framework/ops/image.h"
+#include "framework/ops/index.h"
+#include "framework/ops/math.h"
+#include "framework/ops/shape.h"
+
+namespace cornu::ops::image {
+
+using namespace cornu::ops::internal;
+
+namespace {
+
+constexpr char kWho[] = "affine_transform";
+
+void require_one_of(const char* what, const std::string& value,
+                    const std::vector<std::string>& known) {
+  check<InvalidArgument>(std::count(known.begin(), known.end(), value) > 0,
+                         "{}: unknown {} '{}'.{}", kWho, what, value, did_you_mean(value, known));
+}
+
+void check_arguments(const Tensor& images, const Tensor& transform,
+                     const AffineTransformOptions& options) {
+  require_one_of("interpolation", options.interpolation, {"bilinear", "nearest"});
+  require_one_of("fill_mode", options.fill_mode, {"constant", "nearest", "wrap", "reflect"});
+  if (!options.data_format.empty()) {
+    require_one_of("data_format", options.data_format, {"channels_last", "channels_first"});
+  }
+  check<InvalidArgument>(images.rank() == 3 || images.rank() == 4,
+                         "{}: expected images (height, width, channels) or (batch, height, width, "
+                         "channels), got shape {}.",
+                         kWho, images.shape());
+  require_static(images, kWho);
+  const int64_t count = images.rank() == 4 ? images.dim(0) : 1;
+  const Shape& shape = transform.shape();
+  check<InvalidArgument>(shape == Shape{8} || shape == Shape{1, 8} || shape == Shape{count, 8},
+                         "{}: expected a transform of shape (8,), or ({}, 8) for one each, got {}.",
+                         kWho, count, shape);
+}
+
+// Where along an axis of `size` pixels to look, for places beyond its ends too, as TensorFlow's
+// ImageProjectiveTransformV3 has it.
+Tensor within_axis(const Tensor& place, int64_t size, const std::string& fill_mode) {
+  if (fill_mode == "constant") return place;
+  const auto length = static_cast<double>(size);
+  Tensor inside = place;
+  if (size > 1 && fill_mode == "reflect") {
+    // -1 is seen at 0, -2 at 1, …: the distance from -1/2, there and back again.
+    const Tensor from_end = where(place < 0, -place - 1, place);
+    const Tensor turned = from_end - floor(from_end / (2 * length)) * (2 * length);
+    inside = where(turned >= length, 2 * length - turned - 1, turned);
+    inside = where((place >= 0) & (place <= length - 1), place, inside);
+  } else if (size > 1 && fill_mode == "wrap") {
+    const Tensor left = place + (floor(-place / (length - 1)) + 1) * length;
+    const Tensor right = place - floor(place / (length - 1)) * length;
+    inside = where(place < 0, left, where(place > length - 1, right, place));
+  }
+  return clip(inside, 0, length - 1);
+}
+
+// Images (batch, height, width, channels) as rows of channels, to be looked up by place.
+class Pixels {
+ public:
+  Pixels(const Tensor& images, double fill_value)
+      : count_(images.dim(0)),
+        height_(images.dim(1)),
+        width_(images.dim(2)),
+        rows_(reshape(images, {count_ * height_ * width_, images.dim(3)})),
+        fill_value_(cast(Tensor(fill_value), images.dtype())) {}
+
+  // At whole numbers (batch or 1, height, width); the fill value outside.
+  Tensor at(const Tensor& y, const Tensor& x) const {
+    const auto bottom = static_cast<double>(height_ - 1);
+    const auto right = static_cast<double>(width_ - 1);
+    const Tensor inside = (y >= 0) & (y <= bottom) & (x >= 0) & (x <= right);
+    const Tensor image = reshape(arange(0, count_, 1, DType::Int64), {count_, 1, 1});
+    const Tensor row = cast(clip(y, 0, bottom), DType::Int64);
+    const Tensor column = cast(clip(x, 0, right), DType::Int64);
+    const Tensor found = take(rows_, (image * height_ + row) * width_ + column, 0);
+    return where(expand_dims(inside, 3), found, fill_value_);
+  }
+  const Tensor& fill_value() const { return fill_value_; }
+
+ private:
+  int64_t count_;
+  int64_t height_;
+  int64_t width_;
+  Tensor rows_;
+  Tensor fill_value_;
+};
+
+Tensor interpolated(const Pixels& pixels, const Tensor& y, const Tensor& x, DType dtype) {
+  const Tensor top = floor(y);
+  const Tensor left = floor(x);
+  const auto mix = [&](const Tensor& a, const Tensor& b, const Tensor& share) {
+    const Tensor weight = cast(expand_dims(share, 3), dtype);
+    return a * (1 - weight) + b * weight;
+  };
+  const Tensor upper = mix(pixels.at(top, left), pixels.at(top, left + 1), x - left);
+  const Tensor lower = mix(pixels.at(top + 1, left), pixels.at(top + 1, left + 1), x - left);
+  return mix(upper, lower, y - top);
+}
+
+// Of (batch, height, width, channels), by (batch or 1, 8).
+Tensor transformed_pixels(const Tensor& images, const Tensor& transform,
+                          const AffineTransformOptions& options) {
+  const int64_t height = images.dim(1);
+  const int64_t width = images.dim(2);
+  const Tensor numbers = cast(transform, DType::Float32);
+  const auto number = [&](int64_t i) {
+    return reshape(slice_axis(numbers, 1, i, i + 1), {numbers.dim(0), 1, 1});
+  };
+  const Tensor x =
+      reshape(arange(0.0, static_cast<double>(width), 1.0, DType::Float32), {1, 1, width});
+  const Tensor y =
+      reshape(arange(0.0, static_cast<double>(height), 1.0, DType::Float32), {1, height, 1});
+  const Tensor k = number(6) * x + number(7) * y + 1;
+  const Tensor nowhere = k == 0;
+  const Tensor divisor = where(nowhere, 1, k);
+  const Tensor from_x =
+      within_axis((number(0) * x + number(1) * y + number(2)) / divisor, width, options.fill_mode);
+  const Tensor from_y =
+      within_axis((number(3) * x + number(4) * y + number(5)) / divisor, height, options.fill_mode);
+  const bool nearest = options.interpolation == "nearest";
+  const bool as_it_is = nearest || images.dtype() == DType::Float64;
+  const DType dtype = as_it_is ? images.dtype() : DType::Float32;
+  const Pixels pixels(cast(images, dtype), options.fill_value);
+  // Halves are rounded up, away from 0.
+  const Tensor result = nearest ? pixels.at(sign(from_y) * floor(abs(from_y) + 0.5),
+                                            sign(from_x) * floor(abs(from_x) + 0.5))
+                                : interpolated(pixels, from_y, from_x, dtype);
+  return cast(where(expand_dims(nowhere, 3), pixels.fill_value(), result), images.dtype());
+}
+
+}  // namespace
+
+Tensor affine_transform(const Tensor& images, const Tensor& transform,
+                        const AffineTransformOptions& options) {
+  check_arguments(images, transform, options);
+  Tensor x = images.strong();
+  if (images.rank() == 3) x = expand_dims(x, 0);
+  const bool channels_first = options.data_format == "channels_first";
+  if (channels_first) x = transpose(x, {0, 2, 3, 1});
+  if (x.num_elements() > 0) {
+    x = transformed_pixels(x, reshape(transform, {transform.num_elements() / 8, 8}), options);
+  }
+  if (channels_first) x = transpose(x, {0, 3, 1, 2});
+  return images.rank() == 3 ? squeeze(x, 0) : x;
+}
+
+}  // namespace cornu::ops::image
