@@ -23,6 +23,7 @@ void register_all(Registry<LayerFactory>& registry) {
   add<AveragePooling2D>(registry, "AveragePooling2D");
   add<AveragePooling3D>(registry, "AveragePooling3D");
   add<BatchNormalization>(registry, "BatchNormalization");
+  add<CenterCrop>(registry, "CenterCrop");
   add<Concatenate>(registry, "Concatenate");
   add<Conv1D>(registry, "Conv1D");
   add<Conv1DTranspose>(registry, "Conv1DTranspose");
@@ -60,10 +61,18 @@ void register_all(Registry<LayerFactory>& registry) {
   add<Multiply>(registry, "Multiply");
   add<Permute>(registry, "Permute");
   add<PReLU>(registry, "PReLU");
+  add<RandomBrightness>(registry, "RandomBrightness");
+  add<RandomContrast>(registry, "RandomContrast");
+  add<RandomCrop>(registry, "RandomCrop");
+  add<RandomFlip>(registry, "RandomFlip");
+  add<RandomRotation>(registry, "RandomRotation");
+  add<RandomTranslation>(registry, "RandomTranslation");
+  add<RandomZoom>(registry, "RandomZoom");
   add<ReLU>(registry, "ReLU");
   add<RepeatVector>(registry, "RepeatVector");
   add<Rescaling>(registry, "Rescaling");
   add<Reshape>(registry, "Reshape");
+  add<Resizing>(registry, "Resizing");
   add<SeparableConv1D>(registry, "SeparableConv1D");
   add<SeparableConv2D>(registry, "SeparableConv2D");
   add<Softmax>(registry, "Softmax");

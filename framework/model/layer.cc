@@ -187,7 +187,7 @@ Tensors Layer::call_built(const Tensors& inputs, const Tensors& masks) {
     const Tensor typed = wrong ? ops::cast(input, compute_dtype()) : input.strong();
     cast.push_back(mask.defined() ? typed.with_mask(mask) : typed);
   }
-  CallArgs args{.training = current_training().value_or(false)};
+  CallArgs args{.training = current_training().value_or(training_by_default())};
   if (cast.size() == 1) args.mask = cast[0].mask();
   const Tensors typed = inputs.with(std::move(cast));
   Tensors outputs = call_list(typed, args);

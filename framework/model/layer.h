@@ -35,7 +35,7 @@ struct LayerState;
 
 // What a caller may give beside the inputs.
 struct CallOptions {
-  std::optional<bool> training = {};  // None: as the caller was told, else false
+  std::optional<bool> training = {};  // None: as the caller was told, else training_by_default()
   // Bool, one for each input (an undefined one: none). They take the place of the masks that ride
   // on the inputs.
   Tensors mask = {};
@@ -118,6 +118,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
   virtual Json module() const;
   // Whether floating inputs are cast to compute_dtype() before the call (default: true).
   virtual bool autocast() const { return true; }
+  // What `training` is where nobody says, neither who calls the layer nor those around it (default:
+  // false; true of Keras's augmentation layers).
+  virtual bool training_by_default() const { return false; }
   // Whether a mask on the input is passed on to the output (default: false).
   virtual bool supports_masking() const { return false; }
   // The mask of the outputs; by default the input's where supports_masking(), else none. An output

@@ -29,6 +29,8 @@ GROUPS = {
     "keras_files": "golden_files",
     "numpy": "golden_numpy",
     "images": "golden_images",
+    "image_layers": "golden_image_layers",
+    "applications": "golden_applications",
 }
 
 

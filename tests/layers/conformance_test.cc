@@ -329,6 +329,46 @@ TEST_CASE("merging layers conform") {
         {kSequences, some_values({3, 4, 5}, 2)}, {3, 8, 5});
 }
 
+TEST_CASE("layers of pictures conform") {
+  auto check = [](const char* name, std::function<LayerHandle()> factory, const Shape& shape,
+                  bool random = false) {
+    check_layer({.name = name,
+                 .make = std::move(factory),
+                 .inputs = {kImages},
+                 .output_shape = shape,
+                 .differs_in_training = random,
+                 .random = random});
+  };
+  const Shape same = kImages.shape();
+  check("RandomFlip", make<layers::RandomFlip, layers::RandomFlipOptions>({.seed = 4}), same, true);
+  check("RandomRotation",
+        make<layers::RandomRotation, layers::RandomRotationOptions>({.factor = 0.4}), same, true);
+  check("RandomZoom", make<layers::RandomZoom, layers::RandomZoomOptions>({.height_factor = 0.4}),
+        same, true);
+  check("RandomTranslation",
+        make<layers::RandomTranslation, layers::RandomTranslationOptions>(
+            {.height_factor = 0.4, .width_factor = {0.1, 0.2}}),
+        same, true);
+  check("RandomContrast",
+        make<layers::RandomContrast, layers::RandomContrastOptions>(
+            {.factor = {0.3, 0.4}, .value_range = {-2.0, 2.0}}),
+        same, true);
+  check("RandomBrightness",
+        make<layers::RandomBrightness, layers::RandomBrightnessOptions>(
+            {.factor = 0.3, .value_range = {-2.0, 2.0}}),
+        same, true);
+  check("RandomCrop",
+        make<layers::RandomCrop, layers::RandomCropOptions>({.height = 3, .width = 4}),
+        {2, 3, 4, 4}, true);
+  check("CenterCrop",
+        make<layers::CenterCrop, layers::CenterCropOptions>({.height = 5, .width = 9}),
+        {2, 5, 9, 4});
+  check("Resizing",
+        make<layers::Resizing, layers::ResizingOptions>(
+            {.height = 5, .width = 9, .interpolation = "bicubic"}),
+        {2, 5, 9, 4});
+}
+
 TEST_CASE("preprocessing layers conform") {
   check_layer({.name = "Rescaling",
                .make = make<layers::Rescaling, layers::RescalingOptions>({.scale = 0.5}),

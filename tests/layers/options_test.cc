@@ -154,15 +154,16 @@ TEST_CASE("every registered layer is of the class that it is registered as") {
   const Json config = Json::parse(R"({
       "units": 2, "filters": 2, "kernel_size": 1, "rate": 0.5, "stddev": 0.5, "n": 2,
       "input_dim": 3, "output_dim": 2, "target_shape": [2], "dims": [1], "axes": 1,
-      "activation": "relu"})");
+      "activation": "relu", "height": 2, "width": 3, "height_factor": 0.5, "width_factor": 0.5})");
   Registry<LayerFactory> registry("layer");
   layers::register_all(registry);
   const std::vector<std::string> names = registry.names();
-  CHECK(names.size() >= 60);
+  CHECK(names.size() >= 69);
   for (const std::string& name : names) {
     CAPTURE(name);
     Json own = config;
     if (name == "Rescaling") own.set("scale", 2);
+    if (name.starts_with("Random")) own.set("factor", 0.5);
     const LayerHandle layer = registry.at(name)(own);
     CHECK(layer.get().class_name() == name);
     CHECK(layer.get().module() == Json("keras.layers"));

@@ -27,7 +27,8 @@ struct LayerCase {
 // too;
 // - comes back from its config, also as text, with the same config and the same function;
 // - has its weights, gives and takes them, and keeps them from call to call;
-// - does the same in inference as when it isn't told, and something else in training if it says so;
+// - does the same in inference as when it isn't told (unless it trains then), and something else in
+// training if it says so;
 // - computes the same eagerly and compiled, random numbers included;
 // - has finite gradients of the shapes of what they belong to;
 // - takes a batch of no rows;

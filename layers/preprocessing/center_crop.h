@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "framework/model/layer.h"
+
+namespace cornu::layers {
+
+struct CenterCropOptions {
+  int64_t height = 0;            // must be given
+  int64_t width = 0;             // must be given
+  std::string data_format = {};  // None: "channels_last"
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.CenterCrop: the part of pictures in the middle. Where they are smaller one way, the
+// largest part in the middle that has the shape of (height, width), resized to it. Takes (height,
+// width, channels) or (batch, height, width, channels), of any dtype, and gives floats.
+class CenterCrop : public LayerHandle {
+ public:
+  explicit CenterCrop(const CenterCropOptions& options);
+  static CenterCrop from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

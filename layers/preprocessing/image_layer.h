@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Keras's layers of pictures share. Internal: their .cc files include it.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/core/strings.h"
+#include "framework/ops/ops.h"
+#include "layers/keras_layer.h"
+#include "layers/regularization/random_layer.h"
+
+namespace cornu::layers {
+
+// A layer of pictures, one or a batch of them. Derived classes see (batch, height, width, channels)
+// in the layer's dtype, whatever data_format says.
+template <class Base>
+class ImageLayerOf : public Base {
+ public:
+  bool supports_masking() const override { return false; }
+
+  Tensor call(const Tensor& x, const CallArgs& args) final {
+    const bool single = x.rank() == 3;
+    Tensor images = ops::cast(x, working_dtype(x.dtype()));
+    if (single) images = ops::expand_dims(images, 0);
+    if (channels_first()) images = ops::transpose(images, {0, 2, 3, 1});
+    images = changed(images, args);
+    if (channels_first()) images = ops::transpose(images, {0, 3, 1, 2});
+    return finished(single ? ops::squeeze(images, 0) : images, x);
+  }
+
+ protected:
+  template <class... Args>
+  explicit ImageLayerOf(Args&&... args) : Base(std::forward<Args>(args)...) {
+    auto& format = this->options_.data_format;
+    if (format.empty()) format = "channels_last";
+    require_one_of("data_format", format, {"channels_last", "channels_first"});
+  }
+
+  virtual Tensor changed(const Tensor& images, const CallArgs& args) = 0;
+  // What pictures of this dtype are computed in.
+  virtual DType working_dtype(DType) const { return this->compute_dtype(); }
+  // The result, of the input `x`.
+  virtual Tensor finished(const Tensor& result, const Tensor&) const { return result; }
+
+  void check_input(const Shape& shape) const override {
+    this->require(
+        shape.rank() == 3 || shape.rank() == 4, "expected a picture {} or a batch of them, got {}.",
+        channels_first() ? "(channels, height, width)" : "(height, width, channels)", shape);
+  }
+
+  void require_one_of(const char* what, const std::string& value,
+                      const std::vector<std::string>& known) const {
+    this->require(std::count(known.begin(), known.end(), value) > 0, "unknown {} '{}'.{}", what,
+                  value, did_you_mean(value, known));
+  }
+  void require_size(int64_t height, int64_t width) const {
+    this->require(height > 0 && width > 0,
+                  "expected height and width of at least 1, got {} and {}.", height, width);
+  }
+
+ private:
+  bool channels_first() const { return this->options_.data_format == "channels_first"; }
+};
+
+template <class Options>
+using ImageLayer = ImageLayerOf<KerasLayerOf<Options>>;
+
+// The bounds that a random number is drawn in.
+struct Bounds {
+  double lower = 0;
+  double upper = 0;
+};
+
+// A layer that changes pictures at random in training, and where nobody says whether it is (Keras's
+// rule).
+template <class Options>
+class RandomImageLayer : public ImageLayerOf<RandomLayer<Options>> {
+ public:
+  bool training_by_default() const override { return true; }
+
+ protected:
+  using Base = ImageLayerOf<RandomLayer<Options>>;
+
+  RandomImageLayer(const std::string& class_name, const Options& options)
+      : Base(class_name, options, true) {}
+
+  // In training: draws, and changes the pictures (batch, height, width, channels).
+  virtual Tensor augmented(const Tensor& images) = 0;
+
+  Tensor changed(const Tensor& images, const CallArgs& args) override {
+    return this->draws(args) ? augmented(images) : images;
+  }
+
+  // One number for each picture, (batch, 1, 1, 1).
+  Tensor draw(const Tensor& images, const Bounds& bounds) const {
+    return random::uniform(
+        {images.dim(0), 1, 1, 1},
+        {.minval = bounds.lower, .maxval = bounds.upper, .seed = this->next_key()});
+  }
+
+  // Two numbers within [low, high], in order; a single one counts both ways.
+  Bounds bounds_of(const char* what, const NumberList& factor, double low, double high) const {
+    const std::vector<double>& values = factor.values();
+    this->require(values.size() == (factor.is_one() ? 1 : 2) &&
+                      std::all_of(values.begin(), values.end(),
+                                  [&](double value) { return value >= low && value <= high; }),
+                  "expected {} to be a number in [{}, {}], or two of them, got {}.", what, low,
+                  high, factor.to_json().dump());
+    if (factor.is_one()) {
+      const double most = values[0] < 0 ? -values[0] : values[0];
+      return {std::max(-most, low), most};
+    }
+    return {std::min(values[0], values[1]), std::max(values[0], values[1])};
+  }
+
+  // Two different numbers, in order.
+  NumberList checked_range(const NumberList& range) const {
+    const std::vector<double>& values = range.values();
+    this->require(!range.is_one() && values.size() == 2 && values[0] != values[1],
+                  "expected value_range to be two different numbers, got {}.",
+                  range.to_json().dump());
+    return {std::min(values[0], values[1]), std::max(values[0], values[1])};
+  }
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
+
+namespace cornu::layers {
+
+struct RandomBrightnessOptions {
+  // Must be given, in [-1, 1]: the bounds of what is added, as parts of value_range; one number for
+  // both ways.
+  NumberList factor = {};
+  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  std::string data_format = {};           // None: "channels_last"
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.RandomBrightness: adds a number to all values, within value_range. Pictures as in
+// random_rotation.h.
+class RandomBrightness : public LayerHandle {
+ public:
+  explicit RandomBrightness(const RandomBrightnessOptions& options);
+  static RandomBrightness from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/model/layer.h"
+
+namespace cornu::layers {
+
+struct RandomFlipOptions {
+  std::string mode = "horizontal_and_vertical";  // "horizontal" (left and right), "vertical"
+  std::optional<int64_t> seed = {};              // None: the next of this thread's sequence
+  std::string data_format = {};                  // None: "channels_last"
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.RandomFlip: in training, each picture is mirrored or not, along both axes where the
+// mode is both. Otherwise as it is. Pictures as in random_rotation.h.
+class RandomFlip : public LayerHandle {
+ public:
+  explicit RandomFlip(const RandomFlipOptions& options = {});
+  // Plain, `RandomFlip("horizontal")`.
+  template <std::convertible_to<std::string> T = const char*>
+  explicit RandomFlip(const T& mode) : RandomFlip(RandomFlipOptions{.mode = mode}) {}
+  static RandomFlip from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

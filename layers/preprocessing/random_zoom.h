@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
+
+namespace cornu::layers {
+
+struct RandomZoomOptions {
+  // Must be given: the bounds of how much more is seen from top to bottom, in (-1, 1]; 0.2 is 20 %
+  // more (smaller pictures), -0.2 less. One number for both ways.
+  NumberList height_factor = {};
+  NumberList width_factor = {};            // None: as from top to bottom
+  std::string fill_mode = "reflect";       // as ops::image::AffineTransformOptions have it
+  std::string interpolation = "bilinear";  // or "nearest"
+  std::optional<int64_t> seed = {};        // None: the next of this thread's sequence
+  double fill_value = 0.0;
+  std::string data_format = {};  // None: "channels_last"
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.RandomZoom: brings pictures nearer or further. Pictures as in
+// random_rotation.h.
+class RandomZoom : public LayerHandle {
+ public:
+  explicit RandomZoom(const RandomZoomOptions& options);
+  static RandomZoom from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

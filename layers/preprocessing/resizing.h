@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "framework/model/layer.h"
+
+namespace cornu::layers {
+
+struct ResizingOptions {
+  int64_t height = 0;                      // must be given
+  int64_t width = 0;                       // must be given
+  std::string interpolation = "bilinear";  // as ops::image::ResizeOptions have them
+  bool crop_to_aspect_ratio = false;
+  bool pad_to_aspect_ratio = false;
+  std::string fill_mode = "constant";  // the only one there is
+  double fill_value = 0.0;
+  bool antialias = false;
+  std::string data_format = {};  // None: "channels_last"
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Resizing: ops::image::resize. Takes (height, width, channels) or (batch, height,
+// width, channels); integers are rounded, so that the dtype stays.
+class Resizing : public LayerHandle {
+ public:
+  explicit Resizing(const ResizingOptions& options);
+  static Resizing from_config(const Json& config);
+};
+
+}  // namespace cornu::layers
