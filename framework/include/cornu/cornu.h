@@ -2,6 +2,7 @@
 // Cornu: Keras for C++. The one header that programs include.
 #pragma once
 
+#include "applications/applications.h"
 #include "data/dataset.h"
 #include "data/datasets/boston_housing.h"
 #include "data/datasets/california_housing.h"
