@@ -17,6 +17,10 @@ Dataset Dataset::from_generator(Generator generator, const GeneratorOptions& opt
 Dataset Dataset::range(int64_t start, int64_t stop, int64_t step) {
   return Dataset(make_range(start, stop, step));
 }
+Dataset Dataset::list_files(const std::vector<std::string>& patterns,
+                            const ListFilesOptions& options) {
+  return Dataset(make_list_files(patterns, options));
+}
 Dataset Dataset::zip(const std::vector<Dataset>& datasets) {
   std::vector<NodePtr> inputs;
   for (const Dataset& dataset : datasets) inputs.push_back(dataset.node_);

@@ -2,6 +2,7 @@
 // Input pipelines, as tf.data builds them.
 #pragma once
 
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -66,6 +67,7 @@ class Dataset {
  public:
   // What a chain of nodes gives (data/node.h): for sources and transforms of one's own.
   explicit Dataset(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+  const std::shared_ptr<const Node>& node() const { return node_; }
   // One element a row: all tensors are cut along axis 0. InvalidArgument, with both counts, when
   // their numbers of rows differ. The tensors are shared, not copied.
   static Dataset from_tensor_slices(const Element& tensors);
@@ -99,6 +101,18 @@ class Dataset {
   // int64 scalars.
   static Dataset range(int64_t stop) { return range(0, stop); }
   static Dataset range(int64_t start, int64_t stop, int64_t step = 1);
+  // The paths that patterns stand for, as string scalars: "data/*.csv", with '?', '*' and "[…]"
+  // within a folder's name or a file's (glob(7)), hidden ones too. Sorted, or shuffled anew in each
+  // pass. NotFound when nothing matches.
+  static Dataset list_files(const std::string& pattern, const ListFilesOptions& options = {}) {
+    return list_files(std::vector<std::string>{pattern}, options);
+  }
+  static Dataset list_files(std::initializer_list<std::string> patterns,
+                            const ListFilesOptions& options = {}) {
+    return list_files(std::vector<std::string>(patterns), options);
+  }
+  static Dataset list_files(const std::vector<std::string>& patterns,
+                            const ListFilesOptions& options = {});
   // Tuples of the n-th elements of all; ends with the shortest. Pairs zipped with weights are
   // ((x, y), weight).
   static Dataset zip(const std::vector<Dataset>& datasets);

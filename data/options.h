@@ -34,6 +34,11 @@ struct ShuffleOptions {
   bool reshuffle_each_iteration = true;
 };
 
+struct ListFilesOptions {
+  bool shuffle = true;               // anew in each pass; false: sorted
+  std::optional<int64_t> seed = {};  // nullopt: from set_random_seed's sequence
+};
+
 struct BatchOptions {
   bool drop_remainder = false;  // leave out a last batch that isn't full
 };

@@ -230,23 +230,43 @@ void raise_file_error(const std::string& path, const char* doing, int error) {
   }
 }
 
+struct AtomicFile::State {
+  Target target;
+  std::optional<TemporaryFile> temporary;
+};
+
+AtomicFile::AtomicFile(const std::string& path) : state_(new State{look_at(path), {}}) {
+  remove_leftovers(state_->target);
+  do {
+    state_->temporary.emplace(state_->target);
+  } while (state_->temporary->is_lost());
+}
+
+AtomicFile::~AtomicFile() = default;
+
+const std::string& AtomicFile::temporary_path() const { return state_->temporary->path(); }
+
+void AtomicFile::commit() {
+  const Target& target = state_->target;
+  TemporaryFile& temporary = *state_->temporary;
+  const mode_t mode = target.old ? target.old->st_mode & 0777 : temporary.mode();
+  if (target.old) keep_owner(temporary.path(), *target.old);
+  if (chmod(temporary.path().c_str(), mode) != 0) {
+    raise_file_error(target.path, "be written", errno);
+  }
+  sync_file(target, temporary.path());
+  if (std::rename(temporary.path().c_str(), target.file.c_str()) != 0) {
+    raise_file_error(target.path, "be written", errno);
+  }
+  temporary.release();
+  sync_directory(target);
+}
+
 void write_file_atomically(const std::string& path,
                            const std::function<void(const std::string&)>& write) {
-  const Target target = look_at(path);
-  remove_leftovers(target);
-  std::optional<TemporaryFile> temporary(std::in_place, target);
-  while (temporary->is_lost()) temporary.emplace(target);
-  const mode_t mode = target.old ? target.old->st_mode & 0777 : temporary->mode();
-
-  write(temporary->path());
-  if (target.old) keep_owner(temporary->path(), *target.old);
-  if (chmod(temporary->path().c_str(), mode) != 0) raise_file_error(path, "be written", errno);
-  sync_file(target, temporary->path());
-  if (std::rename(temporary->path().c_str(), target.file.c_str()) != 0) {
-    raise_file_error(path, "be written", errno);
-  }
-  temporary->release();
-  sync_directory(target);
+  AtomicFile file(path);
+  write(file.temporary_path());
+  file.commit();
 }
 
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {

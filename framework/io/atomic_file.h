@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,23 @@ void write_file_atomically(const std::string& path,
                            const std::function<void(const std::string& temporary_path)>& write);
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::string& path, std::string_view text);
+
+// The same for what is written piece by piece: write to the file at temporary_path(), then commit()
+// makes it the one at `path`. What isn't committed is removed. Errors as above; used by one thread.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::string& path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  const std::string& temporary_path() const;
+  void commit();  // once
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // What is thrown when the system refuses something: `doing` is "be written", "be opened", ….
 [[noreturn]] void raise_file_error(const std::string& path, const char* doing, int error);

@@ -27,13 +27,26 @@ FileReader::FileReader(const std::filesystem::path& path)
 
 void FileReader::read(std::span<std::byte> out) {
   while (!out.empty()) {
+    const size_t got = read_some(out);
+    check<DataLoss>(got > 0, "{}: the file was shortened while it was being read.", path_.string());
+    out = out.subspan(got);
+  }
+}
+
+size_t FileReader::read_some(std::span<std::byte> out) {
+  for (;;) {
     const ssize_t got = ::read(file_.get(), out.data(), out.size());
     if (got < 0 && errno == EINTR) continue;
     check<DataLoss>(got >= 0, "{}: the file can't be read: {}.", path_.string(),
                     std::strerror(errno));
-    check<DataLoss>(got > 0, "{}: the file was shortened while it was being read.", path_.string());
-    out = out.subspan(static_cast<size_t>(got));
+    return static_cast<size_t>(got);
   }
+}
+
+void FileReader::seek(uint64_t offset) {
+  check<DataLoss>(lseek(file_.get(), static_cast<off_t>(offset), SEEK_SET) >= 0,
+                  "{}: the file can't be read at byte {}: {}.", path_.string(), offset,
+                  std::strerror(errno));
 }
 
 std::shared_ptr<Buffer> read_whole_file(const std::filesystem::path& path) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -24,6 +25,11 @@ class FileReader {
   // Fills `out` with the next bytes. DataLoss when there are no more, because the file was
   // shortened meanwhile, or can't be read.
   void read(std::span<std::byte> out);
+  // Reads what comes next into `out` and returns how many bytes: 0 at the end only, where `out` has
+  // room. DataLoss when the file can't be read.
+  size_t read_some(std::span<std::byte> out);
+  // The next byte to be read is that at `offset`.
+  void seek(uint64_t offset);
 
  private:
   std::filesystem::path path_;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/data/support.h"
 
+#include <fstream>
+#include <iterator>
 #include <numeric>
+
+#include "data/readers/output_file.h"
 
 namespace cornu::testing {
 
@@ -28,6 +32,34 @@ std::vector<int64_t> numbers(data::Iterator& iterator, int64_t limit) {
 std::vector<int64_t> numbers(const data::Dataset& dataset, int64_t limit) {
   auto iterator = dataset.iterator();
   return numbers(iterator, limit);
+}
+
+std::vector<std::string> texts(const data::Dataset& dataset) {
+  std::vector<std::string> result;
+  for (const data::Element& element : dataset) {
+    for (const Tensor& tensor : element.tensors()) {
+      const auto part = tensor.data<std::string>();
+      result.insert(result.end(), part.begin(), part.end());
+    }
+  }
+  return result;
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_text(const std::filesystem::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string gzip_of(const std::string& bytes) {
+  const TempFolder folder;
+  data::OutputFile file((folder / "gz").string(), data::Compression::Gzip, {});
+  file.write(bytes);
+  file.close();
+  return read_text(folder / "gz");
 }
 
 data::Dataset rows_to(int64_t count) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "data/dataset.h"
@@ -16,6 +18,14 @@ std::vector<int64_t> numbers(const Tensor& tensor);
 // element.
 std::vector<int64_t> numbers(data::Iterator& iterator, int64_t limit = INT64_MAX);
 std::vector<int64_t> numbers(const data::Dataset& dataset, int64_t limit = INT64_MAX);
+
+// All strings of a pass.
+std::vector<std::string> texts(const data::Dataset& dataset);
+
+// A file's bytes.
+std::string read_text(const std::filesystem::path& path);
+void write_text(const std::filesystem::path& path, const std::string& bytes);
+std::string gzip_of(const std::string& bytes);
 
 // 0, 1, …, count - 1 as a dataset of rows (the path by row numbers).
 data::Dataset rows_to(int64_t count);

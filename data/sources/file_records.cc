@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/sources/file_records.h"
+
+#include <algorithm>
+
+#include "data/transforms/transforms.h"
+
+namespace cornu::data {
+namespace {
+
+constexpr int64_t kReadAhead = 64;  // elements of a file that is read on a thread of its own
+constexpr int64_t kMostReads = 1024;
+
+const std::shared_ptr<const Structure>& single_tensor() {
+  static const auto structure = std::make_shared<const Structure>();
+  return structure;
+}
+
+// One file, so that a prefetch can read it.
+class FileNode : public Node {
+ public:
+  FileNode(std::shared_ptr<const FileFormat> format, std::string path)
+      : format_(std::move(format)), path_(std::move(path)) {}
+  const ElementSpec& spec() const override { return format_->spec; }
+  std::optional<int64_t> cardinality() const override { return std::nullopt; }
+  std::string describe() const override { return "file"; }
+  StreamPtr<Element> elements(Pass) const override { return format_->open(path_); }
+
+ private:
+  std::shared_ptr<const FileFormat> format_;
+  std::string path_;
+};
+
+// A stream of a node that nobody else keeps.
+class OwnedStream : public Stream<Element> {
+ public:
+  explicit OwnedStream(NodePtr node) : node_(std::move(node)), stream_(node_->elements(Pass())) {}
+  bool next(Element& element) override { return stream_->next(element); }
+  int64_t skip(int64_t count) override { return stream_->skip(count); }
+
+ private:
+  NodePtr node_;
+  StreamPtr<Element> stream_;
+};
+
+// Names as a stream of opened files.
+class OpenedFiles {
+ public:
+  OpenedFiles(StreamPtr<Element> names, std::shared_ptr<const FileFormat> format, bool ahead)
+      : names_(std::move(names)), format_(std::move(format)), ahead_(ahead) {}
+
+  // Null after the last.
+  StreamPtr<Element> next() {
+    Element name;
+    if (!names_ || !names_->next(name)) {
+      names_.reset();
+      return nullptr;
+    }
+    const std::string path = name.tensor(0).item<std::string>();
+    if (!ahead_) return format_->open(path);
+    return std::make_unique<OwnedStream>(
+        make_prefetch(std::make_shared<FileNode>(format_, path), kReadAhead));
+  }
+
+ private:
+  StreamPtr<Element> names_;
+  std::shared_ptr<const FileFormat> format_;
+  bool ahead_;
+};
+
+class FilesInOrder : public Stream<Element> {
+ public:
+  explicit FilesInOrder(OpenedFiles files) : files_(std::move(files)) {}
+
+  bool next(Element& element) override {
+    while (advance()) {
+      if (file_->next(element)) return true;
+      file_.reset();
+    }
+    return false;
+  }
+  int64_t skip(int64_t count) override {
+    int64_t skipped = 0;
+    while (skipped < count && advance()) {
+      skipped += file_->skip(count - skipped);
+      if (skipped < count) file_.reset();
+    }
+    return skipped;
+  }
+
+ private:
+  bool advance() {
+    if (!file_ && !ended_) {
+      file_ = files_.next();
+      ended_ = !file_;
+    }
+    return !ended_;
+  }
+
+  OpenedFiles files_;
+  StreamPtr<Element> file_;
+  bool ended_ = false;
+};
+
+// An element of each file in turn. Where one has ended, the next file takes its place, and gives
+// its first element when it is that place's turn again.
+class FilesInTurn : public Stream<Element> {
+ public:
+  FilesInTurn(OpenedFiles files, int64_t count) : files_(std::move(files)), count_(count) {}
+
+  bool next(Element& element) override {
+    return turn([&](Stream<Element>& file) { return file.next(element); });
+  }
+  int64_t skip(int64_t count) override {
+    int64_t skipped = 0;
+    while (skipped < count && turn([](Stream<Element>& file) { return file.skip(1) == 1; })) {
+      ++skipped;
+    }
+    return skipped;
+  }
+
+ private:
+  template <class F>
+  bool turn(F take) {
+    begin();
+    while (!open_.empty()) {
+      if (place_ >= open_.size()) place_ = 0;
+      StreamPtr<Element>& file = open_[place_];
+      if (take(*file)) {
+        ++place_;
+        return true;
+      }
+      file = files_.next();
+      if (file) {
+        ++place_;
+      } else {
+        open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(place_));
+      }
+    }
+    return false;
+  }
+
+  void begin() {
+    for (; count_ > 0; --count_) {
+      if (auto file = files_.next()) open_.push_back(std::move(file));
+    }
+  }
+
+  OpenedFiles files_;
+  int64_t count_;  // of places to be taken
+  std::vector<StreamPtr<Element>> open_;
+  size_t place_ = 0;
+};
+
+class FileRecords : public Node {
+ public:
+  FileRecords(NodePtr names, FileFormat format, const std::optional<int64_t>& reads)
+      : Node({std::move(names)}),
+        format_(std::make_shared<const FileFormat>(std::move(format))),
+        reads_(reads) {
+    const ElementSpec& names_spec = input().spec();
+    check<InvalidArgument>(names_spec == text_spec(),
+                           "{}: expected filenames that are string scalars, got {}.", format_->name,
+                           names_spec.structure ? names_spec.to_string() : "nothing");
+    check<InvalidArgument>(
+        !reads || *reads == kAutotune || (*reads >= 1 && *reads <= kMostReads),
+        "{}: expected num_parallel_reads of 1 to {}, or data::kAutotune, got {}.", format_->name,
+        kMostReads, reads.value_or(0));
+  }
+
+  const ElementSpec& spec() const override { return format_->spec; }
+  std::optional<int64_t> cardinality() const override { return std::nullopt; }
+  std::string describe() const override {
+    return in_turn() ? fmt::format("{}, {} in turn", format_->describe, *reads_)
+                     : format_->describe;
+  }
+  StreamPtr<Element> elements(Pass pass) const override {
+    OpenedFiles files(input().elements(pass), format_, reads_.has_value());
+    if (in_turn()) return std::make_unique<FilesInTurn>(std::move(files), *reads_);
+    return std::make_unique<FilesInOrder>(std::move(files));
+  }
+  std::optional<Element> sample() const override {
+    Element element;
+    FilesInOrder stream(OpenedFiles(input().elements(Pass()), format_, false));
+    return stream.next(element) ? std::optional(element) : std::nullopt;
+  }
+
+ private:
+  bool in_turn() const { return reads_ && *reads_ > 1; }
+
+  std::shared_ptr<const FileFormat> format_;
+  std::optional<int64_t> reads_;
+};
+
+}  // namespace
+
+Tensor text_scalar(std::string text) {
+  Tensor tensor = Tensor::empty({}, DType::String);
+  tensor.mutable_data<std::string>()[0] = std::move(text);
+  return tensor;
+}
+
+bool TextStream::next(Element& element) {
+  std::string text;
+  if (!next_text(text)) return false;
+  element = Element({text_scalar(std::move(text))}, single_tensor());
+  return true;
+}
+
+ElementSpec text_spec() { return {{{DType::String, Shape{}}}, single_tensor()}; }
+
+NodePtr make_file_records(NodePtr names, FileFormat format,
+                          const std::optional<int64_t>& parallel_reads) {
+  return std::make_shared<FileRecords>(std::move(names), std::move(format), parallel_reads);
+}
+
+}  // namespace cornu::data

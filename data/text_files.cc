@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/text_files.h"
+
+#include <algorithm>
+
+#include "data/readers/input_file.h"
+#include "data/sources/file_records.h"
+
+namespace cornu::data {
+namespace {
+
+class LineStream : public TextStream {
+ public:
+  LineStream(const std::string& path, Compression compression,
+             const std::optional<int64_t>& buffer_size)
+      : file_(path, compression, buffer_size) {}
+
+  bool next_text(std::string& text) override {
+    text.clear();
+    const bool found = read_line([&](std::string_view piece) { text += piece; });
+    if (found && text.find('\r') != std::string::npos) std::erase(text, '\r');
+    return found;
+  }
+  int64_t skip(int64_t count) override {
+    int64_t skipped = 0;
+    while (skipped < count && read_line([](std::string_view) {})) ++skipped;
+    return skipped;
+  }
+
+ private:
+  // Gives the next line to `use`, piece by piece. False at the end of the file.
+  template <class F>
+  bool read_line(F use) {
+    bool any = false;
+    while (!file_.ahead().empty() || file_.fill()) {
+      const std::string_view ahead = file_.ahead();
+      const size_t end = ahead.find('\n');
+      use(ahead.substr(0, end));
+      file_.consume(end == std::string_view::npos ? ahead.size() : end + 1);
+      if (end != std::string_view::npos) return true;
+      any = true;
+    }
+    return any;
+  }
+
+  InputFile file_;
+};
+
+struct RecordLengths {
+  size_t header;
+  size_t record;
+  size_t footer;
+};
+
+class FixedLengthStream : public TextStream {
+ public:
+  FixedLengthStream(const std::string& path, Compression compression,
+                    const std::optional<int64_t>& buffer_size, const RecordLengths& lengths)
+      : file_(path, compression, buffer_size), lengths_(lengths) {
+    if (const auto size = file_.left()) require_whole(*size);
+    const uint64_t skipped = file_.skip(lengths.header);
+    if (skipped < lengths.header) require_whole(skipped);
+  }
+
+  bool next_text(std::string& text) override {
+    if (!more()) return false;
+    text.assign(file_.ahead().substr(0, lengths_.record));
+    file_.consume(lengths_.record);
+    return true;
+  }
+  int64_t skip(int64_t count) override {
+    if (const auto left = file_.left()) {
+      const auto rest = static_cast<int64_t>((*left - lengths_.footer) / lengths_.record);
+      const int64_t skipped = std::min(count, rest);
+      file_.skip(static_cast<uint64_t>(skipped) * lengths_.record);
+      return skipped;
+    }
+    int64_t skipped = 0;
+    for (; skipped < count && more(); ++skipped) file_.consume(lengths_.record);
+    return skipped;
+  }
+
+ private:
+  bool more() {
+    if (file_.need(lengths_.record + lengths_.footer)) return true;
+    if (file_.ahead().size() != lengths_.footer)
+      require_whole(file_.offset() + file_.ahead().size());
+    return false;
+  }
+
+  void require_whole(uint64_t size) const {
+    const uint64_t around = lengths_.header + lengths_.footer;
+    check<InvalidArgument>(size >= around && (size - around) % lengths_.record == 0,
+                           "FixedLengthRecordDataset: {}: expected a header of {} bytes, records "
+                           "of {} bytes and a footer of {} bytes, got {} bytes, which don't divide "
+                           "so.",
+                           file_.path(), lengths_.header, lengths_.record, lengths_.footer, size);
+  }
+
+  InputFile file_;
+  RecordLengths lengths_;
+};
+
+}  // namespace
+
+Dataset TextLineDataset(const FileNames& filenames, const TextLineOptions& options) {
+  const Compression compression = compression_of(options.compression_type, "TextLineDataset");
+  const auto open = [compression, buffer_size = options.buffer_size](const std::string& path) {
+    return std::make_unique<LineStream>(path, compression, buffer_size);
+  };
+  return Dataset(make_file_records(filenames.dataset().node(),
+                                   {"TextLineDataset", "text_lines", text_spec(), open},
+                                   options.num_parallel_reads));
+}
+
+Dataset FixedLengthRecordDataset(const FileNames& filenames, int64_t record_bytes,
+                                 const FixedLengthRecordOptions& options) {
+  constexpr const char* kWho = "FixedLengthRecordDataset";
+  constexpr int64_t kMost = int64_t{1} << 30;
+  check<InvalidArgument>(record_bytes >= 1 && record_bytes <= kMost,
+                         "{}: expected record_bytes of 1 to 2^30, got {}.", kWho, record_bytes);
+  check<InvalidArgument>(options.header_bytes >= 0 && options.footer_bytes >= 0 &&
+                             options.header_bytes <= kMost && options.footer_bytes <= kMost,
+                         "{}: expected header_bytes and footer_bytes of 0 to 2^30, got {} and {}.",
+                         kWho, options.header_bytes, options.footer_bytes);
+  const Compression compression = compression_of(options.compression_type, kWho);
+  const RecordLengths lengths{static_cast<size_t>(options.header_bytes),
+                              static_cast<size_t>(record_bytes),
+                              static_cast<size_t>(options.footer_bytes)};
+  const auto open = [=, buffer_size = options.buffer_size](const std::string& path) {
+    return std::make_unique<FixedLengthStream>(path, compression, buffer_size, lengths);
+  };
+  const std::string text = fmt::format("fixed_length_records({}, {}, {})", lengths.header,
+                                       lengths.record, lengths.footer);
+  return Dataset(make_file_records(filenames.dataset().node(), {kWho, text, text_spec(), open},
+                                   options.num_parallel_reads));
+}
+
+}  // namespace cornu::data

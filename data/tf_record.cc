@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/tf_record.h"
+
+#include "data/readers/output_file.h"
+#include "data/readers/tf_record.h"
+#include "data/sources/file_records.h"
+#include "framework/core/logging.h"
+
+namespace cornu::data {
+namespace {
+
+class TFRecordStream : public TextStream {
+ public:
+  TFRecordStream(const std::string& path, Compression compression,
+                 const std::optional<int64_t>& buffer_size)
+      : reader_(path, compression, buffer_size) {}
+
+  bool next_text(std::string& text) override { return reader_.next(text); }
+  int64_t skip(int64_t count) override {
+    int64_t skipped = 0;
+    while (skipped < count && reader_.skip()) ++skipped;
+    return skipped;
+  }
+
+ private:
+  TFRecordReader reader_;
+};
+
+}  // namespace
+
+Dataset TFRecordDataset(const FileNames& filenames, const TFRecordOptions& options) {
+  const Compression compression = compression_of(options.compression_type, "TFRecordDataset");
+  const auto open = [compression, buffer_size = options.buffer_size](const std::string& path) {
+    return std::make_unique<TFRecordStream>(path, compression, buffer_size);
+  };
+  return Dataset(make_file_records(filenames.dataset().node(),
+                                   {"TFRecordDataset", "tf_records", text_spec(), open},
+                                   options.num_parallel_reads));
+}
+
+struct TFRecordWriter::State {
+  OutputFile file;
+};
+
+TFRecordWriter::TFRecordWriter(const std::filesystem::path& path,
+                               const TFRecordWriterOptions& options)
+    : state_(new State{OutputFile(path.string(),
+                                  compression_of(options.compression_type, "TFRecordWriter"),
+                                  options.compression_level)}) {}
+
+TFRecordWriter::TFRecordWriter(TFRecordWriter&&) noexcept = default;
+
+TFRecordWriter::~TFRecordWriter() {
+  if (!state_) return;
+  try {
+    close();
+  } catch (const std::exception& error) {
+    logging::warn(fmt::format("TFRecordWriter: {}", error.what()));
+  }
+}
+
+void TFRecordWriter::write(std::string_view record) {
+  state_->file.write(tf_record_header(record.size()));
+  state_->file.write(record);
+  state_->file.write(tf_record_footer(record));
+}
+
+void TFRecordWriter::flush() { state_->file.flush(); }
+void TFRecordWriter::close() { state_->file.close(); }
+
+}  // namespace cornu::data
