@@ -2,10 +2,25 @@
 #include "data/dataset.h"
 
 #include "data/dataset_source.h"
+#include "data/sources/host.h"
 #include "data/sources/sources.h"
 #include "data/transforms/transforms.h"
+#include "data/transforms/windows_node.h"
 
 namespace cornu::data {
+namespace {
+
+std::vector<NodePtr> nodes_of(const std::vector<Dataset>& datasets) {
+  std::vector<NodePtr> nodes;
+  for (const Dataset& dataset : datasets) nodes.push_back(dataset.node());
+  return nodes;
+}
+
+MakeNode make_node(DatasetFunction f) {
+  return [f = std::move(f)](const Element& element) { return f(element).node(); };
+}
+
+}  // namespace
 
 Dataset Dataset::from_tensor_slices(const Element& tensors) {
   return Dataset(make_tensor_slices(tensors));
@@ -22,9 +37,18 @@ Dataset Dataset::list_files(const std::vector<std::string>& patterns,
   return Dataset(make_list_files(patterns, options));
 }
 Dataset Dataset::zip(const std::vector<Dataset>& datasets) {
-  std::vector<NodePtr> inputs;
-  for (const Dataset& dataset : datasets) inputs.push_back(dataset.node_);
-  return Dataset(make_zip(std::move(inputs)));
+  return Dataset(make_zip(nodes_of(datasets)));
+}
+Dataset Dataset::counter(int64_t start, int64_t step) { return Dataset(make_counter(start, step)); }
+Dataset Dataset::random(const RandomOptions& options) { return Dataset(make_random(options)); }
+Dataset Dataset::sample_from_datasets(const std::vector<Dataset>& datasets,
+                                      const SampleFromDatasetsOptions& options) {
+  return Dataset(make_sample(nodes_of(datasets), options));
+}
+Dataset Dataset::choose_from_datasets(const std::vector<Dataset>& datasets,
+                                      const Dataset& choice_dataset,
+                                      const ChooseFromDatasetsOptions& options) {
+  return Dataset(make_choose(nodes_of(datasets), choice_dataset.node_, options));
 }
 
 Dataset Dataset::shuffle(int64_t buffer_size, const ShuffleOptions& options) const {
@@ -38,6 +62,72 @@ Dataset Dataset::mapped(MapFunction f, const MapOptions& options) const {
 }
 Dataset Dataset::filtered(MapFunction predicate) const {
   return Dataset(make_filter(node_, std::move(predicate)));
+}
+Dataset Dataset::taken_while(MapFunction predicate) const {
+  return Dataset(make_take_while(node_, std::move(predicate)));
+}
+Dataset Dataset::padded_batch(int64_t batch_size, const PaddedBatchOptions& options) const {
+  return Dataset(make_padded_batch(node_, batch_size, options));
+}
+Dataset Dataset::ragged_batch(int64_t batch_size, const BatchOptions& options) const {
+  return Dataset(make_ragged_batch(node_, batch_size, options));
+}
+Dataset Dataset::unbatch() const { return Dataset(make_unbatch(node_)); }
+Dataset Dataset::flat_mapped(DatasetFunction f, const FlatMapOptions& options) const {
+  return Dataset(make_flat_map(node_, make_node(std::move(f)), options));
+}
+Dataset Dataset::interleaved(DatasetFunction f, const InterleaveOptions& options) const {
+  return Dataset(make_interleave(node_, make_node(std::move(f)), options));
+}
+Windows Dataset::window(int64_t size, const WindowOptions& options) const {
+  return Windows(std::make_shared<WindowSource>(node_, size, options));
+}
+Dataset Dataset::grouped(MapFunction key, ReduceFunction reduce,
+                         std::function<int64_t(int64_t)> size, const std::string& text,
+                         const GroupByWindowOptions& options) const {
+  const auto make = [reduce = std::move(reduce)](int64_t of, NodePtr elements) {
+    return reduce(of, Dataset(std::move(elements))).node_;
+  };
+  return Dataset(make_group_by_window(node_, std::move(key), make, std::move(size), text,
+                                      options.output_signature));
+}
+Dataset Dataset::bucketed(MapFunction length, std::vector<int64_t> boundaries,
+                          std::vector<int64_t> sizes, const BucketOptions& options) const {
+  return Dataset(
+      make_bucket(node_, std::move(length), std::move(boundaries), std::move(sizes), options));
+}
+Dataset Dataset::scanned(const Element& initial, MapFunction f) const {
+  return Dataset(make_scan(node_, initial, std::move(f), "scan"));
+}
+Element Dataset::reduced(const Element& initial, MapFunction f) const {
+  const auto both = [f = std::move(f)](const Element& element) {
+    const Element state = f(element);
+    return Element::tuple({state, state});
+  };
+  Element last = on_host(initial, "reduce");
+  for (const Element& state : Dataset(make_scan(node_, last, both, "reduce"))) last = state;
+  return last;
+}
+Dataset Dataset::unique() const { return Dataset(make_unique(node_)); }
+Dataset Dataset::resampled(MapFunction class_func, std::vector<double> target,
+                           const RejectionResampleOptions& options) const {
+  return Dataset(make_rejection_resample(node_, std::move(class_func), std::move(target), options));
+}
+Dataset Dataset::assert_cardinality(int64_t count) const {
+  return Dataset(make_assert_cardinality(node_, count));
+}
+Dataset Dataset::ignore_errors(const IgnoreErrorsOptions& options) const {
+  return Dataset(make_ignore_errors(node_, options));
+}
+Element Dataset::get_single_element() const {
+  auto elements = iterator();
+  Element element;
+  Element other;
+  check<InvalidArgument>(elements.next(element),
+                         "get_single_element: expected a dataset of one element, got none.");
+  check<InvalidArgument>(!elements.next(other),
+                         "get_single_element: expected a dataset of one element, got more.");
+  return element;
 }
 Dataset Dataset::repeat(int64_t count) const { return Dataset(make_repeat(node_, count)); }
 Dataset Dataset::take(int64_t count) const { return Dataset(make_take(node_, count)); }

@@ -10,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "data/dataset_function.h"
 #include "data/element.h"
 #include "data/generator.h"
 #include "data/map_function.h"
 #include "data/options.h"
+#include "data/windows.h"
 #include "framework/core/json.h"
 #include "framework/strategy/batch_source.h"
 
@@ -117,6 +119,20 @@ class Dataset {
   // ((x, y), weight).
   static Dataset zip(const std::vector<Dataset>& datasets);
 
+  // start, start + step, … without end (int64 scalars).
+  static Dataset counter(int64_t start = 0, int64_t step = 1);
+  // Random int64 scalars in [0, 2^32), without end; with a seed, the same in each pass unless told
+  // otherwise.
+  static Dataset random(const RandomOptions& options = {});
+  // Elements of datasets of one kind, each from one that is drawn with these weights (which needn't
+  // sum up to 1). A dataset that has ended isn't drawn any more.
+  static Dataset sample_from_datasets(const std::vector<Dataset>& datasets,
+                                      const SampleFromDatasetsOptions& options = {});
+  // Each from the dataset whose number comes next in `choice_dataset`, int64 scalars.
+  static Dataset choose_from_datasets(const std::vector<Dataset>& datasets,
+                                      const Dataset& choice_dataset,
+                                      const ChooseFromDatasetsOptions& options = {});
+
   // Takes elements at random from a buffer of the next `buffer_size` (>= 1). A buffer as large as
   // the dataset shuffles it perfectly. Rows of from_tensor_slices are shuffled by number: a large
   // buffer then costs 8 bytes a row.
@@ -125,6 +141,15 @@ class Dataset {
   // Stacks `batch_size` (>= 1) elements along a new axis 0. InvalidArgument, while iterating, when
   // their shapes differ. Batches of consecutive rows share the tensors' memory.
   Dataset batch(int64_t batch_size, const BatchOptions& options = {}) const;
+
+  // Batches of elements of several lengths: their tensors are filled up at the end of each axis.
+  // InvalidArgument for what is longer than its padded shape.
+  Dataset padded_batch(int64_t batch_size, const PaddedBatchOptions& options = {}) const;
+  // Tensors whose axis 0 is unknown become {values, row_splits}: their rows joined along axis 0,
+  // and int64 (batch + 1) where each element's begin and end. Others are batched.
+  Dataset ragged_batch(int64_t batch_size, const BatchOptions& options = {}) const;
+  // The rows of batches, of any size.
+  Dataset unbatch() const;
 
   // `f` of each element; see map_function for what it may take and return. What it gives must
   // depend on its arguments alone; random ops without a seed draw anew for each element of each
@@ -146,6 +171,95 @@ class Dataset {
   Dataset filter(F predicate) const {
     return filtered(map_function(std::move(predicate)));
   }
+
+  // The elements up to the first of which `predicate` doesn't hold; see filter.
+  template <class F>
+  Dataset take_while(F predicate) const {
+    return taken_while(map_function(std::move(predicate)));
+  }
+
+  // The elements of the datasets that `f` makes of the elements, one dataset after another. `f`
+  // takes what a map function does and runs on the host, on the thread that iterates, for each
+  // element (and for the first one now); it isn't traced. What is shuffled without a seed in these
+  // datasets is shuffled anew for each element of each pass. InvalidArgument, while iterating, for
+  // elements of another kind, naming output_signature.
+  template <class F>
+  Dataset flat_map(F f, const FlatMapOptions& options = {}) const {
+    return flat_mapped(dataset_function(std::move(f)), options);
+  }
+  // The same, going through several datasets in turn, in tf.data's order.
+  template <class F>
+  Dataset interleave(F f, const InterleaveOptions& options = {}) const {
+    return interleaved(dataset_function(std::move(f)), options);
+  }
+
+  // Datasets of `size` (>= 1) elements that follow one another.
+  Windows window(int64_t size, const WindowOptions& options = {}) const;
+
+  // Elements of one key (`key_func` is traced as map's is, and gives an integer scalar) are
+  // collected; each `window_size` of them become what `reduce_func` makes of their dataset. At the
+  // end come those that are left, by key.
+  using ReduceFunction = std::function<Dataset(int64_t key, const Dataset& window)>;
+  template <class F>
+  Dataset group_by_window(F key_func, ReduceFunction reduce_func, int64_t window_size,
+                          const GroupByWindowOptions& options = {}) const {
+    return grouped(
+        map_function(std::move(key_func)), std::move(reduce_func),
+        [window_size](int64_t) { return window_size; }, std::to_string(window_size), options);
+  }
+  // With a size for each key.
+  template <class F>
+  Dataset group_by_window(F key_func, ReduceFunction reduce_func,
+                          std::function<int64_t(int64_t key)> window_size_func,
+                          const GroupByWindowOptions& options = {}) const {
+    return grouped(map_function(std::move(key_func)), std::move(reduce_func),
+                   std::move(window_size_func), "by key", options);
+  }
+  // Batches of elements of about one length, which `element_length_func` (traced) gives: bucket i
+  // has lengths below bucket_boundaries[i], the last one all others, in batches of
+  // bucket_batch_sizes[i], padded.
+  template <class F>
+  Dataset bucket_by_sequence_length(F element_length_func, std::vector<int64_t> bucket_boundaries,
+                                    std::vector<int64_t> bucket_batch_sizes,
+                                    const BucketOptions& options = {}) const {
+    return bucketed(map_function(std::move(element_length_func)), std::move(bucket_boundaries),
+                    std::move(bucket_batch_sizes), options);
+  }
+
+  // f(state, element) gives the next state and an element: traced as map's is. States keep their
+  // dtypes and shapes.
+  template <class F>
+  Dataset scan(const Element& initial_state, F f) const {
+    return scanned(initial_state, map_function(std::move(f)));
+  }
+  // The last state of f(state, element) over a pass, which it makes now.
+  template <class F>
+  Element reduce(const Element& initial_state, F f) const {
+    return reduced(initial_state, map_function(std::move(f)));
+  }
+
+  // Each element when it comes first; of one integer tensor. Keeps all of them in memory; a
+  // position is restored by going through them again.
+  Dataset unique() const;
+  // Pairs of (class, element), of which some are left out so that classes come as often as
+  // `target_dist` (which sums up to 1) says. `class_func` is traced as map's is.
+  template <class F>
+  Dataset rejection_resample(F class_func, std::vector<double> target_dist,
+                             const RejectionResampleOptions& options = {}) const {
+    return resampled(map_function(std::move(class_func)), std::move(target_dist), options);
+  }
+  // f(*this).
+  template <class F>
+  auto apply(F f) const {
+    return f(*this);
+  }
+  // Says how many elements there are; FailedPrecondition, while iterating, when there aren't.
+  Dataset assert_cardinality(int64_t count) const;
+  // Leaves out elements that fail below (in a map, say), and tells of their number in the log at
+  // the end of a pass.
+  Dataset ignore_errors(const IgnoreErrorsOptions& options = {}) const;
+  // The only element. InvalidArgument when there is none, or more than one.
+  Element get_single_element() const;
 
   // The whole `count` times; -1: without end.
   Dataset repeat(int64_t count = -1) const;
@@ -183,6 +297,17 @@ class Dataset {
  private:
   Dataset mapped(MapFunction f, const MapOptions& options) const;
   Dataset filtered(MapFunction predicate) const;
+  Dataset taken_while(MapFunction predicate) const;
+  Dataset flat_mapped(DatasetFunction f, const FlatMapOptions& options) const;
+  Dataset interleaved(DatasetFunction f, const InterleaveOptions& options) const;
+  Dataset grouped(MapFunction key, ReduceFunction reduce, std::function<int64_t(int64_t)> size,
+                  const std::string& text, const GroupByWindowOptions& options) const;
+  Dataset bucketed(MapFunction length, std::vector<int64_t> boundaries, std::vector<int64_t> sizes,
+                   const BucketOptions& options) const;
+  Dataset scanned(const Element& initial, MapFunction f) const;
+  Element reduced(const Element& initial, MapFunction f) const;
+  Dataset resampled(MapFunction class_func, std::vector<double> target,
+                    const RejectionResampleOptions& options) const;
 
   std::shared_ptr<const Node> node_;
 };

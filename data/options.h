@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
+
+#include "data/element.h"
 
 #include "data/element.h"
 
@@ -53,6 +56,74 @@ struct MapOptions {
   // the axes are to be known, or the input may have no element to learn the rest from.
   std::optional<ElementSpec> output_signature = {};
   bool traced = true;  // false: the function runs on the host, op by op, even if it can be traced
+};
+
+struct PaddedBatchOptions {
+  // One for each tensor; kUnknown: as long as the longest of the batch. None: the elements' own.
+  std::vector<Shape> padded_shapes = {};
+  std::vector<Tensor> padding_values = {};  // scalars, one for each tensor; none: zeros
+  bool drop_remainder = false;
+};
+
+// Of functions that give datasets, which run on the host for each element.
+struct FlatMapOptions {
+  // The kind of the datasets' elements, kUnknown for axes that vary. None: the first dataset's,
+  // with all axes unknown.
+  std::optional<ElementSpec> output_signature = {};
+};
+
+struct InterleaveOptions {
+  // How many elements' datasets are gone through in turn; kAutotune: 16, on any machine, since the
+  // order depends on it.
+  int64_t cycle_length = kAutotune;
+  int64_t block_length = 1;  // elements of one dataset in its turn
+  // More than one, or kAutotune: each of these datasets works ahead on a thread of its own.
+  std::optional<int64_t> num_parallel_calls = {};
+  bool deterministic = true;  // false allows another order; none is made use of
+  std::optional<ElementSpec> output_signature = {};  // see FlatMapOptions
+};
+
+struct WindowOptions {
+  std::optional<int64_t> shift = {};  // from a window's first element to the next one's; none: size
+  int64_t stride = 1;                 // from an element of a window to the next
+  bool drop_remainder = false;        // leave out windows that aren't full
+};
+
+struct GroupByWindowOptions {
+  std::optional<ElementSpec> output_signature = {};  // see FlatMapOptions
+};
+
+struct BucketOptions {
+  std::vector<Shape> padded_shapes = {};    // see PaddedBatchOptions
+  std::vector<Tensor> padding_values = {};  // see PaddedBatchOptions
+  bool pad_to_bucket_boundary = false;      // axes that vary become boundary - 1 long
+  bool no_padding = false;                  // batch, not padded_batch
+  bool drop_remainder = false;
+};
+
+struct RejectionResampleOptions {
+  std::optional<std::vector<double>> initial_dist = {};  // none: as seen so far
+  std::optional<int64_t> seed = {};
+};
+
+struct SampleFromDatasetsOptions {
+  std::vector<double> weights = {};  // none: all alike
+  std::optional<int64_t> seed = {};
+  bool stop_on_empty_dataset = false;  // else with the last dataset
+  bool rerandomize_each_iteration = false;
+};
+
+struct ChooseFromDatasetsOptions {
+  bool stop_on_empty_dataset = true;
+};
+
+struct RandomOptions {
+  std::optional<int64_t> seed = {};
+  bool rerandomize_each_iteration = false;
+};
+
+struct IgnoreErrorsOptions {
+  bool log_warning = false;  // tell of each error, not only how many there were
 };
 
 }  // namespace cornu::data

@@ -7,10 +7,12 @@
 
 namespace cornu::data {
 
+NodePtr make_counter(int64_t start, int64_t step);
 NodePtr make_generator(Generator generator, const GeneratorOptions& options);
 NodePtr make_tensor_slices(const Element& table);
 NodePtr make_tensors(const Element& element);
 NodePtr make_list_files(const std::vector<std::string>& patterns, const ListFilesOptions& options);
+NodePtr make_random(const RandomOptions& options);
 NodePtr make_range(int64_t start, int64_t stop, int64_t step);
 
 // The paths of files that match one of the patterns, sorted. NotFound, naming `who`, for none.

@@ -31,18 +31,23 @@ class ElementBatches : public streams::BatchStream<Element, Element> {
     std::vector<Tensor> parts(elements.size());
     for (size_t i = 0; i < elements.front().tensors().size(); ++i) {
       for (size_t k = 0; k < elements.size(); ++k) parts[k] = elements[k].tensors()[i];
-      tensors.push_back(stack(parts));
+      require_alike(parts);
+      tensors.push_back(stack_rows(parts));
     }
     return elements.front().with(std::move(tensors));
   }
 
  private:
-  static Tensor stack(const std::vector<Tensor>& parts) {
-    try {
-      return stack_rows(parts);
-    } catch (Error& error) {
-      error.add_place("batch");
-      throw;
+  void require_alike(const std::vector<Tensor>& parts) const {
+    const Tensor& first = parts.front();
+    int64_t number = items_taken() - std::ssize(parts);
+    for (const Tensor& part : parts) {
+      check<InvalidArgument>(part.shape() == first.shape() && part.dtype() == first.dtype(),
+                             "batch: elements of one batch must be alike, got {} of shape {} as "
+                             "element {} after {} of shape {}. Use padded_batch or ragged_batch "
+                             "for shapes that vary.",
+                             part.dtype(), part.shape(), number, first.dtype(), first.shape());
+      ++number;
     }
   }
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/transforms/specs.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -43,14 +44,7 @@ class ConcatenatedStream : public Stream<Element> {
 class Concatenated : public Node {
  public:
   Concatenated(NodePtr first, NodePtr second) : Node({std::move(first), std::move(second)}) {
-    const ElementSpec& a = inputs()[0]->spec();
-    const ElementSpec& b = inputs()[1]->spec();
-    bool alike = *a.structure == *b.structure;
-    spec_ = a;
-    for (size_t i = 0; alike && i < a.types.size(); ++i) alike = merge(spec_.types[i], b.types[i]);
-    check<InvalidArgument>(
-        alike, "concatenate: expected two datasets of the same elements, got {} and {}.",
-        a.to_string(), b.to_string());
+    spec_ = merged(inputs()[0]->spec(), inputs()[1]->spec(), "concatenate");
   }
 
   const ElementSpec& spec() const override { return spec_; }
@@ -69,15 +63,6 @@ class Concatenated : public Node {
   }
 
  private:
-  // Axes that differ become unknown. False when the types have nothing in common.
-  static bool merge(TensorType& type, const TensorType& other) {
-    if (type.dtype != other.dtype || type.shape.rank() != other.shape.rank()) return false;
-    for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
-      if (type.shape[axis] != other.shape[axis]) type.shape[axis] = kUnknown;
-    }
-    return true;
-  }
-
   ElementSpec spec_;
 };
 

@@ -1,81 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/transforms/said.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
 namespace {
 
-// Elements that end with a flag, where it holds, without it.
+// Flagged elements, as far as the flag holds, without it.
 class FilterStream : public Stream<Element> {
  public:
-  FilterStream(StreamPtr<Element> flagged, std::shared_ptr<const Structure> structure)
-      : flagged_(std::move(flagged)), structure_(std::move(structure)) {}
+  // `stops`: at the first of which it doesn't.
+  FilterStream(StreamPtr<Element> flagged, std::shared_ptr<const Structure> structure, bool stops)
+      : flagged_(std::move(flagged)), structure_(std::move(structure)), stops_(stops) {}
 
   bool next(Element& element) override {
-    Element flagged;
-    while (flagged_.next(flagged)) {
-      std::vector<Tensor> tensors = flagged.tensors();
-      const bool keeps = tensors.back().item<int>() != 0;
-      tensors.pop_back();
-      if (!keeps) continue;
-      element = Element(std::move(tensors), structure_);
-      return true;
+    while (!stopped_ && flagged_.next(element)) {
+      if (take_said(element, structure_).item<int>() != 0) return true;
+      stopped_ = stops_;
     }
     return false;
   }
 
   // How many elements it has kept doesn't tell how many it has seen.
-  Json save() const override { return flagged_.position(); }
-  void restore(const Json& state) override { flagged_.restore(state); }
+  Json save() const override {
+    Json state = flagged_.position();
+    if (stopped_) state.set("stopped", true);
+    return state;
+  }
+  void restore(const Json& state) override {
+    flagged_.restore(state);
+    stopped_ = state.contains("stopped");
+  }
 
  private:
   Input<Element> flagged_;
   std::shared_ptr<const Structure> structure_;
+  bool stops_;
+  bool stopped_ = false;
 };
 
 class Filtered : public Node {
  public:
-  Filtered(NodePtr flagged, ElementSpec spec)
-      : Node({std::move(flagged)}), spec_(std::move(spec)) {}
+  Filtered(NodePtr flagged, ElementSpec spec, bool stops)
+      : Node({std::move(flagged)}), spec_(std::move(spec)), stops_(stops) {}
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override {
     const auto items = input().cardinality();
-    return items == kInfiniteCardinality ? items : std::nullopt;
+    return items == kInfiniteCardinality && !stops_ ? items : std::nullopt;
   }
-  std::string describe() const override { return "filter"; }
+  std::string describe() const override { return stops_ ? "take_while" : "filter"; }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<FilterStream>(input().elements(pass), spec_.structure);
+    return std::make_unique<FilterStream>(input().elements(pass), spec_.structure, stops_);
   }
 
  private:
   ElementSpec spec_;
+  bool stops_;
 };
-
-// The element, and behind it what the predicate says of it.
-MapFunction flagged_by(MapFunction predicate) {
-  return [predicate = std::move(predicate)](const Element& element) {
-    const Element said = predicate(element);
-    const bool is_flag = said.tensors().size() == 1 && said.tensors()[0].dtype() == DType::Bool &&
-                         said.tensors()[0].rank() == 0;
-    check<InvalidArgument>(is_flag,
-                           "the predicate gives {}, expected a bool scalar. Reduce it, for example "
-                           "with ops::all.",
-                           spec_of(said));
-    return Element::tuple({element, said});
-  };
-}
 
 }  // namespace
 
 NodePtr make_filter(NodePtr input, MapFunction predicate) {
   const ElementSpec spec = input->spec();
-  try {
-    NodePtr flagged = make_map(std::move(input), flagged_by(std::move(predicate)), {});
-    return std::make_shared<Filtered>(std::move(flagged), spec);
-  } catch (Error& error) {
-    error.add_place("filter");
-    throw;
-  }
+  NodePtr flagged = make_flagged(std::move(input), std::move(predicate), "filter");
+  return std::make_shared<Filtered>(std::move(flagged), spec, false);
+}
+
+NodePtr make_take_while(NodePtr input, MapFunction predicate) {
+  const ElementSpec spec = input->spec();
+  NodePtr flagged = make_flagged(std::move(input), std::move(predicate), "take_while");
+  return std::make_shared<Filtered>(std::move(flagged), spec, true);
 }
 
 }  // namespace cornu::data

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "data/transforms/prefetch_stream.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/threads.h"
 
@@ -181,6 +182,10 @@ class Prefetched : public ItemTransform<Prefetched> {
 };
 
 }  // namespace
+
+StreamPtr<Element> make_prefetch_stream(StreamPtr<Element> input, int64_t buffer_size) {
+  return std::make_unique<PrefetchStream>(std::move(input), buffer_size);
+}
 
 NodePtr below_prefetch(NodePtr input, const std::function<NodePtr(NodePtr)>& make) {
   const auto* prefetched = dynamic_cast<const Prefetched*>(input.get());

@@ -102,16 +102,19 @@ class Input {
   // Items that were taken or left out, and those in whose place an error came.
   int64_t taken() const { return taken_; }
   // Would a count of what is made of the items do as a position?
-  bool is_counted() const { return !failed_ && stream_->save().is_null(); }
+  bool is_counted() const { return !failed_ && !restored_ && stream_->save().is_null(); }
 
   // The position; null where that is true.
   Json save() const { return is_counted() ? Json() : position(); }
   Json position() const {
-    return looks_back_ ? position(taken_, taken_) : position_of(taken_, taken_, stream_->save());
+    if (looks_back_) return position(taken_, taken_);
+    return with_failures(position_of(taken_, taken_, stream_->save()));
   }
   // The position after `taken` items, of which those from `oldest` on are needed again. Only where
   // it looks back.
-  Json position(int64_t taken, int64_t oldest) const { return earlier_.position(taken, oldest); }
+  Json position(int64_t taken, int64_t oldest) const {
+    return with_failures(earlier_.position(taken, oldest));
+  }
   // Items before this won't be needed again.
   void release(int64_t oldest) { earlier_.release(oldest); }
 
@@ -123,6 +126,8 @@ class Input {
   template <class Keep>
   void restore(const Json& position, const std::vector<int64_t>& numbers, const Keep& keep) {
     const int64_t taken = saved_count(position, "taken");
+    restored_ = true;
+    failed_ = position.contains("failed");
     if (const Json* state = position.find("state")) {
       const int64_t at = position.contains("at") ? saved_count(position, "at") : taken;
       stream_->restore(*state);
@@ -134,11 +139,10 @@ class Input {
       Item item;
       check<FailedPrecondition>(number < taken && stream_->next(item),
                                 "the position needs item {}, but there are fewer now.", number);
-      ++taken_;
+      count(1);
       keep(std::move(item));
     }
     go_to(taken);
-    failed_ = true;  // who knows
   }
 
  private:
@@ -149,15 +153,37 @@ class Input {
   void go_to(int64_t number) {
     check<DataLoss>(number >= taken_, "a position's state is damaged: item {} comes after {}.",
                     number, taken_);
-    taken_ += stream_->skip(number - taken_);
+    if (failed_) {
+      pass_failures(number);
+    } else if (number > taken_) {
+      count(stream_->skip(number - taken_));
+    }
     check<FailedPrecondition>(
         taken_ == number, "the position is after item {}, but there are {} now.", number, taken_);
+  }
+
+  // Where some items failed, skip() doesn't tell how many it left out: one by one.
+  void pass_failures(int64_t number) {
+    Item item;
+    for (bool more = true; more && taken_ < number;) {
+      try {
+        more = stream_->next(item);
+      } catch (...) {
+        // It was an item nevertheless.
+      }
+      if (more) count(1);
+    }
+  }
+  Json with_failures(Json position) const {
+    if (failed_) position.set("failed", true);
+    return position;
   }
 
   StreamPtr<Item> stream_;
   bool looks_back_;
   int64_t taken_ = 0;
-  bool failed_ = false;  // so that what was made of the items doesn't tell their number
+  bool failed_ = false;    // so that what was made of the items doesn't tell their number
+  bool restored_ = false;  // nor here, as a state was needed
   Snapshots earlier_;
 };
 

@@ -141,8 +141,8 @@ TEST_CASE("errors of batch") {
   auto uneven = Dataset::from_tensors({labels(3)}).concatenate(Dataset::from_tensors({labels(2)}));
   CHECK(uneven.element_spec().to_string() == "int64 (None,)");
   CHECK(message_of<InvalidArgument>([&] { numbers(uneven.batch(2)); }) ==
-        "batch: elements of one batch must be alike, got int64 of shape (2,) after int64 of shape "
-        "(3,).");
+        "batch: elements of one batch must be alike, got int64 of shape (2,) as element 1 after "
+        "int64 of shape (3,). Use padded_batch or ragged_batch for shapes that vary.");
 }
 
 TEST_CASE("shuffle gives each element once, in an order that the seed decides") {

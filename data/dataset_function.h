@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a function from elements to datasets of a callable that takes their components.
+#pragma once
+
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include "data/map_function.h"
+
+namespace cornu::data {
+
+class Dataset;
+using DatasetFunction = std::function<Dataset(const Element&)>;
+
+namespace internal {
+
+// What `f` gives, as it is.
+template <class F, class... Args, size_t... kIndex>
+auto call_on_host(F& f, const Element& element, Parameters<Args...>,
+                  std::index_sequence<kIndex...>) {
+  if constexpr (sizeof...(Args) == 1 &&
+                (std::is_same_v<std::remove_cvref_t<Args>, Element> && ...)) {
+    return f(element);
+  } else {
+    check<InvalidArgument>(
+        element.size() == sizeof...(Args),
+        "the function takes {} arguments, but the elements have {} components: {}.",
+        sizeof...(Args), element.size(), spec_of(element).to_string());
+    return f(argument<Args>(element, kIndex)...);
+  }
+}
+
+template <class F, class... Args>
+auto call_on_host(F& f, const Element& element, Parameters<Args...> parameters) {
+  return call_on_host(f, element, parameters, std::index_sequence_for<Args...>());
+}
+
+}  // namespace internal
+
+// `f` takes what a map function takes (see map_function), as values, and gives a Dataset.
+template <class F>
+DatasetFunction dataset_function(F f) {
+  return [f = std::move(f)](const Element& element) mutable {
+    return internal::call_on_host(f, element, internal::parameters<F>());
+  };
+}
+
+}  // namespace cornu::data

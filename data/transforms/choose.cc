@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "data/transforms/specs.h"
+#include "data/transforms/transforms.h"
+#include "framework/core/random.h"
+
+namespace cornu::data {
+namespace {
+
+// Which dataset comes next, from a dataset of numbers.
+class GivenChoices : public Stream<Row> {
+ public:
+  explicit GivenChoices(StreamPtr<Element> numbers) : numbers_(std::move(numbers)) {}
+
+  bool next(Row& choice) override {
+    Element number;
+    if (!numbers_.next(number)) return false;
+    choice = number.tensor(0).item<int64_t>();
+    return true;
+  }
+  int64_t skip(int64_t count) override { return numbers_.skip(count); }
+  Json save() const override { return numbers_.save(); }
+  void restore(const Json& state) override { numbers_.restore(state); }
+
+ private:
+  Input<Element> numbers_;
+};
+
+// Without end: number k depends on the key and k alone.
+class DrawnChoices : public Stream<Row> {
+ public:
+  // `sums`: of the probabilities up to each choice.
+  DrawnChoices(const std::vector<double>& sums, uint64_t key, uint64_t pass)
+      : sums_(sums), key_(key), pass_(pass) {}
+
+  bool next(Row& choice) override {
+    const auto words = philox(key_, number_++, pass_);
+    const double point = to_unit_double(words[0], words[1]) * sums_.back();
+    const auto at = std::upper_bound(sums_.begin(), sums_.end(), point);
+    choice = std::min<int64_t>(at - sums_.begin(), std::ssize(sums_) - 1);
+    return true;
+  }
+  int64_t skip(int64_t count) override {
+    number_ += static_cast<uint64_t>(count);
+    return count;
+  }
+
+ private:
+  const std::vector<double>& sums_;  // the node's
+  uint64_t key_;
+  uint64_t pass_;
+  uint64_t number_ = 0;
+};
+
+class ChosenStream : public Stream<Element> {
+ public:
+  ChosenStream(StreamPtr<Row> choices, std::vector<StreamPtr<Element>> inputs, bool stops)
+      : choices_(std::move(choices)), stops_(stops), left_(inputs.size()) {
+    for (auto& input : inputs) inputs_.push_back({Input<Element>(std::move(input)), false});
+  }
+
+  bool next(Element& element) override {
+    Row choice;
+    while (left_ > 0 && choices_.next(choice)) {
+      check<InvalidArgument>(0 <= choice && choice < std::ssize(inputs_),
+                             "choose_from_datasets: expected a choice in [0, {}), got {} as "
+                             "choice {}.",
+                             inputs_.size(), choice, choices_.taken() - 1);
+      From& from = inputs_[static_cast<size_t>(choice)];
+      if (!from.ended && from.input.next(element)) return true;
+      if (stops_) {
+        left_ = 0;
+      } else if (!from.ended) {
+        --left_;
+      }
+      from.ended = true;
+    }
+    return false;
+  }
+
+  Json save() const override {
+    Json inputs = Json::array();
+    for (const From& from : inputs_) {
+      Json state = from.input.position();
+      if (from.ended) state.set("ended", true);
+      inputs.push_back(std::move(state));
+    }
+    return Json::object({{"choices", choices_.position()}, {"inputs", inputs}});
+  }
+  void restore(const Json& state) override {
+    const Json& inputs = streams::saved_part(state, "inputs");
+    check<DataLoss>(inputs.is_array() && inputs.size() == inputs_.size(),
+                    "a position's state {} is damaged: expected those of {} datasets.",
+                    state.excerpt(), inputs_.size());
+    choices_.restore(streams::saved_part(state, "choices"));
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      inputs_[i].input.restore(inputs[i]);
+      inputs_[i].ended = inputs[i].contains("ended");
+      if (inputs_[i].ended) left_ = stops_ ? 0 : left_ - 1;
+    }
+  }
+
+ private:
+  struct From {
+    Input<Element> input;
+    bool ended;
+  };
+
+  Input<Row> choices_;
+  bool stops_;  // with the first dataset that has ended
+  std::vector<From> inputs_;
+  size_t left_;  // datasets that haven't ended
+};
+
+// What is chosen from several datasets; Choices says which.
+class FromDatasets : public Node {
+ public:
+  FromDatasets(std::vector<NodePtr> inputs, size_t datasets, bool stops, const char* who)
+      : Node(std::move(inputs)), datasets_(datasets), stops_(stops) {
+    check<InvalidArgument>(datasets > 0, "{}: expected datasets, got none.", who);
+    spec_ = this->inputs()[0]->spec();
+    for (size_t i = 1; i < datasets; ++i) spec_ = merged(spec_, this->inputs()[i]->spec(), who);
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::optional<int64_t> cardinality() const override {
+    for (size_t i = 0; i < datasets_; ++i) {
+      if (inputs()[i]->cardinality() == kInfiniteCardinality) return kInfiniteCardinality;
+    }
+    return std::nullopt;
+  }
+  std::optional<int64_t> batch_size() const override { return std::nullopt; }
+
+  StreamPtr<Element> elements(Pass pass) const override {
+    std::vector<StreamPtr<Element>> streams;
+    for (size_t i = 0; i < datasets_; ++i) streams.push_back(inputs()[i]->elements(pass));
+    return std::make_unique<ChosenStream>(choices(pass), std::move(streams), stops_);
+  }
+
+ protected:
+  virtual StreamPtr<Row> choices(Pass pass) const = 0;
+  const char* stop_text() const { return stops_ ? "stopping" : "to the end"; }
+
+ private:
+  size_t datasets_;  // the first inputs
+  bool stops_;
+  ElementSpec spec_;
+};
+
+class Chosen : public FromDatasets {
+ public:
+  Chosen(std::vector<NodePtr> inputs, const ChooseFromDatasetsOptions& options)
+      : FromDatasets(inputs, inputs.size() - 1, options.stop_on_empty_dataset,
+                     "choose_from_datasets") {
+    const ElementSpec& spec = this->inputs().back()->spec();
+    check<InvalidArgument>(spec.types.size() == 1 && spec.types[0].dtype == DType::Int64 &&
+                               spec.types[0].shape.rank() == 0,
+                           "choose_from_datasets: expected a choice_dataset of int64 scalars, got "
+                           "{}.",
+                           spec.to_string());
+  }
+  std::string describe() const override {
+    return fmt::format("choose_from_datasets({})", stop_text());
+  }
+
+ protected:
+  StreamPtr<Row> choices(Pass pass) const override {
+    return std::make_unique<GivenChoices>(inputs().back()->elements(pass));
+  }
+};
+
+class Sampled : public FromDatasets {
+ public:
+  Sampled(std::vector<NodePtr> inputs, const SampleFromDatasetsOptions& options)
+      : FromDatasets(inputs, inputs.size(), options.stop_on_empty_dataset, "sample_from_datasets"),
+        options_(options),
+        seed_(seed_or_next(options.seed)) {
+    double sum = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const double weight = options.weights.empty() ? 1 : options.weights[i];
+      sums_.push_back(sum += weight);
+    }
+  }
+  std::string describe() const override {
+    return fmt::format("sample_from_datasets({}{}{}, {})", fmt::join(sums_, " "),
+                       options_.seed ? fmt::format(", seed {}", *options_.seed) : "",
+                       options_.rerandomize_each_iteration ? ", anew" : "", stop_text());
+  }
+  std::atomic<uint64_t>* drawn_seed() const override { return options_.seed ? nullptr : &seed_; }
+
+ protected:
+  StreamPtr<Row> choices(Pass pass) const override {
+    return std::make_unique<DrawnChoices>(sums_, seed_.load(),
+                                          options_.rerandomize_each_iteration ? pass.id : 0);
+  }
+
+ private:
+  SampleFromDatasetsOptions options_;
+  mutable std::atomic<uint64_t> seed_;
+  std::vector<double> sums_;
+};
+
+}  // namespace
+
+NodePtr make_choose(std::vector<NodePtr> inputs, NodePtr choices,
+                    const ChooseFromDatasetsOptions& options) {
+  inputs.push_back(std::move(choices));
+  return std::make_shared<Chosen>(std::move(inputs), options);
+}
+
+NodePtr make_sample(std::vector<NodePtr> inputs, SampleFromDatasetsOptions options) {
+  std::vector<double>& weights = options.weights;
+  check<InvalidArgument>(weights.empty() || weights.size() == inputs.size(),
+                         "sample_from_datasets: expected {} weights, one for each dataset, got {}.",
+                         inputs.size(), weights.size());
+  std::vector<NodePtr> used;
+  std::vector<double> positive;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    check<InvalidArgument>(std::isfinite(weights[i]) && weights[i] >= 0,
+                           "sample_from_datasets: expected weights of at least 0, got {}.",
+                           weights[i]);
+    if (weights[i] == 0) continue;  // as in tf.data, such a dataset isn't waited for
+    used.push_back(inputs[i]);
+    positive.push_back(weights[i]);
+  }
+  if (!weights.empty()) {
+    check<InvalidArgument>(!used.empty(),
+                           "sample_from_datasets: expected a weight above 0, got none.");
+    inputs = std::move(used);
+    weights = std::move(positive);
+  }
+  return std::make_shared<Sampled>(std::move(inputs), options);
+}
+
+}  // namespace cornu::data

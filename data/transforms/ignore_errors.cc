@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <new>
+
+#include "data/transforms/transforms.h"
+#include "framework/core/logging.h"
+
+namespace cornu::data {
+namespace {
+
+// So many errors in a row aren't elements that failed.
+constexpr int64_t kMostInARow = 100'000;
+
+class IgnoringStream : public Stream<Element> {
+ public:
+  IgnoringStream(StreamPtr<Element> input, bool log_each)
+      : input_(std::move(input)), log_each_(log_each) {}
+
+  bool next(Element& element) override {
+    for (int64_t in_a_row = 0;; ++in_a_row) {
+      try {
+        if (input_.next(element)) return true;
+        report();
+        return false;
+      } catch (const std::bad_alloc&) {
+        throw;
+      } catch (const std::exception& error) {
+        if (in_a_row == kMostInARow) throw;
+        note(error.what());
+      }
+    }
+  }
+
+  Json save() const override {
+    Json state = input_.position();
+    if (dropped_ > 0) state.set("dropped", dropped_);
+    return state;
+  }
+  void restore(const Json& state) override {
+    input_.restore(state);
+    if (state.contains("dropped")) dropped_ = streams::saved_count(state, "dropped");
+  }
+
+ private:
+  void note(const std::string& text) {
+    if (dropped_++ == 0) first_ = text;
+    if (log_each_) {
+      logging::warn(
+          fmt::format("ignore_errors: element {} is left out: {}", input_.taken() - 1, text));
+    }
+  }
+
+  void report() {
+    if (dropped_ == 0 || reported_) return;
+    reported_ = true;
+    const std::string why = first_.empty() ? "" : " The first error: " + first_;
+    logging::warn(
+        fmt::format("ignore_errors: {} elements of this pass were left out.{}", dropped_, why));
+  }
+
+  Input<Element> input_;
+  bool log_each_;
+  int64_t dropped_ = 0;
+  std::string first_;
+  bool reported_ = false;
+};
+
+class Ignoring : public Node {
+ public:
+  Ignoring(NodePtr input, bool log_each) : Node({std::move(input)}), log_each_(log_each) {}
+
+  std::optional<int64_t> cardinality() const override {
+    const auto items = input().cardinality();
+    return items == 0 ? items : std::nullopt;
+  }
+  std::string describe() const override { return "ignore_errors"; }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return std::make_unique<IgnoringStream>(input().elements(pass), log_each_);
+  }
+
+ private:
+  bool log_each_;
+};
+
+}  // namespace
+
+NodePtr make_ignore_errors(NodePtr input, const IgnoreErrorsOptions& options) {
+  return std::make_shared<Ignoring>(std::move(input), options.log_warning);
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/transforms/inner_datasets.h"
+
+#include <algorithm>
+
+#include "framework/core/random.h"
+
+namespace cornu::data {
+namespace {
+
+class ListStream : public Stream<Element> {
+ public:
+  explicit ListStream(const std::vector<Element>& elements) : elements_(elements) {}
+
+  bool next(Element& element) override {
+    if (next_ == std::ssize(elements_)) return false;
+    element = elements_[static_cast<size_t>(next_++)];
+    return true;
+  }
+  int64_t skip(int64_t count) override {
+    const int64_t skipped = std::min(count, std::ssize(elements_) - next_);
+    next_ += skipped;
+    return skipped;
+  }
+
+ private:
+  const std::vector<Element>& elements_;  // the node's
+  int64_t next_ = 0;
+};
+
+class WindowElements : public Node {
+ public:
+  WindowElements(std::vector<Element> elements, const ElementSpec& spec)
+      : elements_(std::move(elements)), spec_(spec) {}
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::optional<int64_t> cardinality() const override { return std::ssize(elements_); }
+  std::string describe() const override { return fmt::format("window({})", elements_.size()); }
+  StreamPtr<Element> elements(Pass) const override {
+    return std::make_unique<ListStream>(elements_);
+  }
+
+ private:
+  std::vector<Element> elements_;
+  ElementSpec spec_;
+};
+
+}  // namespace
+
+NodePtr make_window_elements(const Window& window, const ElementSpec& spec) {
+  return std::make_shared<WindowElements>(window.elements, spec);
+}
+
+InnerStream::InnerStream(NodePtr node, Pass pass, const ElementSpec& spec, const char* who)
+    : node_(std::move(node)), spec_(spec), who_(who), elements_(node_->elements(pass)) {}
+
+bool InnerStream::next(Element& element) {
+  if (!elements_->next(element)) return false;
+  const ElementSpec own = spec_of(element);
+  check<InvalidArgument>(spec_.admits(own),
+                         "{}: expected datasets of elements of the kind {}, got {}. Where they "
+                         "differ, give output_signature, with kUnknown for axes that vary.",
+                         who_, spec_, own);
+  return true;
+}
+
+template <class Outer>
+InnerDatasets<Outer>::InnerDatasets(Make make, const std::optional<ElementSpec>& signature,
+                                    const std::function<StreamPtr<Outer>()>& open, const char* who)
+    : make_(std::move(make)), who_(who), seed_(next_seed()) {
+  if (signature) {
+    spec_ = as_signature(*signature);
+    return;
+  }
+  Outer first;
+  check<InvalidArgument>(open()->next(first),
+                         "{}: expected a first element, whose dataset tells the kind of all, got "
+                         "none. Give output_signature where there may be none.",
+                         who);
+  const SeedSequenceScope seeds(seed());
+  spec_ = with_unknown_axes(made(first)->spec());
+}
+
+template <class Outer>
+NodePtr InnerDatasets<Outer>::made(const Outer& outer) const {
+  NodePtr node = make_(outer);
+  check<InvalidArgument>(node != nullptr, "{}: expected a function that gives datasets.", who_);
+  return node;
+}
+
+template <class Outer>
+StreamPtr<Element> InnerDatasets<Outer>::open(const Outer& outer, int64_t number, Pass pass,
+                                              uint64_t seed) const {
+  const auto words = philox(seed, static_cast<uint64_t>(number), pass.id);
+  const SeedSequenceScope seeds(uint64_t{words[1]} << 32 | words[0]);
+  return std::make_unique<InnerStream>(made(outer), pass.below(number), spec_, who_);
+}
+
+template class InnerDatasets<Element>;
+template class InnerDatasets<Window>;
+
+}  // namespace cornu::data

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Datasets that a function makes of elements while they are iterated.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "data/node.h"
+
+namespace cornu::data {
+
+// Elements that stand together as a dataset: those of a window, or of a group with its key.
+struct Window {
+  std::vector<Element> elements;
+  std::vector<int64_t> numbers;  // of these in the input
+  int64_t key = 0;
+};
+
+using MakeNode = std::function<NodePtr(const Element&)>;
+using MakeNodeOfWindow = std::function<NodePtr(const Window&)>;
+
+// The elements of a window as a dataset.
+NodePtr make_window_elements(const Window& window, const ElementSpec& spec);
+
+// One of these datasets, as it is iterated. Elements of another kind than `spec` are
+// InvalidArgument.
+class InnerStream : public Stream<Element> {
+ public:
+  InnerStream(NodePtr node, Pass pass, const ElementSpec& spec, const char* who);
+
+  bool next(Element& element) override;
+  int64_t skip(int64_t count) override { return elements_->skip(count); }
+  Json save() const override { return elements_->save(); }
+  void restore(const Json& state) override { elements_->restore(state); }
+
+ private:
+  NodePtr node_;
+  const ElementSpec& spec_;  // outlives it
+  const char* who_;
+  StreamPtr<Element> elements_;
+};
+
+// The function, the kind of what its datasets give, and the seed of what is random in them. Outer:
+// Element or Window.
+template <class Outer>
+class InnerDatasets {
+ public:
+  using Make = std::function<NodePtr(const Outer&)>;
+
+  // Without a signature, the first one's kind with all axes unknown; `first` gives what that is
+  // made of.
+  InnerDatasets(Make make, const std::optional<ElementSpec>& signature,
+                const std::function<StreamPtr<Outer>()>& open, const char* who);
+
+  const ElementSpec& spec() const { return spec_; }
+  const char* who() const { return who_; }
+  uint64_t seed() const { return seed_.load(); }
+  std::atomic<uint64_t>* drawn_seed() const { return &seed_; }
+  // The dataset of item `number` of a pass. What its function draws depends on these alone.
+  StreamPtr<Element> open(const Outer& outer, int64_t number, Pass pass, uint64_t seed) const;
+
+ private:
+  NodePtr made(const Outer& outer) const;
+
+  Make make_;
+  const char* who_;
+  mutable std::atomic<uint64_t> seed_;
+  ElementSpec spec_;
+};
+
+// The elements of the datasets of all items, one dataset after another.
+template <class Outer>
+class FlatStream : public Stream<Element> {
+ public:
+  // `datasets` outlives it.
+  FlatStream(StreamPtr<Outer> outer, const InnerDatasets<Outer>& datasets, Pass pass)
+      : outer_(std::move(outer), true), datasets_(datasets), pass_(pass), seed_(datasets.seed()) {}
+
+  bool next(Element& element) override {
+    for (;;) {
+      if (inner_) {
+        if (inner_->next(element)) return true;
+        inner_.reset();
+      }
+      outer_.release(outer_.taken());
+      Outer outer;
+      if (!outer_.next(outer)) return false;
+      open(outer);
+    }
+  }
+
+  Json save() const override {
+    Json state = Json::object(
+        {{"input", outer_.position(outer_.taken(), outer_.taken() - (inner_ ? 1 : 0))}});
+    if (inner_) state.set("inner", inner_->position());
+    return state;
+  }
+  void restore(const Json& state) override {
+    const Json& input = streams::saved_part(state, "input");
+    const Json* inner = state.find("inner");
+    std::vector<int64_t> held;
+    if (inner) held.push_back(streams::saved_count(input, "taken") - 1);
+    outer_.restore(input, held, [&](Outer outer) {
+      open(outer);
+      inner_->restore(*inner);
+    });
+  }
+
+ private:
+  void open(const Outer& outer) {
+    inner_.emplace(datasets_.open(outer, outer_.taken() - 1, pass_, seed_));
+  }
+
+  Input<Outer> outer_;
+  const InnerDatasets<Outer>& datasets_;
+  Pass pass_;
+  uint64_t seed_;
+  std::optional<Input<Element>> inner_;
+};
+
+}  // namespace cornu::data

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "data/transforms/transforms.h"
+#include "framework/ops/math.h"
+
+namespace cornu::data {
+namespace {
+
+struct Padding {
+  std::vector<Shape> shapes;   // kUnknown: as long as the longest
+  std::vector<Tensor> values;  // scalars
+};
+
+// Copies `from` to the corner of an array of shape `to_shape`.
+void copy_corner(const std::byte* from, const Shape& from_shape, std::byte* to,
+                 const Shape& to_shape, int64_t axis, size_t bytes) {
+  if (axis == from_shape.rank()) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  size_t from_step = bytes;
+  size_t to_step = bytes;
+  for (int64_t inner = axis + 1; inner < from_shape.rank(); ++inner) {
+    from_step *= static_cast<size_t>(from_shape[inner]);
+    to_step *= static_cast<size_t>(to_shape[inner]);
+  }
+  if (axis == from_shape.rank() - 1) {
+    std::memcpy(to, from, bytes * static_cast<size_t>(from_shape[axis]));
+    return;
+  }
+  for (int64_t i = 0; i < from_shape[axis]; ++i) {
+    const auto at = static_cast<size_t>(i);
+    copy_corner(from + at * from_step, from_shape, to + at * to_step, to_shape, axis + 1, bytes);
+  }
+}
+
+class PaddedBatches : public streams::BatchStream<Element, Element> {
+ public:
+  PaddedBatches(StreamPtr<Element> input, int64_t batch_size, bool drop_remainder,
+                const Padding& padding)
+      : BatchStream(std::move(input), batch_size, drop_remainder), padding_(padding) {}
+
+ protected:
+  Element combine(const std::vector<Element>& elements) override {
+    std::vector<Tensor> tensors;
+    for (size_t i = 0; i < padding_.shapes.size(); ++i) tensors.push_back(padded(elements, i));
+    return elements.front().with(std::move(tensors));
+  }
+
+ private:
+  Tensor padded(const std::vector<Element>& elements, size_t i) const {
+    const Shape shape = padded_shape(elements, i);
+    const DType dtype = elements.front().tensors()[i].dtype();
+    Tensor result = Tensor::empty(Shape{std::ssize(elements)}.concat(shape), dtype);
+    std::byte* to = result.mutable_raw();
+    const Tensor& value = padding_.values[i];
+    const size_t size = value.bytes();
+    for (size_t at = 0; at < result.bytes(); at += size) std::memcpy(to + at, value.raw(), size);
+    const size_t step = result.bytes() / elements.size();
+    for (size_t k = 0; step > 0 && k < elements.size(); ++k) {
+      const Tensor& tensor = elements[k].tensors()[i];
+      if (tensor.num_elements() == 0) continue;
+      copy_corner(tensor.raw(), tensor.shape(), to + k * step, shape, 0, size);
+    }
+    return result;
+  }
+
+  // Of tensor `i`, without the axis of examples.
+  Shape padded_shape(const std::vector<Element>& elements, size_t i) const {
+    const Shape& wanted = padding_.shapes[i];
+    Shape shape = wanted;
+    for (int64_t axis = 0; axis < wanted.rank(); ++axis) {
+      if (wanted[axis] == kUnknown) shape[axis] = 0;
+    }
+    int64_t number = items_taken() - std::ssize(elements);
+    for (const Element& element : elements) {
+      const Shape& own = element.tensors()[i].shape();
+      bool fits = own.rank() == wanted.rank();
+      for (int64_t axis = 0; fits && axis < own.rank(); ++axis) {
+        if (wanted[axis] == kUnknown) shape[axis] = std::max(shape[axis], own[axis]);
+        fits = own[axis] <= shape[axis];
+      }
+      check<InvalidArgument>(fits,
+                             "padded_batch: element {} has a tensor of shape {}, which is larger "
+                             "than the padded shape {}.",
+                             number, own, wanted);
+      ++number;
+    }
+    return shape;
+  }
+
+  const Padding& padding_;  // the node's
+};
+
+class PaddedBatched : public Node {
+ public:
+  PaddedBatched(NodePtr input, int64_t batch_size, const PaddedBatchOptions& options)
+      : Node({std::move(input)}), batch_size_(batch_size), drop_(options.drop_remainder) {
+    check<InvalidArgument>(
+        batch_size >= 1, "padded_batch: expected a batch_size of at least 1, got {}.", batch_size);
+    spec_ = this->input().spec();
+    const size_t count = spec_.types.size();
+    check_count(options.padded_shapes.size(), count, "padded_shapes");
+    check_count(options.padding_values.size(), count, "padding_values");
+    for (size_t i = 0; i < count; ++i) {
+      TensorType& type = spec_.types[i];
+      if (!options.padded_shapes.empty()) type.shape = checked_shape(options.padded_shapes[i], i);
+      padding_.shapes.push_back(type.shape);
+      padding_.values.push_back(value_of(options, type.dtype, i));
+      type.shape = Shape{drop_ ? batch_size : kUnknown}.concat(type.shape);
+    }
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::optional<int64_t> cardinality() const override {
+    const auto items = input().cardinality();
+    if (!items || *items == kInfiniteCardinality) return items;
+    return drop_ ? *items / batch_size_ : streams::parts_of(*items, batch_size_);
+  }
+  std::optional<int64_t> batch_size() const override { return batch_size_; }
+  std::string describe() const override {
+    std::vector<std::string> values;
+    for (const Tensor& value : padding_.values)
+      values.push_back(fmt::format("{}", value.item<double>()));
+    return fmt::format("padded_batch({}, to {}, with {}{})", batch_size_, spec_.to_string(),
+                       fmt::join(values, " "), drop_ ? ", drop" : "");
+  }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return std::make_unique<PaddedBatches>(input().elements(pass), batch_size_, drop_, padding_);
+  }
+
+ private:
+  static void check_count(size_t given, size_t wanted, const char* what) {
+    check<InvalidArgument>(given == 0 || given == wanted,
+                           "padded_batch: expected {} for {} tensors, got {}.", what, wanted,
+                           given);
+  }
+  Shape checked_shape(const Shape& shape, size_t i) const {
+    const Shape& own = spec_.types[i].shape;
+    bool fits = shape.rank() == own.rank();
+    for (int64_t axis = 0; fits && axis < own.rank(); ++axis) {
+      fits = shape[axis] == kUnknown || own[axis] == kUnknown || own[axis] <= shape[axis];
+    }
+    check<InvalidArgument>(fits,
+                           "padded_batch: tensor {} has the shape {}, which can't be padded to {}.",
+                           i, own, shape);
+    return shape;
+  }
+  static Tensor value_of(const PaddedBatchOptions& options, DType dtype, size_t i) {
+    const Tensor value = options.padding_values.empty() ? Tensor::scalar(int32_t{0})
+                                                        : options.padding_values[i].host().strong();
+    check<InvalidArgument>(value.rank() == 0,
+                           "padded_batch: expected scalars as padding_values, got a tensor of "
+                           "shape {} for tensor {}.",
+                           value.shape(), i);
+    return ops::cast(value, dtype);
+  }
+
+  int64_t batch_size_;
+  bool drop_;
+  Padding padding_;
+  ElementSpec spec_;
+};
+
+}  // namespace
+
+NodePtr make_padded_batch(NodePtr input, int64_t batch_size, const PaddedBatchOptions& options) {
+  return std::make_shared<PaddedBatched>(std::move(input), batch_size, options);
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "data/transforms/transforms.h"
+#include "framework/core/rows.h"
+
+namespace cornu::data {
+namespace {
+
+// Which tensors vary in length: those of whose elements axis 0 is unknown.
+std::vector<bool> ragged_tensors(const ElementSpec& spec) {
+  std::vector<bool> ragged;
+  for (const TensorType& type : spec.types) {
+    ragged.push_back(!type.shape.is_static());
+    for (int64_t axis = 1; axis < type.shape.rank(); ++axis) {
+      check<InvalidArgument>(type.shape[axis] != kUnknown,
+                             "ragged_batch: expected tensors that vary along axis 0 only, got "
+                             "elements {}. Use padded_batch.",
+                             spec.to_string());
+    }
+  }
+  return ragged;
+}
+
+// The same structure with {values, row_splits} in place of ragged tensors.
+Structure ragged_structure(const Structure& structure, const std::vector<bool>& ragged,
+                           size_t first) {
+  if (structure.kind() == Structure::Kind::Tensor) {
+    if (!ragged[first]) return structure;
+    return Structure::dict({{"values", Structure()}, {"row_splits", Structure()}});
+  }
+  std::vector<Structure> children;
+  std::vector<std::pair<std::string, Structure>> named;
+  for (size_t i = 0; i < structure.children().size(); ++i) {
+    const Structure& child = structure.children()[i];
+    Structure made = ragged_structure(child, ragged, first);
+    first += child.num_tensors();
+    if (structure.kind() == Structure::Kind::Dict) {
+      named.emplace_back(structure.names()[i], std::move(made));
+    } else {
+      children.push_back(std::move(made));
+    }
+  }
+  return structure.kind() == Structure::Kind::Dict ? Structure::dict(std::move(named))
+                                                   : Structure::tuple(std::move(children));
+}
+
+class RaggedBatches : public streams::BatchStream<Element, Element> {
+ public:
+  RaggedBatches(StreamPtr<Element> input, int64_t batch_size, bool drop_remainder,
+                const std::vector<bool>& ragged, std::shared_ptr<const Structure> structure)
+      : BatchStream(std::move(input), batch_size, drop_remainder),
+        ragged_(ragged),
+        structure_(std::move(structure)) {}
+
+ protected:
+  Element combine(const std::vector<Element>& elements) override {
+    std::vector<Tensor> tensors;
+    std::vector<Tensor> parts(elements.size());
+    for (size_t i = 0; i < ragged_.size(); ++i) {
+      for (size_t k = 0; k < elements.size(); ++k) parts[k] = elements[k].tensors()[i];
+      if (ragged_[i]) {
+        join(parts, tensors);
+      } else {
+        tensors.push_back(stack_rows(parts));
+      }
+    }
+    return Element(std::move(tensors), structure_);
+  }
+
+ private:
+  static void join(const std::vector<Tensor>& parts, std::vector<Tensor>& tensors) {
+    Tensor splits = Tensor::empty({std::ssize(parts) + 1}, DType::Int64);
+    const auto ends = splits.mutable_data<int64_t>();
+    ends[0] = 0;
+    for (size_t k = 0; k < parts.size(); ++k) ends[k + 1] = ends[k] + parts[k].shape().front();
+    Shape shape = parts.front().shape();
+    shape[0] = ends[parts.size()];
+    Tensor values = Tensor::empty(shape, parts.front().dtype());
+    std::byte* to = values.mutable_raw();
+    for (const Tensor& part : parts) {
+      if (part.bytes() > 0) std::memcpy(to, part.raw(), part.bytes());
+      to += part.bytes();
+    }
+    tensors.push_back(std::move(values));
+    tensors.push_back(std::move(splits));
+  }
+
+  const std::vector<bool>& ragged_;  // the node's
+  std::shared_ptr<const Structure> structure_;
+};
+
+class RaggedBatched : public Node {
+ public:
+  RaggedBatched(NodePtr input, int64_t batch_size, const BatchOptions& options)
+      : Node({std::move(input)}), batch_size_(batch_size), drop_(options.drop_remainder) {
+    check<InvalidArgument>(
+        batch_size >= 1, "ragged_batch: expected a batch_size of at least 1, got {}.", batch_size);
+    const ElementSpec& in = this->input().spec();
+    ragged_ = ragged_tensors(in);
+    const Shape leading{drop_ ? batch_size : kUnknown};
+    for (size_t i = 0; i < ragged_.size(); ++i) {
+      const TensorType& type = in.types[i];
+      if (!ragged_[i]) {
+        spec_.types.push_back({type.dtype, leading.concat(type.shape)});
+        continue;
+      }
+      spec_.types.push_back(type);
+      spec_.types.push_back({DType::Int64, {drop_ ? batch_size + 1 : kUnknown}});
+    }
+    spec_.structure =
+        std::make_shared<const Structure>(ragged_structure(*in.structure, ragged_, 0));
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::optional<int64_t> cardinality() const override {
+    const auto items = input().cardinality();
+    if (!items || *items == kInfiniteCardinality) return items;
+    return drop_ ? *items / batch_size_ : streams::parts_of(*items, batch_size_);
+  }
+  std::optional<int64_t> batch_size() const override { return std::nullopt; }
+  std::string describe() const override {
+    return fmt::format("ragged_batch({}{})", batch_size_, drop_ ? ", drop" : "");
+  }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return std::make_unique<RaggedBatches>(input().elements(pass), batch_size_, drop_, ragged_,
+                                           spec_.structure);
+  }
+
+ private:
+  int64_t batch_size_;
+  bool drop_;
+  std::vector<bool> ragged_;
+  ElementSpec spec_;
+};
+
+}  // namespace
+
+NodePtr make_ragged_batch(NodePtr input, int64_t batch_size, const BatchOptions& options) {
+  return std::make_shared<RaggedBatched>(std::move(input), batch_size, options);
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "data/transforms/said.h"
+#include "data/transforms/transforms.h"
+#include "framework/core/random.h"
+
+namespace cornu::data {
+namespace {
+
+using Distribution = std::vector<double>;
+
+// Keeps an element with a probability that brings its class to its part of the target.
+class ResampleStream : public Stream<Element> {
+ public:
+  ResampleStream(StreamPtr<Element> keyed, const Distribution& target,
+                 const std::optional<Distribution>& initial, uint64_t seed, Pass pass,
+                 const ElementSpec& in, const ElementSpec& out)
+      : keyed_(std::move(keyed)),
+        target_(target),
+        initial_(initial),
+        seed_(seed),
+        pass_(pass),
+        in_(in),
+        out_(out),
+        seen_(target.size(), 0) {}
+
+  bool next(Element& element) override {
+    while (keyed_.next(element)) {
+      const Tensor said = take_said(element, in_.structure);
+      const int64_t key = said.item<int64_t>();
+      check<InvalidArgument>(0 <= key && key < std::ssize(target_),
+                             "rejection_resample: expected a class in [0, {}), got {} for element "
+                             "{}.",
+                             target_.size(), key, keyed_.taken() - 1);
+      const auto at = static_cast<size_t>(key);
+      ++seen_[at];
+      if (!keeps(at)) continue;
+      std::vector<Tensor> tensors{said};
+      tensors.insert(tensors.end(), element.tensors().begin(), element.tensors().end());
+      element = Element(std::move(tensors), out_.structure);
+      return true;
+    }
+    return false;
+  }
+
+  Json save() const override {
+    return Json::object({{"input", keyed_.position()}, {"seen", seen_}});
+  }
+  void restore(const Json& state) override {
+    const Json& seen = streams::saved_part(state, "seen");
+    bool whole = seen.is_array() && seen.size() == seen_.size();
+    for (size_t i = 0; whole && i < seen_.size(); ++i) whole = seen[i].is_int();
+    check<DataLoss>(whole, "a position's state {} is damaged.", state.excerpt());
+    seen_ = seen.as_ints();
+    keyed_.restore(streams::saved_part(state, "input"));
+  }
+
+ private:
+  bool keeps(size_t key) const {
+    // Where the distribution isn't told, as it has been so far; each class counts one more.
+    const auto part = [&](size_t i) {
+      return initial_ ? (*initial_)[i] : static_cast<double>(seen_[i] + 1);
+    };
+    double most = 0;
+    for (size_t i = 0; i < target_.size(); ++i) {
+      if (target_[i] > 0 && part(i) > 0) most = std::max(most, target_[i] / part(i));
+    }
+    if (part(key) <= 0 || most <= 0) return target_[key] > 0;
+    const auto words = philox(seed_, static_cast<uint64_t>(keyed_.taken() - 1), pass_.id);
+    return to_unit_double(words[0], words[1]) * most < target_[key] / part(key);
+  }
+
+  Input<Element> keyed_;
+  const Distribution& target_;  // the node's, as all below
+  const std::optional<Distribution>& initial_;
+  uint64_t seed_;
+  Pass pass_;
+  const ElementSpec& in_;
+  const ElementSpec& out_;
+  std::vector<int64_t> seen_;  // of each class
+};
+
+class Resampled : public Node {
+ public:
+  Resampled(NodePtr keyed, const ElementSpec& in, Distribution target,
+            const RejectionResampleOptions& options)
+      : Node({std::move(keyed)}),
+        in_(in),
+        out_(tuple_of({spec_of(Tensor::scalar(int64_t{0})), in})),
+        target_(std::move(target)),
+        options_(options),
+        seed_(seed_or_next(options.seed)) {}
+
+  const ElementSpec& spec() const override { return out_; }
+  std::optional<int64_t> cardinality() const override {
+    const auto items = input().cardinality();
+    return items == kInfiniteCardinality ? items : std::nullopt;
+  }
+  std::string describe() const override {
+    return fmt::format(
+        "rejection_resample({}{}{})", fmt::join(target_, " "),
+        options_.initial_dist ? fmt::format(" of {}", fmt::join(*options_.initial_dist, " ")) : "",
+        options_.seed ? fmt::format(", seed {}", *options_.seed) : "");
+  }
+  std::atomic<uint64_t>* drawn_seed() const override { return options_.seed ? nullptr : &seed_; }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return std::make_unique<ResampleStream>(input().elements(pass), target_, options_.initial_dist,
+                                            seed_.load(), pass, in_, out_);
+  }
+
+ private:
+  ElementSpec in_;
+  ElementSpec out_;
+  Distribution target_;
+  RejectionResampleOptions options_;
+  mutable std::atomic<uint64_t> seed_;
+};
+
+void check_distribution(const Distribution& distribution, const char* what) {
+  double sum = 0;
+  for (const double part : distribution) {
+    check<InvalidArgument>(part >= 0,
+                           "rejection_resample: expected probabilities of at least 0 in {}, got "
+                           "{}.",
+                           what, part);
+    sum += part;
+  }
+  check<InvalidArgument>(std::abs(sum - 1) < 1e-3,
+                         "rejection_resample: expected probabilities in {} whose sum is 1, got {}.",
+                         what, sum);
+}
+
+}  // namespace
+
+NodePtr make_rejection_resample(NodePtr input, MapFunction class_func, std::vector<double> target,
+                                const RejectionResampleOptions& options) {
+  check_distribution(target, "target_dist");
+  if (options.initial_dist) {
+    check_distribution(*options.initial_dist, "initial_dist");
+    check<InvalidArgument>(options.initial_dist->size() == target.size(),
+                           "rejection_resample: expected {} probabilities in initial_dist, as in "
+                           "target_dist, got {}.",
+                           target.size(), options.initial_dist->size());
+  }
+  const ElementSpec spec = input->spec();
+  NodePtr keyed =
+      make_keyed(std::move(input), std::move(class_func), "rejection_resample", "class_func");
+  return std::make_shared<Resampled>(std::move(keyed), spec, std::move(target), options);
+}
+
+}  // namespace cornu::data

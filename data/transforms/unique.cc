@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <unordered_set>
+
+#include "data/transforms/transforms.h"
+
+namespace cornu::data {
+namespace {
+
+// A position is a count: what came before is looked at again, to know what not to give.
+class UniqueStream : public Stream<Element> {
+ public:
+  explicit UniqueStream(StreamPtr<Element> input) : input_(std::move(input)) {}
+
+  bool next(Element& element) override {
+    while (input_->next(element)) {
+      const Tensor& tensor = element.tensors().front();
+      std::string key = tensor.shape().to_string();
+      key.append(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
+      if (seen_.insert(std::move(key)).second) return true;
+    }
+    return false;
+  }
+
+ private:
+  StreamPtr<Element> input_;
+  std::unordered_set<std::string> seen_;
+};
+
+class Unique : public Node {
+ public:
+  explicit Unique(NodePtr input) : Node({std::move(input)}) {
+    const ElementSpec& spec = this->input().spec();
+    check<InvalidArgument>(
+        spec.types.size() == 1 &&
+            (is_integer(spec.types[0].dtype) || spec.types[0].dtype == DType::Bool),
+        "unique: expected elements of one integer tensor, got {}.", spec.to_string());
+  }
+
+  std::optional<int64_t> cardinality() const override {
+    const auto items = input().cardinality();
+    return items == 0 ? items : std::nullopt;
+  }
+  std::string describe() const override { return "unique"; }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return std::make_unique<UniqueStream>(input().elements(pass));
+  }
+};
+
+}  // namespace
+
+NodePtr make_unique(NodePtr input) { return std::make_shared<Unique>(std::move(input)); }
+
+}  // namespace cornu::data

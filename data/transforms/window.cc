@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <deque>
+
+#include "data/transforms/windows_node.h"
+
+namespace cornu::data {
+namespace {
+
+// Window i has elements i * shift, i * shift + stride, …, up to `size` of them.
+class WindowStream : public Stream<Window> {
+ public:
+  WindowStream(StreamPtr<Element> input, const Windowing& how)
+      : input_(std::move(input), true), how_(how) {}
+
+  bool next(Window& window) override {
+    fill();
+    const int64_t here = std::ssize(held_);
+    if (here == 0 || (how_.drop_remainder && here < how_.span())) return false;
+    window = {};
+    for (int64_t i = 0; i < std::min(here, how_.span()); i += how_.stride) {
+      window.elements.push_back(held_[static_cast<size_t>(i)]);
+      window.numbers.push_back(start_ + i);
+    }
+    leave(how_.shift);
+    return true;
+  }
+
+  int64_t skip(int64_t count) override {
+    Window last;
+    if (count <= 0) return 0;
+    const int64_t first = start_;
+    leave(streams::saturating_product(count - 1, how_.shift));
+    if (go_to_start() && next(last)) return count;
+    const int64_t items = input_.taken();  // all there are
+    const int64_t most = how_.drop_remainder ? items - how_.span() + 1 : items;
+    return first >= most ? 0 : streams::parts_of(most - first, how_.shift);
+  }
+
+  Json save() const override {
+    if (input_.is_counted()) return {};
+    const int64_t oldest = std::min(start_, input_.taken());
+    return Json::object({{"input", input_.position(input_.taken(), oldest)}, {"start", start_}});
+  }
+  void restore(const Json& state) override {
+    const Json& input = streams::saved_part(state, "input");
+    start_ = streams::saved_count(state, "start");
+    std::vector<int64_t> held;
+    const int64_t taken = streams::saved_count(input, "taken");
+    check<DataLoss>(taken - start_ <= how_.span(), "a position's state {} is damaged.",
+                    state.excerpt());
+    for (int64_t number = start_; number < taken; ++number) held.push_back(number);
+    input_.restore(input, held, [this](Element item) { held_.push_back(std::move(item)); });
+  }
+
+ private:
+  // Items from start_ on, as many as a window spans.
+  void fill() {
+    if (!go_to_start()) return;
+    Element item;
+    while (std::ssize(held_) < how_.span() && input_.next(item)) held_.push_back(std::move(item));
+  }
+
+  // False when the items end before.
+  bool go_to_start() {
+    if (input_.taken() < start_) input_.skip(start_ - input_.taken());
+    return input_.taken() >= start_;
+  }
+
+  void leave(int64_t items) {
+    if (__builtin_add_overflow(start_, items, &start_)) start_ = INT64_MAX;
+    const int64_t gone = std::min(items, std::ssize(held_));
+    held_.erase(held_.begin(), held_.begin() + gone);
+    input_.release(std::min(start_, input_.taken()));
+  }
+
+  Input<Element> input_;
+  Windowing how_;
+  int64_t start_ = 0;         // of the next window
+  std::deque<Element> held_;  // from there on
+};
+
+}  // namespace
+
+int64_t Windowing::span() const {
+  const int64_t gaps = streams::saturating_product(size - 1, stride);
+  return gaps == INT64_MAX ? gaps : gaps + 1;
+}
+
+WindowSource::WindowSource(NodePtr input, int64_t size, const WindowOptions& options)
+    : input_(std::move(input)),
+      how_{size, options.shift.value_or(size), options.stride, options.drop_remainder} {
+  check<InvalidArgument>(size >= 1, "window: expected a size of at least 1, got {}.", size);
+  check<InvalidArgument>(how_.shift >= 1, "window: expected a shift of at least 1, got {}.",
+                         how_.shift);
+  check<InvalidArgument>(how_.stride >= 1, "window: expected a stride of at least 1, got {}.",
+                         how_.stride);
+}
+
+StreamPtr<Window> WindowSource::open(Pass pass) const {
+  return std::make_unique<WindowStream>(input_->elements(pass), how_);
+}
+
+std::optional<int64_t> WindowSource::cardinality() const {
+  const auto items = input_->cardinality();
+  if (!items || *items == kInfiniteCardinality) return items;
+  const int64_t starts = how_.drop_remainder ? *items - how_.span() + 1 : *items;
+  return starts <= 0 ? 0 : streams::parts_of(starts, how_.shift);
+}
+
+std::string WindowSource::describe() const {
+  return fmt::format("window({}, {}, {}{})", how_.size, how_.shift, how_.stride,
+                     how_.drop_remainder ? ", drop" : "");
+}
+
+namespace {
+
+// What a function makes of each window.
+class OfWindows : public Node {
+ public:
+  OfWindows(std::shared_ptr<const WindowSource> windows, MakeNodeOfWindow f,
+            const FlatMapOptions& options, bool one_each)
+      : Node({windows->input()}),
+        windows_(std::move(windows)),
+        one_each_(one_each),
+        datasets_(
+            std::move(f), options.output_signature, [this] { return windows_->open({}); },
+            "window") {}
+
+  const ElementSpec& spec() const override { return datasets_.spec(); }
+  std::optional<int64_t> cardinality() const override {
+    return one_each_ ? windows_->cardinality() : std::nullopt;
+  }
+  std::optional<int64_t> batch_size() const override { return std::nullopt; }
+  std::string describe() const override {
+    return fmt::format("{} | {}(to {})", windows_->describe(), one_each_ ? "map" : "flat_map",
+                       spec().to_string());
+  }
+  std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return std::make_unique<FlatStream<Window>>(windows_->open(pass), datasets_, pass);
+  }
+
+ private:
+  std::shared_ptr<const WindowSource> windows_;
+  bool one_each_;
+  InnerDatasets<Window> datasets_;
+};
+
+}  // namespace
+
+NodePtr make_of_windows(std::shared_ptr<const WindowSource> windows, MakeNodeOfWindow f,
+                        const FlatMapOptions& options, bool one_each) {
+  return std::make_shared<OfWindows>(std::move(windows), std::move(f), options, one_each);
+}
+
+}  // namespace cornu::data

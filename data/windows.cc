@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/windows.h"
+
+#include "data/dataset.h"
+#include "data/sources/sources.h"
+#include "data/transforms/windows_node.h"
+
+namespace cornu::data {
+
+Dataset Windows::flat_map(std::function<Dataset(const Dataset&)> f,
+                          const FlatMapOptions& options) const {
+  const auto make = [f = std::move(f), source = source_](const Window& window) {
+    return f(Dataset(make_window_elements(window, source->input()->spec()))).node();
+  };
+  return Dataset(make_of_windows(source_, make, options, false));
+}
+
+Dataset Windows::map(std::function<Element(const Dataset&)> f,
+                     const FlatMapOptions& options) const {
+  const auto make = [f = std::move(f), source = source_](const Window& window) {
+    return make_tensors(f(Dataset(make_window_elements(window, source->input()->spec()))));
+  };
+  return Dataset(make_of_windows(source_, make, options, true));
+}
+
+std::optional<int64_t> Windows::cardinality() const { return source_->cardinality(); }
+
+struct Windows::Cursor::State {
+  std::shared_ptr<const WindowSource> source;
+  StreamPtr<Window> windows;
+  Dataset current;
+};
+
+Windows::Cursor::Cursor(std::shared_ptr<const WindowSource> source) {
+  const Pass pass = Pass().below(source->input()->passes().begin("windows"));
+  auto windows = source->open(pass);
+  const Dataset none(make_window_elements({}, source->input()->spec()));
+  state_ = std::make_shared<State>(State{std::move(source), std::move(windows), none});
+  ++*this;
+}
+
+const Dataset& Windows::Cursor::operator*() const { return state_->current; }
+
+Windows::Cursor& Windows::Cursor::operator++() {
+  Window window;
+  more_ = state_->windows->next(window);
+  if (more_) {
+    state_->current = Dataset(make_window_elements(window, state_->source->input()->spec()));
+  }
+  return *this;
+}
+
+Windows::Cursor Windows::begin() const { return Cursor(source_); }
+
+}  // namespace cornu::data

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transforms that cut, join and choose: what comes is what tf.data gives.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "framework/core/random.h"
+#include "framework/ops/ops.h"
+#include "tests/data/support.h"
+
+using namespace cornu;
+using namespace cornu::testing;
+using data::Dataset;
+using data::Element;
+using Numbers = std::vector<int64_t>;
+
+namespace {
+
+// The numbers of each element.
+std::vector<Numbers> lists(const Dataset& dataset) {
+  std::vector<Numbers> result;
+  for (const Element& element : dataset) {
+    result.emplace_back();
+    for (const Tensor& tensor : element.tensors()) {
+      const Numbers part = numbers(tensor);
+      result.back().insert(result.back().end(), part.begin(), part.end());
+    }
+  }
+  return result;
+}
+using Lists = std::vector<Numbers>;
+
+int64_t value(const Tensor& x) { return x.item<int64_t>(); }
+
+data::ElementSpec of_numbers(const Shape& shape = {}) {
+  return {.types = {{DType::Int64, shape}}, .structure = {}};
+}
+
+// x, x times; for x = 1, 2, …
+Dataset ragged_to(int64_t count) {
+  return Dataset::range(1, count + 1).flat_map([](const Tensor& x) {
+    return Dataset::from_tensors(ops::full({value(x)}, x));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("take_while") {
+  const auto small = [](const Tensor& x) { return ops::less(ops::mod(x, 5), 3); };
+  CHECK(numbers(Dataset::range(20).take_while(small)) == Numbers{0, 1, 2});
+  CHECK(numbers(Dataset::range(3, 20).take_while(small)) == Numbers{});
+  CHECK(!Dataset::range(9).repeat().take_while(small).cardinality());
+  CHECK(contains(message_of<InvalidArgument>(
+                     [] { Dataset::range(3).take_while([](const Tensor& x) { return x; }); }),
+                 "the predicate gives int64 (), expected a bool scalar"));
+}
+
+TEST_CASE("unbatch") {
+  CHECK(numbers(rows_to(7).batch(3).unbatch()) == numbers(rows_to(7)));
+  CHECK(lists(Dataset::zip({rows_to(3), rows_to(3)}).batch(2).unbatch()) ==
+        Lists{{0, 0}, {1, 1}, {2, 2}});
+  CHECK(!rows_to(4).batch(2).unbatch().cardinality());
+  CHECK(rows_to(5).batch(2, {.drop_remainder = true}).unbatch().cardinality() == 4);
+  CHECK(numbers(rows_to(0).batch(3).unbatch()) == Numbers{});
+  CHECK(numbers(ragged_to(3).unbatch()) == Numbers{1, 2, 2, 3, 3, 3});
+  CHECK(message_of<InvalidArgument>([] { rows_to(3).unbatch(); }) ==
+        "unbatch: expected a dataset of batches, but its elements are int64 ().");
+}
+
+TEST_CASE("padded_batch") {
+  const auto padded = ragged_to(3).padded_batch(2);
+  CHECK(padded.element_spec().to_string() == "int64 (None, None)");
+  CHECK(lists(padded) == Lists{{1, 0, 2, 2}, {3, 3, 3}});
+  CHECK(lists(ragged_to(3).padded_batch(
+            2, {.padded_shapes = {{4}}, .padding_values = {Tensor(-1)}, .drop_remainder = true})) ==
+        Lists{{1, -1, -1, -1, 2, 2, -1, -1}});
+  CHECK(Dataset::range(5).padded_batch(2).cardinality() == 3);
+  CHECK(message_of<InvalidArgument>(
+            [] { numbers(ragged_to(5).padded_batch(2, {.padded_shapes = {{3}}})); }) ==
+        "padded_batch: element 3 has a tensor of shape (4,), which is larger than the padded "
+        "shape (3,).");
+  // Two axes that vary.
+  const auto grids = Dataset::range(1, 3).flat_map([](const Tensor& x) {
+    return Dataset::from_tensors(ops::full({value(x), 3 - value(x)}, x));
+  });
+  CHECK(lists(grids.padded_batch(2)) == Lists{{1, 1, 0, 0, 2, 0, 2, 0}});
+}
+
+TEST_CASE("ragged_batch") {
+  const auto ragged = Dataset::zip({ragged_to(3), rows_to(3)}).ragged_batch(2);
+  CHECK(ragged.element_spec().to_string() ==
+        "({values: int64 (None,), row_splits: int64 (None,)}, int64 (None,))");
+  CHECK(lists(ragged) == Lists{{1, 2, 2, 0, 1, 3, 0, 1}, {3, 3, 3, 0, 3, 2}});
+}
+
+TEST_CASE("flat_map") {
+  const auto growing =
+      Dataset::range(4).flat_map([](const Tensor& x) { return Dataset::range(value(x)); });
+  CHECK(numbers(growing) == Numbers{0, 0, 1, 0, 1, 2});
+  CHECK(numbers(growing.repeat(2).skip(7)) == Numbers{0, 1, 0, 1, 2});
+  CHECK(!growing.cardinality());
+  const auto by_pairs =
+      Dataset::zip({rows_to(3), rows_to(3)}).flat_map([](const Tensor& x, const Tensor& y) {
+        return Dataset::from_tensors(x + y);
+      });
+  CHECK(numbers(by_pairs) == Numbers{0, 2, 4});
+  const auto of_none = [](const Tensor&) { return Dataset::range(0); };
+  CHECK(message_of<InvalidArgument>([&] { Dataset::range(0).flat_map(of_none); }) ==
+        "flat_map: expected a first element, whose dataset tells the kind of all, got none. Give "
+        "output_signature where there may be none.");
+  CHECK(numbers(Dataset::range(0).flat_map(of_none, {.output_signature = of_numbers()})).empty());
+  const auto changing = Dataset::range(2).flat_map([](const Tensor& x) {
+    return value(x) == 0 ? Dataset::range(1) : Dataset::from_tensors(Tensor::scalar(1.5f));
+  });
+  CHECK(message_of<InvalidArgument>([&] { numbers(changing); }) ==
+        "flat_map: expected datasets of elements of the kind int64 (), got float32 (). Where they "
+        "differ, give output_signature, with kUnknown for axes that vary.");
+}
+
+TEST_CASE("what is shuffled in inner datasets is the same for a seed, and anew for each element") {
+  const auto shuffled = [] {
+    set_random_seed(3);
+    return Dataset::range(3).flat_map([](const Tensor&) { return Dataset::range(30).shuffle(30); });
+  };
+  const Numbers once = numbers(shuffled());
+  CHECK(once == numbers(shuffled()));
+  CHECK(!std::equal(once.begin(), once.begin() + 30, once.begin() + 30));
+  const auto dataset = shuffled();
+  CHECK(numbers(dataset) == once);
+  CHECK(numbers(dataset) != once);
+}
+
+TEST_CASE("interleave has tf.data's order, at any parallelism") {
+  const auto tens = [](const Tensor& x) {
+    return Dataset::range(value(x) * 10, value(x) * 10 + value(x) % 4);
+  };
+  const auto copies = [](const Tensor& x) { return Dataset::from_tensors(x).repeat(value(x) % 4); };
+  for (const int64_t calls : {1, 2, 8}) {
+    CAPTURE(calls);
+    CHECK(numbers(Dataset::range(1, 8).interleave(
+              tens, {.cycle_length = 2, .num_parallel_calls = calls})) ==
+          Numbers{10, 20, 21, 30, 31, 32, 50, 60, 70, 61, 71, 72});
+    CHECK(numbers(Dataset::range(1, 8).interleave(
+              tens, {.cycle_length = 3, .block_length = 2, .num_parallel_calls = calls})) ==
+          Numbers{10, 20, 21, 30, 31, 32, 50, 60, 61, 70, 71, 72});
+    CHECK(numbers(Dataset::range(9).interleave(
+              copies, {.cycle_length = 3, .block_length = 2, .num_parallel_calls = calls})) ==
+          Numbers{1, 2, 2, 3, 3, 3, 5, 6, 6, 7, 7, 7});
+  }
+  CHECK(message_of<InvalidArgument>([&] {
+          Dataset::range(3).interleave(tens, {.cycle_length = 0});
+        }) == "interleave: expected a cycle_length of at least 1, or data::kAutotune, got 0.");
+}
+
+TEST_CASE("window") {
+  const auto windows = [](int64_t count, int64_t size, const data::WindowOptions& options) {
+    const auto made = Dataset::range(count).window(size, options);
+    Lists result;
+    for (const Dataset& window : made) result.push_back(numbers(window));
+    CHECK(made.cardinality() == std::ssize(result));
+    return result;
+  };
+  CHECK(windows(7, 3, {}) == Lists{{0, 1, 2}, {3, 4, 5}, {6}});
+  CHECK(windows(7, 3, {.drop_remainder = true}) == Lists{{0, 1, 2}, {3, 4, 5}});
+  CHECK(windows(5, 3, {.shift = 1, .drop_remainder = true}) ==
+        Lists{{0, 1, 2}, {1, 2, 3}, {2, 3, 4}});
+  CHECK(windows(4, 3, {.shift = 1}) == Lists{{0, 1, 2}, {1, 2, 3}, {2, 3}, {3}});
+  CHECK(windows(7, 2, {.shift = 4, .stride = 2}) == Lists{{0, 2}, {4, 6}});
+  CHECK(windows(8, 2, {.shift = 4, .stride = 2, .drop_remainder = true}) == Lists{{0, 2}, {4, 6}});
+  CHECK(windows(7, 3, {.shift = 2, .stride = 2}) == Lists{{0, 2, 4}, {2, 4, 6}, {4, 6}, {6}});
+  CHECK(windows(7, 2, {.shift = 5}) == Lists{{0, 1}, {5, 6}});
+  CHECK(windows(0, 2, {}).empty());
+
+  const auto threes = Dataset::range(7).window(3);
+  CHECK(lists(threes.flat_map([](const Dataset& w) { return w.batch(3); })) ==
+        Lists{{0, 1, 2}, {3, 4, 5}, {6}});
+  const auto sums = threes.map([](const Dataset& w) {
+    return w.reduce(Tensor::scalar(int64_t{0}),
+                    [](const Tensor& sum, const Tensor& x) { return sum + x; });
+  });
+  CHECK(numbers(sums) == Numbers{3, 12, 6});
+  CHECK(sums.cardinality() == 3);
+  CHECK(message_of<InvalidArgument>([] { Dataset::range(3).window(0); }) ==
+        "window: expected a size of at least 1, got 0.");
+}
+
+TEST_CASE("group_by_window") {
+  const auto by_three = [](const Tensor& x) { return ops::mod(x, 3); };
+  const auto batches = [](int64_t, const Dataset& w) { return w.batch(4); };
+  const auto grouped = Dataset::range(10).group_by_window(by_three, batches, 2);
+  CHECK(lists(grouped) == Lists{{0, 3}, {1, 4}, {2, 5}, {6, 9}, {7}, {8}});
+  CHECK(grouped.element_spec().to_string() == "int64 (None,)");
+  const auto by_key =
+      Dataset::range(10).group_by_window(by_three, batches, [](int64_t key) { return key + 1; });
+  CHECK(lists(by_key) == Lists{{0}, {3}, {1, 4}, {6}, {2, 5, 8}, {9}, {7}});
+  CHECK(message_of<InvalidArgument>([&] {
+          Dataset::range(10).group_by_window(by_three, batches, 0);
+        }) == "group_by_window: expected a window_size of at least 1, got 0 for the key 0.");
+}
+
+TEST_CASE("bucket_by_sequence_length") {
+  const auto sequences = [](int64_t most) {
+    return Dataset::range(12).flat_map([most](const Tensor& x) {
+      return Dataset::from_tensors(ops::full({value(x) % most + 1}, x));
+    });
+  };
+  const auto length = [](const Tensor& x) { return ops::sum(ops::ones_like(x)); };
+  CHECK(lists(sequences(5).bucket_by_sequence_length(length, {3, 5}, {2, 3, 2})) ==
+        Lists{{0, 0, 1, 1},
+              {5, 0, 6, 6},
+              {2, 2, 2, 0, 3, 3, 3, 3, 7, 7, 7, 0},
+              {4, 4, 4, 4, 4, 9, 9, 9, 9, 9},
+              {10, 0, 11, 11},
+              {8, 8, 8, 8}});
+  const auto to_boundary = sequences(3).bucket_by_sequence_length(
+      length, {3, 5}, {2, 3, 2}, {.pad_to_bucket_boundary = true, .drop_remainder = true});
+  CHECK(lists(to_boundary) == Lists{{0, 0, 1, 1},
+                                    {3, 0, 4, 4},
+                                    {6, 0, 7, 7},
+                                    {2, 2, 2, 0, 5, 5, 5, 0, 8, 8, 8, 0},
+                                    {9, 0, 10, 10}});
+  CHECK(message_of<InvalidArgument>([&] {
+          numbers(sequences(5).bucket_by_sequence_length(length, {3, 5}, {2, 3, 2},
+                                                         {.pad_to_bucket_boundary = true}));
+        }) ==
+        "bucket_by_sequence_length: with pad_to_bucket_boundary, expected lengths below the last "
+        "boundary, 5, got a longer element.");
+  CHECK(message_of<InvalidArgument>(
+            [&] { sequences(5).bucket_by_sequence_length(length, {3}, {2}); }) ==
+        "bucket_by_sequence_length: expected 2 bucket_batch_sizes, one more than boundaries, got "
+        "1.");
+}
+
+TEST_CASE("scan and reduce") {
+  const auto sums = Dataset::range(1, 6).scan(
+      Tensor::scalar(int64_t{10}),
+      [](const Tensor& sum, const Tensor& x) { return std::pair(sum + x, sum * x); });
+  CHECK(numbers(sums) == Numbers{10, 22, 39, 64, 100});
+  CHECK(numbers(sums) == numbers(sums));
+  CHECK(sums.cardinality() == 5);
+  const auto add = [](const Tensor& sum, const Tensor& x) { return sum + x; };
+  CHECK(value(Dataset::range(5).reduce(Tensor::scalar(int64_t{0}), add).tensor(0)) == 10);
+  CHECK(value(Dataset::range(0).reduce(Tensor::scalar(int64_t{7}), add).tensor(0)) == 7);
+  const auto two =
+      Dataset::range(5).reduce(Element{Tensor::scalar(int64_t{0}), Tensor::scalar(int64_t{1})},
+                               [](const Element& state, const Tensor& x) {
+                                 return Element{state.tensor(0) + x, state.tensor(1) * (x + 1)};
+                               });
+  CHECK(value(two.tensor(0)) == 10);
+  CHECK(value(two.tensor(1)) == 120);
+  CHECK(message_of<InvalidArgument>([] {
+          Dataset::range(5).scan(Tensor::scalar(1.0f),
+                                 [](const Tensor&, const Tensor& x) { return std::pair(x, x); });
+        }) ==
+        "scan: expected a function that gives a pair of the next state, float32 (), and an "
+        "element, got (int64 (), int64 ()).");
+}
+
+TEST_CASE("unique, counter, apply and single elements") {
+  CHECK(
+      numbers(Dataset::range(9).map([](const Tensor& x) { return ops::mod(x * 2, 5); }).unique()) ==
+      Numbers{0, 2, 4, 1, 3});
+  CHECK(numbers(Dataset::counter(), 3) == Numbers{0, 1, 2});
+  CHECK(numbers(Dataset::counter(5, -2).skip(1), 3) == Numbers{3, 1, -1});
+  CHECK(Dataset::counter().cardinality() == kInfiniteCardinality);
+  CHECK(numbers(Dataset::range(4).apply([](const Dataset& d) { return d.skip(2); })) ==
+        Numbers{2, 3});
+  CHECK(value(Dataset::range(3, 4).get_single_element().tensor(0)) == 3);
+  CHECK(message_of<InvalidArgument>([] { Dataset::range(2).get_single_element(); }) ==
+        "get_single_element: expected a dataset of one element, got more.");
+  CHECK(message_of<InvalidArgument>([] { Dataset::range(0).get_single_element(); }) ==
+        "get_single_element: expected a dataset of one element, got none.");
+}
+
+TEST_CASE("random numbers without end") {
+  const auto first = Dataset::random({.seed = 4});
+  const Numbers drawn = numbers(first, 1000);
+  CHECK(drawn == numbers(first, 1000));
+  CHECK(drawn != numbers(Dataset::random({.seed = 5}), 1000));
+  const auto anew = Dataset::random({.seed = 4, .rerandomize_each_iteration = true});
+  CHECK(numbers(anew, 9) != numbers(anew, 9));
+  double sum = 0;
+  for (const int64_t number : drawn) {
+    CHECK((0 <= number && number < int64_t{1} << 32));
+    sum += static_cast<double>(number);
+  }
+  CHECK(std::abs(sum / 1000 / 0x1p32 - 0.5) < 0.04);
+}
+
+TEST_CASE("choose_from_datasets and sample_from_datasets") {
+  const std::vector<Dataset> both = {Dataset::range(3), Dataset::range(10, 15)};
+  const auto choices =
+      Dataset::from_tensor_slices(Tensor::from(Numbers{0, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0, 1}));
+  CHECK(numbers(Dataset::choose_from_datasets(both, choices)) == Numbers{0, 10, 11, 1, 2});
+  CHECK(numbers(Dataset::choose_from_datasets(both, choices, {.stop_on_empty_dataset = false})) ==
+        Numbers{0, 10, 11, 1, 2, 12, 13, 14});
+  CHECK(contains(message_of<InvalidArgument>(
+                     [&] { numbers(Dataset::choose_from_datasets(both, Dataset::range(3))); }),
+                 "expected a choice in [0, 2), got 2 as choice 2."));
+
+  const auto sampled = Dataset::sample_from_datasets(
+      {Dataset::range(1000), Dataset::range(1000, 4000)}, {.weights = {1, 3}, .seed = 2});
+  const Numbers order = numbers(sampled);
+  CHECK(order.size() == 4000);
+  CHECK(order == numbers(sampled));
+  const auto early =
+      std::count_if(order.begin(), order.begin() + 2000, [](int64_t x) { return x < 1000; });
+  CHECK(std::abs(static_cast<double>(early) - 500) < 80);
+  CHECK(numbers(Dataset::sample_from_datasets(both, {.weights = {0, 2}, .seed = 1})) ==
+        Numbers{10, 11, 12, 13, 14});
+  CHECK(message_of<InvalidArgument>([&] {
+          Dataset::sample_from_datasets(both, {.weights = {1}});
+        }) == "sample_from_datasets: expected 2 weights, one for each dataset, got 1.");
+}
+
+TEST_CASE("rejection_resample brings classes to the target") {
+  const auto rare = [](const Tensor& x) {
+    return ops::cast(ops::equal(ops::mod(x, 10), 0), "int64");
+  };
+  for (const bool told : {true, false}) {
+    data::RejectionResampleOptions options{.seed = 3};
+    if (told) options.initial_dist = {{0.9, 0.1}};
+    const auto even = Dataset::range(20'000).rejection_resample(rare, {0.5, 0.5}, options);
+    CHECK(even.element_spec().to_string() == "(int64 (), int64 ())");
+    double ones = 0;
+    double all = 0;
+    for (const auto& [key, x] : even) {
+      CHECK((value(x) % 10 == 0) == (value(key) == 1));
+      ones += static_cast<double>(value(key));
+      all += 1;
+    }
+    CHECK(all > 3000);
+    CHECK(std::abs(ones / all - 0.5) < 0.05);
+  }
+}
+
+TEST_CASE("assert_cardinality") {
+  CHECK(numbers(Dataset::range(3).assert_cardinality(3)) == Numbers{0, 1, 2});
+  CHECK(Dataset::range(9)
+            .filter([](const Tensor& x) { return ops::less(x, 2); })
+            .assert_cardinality(2)
+            .cardinality() == 2);
+  CHECK(message_of<FailedPrecondition>([] { numbers(rows_to(3).assert_cardinality(4)); }) ==
+        "assert_cardinality: expected 4 elements, but there are 3.");
+  CHECK(message_of<FailedPrecondition>([] { numbers(rows_to(3).assert_cardinality(2)); }) ==
+        "assert_cardinality: expected 2 elements, but there are at least 3.");
+}
+
+TEST_CASE("ignore_errors leaves out what fails") {
+  const auto failing = Dataset::from_generator(
+      [] {
+        return [i = int64_t{0}]() mutable -> std::optional<Element> {
+          if (i == 10) return std::nullopt;
+          const int64_t number = i++;
+          check<DataLoss>(number % 3 != 2, "element {} is broken", number);
+          return Tensor::scalar(number);
+        };
+      },
+      {.output_signature = of_numbers()});
+  for (const auto& dataset :
+       {failing, failing.prefetch(2),
+        failing.map([](const Tensor& x) { return x + int64_t{0}; }, {.num_parallel_calls = 3})}) {
+    CHECK(numbers(dataset.ignore_errors()) == Numbers{0, 1, 3, 4, 6, 7, 9});
+    CHECK(numbers(dataset.shuffle(20, {.seed = 1}).ignore_errors()).size() == 7);
+  }
+  auto iterator = failing.prefetch(2).iterator();
+  CHECK(numbers(iterator, 2) == Numbers{0, 1});
+  Element element;
+  for (int attempt = 0; attempt < 2; ++attempt) {  // an iterator stays where it failed
+    CHECK(message_of<DataLoss>([&] { iterator.next(element); }) == "element 2 is broken");
+  }
+}
