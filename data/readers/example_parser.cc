@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "data/example.h"
+#include "data/readers/example_columns.h"
+
+namespace cornu::data {
+namespace {
+
+// The entry of a map<string, Message>.
+struct NamedMessage {
+  std::string_view name;
+  std::string_view message;
+};
+
+NamedMessage map_entry(std::string_view entry) {
+  NamedMessage result;
+  wire::Reader reader(entry);
+  while (!reader.done()) {
+    wire::Type type;
+    const uint32_t field = reader.field(type);
+    if (type == wire::Type::Bytes && field <= 2) {
+      (field == 1 ? result.name : result.message) = reader.bytes();
+    } else {
+      reader.skip(type);
+    }
+  }
+  return result;
+}
+
+// Calls `use` with each member `number` of a message that is a message or string itself.
+template <class F>
+void for_each_member(std::string_view message, uint32_t number, F use) {
+  wire::Reader reader(message);
+  while (!reader.done()) {
+    wire::Type type;
+    const uint32_t field = reader.field(type);
+    if (field == number && type == wire::Type::Bytes) {
+      use(reader.bytes());
+    } else {
+      reader.skip(type);
+    }
+  }
+}
+
+// Runs `read` on the message of example `number`, of which damage is told.
+template <class F>
+void reading(const char* who, std::string_view message, int64_t number, const std::string_view& key,
+             F read) {
+  try {
+    read();
+  } catch (const wire::Damage& damage) {
+    raise<DataLoss>("{}: example {} is damaged{} at byte {} of {}: {}.", who, number,
+                    key.empty() ? "" : fmt::format(", key '{}',", key),
+                    damage.where - message.data(), message.size(), damage.what);
+  }
+}
+
+// Which feature a name is of. Examples mostly have their features in one order: where the last one
+// had this name, it is found without a search.
+class FeatureNames {
+ public:
+  explicit FeatureNames(const Features& features) {
+    for (size_t i = 0; i < features.size(); ++i) numbers_.emplace(features[i].first, i);
+  }
+
+  static constexpr size_t kNone = SIZE_MAX;
+  size_t find(std::string_view name) const {
+    const auto found = numbers_.find(name);
+    return found == numbers_.end() ? kNone : found->second;
+  }
+
+  class Finder {
+   public:
+    explicit Finder(const FeatureNames& names) : names_(names) {}
+    void begin_example() { place_ = 0; }
+    size_t find(std::string_view name) {
+      if (place_ == kKept) return names_.find(name);
+      if (place_ == last_.size()) last_.emplace_back(name, names_.find(name));
+      auto& last = last_[place_++];
+      if (last.first != name) last = {name, names_.find(name)};
+      return last.second;
+    }
+
+   private:
+    static constexpr size_t kKept = 4096;
+    const FeatureNames& names_;
+    std::vector<std::pair<std::string_view, size_t>> last_;
+    size_t place_ = 0;
+  };
+
+ private:
+  std::unordered_map<std::string_view, size_t> numbers_;
+};
+
+const Features& checked(const Features& features, const char* who) {
+  check<InvalidArgument>(!features.empty(), "{}: expected features, got none.", who);
+  std::set<std::string_view> names;
+  for (const auto& [name, feature] : features) {
+    check<InvalidArgument>(names.insert(name).second, "{}: the feature '{}' comes twice.", who,
+                           name);
+  }
+  return features;
+}
+
+std::shared_ptr<const Structure> dictionary_of(const Features& features) {
+  std::vector<std::pair<std::string, Structure>> members;
+  for (const auto& [name, feature] : features) members.emplace_back(name, Structure());
+  return std::make_shared<const Structure>(Structure::dict(std::move(members)));
+}
+
+void require_rank(const Tensor& serialized, int64_t rank, const char* who) {
+  check<InvalidArgument>(serialized.dtype() == DType::String && serialized.rank() == rank,
+                         "{}: expected serialized examples, string {}, got {} {}.", who,
+                         rank == 0 ? "()" : "(examples,)", to_string(serialized.dtype()),
+                         serialized.shape().to_string());
+}
+
+// FeatureLists of a SequenceExample by name.
+using Lists = std::unordered_map<std::string_view, std::string_view>;
+
+// A row for each step of a list; `found`: is it there?
+Tensor parse_steps(const FeatureKind& kind, const std::string_view* list) {
+  std::vector<FeatureValues> steps;
+  if (list) {
+    for_each_member(*list, 1,
+                    [&](std::string_view step) { steps.push_back(values_of_feature(step)); });
+  }
+  check<InvalidArgument>(
+      list || !kind.required,
+      "{}: the feature list '{}' is missing. Give it allow_missing, where it may "
+      "be.",
+      kind.who, kind.key);
+  FeatureKind of_step = kind;
+  of_step.required = kind.count != FeatureKind::Count::Any;
+  if (kind.count == FeatureKind::Count::Rows) of_step.count = FeatureKind::Count::Fixed;
+  const auto column = make_column(of_step, {std::ssize(steps)});
+  for (size_t i = 0; i < steps.size(); ++i) column->add(steps[i], static_cast<int64_t>(i));
+  return column->finish();
+}
+
+Element parse_lists(const Tensor& serialized, const Features& features, const char* who) {
+  const std::string_view message = serialized.data<std::string>()[0];
+  std::vector<Tensor> tensors;
+  std::string_view key;
+  reading(who, message, 0, key, [&] {
+    Lists lists;
+    for_each_member(message, 2, [&](std::string_view map) {
+      for_each_member(map, 1, [&](std::string_view entry) {
+        const NamedMessage named = map_entry(entry);
+        lists[named.name] = named.message;
+      });
+    });
+    for (const auto& [name, feature] : checked(features, who)) {
+      check<InvalidArgument>(!std::holds_alternative<FixedLenFeature>(feature),
+                             "{}: the feature list '{}' was expected to be a "
+                             "FixedLenSequenceFeature or a VarLenFeature, got a FixedLenFeature.",
+                             who, name);
+      key = name;
+      const auto found = lists.find(name);
+      tensors.push_back(parse_steps(feature_kind(who, name, feature),
+                                    found == lists.end() ? nullptr : &found->second));
+    }
+  });
+  return Element(std::move(tensors), dictionary_of(features));
+}
+
+}  // namespace
+
+struct ExampleParser::State {
+  State(const Features& given, const char* name)
+      : who(name),
+        features(checked(given, name)),
+        names(features),
+        structure(dictionary_of(features)) {
+    for (const auto& [key, feature] : features) kinds.push_back(feature_kind(who, key, feature));
+  }
+
+  // The features of each of the examples in `messages`; `outer`: how many axes of examples there
+  // are.
+  Element parse(std::span<const std::string> messages, const Shape& outer) const {
+    std::vector<std::unique_ptr<ExampleColumn>> columns;
+    for (const FeatureKind& kind : kinds) columns.push_back(make_column(kind, outer));
+    std::vector<FeatureValues> found(kinds.size());
+    FeatureNames::Finder finder(names);
+    for (size_t i = 0; i < messages.size(); ++i) {
+      const std::string_view message = messages[i];
+      std::string_view key;
+      std::fill(found.begin(), found.end(), FeatureValues());
+      finder.begin_example();
+      reading(who, message, static_cast<int64_t>(i), key, [&] {
+        for_each_member(message, 1, [&](std::string_view map) {
+          for_each_member(map, 1, [&](std::string_view entry) {
+            const NamedMessage named = map_entry(entry);
+            const size_t number = finder.find(named.name);
+            if (number == FeatureNames::kNone) return;
+            key = kinds[number].key;
+            found[number] = values_of_feature(named.message);
+            key = {};
+          });
+        });
+        for (size_t k = 0; k < columns.size(); ++k) {
+          key = kinds[k].key;
+          columns[k]->add(found[k], static_cast<int64_t>(i));
+        }
+      });
+    }
+    std::vector<Tensor> tensors;
+    for (const auto& column : columns) tensors.push_back(column->finish());
+    return Element(std::move(tensors), structure);
+  }
+
+  const char* who;
+  Features features;
+  FeatureNames names;  // views of `features`
+  std::shared_ptr<const Structure> structure;
+  std::vector<FeatureKind> kinds;
+};
+
+ExampleParser::ExampleParser(const Features& features)
+    : state_(std::make_shared<const State>(features, "ExampleParser")) {}
+
+Element ExampleParser::operator()(const Tensor& serialized) const {
+  if (serialized.rank() != 0) require_rank(serialized, 1, state_->who);
+  if (serialized.rank() == 0) require_rank(serialized, 0, state_->who);
+  return state_->parse(serialized.data<std::string>(), serialized.shape());
+}
+
+Element parse_example(const Tensor& serialized, const Features& features) {
+  require_rank(serialized, 1, "parse_example");
+  return ExampleParser::State(features, "parse_example")
+      .parse(serialized.data<std::string>(), serialized.shape());
+}
+
+Element parse_single_example(const Tensor& serialized, const Features& features) {
+  require_rank(serialized, 0, "parse_single_example");
+  return ExampleParser::State(features, "parse_single_example")
+      .parse(serialized.data<std::string>(), {});
+}
+
+Element parse_single_sequence_example(const Tensor& serialized, const Features& context_features,
+                                      const Features& sequence_features) {
+  constexpr const char* kWho = "parse_single_sequence_example";
+  require_rank(serialized, 0, kWho);
+  // A context lies where an example has its features.
+  const auto context = [&] {
+    return ExampleParser::State(context_features, kWho).parse(serialized.data<std::string>(), {});
+  };
+  if (sequence_features.empty()) return context();
+  const Element lists = parse_lists(serialized, sequence_features, kWho);
+  return context_features.empty() ? lists : Element::tuple({context(), lists});
+}
+
+}  // namespace cornu::data
