@@ -88,6 +88,23 @@ Case masked() {
   return {Model(words, layers::concatenate({riding, given})), indices};
 }
 
+// Layers of pictures, which change nothing in inference but sizes.
+Case pictures() {
+  Sequential model({
+      Input({.shape = {9, 8, 3}}),
+      layers::Resizing({.height = 7, .width = 6}),
+      layers::RandomFlip("horizontal"),
+      layers::RandomRotation({.factor = {-0.1, 0.2}, .seed = 3}),
+      layers::RandomZoom({.height_factor = 0.1, .fill_mode = "constant"}),
+      layers::RandomTranslation({.height_factor = 0.1, .width_factor = {0.1, 0.2}}),
+      layers::RandomContrast({.factor = 0.1}),
+      layers::RandomBrightness({.factor = 0.1, .value_range = {0.0, 1.0}}),
+      layers::CenterCrop({.height = 5, .width = 4}),
+      layers::Conv2D({.filters = 2, .kernel_size = 3}),
+  });
+  return {model, numbers({4, 9, 8, 3})};
+}
+
 class Branches : public Model {
  public:
   Branches() : Model(ModelOptions{}) {}
@@ -121,6 +138,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   cases.emplace("nested", nested());
   cases.emplace("masked", masked());
   cases.emplace("parts", parts());
+  cases.emplace("pictures", pictures());
   for (auto& [name, item] : cases) {
     item.model.save(scratch.path(name + ".keras"));
     item.model.save_weights(scratch.path(name + ".weights.h5"));
