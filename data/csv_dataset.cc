@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "data/csv.h"
+#include "data/readers/csv_columns.h"
+#include "data/sources/file_records.h"
+
+namespace cornu::data {
+namespace {
+
+constexpr const char* kCsvDataset = "CsvDataset";
+
+// What the records of a CsvDataset become.
+struct CsvTuples {
+  CsvLayout layout;
+  std::shared_ptr<const Structure> structure;
+};
+
+class CsvTupleStream : public Stream<Element> {
+ public:
+  CsvTupleStream(std::shared_ptr<const CsvTuples> tuples, const std::string& path,
+                 const CsvOptions& options)
+      : tuples_(std::move(tuples)),
+        reader_(path, compression_of(options.compression_type, kCsvDataset), tuples_->layout.format,
+                options.buffer_size) {
+    std::string_view header;
+    if (options.header) reader_.next(header);
+  }
+
+  bool next(Element& element) override {
+    std::string_view record;
+    if (!reader_.next(record)) return false;
+    CsvColumns columns(tuples_->layout, {});
+    columns.add(record, [this] {
+      return fmt::format("{}: {}, line {}", kCsvDataset, reader_.path(), reader_.line());
+    });
+    element = Element(columns.finish(), tuples_->structure);
+    return true;
+  }
+  int64_t skip(int64_t count) override {
+    std::string_view record;
+    int64_t skipped = 0;
+    while (skipped < count && reader_.next(record)) ++skipped;
+    return skipped;
+  }
+
+ private:
+  std::shared_ptr<const CsvTuples> tuples_;
+  CsvReader reader_;
+};
+
+void check_columns(const std::vector<int64_t>& columns, const char* what) {
+  const bool ascending =
+      std::adjacent_find(columns.begin(), columns.end(), std::greater_equal<>()) == columns.end();
+  check<InvalidArgument>(ascending && (columns.empty() || columns.front() >= 0),
+                         "{}: expected {} to be ascending numbers of columns.", kCsvDataset, what);
+}
+
+// The numbers of the fields that are taken.
+std::vector<size_t> fields_taken(size_t count, const CsvOptions& options) {
+  check<InvalidArgument>(!options.select_cols || !options.exclude_cols,
+                         "{}: expected at most one of select_cols and exclude_cols.", kCsvDataset);
+  if (options.select_cols) {
+    check_columns(*options.select_cols, "select_cols");
+    check<InvalidArgument>(options.select_cols->size() == count,
+                           "{}: expected one of record_defaults for each of select_cols, got {} "
+                           "for {}.",
+                           kCsvDataset, count, options.select_cols->size());
+    return {options.select_cols->begin(), options.select_cols->end()};
+  }
+  const std::vector<int64_t> without = options.exclude_cols.value_or(std::vector<int64_t>());
+  check_columns(without, "exclude_cols");
+  std::vector<size_t> fields;
+  for (int64_t field = 0; fields.size() < count; ++field) {
+    if (!std::binary_search(without.begin(), without.end(), field)) {
+      fields.push_back(static_cast<size_t>(field));
+    }
+  }
+  return fields;
+}
+
+}  // namespace
+
+Dataset CsvDataset(const FileNames& filenames, const std::vector<CsvDefault>& record_defaults,
+                   const CsvOptions& options) {
+  check<InvalidArgument>(!record_defaults.empty(), "{}: expected record_defaults, got none.",
+                         kCsvDataset);
+  compression_of(options.compression_type, kCsvDataset);
+  auto tuples = std::make_shared<CsvTuples>();
+  CsvLayout& layout = tuples->layout;
+  layout.format = csv_format(kCsvDataset, options.field_delim, options.use_quote_delim);
+  layout.na_value = options.na_value;
+  const auto fields = fields_taken(record_defaults.size(), options);
+  ElementSpec spec;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    layout.columns.push_back({fmt::format("column {}", fields[i]), fields[i], record_defaults[i]});
+    spec.types.push_back({record_defaults[i].dtype(), Shape{}});
+  }
+  if (!options.select_cols && !options.exclude_cols) layout.fields = fields.size();
+  if (options.exclude_cols) {
+    layout.fields = fields.size() + options.exclude_cols->size();
+  }
+  check_layout(layout, kCsvDataset);
+  tuples->structure = std::make_shared<const Structure>(
+      Structure::of_components(std::vector<Structure>(fields.size())));
+  spec.structure = tuples->structure;
+  const auto open = [tuples, options](const std::string& path) {
+    return std::make_unique<CsvTupleStream>(tuples, path, options);
+  };
+  const std::string text = fmt::format("csv({})", spec.to_string());
+  return Dataset(
+      make_file_records(filenames.dataset().node(), {kCsvDataset, text, spec, open}, {}));
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "data/csv.h"
+#include "data/readers/csv_columns.h"
+#include "data/readers/csv_inference.h"
+#include "data/sources/file_records.h"
+#include "data/sources/sources.h"
+#include "data/transforms/parallel_map.h"
+#include "data/transforms/transforms.h"
+#include "framework/core/strings.h"
+
+namespace cornu::data {
+namespace {
+
+constexpr const char* kMakeCsv = "make_csv_dataset";
+
+// The files, and what is taken of them.
+struct CsvTable {
+  std::vector<std::string> paths;
+  std::vector<std::string> names;  // of all columns
+  CsvLayout layout;                // of those that are taken
+  Compression compression = Compression::None;
+  bool header = true;
+};
+
+// A record on its way through a shuffle: where it is from (the file's number and the line, 8 bytes
+// each), then its text.
+struct PlacedRecord {
+  uint64_t file;
+  uint64_t line;
+};
+constexpr size_t kPlaceBytes = sizeof(PlacedRecord);
+
+std::string place_of(const CsvTable& table, std::string_view record) {
+  PlacedRecord place;
+  std::memcpy(&place, record.data(), kPlaceBytes);
+  return fmt::format("{}: {}, line {}", kMakeCsv, table.paths[place.file], place.line);
+}
+
+void parse_placed(const CsvTable& table, std::string_view record, CsvColumns& columns) {
+  columns.add(record.substr(kPlaceBytes), [&] { return place_of(table, record); });
+}
+
+class PlacedRecords : public TextStream {
+ public:
+  // `checked`: leave out records that can't be parsed.
+  PlacedRecords(std::shared_ptr<const CsvTable> table, const std::string& path, bool checked)
+      : table_(std::move(table)),
+        reader_(path, table_->compression, table_->layout.format),
+        checked_(checked) {
+    const auto at = std::find(table_->paths.begin(), table_->paths.end(), path);
+    place_.file = static_cast<uint64_t>(at - table_->paths.begin());
+    std::string_view header;
+    if (table_->header) reader_.next(header);
+  }
+
+  bool next_text(std::string& text) override {
+    std::string_view record;
+    while (reader_.next(record)) {
+      place_.line = static_cast<uint64_t>(reader_.line());
+      text.resize(kPlaceBytes);
+      std::memcpy(text.data(), &place_, kPlaceBytes);
+      text += record;
+      if (!checked_ || is_good(text)) return true;
+    }
+    return false;
+  }
+  int64_t skip(int64_t count) override {
+    if (checked_) return Stream::skip(count);
+    std::string_view record;
+    int64_t skipped = 0;
+    while (skipped < count && reader_.next(record)) ++skipped;
+    return skipped;
+  }
+
+ private:
+  bool is_good(const std::string& text) const {
+    CsvColumns columns(table_->layout, {});
+    try {
+      parse_placed(*table_, text, columns);
+      return true;
+    } catch (const InvalidArgument&) {
+      return false;
+    }
+  }
+
+  std::shared_ptr<const CsvTable> table_;
+  CsvReader reader_;
+  bool checked_;
+  PlacedRecord place_{};
+};
+
+// Batches of placed records as columns.
+class CsvBatches : public Node {
+ public:
+  CsvBatches(NodePtr records, std::shared_ptr<const CsvTable> table,
+             const std::optional<std::string>& label, int64_t calls)
+      : Node({std::move(records)}), table_(std::move(table)), calls_(calls) {
+    std::vector<std::pair<std::string, Structure>> members;
+    const Shape shape = input().spec().types.front().shape;
+    for (size_t i = 0; i < table_->layout.columns.size(); ++i) {
+      const CsvLayout::Column& column = table_->layout.columns[i];
+      const std::string& name = table_->names[column.field];
+      if (name == label) {
+        label_ = i;
+      } else {
+        members.emplace_back(name, Structure());
+        spec_.types.push_back({column.type.dtype(), shape});
+      }
+    }
+    Structure structure = Structure::dict(std::move(members));
+    if (label_) {
+      spec_.types.push_back({table_->layout.columns[*label_].type.dtype(), shape});
+      structure = Structure::tuple({std::move(structure), Structure()});
+    }
+    spec_.structure = std::make_shared<const Structure>(std::move(structure));
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::string describe() const override { return fmt::format("csv(to {})", spec_.to_string()); }
+  StreamPtr<Element> elements(Pass pass) const override {
+    const auto parse = [this](const Element& batch, int64_t) { return parsed(batch.tensor(0)); };
+    return make_parallel_map(input().elements(pass), parse, calls_);
+  }
+
+ private:
+  Element parsed(const Tensor& records) const {
+    CsvColumns columns(table_->layout, records.shape());
+    for (const std::string& record : records.data<std::string>()) {
+      parse_placed(*table_, record, columns);
+    }
+    std::vector<Tensor> tensors = columns.finish();
+    if (label_) {
+      const auto label = tensors.begin() + static_cast<std::ptrdiff_t>(*label_);
+      std::rotate(label, label + 1, tensors.end());
+    }
+    return Element(std::move(tensors), spec_.structure);
+  }
+
+  std::shared_ptr<const CsvTable> table_;
+  int64_t calls_;
+  std::optional<size_t> label_;  // its place among the columns
+  ElementSpec spec_;
+};
+
+size_t number_of(const std::string& name, const std::vector<std::string>& names, const char* what) {
+  const auto at = std::find(names.begin(), names.end(), name);
+  check<InvalidArgument>(at != names.end(), "{}: unknown {} '{}'.{}", kMakeCsv, what, name,
+                         did_you_mean(name, names));
+  return static_cast<size_t>(at - names.begin());
+}
+
+// The numbers of the fields that are taken, ascending.
+std::vector<size_t> fields_selected(const std::vector<std::string>& names,
+                                    const std::vector<CsvColumn>& select) {
+  std::set<size_t> fields;
+  for (const CsvColumn& column : select) {
+    if (const auto* name = std::get_if<std::string>(&column)) {
+      fields.insert(number_of(*name, names, "column in select_columns"));
+      continue;
+    }
+    const int64_t number = std::get<int64_t>(column);
+    check<InvalidArgument>(number >= 0 && number < std::ssize(names),
+                           "{}: expected numbers of 0 to {} in select_columns, got {}.", kMakeCsv,
+                           names.size() - 1, number);
+    fields.insert(static_cast<size_t>(number));
+  }
+  for (size_t i = 0; select.empty() && i < names.size(); ++i) fields.insert(i);
+  return {fields.begin(), fields.end()};
+}
+
+CsvReader reader_of(const CsvTable& table, const std::string& path) {
+  return CsvReader(path, table.compression, table.layout.format);
+}
+
+void find_names(CsvTable& table, const MakeCsvOptions& options) {
+  table.names = options.column_names;
+  if (table.names.empty()) {
+    check<InvalidArgument>(options.header,
+                           "{}: expected column_names, where the files have no header.", kMakeCsv);
+    CsvReader reader = reader_of(table, table.paths.front());
+    table.names = csv_header(reader, table.layout.format, kMakeCsv);
+  }
+  const std::set<std::string> different(table.names.begin(), table.names.end());
+  check<InvalidArgument>(different.size() == table.names.size(),
+                         "{}: expected different names of columns, got {}.", kMakeCsv,
+                         join(table.names, ", "));
+}
+
+std::vector<CsvDefault> inferred_types(const CsvTable& table, const std::vector<size_t>& fields,
+                                       const MakeCsvOptions& options) {
+  std::vector<CsvTypeGuess> guesses(table.names.size(), CsvTypeGuess(options.na_value));
+  int64_t rows = 0;
+  const auto enough = [&] {
+    return options.num_rows_for_inference > 0 && rows == options.num_rows_for_inference;
+  };
+  for (const std::string& path : table.paths) {
+    CsvReader reader = reader_of(table, path);
+    std::string_view record;
+    if (table.header) reader.next(record);
+    for (; !enough() && reader.next(record); ++rows) {
+      CsvFields parts(record, table.layout.format);
+      std::string_view field;
+      for (size_t i = 0; i < guesses.size() && parts.next(field); ++i) guesses[i].see(field);
+    }
+    if (enough()) break;
+  }
+  std::vector<CsvDefault> types;
+  for (const size_t field : fields) types.push_back(guesses[field].type());
+  return types;
+}
+
+// column_defaults are of all columns, or of the selected ones.
+std::vector<CsvDefault> types_of(const CsvTable& table, const std::vector<size_t>& fields,
+                                 const MakeCsvOptions& options) {
+  const std::vector<CsvDefault>& given = options.column_defaults;
+  if (given.empty()) return inferred_types(table, fields, options);
+  if (given.size() == fields.size()) return given;
+  check<InvalidArgument>(given.size() == table.names.size(),
+                         "{}: expected one of column_defaults for each of {} columns, got {}.",
+                         kMakeCsv, fields.size(), given.size());
+  std::vector<CsvDefault> types;
+  for (const size_t field : fields) types.push_back(given[field]);
+  return types;
+}
+
+std::shared_ptr<const CsvTable> csv_table(const std::vector<std::string>& patterns,
+                                          const MakeCsvOptions& options) {
+  check<InvalidArgument>(options.num_rows_for_inference >= 0,
+                         "{}: expected num_rows_for_inference of at least 0, got {}.", kMakeCsv,
+                         options.num_rows_for_inference);
+  auto table = std::make_shared<CsvTable>();
+  CsvLayout& layout = table->layout;
+  layout.format = csv_format(kMakeCsv, options.field_delim, options.use_quote_delim);
+  layout.na_value = options.na_value;
+  table->compression = compression_of(options.compression_type, kMakeCsv);
+  table->header = options.header;
+  table->paths = matching_files(patterns, kMakeCsv);
+  find_names(*table, options);
+  const auto fields = fields_selected(table->names, options.select_columns);
+  const auto types = types_of(*table, fields, options);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const std::string name = fmt::format("column '{}'", table->names[fields[i]]);
+    layout.columns.push_back({name, fields[i], types[i]});
+  }
+  if (options.select_columns.empty()) layout.fields = table->names.size();
+  check_layout(layout, kMakeCsv);
+  if (options.label_name) {
+    std::vector<std::string> taken;
+    for (const size_t field : fields) taken.push_back(table->names[field]);
+    number_of(*options.label_name, taken, "label_name");
+    check<InvalidArgument>(fields.size() > 1, "{}: there is no column beside the label.", kMakeCsv);
+  }
+  return table;
+}
+
+}  // namespace
+
+Dataset make_csv_dataset(const std::vector<std::string>& file_pattern, int64_t batch_size,
+                         const MakeCsvOptions& options) {
+  const int64_t calls = resolve_parallel_calls(options.num_parallel_calls, kMakeCsv);
+  const auto table = csv_table(file_pattern, options);
+  const auto open = [table, checked = options.ignore_errors](const std::string& path) {
+    return std::make_unique<PlacedRecords>(table, path, checked);
+  };
+  NodePtr node =
+      make_file_records(make_tensor_slices(Tensor::from(table->paths)),
+                        {kMakeCsv, "csv_records", text_spec(), open}, options.num_parallel_reads);
+  if (options.shuffle) {
+    node =
+        make_shuffle(std::move(node), options.shuffle_buffer_size, {.seed = options.shuffle_seed});
+  }
+  if (options.num_epochs != 1) node = make_repeat(std::move(node), options.num_epochs.value_or(-1));
+  node = make_batch(std::move(node), batch_size, {.drop_remainder = !options.num_epochs});
+  node = std::make_shared<CsvBatches>(std::move(node), table, options.label_name, calls);
+  return Dataset(make_prefetch(std::move(node), options.prefetch_buffer_size));
+}
+
+}  // namespace cornu::data

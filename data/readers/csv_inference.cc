@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/readers/csv_inference.h"
+
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "framework/core/strings.h"
+
+namespace cornu::data {
+namespace {
+
+template <class T>
+bool is_a(std::string_view field) {
+  T value;
+  return parse_field(field, value);
+}
+
+bool is_float32(std::string_view field) {
+  double value;
+  if (!parse_field(field, value)) return false;
+  return !(value >= std::numeric_limits<float>::max());
+}
+
+constexpr std::array kGuesses = {&is_a<int32_t>, &is_a<int64_t>, &is_float32, &is_a<double>};
+
+}  // namespace
+
+std::vector<std::string> csv_header(CsvReader& reader, CsvFormat format, const char* who) {
+  std::string_view record;
+  check<InvalidArgument>(reader.next(record),
+                         "{}: {} is empty: expected a header with the columns' names. Give "
+                         "column_names and header = false, where there is none.",
+                         who, reader.path());
+  CsvFields fields(record, format);
+  std::vector<std::string> names;
+  for (std::string_view name; fields.next(name);) names.emplace_back(name);
+  check<InvalidArgument>(!fields.error(), "{}: {}, line 1: {}: \"{}\".", who, reader.path(),
+                         fields.error() ? fields.error() : "", printable(record));
+  return names;
+}
+
+void CsvTypeGuess::see(std::string_view field) {
+  if (field.empty() || field == na_value_) return;
+  size_t type = type_.value_or(0);
+  while (type < kGuesses.size() && !kGuesses[type](field)) ++type;
+  type_ = type;
+}
+
+CsvDefault CsvTypeGuess::type() const {
+  switch (type_.value_or(kGuesses.size())) {
+    case 0:
+      return Tensor::scalar(int32_t{0});
+    case 1:
+      return Tensor::scalar(int64_t{0});
+    case 2:
+      return Tensor::scalar(0.0f);
+    case 3:
+      return Tensor::scalar(0.0);
+    default:
+      return "";
+  }
+}
+
+}  // namespace cornu::data

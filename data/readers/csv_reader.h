@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of CSV files (RFC 4180), and their fields.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "data/readers/input_file.h"
+
+namespace cornu::data {
+
+struct CsvFormat {
+  char delimiter = ',';
+  bool quotes = true;  // fields in double quotes may hold delimiters, ends of lines, and ""
+};
+
+// field_delim as tf.data takes it. InvalidArgument, naming `who`, unless it is one character.
+CsvFormat csv_format(const char* who, const std::string& field_delim, bool use_quote_delim);
+
+// Records end with "\n", "\r\n" or "\r"; the last one may do without. Used by one thread.
+class CsvReader {
+ public:
+  CsvReader(const std::string& path, Compression compression, CsvFormat format,
+            const std::optional<int64_t>& buffer_size = {})
+      : file_(path, compression, buffer_size), format_(format) {}
+
+  // False at the end. `record` lies in the reader until the next call.
+  bool next(std::string_view& record);
+  // Of the record's first line, from 1.
+  int64_t line() const { return line_; }
+  const std::string& path() const { return file_.path(); }
+
+ private:
+  InputFile file_;
+  CsvFormat format_;
+  int64_t line_ = 0;
+  int64_t next_line_ = 1;
+};
+
+// The fields of one record, one after another.
+class CsvFields {
+ public:
+  CsvFields(std::string_view record, CsvFormat format);
+
+  // False at the end, and where the record is wrong: error() tells. `field` lies in the record or
+  // here, until the next call.
+  bool next(std::string_view& field);
+  const char* error() const { return error_; }  // null: nothing is wrong
+
+ private:
+  bool next_quoted(std::string_view& field);
+
+  std::string_view rest_;
+  CsvFormat format_;
+  bool quoted_;  // there are quotes
+  bool ended_ = false;
+  const char* error_ = nullptr;
+  std::string unquoted_;
+};
+
+}  // namespace cornu::data
