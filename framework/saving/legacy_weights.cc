@@ -64,15 +64,12 @@ std::vector<Variable> legacy_order(const Layer& layer) {
   return weights;
 }
 
-}  // namespace
-
-void load_legacy_weights_file(const std::string& path, const Layer& model) {
+void load_legacy(const Hdf5Reader& reader, const std::string& path, const Layer& model) {
   const auto list = model.saved_list();
   check<InvalidArgument>(list.has_value(),
                          "{}: files of Keras 2 are loaded into functional and Sequential models, "
                          "not into '{}', an object of the class {}.",
                          path, model.name(), model.class_name());
-  const Hdf5Reader reader = Hdf5Reader::open(path);
   const auto stored = stored_layers(reader, path, model.weights().size());
   std::vector<const Layer*> layers;
   for (const auto& layer : *list) {
@@ -99,6 +96,17 @@ void load_legacy_weights_file(const std::string& path, const Layer& model) {
     }
   }
   for (const auto& [variable, value] : values) variable.store(value);
+}
+
+}  // namespace
+
+void load_legacy_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
+                                    const Layer& model) {
+  load_legacy(Hdf5Reader::from_bytes(std::move(bytes), name), name, model);
+}
+
+void load_legacy_weights_file(const std::string& path, const Layer& model) {
+  load_legacy(Hdf5Reader::open(path), path, model);
 }
 
 }  // namespace cornu

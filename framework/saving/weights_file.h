@@ -36,7 +36,9 @@ OptimizerRestore load_weights_from_bytes(std::vector<std::byte> bytes, const std
 OptimizerRestore load_weights_file(const std::string& path, const Layer& model,
                                    const OptimizerState& optimizer = {});
 // The same from a file of Keras 2 and of keras.applications (*.h5, also a whole model's), whose
-// layers are matched by their order. It has no optimizer's state that could be read.
+// layers are matched by their order. An optimizer's state in it isn't read.
+void load_legacy_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
+                                    const Layer& model);
 void load_legacy_weights_file(const std::string& path, const Layer& model);
 // Writes one atomically (see atomic_file.h, also for the errors).
 void save_weights_file(const std::string& path, const Layer& model,

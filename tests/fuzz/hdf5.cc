@@ -19,6 +19,7 @@ class Walk {
     if (depth > 8 || ++visited_ > 500) return;
     fuzz::attempt([&] { reader_.string_attribute(path, "name"); });
     fuzz::attempt([&] { reader_.int_attribute(path, "count"); });
+    fuzz::attempt([&] { reader_.strings_attribute(path, "layer_names"); });
     fuzz::attempt([&] {
       if (reader_.is_dataset(path)) read(path);
     });

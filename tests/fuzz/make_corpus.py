@@ -39,6 +39,8 @@ def from_archives():
         put("keras", path.stem, config + b"\0" + weights)
     for path in sorted(FILES.glob("*.weights.h5")):
         put("weights", path.name.removesuffix(".weights.h5") + ".h5", path.read_bytes())
+    for target in "weights", "hdf5":
+        put(target, "dense_legacy.h5", (FILES / "dense_legacy.h5").read_bytes())
 
 
 def idx():

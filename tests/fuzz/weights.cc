@@ -41,6 +41,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     load_weights_from_bytes({bytes.begin(), bytes.end()}, "file", model, optimizer);
     loaded = true;
   });
+  fuzz::attempt([&] {
+    load_legacy_weights_from_bytes({bytes.begin(), bytes.end()}, "file", model);
+    loaded = true;
+  });
   fuzz::require(loaded || contents(variables) == before, "a load that fails changes nothing");
   return 0;
 }

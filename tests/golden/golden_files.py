@@ -167,6 +167,7 @@ CASES = {
     "mask_of_masking.keras": mask_of_masking,
     "dense.weights.h5": dense,
     "dense_compiled.weights.h5": dense_compiled,
+    "dense_legacy.h5": dense,  # a whole model, as Keras 2 saved it
 }
 
 
@@ -207,7 +208,7 @@ def run(name, make_model):
     path.parent.mkdir(parents=True, exist_ok=True)
     result = {"name": name, "json": model.to_json()}
     with reproducible():
-        model.save(path) if name.endswith(".keras") else model.save_weights(path)
+        model.save_weights(path) if name.endswith(".weights.h5") else model.save(path)
     if name.endswith(".keras"):
         contents, weights = archive(path)
         result |= contents

@@ -54,7 +54,8 @@ TEST_CASE("files that Keras wrote") {
 }
 
 TEST_CASE("weights that Keras wrote") {
-  for (const std::string name : {"dense.weights.h5", "dense_compiled.weights.h5"}) {
+  for (const std::string name :
+       {"dense.weights.h5", "dense_compiled.weights.h5", "dense_legacy.h5"}) {
     CAPTURE(name);
     const Json expected = golden(name);
     const auto model =
