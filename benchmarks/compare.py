@@ -60,6 +60,9 @@ PIPELINES = {
     "map": "the same of bytes, each image cast to float32 and divided by 255",
     "jpeg": "JPEG files of 500x375 pixels to batches of 32 of 160x160",
     "jpeg_dct": "the same, decoded at half the size (the peers: whole)",
+    "tfrecord": "TFRecord files of examples: each parsed, batches of 64",
+    "tfrecord_batches": "the same, parsed in batches",
+    "csv": "a CSV file of 20 columns of numbers: make_csv_dataset, batches of 64",
 }
 NETWORKS = ["ResNet50", "ResNet152", "EfficientNetV2M"]
 

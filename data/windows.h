@@ -19,8 +19,9 @@ class WindowSource;
 // Windows over a dataset: each is a finite dataset of its own. (tf.data gives a tuple of datasets
 // where elements are tuples; here a window is one dataset of such tuples.)
 //
-//   auto threes = Dataset::range(9).window(3).flat_map([](const Dataset& w) { return w.batch(3);
-//   }); for (const Dataset& window : dataset.window(2)) …
+//   auto threes = Dataset::range(9).window(3).flat_map(
+//       [](const Dataset& window) { return window.batch(3); });
+//   for (const Dataset& window : dataset.window(2)) …
 //
 // A cheap handle; thread-safe.
 class Windows {

@@ -34,6 +34,18 @@ def make_work(name, folder):
         return tf.keras.utils.image_dataset_from_directory(
             os.path.join(folder, "pictures"), image_size=(160, 160), batch_size=32,
             shuffle=False, verbose=False)
+    features = {"x": tf.io.FixedLenFeature([], tf.string), "y": tf.io.FixedLenFeature([], tf.int64)}
+    if name == "tfrecord":
+        parse = lambda record: tf.io.parse_single_example(record, features)
+        records = tf.data.TFRecordDataset(os.path.join(folder, "records.tfrecord"))
+        return records.map(parse, num_parallel_calls=tf.data.AUTOTUNE).batch(64)
+    if name == "tfrecord_batches":
+        parse = lambda records: tf.io.parse_example(records, features)
+        records = tf.data.TFRecordDataset(os.path.join(folder, "records.tfrecord"))
+        return records.batch(64).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
+    if name == "csv":
+        return tf.data.experimental.make_csv_dataset(
+            os.path.join(folder, "table.csv"), 64, num_epochs=1, shuffle=False)
     sys.exit(f"unknown work {name}")
 
 

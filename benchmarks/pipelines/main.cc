@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <string>
@@ -22,6 +23,8 @@ namespace {
 
 constexpr int64_t kRows = 60'000;
 constexpr int64_t kPictures = 800;
+constexpr int64_t kRecords = 20'000;
+constexpr int64_t kColumns = 20;
 
 double cpu_microseconds() {
   rusage usage{};
@@ -45,10 +48,34 @@ void draw_pictures(const Folder& folder) {
   }
 }
 
+void write_records(const Folder& path) {
+  data::TFRecordWriter writer(path);
+  PhiloxEngine engine(2);
+  for (int64_t i = 0; i < kRecords; ++i) {
+    std::string bytes(784, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(engine());
+    const data::Example example = {{"x", Tensor::scalar(bytes)}, {"y", Tensor::scalar(i % 10)}};
+    writer.write(example.serialize());
+  }
+  writer.close();
+}
+
+void write_table(const Folder& path) {
+  std::ofstream out(path);
+  for (int64_t c = 0; c < kColumns; ++c) out << (c ? "," : "") << "c" << c;
+  PhiloxEngine engine(3);
+  for (int64_t i = 0; i < kRecords; ++i) {
+    for (int64_t c = 0; c < kColumns; ++c) {
+      out << (c ? ',' : '\n') << fmt::format("{:.6f}", engine.uniform() * 100);
+    }
+  }
+  out << '\n';
+}
+
 void make_files(const Folder& folder) {
-  if (std::filesystem::exists(folder / "pictures")) return;
-  draw_pictures(folder / "drawing");
-  std::filesystem::rename(folder / "drawing", folder / "pictures");
+  draw_pictures(folder / "pictures");
+  write_records(folder / "records.tfrecord");
+  write_table(folder / "table.csv");
 }
 
 // As many images and labels as MNIST has, in memory.
@@ -81,6 +108,19 @@ Dataset make(const std::string& work, const Folder& folder) {
   }
   if (work == "jpeg") return pictures(folder, 1);
   if (work == "jpeg_dct") return pictures(folder, 2);
+  const data::ExampleParser parser(
+      {{"x", data::FixedLenFeature{{}, "string"}}, {"y", data::FixedLenFeature{{}, "int64"}}});
+  const Dataset records = data::TFRecordDataset(folder / "records.tfrecord");
+  if (work == "tfrecord") {
+    return records.map(parser, {.num_parallel_calls = data::kAutotune}).batch(64).prefetch(2);
+  }
+  if (work == "tfrecord_batches") {
+    return records.batch(64).map(parser, {.num_parallel_calls = data::kAutotune}).prefetch(2);
+  }
+  if (work == "csv") {
+    return data::make_csv_dataset((folder / "table.csv").string(), 64,
+                                  {.num_epochs = 1, .shuffle = false});
+  }
   raise<InvalidArgument>("Unknown work '{}'.", work);
 }
 
