@@ -16,6 +16,7 @@
 #   jpeg        JPEG::JPEG                      libjpeg-turbo               libjpeg62-turbo-dev
 #   png         PNG::PNG                        libpng                      libpng-dev
 #   gif         GIF::GIF                        giflib                      libgif-dev
+#   re2         re2::re2                        RE2 (tf.strings' patterns)   libre2-dev
 #   threads     Threads::Threads                POSIX threads; every folder has it
 #   openmp      GOMP::gomp                      libgomp.so.1                (comes with g++)
 #   doctest     doctest::doctest                doctest (headers)           doctest-dev
@@ -69,7 +70,7 @@ function(cornu_find_dependency name result)
     "zip=libzip::zip=libzip-dev" "curl=CURL::libcurl=libcurl4-openssl-dev"
     "crypto=OpenSSL::Crypto=libssl-dev" "zlib=ZLIB::ZLIB=zlib1g-dev" "hwy=hwy::hwy=libhwy-dev"
     "jpeg=JPEG::JPEG=libjpeg62-turbo-dev" "png=PNG::PNG=libpng-dev" "gif=GIF::GIF=libgif-dev"
-    "threads=Threads::Threads=libc6-dev"
+    "re2=re2::re2=libre2-dev" "threads=Threads::Threads=libc6-dev"
     "openmp=GOMP::gomp=libgomp1" "doctest=doctest::doctest=doctest-dev"
     "benchmark=benchmark::benchmark=libbenchmark-dev")
   set(target "")
@@ -111,6 +112,8 @@ function(cornu_find_dependency name result)
       find_package(PNG QUIET)
     elseif(key STREQUAL "gif")
       _cornu_import(${target} HEADER gif_lib.h LIBRARY gif)
+    elseif(key STREQUAL "re2")
+      _cornu_import(${target} HEADER re2/re2.h LIBRARY re2)
     elseif(key STREQUAL "threads")
       find_package(Threads QUIET)
     else()
