@@ -96,6 +96,13 @@ TEST_CASE("the first option in braces") {
   CHECK(layers::Concatenate({1}).get_config().at("axis").as_int() == 1);
   CHECK(layers::LeakyReLU({0.5}).get_config().at("negative_slope").as_double() == 0.5);
   CHECK(layers::Flatten({"channels_last"}).name().starts_with("flatten"));
+  CHECK(layers::RandomFlip({"vertical"}).get_config().at("mode").as_string() == "vertical");
+  CHECK(layers::RandomFlip("vertical").get_config().at("mode").as_string() == "vertical");
+  CHECK(layers::RandomRotation({0.5}).get_config().at("factor") == Json::array({-0.5, 0.5}));
+  CHECK(layers::RandomRotation({{-0.1, 0.2}}).get_config().at("factor") ==
+        Json::array({-0.1, 0.2}));
+  CHECK(layers::RandomZoom({0.5}).get_config().at("height_factor").as_double() == 0.5);
+  CHECK(layers::Resizing({5, 6}).get_config().at("width").as_int() == 6);
 }
 
 TEST_CASE("aliases name the same class") {

@@ -43,6 +43,7 @@ void read_dataset(const Hdf5Reader& reader, const std::string& path, Tally& tall
 void read_group(const Hdf5Reader& reader, const std::string& path, int depth, Tally& tally) {
   attempt(tally, [&] { reader.string_attribute(path, "name"); });
   attempt(tally, [&] { reader.int_attribute(path, "count"); });
+  attempt(tally, [&] { reader.strings_attribute(path, "layer_names"); });
   std::vector<std::string> names;
   attempt(tally, [&] { names = reader.children(path); });
   for (const std::string& name : names) {
@@ -86,6 +87,7 @@ std::vector<std::byte> newest() {
   for (int i = 0; i < 3; ++i) file.add_float(fmt::format("layers/dense/vars/{}", i), 1);
   file.add_fixed_string("layers/dense/vars", "name", "dense");
   file.add_short("optimizer/vars", "count", 40);
+  file.add_strings("layers", "layer_names", {"dense", "dense_1", ""});
   file.add_compact("compact", {1, 2, 3});
   return file.take_bytes();
 }
