@@ -62,6 +62,7 @@ PIPELINES = {
     "jpeg_dct": "the same, decoded at half the size (the peers: whole)",
     "tfrecord": "TFRecord files of examples: each parsed, batches of 64",
     "tfrecord_batches": "the same, parsed in batches",
+    "text": "lines of text: split, looked up in a table of 1000 words, padded batches of 64",
     "csv": "a CSV file of 20 columns of numbers: make_csv_dataset, batches of 64",
 }
 NETWORKS = ["ResNet50", "ResNet152", "EfficientNetV2M"]

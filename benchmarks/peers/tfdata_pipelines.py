@@ -46,6 +46,13 @@ def make_work(name, folder):
     if name == "csv":
         return tf.data.experimental.make_csv_dataset(
             os.path.join(folder, "table.csv"), 64, num_epochs=1, shuffle=False)
+    if name == "text":
+        words = tf.constant([f"word{i}" for i in range(1000)])
+        numbers = tf.range(2, 1002, dtype=tf.int64)
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(words, numbers), 1)
+        look_up = lambda line: table.lookup(tf.strings.split(line))
+        lines = tf.data.TextLineDataset(os.path.join(folder, "lines.txt"))
+        return lines.map(look_up, num_parallel_calls=tf.data.AUTOTUNE).padded_batch(64)
     sys.exit(f"unknown work {name}")
 
 

@@ -25,6 +25,7 @@ constexpr int64_t kRows = 60'000;
 constexpr int64_t kPictures = 800;
 constexpr int64_t kRecords = 20'000;
 constexpr int64_t kColumns = 20;
+constexpr int64_t kWords = 1000;  // that are known; as many aren't
 
 double cpu_microseconds() {
   rusage usage{};
@@ -72,10 +73,22 @@ void write_table(const Folder& path) {
   out << '\n';
 }
 
+void write_text(const Folder& path) {
+  std::ofstream out(path);
+  PhiloxEngine engine(4);
+  for (int64_t i = 0; i < kRecords; ++i) {
+    const uint64_t words = 5 + engine.below(26);
+    for (uint64_t k = 0; k < words; ++k)
+      out << (k ? " " : "") << "word" << engine.below(2 * kWords);
+    out << '\n';
+  }
+}
+
 void make_files(const Folder& folder) {
   draw_pictures(folder / "pictures");
   write_records(folder / "records.tfrecord");
   write_table(folder / "table.csv");
+  write_text(folder / "lines.txt");
 }
 
 // As many images and labels as MNIST has, in memory.
@@ -92,6 +105,24 @@ Dataset pictures(const Folder& folder, int64_t dct_scale) {
   return data::image_dataset_from_directory(
       folder / "pictures",
       {.image_size = {160, 160}, .shuffle = false, .verbose = false, .dct_scale = dct_scale});
+}
+
+// Numbers of words, and 0 behind the last one of a line.
+Dataset tokens(const Folder& path) {
+  std::vector<std::string> words;
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < kWords; ++i) {
+    words.push_back(fmt::format("word{}", i));
+    numbers.push_back(i + 2);
+  }
+  const data::StaticHashTable table(Tensor::from(words), Tensor::from(numbers), int64_t{1});
+  const auto look_up = [table](const Tensor& line) {
+    return table.lookup(data::strings::split(line));
+  };
+  return data::TextLineDataset(path)
+      .map(look_up, {.num_parallel_calls = data::kAutotune})
+      .padded_batch(64)
+      .prefetch(2);
 }
 
 Dataset make(const std::string& work, const Folder& folder) {
@@ -121,6 +152,7 @@ Dataset make(const std::string& work, const Folder& folder) {
     return data::make_csv_dataset((folder / "table.csv").string(), 64,
                                   {.num_epochs = 1, .shuffle = false});
   }
+  if (work == "text") return tokens(folder / "lines.txt");
   raise<InvalidArgument>("Unknown work '{}'.", work);
 }
 

@@ -23,6 +23,7 @@
 #include "data/readers/npy.h"
 #include "data/readers/npz.h"
 #include "data/readers/pickle.h"
+#include "data/strings.h"
 #include "data/text_files.h"
 #include "data/tf_record.h"
 #include "data/windows.h"
