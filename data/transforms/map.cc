@@ -9,13 +9,15 @@ namespace {
 
 class Mapped : public Node {
  public:
-  Mapped(NodePtr input, std::shared_ptr<const Mapper> mapper, int64_t calls)
+  Mapped(NodePtr input, std::shared_ptr<const Mapper> mapper, int64_t calls, const char* who)
       : Node({std::move(input)}),
         calls_(calls),
+        who_(who),
         mapper_(std::move(mapper)),
         seed_(mapper_->draws() ? next_seed() : 0) {}
 
   int64_t calls() const { return calls_; }
+  const char* who() const { return who_; }
   const std::shared_ptr<const Mapper>& mapper() const { return mapper_; }
 
   const ElementSpec& spec() const override { return mapper_->out(); }
@@ -29,7 +31,7 @@ class Mapped : public Node {
       const auto words = philox(seed, static_cast<uint64_t>(number), pass.id);
       return (*mapper_)(element, uint64_t{words[1]} << 32 | words[0]);
     };
-    return make_parallel_map(input().elements(pass), f, calls_);
+    return make_parallel_map(input().elements(pass), with_place(f, who_), calls_);
   }
   std::optional<Element> sample() const override {
     const auto element = input().sample();
@@ -39,20 +41,20 @@ class Mapped : public Node {
 
  private:
   int64_t calls_;
+  const char* who_;
   std::shared_ptr<const Mapper> mapper_;
   mutable std::atomic<uint64_t> seed_;
 };
 
 }  // namespace
 
-NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options) {
+NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options, const char* who) {
   const int64_t calls = resolve_parallel_calls(options.num_parallel_calls, "map");
   try {
-    auto mapper =
-        make_mapper(std::move(f), *input, "map", options.output_signature, options.traced);
-    return std::make_shared<Mapped>(std::move(input), std::move(mapper), calls);
+    auto mapper = make_mapper(std::move(f), *input, who, options.output_signature, options.traced);
+    return std::make_shared<Mapped>(std::move(input), std::move(mapper), calls, who);
   } catch (Error& error) {
-    error.add_place("map");
+    error.add_place(who);
     throw;
   }
 }
@@ -64,7 +66,8 @@ NodePtr shuffle_below_map(const NodePtr& input, const std::function<NodePtr(Node
   NodePtr shuffled =
       mapped_input->table() ? shuffle(mapped_input) : shuffle_below_map(mapped_input, shuffle);
   if (!shuffled) return nullptr;
-  return std::make_shared<Mapped>(std::move(shuffled), mapped->mapper(), mapped->calls());
+  return std::make_shared<Mapped>(std::move(shuffled), mapped->mapper(), mapped->calls(),
+                                  mapped->who());
 }
 
 NodePtr batch_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& batch) {
@@ -73,7 +76,8 @@ NodePtr batch_below_map(const NodePtr& input, const std::function<NodePtr(NodePt
   NodePtr batches = batch(mapped->inputs().front());
   auto mapper = mapped->mapper()->of_batches(batches->spec());
   if (!mapper) return nullptr;
-  return std::make_shared<Mapped>(std::move(batches), std::move(mapper), mapped->calls());
+  return std::make_shared<Mapped>(std::move(batches), std::move(mapper), mapped->calls(),
+                                  mapped->who());
 }
 
 }  // namespace cornu::data

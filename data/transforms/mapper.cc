@@ -148,9 +148,9 @@ class HostMapper : public Mapper {
   Element operator()(const Element& element, uint64_t key) const override {
     Element made = result(element, key);
     check<InvalidArgument>(out_.admits(made),
-                           "{}: expected the function to give {}, as it did first, or as its "
+                           "expected the function to give {}, as it did first, or as its "
                            "output_signature tells, got {}.",
-                           who_, out_, spec_of(made));
+                           out_, spec_of(made));
     return made;
   }
 

@@ -218,6 +218,13 @@ class ParallelMapStream : public Stream<Element> {
   std::unique_ptr<MapWorkers> workers_;  // last: it uses f_
 };
 
+// Throws the same kind of error with another text.
+template <class... Kinds>
+void raise_again(const Error& error, const std::string& text) {
+  const StatusCode code = error.code();
+  (static_cast<void>(code == Kinds("").code() ? throw Kinds(text) : 0), ...);
+}
+
 int64_t usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -232,6 +239,19 @@ int64_t usable_cores() {
 StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls) {
   if (calls == 1) return std::make_unique<SerialMapStream>(std::move(input), std::move(f));
   return std::make_unique<ParallelMapStream>(std::move(input), std::move(f), calls);
+}
+
+NumberedFunction with_place(NumberedFunction f, const char* who) {
+  return [f = std::move(f), who](const Element& element, int64_t number) {
+    try {
+      return f(element, number);
+    } catch (const Error& error) {
+      raise_again<InvalidArgument, NotFound, AlreadyExists, ResourceExhausted, FailedPrecondition,
+                  OutOfRange, Unimplemented, Internal, DataLoss>(
+          error, fmt::format("{}, element {}: {}", who, number, error.what()));
+      throw;  // a kind that isn't about the element
+    }
+  };
 }
 
 int64_t resolve_parallel_calls(const std::optional<int64_t>& calls, const char* who) {

@@ -17,6 +17,9 @@ using NumberedFunction = std::function<Element(const Element& element, int64_t n
 // the thread that calls next(). What `f` throws is thrown by next() at that element's place.
 StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls);
 
+// `f`, whose errors begin with "who, element 7: ".
+NumberedFunction with_place(NumberedFunction f, const char* who);
+
 // num_parallel_calls as a number: 1 for none, and for kAutotune the cores that this process may
 // use. InvalidArgument, naming `who`, unless it is kAutotune or at least 1.
 int64_t resolve_parallel_calls(const std::optional<int64_t>& calls, const char* who);

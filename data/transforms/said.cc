@@ -7,15 +7,6 @@
 namespace cornu::data {
 namespace {
 
-NodePtr make_said(NodePtr input, MapFunction f, const char* who) {
-  try {
-    return make_map(std::move(input), std::move(f), {});
-  } catch (Error& error) {
-    error.add_place(who);
-    throw;
-  }
-}
-
 const Tensor* only_scalar(const Element& said) {
   const bool is_scalar = said.tensors().size() == 1 && said.tensors()[0].rank() == 0;
   return is_scalar ? &said.tensors()[0] : nullptr;
@@ -33,7 +24,7 @@ NodePtr make_flagged(NodePtr input, MapFunction predicate, const char* who) {
                            spec_of(said));
     return Element::tuple({element, said});
   };
-  return make_said(std::move(input), flagged, who);
+  return make_map(std::move(input), flagged, {}, who);
 }
 
 NodePtr make_keyed(NodePtr input, MapFunction key, const char* who, const char* what) {
@@ -44,7 +35,7 @@ NodePtr make_keyed(NodePtr input, MapFunction key, const char* who, const char* 
                            "{} gives {}, expected an integer scalar.", what, spec_of(said));
     return Element::tuple({element, ops::cast(*number, DType::Int64)});
   };
-  return make_said(std::move(input), keyed, who);
+  return make_map(std::move(input), keyed, {}, who);
 }
 
 Tensor take_said(Element& element, const std::shared_ptr<const Structure>& structure) {

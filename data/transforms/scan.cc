@@ -174,14 +174,9 @@ ElementSpec checked_result(const ElementSpec& result, const ElementSpec& state, 
 NodePtr make_scan(NodePtr input, const Element& initial, MapFunction f, const char* who) {
   auto stateful = std::make_shared<Stateful>(std::move(input), initial);
   const ElementSpec state = spec_of(stateful->initial());
-  try {
-    NodePtr mapped = make_map(std::move(stateful), std::move(f), {});
-    const ElementSpec spec = checked_result(mapped->spec(), state, who);
-    return std::make_shared<Scanned>(std::move(mapped), spec);
-  } catch (Error& error) {
-    error.add_place(who);
-    throw;
-  }
+  NodePtr mapped = make_map(std::move(stateful), std::move(f), {}, who);
+  const ElementSpec spec = checked_result(mapped->spec(), state, who);
+  return std::make_shared<Scanned>(std::move(mapped), spec);
 }
 
 }  // namespace cornu::data

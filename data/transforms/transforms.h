@@ -34,7 +34,8 @@ NodePtr make_group_by_window(NodePtr input, MapFunction key, ReduceWindow reduce
                              const std::string& text, const std::optional<ElementSpec>& signature);
 NodePtr make_ignore_errors(NodePtr input, const IgnoreErrorsOptions& options);
 NodePtr make_interleave(NodePtr input, DatasetOfElement f, const InterleaveOptions& options);
-NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options);
+// `who`: what its errors name.
+NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options, const char* who = "map");
 NodePtr make_padded_batch(NodePtr input, int64_t batch_size, const PaddedBatchOptions& options);
 NodePtr make_prefetch(NodePtr input, int64_t buffer_size);
 // What `make` makes of `input`; where that ends with a prefetch, of what is prefetched, and

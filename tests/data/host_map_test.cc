@@ -97,9 +97,10 @@ TEST_CASE("functions that ask for values run on the host; axes may vary") {
   auto iterator = fixed.iterator();
   data::Element element;
   CHECK(iterator.next(element));
-  CHECK(contains(message_of<InvalidArgument>([&] { iterator.next(element); }),
-                 "map: expected the function to give int64 (2,), as it did first, or as its "
-                 "output_signature tells, got int64 (3,)."));
+  CHECK(contains(
+      message_of<InvalidArgument>([&] { iterator.next(element); }),
+      "map, element 1: expected the function to give int64 (2,), as it did first, or as its "
+      "output_signature tells, got int64 (3,)."));
   // What can be traced has to agree, too.
   CHECK(contains(message_of<InvalidArgument>([&] {
                    Dataset::range(3).map([](const Tensor& x) { return x; },

@@ -11,8 +11,7 @@
 
 #include "data/sources/sources.h"
 #include "framework/core/random.h"
-#include "framework/ops/math.h"
-#include "framework/ops/random.h"
+#include "framework/ops/ops.h"
 #include "tests/data/support.h"
 
 using namespace cornu;
@@ -63,6 +62,21 @@ TEST_CASE("an error comes at its element's place") {
     for (int64_t i = 0; i < 5; ++i) CHECK(next_number(*stream) == i);
     CHECK(message_of<DataLoss>([&] { next_number(*stream); }) == "the file of element 5 is broken");
   }
+}
+
+TEST_CASE("errors of functions say which element of which transform it was") {
+  const auto places =
+      data::Dataset::range(9).map([](const Tensor& x) { return ops::take(ops::arange(5), x); });
+  for (const auto& dataset : {places, places.prefetch(2)}) {
+    auto iterator = dataset.iterator();
+    CHECK(numbers(iterator, 5) == Numbers{0, 1, 2, 3, 4});
+    Element element;
+    const std::string said = message_of([&] { iterator.next(element); });
+    CHECK_MESSAGE(contains(said, "map, element 5: "), said);
+  }
+  const auto place = data::with_place(
+      [](const Element&, int64_t) -> Element { raise<DataLoss>("reshape: it is broken"); }, "scan");
+  CHECK(message_of<DataLoss>([&] { place({}, 7); }) == "scan, element 7: reshape: it is broken");
 }
 
 TEST_CASE("an error of what is mapped comes after what was before it") {

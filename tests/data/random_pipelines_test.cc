@@ -461,7 +461,7 @@ Items distinct(const Items& in) {
 Pipeline made_up(uint64_t seed) {
   Dice dice(seed);
   Pipeline p = source(dice);
-  const int64_t length = dice.between(1, 6);
+  const int64_t length = dice.between(1, 9);
   for (int64_t i = 0; i < length; ++i) {
     if (count_of(p.items) > 80) {
       p.items.resize(50);
