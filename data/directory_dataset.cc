@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/directory_dataset.h"
+
+#include <algorithm>
+
+#include "framework/core/logging.h"
+#include "framework/core/strings.h"
+
+namespace cornu::data {
+namespace {
+
+void check_labels(const DirectoryIndex& index, const DirectoryQuery& query) {
+  const std::string& mode = *query.label_mode;
+  const auto classes = std::ssize(index.class_names);
+  check<InvalidArgument>(mode != "binary" || classes == 2,
+                         "{}: label_mode 'binary' takes exactly 2 classes, got {}: {}.", query.who,
+                         classes, join(index.class_names, ", "));
+  for (size_t i = 0; i < index.labels.size(); ++i) {
+    const int64_t label = index.labels[i];
+    if (mode == "int") {
+      check<InvalidArgument>(label >= INT32_MIN && label <= INT32_MAX,
+                             "{}: expected labels of 32 bits, got {} for {}.", query.who, label,
+                             index.file_paths[i]);
+    } else {
+      check<InvalidArgument>(label >= 0 && label < classes,
+                             "{}: label_mode '{}' takes labels of 0 to {}, got {} for {}.",
+                             query.who, mode, classes - 1, label, index.file_paths[i]);
+    }
+  }
+}
+
+// ".bmp, .gif or .png".
+std::string endings(const std::vector<std::string>& formats) {
+  const std::string first = join(std::span(formats).first(formats.size() - 1), ", ");
+  return first.empty() ? formats.back() : first + " or " + formats.back();
+}
+
+void report_part(const DirectoryQuery& query, size_t count, const char* subset) {
+  if (query.verbose) logging::info(fmt::format("Using {} files for {}.", count, subset));
+}
+
+// Where validation begins.
+size_t edge_of(const DirectoryIndex& index, const DirectoryQuery& query) {
+  const size_t all = index.file_paths.size();
+  const auto count = static_cast<size_t>(*query.validation_split * static_cast<double>(all));
+  check<InvalidArgument>(count > 0 && count < all,
+                         "{}: validation_split {} of {} files leaves none for one of the subsets.",
+                         query.who, *query.validation_split, all);
+  return all - count;
+}
+
+}  // namespace
+
+void check_one_of(const std::string& who, const std::string& value,
+                  const std::vector<std::string>& known, const char* what) {
+  check<InvalidArgument>(std::count(known.begin(), known.end(), value) > 0,
+                         "{}: unknown {} '{}'.{}", who, what, value, did_you_mean(value, known));
+}
+
+void check_query(const DirectoryQuery& query, bool both) {
+  if (query.subset) {
+    check_one_of(query.who, *query.subset, {"training", "validation", "both"}, "subset");
+  }
+  check<InvalidArgument>(both || query.subset != "both", "{}: for both subsets call {}.", query.who,
+                         query.both);
+  check<InvalidArgument>(!both || !query.subset || query.subset == "both",
+                         "{}: it gives both subsets, expected none to be asked for, got '{}'.",
+                         query.both, query.subset.value_or(""));
+  check<InvalidArgument>(query.validation_split.has_value() == (both || query.subset),
+                         "{}: expected validation_split and subset together, or neither.",
+                         query.who);
+  if (query.label_mode) {
+    check_one_of(query.who, *query.label_mode, {"int", "binary", "categorical"}, "label_mode");
+  }
+  if (!query.validation_split) return;
+  check<InvalidArgument>(*query.validation_split > 0 && *query.validation_split < 1,
+                         "{}: expected a validation_split between 0 and 1, got {}.", query.who,
+                         *query.validation_split);
+  check<InvalidArgument>(!query.shuffle || query.seed,
+                         "{}: expected a seed beside validation_split and shuffle, so that both "
+                         "subsets are of one order and don't overlap.",
+                         query.who);
+}
+
+DirectoryIndex find_files(const std::filesystem::path& directory, const DirectoryQuery& query) {
+  const bool labeled = query.has_labels();
+  DirectoryIndex index =
+      index_directory(directory, {.formats = query.formats,
+                                  .labels = labeled ? query.labels : FileLabels(),
+                                  .class_names = query.class_names,
+                                  .shuffle_seed = query.shuffle ? query.seed : std::nullopt,
+                                  .follow_links = query.follow_links});
+  if (query.verbose) {
+    const std::string classes =
+        labeled ? fmt::format(" belonging to {} classes", index.class_names.size()) : "";
+    logging::info(fmt::format("Found {} files{}.", index.file_paths.size(), classes));
+  }
+  check<InvalidArgument>(!index.file_paths.empty(),
+                         "{}: no {} in {}. Files in subfolders{} whose names end with {} are read.",
+                         query.who, query.what, directory.string(), labeled ? ", one a class," : "",
+                         endings(query.formats));
+  if (labeled) check_labels(index, query);
+  return index;
+}
+
+std::pair<size_t, size_t> subset_of(const DirectoryIndex& index, const DirectoryQuery& query) {
+  std::pair<size_t, size_t> range = {0, index.file_paths.size()};
+  if (query.validation_split) {
+    (query.subset == "training" ? range.second : range.first) = edge_of(index, query);
+    report_part(query, range.second - range.first, query.subset->c_str());
+  }
+  return range;
+}
+
+size_t subset_edge(const DirectoryIndex& index, const DirectoryQuery& query) {
+  const size_t edge = edge_of(index, query);
+  report_part(query, edge, "training");
+  report_part(query, index.file_paths.size() - edge, "validation");
+  return edge;
+}
+
+void take_files(LabeledFiles& files, const std::filesystem::path& directory,
+                const DirectoryIndex& index, std::pair<size_t, size_t> range,
+                const DirectoryQuery& query) {
+  const auto part = [&](const auto& all) {
+    const auto at = all.begin();
+    return std::remove_cvref_t<decltype(all)>(at + static_cast<std::ptrdiff_t>(range.first),
+                                              at + static_cast<std::ptrdiff_t>(range.second));
+  };
+  files.directory = directory;
+  files.paths = part(index.file_paths);
+  files.classes = index.class_names.size();
+  if (!query.has_labels()) return;
+  files.labels = part(index.labels);
+  files.label_mode = *query.label_mode;
+}
+
+}  // namespace cornu::data

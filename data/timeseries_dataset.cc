@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/timeseries_dataset.h"
+
+#include <algorithm>
+
+#include "data/numpy_random.h"
+#include "data/sources/sources.h"
+#include "data/transforms/transforms.h"
+#include "framework/core/random.h"
+#include "framework/core/rows.h"
+
+namespace cornu::data {
+namespace {
+
+constexpr const char* kTimeseries = "timeseries_dataset_from_array";
+
+struct Series {
+  Tensor data;     // [start_index, end_index)
+  Tensor targets;  // the same, or undefined
+  int64_t length;  // of a window
+  int64_t rate;
+};
+
+// The windows that begin at given steps.
+class Windows : public Node {
+ public:
+  // `starts`: int64 () or (batch).
+  Windows(NodePtr starts, Series series) : Node({std::move(starts)}), series_(std::move(series)) {
+    const Shape outer = input().spec().types.front().shape;
+    const auto inner = [](const Tensor& tensor) {
+      const auto& dims = tensor.shape();
+      return Shape(std::vector<int64_t>(dims.begin() + 1, dims.end()));
+    };
+    spec_.types.push_back(
+        {series_.data.dtype(), outer.concat({series_.length}).concat(inner(series_.data))});
+    std::vector<Structure> parts(1);
+    if (series_.targets.defined()) {
+      spec_.types.push_back({series_.targets.dtype(), outer.concat(inner(series_.targets))});
+      parts.emplace_back();
+    }
+    spec_.structure = std::make_shared<const Structure>(Structure::of_components(std::move(parts)));
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::string describe() const override {
+    return fmt::format("windows({} of {} each, to {})", series_.data.dim(0), series_.rate,
+                       spec_.to_string());
+  }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return std::make_unique<WindowStream>(input().elements(pass), *this);
+  }
+
+ private:
+  class WindowStream : public Stream<Element> {
+   public:
+    WindowStream(StreamPtr<Element> starts, const Windows& windows)
+        : starts_(std::move(starts)), windows_(windows) {}
+    bool next(Element& element) override {
+      Element starts;
+      if (!starts_->next(starts)) return false;
+      element = windows_.gathered(starts.tensor(0));
+      return true;
+    }
+    int64_t skip(int64_t count) override { return starts_->skip(count); }
+
+   private:
+    StreamPtr<Element> starts_;
+    const Windows& windows_;
+  };
+
+  Element gathered(const Tensor& starts) const {
+    std::vector<int64_t> rows;
+    for (const int64_t start : starts.data<int64_t>()) {
+      for (int64_t i = 0; i < series_.length; ++i) rows.push_back(start + i * series_.rate);
+    }
+    const auto shaped = [](const Tensor& gathered, const Shape& outer) {
+      const Shape& shape = gathered.shape();
+      return gathered.with_shape(
+          outer.concat(Shape(std::vector<int64_t>(shape.begin() + 1, shape.end()))));
+    };
+    std::vector<Tensor> tensors = {
+        shaped(gather_rows(series_.data, rows), starts.shape().concat({series_.length}))};
+    if (series_.targets.defined()) {
+      tensors.push_back(
+          shaped(gather_rows(series_.targets, starts.data<int64_t>()), starts.shape()));
+    }
+    return Element(std::move(tensors), spec_.structure);
+  }
+
+  Series series_;
+  ElementSpec spec_;
+};
+
+void check_numbers(int64_t steps, int64_t sequence_length, const TimeseriesOptions& options) {
+  const auto within = [&](const char* what, int64_t value, int64_t least, int64_t below) {
+    check<InvalidArgument>(value >= least && value < below,
+                           "{}: expected {} of {} to {} for data of {} steps, got {}.", kTimeseries,
+                           what, least, below - 1, steps, value);
+  };
+  within("sequence_length", sequence_length, 1, steps + 1);
+  within("sampling_rate", options.sampling_rate, 1, steps);
+  within("sequence_stride", options.sequence_stride, 1, steps);
+  if (options.start_index) within("start_index", *options.start_index, 0, steps);
+  if (options.end_index) {
+    within("end_index", *options.end_index, options.start_index.value_or(0) + 1, steps);
+  }
+}
+
+}  // namespace
+
+Dataset timeseries_dataset_from_array(const Tensor& data, const Tensor& targets,
+                                      int64_t sequence_length, const TimeseriesOptions& options) {
+  check<InvalidArgument>(data.defined() && data.rank() >= 1, "{}: expected data of steps, got {}.",
+                         kTimeseries, data.to_string());
+  check<InvalidArgument>(!targets.defined() || targets.rank() >= 1,
+                         "{}: expected a target for each step, got {}.", kTimeseries,
+                         targets.to_string());
+  const int64_t steps = data.dim(0);
+  check_numbers(steps, sequence_length, options);
+  const int64_t start = options.start_index.value_or(0);
+  const int64_t end = options.end_index.value_or(steps);
+  // The product is below steps^2, and both are of an array that is there.
+  int64_t count = end - start - saturating_product(sequence_length - 1, options.sampling_rate);
+  Series series{data.host().rows(start, end), {}, sequence_length, options.sampling_rate};
+  if (targets.defined()) {
+    count = std::min(count, targets.dim(0));
+    series.targets =
+        targets.host().rows(std::min(start, targets.dim(0)), std::min(end, targets.dim(0)));
+    const int64_t last =
+        count <= 0 ? 0 : (count - 1) / options.sequence_stride * options.sequence_stride;
+    check<InvalidArgument>(count <= 0 || last < series.targets.dim(0),
+                           "{}: expected targets up to step {}, got {}.", kTimeseries, start + last,
+                           targets.dim(0));
+  }
+  check<InvalidArgument>(count > 0, "{}: there is no window of {} steps, {} apart, in [{}, {}).",
+                         kTimeseries, sequence_length, options.sampling_rate, start, end);
+  std::vector<int64_t> starts;
+  for (int64_t i = 0; i < count; i += options.sequence_stride) starts.push_back(i);
+  if (options.shuffle) {
+    const auto seed = options.seed.value_or(static_cast<int64_t>(next_seed() >> 32));
+    NumpyRandomState(seed).shuffle(std::span(starts));
+  }
+  NodePtr node = make_tensor_slices(Tensor::from(starts));
+  if (options.shuffle) {
+    const int64_t buffer =
+        options.batch_size ? saturating_product(*options.batch_size, 8) : int64_t{1024};
+    node = make_shuffle(std::move(node), buffer, {.seed = options.seed});
+  }
+  if (options.batch_size) node = make_batch(std::move(node), *options.batch_size, {});
+  return Dataset(
+      make_prefetch(std::make_shared<Windows>(std::move(node), std::move(series)), kAutotune));
+}
+
+}  // namespace cornu::data
