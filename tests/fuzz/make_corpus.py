@@ -14,6 +14,7 @@ import shutil
 import struct
 import tarfile
 import zipfile
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = HERE.parent / "golden" / "data" / "files"
@@ -155,6 +156,50 @@ def tars():
         put("tar", name + ".tar.gz", gzip.compress(file.getvalue(), mtime=0))
 
 
+def masked_crc(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def records():
+    file = b""
+    for record in (b"", b"one", bytes(range(200))):
+        length = struct.pack("<Q", len(record))
+        file += length + masked_crc(length) + record + masked_crc(record)
+    put("tfrecord", "plain", b"\0" + file)
+    put("tfrecord", "gzip", b"\1" + gzip.compress(file, mtime=0))
+    put("tfrecord", "zlib", b"\2" + zlib.compress(file))
+
+
+def field(number, data):
+    """A field of bytes in a protocol buffer; of less than 128."""
+    return bytes((number << 3 | 2, len(data))) + data
+
+
+def examples():
+    features = b""
+    for name, kind, values in ((b"i", 3, field(1, b"\x05\xac\x02")),
+                               (b"f", 2, field(1, struct.pack("<2f", 0.5, -1))),
+                               (b"s", 1, field(1, b"text") + field(1, b""))):
+        features += field(1, field(1, name) + field(2, field(kind, values)))
+    steps = field(1, field(2, field(1, struct.pack("<2f", 1, 2)))) * 2
+    lists = field(1, field(1, b"f") + field(2, steps))
+    put("example", "example", field(1, features))
+    put("example", "sequence", field(1, features) + field(2, lists))
+    put("example", "unpacked", field(1, field(1, field(1, b"i") + field(
+        2, field(3, b"\x08\x05\x08\x06")))))
+
+
+def tables():
+    put("csv", "quoted", b'\0a,b\r\n1.5,"x ""y"",\nz"\r-2e3,NA\n')
+    put("csv", "plain", b'\x01"1,2\n\n3,"x",y')
+
+
 GRAPHS = {
     "dense": """graph(%0: float32[2,3], %1: uint32[2])
   state(%2 "kernel": float32[3,4] -> %7) {
@@ -185,6 +230,9 @@ def main():
     numpy_files()
     pickles()
     tars()
+    records()
+    examples()
+    tables()
     for name, text in GRAPHS.items():
         put("graph", name + ".txt", text.encode())
 
