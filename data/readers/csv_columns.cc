@@ -138,29 +138,33 @@ void CsvColumns::add(std::string_view record, const std::function<std::string()>
   for (; fields.next(field); ++number) {
     if (taken == columns_.size()) {
       if (layout_.fields == 0) break;
-      check<InvalidArgument>(number < layout_.fields, "{}: expected {} fields, got more: \"{}\".",
-                             place(), layout_.fields, printable(record));
+      if (number >= layout_.fields) {
+        raise<InvalidArgument>("{}: expected {} fields, got more: \"{}\".", place(), layout_.fields,
+                               printable(record));
+      }
       continue;
     }
     const CsvLayout::Column& about = layout_.columns[taken];
     if (about.field != number) continue;
     Column& column = *columns_[taken++];
     if (field.empty() || field == layout_.na_value) {
-      check<InvalidArgument>(column.set_default(row_),
-                             "{}: {}: the field is empty, and there is no default for it.", place(),
+      if (column.set_default(row_)) continue;
+      raise<InvalidArgument>("{}: {}: the field is empty, and there is no default for it.", place(),
                              about.name);
-    } else {
-      check<InvalidArgument>(column.set(row_, field), "{}: {}: expected a number ({}), got \"{}\".",
-                             place(), about.name, to_string(about.type.dtype()), printable(field));
     }
+    if (column.set(row_, field)) continue;
+    raise<InvalidArgument>("{}: {}: expected a number ({}), got \"{}\".", place(), about.name,
+                           to_string(about.type.dtype()), printable(field));
   }
-  check<InvalidArgument>(!fields.error(), "{}: {}: \"{}\".", place(), fields.error(),
-                         printable(record));
-  check<InvalidArgument>(taken == columns_.size() && number >= layout_.fields,
-                         "{}: expected {} fields, got {}: {} is missing.", place(),
-                         layout_.fields == 0 ? layout_.columns.back().field + 1 : layout_.fields,
-                         number,
-                         taken < columns_.size() ? layout_.columns[taken].name : "the last");
+  if (fields.error()) {
+    raise<InvalidArgument>("{}: {}: \"{}\".", place(), fields.error(), printable(record));
+  }
+  if (taken < columns_.size() || number < layout_.fields) {
+    raise<InvalidArgument>("{}: expected {} fields, got {}: {} is missing.", place(),
+                           layout_.fields == 0 ? layout_.columns.back().field + 1 : layout_.fields,
+                           number,
+                           taken < columns_.size() ? layout_.columns[taken].name : "the last");
+  }
   ++row_;
 }
 

@@ -14,11 +14,11 @@ class ColumnOf : public ExampleColumn {
   ColumnOf(const FeatureKind& kind, const Shape& outer) : kind_(kind), outer_(outer) {}
 
   void add(const FeatureValues& values, int64_t number) final {
-    check<InvalidArgument>(values.set || !kind_.required,
-                           "{}: example {}: the feature '{}' ({} {}) is missing, and there is no "
-                           "default for it.",
-                           kind_.who, number, kind_.key, to_string(kind_.dtype),
-                           kind_.shape.to_string());
+    if (!values.set && kind_.required) {
+      raise<InvalidArgument>(
+          "{}: example {}: the feature '{}' ({} {}) is missing, and there is no default for it.",
+          kind_.who, number, kind_.key, to_string(kind_.dtype), kind_.shape.to_string());
+    }
     check<InvalidArgument>(!values.set || values.dtype == kind_.dtype,
                            "{}: example {}: the feature '{}' was expected to be {}, it is {}.",
                            kind_.who, number, kind_.key, to_string(kind_.dtype),
@@ -55,10 +55,11 @@ class FixedColumn : public ColumnOf<T> {
     }
     ValueSink<T> sink(places, size);
     read_values(values.list, sink);
-    check<InvalidArgument>(sink.count() == size,
-                           "{}: example {}: the feature '{}' was expected to have {} values, of "
-                           "the shape {}, it has {}.",
-                           kind.who, number, kind.key, size, kind.shape.to_string(), sink.count());
+    if (sink.count() == size) return;
+    raise<InvalidArgument>(
+        "{}: example {}: the feature '{}' was expected to have {} values, of the shape {}, it has "
+        "{}.",
+        kind.who, number, kind.key, size, kind.shape.to_string(), sink.count());
   }
 
  private:

@@ -11,8 +11,9 @@
 namespace cornu::data::strings {
 
 inline std::span<const std::string> strings_of(const Tensor& input, const char* who) {
-  check<InvalidArgument>(input.defined() && input.dtype() == DType::String,
-                         "strings::{}: expected strings, got {}.", who, input.to_string());
+  if (!input.defined() || input.dtype() != DType::String) {
+    raise<InvalidArgument>("strings::{}: expected strings, got {}.", who, input.to_string());
+  }
   return input.data<std::string>();
 }
 
