@@ -22,10 +22,11 @@ struct Series {
 };
 
 // The windows that begin at given steps.
-class Windows : public Node {
+class SeriesWindows : public Node {
  public:
   // `starts`: int64 () or (batch).
-  Windows(NodePtr starts, Series series) : Node({std::move(starts)}), series_(std::move(series)) {
+  SeriesWindows(NodePtr starts, Series series)
+      : Node({std::move(starts)}), series_(std::move(series)) {
     const Shape outer = input().spec().types.front().shape;
     const auto inner = [](const Tensor& tensor) {
       const auto& dims = tensor.shape();
@@ -53,7 +54,7 @@ class Windows : public Node {
  private:
   class WindowStream : public Stream<Element> {
    public:
-    WindowStream(StreamPtr<Element> starts, const Windows& windows)
+    WindowStream(StreamPtr<Element> starts, const SeriesWindows& windows)
         : starts_(std::move(starts)), windows_(windows) {}
     bool next(Element& element) override {
       Element starts;
@@ -65,7 +66,7 @@ class Windows : public Node {
 
    private:
     StreamPtr<Element> starts_;
-    const Windows& windows_;
+    const SeriesWindows& windows_;
   };
 
   Element gathered(const Tensor& starts) const {
@@ -147,8 +148,8 @@ Dataset timeseries_dataset_from_array(const Tensor& data, const Tensor& targets,
     node = make_shuffle(std::move(node), buffer, {.seed = options.seed});
   }
   if (options.batch_size) node = make_batch(std::move(node), *options.batch_size, {});
-  return Dataset(
-      make_prefetch(std::make_shared<Windows>(std::move(node), std::move(series)), kAutotune));
+  return Dataset(make_prefetch(std::make_shared<SeriesWindows>(std::move(node), std::move(series)),
+                               kAutotune));
 }
 
 }  // namespace cornu::data
