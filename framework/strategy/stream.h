@@ -136,7 +136,7 @@ class Input {
     }
     for (const int64_t number : numbers) {
       go_to(number);
-      Item item;
+      Item item{};
       check<FailedPrecondition>(number < taken && stream_->next(item),
                                 "the position needs item {}, but there are fewer now.", number);
       count(1);
