@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/tf_record.h"
 
+#include <exception>
+
 #include "data/readers/output_file.h"
 #include "data/readers/tf_record.h"
 #include "data/sources/file_records.h"
@@ -15,14 +17,27 @@ class TFRecordStream : public TextStream {
                  const std::optional<int64_t>& buffer_size)
       : reader_(path, compression, buffer_size) {}
 
-  bool next_text(std::string& text) override { return reader_.next(text); }
+  bool next_text(std::string& text) override {
+    return whole([&] { return reader_.next(text); });
+  }
   int64_t skip(int64_t count) override {
     int64_t skipped = 0;
-    while (skipped < count && reader_.skip()) ++skipped;
+    while (skipped < count && whole([&] { return reader_.skip(); })) ++skipped;
     return skipped;
   }
 
  private:
+  // Nothing can be told of what is behind a damaged record: the file ends there.
+  template <class Read>
+  bool whole(const Read& read) {
+    if (damaged_) return false;
+    damaged_ = true;
+    const bool more = read();
+    damaged_ = false;
+    return more;
+  }
+
+  bool damaged_ = false;
   TFRecordReader reader_;
 };
 
@@ -40,6 +55,7 @@ Dataset TFRecordDataset(const FileNames& filenames, const TFRecordOptions& optio
 
 struct TFRecordWriter::State {
   OutputFile file;
+  int exceptions = std::uncaught_exceptions();
 };
 
 TFRecordWriter::TFRecordWriter(const std::filesystem::path& path,
@@ -51,7 +67,8 @@ TFRecordWriter::TFRecordWriter(const std::filesystem::path& path,
 TFRecordWriter::TFRecordWriter(TFRecordWriter&&) noexcept = default;
 
 TFRecordWriter::~TFRecordWriter() {
-  if (!state_) return;
+  // An error that ends it half-way leaves what was there before.
+  if (!state_ || std::uncaught_exceptions() > state_->exceptions) return;
   try {
     close();
   } catch (const std::exception& error) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/readers/csv_columns.h"
 
+#include <locale.h>
+
 #include <charconv>
 #include <cstdlib>
 
@@ -19,6 +21,12 @@ std::string_view number_in(std::string_view field) {
   return field;
 }
 
+// strtod with a point as C has it, whatever the program's locale.
+double to_double(const char* text, char** after) {
+  static const locale_t c = newlocale(LC_ALL_MASK, "C", nullptr);
+  return strtod_l(text, after, c);
+}
+
 template <class T>
 bool parse_number(std::string_view field, T& value) {
   const std::string_view number = number_in(field);
@@ -28,7 +36,7 @@ bool parse_number(std::string_view field, T& value) {
     if (stopped != end && number.find_first_of("xX") != std::string_view::npos) {
       const std::string text(number);
       char* after = nullptr;
-      value = static_cast<T>(std::strtod(text.c_str(), &after));
+      value = static_cast<T>(to_double(text.c_str(), &after));
       return after == text.c_str() + text.size();
     }
   }
@@ -36,7 +44,7 @@ bool parse_number(std::string_view field, T& value) {
   if (error == std::errc()) return true;
   if constexpr (std::is_floating_point_v<T>) {
     if (error != std::errc::result_out_of_range) return false;
-    value = static_cast<T>(std::strtod(std::string(number).c_str(), nullptr));  // 0 or infinite
+    value = static_cast<T>(to_double(std::string(number).c_str(), nullptr));  // 0 or infinite
     return true;
   }
   return false;

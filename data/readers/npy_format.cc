@@ -183,6 +183,8 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
 }
 
 std::string npy_header(DType dtype, const Shape& shape) {
+  check<InvalidArgument>(dtype != DType::String,
+                         "NumPy's files: expected a tensor of numbers, got one of strings.");
   std::string sizes;
   for (const int64_t size : shape) sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", size);
   if (shape.rank() == 1) sizes += ',';

@@ -32,10 +32,13 @@ struct OutputFile::State {
   }
 
   void give_away() {
+    check<FailedPrecondition>(!damaged, "'{}': it can't be completed, since a write failed.", path);
+    damaged = true;
     if (!write_all(file.get(), std::as_bytes(std::span(ready)))) {
       raise_file_error(path, "be written", errno);
     }
     ready.clear();
+    damaged = false;
   }
 
   void pack(std::string_view bytes, int mode) {
@@ -58,6 +61,7 @@ struct OutputFile::State {
   z_stream stream{};
   std::string ready;  // to be written
   bool closed = false;
+  bool damaged = false;  // a part of what was ready may have been written
 };
 
 OutputFile::OutputFile(const std::string& path, Compression compression,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 
 #include "data/sources/sources.h"
 
@@ -13,7 +14,8 @@ int64_t count_of(int64_t start, int64_t stop, int64_t step) {
                                      : static_cast<uint64_t>(start) - static_cast<uint64_t>(stop);
   const uint64_t stride =
       step > 0 ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
-  return static_cast<int64_t>((distance - 1) / stride + 1);
+  return static_cast<int64_t>(
+      std::min<uint64_t>((distance - 1) / stride + 1, std::numeric_limits<int64_t>::max()));
 }
 
 class RangeStream : public Stream<Element> {

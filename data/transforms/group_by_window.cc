@@ -53,12 +53,10 @@ class GroupStream : public Stream<Window> {
   // The key, and whether its group is full.
   std::pair<int64_t, bool> put(Element element, int64_t number) {
     const int64_t key = take_said(element, structure_).item<int64_t>();
-    const auto [at, is_new] = groups_.try_emplace(key);
-    Window& group = at->second;
-    if (is_new) {
-      group.key = key;
-      sizes_[key] = checked_size(key);
-    }
+    // First of all: it may throw, and then there must be no group without elements.
+    if (!sizes_.contains(key)) sizes_[key] = checked_size(key);
+    Window& group = groups_[key];
+    group.key = key;
     group.elements.push_back(std::move(element));
     group.numbers.push_back(number);
     return {key, std::ssize(group.elements) >= sizes_[key]};

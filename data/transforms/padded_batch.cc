@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 
 #include "data/transforms/transforms.h"
+#include "framework/core/strings.h"
 #include "framework/ops/math.h"
 
 namespace cornu::data {
@@ -14,25 +14,26 @@ struct Padding {
 };
 
 // Copies `from` to the corner of an array of shape `to_shape`.
-void copy_corner(const std::byte* from, const Shape& from_shape, std::byte* to,
-                 const Shape& to_shape, int64_t axis, size_t bytes) {
+template <class T>
+void copy_corner(const T* from, const Shape& from_shape, T* to, const Shape& to_shape,
+                 int64_t axis) {
   if (axis == from_shape.rank()) {
-    std::memcpy(to, from, bytes);
+    *to = *from;
     return;
   }
-  size_t from_step = bytes;
-  size_t to_step = bytes;
+  size_t from_step = 1;
+  size_t to_step = 1;
   for (int64_t inner = axis + 1; inner < from_shape.rank(); ++inner) {
     from_step *= static_cast<size_t>(from_shape[inner]);
     to_step *= static_cast<size_t>(to_shape[inner]);
   }
   if (axis == from_shape.rank() - 1) {
-    std::memcpy(to, from, bytes * static_cast<size_t>(from_shape[axis]));
+    std::copy_n(from, from_shape[axis], to);
     return;
   }
   for (int64_t i = 0; i < from_shape[axis]; ++i) {
     const auto at = static_cast<size_t>(i);
-    copy_corner(from + at * from_step, from_shape, to + at * to_step, to_shape, axis + 1, bytes);
+    copy_corner(from + at * from_step, from_shape, to + at * to_step, to_shape, axis + 1);
   }
 }
 
@@ -54,17 +55,25 @@ class PaddedBatches : public streams::BatchStream<Element, Element> {
     const Shape shape = padded_shape(elements, i);
     const DType dtype = elements.front().tensors()[i].dtype();
     Tensor result = Tensor::empty(Shape{std::ssize(elements)}.concat(shape), dtype);
-    std::byte* to = result.mutable_raw();
-    const Tensor& value = padding_.values[i];
-    const size_t size = value.bytes();
-    for (size_t at = 0; at < result.bytes(); at += size) std::memcpy(to + at, value.raw(), size);
-    const size_t step = result.bytes() / elements.size();
+    if (dtype == DType::String) {
+      fill<std::string>(result, elements, i, shape);
+    } else {
+      dispatch_dtype(dtype, [&](auto zero) { fill<decltype(zero)>(result, elements, i, shape); });
+    }
+    return result;
+  }
+
+  template <class T>
+  void fill(Tensor& result, const std::vector<Element>& elements, size_t i,
+            const Shape& shape) const {
+    const std::span<T> to = result.mutable_data<T>();
+    std::fill(to.begin(), to.end(), padding_.values[i].data<T>()[0]);
+    const size_t step = to.size() / elements.size();
     for (size_t k = 0; step > 0 && k < elements.size(); ++k) {
       const Tensor& tensor = elements[k].tensors()[i];
       if (tensor.num_elements() == 0) continue;
-      copy_corner(tensor.raw(), tensor.shape(), to + k * step, shape, 0, size);
+      copy_corner(tensor.data<T>().data(), tensor.shape(), to.data() + k * step, shape, 0);
     }
-    return result;
   }
 
   // Of tensor `i`, without the axis of examples.
@@ -122,8 +131,11 @@ class PaddedBatched : public Node {
   std::optional<int64_t> batch_size() const override { return batch_size_; }
   std::string describe() const override {
     std::vector<std::string> values;
-    for (const Tensor& value : padding_.values)
-      values.push_back(fmt::format("{}", value.item<double>()));
+    for (const Tensor& value : padding_.values) {
+      values.push_back(value.dtype() == DType::String
+                           ? fmt::format("'{}'", printable(value.item<std::string>()))
+                           : fmt::format("{}", value.item<double>()));
+    }
     return fmt::format("padded_batch({}, to {}, with {}{})", batch_size_, spec_.to_string(),
                        fmt::join(values, " "), drop_ ? ", drop" : "");
   }
@@ -149,13 +161,24 @@ class PaddedBatched : public Node {
     return shape;
   }
   static Tensor value_of(const PaddedBatchOptions& options, DType dtype, size_t i) {
-    const Tensor value = options.padding_values.empty() ? Tensor::scalar(int32_t{0})
-                                                        : options.padding_values[i].host().strong();
+    const bool text = dtype == DType::String;
+    if (options.padding_values.empty()) {
+      return text ? Tensor::scalar("") : ops::cast(Tensor::scalar(int32_t{0}), dtype);
+    }
+    const Tensor value = options.padding_values[i].host().strong();
     check<InvalidArgument>(value.rank() == 0,
                            "padded_batch: expected scalars as padding_values, got a tensor of "
                            "shape {} for tensor {}.",
                            value.shape(), i);
-    return ops::cast(value, dtype);
+    check<InvalidArgument>(text == (value.dtype() == DType::String),
+                           "padded_batch: expected a padding value of {} for tensor {}, got {}.",
+                           dtype, i, value.dtype());
+    if (text) return value;
+    Tensor fitted = ops::cast(value, dtype);
+    check<InvalidArgument>(is_floating(dtype) || fitted.item<double>() == value.item<double>(),
+                           "padded_batch: the padding value {} of tensor {} is no {}.",
+                           value.item<double>(), i, dtype);
+    return fitted;
   }
 
   int64_t batch_size_;

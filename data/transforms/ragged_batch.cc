@@ -79,7 +79,7 @@ class RaggedBatches : public streams::BatchStream<Element, Element> {
     Tensor values = Tensor::empty(shape, parts.front().dtype());
     std::byte* to = values.mutable_raw();
     for (const Tensor& part : parts) {
-      if (part.bytes() > 0) std::memcpy(to, part.raw(), part.bytes());
+      part.copy_to_host(to);  // which copies strings as objects
       to += part.bytes();
     }
     tensors.push_back(std::move(values));

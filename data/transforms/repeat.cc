@@ -12,8 +12,9 @@ class Repeated : public ItemTransform<Repeated> {
   std::optional<int64_t> cardinality() const override {
     const auto once = input().cardinality();
     if (count_ == 0 || once == 0) return 0;
+    if (is_endless()) return kInfiniteCardinality;  // as in tf.data, also where it is unknown
     if (once == kInfiniteCardinality || !once) return once;
-    return is_endless() ? kInfiniteCardinality : saturating_product(count_, *once);
+    return saturating_product(count_, *once);
   }
   std::string describe() const override {
     return is_endless() ? "repeat()" : fmt::format("repeat({})", count_);

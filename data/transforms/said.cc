@@ -12,6 +12,13 @@ const Tensor* only_scalar(const Element& said) {
   return is_scalar ? &said.tensors()[0] : nullptr;
 }
 
+// What `f` gives: the element, and a scalar of this dtype.
+NodePtr make_said(NodePtr input, MapFunction f, DType dtype, const char* who) {
+  const ElementSpec said = {{{dtype, {}}}, std::make_shared<const Structure>()};
+  const ElementSpec signature = tuple_of({input->spec(), said});
+  return make_map(std::move(input), std::move(f), {.output_signature = signature}, who);
+}
+
 }  // namespace
 
 NodePtr make_flagged(NodePtr input, MapFunction predicate, const char* who) {
@@ -24,7 +31,7 @@ NodePtr make_flagged(NodePtr input, MapFunction predicate, const char* who) {
                            spec_of(said));
     return Element::tuple({element, said});
   };
-  return make_map(std::move(input), flagged, {}, who);
+  return make_said(std::move(input), flagged, DType::Bool, who);
 }
 
 NodePtr make_keyed(NodePtr input, MapFunction key, const char* who, const char* what) {
@@ -35,7 +42,7 @@ NodePtr make_keyed(NodePtr input, MapFunction key, const char* who, const char* 
                            "{} gives {}, expected an integer scalar.", what, spec_of(said));
     return Element::tuple({element, ops::cast(*number, DType::Int64)});
   };
-  return make_map(std::move(input), keyed, {}, who);
+  return make_said(std::move(input), keyed, DType::Int64, who);
 }
 
 Tensor take_said(Element& element, const std::shared_ptr<const Structure>& structure) {

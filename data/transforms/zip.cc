@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <exception>
 
 #include "data/transforms/transforms.h"
 
@@ -15,11 +16,18 @@ class ZipStream : public Stream<Element> {
 
   bool next(Element& element) override {
     std::vector<Tensor> tensors;
+    std::exception_ptr error;
     for (auto& input : inputs_) {
       Element part;
-      if (!input.next(part)) return false;
+      try {
+        if (!input.next(part)) return false;
+      } catch (...) {  // the others go on, too: elements of one number belong together
+        if (!error) error = std::current_exception();
+        continue;
+      }
       tensors.insert(tensors.end(), part.tensors().begin(), part.tensors().end());
     }
+    if (error) std::rethrow_exception(error);
     element = Element(std::move(tensors), structure_);
     return true;
   }
