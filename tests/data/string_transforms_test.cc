@@ -155,9 +155,7 @@ TEST_CASE("a damaged record file ends there, and the next one begins") {
   };
   const std::string bad = write("bad", {"b1", "b2", "b3"});
   const std::string good = write("good", {"g1", "g2"});
-  std::string bytes = read_file(bad);
-  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
-  write_file(bad, bytes);
+  write_file(bad, read_file(bad).substr(0, 28));  // within the second record
   Strings all;
   for (const Element& element : data::TFRecordDataset({bad, good}).ignore_errors()) {
     all.push_back(element.tensor(0).item<std::string>());
