@@ -8,8 +8,6 @@
 
 #include "data/element.h"
 
-#include "data/element.h"
-
 namespace cornu::data {
 
 // Lets the library choose: a buffer's size, a number of threads (tf.data.AUTOTUNE).

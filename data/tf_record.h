@@ -44,7 +44,8 @@ class TFRecordWriter {
  public:
   explicit TFRecordWriter(const std::filesystem::path& path,
                           const TFRecordWriterOptions& options = {});
-  // Closes; what goes wrong then is logged, so call close() to know.
+  // Closes, unless an exception is on its way: then the file isn't put in place. What goes wrong is
+  // logged, so call close() to know.
   ~TFRecordWriter();
   TFRecordWriter(TFRecordWriter&&) noexcept;
   TFRecordWriter& operator=(TFRecordWriter&&) = delete;
