@@ -50,15 +50,19 @@ using Features = std::vector<std::pair<std::string, Feature>>;
 //                                      {"label", data::FixedLenFeature{{}, "int64"}}});
 //   auto dataset = data::TFRecordDataset(paths).batch(64).map(parser);
 //
-// Of a string scalar it gives what parse_single_example does, of a vector what parse_example does.
+// Of a string scalar it gives what parse_single_example does, of a vector what parse_example does,
+// of more axes as many axes of examples.
 // InvalidArgument, naming the key, when an example lacks a feature without a default, or has values
 // of another type or number; DataLoss, naming the key and the place, for bytes that are no example.
-// Copying shares; thread-safe. Batches of examples parse several times faster than single ones.
+// Copying shares; thread-safe. Batches of examples parse several times faster than single ones: a
+// map with a parser of FixedLenFeatures alone that batch() follows is computed on batches.
 class ExampleParser {
  public:
   // InvalidArgument for no features, names that come twice, other dtypes, unsuitable defaults.
   explicit ExampleParser(const Features& features);
   Element operator()(const Tensor& serialized) const;
+  // Are all features of a fixed length, so that examples in a batch are as they are by themselves?
+  bool works_on_batches() const;
 
   struct State;
 

@@ -13,7 +13,22 @@
 
 namespace cornu::data {
 
-using MapFunction = std::function<Element(const Element&)>;
+// A function of elements, and what is known of it.
+class MapFunction {
+ public:
+  template <class F>
+  requires(!std::is_same_v<F, MapFunction> && std::is_invocable_r_v<Element, F&, const Element&>)
+      MapFunction(F f, bool works_on_batches = false)  // NOLINT: implicit on purpose
+      : f_(std::move(f)), works_on_batches_(works_on_batches) {}
+
+  Element operator()(const Element& element) const { return f_(element); }
+  // Does a batch of elements become what its rows become, stacked, with nothing drawn?
+  bool works_on_batches() const { return works_on_batches_; }
+
+ private:
+  std::function<Element(const Element&)> f_;
+  bool works_on_batches_;
+};
 
 namespace internal {
 
@@ -105,12 +120,16 @@ Element call_with(F& f, const Element& element, Parameters<Args...> parameters) 
 
 // `f` takes one argument a component: a Tensor, or Tensors or an Element for a component of
 // several; or the whole Element as its only argument. It returns a Tensor, Tensors, or Element, or
-// a pair, tuple or vector of these.
+// a pair, tuple or vector of these. Objects may say by `bool works_on_batches() const` that they
+// are as good for batches.
 template <class F>
 MapFunction map_function(F f) {
-  return [f = std::move(f)](const Element& element) mutable {
+  bool works_on_batches = false;
+  if constexpr (requires { bool{f.works_on_batches()}; }) works_on_batches = f.works_on_batches();
+  const auto call = [f = std::move(f)](const Element& element) mutable {
     return internal::call_with(f, element, internal::parameters<F>());
   };
+  return {call, works_on_batches};
 }
 
 }  // namespace cornu::data

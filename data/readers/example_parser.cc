@@ -223,9 +223,16 @@ ExampleParser::ExampleParser(const Features& features)
     : state_(std::make_shared<const State>(features, "ExampleParser")) {}
 
 Element ExampleParser::operator()(const Tensor& serialized) const {
-  if (serialized.rank() != 0) require_rank(serialized, 1, state_->who);
-  if (serialized.rank() == 0) require_rank(serialized, 0, state_->who);
+  check<InvalidArgument>(serialized.dtype() == DType::String,
+                         "{}: expected serialized examples, strings, got {} {}.", state_->who,
+                         serialized.dtype(), serialized.shape());
   return state_->parse(serialized.data<std::string>(), serialized.shape());
+}
+
+bool ExampleParser::works_on_batches() const {
+  return std::all_of(state_->kinds.begin(), state_->kinds.end(), [](const FeatureKind& kind) {
+    return kind.count == FeatureKind::Count::Fixed;
+  });
 }
 
 Element parse_example(const Tensor& serialized, const Features& features) {

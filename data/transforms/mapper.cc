@@ -25,6 +25,20 @@ bool has_strings(const std::vector<TensorType>& types) {
                      [](const TensorType& type) { return type.dtype == DType::String; });
 }
 
+// Elements of this kind with the axis of batches.
+ElementSpec stacked(ElementSpec spec, const ElementSpec& batches) {
+  const Shape leading = batches.types.front().shape.slice(0, 1);
+  for (TensorType& type : spec.types) type.shape = leading.concat(type.shape);
+  return spec;
+}
+
+// Where each row of the input's tensor becomes a row: the axes that make the rows are the input's.
+ElementSpec of_rows_like(ElementSpec spec, const ElementSpec& input) {
+  const Shape& rows = input.types.front().shape;
+  for (TensorType& type : spec.types) type.shape = rows.concat(type.shape.slice(rows.rank()));
+  return spec;
+}
+
 class NoAssignments : public VariableHooks {
  public:
   Tensor read(const Variable& variable) override {
@@ -98,10 +112,8 @@ class TracedMapper : public Mapper {
     const auto body = [compiled = compiled_](const std::vector<Tensor>& tensors) {
       return replay(compiled->graph, tensors);
     };
-    ElementSpec out = out_;
-    const Shape leading = batches.types.front().shape.slice(0, 1);
-    for (TensorType& type : out.types) type.shape = leading.concat(type.shape);
-    return std::make_shared<TracedMapper>(Function(body, {.name = "map"}), std::move(out), who_);
+    return std::make_shared<TracedMapper>(Function(body, {.name = "map"}), stacked(out_, batches),
+                                          who_);
   }
 
   Element operator()(const Element& element, uint64_t key) const override {
@@ -140,10 +152,25 @@ class HostMapper : public Mapper {
     check<InvalidArgument>(first.has_value(),
                            "expected a first element, which tells what the function gives, got "
                            "none. Give output_signature where there may be none.");
-    out_ = with_unknown_axes(spec_of(result(*first, 0)));
+    out_ = spec_of(result(*first, 0));
+    if (f_.works_on_batches()) {
+      out_ = of_rows_like(out_, input.spec());
+    } else {
+      out_ = with_unknown_axes(out_);
+    }
   }
 
-  bool draws() const override { return true; }  // nobody knows
+  // Of what works on batches, which are of the kind `out`.
+  HostMapper(MapFunction f, ElementSpec out, const char* who) : who_(who), f_(std::move(f)) {
+    out_ = std::move(out);
+  }
+
+  bool draws() const override { return !is_pure(); }  // nobody knows
+  bool is_pure() const override { return f_.works_on_batches(); }
+  std::shared_ptr<const Mapper> of_batches(const ElementSpec& batches) const override {
+    if (!is_pure()) return nullptr;
+    return std::make_shared<HostMapper>(f_, stacked(out_, batches), who_);
+  }
 
   Element operator()(const Element& element, uint64_t key) const override {
     Element made = result(element, key);

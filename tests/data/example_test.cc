@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "data/example.h"
+#include "data/node.h"
 #include "data/readers/proto_wire.h"
 #include "data/tf_record.h"
 #include "tests/data/support.h"
@@ -95,6 +96,52 @@ TEST_CASE("examples in files are parsed by a map") {
        })) {
     CHECK(example["label"].item<int64_t>() == count++);
   }
+}
+
+TEST_CASE("a parser of features of fixed lengths works on batches where batches follow") {
+  const TempFolder folder;
+  {
+    data::TFRecordWriter writer(folder / "r");
+    for (int i = 0; i < 5; ++i) writer.write(row(i));
+  }
+  const auto records = data::TFRecordDataset(folder / "r");
+  const data::Features fixed = {kFeatures[0], kFeatures[1], kFeatures[3]};
+  const data::ExampleParser parser(fixed);
+  const auto order_of = [](const data::Dataset& dataset) {
+    const std::string chain = data::describe_chain(*dataset.node());
+    return chain.find("map") < chain.find("batch") ? "map, batch" : "batch, map";
+  };
+  const auto batches = records.map(parser).batch(2);
+  CHECK(order_of(batches) == "batch, map");
+  CHECK(batches.element_spec().to_string() ==
+        "{weights: float32 (None, 2, 1), label: int64 (None,), none: int64 (None, 2)}");
+  const auto by_lambda = records.map([&](const Tensor& record) { return parser(record); }).batch(2);
+  CHECK(order_of(by_lambda) == "map, batch");
+  auto expected = by_lambda.iterator();
+  Element other;
+  for (const Element& batch : batches) {
+    REQUIRE(expected.next(other));
+    CHECK(batch["weights"].to_vector<float>() == other["weights"].to_vector<float>());
+    CHECK(batch["label"].to_vector<int64_t>() == other["label"].to_vector<int64_t>());
+    CHECK(batch["none"].to_vector<int64_t>() == other["none"].to_vector<int64_t>());
+  }
+  CHECK_FALSE(expected.next(other));
+  // Batches of batches: as many axes of examples.
+  const auto nested = records.batch(1).map(parser).batch(2, {.drop_remainder = true});
+  CHECK(order_of(nested) == "batch, map");
+  CHECK(nested.element_spec().to_string() ==
+        "{weights: float32 (2, None, 2, 1), label: int64 (2, None), none: int64 (2, None, 2)}");
+  int64_t count = 0;
+  for (const auto& batch : nested) {
+    CHECK(batch["weights"].shape() == Shape{2, 1, 2, 1});
+    CHECK(batch["label"].to_vector<int64_t>() == std::vector<int64_t>{count, count + 1});
+    count += 2;
+  }
+  CHECK(count == 4);
+  // Of any length: each is filled up by itself.
+  CHECK(order_of(records.map(data::ExampleParser(kFeatures)).batch(1)) == "map, batch");
+  CHECK_THROWS_WITH_AS(data::Dataset::range(3).map(parser), doctest::Contains("got int64 ()"),
+                       InvalidArgument);
 }
 
 TEST_CASE("sequence examples give a context and lists with a row for each step") {
