@@ -29,6 +29,7 @@
 #include "data/text_files.h"
 #include "data/tf_record.h"
 #include "data/timeseries_dataset.h"
+#include "data/to_device.h"
 #include "data/windows.h"
 #include "distribute/strategies/central_storage.h"
 #include "distribute/strategies/cross_device_ops.h"

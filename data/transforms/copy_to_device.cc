@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/to_device.h"
+#include "data/transforms/transforms.h"
+#include "framework/graph/devices.h"
+
+namespace cornu::data {
+namespace {
+
+class CopyStream : public Stream<Element> {
+ public:
+  CopyStream(StreamPtr<Element> input, const Device& device)
+      : input_(std::move(input)), device_(device) {}
+
+  bool next(Element& element) override {
+    if (!input_.next(element)) return false;
+    std::vector<Tensor> tensors;
+    for (const Tensor& tensor : element.tensors()) tensors.push_back(tensor.to(device_));
+    element = element.with(std::move(tensors));
+    return true;
+  }
+  int64_t skip(int64_t count) override { return input_.skip(count); }
+
+  Json save() const override { return input_.save(); }
+  void restore(const Json& state) override { input_.restore(state); }
+
+ private:
+  Input<Element> input_;
+  Device device_;
+};
+
+class CopiedToDevice : public Node {
+ public:
+  CopiedToDevice(NodePtr input, const Device& device) : Node({std::move(input)}), device_(device) {
+    for (const TensorType& type : spec().types) {
+      check<InvalidArgument>(type.dtype != DType::String,
+                             "copy_to_device: strings are the host's, and the elements are {}. "
+                             "Turn them into numbers first, or copy before they come in.",
+                             spec());
+    }
+    static_cast<void>(Tensor::scalar(0.0f).to(device));  // is it there?
+  }
+
+  // Not the device: what comes is the same.
+  std::string describe() const override { return "copy_to_device"; }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return std::make_unique<CopyStream>(input().elements(pass), device_);
+  }
+
+ private:
+  Device device_;
+};
+
+}  // namespace
+
+DatasetTransform copy_to_device(std::string_view device) {
+  return [to = Device::parse(device)](const Dataset& dataset) {
+    return Dataset(std::make_shared<CopiedToDevice>(dataset.node(), to));
+  };
+}
+
+DatasetTransform prefetch_to_device(std::string_view device, int64_t buffer_size) {
+  return [copy = copy_to_device(device), buffer_size](const Dataset& dataset) {
+    return copy(dataset).prefetch(buffer_size);
+  };
+}
+
+}  // namespace cornu::data
