@@ -42,6 +42,28 @@ std::optional<Element> Node::sample() const {
   return element;
 }
 
+NodePtr Node::with_inputs(std::vector<NodePtr> inputs) const {
+  check<InvalidArgument>(inputs.size() == inputs_.size(), "{}: expected {} inputs, got {}.",
+                         describe(), inputs_.size(), inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    check<InvalidArgument>(inputs[i]->spec() == inputs_[i]->spec(),
+                           "{}: expected an input of the kind {}, got {}.", describe(),
+                           inputs_[i]->spec(), inputs[i]->spec());
+  }
+  if (inputs == inputs_) {
+    if (NodePtr self = weak_from_this().lock()) return self;
+  }
+  std::shared_ptr<Node> made = clone();
+  made->inputs_ = std::move(inputs);
+  made->inputs_changed();
+  return made;
+}
+
+std::shared_ptr<Node> Node::clone() const {
+  raise<Unimplemented>(
+      "{}: it can't be put on other inputs, since its class doesn't override clone().", describe());
+}
+
 StreamPtr<Row> Node::rows(Pass) const { raise<Internal>("{}: it has no table.", describe()); }
 
 std::string describe_chain(const Node& node) {

@@ -33,13 +33,24 @@ struct Pass {
 class Node;
 using NodePtr = std::shared_ptr<const Node>;
 
+// A seed that copies of a node share: a restored position writes it. Thread-safe.
+class SharedSeed {
+ public:
+  explicit SharedSeed(uint64_t seed) : seed_(std::make_shared<std::atomic<uint64_t>>(seed)) {}
+
+  uint64_t load() const { return seed_->load(); }
+  std::atomic<uint64_t>* get() const { return seed_.get(); }
+
+ private:
+  std::shared_ptr<std::atomic<uint64_t>> seed_;
+};
+
 // A source, or a transform of other nodes. Immutable, but for what iterators leave for later ones
 // (the number of passes, caches), which is guarded; so nodes may be shared between threads.
-class Node {
+class Node : public std::enable_shared_from_this<Node> {
  public:
   explicit Node(std::vector<NodePtr> inputs = {}) : inputs_(std::move(inputs)) {}
   virtual ~Node() = default;
-  Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
   const std::vector<NodePtr>& inputs() const { return inputs_; }
@@ -74,6 +85,24 @@ class Node {
   // Of passes over the chain that ends here.
   PassCounter& passes() const { return passes_; }
 
+  // The same link on other inputs, of the same kinds as its own; itself on its own. What is random
+  // in both is drawn from the same seeds, also after a position is restored; passes are counted
+  // apart, and nothing that iterators left is shared. InvalidArgument for other inputs,
+  // Unimplemented, naming the link, where it has no clone().
+  NodePtr with_inputs(std::vector<NodePtr> inputs) const;
+
+ protected:
+  // What clone() copies: options and seeds, nothing of what passes left.
+  Node(const Node& other) : std::enable_shared_from_this<Node>(), inputs_(other.inputs_) {}
+  // `return copy_of(*this);` where copying is all there is to do.
+  virtual std::shared_ptr<Node> clone() const;
+  template <class Self>
+  static std::shared_ptr<Node> copy_of(const Self& self) {
+    return std::make_shared<Self>(self);
+  }
+  // A clone has got other inputs, before anybody else sees it.
+  virtual void inputs_changed() {}
+
  private:
   std::vector<NodePtr> inputs_;
   mutable PassCounter passes_;
@@ -98,6 +127,7 @@ class ItemTransform : public Node {
 
   const Element* table() const final { return input().table(); }
   std::optional<Element> sample() const final { return input().sample(); }
+  std::shared_ptr<Node> clone() const override { return copy_of(self()); }
   StreamPtr<Row> rows(Pass pass) const final { return self().template open<Row>(pass); }
   StreamPtr<Element> elements(Pass pass) const final {
     if (const Element* rows_of = table()) return elements_of_rows(*rows_of, rows(pass));

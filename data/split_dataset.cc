@@ -39,6 +39,7 @@ class ElementList : public Node {
       : spec_(std::move(spec)), elements_(std::move(elements)), text_(std::move(text)) {}
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override { return std::ssize(elements_); }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return text_; }
   StreamPtr<Element> elements(Pass) const override {
     return std::make_unique<ElementListStream>(elements_);

@@ -24,6 +24,7 @@ class LoadedTexts : public Node {
   }
 
   const ElementSpec& spec() const override { return spec_; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("load_texts(to {}, {})", spec_.to_string(), files_->max_length.value_or(-1));
   }

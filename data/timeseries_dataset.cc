@@ -43,6 +43,7 @@ class SeriesWindows : public Node {
   }
 
   const ElementSpec& spec() const override { return spec_; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("windows({} of {} each, to {})", series_.data.dim(0), series_.rate,
                        spec_.to_string());

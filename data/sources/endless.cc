@@ -40,6 +40,7 @@ class Counter : public Endless {
   Counter(int64_t start, int64_t step)
       : start_(static_cast<uint64_t>(start)), step_(static_cast<uint64_t>(step)) {}
 
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("counter({}, {})", static_cast<int64_t>(start_),
                        static_cast<int64_t>(step_));
@@ -61,11 +62,14 @@ class RandomNumbers : public Endless {
   explicit RandomNumbers(const RandomOptions& options)
       : options_(options), seed_(seed_or_next(options.seed)) {}
 
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("random({}{})", options_.seed ? fmt::format("seed {}", *options_.seed) : "",
                        options_.rerandomize_each_iteration ? ", anew" : "");
   }
-  std::atomic<uint64_t>* drawn_seed() const override { return options_.seed ? nullptr : &seed_; }
+  std::atomic<uint64_t>* drawn_seed() const override {
+    return options_.seed ? nullptr : seed_.get();
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     const uint64_t stream = options_.rerandomize_each_iteration ? pass.id : 0;
     return std::make_unique<NumberStream>([seed = seed_.load(), stream](uint64_t index) {
@@ -75,7 +79,7 @@ class RandomNumbers : public Endless {
 
  private:
   RandomOptions options_;
-  mutable std::atomic<uint64_t> seed_;
+  SharedSeed seed_;
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ class FileNode : public Node {
       : format_(std::move(format)), path_(std::move(path)) {}
   const ElementSpec& spec() const override { return format_->spec; }
   std::optional<int64_t> cardinality() const override { return std::nullopt; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "file"; }
   StreamPtr<Element> elements(Pass) const override { return format_->open(path_); }
 
@@ -170,6 +171,7 @@ class FileRecords : public Node {
 
   const ElementSpec& spec() const override { return format_->spec; }
   std::optional<int64_t> cardinality() const override { return std::nullopt; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return in_turn() ? fmt::format("{}, {} in turn", format_->describe, *reads_)
                      : format_->describe;

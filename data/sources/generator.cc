@@ -63,6 +63,7 @@ class FromGenerator : public Node {
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override { return std::nullopt; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("generator({})", spec_.to_string()); }
   StreamPtr<Element> elements(Pass) const override {
     return std::make_unique<GeneratorStream>(generator_, spec_);

@@ -17,6 +17,7 @@ class LoadedImages : public Node {
   }
 
   const ElementSpec& spec() const override { return spec_; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     const ResizeImageOptions& resize = files_->resize;
     const int64_t scale = files_->decode.dct_scale;

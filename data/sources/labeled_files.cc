@@ -29,6 +29,7 @@ class FileNumbers : public Node {
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override { return count_; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("{}({}, names {:08x})", name_, count_, checksum_);
   }

@@ -54,6 +54,7 @@ class Range : public Node {
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override { return count_; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("range({}, {}, {})", start_, stop_, step_);
   }

@@ -26,6 +26,7 @@ class TensorSlices : public Node {
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override { return count_; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("tensor_slices({} of {})", count_, spec_.to_string());
   }

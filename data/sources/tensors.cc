@@ -28,6 +28,7 @@ class FromTensors : public Node {
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override { return 1; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("tensors({})", spec_.to_string()); }
   StreamPtr<Element> elements(Pass) const override {
     return std::make_unique<OneElement>(element_);

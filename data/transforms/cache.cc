@@ -75,6 +75,7 @@ class StoredStream : public Stream<Item> {
 class Cached : public ItemTransform<Cached> {
  public:
   explicit Cached(NodePtr input) : ItemTransform(std::move(input)) {}
+  Cached(const Cached& other) : ItemTransform(other) {}  // its own elements may be others
 
   std::string describe() const override { return "cache()"; }
 

@@ -161,6 +161,7 @@ class Chosen : public FromDatasets {
                            "{}.",
                            spec.to_string());
   }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("choose_from_datasets({})", stop_text());
   }
@@ -183,12 +184,15 @@ class Sampled : public FromDatasets {
       sums_.push_back(sum += weight);
     }
   }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("sample_from_datasets({}{}{}, {})", fmt::join(sums_, " "),
                        options_.seed ? fmt::format(", seed {}", *options_.seed) : "",
                        options_.rerandomize_each_iteration ? ", anew" : "", stop_text());
   }
-  std::atomic<uint64_t>* drawn_seed() const override { return options_.seed ? nullptr : &seed_; }
+  std::atomic<uint64_t>* drawn_seed() const override {
+    return options_.seed ? nullptr : seed_.get();
+  }
 
  protected:
   StreamPtr<Row> choices(Pass pass) const override {
@@ -198,7 +202,7 @@ class Sampled : public FromDatasets {
 
  private:
   SampleFromDatasetsOptions options_;
-  mutable std::atomic<uint64_t> seed_;
+  SharedSeed seed_;
   std::vector<double> sums_;
 };
 

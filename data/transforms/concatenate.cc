@@ -57,6 +57,7 @@ class Concatenated : public Node {
     if (!first || !second) return std::nullopt;
     return *first + *second;
   }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "concatenate"; }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<ConcatenatedStream>(*inputs()[1], pass, inputs()[0]->elements(pass));

@@ -12,6 +12,7 @@ class Enumerated : public Node {
   }
 
   const ElementSpec& spec() const override { return spec_; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("enumerate({})", start_); }
   StreamPtr<Element> elements(Pass pass) const override {
     const auto numbered = [this](const Element& element, int64_t number) {

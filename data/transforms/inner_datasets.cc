@@ -35,6 +35,7 @@ class WindowElements : public Node {
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override { return std::ssize(elements_); }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("window({})", elements_.size()); }
   StreamPtr<Element> elements(Pass) const override {
     return std::make_unique<ListStream>(elements_);

@@ -57,7 +57,7 @@ class InnerDatasets {
   const ElementSpec& spec() const { return spec_; }
   const char* who() const { return who_; }
   uint64_t seed() const { return seed_.load(); }
-  std::atomic<uint64_t>* drawn_seed() const { return &seed_; }
+  std::atomic<uint64_t>* drawn_seed() const { return seed_.get(); }
   // The dataset of item `number` of a pass. What its function draws depends on these alone.
   StreamPtr<Element> open(const Outer& outer, int64_t number, Pass pass, uint64_t seed) const;
 
@@ -66,7 +66,7 @@ class InnerDatasets {
 
   Make make_;
   const char* who_;
-  mutable std::atomic<uint64_t> seed_;
+  SharedSeed seed_;
   ElementSpec spec_;
 };
 

@@ -22,6 +22,7 @@ class Mapped : public Node {
 
   const ElementSpec& spec() const override { return mapper_->out(); }
   // Not the number of calls: it may change without changing what comes.
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("map(to {})", mapper_->out().to_string());
   }
@@ -37,13 +38,15 @@ class Mapped : public Node {
     const auto element = input().sample();
     return element ? std::optional((*mapper_)(*element, 0)) : std::nullopt;
   }
-  std::atomic<uint64_t>* drawn_seed() const override { return mapper_->draws() ? &seed_ : nullptr; }
+  std::atomic<uint64_t>* drawn_seed() const override {
+    return mapper_->draws() ? seed_.get() : nullptr;
+  }
 
  private:
   int64_t calls_;
   const char* who_;
   std::shared_ptr<const Mapper> mapper_;
-  mutable std::atomic<uint64_t> seed_;
+  SharedSeed seed_;
 };
 
 }  // namespace

@@ -99,13 +99,16 @@ class Resampled : public Node {
     const auto items = input().cardinality();
     return items == kInfiniteCardinality ? items : std::nullopt;
   }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format(
         "rejection_resample({}{}{})", fmt::join(target_, " "),
         options_.initial_dist ? fmt::format(" of {}", fmt::join(*options_.initial_dist, " ")) : "",
         options_.seed ? fmt::format(", seed {}", *options_.seed) : "");
   }
-  std::atomic<uint64_t>* drawn_seed() const override { return options_.seed ? nullptr : &seed_; }
+  std::atomic<uint64_t>* drawn_seed() const override {
+    return options_.seed ? nullptr : seed_.get();
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<ResampleStream>(input().elements(pass), target_, options_.initial_dist,
                                             seed_.load(), pass, in_, out_);
@@ -116,7 +119,7 @@ class Resampled : public Node {
   ElementSpec out_;
   Distribution target_;
   RejectionResampleOptions options_;
-  mutable std::atomic<uint64_t> seed_;
+  SharedSeed seed_;
 };
 
 void check_distribution(const Distribution& distribution, const char* what) {

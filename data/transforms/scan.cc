@@ -43,6 +43,7 @@ class Stateful : public Node {
   }
 
   const ElementSpec& spec() const override { return spec_; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("with_state({})", spec_of(initial_).to_string());
   }
@@ -140,6 +141,7 @@ class Scanned : public Node {
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> batch_size() const override { return std::nullopt; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "scan"; }
   StreamPtr<Element> elements(Pass pass) const override {
     auto mapped = input().elements(pass);

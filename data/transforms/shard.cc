@@ -40,10 +40,7 @@ class EvenlySharded : public Node {
   EvenlySharded(NodePtr input, int64_t count, int64_t index)
       : Node({std::move(input)}), count_(count), index_(index) {
     check_shard(count, index);
-    spec_ = this->input().spec();
-    const auto batches = this->input().cardinality();
-    if (batches && *batches % count == 0) return;
-    for (TensorType& type : spec_.types) type.shape[0] = kUnknown;  // the last may be empty
+    find_spec();
   }
 
   const ElementSpec& spec() const override { return spec_; }
@@ -52,6 +49,7 @@ class EvenlySharded : public Node {
     if (!batches || *batches == kInfiniteCardinality) return batches;
     return streams::parts_of(*batches, count_);
   }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("even_shard({}, {})", count_, index_);
   }
@@ -61,7 +59,16 @@ class EvenlySharded : public Node {
         [&batches, pass] { return batches.elements(pass); }, count_, index_);
   }
 
+  void inputs_changed() override { find_spec(); }
+
  private:
+  void find_spec() {
+    spec_ = input().spec();
+    const auto batches = input().cardinality();
+    if (batches && *batches % count_ == 0) return;
+    for (TensorType& type : spec_.types) type.shape[0] = kUnknown;  // the last may be empty
+  }
+
   int64_t count_;
   int64_t index_;
   ElementSpec spec_;

@@ -157,19 +157,21 @@ class Shuffled : public ItemTransform<Shuffled> {
                        options_.seed ? fmt::format(", seed {}", *options_.seed) : "",
                        options_.reshuffle_each_iteration ? "" : ", once");
   }
-  std::atomic<uint64_t>* drawn_seed() const override { return options_.seed ? nullptr : &seed_; }
+  std::atomic<uint64_t>* drawn_seed() const override {
+    return options_.seed ? nullptr : seed_.get();
+  }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
     const uint64_t order = options_.reshuffle_each_iteration ? pass.id : 0;
     return std::make_unique<ShuffleStream<Item>>(open_input<Item>(pass), buffer_size_,
-                                                 PhiloxEngine(seed_, order));
+                                                 PhiloxEngine(seed_.load(), order));
   }
 
  private:
   int64_t buffer_size_;
   ShuffleOptions options_;
-  mutable std::atomic<uint64_t> seed_;
+  SharedSeed seed_;
 };
 
 }  // namespace

@@ -41,6 +41,7 @@ class Unique : public Node {
     const auto items = input().cardinality();
     return items == 0 ? items : std::nullopt;
   }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "unique"; }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<UniqueStream>(input().elements(pass));

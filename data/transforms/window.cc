@@ -131,6 +131,7 @@ class OfWindows : public Node {
     return one_each_ ? windows_->cardinality() : std::nullopt;
   }
   std::optional<int64_t> batch_size() const override { return std::nullopt; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("{} | {}(to {})", windows_->describe(), one_each_ ? "map" : "flat_map",
                        spec().to_string());
@@ -138,6 +139,11 @@ class OfWindows : public Node {
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<FlatStream<Window>>(windows_->open(pass), datasets_, pass);
+  }
+
+ protected:
+  void inputs_changed() override {
+    windows_ = std::make_shared<const WindowSource>(windows_->over(inputs().front()));
   }
 
  private:

@@ -21,6 +21,12 @@ class WindowSource {
   WindowSource(NodePtr input, int64_t size, const WindowOptions& options);
 
   const NodePtr& input() const { return input_; }
+  // The same windows over another dataset.
+  WindowSource over(NodePtr input) const {
+    WindowSource windows = *this;
+    windows.input_ = std::move(input);
+    return windows;
+  }
   StreamPtr<Window> open(Pass pass) const;
   std::optional<int64_t> cardinality() const;
   std::string describe() const;

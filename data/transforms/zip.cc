@@ -78,6 +78,7 @@ class Zipped : public Node {
     }
     return shortest;
   }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "zip"; }
   StreamPtr<Element> elements(Pass pass) const override {
     std::vector<StreamPtr<Element>> streams;
