@@ -150,6 +150,10 @@ class Dataset {
   Dataset ragged_batch(int64_t batch_size, const BatchOptions& options = {}) const;
   // The rows of batches, of any size.
   Dataset unbatch() const;
+  // The rows of batches in batches of `batch_size`, as unbatch().batch() gives them.
+  Dataset rebatch(int64_t batch_size, const BatchOptions& options = {}) const {
+    return unbatch().batch(batch_size, options);
+  }
 
   // `f` of each element; see map_function for what it may take and return. What it gives must
   // depend on its arguments alone; random ops without a seed draw anew for each element of each
@@ -275,7 +279,8 @@ class Dataset {
   Dataset enumerate(int64_t start = 0) const;
   // The elements of this and then of `other`, which must be of the same kind.
   Dataset concatenate(const Dataset& other) const;
-  // Every `count`-th element from element `index` on.
+  // Every `count`-th element from element `index` on. Where both are kShardHint: all of them, but a
+  // worker's part under AutoShardPolicy::Hint.
   Dataset shard(int64_t count, int64_t index) const;
   Dataset with_options(const Options& options) const;
 

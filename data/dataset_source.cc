@@ -2,7 +2,9 @@
 #include "data/dataset_source.h"
 
 #include "data/dataset.h"
+#include "data/sharding.h"
 #include "data/transforms/transforms.h"
+#include "framework/core/logging.h"
 
 namespace cornu::data {
 namespace {
@@ -51,23 +53,10 @@ class DatasetSource : public BatchSource {
   std::optional<int64_t> cardinality() const override { return node_->cardinality(); }
 
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
-    switch (node_->options().distribute.auto_shard_policy) {
-      case AutoShardPolicy::Off:
-        return derived(node_, part_);
-      case AutoShardPolicy::Auto:
-      case AutoShardPolicy::Data:
-        return derived(make_even_shard(node_, count, index),
-                       count == 1 ? part_ : fmt::format("{}{}/{} ", part_, index, count));
-      case AutoShardPolicy::File:
-        raise<InvalidArgument>(
-            "Dataset: AutoShardPolicy::File needs a dataset that reads files, this one is {}. Use "
-            "AutoShardPolicy::Data.",
-            describe_chain(*node_));
-      case AutoShardPolicy::Hint:
-        break;
-    }
-    raise<Unimplemented>(
-        "Dataset: AutoShardPolicy::Hint. Use AutoShardPolicy::Off and call shard() yourself.");
+    const WorkerShare share = share_of_worker(node_, count, index);
+    if (!share.plan.empty()) logging::info(share.plan);
+    return derived(share.node,
+                   share.node == node_ ? part_ : fmt::format("{}{}/{} ", part_, index, count));
   }
   std::shared_ptr<BatchSource> rebatch(int64_t batch_size) const override {
     return derived(make_rebatch(node_, batch_size), part_);

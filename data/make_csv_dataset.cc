@@ -120,6 +120,7 @@ class CsvBatches : public Node {
   }
 
   const ElementSpec& spec() const override { return spec_; }
+  bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("csv(to {})", spec_.to_string()); }
   StreamPtr<Element> elements(Pass pass) const override {

@@ -45,6 +45,14 @@ class SharedSeed {
   std::shared_ptr<std::atomic<uint64_t>> seed_;
 };
 
+// Worker `index` of `count`'s part of what a link gives.
+struct WorkerPart {
+  enum class By { Files, Records, Hint };
+  By by = By::Files;
+  int64_t count = 1;
+  int64_t index = 0;
+};
+
 // A source, or a transform of other nodes. Immutable, but for what iterators leave for later ones
 // (the number of passes, caches), which is guarded; so nodes may be shared between threads.
 class Node : public std::enable_shared_from_this<Node> {
@@ -81,6 +89,13 @@ class Node : public std::enable_shared_from_this<Node> {
   // The seed of a shuffle that was given none, or of a map that draws random numbers: a saved
   // position keeps it, and restores it here.
   virtual std::atomic<uint64_t>* drawn_seed() const { return nullptr; }
+
+  // Of a link that reads files of records: how many, where that is known.
+  virtual std::optional<int64_t> files() const { return std::nullopt; }
+  // Where workers' parts are taken: the link that gives this part. Null elsewhere.
+  virtual NodePtr worker_part(const WorkerPart&) const { return nullptr; }
+  // Are the examples that parts of the input give, together, those that the input gives?
+  virtual bool works_on_parts() const { return false; }
 
   // Of passes over the chain that ends here.
   PassCounter& passes() const { return passes_; }

@@ -13,14 +13,25 @@ namespace cornu::data {
 // Lets the library choose: a buffer's size, a number of threads (tf.data.AUTOTUNE).
 inline constexpr int64_t kAutotune = -1;
 
-// How a distributed strategy divides a dataset between workers (tf.data.experimental).
+// How a distributed strategy divides a dataset between workers (tf.data.experimental). All workers
+// get equally many batches; where they read files of their own, each passes over the others' at the
+// end of a pass, without parsing, to know how many.
 enum class AutoShardPolicy {
-  Auto,  // by files where the dataset reads files, else by data
-  Data,  // every worker reads everything and keeps its part
-  File,  // every worker reads files of its own
-  Hint,  // where the program says; Unimplemented
-  Off,   // every worker sees everything
+  // As File where the dataset reads files of records, and what follows is the same for parts of
+  // them (map, filter, shuffle, batch, …, not take or zip); else as Data.
+  Auto,
+  // Every worker takes its part of the batches, and passes over the others': it reads no more of
+  // them than it must to find its own, and computes nothing of them. The same batches as one worker
+  // has.
+  Data,
+  File,    // every worker reads files of its own; as Record where there are more workers than files
+  Record,  // every worker reads its own range of each file's records
+  Hint,    // where shard(kShardHint, kShardHint) stands in the chain
+  Off,     // every worker sees everything
 };
+
+// Stands for the number of workers and for the worker's own (tf.data.experimental.SHARD_HINT).
+inline constexpr int64_t kShardHint = -1;
 
 struct DistributeOptions {
   AutoShardPolicy auto_shard_policy = AutoShardPolicy::Auto;

@@ -28,6 +28,11 @@ class LoadedTexts : public Node {
   std::string describe() const override {
     return fmt::format("load_texts(to {}, {})", spec_.to_string(), files_->max_length.value_or(-1));
   }
+  // By data, others' files aren't read either: files() isn't for them.
+  NodePtr worker_part(const WorkerPart& part) const override {
+    if (part.by == WorkerPart::By::Hint) return nullptr;
+    return with_inputs({make_sharded_sources(inputs().front(), part)});
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     const auto load = [this](const Element& row, int64_t) {
       return loaded(row.tensor(0).item<size_t>());

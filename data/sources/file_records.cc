@@ -2,6 +2,8 @@
 #include "data/sources/file_records.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "data/transforms/transforms.h"
 
@@ -153,6 +155,63 @@ class FilesInTurn : public Stream<Element> {
   size_t place_ = 0;
 };
 
+// Items from `begin` to `end` of a file.
+class RecordRange : public Stream<Element> {
+ public:
+  RecordRange(StreamPtr<Element> file, int64_t begin, int64_t end)
+      : file_(std::move(file)), begin_(begin), left_(end - begin) {}
+
+  bool next(Element& element) override {
+    if (left_ == 0) return false;
+    go_to_begin();
+    --left_;
+    return file_->next(element);
+  }
+  int64_t skip(int64_t count) override {
+    go_to_begin();
+    const int64_t skipped = file_->skip(std::min(count, left_));
+    left_ -= skipped;
+    return skipped;
+  }
+
+ private:
+  void go_to_begin() { file_->skip(std::exchange(begin_, 0)); }
+
+  StreamPtr<Element> file_;
+  int64_t begin_;  // still to be left out
+  int64_t left_;
+};
+
+// How many records files have. Thread-safe.
+class RecordCounts {
+ public:
+  // Passes over the file when it is asked for the first time.
+  int64_t of(const std::string& path, const FileFormat& format) {
+    const std::lock_guard lock(mutex_);
+    const auto known = counts_.find(path);
+    if (known != counts_.end()) return known->second;
+    return counts_[path] = format.open(path)->skip(INT64_MAX);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, int64_t> counts_;
+};
+
+// The same format, of which a worker reads a range of each file's records.
+FileFormat in_ranges(const FileFormat& format, const WorkerPart& part) {
+  FileFormat ranges = format;
+  ranges.describe += fmt::format(", range {} of {}", part.index, part.count);
+  ranges.open = [format, part, counts = std::make_shared<RecordCounts>()](const std::string& path) {
+    const int64_t records = counts->of(path, format);
+    const auto edge = [&](int64_t k) {
+      return records / part.count * k + records % part.count * k / part.count;
+    };
+    return std::make_unique<RecordRange>(format.open(path), edge(part.index), edge(part.index + 1));
+  };
+  return ranges;
+}
+
 class FileRecords : public Node {
  public:
   FileRecords(NodePtr names, FileFormat format, const std::optional<int64_t>& reads)
@@ -185,6 +244,18 @@ class FileRecords : public Node {
     Element element;
     FilesInOrder stream(OpenedFiles(input().elements(Pass()), format_, false));
     return stream.next(element) ? std::optional(element) : std::nullopt;
+  }
+
+  std::optional<int64_t> files() const override {
+    const auto names = input().cardinality();
+    return names == kInfiniteCardinality ? std::nullopt : names;
+  }
+  NodePtr worker_part(const WorkerPart& part) const override {
+    if (part.by == WorkerPart::By::Hint) return nullptr;
+    if (part.by == WorkerPart::By::Files) {
+      return with_inputs({make_sharded_sources(inputs().front(), part)});
+    }
+    return std::make_shared<FileRecords>(inputs().front(), in_ranges(*format_, part), reads_);
   }
 
  private:

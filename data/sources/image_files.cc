@@ -2,6 +2,7 @@
 #include "data/sources/image_files.h"
 
 #include "data/transforms/parallel_map.h"
+#include "data/transforms/transforms.h"
 #include "framework/io/file_reader.h"
 
 namespace cornu::data {
@@ -25,6 +26,11 @@ class LoadedImages : public Node {
                        scale == 1 ? "" : fmt::format(", 1/{}", scale),
                        resize.crop_to_aspect_ratio ? ", cropped" : "",
                        resize.pad_to_aspect_ratio ? ", padded" : "");
+  }
+  // By data, others' files aren't read either: files() isn't for them.
+  NodePtr worker_part(const WorkerPart& part) const override {
+    if (part.by == WorkerPart::By::Hint) return nullptr;
+    return with_inputs({make_sharded_sources(inputs().front(), part)});
   }
   StreamPtr<Element> elements(Pass pass) const override {
     const auto load = [this](const Element& row, int64_t) {

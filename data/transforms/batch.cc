@@ -70,6 +70,7 @@ class Batched : public Node {
     return *items / batch_size_ + (!options_.drop_remainder && *items % batch_size_ != 0);
   }
   std::optional<int64_t> batch_size() const override { return batch_size_; }
+  bool works_on_parts() const override { return !options_.drop_remainder; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("batch({}{})", batch_size_, options_.drop_remainder ? ", drop" : "");

@@ -77,6 +77,7 @@ class Cached : public ItemTransform<Cached> {
   explicit Cached(NodePtr input) : ItemTransform(std::move(input)) {}
   Cached(const Cached& other) : ItemTransform(other) {}  // its own elements may be others
 
+  bool works_on_parts() const override { return true; }
   std::string describe() const override { return "cache()"; }
 
   template <class Item>

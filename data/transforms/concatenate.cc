@@ -57,6 +57,7 @@ class Concatenated : public Node {
     if (!first || !second) return std::nullopt;
     return *first + *second;
   }
+  bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "concatenate"; }
   StreamPtr<Element> elements(Pass pass) const override {

@@ -40,6 +40,8 @@ class CopiedToDevice : public Node {
     static_cast<void>(Tensor::scalar(0.0f).to(device));  // is it there?
   }
 
+  bool works_on_parts() const override { return true; }
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   // Not the device: what comes is the same.
   std::string describe() const override { return "copy_to_device"; }
   StreamPtr<Element> elements(Pass pass) const override {

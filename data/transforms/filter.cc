@@ -48,6 +48,7 @@ class Filtered : public Node {
     const auto items = input().cardinality();
     return items == kInfiniteCardinality && !stops_ ? items : std::nullopt;
   }
+  bool works_on_parts() const override { return !stops_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return stops_ ? "take_while" : "filter"; }
   StreamPtr<Element> elements(Pass pass) const override {

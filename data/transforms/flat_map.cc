@@ -16,6 +16,7 @@ class FlatMapped : public Node {
   const ElementSpec& spec() const override { return datasets_.spec(); }
   std::optional<int64_t> cardinality() const override { return std::nullopt; }
   std::optional<int64_t> batch_size() const override { return std::nullopt; }
+  bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("flat_map(to {})", spec().to_string());

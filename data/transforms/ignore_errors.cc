@@ -72,6 +72,7 @@ class Ignoring : public Node {
     const auto items = input().cardinality();
     return items == 0 ? items : std::nullopt;
   }
+  bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "ignore_errors"; }
   StreamPtr<Element> elements(Pass pass) const override {

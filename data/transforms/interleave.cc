@@ -149,6 +149,7 @@ class Interleaved : public Node {
   const ElementSpec& spec() const override { return datasets_.spec(); }
   std::optional<int64_t> cardinality() const override { return std::nullopt; }
   std::optional<int64_t> batch_size() const override { return std::nullopt; }
+  bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("interleave({}, {}, to {})", how_.cycle_length, how_.block_length,

@@ -22,6 +22,7 @@ class Mapped : public Node {
 
   const ElementSpec& spec() const override { return mapper_->out(); }
   // Not the number of calls: it may change without changing what comes.
+  bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("map(to {})", mapper_->out().to_string());

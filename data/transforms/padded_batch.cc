@@ -129,6 +129,7 @@ class PaddedBatched : public Node {
     return drop_ ? *items / batch_size_ : streams::parts_of(*items, batch_size_);
   }
   std::optional<int64_t> batch_size() const override { return batch_size_; }
+  bool works_on_parts() const override { return !drop_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     std::vector<std::string> values;

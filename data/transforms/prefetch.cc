@@ -163,6 +163,7 @@ class Prefetched : public ItemTransform<Prefetched> {
 
   int64_t buffer_size() const { return buffer_size_; }
 
+  bool works_on_parts() const override { return true; }
   // Not the size: it may change without changing what comes.
   std::string describe() const override { return "prefetch"; }
 

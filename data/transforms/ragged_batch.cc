@@ -119,6 +119,7 @@ class RaggedBatched : public Node {
     return drop_ ? *items / batch_size_ : streams::parts_of(*items, batch_size_);
   }
   std::optional<int64_t> batch_size() const override { return std::nullopt; }
+  bool works_on_parts() const override { return !drop_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("ragged_batch({}{})", batch_size_, drop_ ? ", drop" : "");

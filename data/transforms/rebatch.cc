@@ -27,6 +27,7 @@ class Rebatched : public Node {
     return parts() == 0 ? std::nullopt : std::optional(saturating_product(*batches, parts()));
   }
   std::optional<int64_t> batch_size() const override { return batch_size_; }
+  bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("rebatch({})", batch_size_); }
   StreamPtr<Element> elements(Pass pass) const override {

@@ -16,6 +16,7 @@ class Repeated : public ItemTransform<Repeated> {
     if (once == kInfiniteCardinality || !once) return once;
     return saturating_product(count_, *once);
   }
+  bool works_on_parts() const override { return true; }
   std::string describe() const override {
     return is_endless() ? "repeat()" : fmt::format("repeat({})", count_);
   }

@@ -34,6 +34,23 @@ class Sharded : public ItemTransform<Sharded> {
   int64_t index_;
 };
 
+// Where a worker takes its part, if the dataset's policy says so.
+class ShardHint : public ItemTransform<ShardHint> {
+ public:
+  using ItemTransform::ItemTransform;
+
+  std::string describe() const override { return "shard(hint)"; }
+  NodePtr worker_part(const WorkerPart& part) const override {
+    if (part.by != WorkerPart::By::Hint) return nullptr;
+    return make_shard(inputs().front(), part.count, part.index);
+  }
+
+  template <class Item>
+  StreamPtr<Item> open(Pass pass) const {
+    return open_input<Item>(pass);
+  }
+};
+
 // A worker's batches: as many as every other worker's.
 class EvenlySharded : public Node {
  public:
@@ -83,9 +100,17 @@ NodePtr make_even_shard(NodePtr input, int64_t count, int64_t index) {
 }
 
 NodePtr make_shard(NodePtr input, int64_t count, int64_t index) {
+  if (count == kShardHint && index == kShardHint) return std::make_shared<ShardHint>(input);
   return below_prefetch(std::move(input), [=](NodePtr items) {
     return std::make_shared<Sharded>(std::move(items), count, index);
   });
+}
+
+NodePtr make_sharded_sources(const NodePtr& node, const WorkerPart& part) {
+  if (node->inputs().empty()) return make_shard(node, part.count, part.index);
+  std::vector<NodePtr> inputs;
+  for (const NodePtr& input : node->inputs()) inputs.push_back(make_sharded_sources(input, part));
+  return node->with_inputs(std::move(inputs));
 }
 
 }  // namespace cornu::data

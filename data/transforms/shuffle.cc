@@ -152,6 +152,7 @@ class Shuffled : public ItemTransform<Shuffled> {
                            "shuffle: expected a buffer_size of at least 1, got {}.", buffer_size);
   }
 
+  bool works_on_parts() const override { return true; }
   std::string describe() const override {
     return fmt::format("shuffle({}{}{})", buffer_size_,
                        options_.seed ? fmt::format(", seed {}", *options_.seed) : "",

@@ -10,6 +10,7 @@ class WithOptions : public ItemTransform<WithOptions> {
       : ItemTransform(std::move(input)), options_(options) {}
 
   Options options() const override { return options_; }
+  bool works_on_parts() const override { return true; }
   std::string describe() const override { return "with_options"; }
 
   template <class Item>

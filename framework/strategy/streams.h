@@ -71,7 +71,9 @@ class ShardStream : public Stream<Item> {
   int64_t skip(int64_t count) override {
     if (count <= 0 || !close_gap()) return 0;
     // Up to the last skipped item; the gap after it stays open.
-    return parts_of(input_.skip(saturating_product(count - 1, count_) + 1), count_);
+    const int64_t gaps = saturating_product(count - 1, count_);
+    const int64_t most = std::numeric_limits<int64_t>::max();
+    return parts_of(input_.skip(gaps == most ? most : gaps + 1), count_);
   }
 
   Json save() const override { return input_.save(); }

@@ -164,8 +164,6 @@ TEST_CASE("the auto-shard policy decides what a shard is") {
                      [&] { source_of(with_policy(dataset, AutoShardPolicy::File))->shard(2, 1); }),
                  "needs a dataset that reads files, this one is tensor_slices(4 of int64 ()) | "
                  "batch(2) | with_options. Use AutoShardPolicy::Data."));
-  CHECK_THROWS_AS(source_of(with_policy(dataset, AutoShardPolicy::Hint))->shard(2, 1),
-                  Unimplemented);
 }
 
 TEST_CASE("rebatch divides every batch into equally many parts") {

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/sharding.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "data/transforms/transforms.h"
+
+namespace cornu::data {
+namespace {
+
+// A chain whose links that can take a worker's part of what they read do so.
+class PartOfChain {
+ public:
+  explicit PartOfChain(const WorkerPart& part) : part_(part) {}
+
+  NodePtr of(const NodePtr& node) {
+    NodePtr& made = made_[node.get()];  // once for each link, so that what is shared stays so
+    if (!made) made = rewritten(node);
+    return made;
+  }
+  // Links that were replaced.
+  int64_t parts() const { return parts_; }
+  // A source of which every worker would get everything; null where there is none.
+  const Node* whole() const { return whole_; }
+
+ private:
+  NodePtr rewritten(const NodePtr& node) {
+    if (NodePtr part = node->worker_part(part_)) {
+      ++parts_;
+      return part;
+    }
+    if (node->inputs().empty()) whole_ = node.get();
+    std::vector<NodePtr> inputs;
+    for (const NodePtr& input : node->inputs()) inputs.push_back(of(input));
+    return node->with_inputs(std::move(inputs));
+  }
+
+  WorkerPart part_;
+  std::unordered_map<const Node*, NodePtr> made_;
+  int64_t parts_ = 0;
+  const Node* whole_ = nullptr;
+};
+
+// The fewest files that a source of the chain reads; nullopt where one reads none.
+std::optional<int64_t> fewest_files(const Node& node) {
+  if (const auto files = node.files()) return files;
+  std::optional<int64_t> fewest;
+  for (const NodePtr& input : node.inputs()) {
+    const auto files = fewest_files(*input);
+    if (!files) return std::nullopt;
+    fewest = std::min(fewest.value_or(*files), *files);
+  }
+  return fewest;
+}
+
+// Do all links behind the files work on parts of them as on the whole?
+bool works_on_parts(const Node& node) {
+  return node.files() || (node.works_on_parts() &&
+                          std::all_of(node.inputs().begin(), node.inputs().end(),
+                                      [](const NodePtr& input) { return works_on_parts(*input); }));
+}
+
+// A worker's batches, then batches of no rows until all workers have had as many. To know how many
+// those are, it passes over the others' batches at the end of its own.
+class EqualStepsStream : public Stream<Element> {
+ public:
+  using Parts = std::vector<NodePtr>;
+
+  EqualStepsStream(const Parts& parts, int64_t index, Pass pass)
+      : parts_(parts),
+        index_(static_cast<size_t>(index)),
+        pass_(pass),
+        own_(parts[index_]->elements(pass)) {}
+
+  bool next(Element& element) override {
+    if (own_.next(element)) {
+      if (empty_.size() == 0) empty_ = rows_between(element, 0, 0);
+      return true;
+    }
+    if (padding_ >= most_padding()) return false;
+    if (empty_.size() == 0) empty_ = rows_between(someones(), 0, 0);
+    ++padding_;
+    element = empty_;
+    return true;
+  }
+
+  int64_t skip(int64_t count) override {
+    const int64_t skipped = own_.skip(count);
+    if (skipped == count) return count;
+    const int64_t padded = std::min(count - skipped, most_padding() - padding_);
+    padding_ += padded;
+    return skipped + padded;
+  }
+
+  Json save() const override {
+    if (own_.is_counted()) return {};
+    return Json::object({{"input", own_.position()}, {"padding", padding_}});
+  }
+  void restore(const Json& state) override {
+    own_.restore(streams::saved_part(state, "input"));
+    padding_ = streams::saved_count(state, "padding");
+  }
+
+ private:
+  // Only when all own batches have been taken.
+  int64_t most_padding() {
+    if (!most_padding_) {
+      int64_t most = own_.taken();
+      for (size_t k = 0; k < parts_.size(); ++k) {
+        if (k == index_) continue;
+        most = std::max(most, parts_[k]->elements(pass_)->skip(INT64_MAX));
+      }
+      most_padding_ = most - own_.taken();
+    }
+    return *most_padding_;
+  }
+
+  Element someones() const {
+    Element element;
+    const bool found = std::any_of(parts_.begin(), parts_.end(), [&](const NodePtr& part) {
+      return part->elements(pass_)->next(element);
+    });
+    check<Internal>(found, "Dataset: a worker's batches come and go.");
+    return element;
+  }
+
+  const Parts& parts_;
+  size_t index_;
+  Pass pass_;
+  Input<Element> own_;
+  Element empty_;
+  int64_t padding_ = 0;
+  std::optional<int64_t> most_padding_;
+};
+
+class EqualSteps : public Node {
+ public:
+  EqualSteps(std::vector<NodePtr> parts, int64_t index)
+      : Node({parts[static_cast<size_t>(index)]}), parts_(std::move(parts)), index_(index) {
+    spec_ = input().spec();
+    for (TensorType& type : spec_.types) type.shape[0] = kUnknown;  // the last may be empty
+  }
+
+  const ElementSpec& spec() const override { return spec_; }
+  std::optional<int64_t> cardinality() const override {
+    int64_t most = 0;
+    for (const NodePtr& part : parts_) {
+      const auto batches = part->cardinality();
+      if (!batches || *batches == kInfiniteCardinality) return batches;
+      most = std::max(most, *batches);
+    }
+    return most;
+  }
+  std::string describe() const override {
+    return fmt::format("worker({}, {})", parts_.size(), index_);
+  }
+  StreamPtr<Element> elements(Pass pass) const override {
+    return std::make_unique<EqualStepsStream>(parts_, index_, pass);
+  }
+
+ private:
+  std::vector<NodePtr> parts_;  // all workers'
+  int64_t index_;
+  ElementSpec spec_;
+};
+
+NodePtr parts_of_sources(const NodePtr& batches, WorkerPart part) {
+  std::vector<NodePtr> parts;
+  for (int64_t k = 0; k < part.count; ++k) {
+    PartOfChain chain({part.by, part.count, k});
+    parts.push_back(chain.of(batches));
+    if (part.by == WorkerPart::By::Hint) {
+      check<InvalidArgument>(chain.parts() > 0,
+                             "Dataset: AutoShardPolicy::Hint needs shard(data::kShardHint, "
+                             "data::kShardHint) where the dataset is to be divided, this one is "
+                             "{}.",
+                             describe_chain(*batches));
+    } else {
+      check<InvalidArgument>(chain.parts() > 0 && !chain.whole(),
+                             "Dataset: AutoShardPolicy::{} needs a dataset that reads files, this "
+                             "one is {}. Use AutoShardPolicy::Data.",
+                             part.by == WorkerPart::By::Files ? "File" : "Record",
+                             describe_chain(*batches));
+    }
+  }
+  return std::make_shared<EqualSteps>(std::move(parts), part.index);
+}
+
+WorkerShare by_data(const NodePtr& batches, int64_t count, int64_t index) {
+  return {make_even_shard(batches, count, index),
+          fmt::format("takes one of {} batches in turn", count)};
+}
+
+WorkerShare by_files(const NodePtr& batches, int64_t count, int64_t index) {
+  return {parts_of_sources(batches, {WorkerPart::By::Files, count, index}),
+          "reads files of its own"};
+}
+
+WorkerShare by_records(const NodePtr& batches, int64_t count, int64_t index) {
+  return {parts_of_sources(batches, {WorkerPart::By::Records, count, index}),
+          fmt::format("reads one of {} ranges of each file's records", count)};
+}
+
+WorkerShare everything(const NodePtr& batches) {
+  const auto size = batches->batch_size();
+  return {batches, fmt::format("sees the whole dataset, in batches of {}",
+                               size ? std::to_string(*size) : "an unknown size")};
+}
+
+// Where there are fewer files than workers, by records.
+WorkerShare by_policy(const NodePtr& batches, int64_t count, int64_t index) {
+  const auto files = fewest_files(*batches);
+  const auto policy = batches->options().distribute.auto_shard_policy;
+  switch (policy) {
+    case AutoShardPolicy::Off:
+      return everything(batches);
+    case AutoShardPolicy::Auto:
+      if (!files || !works_on_parts(*batches)) return by_data(batches, count, index);
+      [[fallthrough]];
+    case AutoShardPolicy::File:
+      return files.value_or(count) < count ? by_records(batches, count, index)
+                                           : by_files(batches, count, index);
+    case AutoShardPolicy::Record:
+      return by_records(batches, count, index);
+    case AutoShardPolicy::Hint:
+      return {parts_of_sources(batches, {WorkerPart::By::Hint, count, index}),
+              "takes its part where shard(kShardHint, kShardHint) stands"};
+    case AutoShardPolicy::Data:
+      break;
+  }
+  return by_data(batches, count, index);
+}
+
+}  // namespace
+
+WorkerShare share_of_worker(const NodePtr& batches, int64_t count, int64_t index) {
+  check<InvalidArgument>(count >= 1 && 0 <= index && index < count,
+                         "Dataset: expected a worker in [0, {}), got {}.", count, index);
+  if (count == 1) return {batches, ""};
+  WorkerShare share = by_policy(batches, count, index);
+  share.plan = fmt::format("Dataset: worker {} of {} {}.", index, count, share.plan);
+  return share;
+}
+
+}  // namespace cornu::data
