@@ -71,6 +71,8 @@ class Node : public std::enable_shared_from_this<Node> {
   virtual std::optional<int64_t> batch_size() const {
     return inputs_.empty() ? std::nullopt : input().batch_size();
   }
+  // Whether no element has more examples than that.
+  virtual bool is_bounded() const { return inputs_.size() == 1 && input().is_bounded(); }
   virtual Options options() const { return inputs_.empty() ? Options() : input().options(); }
   // This link alone, with what its items depend on: "shuffle(buffer_size=100, seed=7)".
   virtual std::string describe() const = 0;

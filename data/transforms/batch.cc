@@ -72,6 +72,7 @@ class Batched : public Node {
   std::optional<int64_t> batch_size() const override { return batch_size_; }
   bool works_on_parts() const override { return !options_.drop_remainder; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
+  bool is_bounded() const override { return true; }
   std::string describe() const override {
     return fmt::format("batch({}{})", batch_size_, options_.drop_remainder ? ", drop" : "");
   }

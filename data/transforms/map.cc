@@ -21,6 +21,7 @@ class Mapped : public Node {
   const std::shared_ptr<const Mapper>& mapper() const { return mapper_; }
 
   const ElementSpec& spec() const override { return mapper_->out(); }
+  bool is_bounded() const override { return mapper_->keeps_rows() && input().is_bounded(); }
   // Not the number of calls: it may change without changing what comes.
   bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }

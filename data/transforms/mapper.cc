@@ -98,14 +98,15 @@ class TracedMapper : public Mapper {
     out_.structure = *traced;
   }
 
-  // Of what gives elements of the kind `out`, and draws nothing.
+  // Of what gives batches of the kind `out` row by row, and draws nothing.
   TracedMapper(Function function, ElementSpec out, const char* who)
-      : who_(who), function_(std::move(function)), draws_(false) {
+      : who_(who), function_(std::move(function)), draws_(false), keeps_rows_(true) {
     out_ = std::move(out);
   }
 
   bool draws() const override { return draws_; }
   bool is_pure() const override { return compiled_ && !draws_; }
+  bool keeps_rows() const override { return keeps_rows_; }
 
   std::shared_ptr<const Mapper> of_batches(const ElementSpec& batches) const override {
     if (!is_pure() || !works_on_rows(compiled_->graph)) return nullptr;
@@ -137,6 +138,7 @@ class TracedMapper : public Mapper {
   Function function_;
   std::shared_ptr<const CompiledFunction> compiled_;  // where all elements are of one signature
   bool draws_ = true;                                 // where axes vary, nobody knows yet
+  bool keeps_rows_ = false;
 };
 
 class HostMapper : public Mapper {

@@ -24,6 +24,8 @@ class Mapper {
   // Does it compute nothing but what an element determines, quickly? Then it may be called for
   // elements in another order.
   virtual bool is_pure() const { return false; }
+  // Has what it gives as many rows as what it is given?
+  virtual bool keeps_rows() const { return false; }
   // The same function of batches of elements, as `batches` says, where it gives the same numbers
   // for each element in one call: all that it does is elementwise. Null otherwise.
   virtual std::shared_ptr<const Mapper> of_batches(const ElementSpec& batches) const;

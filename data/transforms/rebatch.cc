@@ -29,10 +29,11 @@ class Rebatched : public Node {
   std::optional<int64_t> batch_size() const override { return batch_size_; }
   bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
+  bool is_bounded() const override { return true; }
   std::string describe() const override { return fmt::format("rebatch({})", batch_size_); }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<streams::RebatchStream<Element>>(input().elements(pass), batch_size_,
-                                                             parts());
+                                                             parts(), input().is_bounded());
   }
 
  private:

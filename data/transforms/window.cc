@@ -6,7 +6,8 @@
 namespace cornu::data {
 namespace {
 
-// Window i has elements i * shift, i * shift + stride, …, up to `size` of them.
+// Window i has elements i * shift, i * shift + stride, …, up to `size` of them, of those that could
+// be made.
 class WindowStream : public Stream<Window> {
  public:
   WindowStream(StreamPtr<Element> input, const Windowing& how)
@@ -18,8 +19,9 @@ class WindowStream : public Stream<Window> {
     if (here == 0 || (how_.drop_remainder && here < how_.span())) return false;
     window = {};
     for (int64_t i = 0; i < std::min(here, how_.span()); i += how_.stride) {
-      window.elements.push_back(held_[static_cast<size_t>(i)]);
-      window.numbers.push_back(start_ + i);
+      const Held& held = held_[static_cast<size_t>(i)];
+      window.elements.push_back(held.element);
+      window.numbers.push_back(held.number);
     }
     leave(how_.shift);
     return true;
@@ -28,55 +30,62 @@ class WindowStream : public Stream<Window> {
   int64_t skip(int64_t count) override {
     Window last;
     if (count <= 0) return 0;
-    const int64_t first = start_;
+    const int64_t held = std::ssize(held_);
+    const int64_t before = input_.taken() + gap_;
     leave(streams::saturating_product(count - 1, how_.shift));
-    if (go_to_start() && next(last)) return count;
-    const int64_t items = input_.taken();  // all there are
+    if (next(last)) return count;
+    // All there are from the next window on.
+    const int64_t items = held + std::max<int64_t>(0, input_.taken() - before);
     const int64_t most = how_.drop_remainder ? items - how_.span() + 1 : items;
-    return first >= most ? 0 : streams::parts_of(most - first, how_.shift);
+    return most <= 0 ? 0 : streams::parts_of(most, how_.shift);
   }
 
   Json save() const override {
     if (input_.is_counted()) return {};
-    const int64_t oldest = std::min(start_, input_.taken());
-    return Json::object({{"input", input_.position(input_.taken(), oldest)}, {"start", start_}});
+    Json numbers = Json::array();
+    for (const Held& held : held_) numbers.push_back(held.number);
+    return Json::object(
+        {{"input", input_.position(input_.taken(), oldest())}, {"held", numbers}, {"gap", gap_}});
   }
   void restore(const Json& state) override {
-    const Json& input = streams::saved_part(state, "input");
-    start_ = streams::saved_count(state, "start");
-    std::vector<int64_t> held;
-    const int64_t taken = streams::saved_count(input, "taken");
-    check<DataLoss>(taken - start_ <= how_.span(), "a position's state {} is damaged.",
+    gap_ = streams::saved_count(state, "gap");
+    const std::vector<int64_t> numbers = streams::saved_counts(state, "held");
+    check<DataLoss>(std::ssize(numbers) <= how_.span(), "a position's state {} is damaged.",
                     state.excerpt());
-    for (int64_t number = start_; number < taken; ++number) held.push_back(number);
-    input_.restore(input, held, [this](Element item) { held_.push_back(std::move(item)); });
+    input_.restore(streams::saved_part(state, "input"), numbers, [&](Element element) {
+      held_.push_back({std::move(element), numbers[held_.size()]});
+    });
   }
 
  private:
-  // Items from start_ on, as many as a window spans.
-  void fill() {
-    if (!go_to_start()) return;
-    Element item;
-    while (std::ssize(held_) < how_.span() && input_.next(item)) held_.push_back(std::move(item));
-  }
+  struct Held {
+    Element element;
+    int64_t number;  // in the input
+  };
 
-  // False when the items end before.
-  bool go_to_start() {
-    if (input_.taken() < start_) input_.skip(start_ - input_.taken());
-    return input_.taken() >= start_;
+  // The items of the next window and those behind, as many as a window spans.
+  void fill() {
+    gap_ -= input_.skip(gap_);
+    if (gap_ > 0) return;  // they end before
+    Element element;
+    while (std::ssize(held_) < how_.span() && input_.next(element)) {
+      held_.push_back({std::move(element), input_.taken() - 1});
+    }
   }
 
   void leave(int64_t items) {
-    if (__builtin_add_overflow(start_, items, &start_)) start_ = INT64_MAX;
     const int64_t gone = std::min(items, std::ssize(held_));
     held_.erase(held_.begin(), held_.begin() + gone);
-    input_.release(std::min(start_, input_.taken()));
+    if (__builtin_add_overflow(gap_, items - gone, &gap_)) gap_ = INT64_MAX;
+    input_.release(oldest());
   }
+
+  int64_t oldest() const { return held_.empty() ? input_.taken() : held_.front().number; }
 
   Input<Element> input_;
   Windowing how_;
-  int64_t start_ = 0;         // of the next window
-  std::deque<Element> held_;  // from there on
+  std::deque<Held> held_;  // of the next window
+  int64_t gap_ = 0;        // items to be left out before more are held
 };
 
 }  // namespace
@@ -137,6 +146,7 @@ class OfWindows : public Node {
                        spec().to_string());
   }
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
+  const Node* first_inner() const override { return datasets_.first(); }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<FlatStream<Window>>(windows_->open(pass), datasets_, pass);
   }

@@ -94,7 +94,13 @@ class Input {
     return true;
   }
   int64_t skip(int64_t items) {
-    const int64_t skipped = stream_->skip(items);
+    int64_t skipped = 0;
+    try {
+      skipped = stream_->skip(items);
+    } catch (...) {
+      lost_ = true;
+      throw;
+    }
     if (skipped > 0) count(skipped);
     return skipped;
   }
@@ -102,7 +108,7 @@ class Input {
   // Items that were taken or left out, and those in whose place an error came.
   int64_t taken() const { return taken_; }
   // Would a count of what is made of the items do as a position?
-  bool is_counted() const { return !failed_ && !restored_ && stream_->save().is_null(); }
+  bool is_counted() const { return !failed_ && !lost_ && !restored_ && stream_->save().is_null(); }
 
   // The position; null where that is true.
   Json save() const { return is_counted() ? Json() : position(); }
@@ -175,6 +181,10 @@ class Input {
     }
   }
   Json with_failures(Json position) const {
+    check<FailedPrecondition>(!lost_,
+                              "the position isn't known: an element failed among those that were "
+                              "left out, after element {}.",
+                              taken_);
     if (failed_) position.set("failed", true);
     return position;
   }
@@ -183,6 +193,7 @@ class Input {
   bool looks_back_;
   int64_t taken_ = 0;
   bool failed_ = false;    // so that what was made of the items doesn't tell their number
+  bool lost_ = false;      // among items left out, nobody knows which
   bool restored_ = false;  // nor here, as a state was needed
   Snapshots earlier_;
 };

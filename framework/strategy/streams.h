@@ -203,8 +203,12 @@ template <class Item>
 class RebatchStream : public Stream<Item> {
  public:
   // `parts`: of a full batch, 0 where that isn't known: then the first batch counts as full.
-  RebatchStream(StreamPtr<Item> input, int64_t batch_size, int64_t parts)
-      : input_(std::move(input), true), batch_size_(batch_size), parts_(parts) {}
+  // `bounded`: no batch is larger than a full one, so that all have as many parts.
+  RebatchStream(StreamPtr<Item> input, int64_t batch_size, int64_t parts, bool bounded)
+      : input_(std::move(input), true),
+        batch_size_(batch_size),
+        parts_(parts),
+        bounded_(bounded && parts > 0) {}
 
   bool next(Item& item) override {
     if (part_ == parts_here_ && !next_batch()) return false;
@@ -215,13 +219,13 @@ class RebatchStream : public Stream<Item> {
   }
 
   int64_t skip(int64_t count) override {
-    if (parts_ == 0 || part_ != parts_here_) return Stream<Item>::skip(count);
+    if (!bounded_ || part_ != parts_here_) return Stream<Item>::skip(count);
     const int64_t skipped = input_.skip(count / parts_) * parts_;
     return skipped + Stream<Item>::skip(count - skipped);
   }
 
   Json save() const override {
-    if (input_.is_counted()) return {};
+    if (bounded_ && input_.is_counted()) return {};
     const int64_t rest = parts_here_ - part_;
     const int64_t oldest = input_.taken() - (rest > 0 ? 1 : 0);
     return Json::object(
@@ -260,6 +264,7 @@ class RebatchStream : public Stream<Item> {
   Input<Item> input_;
   int64_t batch_size_;
   int64_t parts_;
+  bool bounded_;
   Item batch_;
   int64_t examples_ = 0;
   int64_t parts_here_ = 0;

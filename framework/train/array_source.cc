@@ -153,7 +153,7 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
     const int64_t parts = streams::parts_of(batching_.batch_size, batch_size);
     Batching rebatched = batching_;
     rebatched.open = [open = batching_.open, batch_size, parts](int64_t pass) {
-      return std::make_unique<streams::RebatchStream<RowList>>(open(pass), batch_size, parts);
+      return std::make_unique<streams::RebatchStream<RowList>>(open(pass), batch_size, parts, true);
     };
     rebatched.batches = streams::saturating_product(batching_.batches, parts);
     rebatched.batch_size = batch_size;

@@ -16,13 +16,15 @@ namespace {
 std::shared_ptr<BatchSource> source_of(const Dataset& dataset) { return dataset; }
 
 // The x of each batch.
-std::vector<Numbers> batches(const BatchSource& source, size_t limit = 100) {
+std::vector<Numbers> rest_of(BatchIterator& iterator, size_t limit = 100) {
   std::vector<Numbers> result;
-  auto iterator = source.iterate();
-  for (Batch batch; result.size() < limit && iterator->next(batch);) {
+  for (Batch batch; result.size() < limit && iterator.next(batch);) {
     result.push_back(numbers(batch.x));
   }
   return result;
+}
+std::vector<Numbers> batches(const BatchSource& source, size_t limit = 100) {
+  return rest_of(*source.iterate(), limit);
 }
 
 Dataset with_policy(const Dataset& dataset, AutoShardPolicy policy) {
@@ -201,6 +203,47 @@ TEST_CASE("replicas get the parts of one global batch in the same step") {
     }
     CHECK(joined == global);
   }
+}
+
+// Batches of which a map makes larger and smaller ones.
+Dataset uneven_batches() {
+  return Dataset::range(24).batch(4).map(
+      [](const Tensor& x) {
+        const int64_t third = x.data<int64_t>()[0] / 4 % 3;
+        if (third == 0) return x;
+        return third == 1 ? ops::concatenate({x, x + int64_t{100}, x}, 0) : x.rows(0, 1);
+      },
+      {.traced = false});
+}
+
+TEST_CASE("positions among parts of batches that a map has made larger or smaller") {
+  const auto make = [](bool shards) {
+    const auto source = source_of(uneven_batches())->rebatch(2);
+    return shards ? source->shard(3, 1) : source;
+  };
+  for (const bool shards : {false, true}) {
+    const size_t count = batches(*make(shards)).size();
+    CHECK(count == (shards ? 7 : 20));
+    for (size_t stop = 0; stop <= count; ++stop) {
+      CAPTURE(stop);
+      auto iterator = make(shards)->iterate();
+      Batch batch;
+      for (size_t i = 0; i < stop; ++i) REQUIRE(iterator->next(batch));
+      auto restored = make(shards)->iterate();
+      restored->restore(Json::parse(iterator->save().dump()));
+      CHECK(rest_of(*restored) == rest_of(*iterator));
+    }
+  }
+  // Each shard skips what the others take.
+  std::vector<Numbers> all(20);
+  for (int64_t index = 0; index < 3; ++index) {
+    const auto part = batches(*source_of(uneven_batches())->rebatch(2)->shard(3, index));
+    for (size_t i = 0; i < part.size(); ++i) {
+      const size_t place = 3 * i + static_cast<size_t>(index);
+      if (place < all.size()) all[place] = part[i];
+    }
+  }
+  CHECK(all == batches(*source_of(uneven_batches())->rebatch(2)));
 }
 
 TEST_CASE("a rebatched shard's position") {
