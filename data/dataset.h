@@ -43,7 +43,8 @@ class Iterator {
   // that next() gave, and where these don't tell it, the state of each transform ("state"): how
   // much of its input filter has seen, which elements shuffle holds. Restoring moves over what is
   // behind without computing what a map, a batch or a later pass would make of it; elements that
-  // were held, as in a shuffle's buffer, are made again.
+  // were held, as in a shuffle's buffer, are made again. After an error it is the position before
+  // the element that failed, which is restored by going through all before it.
   Json save() const;
   // On a new iterator only. FailedPrecondition when the position is another pipeline's, DataLoss
   // when it is damaged.

@@ -6,21 +6,6 @@
 #include "framework/strategy/source_position.h"
 
 namespace cornu::data {
-namespace {
-
-void collect_seeds(const Node& node, std::vector<std::atomic<uint64_t>*>& seeds) {
-  for (const NodePtr& input : node.inputs()) collect_seeds(*input, seeds);
-  if (auto* seed = node.drawn_seed()) seeds.push_back(seed);
-}
-
-// The seeds of those links of the chain that weren't given one.
-std::vector<std::atomic<uint64_t>*> drawn_seeds(const Node& node) {
-  std::vector<std::atomic<uint64_t>*> seeds;
-  collect_seeds(node, seeds);
-  return seeds;
-}
-
-}  // namespace
 
 struct Iterator::State {
   NodePtr node;
@@ -69,8 +54,10 @@ bool Iterator::next(Element& element) {
 
 Json Iterator::save() const {
   Json json = state_->position().to_json();
-  // At the beginning there is nothing to tell.
-  const Json state = state_->consumed > 0 ? state_->stream->save() : Json();
+  // At the beginning there is nothing to tell. After an error, the streams stand behind what
+  // failed: the count alone is the position before it, so that it is made again.
+  const bool tells = state_->consumed > 0 && !state_->error;
+  const Json state = tells ? state_->stream->save() : Json();
   if (!state.is_null()) json.set("state", state);
   return json;
 }

@@ -29,6 +29,12 @@ class RowElements : public Stream<Element> {
   StreamPtr<Row> rows_;
 };
 
+void collect_seeds(const Node& node, std::vector<std::atomic<uint64_t>*>& seeds) {
+  for (const NodePtr& input : node.inputs()) collect_seeds(*input, seeds);
+  if (const Node* inner = node.first_inner()) collect_seeds(*inner, seeds);
+  if (auto* seed = node.drawn_seed()) seeds.push_back(seed);
+}
+
 }  // namespace
 
 Pass Pass::below(int64_t repetition) const {
@@ -65,6 +71,12 @@ std::shared_ptr<Node> Node::clone() const {
 }
 
 StreamPtr<Row> Node::rows(Pass) const { raise<Internal>("{}: it has no table.", describe()); }
+
+std::vector<std::atomic<uint64_t>*> drawn_seeds(const Node& node) {
+  std::vector<std::atomic<uint64_t>*> seeds;
+  collect_seeds(node, seeds);
+  return seeds;
+}
 
 std::string describe_chain(const Node& node) {
   std::string text;

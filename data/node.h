@@ -99,6 +99,10 @@ class Node : public std::enable_shared_from_this<Node> {
   // Are the examples that parts of the input give, together, those that the input gives?
   virtual bool works_on_parts() const { return false; }
 
+  // Where a function makes datasets of the elements: the first one. What the function has captured
+  // is in it, with seeds of its own. Null where there is none.
+  virtual const Node* first_inner() const { return nullptr; }
+
   // Of passes over the chain that ends here.
   PassCounter& passes() const { return passes_; }
 
@@ -124,6 +128,9 @@ class Node : public std::enable_shared_from_this<Node> {
   std::vector<NodePtr> inputs_;
   mutable PassCounter passes_;
 };
+
+// The seeds of those links of the chain that weren't given one.
+std::vector<std::atomic<uint64_t>*> drawn_seeds(const Node& node);
 
 // The chain as text, sources first: "tensor_slices(…) | shuffle(…) | batch(…)".
 std::string describe_chain(const Node& node);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <exception>
 #include <mutex>
 #include <utility>
 
@@ -7,47 +8,66 @@
 namespace cornu::data {
 namespace {
 
-// The items of the first pass that was finished.
+// An item, or what was thrown in its place: items have the same numbers in all passes.
+template <class Item>
+struct Kept {
+  Item item = {};
+  std::exception_ptr error = {};
+};
+
+using Seeds = std::vector<uint64_t>;
+
+// The items of the first pass that was finished. Where a position has been restored, the seeds
+// below are others, and so are the items.
 template <class Item>
 class Store {
  public:
-  using Items = std::shared_ptr<const std::vector<Item>>;
+  using Items = std::shared_ptr<const std::vector<Kept<Item>>>;
 
-  Items get() const {
+  Items get(const Seeds& seeds) const {
     std::lock_guard lock(mutex_);
-    return items_;
+    return seeds == seeds_ ? items_ : nullptr;
   }
-  void put(std::vector<Item> items) const {
+  void put(std::vector<Kept<Item>> items, Seeds seeds) const {
     std::lock_guard lock(mutex_);
-    if (!items_) items_ = std::make_shared<const std::vector<Item>>(std::move(items));
+    if (items_ && seeds == seeds_) return;
+    items_ = std::make_shared<const std::vector<Kept<Item>>>(std::move(items));
+    seeds_ = std::move(seeds);
   }
 
  private:
   mutable std::mutex mutex_;
   mutable Items items_;
+  mutable Seeds seeds_;  // that they were made with
 };
 
 template <class Item>
 class StoringStream : public Stream<Item> {
  public:
-  StoringStream(StreamPtr<Item> input, const Store<Item>& store)
-      : input_(std::move(input)), store_(store) {}
+  StoringStream(StreamPtr<Item> input, const Store<Item>& store, Seeds seeds)
+      : input_(std::move(input)), store_(store), seeds_(std::move(seeds)) {}
 
   bool next(Item& item) override {
     if (ended_) return false;
-    if (input_->next(item)) {
-      items_.push_back(item);
-      return true;
+    try {
+      ended_ = !input_->next(item);
+    } catch (...) {
+      items_.push_back({.error = std::current_exception()});
+      throw;
     }
-    ended_ = true;
-    store_.put(std::move(items_));
-    return false;
+    if (ended_) {
+      store_.put(std::move(items_), std::move(seeds_));
+    } else {
+      items_.push_back({.item = item});
+    }
+    return !ended_;
   }
 
  private:
   StreamPtr<Item> input_;
   const Store<Item>& store_;
-  std::vector<Item> items_;
+  Seeds seeds_;
+  std::vector<Kept<Item>> items_;
   bool ended_ = false;
 };
 
@@ -58,7 +78,9 @@ class StoredStream : public Stream<Item> {
 
   bool next(Item& item) override {
     if (next_ == std::ssize(*items_)) return false;
-    item = (*items_)[static_cast<size_t>(next_++)];
+    const Kept<Item>& kept = (*items_)[static_cast<size_t>(next_++)];
+    if (kept.error) std::rethrow_exception(kept.error);
+    item = kept.item;
     return true;
   }
   int64_t skip(int64_t count) override {
@@ -83,9 +105,12 @@ class Cached : public ItemTransform<Cached> {
   template <class Item>
   StreamPtr<Item> open(Pass) const {
     const auto& store = std::get<Store<Item>>(stores_);
-    if (auto items = store.get()) return std::make_unique<StoredStream<Item>>(std::move(items));
+    Seeds seeds;
+    for (const auto* seed : drawn_seeds(*this)) seeds.push_back(seed->load());
+    if (auto items = store.get(seeds))
+      return std::make_unique<StoredStream<Item>>(std::move(items));
     // Always the same pass: what is kept doesn't depend on which pass fills the cache.
-    return std::make_unique<StoringStream<Item>>(open_input<Item>(Pass()), store);
+    return std::make_unique<StoringStream<Item>>(open_input<Item>(Pass()), store, std::move(seeds));
   }
 
  private:

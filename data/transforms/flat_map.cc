@@ -22,6 +22,7 @@ class FlatMapped : public Node {
     return fmt::format("flat_map(to {})", spec().to_string());
   }
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
+  const Node* first_inner() const override { return datasets_.first(); }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<FlatStream<Element>>(input().elements(pass), datasets_, pass);
   }

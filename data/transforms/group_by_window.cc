@@ -107,6 +107,7 @@ class Grouped : public Node {
     return fmt::format("group_by_window({}, to {})", text_, spec().to_string());
   }
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
+  const Node* first_inner() const override { return datasets_.first(); }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<FlatStream<Window>>(groups(pass), datasets_, pass);
   }

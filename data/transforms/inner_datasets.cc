@@ -79,7 +79,8 @@ InnerDatasets<Outer>::InnerDatasets(Make make, const std::optional<ElementSpec>&
                          "none. Give output_signature where there may be none.",
                          who);
   const SeedSequenceScope seeds(seed());
-  spec_ = with_unknown_axes(made(first)->spec());
+  first_ = made(first);
+  spec_ = with_unknown_axes(first_->spec());
 }
 
 template <class Outer>

@@ -58,6 +58,8 @@ class InnerDatasets {
   const char* who() const { return who_; }
   uint64_t seed() const { return seed_.load(); }
   std::atomic<uint64_t>* drawn_seed() const { return seed_.get(); }
+  // The dataset of the first item; null where a signature was given.
+  const Node* first() const { return first_.get(); }
   // The dataset of item `number` of a pass. What its function draws depends on these alone.
   StreamPtr<Element> open(const Outer& outer, int64_t number, Pass pass, uint64_t seed) const;
 
@@ -68,6 +70,7 @@ class InnerDatasets {
   const char* who_;
   SharedSeed seed_;
   ElementSpec spec_;
+  NodePtr first_;
 };
 
 // The elements of the datasets of all items, one dataset after another.

@@ -156,6 +156,7 @@ class Interleaved : public Node {
                        spec().to_string());
   }
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
+  const Node* first_inner() const override { return datasets_.first(); }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<InterleaveStream>(input().elements(pass), datasets_, pass, how_);
   }

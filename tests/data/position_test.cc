@@ -57,6 +57,10 @@ Dataset failing_to(int64_t count) {
   });
 }
 
+data::FlatMapOptions of_numbers(const Shape& shape) {
+  return {.output_signature = data::ElementSpec{.types = {{DType::Int64, shape}}, .structure = {}}};
+}
+
 // Transforms that look at what they are given.
 std::vector<Pipeline> changing_pipelines() {
   return {
@@ -120,8 +124,29 @@ std::vector<Pipeline> changing_pipelines() {
        }},
       {"counter", [] { return Dataset::counter(3, 2).take(9); }},
       {"random", [] { return Dataset::random({.rerandomize_each_iteration = true}).take(9); }},
+  };
+}
+
+std::vector<Pipeline> failing_pipelines() {
+  return {
       {"ignore_errors",
        [] { return failing_to(12).ignore_errors().batch(2).assert_cardinality(4); }},
+      {"ignore_errors above window",
+       [] {
+         return failing_to(20)
+             .window(3, {.shift = 2})
+             .flat_map([](const Dataset& w) { return w; }, of_numbers({}))
+             .ignore_errors();
+       }},
+      {"ignore_errors above window with gaps",
+       [] {
+         return failing_to(30)
+             .prefetch(1)
+             .window(2, {.shift = 1, .stride = 2, .drop_remainder = true})
+             .flat_map([](const Dataset& w) { return w.batch(2); }, of_numbers({kUnknown}))
+             .ignore_errors();
+       }},
+      {"ignore_errors above cache", [] { return failing_to(12).cache().ignore_errors(); }},
       {"ignore_errors above batch",
        [] { return failing_to(16).prefetch(2).batch(3).shuffle(2, {.seed = 1}).ignore_errors(); }},
   };
@@ -175,6 +200,7 @@ TEST_CASE("a restored iterator goes on exactly where the saved one stood") {
   logging::set_level(logging::Level::Off);
   std::vector<Pipeline> all = pipelines();
   for (const Pipeline& changing : changing_pipelines()) all.push_back(changing);
+  for (const Pipeline& failing : failing_pipelines()) all.push_back(failing);
   for (const Pipeline& pipeline : all) {
     CAPTURE(pipeline.name);
     set_random_seed(1);
@@ -221,6 +247,72 @@ TEST_CASE("a position keeps the seeds that were drawn, for later passes too") {
   restored.restore(position);
   CHECK(numbers(restored) == numbers(iterator));
   CHECK(numbers(second_run) == numbers(first_run));
+}
+
+TEST_CASE("a cache keeps what a restored position's seed gives") {
+  const auto make = [] { return rows_to(40).shuffle(40).cache(); };
+  const auto first_run = make();
+  auto iterator = first_run.iterator();
+  numbers(iterator, 2);
+  const Json position = iterator.save();
+
+  const auto second_run = make();
+  const Numbers before = numbers(second_run);  // fills its cache
+  auto restored = second_run.iterator();
+  restored.restore(position);
+  const Numbers rest = numbers(restored);
+  CHECK(rest == numbers(iterator));
+  CHECK(rest != Numbers(before.begin() + 2, before.end()));
+  CHECK(numbers(second_run) == numbers(first_run));
+}
+
+TEST_CASE("an element that failed is made again where the position after the error is restored") {
+  const auto make = [](bool fails, bool batches) {
+    const Dataset numbers =
+        Dataset::range(12)
+            .shuffle(4, {.seed = 1})
+            .map(
+                [=](const Tensor& x) {
+                  check<DataLoss>(!fails || x.item<int64_t>() != 7, "a broken disk");
+                  return x;
+                },
+                {.traced = false});
+    return batches ? numbers.batch(2) : numbers;
+  };
+  for (const bool batches : {false, true}) {
+    auto iterator = make(true, batches).iterator();
+    Numbers all;
+    CHECK_THROWS_AS(
+        [&] {
+          for (data::Element element; iterator.next(element);) {
+            for (const int64_t number : numbers(element.tensor(0))) all.push_back(number);
+          }
+        }(),
+        DataLoss);
+    auto restored = make(false, batches).iterator();
+    restored.restore(Json::parse(iterator.save().dump()));
+    for (const int64_t number : numbers(restored)) all.push_back(number);
+    CHECK(all == numbers(make(false, batches)));
+  }
+}
+
+TEST_CASE("a position keeps the seeds of datasets that a function has captured") {
+  const auto make = [](int64_t cycle) {
+    const Dataset inner = Dataset::range(20).shuffle(20);
+    const auto f = [inner](const Tensor&) { return inner; };
+    return cycle == 0 ? Dataset::range(3).flat_map(f)
+                      : Dataset::range(3).interleave(f, {.cycle_length = cycle});
+  };
+  for (const int64_t cycle : {0, 2}) {
+    const auto first_run = make(cycle);
+    auto iterator = first_run.iterator();
+    numbers(iterator, 25);
+    const auto second_run = make(cycle);
+    auto restored = second_run.iterator();
+    restored.restore(iterator.save());
+    CHECK(numbers(restored) == numbers(iterator));
+    CHECK(numbers(second_run) == numbers(first_run));
+  }
 }
 
 TEST_CASE("a position of many repetitions is restored without going through them") {
