@@ -150,6 +150,7 @@ Dataset Dataset::with_options(const Options& options) const {
 std::optional<int64_t> Dataset::cardinality() const { return node_->cardinality(); }
 const ElementSpec& Dataset::element_spec() const { return node_->spec(); }
 Options Dataset::options() const { return node_->options(); }
+Statistics Dataset::stats() const { return node_->statistics().statistics(); }
 Iterator Dataset::iterator() const { return Iterator(node_); }
 
 Dataset::operator std::shared_ptr<BatchSource>() const { return make_batch_source(node_); }

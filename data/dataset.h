@@ -15,6 +15,7 @@
 #include "data/generator.h"
 #include "data/map_function.h"
 #include "data/options.h"
+#include "data/statistics.h"
 #include "data/windows.h"
 #include "framework/core/json.h"
 #include "framework/strategy/batch_source.h"
@@ -49,6 +50,9 @@ class Iterator {
   // On a new iterator only. FailedPrecondition when the position is another pipeline's, DataLoss
   // when it is damaged.
   void restore(const Json& position);
+
+  // What was measured of this pass so far; see Dataset::stats.
+  Statistics stats() const;
 
  private:
   struct State;
@@ -289,6 +293,11 @@ class Dataset {
   std::optional<int64_t> cardinality() const;
   const ElementSpec& element_spec() const;
   Options options() const;
+  // What was measured of the passes over this handle so far (those of `fit`, too), where
+  // Options.statistics asks for it or the environment variable CORNU_DATA_STATS=1; that also writes
+  // each pass's table to the log when the pass ends or is left. Measuring costs about 0.1 us for
+  // each transform and element. Thread-safe.
+  Statistics stats() const;
 
   // A new pass.
   Iterator iterator() const;

@@ -2,24 +2,58 @@
 #include <exception>
 
 #include "data/dataset.h"
+#include "data/iteration.h"
 #include "data/node.h"
+#include "framework/core/logging.h"
 #include "framework/strategy/source_position.h"
 
 namespace cornu::data {
 
 struct Iterator::State {
-  NodePtr node;
-  NodePtr counter;
-  std::string part;
-  int64_t pass = 0;
-  int64_t consumed = 0;
-  StreamPtr<Element> stream;
-  std::exception_ptr error;  // what ended it
+  State(NodePtr of, NodePtr counted_by, std::string which)
+      : node(std::move(of)),
+        counter(std::move(counted_by)),
+        part(std::move(which)),
+        iteration(node->options()) {
+    pass = counter->passes().begin(part);
+    if (!iteration.options.statistics && !statistics_asked_for()) return;
+    iteration.recorder = std::make_shared<Recorder>(*node);
+    counter->statistics().begin(iteration.recorder);
+  }
+  ~State() {
+    stream.reset();
+    end_statistics();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   // A stream is opened when it is first needed: a restored iterator opens another one.
   Stream<Element>& opened() {
-    if (!stream) stream = node->elements(Pass().below(pass));
+    if (!stream) {
+      Pass first;
+      first.iteration = &iteration;
+      stream = node->stream(first.below(pass));
+    }
     return *stream;
+  }
+
+  bool next(Element& element) {
+    if (!iteration.recorder) return opened().next(element);
+    bool more = false;
+    {
+      const Recorder::Wait wait(*iteration.recorder);
+      more = opened().next(element);
+    }
+    if (!more) end_statistics();
+    return more;
+  }
+
+  // At the end of the pass, or when it is left.
+  void end_statistics() {
+    if (!iteration.recorder || !counter->statistics().end(iteration.recorder)) return;
+    const Statistics all = iteration.recorder->statistics();
+    if (!statistics_asked_for() || all.stages.empty()) return;
+    logging::info(fmt::format("Dataset, pass {}:\n{}", pass, all.to_string()));
   }
 
   SourcePosition position() const {
@@ -27,15 +61,19 @@ struct Iterator::State {
     for (const auto* seed : drawn_seeds(*node)) here.seeds.push_back(seed->load());
     return here;
   }
+
+  NodePtr node;
+  NodePtr counter;
+  std::string part;
+  int64_t pass = 0;
+  int64_t consumed = 0;
+  Iteration iteration;
+  StreamPtr<Element> stream;  // uses the iteration
+  std::exception_ptr error;   // what ended it
 };
 
 Iterator::Iterator(NodePtr node, NodePtr counter, std::string part)
-    : state_(std::make_unique<State>()) {
-  state_->pass = counter->passes().begin(part);
-  state_->node = std::move(node);
-  state_->counter = std::move(counter);
-  state_->part = std::move(part);
-}
+    : state_(std::make_unique<State>(std::move(node), std::move(counter), std::move(part))) {}
 Iterator::Iterator(Iterator&&) noexcept = default;
 Iterator& Iterator::operator=(Iterator&&) noexcept = default;
 Iterator::~Iterator() = default;
@@ -43,13 +81,18 @@ Iterator::~Iterator() = default;
 bool Iterator::next(Element& element) {
   if (state_->error) std::rethrow_exception(state_->error);
   try {
-    if (!state_->opened().next(element)) return false;
+    if (!state_->next(element)) return false;
   } catch (...) {
     state_->error = std::current_exception();
     throw;
   }
   ++state_->consumed;
   return true;
+}
+
+Statistics Iterator::stats() const {
+  const Recorder* recorder = state_->iteration.recorder.get();
+  return recorder ? recorder->statistics() : Statistics();
 }
 
 Json Iterator::save() const {

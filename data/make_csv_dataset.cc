@@ -125,7 +125,7 @@ class CsvBatches : public Node {
   std::string describe() const override { return fmt::format("csv(to {})", spec_.to_string()); }
   StreamPtr<Element> elements(Pass pass) const override {
     const auto parse = [this](const Element& batch, int64_t) { return parsed(batch.tensor(0)); };
-    return make_parallel_map(input().elements(pass), parse, calls_);
+    return make_parallel_map(input().stream(pass), parse, calls_, pass);
   }
 
  private:

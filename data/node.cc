@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/node.h"
 
+#include <algorithm>
+
+#include "data/iteration.h"
 #include "framework/core/random.h"
 #include "framework/core/rows.h"
 
@@ -35,11 +38,34 @@ void collect_seeds(const Node& node, std::vector<std::atomic<uint64_t>*>& seeds)
   if (auto* seed = node.drawn_seed()) seeds.push_back(seed);
 }
 
+// The stage of `node` in a pass that is measured: its pass, and null in others.
+Stage* stage_of(const Node& node, const Pass& pass) {
+  if (!pass.iteration || !pass.iteration->recorder) return nullptr;
+  if (!pass.stage) return pass.iteration->recorder->last();
+  const auto& inputs = pass.consumer->inputs();
+  const auto at = std::find_if(inputs.begin(), inputs.end(),
+                               [&](const NodePtr& input) { return input.get() == &node; });
+  std::optional<size_t> index;
+  if (at != inputs.end()) index = static_cast<size_t>(at - inputs.begin());
+  return pass.stage->input(index, node);
+}
+
+template <class Item, class Open>
+StreamPtr<Item> measured(const Node& node, Pass pass, Open open) {
+  Stage* stage = stage_of(node, pass);
+  if (!stage) return open(pass);
+  pass.stage = stage;
+  pass.consumer = &node;
+  return std::make_unique<MeasuredStream<Item>>(open(pass), stage);
+}
+
 }  // namespace
 
 Pass Pass::below(int64_t repetition) const {
   const auto words = philox(id, static_cast<uint64_t>(repetition), /*stream=*/0xda7a);
-  return {uint64_t{words[0]} << 32 | words[1]};
+  Pass below = *this;
+  below.id = uint64_t{words[0]} << 32 | words[1];
+  return below;
 }
 
 std::optional<Element> Node::sample() const {
@@ -68,6 +94,14 @@ NodePtr Node::with_inputs(std::vector<NodePtr> inputs) const {
 std::shared_ptr<Node> Node::clone() const {
   raise<Unimplemented>(
       "{}: it can't be put on other inputs, since its class doesn't override clone().", describe());
+}
+
+StreamPtr<Element> Node::stream(Pass pass) const {
+  return measured<Element>(*this, pass, [this](Pass own) { return elements(own); });
+}
+
+StreamPtr<Row> Node::row_stream(Pass pass) const {
+  return measured<Row>(*this, pass, [this](Pass own) { return rows(own); });
 }
 
 StreamPtr<Row> Node::rows(Pass) const { raise<Internal>("{}: it has no table.", describe()); }

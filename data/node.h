@@ -11,6 +11,7 @@
 
 #include "data/element.h"
 #include "data/options.h"
+#include "data/stage.h"
 #include "framework/strategy/batch_source.h"
 #include "framework/strategy/pass_counter.h"
 #include "framework/strategy/streams.h"
@@ -23,14 +24,22 @@ using streams::saturating_product;
 using streams::Stream;
 using streams::StreamPtr;
 
+class Node;
+struct Iteration;
+
 // Which pass over a node this is: the same pass gives the same items. Nodes that go over their
 // input several times (repeat) number the passes below themselves.
 struct Pass {
   uint64_t id = 0;
+  // What all streams of an iterator share: it outlives them. Null where nobody iterates.
+  const Iteration* iteration = nullptr;
+  // Where the pass is measured, the stage that a stream belongs to; set by Node::stream.
+  Stage* stage = nullptr;
+  const Node* consumer = nullptr;  // whose stage that is; alive while it opens its inputs
+
   Pass below(int64_t repetition) const;
 };
 
-class Node;
 using NodePtr = std::shared_ptr<const Node>;
 
 // A seed that copies of a node share: a restored position writes it. Thread-safe.
@@ -78,6 +87,9 @@ class Node : public std::enable_shared_from_this<Node> {
   virtual std::string describe() const = 0;
 
   virtual StreamPtr<Element> elements(Pass pass) const = 0;
+  // The same, measured where the pass is: what transforms and iterators open their inputs by.
+  StreamPtr<Element> stream(Pass pass) const;
+  StreamPtr<Row> row_stream(Pass pass) const;
   // An element as those of a pass are: the first one, or another that costs less to have. nullopt
   // when there is none.
   virtual std::optional<Element> sample() const;
@@ -105,6 +117,7 @@ class Node : public std::enable_shared_from_this<Node> {
 
   // Of passes over the chain that ends here.
   PassCounter& passes() const { return passes_; }
+  StatisticsHistory& statistics() const { return statistics_; }
 
   // The same link on other inputs, of the same kinds as its own; itself on its own. What is random
   // in both is drawn from the same seeds, also after a position is restored; passes are counted
@@ -127,6 +140,7 @@ class Node : public std::enable_shared_from_this<Node> {
  private:
   std::vector<NodePtr> inputs_;
   mutable PassCounter passes_;
+  mutable StatisticsHistory statistics_;
 };
 
 // The seeds of those links of the chain that weren't given one.
@@ -162,9 +176,9 @@ class ItemTransform : public Node {
   template <class Item>
   StreamPtr<Item> open_input(Pass pass) const {
     if constexpr (std::is_same_v<Item, Row>) {
-      return input().rows(pass);
+      return input().row_stream(pass);
     } else {
-      return input().elements(pass);
+      return input().stream(pass);
     }
   }
 

@@ -37,8 +37,17 @@ struct DistributeOptions {
   AutoShardPolicy auto_shard_policy = AutoShardPolicy::Auto;
 };
 
+// What may be chosen where kAutotune stands, for the passes of one iterator (tf.data's).
+struct AutotuneOptions {
+  bool enabled = true;     // false: as many calls as there are cores, two elements of a buffer
+  int64_t cpu_budget = 0;  // cores that a map may work on at a time; 0: all
+  int64_t ram_budget = 0;  // bytes of elements made ahead; 0: half of what is available
+};
+
 struct Options {
   DistributeOptions distribute = {};
+  AutotuneOptions autotune = {};
+  bool statistics = false;  // measures passes for Dataset::stats(); so does CORNU_DATA_STATS=1
 };
 
 struct ShuffleOptions {
@@ -56,9 +65,10 @@ struct BatchOptions {
 };
 
 struct MapOptions {
-  // How many elements may be computed at a time, each on a thread of its own, ahead of the
-  // iterator; kAutotune: as many as there are cores. The elements and their order are the same.
-  // None: one after another, on the thread that iterates.
+  // How many elements may be computed at a time, ahead of the iterator, on the data threads that
+  // all pipelines share (as many as there are cores); kAutotune: as many as keep the iterator from
+  // waiting. The elements and their order are the same. None: one after another, on the thread that
+  // iterates.
   std::optional<int64_t> num_parallel_calls = {};
   bool deterministic = true;  // false allows another order of elements; none is made use of
   // What comes, kUnknown for axes that vary. Needed only by functions that run on the host, where

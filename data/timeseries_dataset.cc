@@ -49,7 +49,7 @@ class SeriesWindows : public Node {
                        spec_.to_string());
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<WindowStream>(input().elements(pass), *this);
+    return std::make_unique<WindowStream>(input().stream(pass), *this);
   }
 
  private:

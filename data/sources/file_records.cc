@@ -37,7 +37,7 @@ class FileNode : public Node {
 // A stream of a node that nobody else keeps.
 class OwnedStream : public Stream<Element> {
  public:
-  explicit OwnedStream(NodePtr node) : node_(std::move(node)), stream_(node_->elements(Pass())) {}
+  OwnedStream(NodePtr node, Pass pass) : node_(std::move(node)), stream_(node_->stream(pass)) {}
   bool next(Element& element) override { return stream_->next(element); }
   int64_t skip(int64_t count) override { return stream_->skip(count); }
 
@@ -49,8 +49,8 @@ class OwnedStream : public Stream<Element> {
 // Names as a stream of opened files.
 class OpenedFiles {
  public:
-  OpenedFiles(StreamPtr<Element> names, std::shared_ptr<const FileFormat> format, bool ahead)
-      : names_(std::move(names)), format_(std::move(format)), ahead_(ahead) {}
+  OpenedFiles(const Node& names, Pass pass, std::shared_ptr<const FileFormat> format, bool ahead)
+      : pass_(pass), names_(names.stream(pass)), format_(std::move(format)), ahead_(ahead) {}
 
   // Null after the last.
   StreamPtr<Element> next() {
@@ -62,10 +62,11 @@ class OpenedFiles {
     const std::string path = name.tensor(0).item<std::string>();
     if (!ahead_) return format_->open(path);
     return std::make_unique<OwnedStream>(
-        make_prefetch(std::make_shared<FileNode>(format_, path), kReadAhead));
+        make_prefetch(std::make_shared<FileNode>(format_, path), kReadAhead), pass_);
   }
 
  private:
+  Pass pass_;
   StreamPtr<Element> names_;
   std::shared_ptr<const FileFormat> format_;
   bool ahead_;
@@ -236,13 +237,13 @@ class FileRecords : public Node {
                      : format_->describe;
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    OpenedFiles files(input().elements(pass), format_, reads_.has_value());
+    OpenedFiles files(input(), pass, format_, reads_.has_value());
     if (in_turn()) return std::make_unique<FilesInTurn>(std::move(files), *reads_);
     return std::make_unique<FilesInOrder>(std::move(files));
   }
   std::optional<Element> sample() const override {
     Element element;
-    FilesInOrder stream(OpenedFiles(input().elements(Pass()), format_, false));
+    FilesInOrder stream(OpenedFiles(input(), Pass(), format_, false));
     return stream.next(element) ? std::optional(element) : std::nullopt;
   }
 

@@ -36,7 +36,7 @@ class LoadedImages : public Node {
     const auto load = [this](const Element& row, int64_t) {
       return loaded(row.tensor(0).item<size_t>());
     };
-    return make_parallel_map(input().elements(pass), load, files_->calls);
+    return make_parallel_map(input().stream(pass), load, files_->calls, pass);
   }
 
  private:

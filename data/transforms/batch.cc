@@ -78,10 +78,10 @@ class Batched : public Node {
   }
   StreamPtr<Element> elements(Pass pass) const override {
     if (const Element* table = input().table()) {
-      return std::make_unique<RowBatches>(*table, input().rows(pass), batch_size_,
+      return std::make_unique<RowBatches>(*table, input().row_stream(pass), batch_size_,
                                           options_.drop_remainder);
     }
-    return std::make_unique<ElementBatches>(input().elements(pass), batch_size_,
+    return std::make_unique<ElementBatches>(input().stream(pass), batch_size_,
                                             options_.drop_remainder);
   }
 

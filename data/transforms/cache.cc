@@ -103,14 +103,15 @@ class Cached : public ItemTransform<Cached> {
   std::string describe() const override { return "cache()"; }
 
   template <class Item>
-  StreamPtr<Item> open(Pass) const {
+  StreamPtr<Item> open(Pass pass) const {
     const auto& store = std::get<Store<Item>>(stores_);
     Seeds seeds;
     for (const auto* seed : drawn_seeds(*this)) seeds.push_back(seed->load());
     if (auto items = store.get(seeds))
       return std::make_unique<StoredStream<Item>>(std::move(items));
     // Always the same pass: what is kept doesn't depend on which pass fills the cache.
-    return std::make_unique<StoringStream<Item>>(open_input<Item>(Pass()), store, std::move(seeds));
+    pass.id = 0;
+    return std::make_unique<StoringStream<Item>>(open_input<Item>(pass), store, std::move(seeds));
   }
 
  private:

@@ -135,7 +135,7 @@ class FromDatasets : public Node {
 
   StreamPtr<Element> elements(Pass pass) const override {
     std::vector<StreamPtr<Element>> streams;
-    for (size_t i = 0; i < datasets_; ++i) streams.push_back(inputs()[i]->elements(pass));
+    for (size_t i = 0; i < datasets_; ++i) streams.push_back(inputs()[i]->stream(pass));
     return std::make_unique<ChosenStream>(choices(pass), std::move(streams), stops_);
   }
 
@@ -168,7 +168,7 @@ class Chosen : public FromDatasets {
 
  protected:
   StreamPtr<Row> choices(Pass pass) const override {
-    return std::make_unique<GivenChoices>(inputs().back()->elements(pass));
+    return std::make_unique<GivenChoices>(inputs().back()->stream(pass));
   }
 };
 

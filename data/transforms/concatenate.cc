@@ -31,7 +31,7 @@ class ConcatenatedStream : public Stream<Element> {
  private:
   bool to_second() {
     if (in_second_) return false;
-    current_ = Input<Element>(second_.elements(pass_));
+    current_ = Input<Element>(second_.stream(pass_));
     return in_second_ = true;
   }
 
@@ -61,7 +61,7 @@ class Concatenated : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "concatenate"; }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<ConcatenatedStream>(*inputs()[1], pass, inputs()[0]->elements(pass));
+    return std::make_unique<ConcatenatedStream>(*inputs()[1], pass, inputs()[0]->stream(pass));
   }
 
  private:

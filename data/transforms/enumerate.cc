@@ -20,7 +20,7 @@ class Enumerated : public Node {
       tensors.insert(tensors.end(), element.tensors().begin(), element.tensors().end());
       return Element(std::move(tensors), spec_.structure);
     };
-    return make_parallel_map(input().elements(pass), numbered, 1);
+    return make_parallel_map(input().stream(pass), numbered, 1);
   }
 
  private:

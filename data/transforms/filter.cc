@@ -52,7 +52,7 @@ class Filtered : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return stops_ ? "take_while" : "filter"; }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<FilterStream>(input().elements(pass), spec_.structure, stops_);
+    return std::make_unique<FilterStream>(input().stream(pass), spec_.structure, stops_);
   }
 
  private:

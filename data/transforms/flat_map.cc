@@ -24,7 +24,7 @@ class FlatMapped : public Node {
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
   const Node* first_inner() const override { return datasets_.first(); }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<FlatStream<Element>>(input().elements(pass), datasets_, pass);
+    return std::make_unique<FlatStream<Element>>(input().stream(pass), datasets_, pass);
   }
 
  private:

@@ -114,7 +114,7 @@ class Grouped : public Node {
 
  private:
   StreamPtr<Window> groups(Pass pass) const {
-    return std::make_unique<GroupStream>(input().elements(pass), element_.structure, size_);
+    return std::make_unique<GroupStream>(input().stream(pass), element_.structure, size_);
   }
 
   ElementSpec element_;

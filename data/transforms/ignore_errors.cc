@@ -76,7 +76,7 @@ class Ignoring : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "ignore_errors"; }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<IgnoringStream>(input().elements(pass), log_each_);
+    return std::make_unique<IgnoringStream>(input().stream(pass), log_each_);
   }
 
  private:

@@ -53,7 +53,7 @@ NodePtr make_window_elements(const Window& window, const ElementSpec& spec) {
 }
 
 InnerStream::InnerStream(NodePtr node, Pass pass, const ElementSpec& spec, const char* who)
-    : node_(std::move(node)), spec_(spec), who_(who), elements_(node_->elements(pass)) {}
+    : node_(std::move(node)), spec_(spec), who_(who), elements_(node_->stream(pass)) {}
 
 bool InnerStream::next(Element& element) {
   if (!elements_->next(element)) return false;

@@ -100,7 +100,7 @@ class InterleaveStream : public Stream<Element> {
     auto elements = datasets_.open(outer, slot.number, pass_, seed_);
     // Each on a thread of its own, a block ahead.
     const int64_t ahead = std::min<int64_t>(how_.block_length, 16);
-    if (how_.calls > 1) elements = make_prefetch_stream(std::move(elements), ahead);
+    if (how_.calls != 1) elements = make_prefetch_stream(std::move(elements), ahead, pass_);
     slot.inner.emplace(std::move(elements));
     ++open_;
   }
@@ -158,7 +158,7 @@ class Interleaved : public Node {
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
   const Node* first_inner() const override { return datasets_.first(); }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<InterleaveStream>(input().elements(pass), datasets_, pass, how_);
+    return std::make_unique<InterleaveStream>(input().stream(pass), datasets_, pass, how_);
   }
 
  private:

@@ -34,7 +34,7 @@ class Mapped : public Node {
       const auto words = philox(seed, static_cast<uint64_t>(number), pass.id);
       return (*mapper_)(element, uint64_t{words[1]} << 32 | words[0]);
     };
-    return make_parallel_map(input().elements(pass), with_place(f, who_), calls_);
+    return make_parallel_map(input().stream(pass), with_place(f, who_), calls_, pass);
   }
   std::optional<Element> sample() const override {
     const auto element = input().sample();

@@ -143,7 +143,7 @@ class PaddedBatched : public Node {
                        fmt::join(values, " "), drop_ ? ", drop" : "");
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<PaddedBatches>(input().elements(pass), batch_size_, drop_, padding_);
+    return std::make_unique<PaddedBatches>(input().stream(pass), batch_size_, drop_, padding_);
   }
 
  private:

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/transforms/parallel_map.h"
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <exception>
-#include <mutex>
-#include <system_error>
-#include <thread>
+#include <utility>
 
-#include "framework/core/cpu_quota.h"
-#include "framework/core/threads.h"
+#include "data/iteration.h"
+#include "data/transforms/ordered_tasks.h"
 
 namespace cornu::data {
 namespace {
@@ -38,128 +32,33 @@ class SerialMapStream : public Stream<Element> {
   NumberedFunction f_;
 };
 
-// Threads that take tasks in order; one consumer adds tasks and takes their results in that order.
-class MapWorkers {
- public:
-  MapWorkers(const NumberedFunction& f, int64_t count) : f_(f) {
-    try {
-      while (std::ssize(threads_) < count) threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error& error) {  // fewer do as well
-      check<ResourceExhausted>(!threads_.empty(), "map: no thread can be started: {}.",
-                               error.what());
-    }
-  }
-
-  ~MapWorkers() {
-    {
-      std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
-    added_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-  MapWorkers(const MapWorkers&) = delete;
-  MapWorkers& operator=(const MapWorkers&) = delete;
-
-  // Were the threads started by this very process, not by one that forked it?
-  bool is_ours() const { return process_ == getpid(); }
-
-  // Tasks whose results weren't taken. They change by the consumer's calls alone.
-  int64_t size() const { return std::ssize(tasks_); }
-
-  void add(Element element, int64_t number) {
-    {
-      std::lock_guard lock(mutex_);
-      tasks_.push_back({.element = std::move(element), .number = number});
-    }
-    added_.notify_one();
-  }
-
-  // The oldest task's result, or what it threw.
-  Element take() {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return tasks_.front().done; });
-    Task task = pop();
-    if (task.error) std::rethrow_exception(task.error);
-    return std::move(task.element);
-  }
-
-  // Leaves the oldest task out.
-  void drop() {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return begun_ == 0 || tasks_.front().done; });
-    pop();
-  }
-
- private:
-  struct Task {
-    Element element = {};  // then the result
-    int64_t number = 0;
-    bool done = false;
-    std::exception_ptr error = {};
-  };
-
-  Task pop() {
-    Task task = std::move(tasks_.front());
-    tasks_.pop_front();
-    if (begun_ > 0) --begun_;
-    return task;
-  }
-
-  void work() {
-    // Data threads stay out of OpenMP: starting a team for one costs milliseconds.
-    const ComputeThreadsScope one(1);
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      added_.wait(lock, [this] { return stopped_ || begun_ < tasks_.size(); });
-      if (stopped_) return;
-      Task& task = tasks_[begun_++];  // it stays where it is until it is done
-      lock.unlock();
-      run(task);
-      lock.lock();
-      task.done = true;
-      done_.notify_one();
-    }
-  }
-
-  void run(Task& task) const {
-    try {
-      task.element = f_(task.element, task.number);
-    } catch (...) {
-      task.error = std::current_exception();
-    }
-  }
-
-  const NumberedFunction& f_;
-  const pid_t process_ = getpid();
-  std::mutex mutex_;
-  std::condition_variable added_;
-  std::condition_variable done_;
-  std::deque<Task> tasks_;  // guarded by mutex_, as all below
-  size_t begun_ = 0;        // those at the front that a thread has taken
-  bool stopped_ = false;
-  std::vector<std::thread> threads_;  // last: they use the others
-};
-
+// A map whose number of calls is given, or tuned.
 class ParallelMapStream : public Stream<Element> {
  public:
-  ParallelMapStream(StreamPtr<Element> input, NumberedFunction f, int64_t calls)
-      : input_(std::move(input)), f_(std::move(f)), calls_(calls) {}
+  ParallelMapStream(StreamPtr<Element> input, NumberedFunction f, int64_t calls, const Pass& pass)
+      : ParallelMapStream(std::move(input), std::move(f), how_many(calls, pass), pass.stage) {
+    if (calls != kAutotune || !options_of(pass).enabled) return;
+    tuned_.emplace(calls_);
+    memory_ = pass.iteration ? pass.iteration->memory : nullptr;
+  }
 
   ~ParallelMapStream() override {
-    // Threads that aren't there can't be ended.
-    if (workers_ && !workers_->is_ours()) static_cast<void>(workers_.release());
+    if (tasks_->is_ours()) {
+      tasks_->stop();
+      hold(0);
+    } else {  // threads that aren't there can't be awaited, nor can what they hold be let go of
+      static_cast<void>(new std::shared_ptr<OrderedTasks>(std::move(tasks_)));
+    }
   }
 
   bool next(Element& element) override {
-    if (!workers_) workers_ = std::make_unique<MapWorkers>(f_, calls_);
-    check<FailedPrecondition>(workers_->is_ours(),
+    check<FailedPrecondition>(tasks_->is_ours(),
                               "map: this iteration was begun before the process forked, and its "
                               "threads are the parent's. Begin a new one in the child.");
+    if (tasks_->size() == 0 && !error_ && most_ahead() == 0) return next_here(element);
     fill();
-    if (workers_->size() > 0) {
-      pass_one();
-      element = workers_->take();
+    if (tasks_->size() > 0) {
+      take(element);
       return true;
     }
     throw_error();
@@ -168,9 +67,9 @@ class ParallelMapStream : public Stream<Element> {
 
   int64_t skip(int64_t count) override {
     int64_t skipped = 0;
-    for (; workers_ && workers_->size() > 0 && skipped < count; ++skipped) {
+    for (; tasks_->size() > 0 && skipped < count; ++skipped) {
       pass_one();
-      workers_->drop();
+      tasks_->drop();
     }
     if (skipped == count) return skipped;
     throw_error();
@@ -178,13 +77,43 @@ class ParallelMapStream : public Stream<Element> {
   }
 
   // After what next() gave, not after what was begun.
-  Json save() const override { return workers_ && !positions_.empty() ? position_ : input_.save(); }
+  Json save() const override { return positions_.empty() ? input_.save() : position_; }
   void restore(const Json& state) override { input_.restore(state); }
 
  private:
-  // Gives every thread what it does, and something to do next.
+  ParallelMapStream(StreamPtr<Element> input, NumberedFunction f, int64_t calls, Stage* stage)
+      : input_(std::move(input)),
+        calls_(calls),
+        stage_(stage),
+        tasks_(std::make_shared<OrderedTasks>(std::move(f), calls, stage)) {}
+
+  static AutotuneOptions options_of(const Pass& pass) {
+    return pass.iteration ? pass.iteration->options.autotune : AutotuneOptions();
+  }
+  // At a time.
+  static int64_t how_many(int64_t calls, const Pass& pass) {
+    if (calls != kAutotune) return calls;
+    const int64_t cores = usable_cores();
+    const int64_t budget = options_of(pass).cpu_budget;
+    return budget > 0 ? std::min(budget, cores) : cores;
+  }
+
+  // Where calls are given, every thread has what it does, and something to do next.
+  int64_t most_ahead() const { return tuned_ ? tuned_->ahead() : 2 * calls_; }
+
+  // An element that isn't worth another thread.
+  bool next_here(Element& element) {
+    if (ended_ || !input_.next(element)) {
+      ended_ = true;
+      return false;
+    }
+    element = tasks_->run_here(std::move(element), input_.taken() - 1);
+    tuned_->took({.nanoseconds = tasks_->last().nanoseconds});
+    return true;
+  }
+
   void fill() {
-    while (!ended_ && !error_ && workers_->size() < 2 * calls_) {
+    while (!ended_ && !error_ && tasks_->size() < std::max<int64_t>(1, most_ahead())) {
       Element element;
       try {
         ended_ = !input_.next(element);
@@ -193,8 +122,38 @@ class ParallelMapStream : public Stream<Element> {
       }
       if (ended_) continue;
       positions_.push_back(input_.save());
-      if (!error_) workers_->add(std::move(element), input_.taken() - 1);
+      if (!error_) tasks_->add(std::move(element), input_.taken() - 1);
     }
+  }
+
+  void take(Element& element) {
+    if (!tuned_) {
+      if (stage_) stage_->count_buffer(tasks_->done(), most_ahead());
+      pass_one();
+      element = tasks_->take();
+      return;
+    }
+    const int64_t done = tasks_->done();
+    if (stage_) stage_->count_buffer(done, most_ahead());
+    TunedCalls::Taken taken = {.threads_idle = Pool::shared().idle() > 0,
+                               .all_done = done == tasks_->size()};
+    pass_one();
+    element = tasks_->take();
+    taken.nanoseconds = tasks_->last().nanoseconds;
+    taken.waited = tasks_->last().waited;
+    if (memory_) {
+      const int64_t bytes = bytes_of(element);
+      hold(bytes * tasks_->size());
+      taken.room = memory_->has_room(bytes);
+    }
+    tuned_->took(taken);
+  }
+
+  // Tells the budget what is made ahead, if all are as large as the last one.
+  void hold(int64_t bytes) {
+    if (!memory_) return;
+    memory_->add(bytes - held_);
+    held_ = bytes;
   }
 
   void throw_error() {
@@ -209,13 +168,16 @@ class ParallelMapStream : public Stream<Element> {
   }
 
   Input<Element> input_;
-  NumberedFunction f_;
-  int64_t calls_;
+  const int64_t calls_;
+  Stage* const stage_;
+  std::optional<TunedCalls> tuned_;
+  std::shared_ptr<MemoryBudget> memory_;  // null where nothing is tuned
+  int64_t held_ = 0;                      // of the budget
   bool ended_ = false;
-  std::exception_ptr error_;             // of the element behind those that were begun
-  std::deque<Json> positions_;           // after each of these
-  Json position_;                        // after what next() gave, if there are any of these
-  std::unique_ptr<MapWorkers> workers_;  // last: it uses f_
+  std::exception_ptr error_;    // of the element behind those that were begun
+  std::deque<Json> positions_;  // after each of these
+  Json position_;               // after what next() gave, if there are any of these
+  std::shared_ptr<OrderedTasks> tasks_;
 };
 
 // Throws the same kind of error with another text.
@@ -225,20 +187,12 @@ void raise_again(const Error& error, const std::string& text) {
   (static_cast<void>(code == Kinds("").code() ? throw Kinds(text) : 0), ...);
 }
 
-int64_t usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const int64_t cores = sched_getaffinity(0, sizeof(set), &set) == 0
-                            ? CPU_COUNT(&set)
-                            : static_cast<int64_t>(std::thread::hardware_concurrency());
-  return std::clamp<int64_t>(cpu_quota().value_or(INT32_MAX), 1, std::max<int64_t>(cores, 1));
-}
-
 }  // namespace
 
-StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls) {
+StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls,
+                                     const Pass& pass) {
   if (calls == 1) return std::make_unique<SerialMapStream>(std::move(input), std::move(f));
-  return std::make_unique<ParallelMapStream>(std::move(input), std::move(f), calls);
+  return std::make_unique<ParallelMapStream>(std::move(input), std::move(f), calls, pass);
 }
 
 NumberedFunction with_place(NumberedFunction f, const char* who) {
@@ -260,8 +214,8 @@ int64_t resolve_parallel_calls(const std::optional<int64_t>& calls, const char* 
       asked >= 1 || asked == kAutotune,
       "{}: expected num_parallel_calls of at least 1, or data::kAutotune, got {}.", who, asked);
   static const int64_t cores = usable_cores();
-  // More threads than this would wait for each other alone.
-  return asked == kAutotune ? cores : std::min<int64_t>(asked, 8 * std::max<int64_t>(cores, 8));
+  // More would wait for each other alone.
+  return std::min<int64_t>(asked, 8 * std::max<int64_t>(cores, 8));
 }
 
 }  // namespace cornu::data

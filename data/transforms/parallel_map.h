@@ -12,16 +12,18 @@ namespace cornu::data {
 // Of an element and its number in the pass. Called by several threads at once.
 using NumberedFunction = std::function<Element(const Element& element, int64_t number)>;
 
-// `f` of each element of `input`, in order, whatever `calls` is. With more than one, as many
-// threads work ahead, which start with the first next() and end with the stream; `input` stays on
-// the thread that calls next(). What `f` throws is thrown by next() at that element's place.
-StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls);
+// `f` of each element of `input`, in order, whatever `calls` is. With more than one, threads of the
+// pool work ahead from the first next() on until the stream ends; `input` stays on the thread that
+// calls next(). What `f` throws is thrown by next() at that element's place. With kAutotune, how
+// far they are ahead is chosen on the way. `pass`: whose stream it is.
+StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls,
+                                     const Pass& pass = {});
 
 // `f`, whose errors begin with "who, element 7: ".
 NumberedFunction with_place(NumberedFunction f, const char* who);
 
-// num_parallel_calls as a number: 1 for none, and for kAutotune the cores that this process may
-// use. InvalidArgument, naming `who`, unless it is kAutotune or at least 1.
+// num_parallel_calls as a number: 1 for none, and kAutotune as it is. InvalidArgument, naming
+// `who`, unless it is kAutotune or at least 1.
 int64_t resolve_parallel_calls(const std::optional<int64_t>& calls, const char* who);
 
 }  // namespace cornu::data

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "data/iteration.h"
 #include "data/transforms/prefetch_stream.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/threads.h"
@@ -16,15 +17,40 @@
 namespace cornu::data {
 namespace {
 
-constexpr int64_t kAutomaticBuffer = 2;
+// How large a buffer is: as given, or tuned.
+struct Room {
+  int64_t given = 0;
+  std::optional<TunedBuffer> tuned = {};
+  std::shared_ptr<MemoryBudget> memory = {};  // null where nobody counts
+  Stage* stage = nullptr;                     // null where nothing is measured
 
-// Runs a stream on a thread, ahead of its consumer.
+  Room(int64_t asked_for, const Pass& pass) : given(asked_for), stage(pass.stage) {
+    if (pass.iteration) memory = pass.iteration->memory;
+    if (asked_for != kAutotune) return;
+    given = TunedBuffer::kFirst;
+    if (!pass.iteration || pass.iteration->options.autotune.enabled) tuned.emplace();
+  }
+
+  int64_t size() const { return tuned ? tuned->size() : given; }
+  // For one more than `count`?
+  bool has_place(int64_t count) const {
+    if (tuned && memory && count > 0 && !memory->has_room()) return false;
+    return count < size();
+  }
+  void asked(int64_t count, int64_t bytes) {
+    if (stage) stage->count_buffer(count, size());
+    if (tuned) tuned->asked(count, !memory || memory->has_room(size() * bytes));
+  }
+};
+
+// Runs a stream on a thread, ahead of its consumer. The thread is its own, not the pool's: what it
+// runs may block for long, in a generator or a file, and would keep the pool from computing.
 class Producer {
  public:
-  Producer(Input<Element>& input, size_t buffer_size)
+  Producer(Input<Element>& input, Room room)
       : input_(input),
-        buffer_size_(buffer_size),
         position_(input.save()),
+        room_(std::move(room)),
         thread_([this] { produce(); }) {}
 
   ~Producer() {
@@ -34,6 +60,7 @@ class Producer {
     }
     changed_.notify_all();
     thread_.join();
+    for (const Made& made : ready_) count_bytes(-made.bytes);
   }
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
@@ -42,19 +69,23 @@ class Producer {
   bool is_ours() const { return process_ == getpid(); }
 
   bool take(Element& element) {
-    std::exception_ptr error;
+    Made made;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return !ready_.empty() || ended_; });
+      room_.asked(std::ssize(ready_), last_bytes_);
+      if (ready_.empty() && !ended_) {
+        const StageTimer timer(room_.stage, StageTimer::Kind::Starved);
+        changed_.wait(lock, [this] { return !ready_.empty() || ended_; });
+      }
       if (ready_.empty()) return false;
-      Made& made = ready_.front();
-      error = std::move(made.error);
-      element = std::move(made.element);
+      made = std::move(ready_.front());
       position_ = std::move(made.position);
       ready_.pop_front();
+      count_bytes(-made.bytes);
     }
     changed_.notify_all();
-    if (error) std::rethrow_exception(error);
+    if (made.error) std::rethrow_exception(made.error);
+    element = std::move(made.element);
     return true;
   }
 
@@ -66,12 +97,14 @@ class Producer {
     Element element = {};
     std::exception_ptr error = {};  // in its place
     Json position = {};             // after it
+    int64_t bytes = 0;
   };
 
   void produce() {
     // Data threads stay out of OpenMP: starting a team for one costs milliseconds.
     const ComputeThreadsScope one(1);
     while (wait_for_room()) {
+      const StageTimer timer(room_.stage, StageTimer::Kind::Work);
       Made made;
       try {
         if (!input_.next(made.element)) break;
@@ -88,15 +121,23 @@ class Producer {
     changed_.notify_all();
   }
 
+  void count_bytes(int64_t bytes) const {
+    if (room_.memory) room_.memory->add(bytes);
+  }
+
   bool wait_for_room() {
+    const StageTimer timer(room_.stage, StageTimer::Kind::Ahead);
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return stopped_ || ready_.size() < buffer_size_; });
+    changed_.wait(lock, [this] { return stopped_ || room_.has_place(std::ssize(ready_)); });
     return !stopped_;
   }
 
   void give(Made made) {
+    if (room_.memory) made.bytes = bytes_of(made.element);
     {
       std::lock_guard lock(mutex_);
+      count_bytes(made.bytes);
+      last_bytes_ = made.bytes;
       ready_.push_back(std::move(made));
     }
     changed_.notify_all();
@@ -104,11 +145,14 @@ class Producer {
 
   Input<Element>& input_;
   size_t buffer_size_;
+  Stage* stage_;   // null where nothing is measured
   Json position_;  // the consumer's
   const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Made> ready_;  // guarded by mutex_, as all below
+  Room room_;  // guarded by mutex_, as all below
+  std::deque<Made> ready_;
+  int64_t last_bytes_ = 0;  // of the element made last
   bool ended_ = false;
   bool stopped_ = false;
   std::thread thread_;  // last: it uses the others
@@ -118,9 +162,8 @@ class Producer {
 // a buffer, on the thread that calls.
 class PrefetchStream : public Stream<Element> {
  public:
-  PrefetchStream(StreamPtr<Element> input, int64_t buffer_size)
-      : input_(std::make_unique<Input<Element>>(std::move(input))),
-        buffer_size_(static_cast<size_t>(buffer_size)) {}
+  PrefetchStream(StreamPtr<Element> input, int64_t buffer_size, const Pass& pass)
+      : input_(std::make_unique<Input<Element>>(std::move(input))), room_(buffer_size, pass) {}
 
   ~PrefetchStream() override {
     if (!producer_ || producer_->is_ours()) return;
@@ -130,8 +173,8 @@ class PrefetchStream : public Stream<Element> {
   }
 
   bool next(Element& element) override {
-    if (buffer_size_ == 0) return input_->next(element);
-    if (!producer_) producer_ = std::make_unique<Producer>(*input_, buffer_size_);
+    if (room_.size() == 0) return input_->next(element);
+    if (!producer_) producer_ = std::make_unique<Producer>(*input_, room_);
     check<FailedPrecondition>(producer_->is_ours(),
                               "prefetch: this iteration was begun before the process forked, and "
                               "its thread is the parent's. Begin a new one in the child.");
@@ -147,7 +190,7 @@ class PrefetchStream : public Stream<Element> {
 
  private:
   std::unique_ptr<Input<Element>> input_;
-  size_t buffer_size_;
+  Room room_;
   std::unique_ptr<Producer> producer_;
 };
 
@@ -171,8 +214,7 @@ class Prefetched : public ItemTransform<Prefetched> {
   StreamPtr<Item> open(Pass pass) const {
     auto items = open_input<Item>(pass);
     if constexpr (std::is_same_v<Item, Element>) {
-      const int64_t size = buffer_size_ == kAutotune ? kAutomaticBuffer : buffer_size_;
-      return std::make_unique<PrefetchStream>(std::move(items), size);
+      return std::make_unique<PrefetchStream>(std::move(items), buffer_size_, pass);
     } else {
       return items;
     }
@@ -184,8 +226,9 @@ class Prefetched : public ItemTransform<Prefetched> {
 
 }  // namespace
 
-StreamPtr<Element> make_prefetch_stream(StreamPtr<Element> input, int64_t buffer_size) {
-  return std::make_unique<PrefetchStream>(std::move(input), buffer_size);
+StreamPtr<Element> make_prefetch_stream(StreamPtr<Element> input, int64_t buffer_size,
+                                        const Pass& pass) {
+  return std::make_unique<PrefetchStream>(std::move(input), buffer_size, pass);
 }
 
 NodePtr below_prefetch(NodePtr input, const std::function<NodePtr(NodePtr)>& make) {

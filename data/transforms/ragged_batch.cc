@@ -125,7 +125,7 @@ class RaggedBatched : public Node {
     return fmt::format("ragged_batch({}{})", batch_size_, drop_ ? ", drop" : "");
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<RaggedBatches>(input().elements(pass), batch_size_, drop_, ragged_,
+    return std::make_unique<RaggedBatches>(input().stream(pass), batch_size_, drop_, ragged_,
                                            spec_.structure);
   }
 

@@ -32,7 +32,7 @@ class Rebatched : public Node {
   bool is_bounded() const override { return true; }
   std::string describe() const override { return fmt::format("rebatch({})", batch_size_); }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<streams::RebatchStream<Element>>(input().elements(pass), batch_size_,
+    return std::make_unique<streams::RebatchStream<Element>>(input().stream(pass), batch_size_,
                                                              parts(), input().is_bounded());
   }
 

@@ -110,7 +110,7 @@ class Resampled : public Node {
     return options_.seed ? nullptr : seed_.get();
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<ResampleStream>(input().elements(pass), target_, options_.initial_dist,
+    return std::make_unique<ResampleStream>(input().stream(pass), target_, options_.initial_dist,
                                             seed_.load(), pass, in_, out_);
   }
 

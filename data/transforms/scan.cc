@@ -49,8 +49,7 @@ class Stateful : public Node {
   }
   const Element& initial() const { return initial_; }
   StreamPtr<Element> elements(Pass pass) const override {
-    auto stream =
-        std::make_unique<StatefulStream>(input().elements(pass), initial_, spec_.structure);
+    auto stream = std::make_unique<StatefulStream>(input().stream(pass), initial_, spec_.structure);
     opened() = stream.get();
     return stream;
   }
@@ -144,7 +143,7 @@ class Scanned : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "scan"; }
   StreamPtr<Element> elements(Pass pass) const override {
-    auto mapped = input().elements(pass);
+    auto mapped = input().stream(pass);
     return std::make_unique<ScanStream>(std::move(mapped), *Stateful::opened(), spec_.structure);
   }
 

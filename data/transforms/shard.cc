@@ -73,7 +73,7 @@ class EvenlySharded : public Node {
   StreamPtr<Element> elements(Pass pass) const override {
     const Node& batches = input();
     return std::make_unique<streams::EvenShardStream<Element>>(
-        [&batches, pass] { return batches.elements(pass); }, count_, index_);
+        [&batches, pass] { return batches.stream(pass); }, count_, index_);
   }
 
   void inputs_changed() override { find_spec(); }

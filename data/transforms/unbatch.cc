@@ -101,7 +101,7 @@ class Unbatched : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "unbatch"; }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<UnbatchStream>(input().elements(pass));
+    return std::make_unique<UnbatchStream>(input().stream(pass));
   }
 
  private:

@@ -44,7 +44,7 @@ class Unique : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "unique"; }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<UniqueStream>(input().elements(pass));
+    return std::make_unique<UniqueStream>(input().stream(pass));
   }
 };
 

@@ -106,7 +106,7 @@ WindowSource::WindowSource(NodePtr input, int64_t size, const WindowOptions& opt
 }
 
 StreamPtr<Window> WindowSource::open(Pass pass) const {
-  return std::make_unique<WindowStream>(input_->elements(pass), how_);
+  return std::make_unique<WindowStream>(input_->stream(pass), how_);
 }
 
 std::optional<int64_t> WindowSource::cardinality() const {

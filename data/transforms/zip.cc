@@ -82,7 +82,7 @@ class Zipped : public Node {
   std::string describe() const override { return "zip"; }
   StreamPtr<Element> elements(Pass pass) const override {
     std::vector<StreamPtr<Element>> streams;
-    for (const NodePtr& input : inputs()) streams.push_back(input->elements(pass));
+    for (const NodePtr& input : inputs()) streams.push_back(input->stream(pass));
     return std::make_unique<ZipStream>(std::move(streams), spec_.structure);
   }
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/autotune.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+
+namespace cornu::data {
+namespace {
+
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+
+int64_t number_in(const char* path) {
+  double number = -1;
+  std::ifstream(path) >> number;  // "max" leaves 0
+  return number > 0 && number < 1e18 ? static_cast<int64_t>(number) : kUnlimited;
+}
+
+// Of a container whose group is mounted as the root, as it is in namespaces of its own.
+int64_t group_memory() {
+  constexpr const char* kFiles[][2] = {
+      {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+      {"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+       "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
+  for (const auto& files : kFiles) {
+    const int64_t limit = number_in(files[0]);
+    const int64_t used = number_in(files[1]);
+    if (limit != kUnlimited && used != kUnlimited) return std::max<int64_t>(0, limit - used);
+  }
+  return kUnlimited;
+}
+
+int64_t machine_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string name, rest; file >> name; std::getline(file, rest)) {
+    int64_t kilobytes = 0;
+    if (name == "MemAvailable:" && file >> kilobytes) return kilobytes * 1024;
+  }
+  return int64_t{sysconf(_SC_AVPHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+}
+
+// Nanoseconds. Giving a task to another thread, and its result back, costs about as much.
+constexpr double kSmallTask = 5'000;
+constexpr double kLargeTask = 10'000;
+constexpr int64_t kCalm = 16;
+
+}  // namespace
+
+int64_t bytes_of(const Element& element) {
+  int64_t bytes = 0;
+  for (const Tensor& tensor : element.tensors()) {
+    if (tensor.dtype() == DType::String) {
+      for (const std::string& text : tensor.data<std::string>()) {
+        bytes += static_cast<int64_t>(sizeof(text) + text.size());
+      }
+    } else {
+      bytes += static_cast<int64_t>(tensor.bytes());
+    }
+  }
+  return bytes;
+}
+
+int64_t available_memory() { return std::min(group_memory(), machine_memory()); }
+
+bool MemoryBudget::has_room(int64_t bytes) {
+  std::call_once(chosen_, [this] { most_ = asked_ > 0 ? asked_ : available_memory() / 2; });
+  return used() + bytes <= most_;
+}
+
+void TunedBuffer::asked(int64_t fill, bool room) {
+  if (fill >= size_) {
+    was_full_ = true;
+  } else if (fill == 0 && was_full_ && room) {
+    size_ = std::min(2 * size_, kMost);
+    was_full_ = false;
+  }
+}
+
+void TunedCalls::took(const Taken& taken) {
+  // One that took long may just have had no core.
+  const double most = 8 * average_ + kSmallTask;
+  average_ += (std::min(static_cast<double>(taken.nanoseconds), most) - average_) / 16;
+  is_small_ = average_ < (is_small_ ? kLargeTask : kSmallTask);
+  if (is_small_) return;
+  if (taken.waited) {
+    calm_ = 0;
+    if (taken.threads_idle && taken.room) ahead_ = std::min(ahead_ + 1, most_);
+  } else if (!taken.all_done) {
+    calm_ = 0;
+  } else if (++calm_ == kCalm) {
+    calm_ = 0;
+    ahead_ = std::max<int64_t>(ahead_ - 1, 1);
+  }
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/transforms/ordered_tasks.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "framework/core/threads.h"
+
+namespace cornu::data {
+
+OrderedTasks::OrderedTasks(NumberedFunction f, int64_t calls, Stage* stage)
+    : f_(std::move(f)), calls_(calls), stage_(stage), process_(getpid()) {}
+
+bool OrderedTasks::is_ours() const { return process_ == getpid(); }
+
+int64_t OrderedTasks::done() const {
+  const std::lock_guard lock(mutex_);
+  return std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.done; });
+}
+
+void OrderedTasks::add(Element element, int64_t number) {
+  const std::lock_guard lock(mutex_);
+  tasks_.push_back({.element = std::move(element), .number = number});
+  ask_for_thread();
+}
+
+Element OrderedTasks::take() {
+  std::unique_lock lock(mutex_);
+  Task task;
+  if (begun_ == 0) {
+    task = pop();
+    last_.waited = true;
+    ++running_;
+    lock.unlock();
+    run_on_caller(task);
+    lock.lock();
+    --running_;
+    ask_for_thread();
+  } else {
+    last_.waited = wait_for_oldest(lock);
+    task = pop();
+  }
+  lock.unlock();
+  last_.nanoseconds = task.nanoseconds;
+  if (task.error) std::rethrow_exception(task.error);
+  return std::move(task.element);
+}
+
+Element OrderedTasks::run_here(Element element, int64_t number) {
+  Task task = {.element = std::move(element), .number = number};
+  run_on_caller(task);
+  last_ = {.nanoseconds = task.nanoseconds};
+  if (task.error) std::rethrow_exception(task.error);
+  return std::move(task.element);
+}
+
+void OrderedTasks::drop() {
+  std::unique_lock lock(mutex_);
+  if (begun_ > 0) wait_for_oldest(lock);
+  const Task dropped = pop();
+  lock.unlock();  // before the element goes
+}
+
+void OrderedTasks::stop() {
+  std::deque<Task> dropped;
+  NumberedFunction f;
+  std::unique_lock lock(mutex_);
+  stopped_ = true;
+  done_.wait(lock, [this] { return running_ == 0; });
+  dropped.swap(tasks_);
+  f.swap(f_);
+  lock.unlock();
+}
+
+void OrderedTasks::run_one() {
+  std::unique_lock lock(mutex_);
+  waits_for_thread_ = false;
+  if (!may_begin()) return;
+  Task& task = tasks_[static_cast<size_t>(begun_++)];  // it stays where it is until it is done
+  ++running_;
+  ask_for_thread();  // for the next one
+  lock.unlock();
+  run(task);
+  lock.lock();
+  task.done = true;
+  --running_;
+  ask_for_thread();
+  if (stopped_ || &task == &tasks_.front()) done_.notify_one();
+}
+
+bool OrderedTasks::may_begin() const {
+  return !stopped_ && begun_ < std::ssize(tasks_) && running_ < calls_;
+}
+
+void OrderedTasks::ask_for_thread() {
+  if (waits_for_thread_ || !may_begin()) return;
+  waits_for_thread_ = true;
+  Pool::shared().add(shared_from_this());
+}
+
+bool OrderedTasks::wait_for_oldest(std::unique_lock<std::mutex>& lock) {
+  if (tasks_.front().done) return false;
+  const StageTimer timer(stage_, StageTimer::Kind::Starved);
+  done_.wait(lock, [this] { return tasks_.front().done; });
+  return true;
+}
+
+OrderedTasks::Task OrderedTasks::pop() {
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  if (begun_ > 0) --begun_;
+  return task;
+}
+
+void OrderedTasks::run_on_caller(Task& task) const {
+  const ComputeThreadsScope one(1);  // as on the pool's threads
+  run(task);
+}
+
+void OrderedTasks::run(Task& task) const {
+  const StageTimer timer(stage_, StageTimer::Kind::Work);
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    task.element = f_(task.element, task.number);
+  } catch (...) {
+    task.error = std::current_exception();
+  }
+  task.nanoseconds = (std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1);
+}
+
+}  // namespace cornu::data

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// What AUTOTUNE chooses, and that nothing else depends on it.
+#include "data/autotune.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+#include "tests/data/support.h"
+
+using namespace cornu;
+using namespace cornu::testing;
+using data::Dataset;
+using data::Element;
+using data::TunedBuffer;
+using data::TunedCalls;
+using Numbers = std::vector<int64_t>;
+
+namespace {
+
+constexpr int64_t kLong = 1'000'000;  // nanoseconds
+
+const data::MapOptions kTunedOnHost = {
+    .num_parallel_calls = data::kAutotune,
+    .output_signature = data::ElementSpec{.types = {{DType::Int64, Shape{}}}, .structure = {}},
+    .traced = false};
+
+void take(TunedCalls& calls, const TunedCalls::Taken& taken, int times) {
+  for (int i = 0; i < times; ++i) calls.took(taken);
+}
+
+}  // namespace
+
+TEST_CASE("a buffer grows when it is empty after having been full") {
+  TunedBuffer buffer;
+  CHECK(buffer.size() == 2);
+  buffer.asked(0, true);  // never full: its producer is too slow, and room doesn't help
+  CHECK(buffer.size() == 2);
+  buffer.asked(2, true);
+  buffer.asked(1, true);
+  CHECK(buffer.size() == 2);
+  buffer.asked(0, true);
+  CHECK(buffer.size() == 4);
+  buffer.asked(0, true);
+  buffer.asked(2, true);
+  buffer.asked(0, true);
+  CHECK(buffer.size() == 4);
+  buffer.asked(4, true);
+  buffer.asked(0, false);  // no memory
+  CHECK(buffer.size() == 4);
+  buffer.asked(0, true);
+  CHECK(buffer.size() == 8);
+  for (int i = 0; i < 20; ++i) {
+    buffer.asked(buffer.size(), true);
+    buffer.asked(0, true);
+  }
+  CHECK(buffer.size() == TunedBuffer::kMost);
+}
+
+TEST_CASE("calls grow while the consumer waits and threads are idle") {
+  TunedCalls calls(8);
+  CHECK(calls.ahead() == 8);
+  take(calls, {.nanoseconds = kLong, .waited = true, .threads_idle = false}, 5);
+  CHECK(calls.ahead() == 8);
+  take(calls, {.nanoseconds = kLong, .waited = true, .threads_idle = true, .room = false}, 5);
+  CHECK(calls.ahead() == 8);
+  take(calls, {.nanoseconds = kLong, .waited = true, .threads_idle = true}, 3);
+  CHECK(calls.ahead() == 11);
+  take(calls, {.nanoseconds = kLong, .waited = true, .threads_idle = true}, 50);
+  CHECK(calls.ahead() == 16);
+}
+
+TEST_CASE("calls shrink while results lie about") {
+  TunedCalls calls(4);
+  take(calls, {.nanoseconds = kLong, .all_done = true}, 15);
+  take(calls, {.nanoseconds = kLong, .all_done = false}, 1);
+  take(calls, {.nanoseconds = kLong, .all_done = true}, 15);
+  CHECK(calls.ahead() == 4);
+  take(calls, {.nanoseconds = kLong, .all_done = true}, 1);
+  CHECK(calls.ahead() == 3);
+  take(calls, {.nanoseconds = kLong, .all_done = true}, 1000);
+  CHECK(calls.ahead() == 1);
+}
+
+TEST_CASE("small tasks are done where they are asked for, until they are larger") {
+  TunedCalls calls(4);
+  take(calls, {.nanoseconds = 200, .waited = true}, 1000);
+  CHECK(calls.ahead() == 0);
+  take(calls, {.nanoseconds = kLong}, 1);  // one that had no core
+  CHECK(calls.ahead() == 0);
+  take(calls, {.nanoseconds = 7'000}, 1000);
+  CHECK(calls.ahead() == 0);
+  take(calls, {.nanoseconds = 50'000}, 100);
+  CHECK(calls.ahead() > 0);
+}
+
+TEST_CASE("a memory budget counts bytes") {
+  data::MemoryBudget budget(100);
+  CHECK(budget.has_room(100));
+  CHECK(!budget.has_room(101));
+  budget.add(60);
+  CHECK(budget.has_room(40));
+  CHECK(!budget.has_room(41));
+  budget.add(60);
+  CHECK(!budget.has_room());
+  budget.add(-120);
+  CHECK(budget.used() == 0);
+  CHECK(data::available_memory() > 0);
+  CHECK(data::MemoryBudget(0).has_room(1));
+  CHECK(data::bytes_of({Tensor::empty({3, 4}, DType::Float32), Tensor::scalar(int64_t{1})}) ==
+        3 * 4 * 4 + 8);
+  CHECK(data::bytes_of(Element(Tensor::scalar(std::string(1000, 'x')))) >= 1000);
+}
+
+TEST_CASE("the same elements and positions whatever is chosen") {
+  const auto f = [](const Tensor& x) { return Tensor::scalar(3 * x.item<int64_t>()); };
+  const auto make = [&](const data::AutotuneOptions& how) {
+    return Dataset::range(40)
+        .map(f, kTunedOnHost)
+        .shuffle(6, {.seed = 4, .reshuffle_each_iteration = false})
+        .map(f, kTunedOnHost)
+        .prefetch(data::kAutotune)
+        .batch(3)
+        .prefetch(data::kAutotune)
+        .with_options({.autotune = how});
+  };
+  const Numbers expected = numbers(make({.enabled = false}));
+  CHECK(expected.size() == 40);
+  for (const auto& how : {data::AutotuneOptions{}, data::AutotuneOptions{.cpu_budget = 1},
+                          data::AutotuneOptions{.ram_budget = 1}}) {
+    const Dataset dataset = make(how);
+    CHECK(numbers(dataset) == expected);
+    for (int64_t taken = 0; taken <= 14; ++taken) {
+      auto iterator = dataset.iterator();
+      const Numbers first = numbers(iterator, taken);
+      auto other = make({.enabled = taken % 2 == 0}).iterator();
+      other.restore(iterator.save());
+      Numbers all = first;
+      for (const int64_t number : numbers(other)) all.push_back(number);
+      CHECK(all == expected);
+    }
+  }
+}
+
+TEST_CASE("a full budget holds buffers to one element") {
+  std::atomic<int64_t> asked = 0;
+  std::atomic<bool> was_ahead = false;
+  const auto next = [&, number = int64_t{0}]() mutable -> std::optional<Element> {
+    if (number == 200) return std::nullopt;
+    // All elements before were asked for.
+    if (number > asked) was_ahead = true;
+    return Tensor::scalar(number++);
+  };
+  const data::ElementSpec scalars{.types = {{DType::Int64, Shape{}}}, .structure = {}};
+  const Dataset dataset = Dataset::from_generator(next, {.output_signature = scalars})
+                              .prefetch(data::kAutotune)
+                              .with_options({.autotune = {.ram_budget = 1}});
+  auto iterator = dataset.iterator();
+  Element element;
+  for (++asked; iterator.next(element); ++asked) {
+  }
+  CHECK(asked == 201);
+  CHECK(!was_ahead);
+}
