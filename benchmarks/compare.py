@@ -220,6 +220,19 @@ def pipelines(program, rounds):
             sys.exit(f"{program} does not run. Build it with ./run build.")
         for work, title in PIPELINES.items():
             compare_pipelines(program, work, title, folder, rounds)
+    pipelines_alone(program, rounds)
+
+
+def pipelines_alone(program, rounds):
+    """How a costly map scales, and what a pipeline adds to a step."""
+    times = columns(need(start("Cornu", [program, "map_scaling"]), program), rounds)
+    print("A map of 0.2 ms of host code, us/element; and the time of 1 call over it")
+    for name, own, ratio in zip(("2 calls", "4 calls", "AUTOTUNE"), times[1:4], times[4:]):
+        print(f"  {name}: {spread(own)} us/element, {spread(ratio)}")
+    arrays, pipeline, ratio = columns(need(start("Cornu", [program, "cnn_step"]), program), rounds)
+    print("MNIST CNN, batch 64, fit with arrays; with shuffle, map, batch and prefetch")
+    print(f"  {spread(arrays)} us/step; {spread(pipeline)}; pipeline / arrays {spread(ratio)}",
+          flush=True)
 
 
 def compare_pipelines(program, work, title, folder, rounds):

@@ -3,6 +3,7 @@
 // and the CPU time of all threads, in microseconds an element.
 //   bench_pipelines make FOLDER    writes the files that pipelines, and the peers' ones, read
 //   bench_pipelines WORK FOLDER
+//   bench_pipelines map_scaling|cnn_step    see alone.h; reads no files
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 #include <sys/resource.h>
@@ -13,6 +14,8 @@
 #include <iostream>
 #include <map>
 #include <string>
+
+#include "benchmarks/pipelines/alone.h"
 
 using namespace cornu;
 using data::Dataset;
@@ -159,8 +162,17 @@ Dataset make(const std::string& work, const Folder& folder) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  const auto round = argc == 2 ? benchmarks::alone(argv[1]) : nullptr;
+  if (round) {
+    std::cout << "ready" << std::endl;
+    for (std::string line; std::getline(std::cin, line);) {
+      round();
+      std::fflush(stdout);
+    }
+    return 0;
+  }
   if (argc != 3) {
-    std::cerr << "usage: bench_pipelines make|WORK FOLDER\n";
+    std::cerr << "usage: bench_pipelines make|WORK FOLDER, or map_scaling|cnn_step\n";
     return 2;
   }
   if (std::string(argv[1]) == "make") {
