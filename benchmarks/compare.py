@@ -220,7 +220,22 @@ def pipelines(program, rounds):
             sys.exit(f"{program} does not run. Build it with ./run build.")
         for work, title in PIPELINES.items():
             compare_pipelines(program, work, title, folder, rounds)
+        pipelines_limits(program, folder)
     pipelines_alone(program, rounds)
+
+
+def pipelines_limits(program, folder):
+    """What large datasets cost before and beside their elements, once."""
+    once = lambda work: [column[0] for column in
+                         columns(need(start("Cornu", [program, work, folder]), program), 1)]
+    print(f"A shuffle of 20,000,000 rows in memory: {once('shuffle_memory')[0]:.2f} bytes a row")
+    first, read, restored, ratio = once("folder")
+    print(f"A folder of 100,000 pictures: {first:.2f} s to the first batch; nine tenths of a pass "
+          f"read in {read:.2f} s, restored in {restored * 1e3:.2f} ms ({ratio:.2%})")
+    figures = once("records")
+    for buffer, (read, restored, ratio) in (("1,000", figures[:3]), ("10,000", figures[3:])):
+        print(f"100,000 records, shuffled by {buffer}: nine tenths read in {read:.3f} s, restored "
+              f"in {restored * 1e3:.2f} ms ({ratio:.2%})", flush=True)
 
 
 def pipelines_alone(program, rounds):

@@ -162,7 +162,9 @@ Dataset make(const std::string& work, const Folder& folder) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const auto round = argc == 2 ? benchmarks::alone(argv[1]) : nullptr;
+  const auto round = argc == 2   ? benchmarks::alone(argv[1])
+                     : argc == 3 ? benchmarks::limit(argv[1], argv[2])
+                                 : nullptr;
   if (round) {
     std::cout << "ready" << std::endl;
     for (std::string line; std::getline(std::cin, line);) {
@@ -172,7 +174,8 @@ int main(int argc, char** argv) try {
     return 0;
   }
   if (argc != 3) {
-    std::cerr << "usage: bench_pipelines make|WORK FOLDER, or map_scaling|cnn_step\n";
+    std::cerr << "usage: bench_pipelines make|WORK|folder|records|shuffle_memory FOLDER, "
+                 "or map_scaling|cnn_step\n";
     return 2;
   }
   if (std::string(argv[1]) == "make") {
