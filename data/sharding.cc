@@ -71,7 +71,7 @@ class EqualStepsStream : public Stream<Element> {
       : parts_(parts),
         index_(static_cast<size_t>(index)),
         pass_(pass),
-        own_(parts[index_]->elements(pass)) {}
+        own_(parts[index_]->stream(pass)) {}
 
   bool next(Element& element) override {
     if (own_.next(element)) {

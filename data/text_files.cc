@@ -27,6 +27,9 @@ class LineStream : public TextStream {
     return skipped;
   }
 
+  Json save() const override { return file_.position(0); }
+  void restore(const Json& state) override { file_.go_to(state); }
+
  private:
   // Gives the next line to `use`, piece by piece. False at the end of the file.
   template <class F>

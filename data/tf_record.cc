@@ -26,6 +26,9 @@ class TFRecordStream : public TextStream {
     return skipped;
   }
 
+  Json save() const override { return damaged_ ? Json() : reader_.position(); }
+  void restore(const Json& state) override { reader_.go_to(state); }
+
  private:
   // Nothing can be told of what is behind a damaged record: the file ends there.
   template <class Read>

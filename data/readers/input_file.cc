@@ -10,6 +10,7 @@
 #include "framework/core/error.h"
 #include "framework/io/file_reader.h"
 #include "framework/io/fuzzing.h"
+#include "framework/strategy/stream.h"
 
 namespace cornu::data {
 namespace {
@@ -195,6 +196,22 @@ std::optional<uint64_t> InputFile::left() const {
   if (state_->unpacker) return std::nullopt;
   const uint64_t size = state_->file.size();
   return size - std::min(size, state_->offset);
+}
+
+Json InputFile::position(int64_t number) const {
+  if (!left()) return {};
+  return Json::object({{"offset", static_cast<int64_t>(offset())}, {"number", number}});
+}
+
+int64_t InputFile::go_to(const Json& position) {
+  const int64_t offset = streams::saved_count(position, "offset");
+  const int64_t number = streams::saved_count(position, "number");
+  const auto size = left();
+  check<DataLoss>(size && static_cast<uint64_t>(offset) <= *size,
+                  "{}: the position is at byte {}, but there are {} now.", path(), offset,
+                  size.value_or(0));
+  skip(static_cast<uint64_t>(offset));
+  return number;
 }
 
 }  // namespace cornu::data

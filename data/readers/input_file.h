@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "framework/core/json.h"
+
 namespace cornu::data {
 
 enum class Compression { None, Gzip, Zlib };
@@ -48,6 +50,11 @@ class InputFile {
   // Leaves the next `count` bytes out, fewer at the end only; without reading them where the file
   // isn't compressed.
   uint64_t skip(uint64_t count);
+  // Where it stands, as a part of a saved position, with the number of the record that begins
+  // there: null where the file is compressed, and has to be read from its beginning again.
+  Json position(int64_t number) const;
+  // Moves a new one there, and returns the number. DataLoss when there is no such place.
+  int64_t go_to(const Json& position);
   // Bytes from offset() to the end; none where the file is compressed.
   std::optional<uint64_t> left() const;
 

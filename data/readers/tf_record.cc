@@ -89,6 +89,9 @@ bool TFRecordReader::skip() {
   return true;
 }
 
+Json TFRecordReader::position() const { return file_.position(number_); }
+void TFRecordReader::go_to(const Json& position) { number_ = file_.go_to(position); }
+
 std::string tf_record_header(uint64_t length) {
   std::string header(TFRecordReader::kHeader, '\0');
   std::memcpy(header.data(), &length, 8);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "data/readers/input_file.h"
+#include "framework/core/json.h"
 
 namespace cornu::data {
 
@@ -25,6 +26,11 @@ class TFRecordReader {
   bool next(std::string& record);
   // Leaves one out, without a look at its bytes.
   bool skip();
+
+  // Where the next record begins: {"offset", "number"}. Null where the file is compressed.
+  Json position() const;
+  // A new reader only. DataLoss when there is no such place.
+  void go_to(const Json& position);
 
  private:
   bool next_length(uint64_t& length);

@@ -46,35 +46,25 @@ class OwnedStream : public Stream<Element> {
   StreamPtr<Element> stream_;
 };
 
-// Names as a stream of opened files.
-class OpenedFiles {
- public:
-  OpenedFiles(const Node& names, Pass pass, std::shared_ptr<const FileFormat> format, bool ahead)
-      : pass_(pass), names_(names.stream(pass)), format_(std::move(format)), ahead_(ahead) {}
+// Opens the files that names stand for.
+struct FileOpener {
+  std::shared_ptr<const FileFormat> format;
+  Pass pass;
+  bool ahead = false;  // of their consumer, on a thread
 
-  // Null after the last.
-  StreamPtr<Element> next() {
-    Element name;
-    if (!names_ || !names_->next(name)) {
-      names_.reset();
-      return nullptr;
-    }
+  StreamPtr<Element> operator()(const Element& name) const {
     const std::string path = name.tensor(0).item<std::string>();
-    if (!ahead_) return format_->open(path);
+    if (!ahead) return format->open(path);
     return std::make_unique<OwnedStream>(
-        make_prefetch(std::make_shared<FileNode>(format_, path), kReadAhead), pass_);
+        make_prefetch(std::make_shared<FileNode>(format, path), kReadAhead), pass);
   }
-
- private:
-  Pass pass_;
-  StreamPtr<Element> names_;
-  std::shared_ptr<const FileFormat> format_;
-  bool ahead_;
 };
 
+// A position has the file's name's and the one in the file.
 class FilesInOrder : public Stream<Element> {
  public:
-  explicit FilesInOrder(OpenedFiles files) : files_(std::move(files)) {}
+  FilesInOrder(StreamPtr<Element> names, FileOpener open)
+      : names_(std::move(names), true), open_(std::move(open)) {}
 
   bool next(Element& element) override {
     while (advance()) {
@@ -92,25 +82,44 @@ class FilesInOrder : public Stream<Element> {
     return skipped;
   }
 
- private:
-  bool advance() {
-    if (!file_ && !ended_) {
-      file_ = files_.next();
-      ended_ = !file_;
-    }
-    return !ended_;
+  Json save() const override {
+    if (names_.taken() == 0) return {};
+    Json state = Json::object({{"names", names_.position(names_.taken() - (file_ ? 1 : 0))}});
+    if (file_) state.set("file", file_->position());
+    return state;
+  }
+  void restore(const Json& state) override {
+    const Json& names = streams::saved_part(state, "names");
+    const Json* file = state.find("file");
+    std::vector<int64_t> held;
+    if (file) held.push_back(streams::saved_count(names, "taken") - 1);
+    names_.restore(names, held, [&](const Element& name) {
+      file_.emplace(open_(name));
+      file_->restore(*file);
+    });
   }
 
-  OpenedFiles files_;
-  StreamPtr<Element> file_;
-  bool ended_ = false;
+ private:
+  bool advance() {
+    if (file_) return true;
+    names_.release(names_.taken());
+    Element name;
+    if (!names_.next(name)) return false;
+    file_.emplace(open_(name));
+    return true;
+  }
+
+  Input<Element> names_;
+  FileOpener open_;
+  std::optional<Input<Element>> file_;
 };
 
 // An element of each file in turn. Where one has ended, the next file takes its place, and gives
 // its first element when it is that place's turn again.
 class FilesInTurn : public Stream<Element> {
  public:
-  FilesInTurn(OpenedFiles files, int64_t count) : files_(std::move(files)), count_(count) {}
+  FilesInTurn(StreamPtr<Element> names, FileOpener open, int64_t count)
+      : names_(std::move(names)), open_file_(std::move(open)), count_(count) {}
 
   bool next(Element& element) override {
     return turn([&](Stream<Element>& file) { return file.next(element); });
@@ -134,7 +143,7 @@ class FilesInTurn : public Stream<Element> {
         ++place_;
         return true;
       }
-      file = files_.next();
+      file = next_file();
       if (file) {
         ++place_;
       } else {
@@ -146,11 +155,22 @@ class FilesInTurn : public Stream<Element> {
 
   void begin() {
     for (; count_ > 0; --count_) {
-      if (auto file = files_.next()) open_.push_back(std::move(file));
+      if (auto file = next_file()) open_.push_back(std::move(file));
     }
   }
 
-  OpenedFiles files_;
+  // Null after the last.
+  StreamPtr<Element> next_file() {
+    Element name;
+    if (!names_ || !names_->next(name)) {
+      names_.reset();
+      return nullptr;
+    }
+    return open_file_(name);
+  }
+
+  StreamPtr<Element> names_;
+  FileOpener open_file_;
   int64_t count_;  // of places to be taken
   std::vector<StreamPtr<Element>> open_;
   size_t place_ = 0;
@@ -237,13 +257,16 @@ class FileRecords : public Node {
                      : format_->describe;
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    OpenedFiles files(input(), pass, format_, reads_.has_value());
-    if (in_turn()) return std::make_unique<FilesInTurn>(std::move(files), *reads_);
-    return std::make_unique<FilesInOrder>(std::move(files));
+    FileOpener open = {format_, pass, reads_.has_value()};
+    auto names = input().stream(pass);
+    if (in_turn()) {
+      return std::make_unique<FilesInTurn>(std::move(names), std::move(open), *reads_);
+    }
+    return std::make_unique<FilesInOrder>(std::move(names), std::move(open));
   }
   std::optional<Element> sample() const override {
     Element element;
-    FilesInOrder stream(OpenedFiles(input(), Pass(), format_, false));
+    FilesInOrder stream(input().elements(Pass()), {.format = format_, .pass = {}});
     return stream.next(element) ? std::optional(element) : std::nullopt;
   }
 

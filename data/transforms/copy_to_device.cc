@@ -45,7 +45,7 @@ class CopiedToDevice : public Node {
   // Not the device: what comes is the same.
   std::string describe() const override { return "copy_to_device"; }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<CopyStream>(input().elements(pass), device_);
+    return std::make_unique<CopyStream>(input().stream(pass), device_);
   }
 
  private:

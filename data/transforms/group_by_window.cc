@@ -30,8 +30,7 @@ class GroupStream : public Stream<Window> {
   }
 
   Json save() const override {
-    return Json::object(
-        {{"input", input_.position(input_.taken(), oldest())}, {"held", held_numbers()}});
+    return Json::object({{"input", input_.position(oldest())}, {"held", held_numbers()}});
   }
   void restore(const Json& state) override {
     const std::vector<int64_t> held = streams::saved_counts(state, "held");

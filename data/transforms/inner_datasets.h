@@ -95,8 +95,7 @@ class FlatStream : public Stream<Element> {
   }
 
   Json save() const override {
-    Json state = Json::object(
-        {{"input", outer_.position(outer_.taken(), outer_.taken() - (inner_ ? 1 : 0))}});
+    Json state = Json::object({{"input", outer_.position(outer_.taken() - (inner_ ? 1 : 0))}});
     if (inner_) state.set("inner", inner_->position());
     return state;
   }

@@ -61,7 +61,7 @@ class InterleaveStream : public Stream<Element> {
                                     {"number", slot.number},
                                     {"inner", slot.inner->position()}}));
     }
-    return Json::object({{"input", outer_.position(outer_.taken(), oldest())},
+    return Json::object({{"input", outer_.position(oldest())},
                          {"slots", slots},
                          {"place", static_cast<int64_t>(place_)},
                          {"in_block", in_block_},

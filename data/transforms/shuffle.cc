@@ -18,8 +18,15 @@ namespace {
 template <class Item>
 class ShuffleStream : public Stream<Item> {
  public:
-  ShuffleStream(StreamPtr<Item> input, int64_t buffer_size, PhiloxEngine engine)
-      : input_(std::move(input), !kRows), buffer_size_(buffer_size), engine_(engine) {}
+  // `expected`: how many items there are, where that is known.
+  ShuffleStream(StreamPtr<Item> input, int64_t buffer_size, PhiloxEngine engine,
+                const std::optional<int64_t>& expected)
+      : input_(std::move(input), !kRows), buffer_size_(buffer_size), engine_(engine) {
+    // Of rows there may be very many: a buffer that grows would take twice their memory meanwhile.
+    if (kRows && expected && *expected != kInfiniteCardinality) {
+      buffer_.reserve(static_cast<size_t>(std::min(buffer_size, *expected)));
+    }
+  }
 
   bool next(Item& item) override {
     Item fresh;
@@ -43,7 +50,7 @@ class ShuffleStream : public Stream<Item> {
     if constexpr (kRows) {
       return {};
     } else {
-      return Json::object({{"input", input_.position(input_.taken(), oldest())},
+      return Json::object({{"input", input_.position(oldest())},
                            {"given", given_},
                            {"ended", ended_},
                            {"failed", failed_}});
@@ -166,7 +173,8 @@ class Shuffled : public ItemTransform<Shuffled> {
   StreamPtr<Item> open(Pass pass) const {
     const uint64_t order = options_.reshuffle_each_iteration ? pass.id : 0;
     return std::make_unique<ShuffleStream<Item>>(open_input<Item>(pass), buffer_size_,
-                                                 PhiloxEngine(seed_.load(), order));
+                                                 PhiloxEngine(seed_.load(), order),
+                                                 input().cardinality());
   }
 
  private:

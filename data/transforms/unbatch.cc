@@ -32,7 +32,7 @@ class UnbatchStream : public Stream<Element> {
     const bool held = row_ < rows_;
     const int64_t taken = input_.taken();
     return Json::object(
-        {{"input", input_.position(taken, taken - (held ? 1 : 0))}, {"left", rows_ - row_}});
+        {{"input", input_.position(taken - (held ? 1 : 0))}, {"left", rows_ - row_}});
   }
   void restore(const Json& state) override {
     const Json& input = streams::saved_part(state, "input");

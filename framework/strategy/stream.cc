@@ -39,11 +39,6 @@ std::vector<int64_t> saved_counts(const Json& state, std::string_view key) {
 
 void Snapshots::add(int64_t number, Json state) {
   if (state.is_null()) return;
-  // The last one is replaced where it is too near to the one before.
-  const size_t count = states_.size();
-  if (count >= 2 && states_[count - 1].first - states_[count - 2].first < every_) {
-    states_.pop_back();
-  }
   states_.emplace_back(number, std::move(state));
   if (states_.size() <= kMost) return;
   every_ *= 2;

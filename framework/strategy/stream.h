@@ -54,9 +54,13 @@ int64_t saved_count(const Json& state, std::string_view key);
 std::vector<int64_t> saved_counts(const Json& state, std::string_view key);
 const Json& saved_part(const Json& state, std::string_view key);
 
-// Earlier states of a stream, of which a bounded number is kept: more of the later ones.
+// Earlier states of a stream, of which a bounded number is kept.
 class Snapshots {
  public:
+  // Is one after `number` items to be added?
+  bool wants(int64_t number) const {
+    return states_.empty() || number - states_.back().first >= every_;
+  }
   // After `number` items the stream saved this. Nothing is kept of a null.
   void add(int64_t number, Json state);
   // Nobody will ask for positions before this.
@@ -68,7 +72,7 @@ class Snapshots {
   static constexpr size_t kMost = 64;
 
   std::deque<std::pair<int64_t, Json>> states_;
-  int64_t every_ = 1;  // items between two that are kept, but for the last one
+  int64_t every_ = 1;  // items between two that are kept
 };
 
 // The position of a stream that saved `state` after `at` of its `taken` items.
@@ -112,14 +116,11 @@ class Input {
 
   // The position; null where that is true.
   Json save() const { return is_counted() ? Json() : position(); }
-  Json position() const {
-    if (looks_back_) return position(taken_, taken_);
-    return with_failures(position_of(taken_, taken_, stream_->save()));
-  }
-  // The position after `taken` items, of which those from `oldest` on are needed again. Only where
-  // it looks back.
-  Json position(int64_t taken, int64_t oldest) const {
-    return with_failures(earlier_.position(taken, oldest));
+  Json position() const { return position(taken_); }
+  // The position, where items from number `oldest` on are needed again: only where it looks back.
+  Json position(int64_t oldest) const {
+    return with_failures(oldest < taken_ ? earlier_.position(taken_, oldest)
+                                         : position_of(taken_, taken_, stream_->save()));
   }
   // Items before this won't be needed again.
   void release(int64_t oldest) { earlier_.release(oldest); }
@@ -154,7 +155,7 @@ class Input {
  private:
   void count(int64_t items) {
     taken_ += items;
-    if (looks_back_) earlier_.add(taken_, stream_->save());
+    if (looks_back_ && earlier_.wants(taken_)) earlier_.add(taken_, stream_->save());
   }
   void go_to(int64_t number) {
     check<DataLoss>(number >= taken_, "a position's state is damaged: item {} comes after {}.",

@@ -228,8 +228,7 @@ class RebatchStream : public Stream<Item> {
     if (bounded_ && input_.is_counted()) return {};
     const int64_t rest = parts_here_ - part_;
     const int64_t oldest = input_.taken() - (rest > 0 ? 1 : 0);
-    return Json::object(
-        {{"input", input_.position(input_.taken(), oldest)}, {"rest", rest}, {"parts", parts_}});
+    return Json::object({{"input", input_.position(oldest)}, {"rest", rest}, {"parts", parts_}});
   }
   void restore(const Json& state) override {
     const Json& input = saved_part(state, "input");
