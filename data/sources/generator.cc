@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sources/host.h"
 #include "data/sources/sources.h"
+#include "data/transforms/user_code.h"
 
 namespace cornu::data {
 namespace {
+
+std::string generator_place() { return "from_generator"; }
 
 class GeneratorStream : public Stream<Element> {
  public:
@@ -13,11 +16,12 @@ class GeneratorStream : public Stream<Element> {
 
   bool next(Element& element) override {
     if (ended_) return false;
-    if (!started_) produce_ = generator_();  // not before it is needed
+    if (!started_) produce_ = call_user(&generator_place, generator_);  // not before it is needed
     started_ = true;
     check<InvalidArgument>(produce_ != nullptr,
                            "from_generator: expected a function that gives elements, got none.");
-    std::optional<Element> made = produce_();
+    std::optional<Element> made =
+        call_user([this] { return fmt::format("from_generator, element {}", count_); }, produce_);
     ended_ = !made;
     if (ended_) return false;
     element = on_host(*made, "from_generator");
@@ -53,8 +57,9 @@ class FromGenerator : public Node {
       spec_ = as_signature(*options.output_signature);
       return;
     }
-    const auto produce = generator_();
-    const std::optional<Element> first = produce ? produce() : std::nullopt;
+    const auto produce = call_user(&generator_place, generator_);
+    const std::optional<Element> first =
+        produce ? call_user(&generator_place, produce) : std::nullopt;
     check<InvalidArgument>(first && first->structure(),
                            "from_generator: expected a first element, which tells the types of "
                            "all, got none. Give output_signature where there may be none.");

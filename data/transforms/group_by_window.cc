@@ -4,6 +4,7 @@
 #include "data/transforms/inner_datasets.h"
 #include "data/transforms/said.h"
 #include "data/transforms/transforms.h"
+#include "data/transforms/user_code.h"
 
 namespace cornu::data {
 namespace {
@@ -62,7 +63,9 @@ class GroupStream : public Stream<Window> {
   }
 
   int64_t checked_size(int64_t key) const {
-    const int64_t size = size_(key);
+    const int64_t size = call_user(
+        [&] { return fmt::format("group_by_window, window_size_func of the key {}", key); },
+        [&] { return size_(key); });
     check<InvalidArgument>(
         size >= 1, "group_by_window: expected a window_size of at least 1, got {} for the key {}.",
         size, key);

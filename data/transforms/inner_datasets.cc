@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "data/transforms/user_code.h"
 #include "framework/core/random.h"
 
 namespace cornu::data {
@@ -79,13 +80,14 @@ InnerDatasets<Outer>::InnerDatasets(Make make, const std::optional<ElementSpec>&
                          "none. Give output_signature where there may be none.",
                          who);
   const SeedSequenceScope seeds(seed());
-  first_ = made(first);
+  first_ = made(first, 0);
   spec_ = with_unknown_axes(first_->spec());
 }
 
 template <class Outer>
-NodePtr InnerDatasets<Outer>::made(const Outer& outer) const {
-  NodePtr node = make_(outer);
+NodePtr InnerDatasets<Outer>::made(const Outer& outer, int64_t number) const {
+  NodePtr node = call_user([&] { return fmt::format("{}, element {}", who_, number); },
+                           [&] { return make_(outer); });
   check<InvalidArgument>(node != nullptr, "{}: expected a function that gives datasets.", who_);
   return node;
 }
@@ -95,7 +97,7 @@ StreamPtr<Element> InnerDatasets<Outer>::open(const Outer& outer, int64_t number
                                               uint64_t seed) const {
   const auto words = philox(seed, static_cast<uint64_t>(number), pass.id);
   const SeedSequenceScope seeds(uint64_t{words[1]} << 32 | words[0]);
-  return std::make_unique<InnerStream>(made(outer), pass.below(number), spec_, who_);
+  return std::make_unique<InnerStream>(made(outer, number), pass.below(number), spec_, who_);
 }
 
 template class InnerDatasets<Element>;

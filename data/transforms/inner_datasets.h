@@ -64,7 +64,7 @@ class InnerDatasets {
   StreamPtr<Element> open(const Outer& outer, int64_t number, Pass pass, uint64_t seed) const;
 
  private:
-  NodePtr made(const Outer& outer) const;
+  NodePtr made(const Outer& outer, int64_t number) const;
 
   Make make_;
   const char* who_;

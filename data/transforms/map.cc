@@ -2,6 +2,7 @@
 #include "data/transforms/mapper.h"
 #include "data/transforms/parallel_map.h"
 #include "data/transforms/transforms.h"
+#include "data/transforms/user_code.h"
 #include "framework/core/random.h"
 
 namespace cornu::data {
@@ -29,12 +30,19 @@ class Mapped : public Node {
     return fmt::format("map(to {})", mapper_->out().to_string());
   }
   StreamPtr<Element> elements(Pass pass) const override {
+    return elements_of(input().stream(pass), pass);
+  }
+  StreamPtr<Element> elements_of(StreamPtr<Element> input, Pass pass) const {
     const auto f = [this, seed = seed_.load(), pass](const Element& element, int64_t number) {
       // The key is (seed, pass, number of the element), whichever thread computes it.
       const auto words = philox(seed, static_cast<uint64_t>(number), pass.id);
       return (*mapper_)(element, uint64_t{words[1]} << 32 | words[0]);
     };
-    return make_parallel_map(input().stream(pass), with_place(f, who_), calls_, pass);
+    const auto placed = [this, f = with_place(f, who_)](const Element& element, int64_t number) {
+      return call_user([&] { return fmt::format("{}, element {}", who_, number); },
+                       [&] { return f(element, number); });
+    };
+    return make_parallel_map(std::move(input), placed, calls_, pass);
   }
   std::optional<Element> sample() const override {
     const auto element = input().sample();
@@ -56,12 +64,20 @@ class Mapped : public Node {
 NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options, const char* who) {
   const int64_t calls = resolve_parallel_calls(options.num_parallel_calls, "map");
   try {
-    auto mapper = make_mapper(std::move(f), *input, who, options.output_signature, options.traced);
+    auto mapper = call_user([&] { return std::string(who); },
+                            [&] {
+                              return make_mapper(std::move(f), *input, who,
+                                                 options.output_signature, options.traced);
+                            });
     return std::make_shared<Mapped>(std::move(input), std::move(mapper), calls, who);
   } catch (Error& error) {
     error.add_place(who);
     throw;
   }
+}
+
+StreamPtr<Element> mapped_elements(const Node& mapped, StreamPtr<Element> input, Pass pass) {
+  return dynamic_cast<const Mapped&>(mapped).elements_of(std::move(input), pass);
 }
 
 NodePtr shuffle_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& shuffle) {

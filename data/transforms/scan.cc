@@ -48,16 +48,9 @@ class Stateful : public Node {
     return fmt::format("with_state({})", spec_of(initial_).to_string());
   }
   const Element& initial() const { return initial_; }
-  StreamPtr<Element> elements(Pass pass) const override {
-    auto stream = std::make_unique<StatefulStream>(input().stream(pass), initial_, spec_.structure);
-    opened() = stream.get();
-    return stream;
-  }
-
-  // The stream that was opened last by this thread: who opens a chain above finds its own.
-  static StatefulStream*& opened() {
-    static thread_local StatefulStream* stream = nullptr;
-    return stream;
+  StreamPtr<Element> elements(Pass pass) const override { return open(pass); }
+  std::unique_ptr<StatefulStream> open(Pass pass) const {
+    return std::make_unique<StatefulStream>(input().stream(pass), initial_, spec_.structure);
   }
 
  private:
@@ -143,8 +136,10 @@ class Scanned : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "scan"; }
   StreamPtr<Element> elements(Pass pass) const override {
-    auto mapped = input().stream(pass);
-    return std::make_unique<ScanStream>(std::move(mapped), *Stateful::opened(), spec_.structure);
+    auto stateful = dynamic_cast<const Stateful&>(input().input()).open(pass);
+    StatefulStream& state = *stateful;
+    return std::make_unique<ScanStream>(mapped_elements(input(), std::move(stateful), pass), state,
+                                        spec_.structure);
   }
 
  private:

@@ -36,6 +36,9 @@ NodePtr make_ignore_errors(NodePtr input, const IgnoreErrorsOptions& options);
 NodePtr make_interleave(NodePtr input, DatasetOfElement f, const InterleaveOptions& options);
 // `who`: what its errors name.
 NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options, const char* who = "map");
+// What the function of `mapped`, which make_map gave, makes of the elements of `input`, which are
+// of the kind of its own input's.
+StreamPtr<Element> mapped_elements(const Node& mapped, StreamPtr<Element> input, Pass pass);
 NodePtr make_padded_batch(NodePtr input, int64_t batch_size, const PaddedBatchOptions& options);
 NodePtr make_prefetch(NodePtr input, int64_t buffer_size);
 // What `make` makes of `input`; where that ends with a prefetch, of what is prefetched, and
