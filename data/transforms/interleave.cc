@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <deque>
+
+#include "data/pool.h"
 #include "data/transforms/inner_datasets.h"
 #include "data/transforms/parallel_map.h"
-#include "data/transforms/prefetch_stream.h"
+#include "data/transforms/stream_pool.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -26,12 +30,23 @@ class InterleaveStream : public Stream<Element> {
         datasets_(datasets),
         pass_(pass),
         how_(how),
-        seed_(datasets.seed()),
-        slots_(static_cast<size_t>(how.cycle_length)) {}
+        seed_(datasets.seed()) {
+    // No more threads than datasets.
+    if (how.calls > 1) pool_ = std::make_unique<StreamPool>(std::min(how.calls, how.cycle_length));
+  }
+
+  ~InterleaveStream() override {
+    slots_.clear();
+    // Threads that aren't there can't be ended.
+    if (pool_ && !pool_->is_ours()) static_cast<void>(pool_.release());
+  }
 
   bool next(Element& element) override {
+    check<FailedPrecondition>(!pool_ || pool_->is_ours(),
+                              "interleave: this iteration was begun before the process forked, and "
+                              "its threads are the parent's. Begin a new one in the child.");
     while (!ended_ || open_ > 0) {
-      Slot& slot = slots_[place_];
+      Slot& slot = slot_here();
       if (slot.inner) {
         if (slot.inner->next(element)) {
           if (++in_block_ == how_.block_length) advance();
@@ -80,7 +95,7 @@ class InterleaveStream : public Stream<Element> {
     size_t next = 0;
     outer_.restore(streams::saved_part(state, "input"), numbers, [&](const Element& outer) {
       const Json& from = *saved[next++].second;
-      Slot& slot = slots_[place_of(from)];
+      Slot& slot = slot_at(place_of(from));
       open(slot, outer);
       slot.inner->restore(streams::saved_part(from, "inner"));
     });
@@ -98,16 +113,27 @@ class InterleaveStream : public Stream<Element> {
   void open(Slot& slot, const Element& outer) {
     slot.number = outer_.taken() - 1;
     auto elements = datasets_.open(outer, slot.number, pass_, seed_);
-    // Each on a thread of its own, a block ahead.
+    // A block ahead.
     const int64_t ahead = std::min<int64_t>(how_.block_length, 16);
-    if (how_.calls != 1) elements = make_prefetch_stream(std::move(elements), ahead, pass_);
+    if (pool_) elements = make_pooled_stream(std::move(elements), ahead, *pool_);
     slot.inner.emplace(std::move(elements));
     ++open_;
   }
 
   void advance() {
     in_block_ = 0;
-    place_ = (place_ + 1) % slots_.size();
+    place_ = (place_ + 1) % static_cast<size_t>(how_.cycle_length);
+  }
+
+  // Slots are made when it is first their turn: a cycle may be longer than there are elements.
+  Slot& slot_at(size_t place) {
+    if (place >= slots_.size()) slots_.resize(place + 1);
+    return slots_[place];
+  }
+  Slot& slot_here() {
+    // The others have never had one, and won't get any.
+    if (ended_ && place_ >= slots_.size()) place_ = 0;
+    return slot_at(place_);
   }
 
   int64_t oldest() const {
@@ -120,8 +146,9 @@ class InterleaveStream : public Stream<Element> {
 
   size_t place_of(const Json& state) const {
     const int64_t place = streams::saved_count(state, "place");
-    check<DataLoss>(place < how_.cycle_length, "a position's state {} is damaged.",
-                    state.excerpt());
+    // As many slots as there were elements have had one.
+    check<DataLoss>(place < how_.cycle_length && place <= outer_.taken(),
+                    "a position's state {} is damaged.", state.excerpt());
     return static_cast<size_t>(place);
   }
 
@@ -130,7 +157,8 @@ class InterleaveStream : public Stream<Element> {
   Pass pass_;
   Interleaving how_;
   uint64_t seed_;
-  std::vector<Slot> slots_;
+  std::unique_ptr<StreamPool> pool_;
+  std::deque<Slot> slots_;
   int64_t open_ = 0;
   size_t place_ = 0;
   int64_t in_block_ = 0;  // given of this one in its turn
@@ -171,9 +199,10 @@ class Interleaved : public Node {
                            "interleave: expected a block_length of at least 1, got {}.",
                            options.block_length);
     const bool chosen = options.cycle_length != kAutotune;
+    const int64_t calls = resolve_parallel_calls(options.num_parallel_calls, "interleave");
     return {.cycle_length = chosen ? options.cycle_length : kAutomaticCycle,
             .block_length = options.block_length,
-            .calls = resolve_parallel_calls(options.num_parallel_calls, "interleave")};
+            .calls = calls == kAutotune ? usable_cores() : calls};
   }
 
   Interleaving how_;

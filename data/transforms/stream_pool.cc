@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/transforms/stream_pool.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "framework/core/threads.h"
+
+namespace cornu::data {
+
+StreamPool::~StreamPool() {
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  queued_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void StreamPool::begin(Work& work) {
+  std::lock_guard lock(mutex_);
+  queue(work, false);
+}
+
+bool StreamPool::take(Work& work, Work::Made& made) {
+  std::unique_lock lock(mutex_);
+  if (work.ready.empty() && !work.ended && !work.running) queue(work, true);
+  made_.wait(lock, [&] { return !work.ready.empty() || work.ended; });
+  if (work.ready.empty()) return false;
+  made = std::move(work.ready.front());
+  work.ready.pop_front();
+  if (!work.running && !work.queued) queue(work, false);
+  return true;
+}
+
+void StreamPool::drop(Work& work) {
+  std::unique_lock lock(mutex_);
+  work.dropped = true;
+  std::erase(queue_, &work);
+  made_.wait(lock, [&] { return !work.running; });
+}
+
+// With the lock. `first`: somebody waits for it.
+void StreamPool::queue(Work& work, bool first) {
+  if (work.ended) return;
+  if (work.queued && first) std::erase(queue_, &work);
+  if (first) {
+    queue_.push_front(&work);
+  } else if (!work.queued) {
+    queue_.push_back(&work);
+  }
+  work.queued = true;
+  if (idle_ < queue_.size() && threads_.size() < most_) {
+    try {
+      threads_.emplace_back([this] { run(); });
+    } catch (const std::system_error& error) {  // fewer do as well
+      check<ResourceExhausted>(!threads_.empty(), "interleave: no thread can be started: {}.",
+                               error.what());
+    }
+  }
+  queued_.notify_one();
+}
+
+void StreamPool::run() {
+  // Data threads stay out of OpenMP: starting a team for one costs milliseconds.
+  const ComputeThreadsScope one(1);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++idle_;
+    queued_.wait(lock, [this] { return stopped_ || !queue_.empty(); });
+    --idle_;
+    if (stopped_) return;
+    Work& work = *queue_.front();
+    queue_.pop_front();
+    work.queued = false;
+    work.running = true;
+    while (!stopped_ && !work.dropped && !work.ended && work.ready.size() < work.room) {
+      lock.unlock();
+      Work::Made made;
+      bool more = true;
+      try {
+        more = work.input.next(made.element);
+      } catch (...) {
+        made.error = std::current_exception();
+      }
+      if (more) made.position = work.input.save();
+      lock.lock();
+      work.ended = !more;
+      if (more) work.ready.push_back(std::move(made));
+      made_.notify_all();
+    }
+    work.running = false;
+    made_.notify_all();
+  }
+}
+
+namespace {
+
+class PooledStream : public Stream<Element> {
+ public:
+  PooledStream(StreamPtr<Element> input, size_t buffer_size, StreamPool& pool)
+      : pool_(pool), work_(std::make_unique<StreamPool::Work>(std::move(input), buffer_size)) {}
+
+  ~PooledStream() override {
+    if (!begun_) return;
+    if (pool_.is_ours()) {
+      pool_.drop(*work_);
+    } else {  // what a thread that isn't there holds can't be let go of
+      static_cast<void>(work_.release());
+    }
+  }
+
+  bool next(Element& element) override {
+    begin();
+    StreamPool::Work::Made made;
+    if (!pool_.take(*work_, made)) return false;
+    position_ = std::move(made.position);
+    if (made.error) std::rethrow_exception(made.error);
+    element = std::move(made.element);
+    return true;
+  }
+  int64_t skip(int64_t count) override {
+    return begun_ ? Stream::skip(count) : work_->input.skip(count);
+  }
+
+  // After what was taken, not after what has been made.
+  Json save() const override { return begun_ ? position_ : work_->input.save(); }
+  void restore(const Json& state) override { work_->input.restore(state); }
+
+ private:
+  void begin() {
+    if (begun_) return;
+    position_ = work_->input.save();
+    pool_.begin(*work_);
+    begun_ = true;
+  }
+
+  StreamPool& pool_;
+  std::unique_ptr<StreamPool::Work> work_;
+  Json position_;
+  bool begun_ = false;
+};
+
+}  // namespace
+
+StreamPtr<Element> make_pooled_stream(StreamPtr<Element> input, int64_t buffer_size,
+                                      StreamPool& pool) {
+  return std::make_unique<PooledStream>(std::move(input), static_cast<size_t>(buffer_size), pool);
+}
+
+}  // namespace cornu::data

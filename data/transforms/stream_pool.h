@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams that run on threads which they share.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "data/node.h"
+
+namespace cornu::data {
+
+// At most `threads` threads, however many streams there are. They start when there is work, and end
+// with the pool, which outlives its streams.
+class StreamPool {
+ public:
+  // A stream, and what has been made of it.
+  struct Work {
+    Work(StreamPtr<Element> stream, size_t room) : input(std::move(stream)), room(room) {}
+
+    struct Made {
+      Element element = {};
+      std::exception_ptr error = {};  // in its place
+      Json position = {};             // after it
+    };
+    Input<Element> input;  // the thread's that runs it
+    const size_t room;
+    std::deque<Made> ready;  // guarded by the pool, as all below
+    bool queued = false;
+    bool running = false;
+    bool ended = false;
+    bool dropped = false;
+  };
+
+  explicit StreamPool(int64_t threads) : most_(static_cast<size_t>(threads)) {}
+  ~StreamPool();
+  StreamPool(const StreamPool&) = delete;
+  StreamPool& operator=(const StreamPool&) = delete;
+
+  // Will its threads be those of this very process, not of one that forked it?
+  bool is_ours() const { return process_ == getpid(); }
+  // Begins to work on it.
+  void begin(Work& work);
+  // The next one; false at the end.
+  bool take(Work& work, Work::Made& made);
+  // Ends the work; returns when no thread is at it.
+  void drop(Work& work);
+
+ private:
+  void queue(Work& work, bool first);
+  void run();
+
+  const size_t most_;
+  const pid_t process_ = getpid();
+  std::mutex mutex_;
+  std::condition_variable queued_;
+  std::condition_variable made_;
+  std::deque<Work*> queue_;  // guarded by mutex_, as all below
+  size_t idle_ = 0;
+  bool stopped_ = false;
+  std::vector<std::thread> threads_;  // last: they use the others
+};
+
+// Up to `buffer_size` (>= 1) elements ahead of who takes them, by the threads of `pool`.
+StreamPtr<Element> make_pooled_stream(StreamPtr<Element> input, int64_t buffer_size,
+                                      StreamPool& pool);
+
+}  // namespace cornu::data
