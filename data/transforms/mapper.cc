@@ -2,6 +2,9 @@
 #include "data/transforms/mapper.h"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "data/sources/host.h"
 #include "framework/core/logging.h"
@@ -198,6 +201,20 @@ class HostMapper : public Mapper {
   MapFunction f_;
 };
 
+// Once of each transform: a program makes many datasets in the same way.
+void tell_of_host(const char* who) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  {
+    const std::lock_guard lock(mutex);
+    if (!told.insert(who).second) return;
+  }
+  logging::info(
+      fmt::format("{}: the function asks for the values of tensors, so it can't be traced: it runs "
+                  "op by op for each element, and a dataset with it can't be serialized.",
+                  who));
+}
+
 }  // namespace
 
 std::shared_ptr<const Mapper> Mapper::of_batches(const ElementSpec&) const { return nullptr; }
@@ -215,10 +232,7 @@ std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, cons
                              signature ? as_signature(*signature).to_string() : "");
       return mapper;
     } catch (const NotTraceable&) {
-      logging::info(fmt::format(
-          "{}: the function asks for the values of tensors, so it can't be traced: it runs op by "
-          "op for each element, and a dataset with it can't be serialized.",
-          who));
+      tell_of_host(who);
     }
   }
   return std::make_shared<HostMapper>(std::move(f), input, who, signature);

@@ -12,6 +12,7 @@
 #include "framework/ops/random.h"
 #include "framework/ops/shape.h"
 #include "tests/data/support.h"
+#include "tests/support/log.h"
 
 using namespace cornu;
 using namespace cornu::testing;
@@ -146,6 +147,14 @@ TEST_CASE("functions on the host draw by seed, pass and element") {
   auto dataset = Dataset::range(6).map(draw);
   numbers(dataset.map([](const Tensor& x) { return ops::cast(x, DType::Int64); }));
   CHECK(seed_sequence().drawn <= before + 2);  // a seed for each map
+}
+
+TEST_CASE("that a function runs on the host is told once") {
+  const auto host = [](const Tensor& x) { return x + x.item<int64_t>(); };
+  Dataset::range(3).map(host);
+  const test::Log log;
+  Dataset::range(3).map(host);
+  CHECK(log.text() == "");
 }
 
 TEST_CASE("functions on the host may not change variables") {
