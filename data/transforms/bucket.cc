@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "data/transforms/transforms.h"
 #include "framework/ops/ops.h"
 
@@ -46,6 +48,10 @@ std::vector<Shape> filled(std::vector<Shape> shapes, const std::vector<int64_t>&
 void check_buckets(const std::vector<int64_t>& boundaries, const std::vector<int64_t>& sizes) {
   check<InvalidArgument>(!boundaries.empty(),
                          "bucket_by_sequence_length: expected bucket_boundaries, got none.");
+  check<InvalidArgument>(std::is_sorted(boundaries.begin(), boundaries.end()),
+                         "bucket_by_sequence_length: expected bucket_boundaries in ascending "
+                         "order, got {}.",
+                         fmt::join(boundaries, ", "));
   check<InvalidArgument>(sizes.size() == boundaries.size() + 1,
                          "bucket_by_sequence_length: expected {} bucket_batch_sizes, one more than "
                          "boundaries, got {}.",

@@ -15,14 +15,25 @@ class UniqueStream : public Stream<Element> {
   bool next(Element& element) override {
     while (input_->next(element)) {
       const Tensor& tensor = element.tensors().front();
-      std::string key = tensor.shape().to_string();
-      key.append(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
-      if (seen_.insert(std::move(key)).second) return true;
+      if (seen_.insert(key_of(tensor)).second) return true;
     }
     return false;
   }
 
  private:
+  static std::string key_of(const Tensor& tensor) {
+    std::string key = tensor.shape().to_string();
+    if (tensor.dtype() != DType::String) {
+      key.append(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
+      return key;
+    }
+    for (const std::string& text : tensor.data<std::string>()) {
+      key += fmt::format(":{}:", text.size());
+      key += text;
+    }
+    return key;
+  }
+
   StreamPtr<Element> input_;
   std::unordered_set<std::string> seen_;
 };
@@ -31,10 +42,8 @@ class Unique : public Node {
  public:
   explicit Unique(NodePtr input) : Node({std::move(input)}) {
     const ElementSpec& spec = this->input().spec();
-    check<InvalidArgument>(
-        spec.types.size() == 1 &&
-            (is_integer(spec.types[0].dtype) || spec.types[0].dtype == DType::Bool),
-        "unique: expected elements of one integer tensor, got {}.", spec.to_string());
+    check<InvalidArgument>(spec.types.size() == 1,
+                           "unique: expected elements of one tensor, got {}.", spec.to_string());
   }
 
   std::optional<int64_t> cardinality() const override {

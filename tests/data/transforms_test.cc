@@ -3,6 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <thread>
 
 #include "framework/core/random.h"
 #include "framework/ops/ops.h"
@@ -152,6 +156,107 @@ TEST_CASE("interleave has tf.data's order, at any parallelism") {
         }) == "interleave: expected a cycle_length of at least 1, or data::kAutotune, got 0.");
 }
 
+TEST_CASE("interleave has as many threads as it is given, however many datasets are open") {
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  const auto rows = [&](const Tensor& x) {
+    return Dataset::range(value(x), value(x) + 20)
+        .map(
+            [&](const Tensor& y) {
+              const std::lock_guard lock(mutex);
+              threads.insert(std::this_thread::get_id());
+              return y + value(y) * 0;
+            },
+            {.output_signature = of_numbers(), .traced = false});
+  };
+  const auto make = [&](std::optional<int64_t> calls, int64_t block) {
+    return Dataset::range(200).interleave(rows, {.cycle_length = 100,
+                                                 .block_length = block,
+                                                 .num_parallel_calls = calls,
+                                                 .output_signature = of_numbers()});
+  };
+  for (const int64_t block : {1, 7}) {
+    const Numbers serial = numbers(make({}, block));
+    threads.clear();
+    CHECK(numbers(make(3, block)) == serial);
+    CHECK(threads.size() <= 3);
+  }
+  auto left = make(3, 2).iterator();  // at any point
+  numbers(left, 150);
+}
+
+TEST_CASE("a cycle of any length") {
+  const auto two = [](const Tensor& x) { return Dataset::from_tensors(x).repeat(2); };
+  const auto make = [&](int64_t cycle) {
+    return Dataset::range(3).interleave(two, {.cycle_length = cycle});
+  };
+  CHECK(numbers(make(int64_t{1} << 60)) == Numbers{0, 1, 2, 0, 1, 2});
+  for (int64_t stop = 0; stop <= 6; ++stop) {
+    auto iterator = make(int64_t{1} << 60).iterator();
+    numbers(iterator, stop);
+    auto restored = make(int64_t{1} << 60).iterator();
+    restored.restore(iterator.save());
+    CHECK(numbers(restored) == numbers(iterator));
+  }
+}
+
+TEST_CASE("what a user's function throws is told with the stage and the element") {
+  const auto error_of = [](const Dataset& dataset) {
+    std::string inner;
+    std::string text;
+    try {
+      numbers(dataset);
+    } catch (const InvalidArgument& error) {
+      text = error.what();
+      try {
+        std::rethrow_if_nested(error);
+      } catch (const std::runtime_error& nested) {
+        inner = nested.what();
+      }
+    }
+    CHECK(inner == "no luck");
+    return text;
+  };
+  const auto unlucky = [](const Tensor& x) {
+    if (value(x) == 2) throw std::runtime_error("no luck");
+    return x;
+  };
+  for (const std::optional<int64_t> calls : {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
+    const data::MapOptions how = {.num_parallel_calls = calls, .traced = false};
+    CHECK(error_of(Dataset::range(4).map(unlucky, how)) == "map, element 2: no luck");
+    CHECK(error_of(Dataset::range(4).map(unlucky, how).prefetch(2).batch(2)) ==
+          "map, element 2: no luck");
+  }
+  const auto made = [=](const Tensor& x) { return Dataset::from_tensors(unlucky(x)); };
+  CHECK(error_of(Dataset::range(4).flat_map(made)) == "flat_map, element 2: no luck");
+  CHECK(error_of(Dataset::range(4).interleave(made, {.num_parallel_calls = 2})) ==
+        "interleave, element 2: no luck");
+  CHECK(error_of(Dataset::range(4).group_by_window([](const Tensor& x) { return x; },
+                                                   [](int64_t key, const Dataset& group) {
+                                                     if (key == 2)
+                                                       throw std::runtime_error("no luck");
+                                                     return group;
+                                                   },
+                                                   1)) == "group_by_window, element 2: no luck");
+  CHECK(error_of(Dataset::range(2).group_by_window(
+            [](const Tensor& x) { return x; }, [](int64_t, const Dataset& group) { return group; },
+            [](int64_t key) -> int64_t {
+              if (key == 1) throw std::runtime_error("no luck");
+              return 1;
+            })) == "group_by_window, window_size_func of the key 1: no luck");
+  CHECK(error_of(Dataset::from_generator([] {
+          return [i = int64_t{0}]() mutable -> std::optional<Element> {
+            if (i == 2) throw std::runtime_error("no luck");
+            return Tensor::scalar(i++);
+          };
+        })) == "from_generator, element 2: no luck");
+  CHECK(error_of(Dataset::range(4).scan(Tensor::scalar(int64_t{0}),
+                                        [=](const Tensor& s, const Tensor& x) {
+                                          return std::pair(s, unlucky(x));
+                                        })) == "scan, element 2: no luck");
+  CHECK_THROWS_AS(Dataset::range(2, 3).map(unlucky, {.traced = false}), InvalidArgument);
+}
+
 TEST_CASE("window") {
   const auto windows = [](int64_t count, int64_t size, const data::WindowOptions& options) {
     const auto made = Dataset::range(count).window(size, options);
@@ -229,6 +334,14 @@ TEST_CASE("bucket_by_sequence_length") {
             [&] { sequences(5).bucket_by_sequence_length(length, {3}, {2}); }) ==
         "bucket_by_sequence_length: expected 2 bucket_batch_sizes, one more than boundaries, got "
         "1.");
+  CHECK(message_of<InvalidArgument>([&] {
+          sequences(5).bucket_by_sequence_length(length, {5, 3}, {2, 2, 2});
+        }) ==
+        "bucket_by_sequence_length: expected bucket_boundaries in ascending order, got 5, 3.");
+  const int64_t many = int64_t{1} << 60;
+  CHECK_THROWS_AS(numbers(sequences(3).bucket_by_sequence_length(length, {many}, {many, 1},
+                                                                 {.pad_to_bucket_boundary = true})),
+                  Error);
 }
 
 TEST_CASE("scan and reduce") {
@@ -254,6 +367,21 @@ TEST_CASE("scan and reduce") {
         }) ==
         "scan: expected a function that gives a pair of the next state, float32 (), and an "
         "element, got (int64 (), int64 ()).");
+}
+
+TEST_CASE("unique takes tensors of any dtype") {
+  const auto of = [](const Tensor& t) { return Dataset::from_tensor_slices(t).unique(); };
+  using Texts = std::vector<std::string>;
+  CHECK(texts(of(Tensor::from(Texts{"b", "a", "b", "", "a", ""}))) == Texts{"b", "a", ""});
+  CHECK(texts(of(Tensor::from(Texts{"ab", "c", "a", "bc", "ab", "c"}, {3, 2}))) ==
+        Texts{"ab", "c", "a", "bc"});
+  int64_t count = 0;
+  for (const Element& element : of(Tensor::from({1.5f, 2.0f, 1.5f}))) {
+    count += element.tensor(0).dtype() == DType::Float32;
+  }
+  CHECK(count == 2);
+  CHECK(message_of<InvalidArgument>([] { rows_to(3).enumerate().unique(); }) ==
+        "unique: expected elements of one tensor, got (int64 (), int64 ()).");
 }
 
 TEST_CASE("unique, counter, apply and single elements") {
