@@ -11,18 +11,24 @@ namespace cornu::data {
 namespace {
 
 template <class T>
-bool is_a(std::string_view field) {
+bool reads_as_integer(std::string_view field) {
   T value;
   return parse_field(field, value);
 }
 
-bool is_float32(std::string_view field) {
+// As tf.data has it: a number as Python writes one (0x10 isn't), below infinity (so that inf and
+// nan make a column of strings, and -inf doesn't).
+template <class T>
+bool reads_as_number(std::string_view field) {
   double value;
-  if (!parse_field(field, value)) return false;
-  return !(value >= std::numeric_limits<float>::max());
+  if (field.find_first_of("xX(") != std::string_view::npos || !parse_field(field, value)) {
+    return false;
+  }
+  return static_cast<T>(value) < std::numeric_limits<T>::infinity();
 }
 
-constexpr std::array kGuesses = {&is_a<int32_t>, &is_a<int64_t>, &is_float32, &is_a<double>};
+constexpr std::array kGuesses = {&reads_as_integer<int32_t>, &reads_as_integer<int64_t>,
+                                 &reads_as_number<float>, &reads_as_number<double>};
 
 }  // namespace
 

@@ -176,6 +176,27 @@ TEST_CASE("make_csv_dataset gives dictionaries of columns, and infers their type
             ", line 2: column 'name': the field is empty, and there is no default for it.");
 }
 
+TEST_CASE("columns are inferred to be what tf.data infers") {
+  const TempFolder folder;
+  const auto inferred = [&](const std::string& field) {
+    write_text(folder / "a.csv", "a,b\n" + field + ",1\n2,1\n");
+    const auto dataset = make_csv_dataset((folder / "a.csv").string(), 2);
+    return to_string(dataset.element_spec().types[0].dtype);
+  };
+  for (const char* text : {"0x10", "0x1p3", "inf", "+inf", "INF", "Infinity", "nan", "NaN", "-nan",
+                           "nan(5)", "1e400", "1f"}) {
+    CAPTURE(text);
+    CHECK(inferred(text) == "string");
+  }
+  for (const char* text : {"1e5", "1.", ".5", "-inf", "99999999999999999999", "1e-50", "3.4e38"}) {
+    CAPTURE(text);
+    CHECK(inferred(text) == "float32");
+  }
+  CHECK(inferred("1e40") == "float64");
+  CHECK(inferred("2147483648") == "int64");
+  for (const char* text : {" 1", "+1", "-0", ""}) CHECK(inferred(text) == "int32");
+}
+
 TEST_CASE("make_csv_dataset shuffles, repeats and leaves out what it is asked to") {
   const TempFolder folder;
   std::string bytes;
