@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "data/readers/directory_index.h"
 #include "data/readers/image/decode_image.h"
 #include "data/readers/tar.h"
 #include "framework/core/strings.h"
@@ -20,15 +21,7 @@ class FolderStore : public FileStore {
  public:
   explicit FolderStore(fs::path folder) : folder_(std::move(folder)) {}
 
-  std::vector<std::string> names() const override {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
-      if (entry.is_regular_file()) {
-        names.push_back(entry.path().lexically_relative(folder_).generic_string());
-      }
-    }
-    return names;
-  }
+  std::vector<std::string> names() const override { return data::files_below(folder_); }
   std::string place(const std::string& name) const override { return (folder_ / name).string(); }
   std::shared_ptr<Buffer> read(const std::string& name) const override {
     return read_whole_file(folder_ / name);
@@ -141,8 +134,10 @@ struct Pictures {
 fs::path unpacked_folder(const PictureSetDefinition& definition, const fs::path& path) {
   for (const fs::path& folder : {path, path / definition.root}) {
     const bool has_all =
-        std::all_of(definition.classes.begin(), definition.classes.end(),
-                    [&](const auto& names) { return fs::is_directory(folder / names.second); });
+        std::all_of(definition.classes.begin(), definition.classes.end(), [&](const auto& names) {
+          std::error_code error;
+          return fs::is_directory(folder / names.second, error);
+        });
     if (has_all) return folder;
   }
   return {};

@@ -14,14 +14,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void require_readable(const fs::path& folder, const std::error_code& error) {
+  check<FailedPrecondition>(!error, "{}: the folder can't be read: {}.", folder.string(),
+                            error.message());
+}
+
 std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::directory_entry> entries;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     entries.push_back(*it);
   }
-  check<FailedPrecondition>(!error, "{}: the folder can't be read: {}.", folder.string(),
-                            error.message());
+  require_readable(folder, error);
   return entries;
 }
 
@@ -47,7 +51,10 @@ class FolderWalk {
   void visit(const fs::path& folder, std::set<fs::path> above) {
     if (options_.follow_links) {
       // A link to a folder above would never end.
-      if (!above.insert(fs::canonical(folder)).second) return;
+      std::error_code error;
+      const fs::path place = fs::canonical(folder, error);
+      require_readable(folder, error);
+      if (!above.insert(place).second) return;
     }
     for (const fs::directory_entry& entry : entries_of(folder)) {
       if (is_folder(entry)) {
@@ -107,6 +114,20 @@ FileLabels::FileLabels(const std::string& how) : inferred_(true) {
                          "labels: expected \"inferred\", none, or one number for each file, got "
                          "\"{}\".",
                          how);
+}
+
+std::vector<std::string> files_below(const fs::path& folder) {
+  std::error_code error;
+  std::vector<std::string> files;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code unknown;  // what it is
+    if (it->is_regular_file(unknown)) {
+      files.push_back(it->path().lexically_relative(folder).generic_string());
+    }
+  }
+  require_readable(folder, error);
+  return files;
 }
 
 DirectoryIndex index_directory(const fs::path& directory, const IndexDirectoryOptions& options) {

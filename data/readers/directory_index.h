@@ -60,4 +60,8 @@ struct DirectoryIndex {
 DirectoryIndex index_directory(const std::filesystem::path& directory,
                                const IndexDirectoryOptions& options);
 
+// All files in and below `folder`, relative to it, in no order. FailedPrecondition when a folder
+// can't be read.
+std::vector<std::string> files_below(const std::filesystem::path& folder);
+
 }  // namespace cornu::data

@@ -145,6 +145,8 @@ TEST_CASE("what can be wrong with a set of pictures") {
   const auto train = tf_flowers::load({.path = archive}).train;
   CHECK(contains(message_of<DataLoss>([&] { contents(train.skip(4)); }),
                  "flower_photos.tgz: member 'flower_photos/roses/7.jpg': "));
+  fs::create_symlink("loop", nowhere.folder / "loop");
+  CHECK_THROWS_AS(tf_flowers::load({.path = nowhere.folder / "loop"}), Error);
   const fs::path pets = nowhere.folder / "kagglecatsanddogs_5340.zip";
   write_file(pets, "no archive");
   CHECK_THROWS_AS(cats_vs_dogs::load({.path = pets}), DataLoss);
