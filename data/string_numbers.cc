@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions between strings and other things: patterns, numbers, files and tables.
+#include <locale.h>
 #include <re2/re2.h>
 
 #include <cstdio>
 #include <unordered_map>
 
 #include "data/readers/csv_columns.h"
+#include "data/readers/exact_scalar.h"
 #include "data/readers/string_map.h"
 #include "data/strings.h"
 #include "framework/core/rows.h"
@@ -58,6 +60,22 @@ std::string format_of(const AsStringOptions& options) {
   if (options.precision >= 0) format += "." + std::to_string(options.precision);
   return format;
 }
+
+// printf's point is the locale's: C's, while this lives.
+class CLocaleScope {
+ public:
+  CLocaleScope() : before_(uselocale(c())) {}
+  ~CLocaleScope() { uselocale(before_); }
+  CLocaleScope(const CLocaleScope&) = delete;
+  CLocaleScope& operator=(const CLocaleScope&) = delete;
+
+ private:
+  static locale_t c() {
+    static const locale_t c = newlocale(LC_ALL_MASK, "C", nullptr);
+    return c;
+  }
+  locale_t before_;
+};
 
 template <class T>
 std::string printed(const std::string& format, T value) {
@@ -114,6 +132,7 @@ Tensor as_string(const Tensor& input, const AsStringOptions& options) {
   Tensor result = Tensor::empty(input.shape(), DType::String);
   auto place = result.mutable_data<std::string>().begin();
   const Tensor host = input.host();
+  const CLocaleScope c_locale;
   dispatch_dtype(host.dtype(), [&](auto t) {
     using T = decltype(t);
     const std::string letter = options.scientific ? "e" : options.shortest ? "g" : "f";
@@ -204,11 +223,8 @@ Tensor default_row(const Tensor& value, DType dtype) {
       "values are, got {}.",
       to_string(dtype), value.to_string());
   if (value.dtype() == dtype) return value.host().strong().with_shape({1});
-  Tensor row = Tensor::empty({1}, dtype);
-  dispatch_dtype(dtype, [&](auto t) {
-    row.mutable_data<decltype(t)>()[0] = static_cast<decltype(t)>(value.weak_value());
-  });
-  return row;
+  return exact_scalar(value.weak_value(), dtype, "StaticHashTable: the default_value")
+      .with_shape({1});
 }
 
 bool same_row(const Tensor& values, int64_t a, int64_t b) {

@@ -91,7 +91,8 @@ Tensor read_file(const std::string& filename);
 class StaticHashTable {
  public:
   // InvalidArgument when there are other numbers of keys than of values, a key comes twice with
-  // different values, or the default isn't one value of the values' type.
+  // different values, or the default isn't one value of the values' type (a number in C++ that this
+  // type has).
   StaticHashTable(const Tensor& keys, const Tensor& values, const Tensor& default_value);
   int64_t size() const;
   // The value of each key, or the default, in the keys' shape.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "framework/core/rows.h"
+#include "data/readers/exact_scalar.h"
 
 namespace cornu::data {
 namespace {
@@ -123,15 +123,24 @@ Tensor default_of(const FeatureKind& kind, const Tensor& value) {
                          kind.who, kind.key, to_string(kind.dtype), to_string(value.dtype()));
   const Tensor host = value.host();
   if (!value.is_weak()) return host;
-  return kind.dtype == DType::Int64 ? Tensor::scalar(static_cast<int64_t>(value.weak_value()))
-                                    : Tensor::scalar(static_cast<float>(value.weak_value()));
+  return exact_scalar(value.weak_value(), kind.dtype,
+                      fmt::format("{}: the default_value of the feature '{}'", kind.who, kind.key));
 }
 
 // A scalar as often as the shape has values.
 Tensor spread(const Tensor& value, const Shape& shape) {
   if (value.shape() == shape) return value;
-  const std::vector<int64_t> rows(static_cast<size_t>(shape.num_elements()), 0);
-  return gather_rows(value.with_shape({1}), rows).with_shape(shape);
+  Tensor all = Tensor::empty(shape, value.dtype());
+  const auto fill = [&]<class T>(T) {
+    const auto places = all.mutable_data<T>();
+    std::fill(places.begin(), places.end(), value.data<T>()[0]);
+  };
+  if (value.dtype() == DType::String) {
+    fill(std::string());
+  } else {
+    dispatch_dtype(value.dtype(), fill);
+  }
+  return all;
 }
 
 }  // namespace

@@ -14,6 +14,9 @@ bool has_large(const Tensor& numbers) {
 
 // A tf.train.Feature.
 std::string feature_of(const std::string& name, const Tensor& values) {
+  check<InvalidArgument>(values.defined() && !values.is_symbolic(),
+                         "Example: the feature '{}' was expected to have values, got {}.", name,
+                         values.to_string());
   const Tensor host = values.host();
   std::string list;
   uint32_t kind = 1;

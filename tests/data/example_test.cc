@@ -210,6 +210,18 @@ TEST_CASE("what an example lacks, or has otherwise, is told with the feature's n
   CHECK(message_of<InvalidArgument>([] {
           Example({{"x", Tensor::scalar(uint64_t{1} << 63)}}).serialize();
         }) == "Example: the feature 'x' has numbers that int64 hasn't.");
+  CHECK(message_of<InvalidArgument>([] {
+          Example({{"x", Tensor()}}).serialize();
+        }).starts_with("Example: the feature 'x' was expected to have values, got "));
+  CHECK(error_of(FixedLenFeature{{3}, "int64", 1.5}) ==
+        "parse_example: the default_value of the feature 'label' was expected to be a number that "
+        "int64 has, got 1.5.");
+  CHECK_THROWS_AS(data::ExampleParser({{"x", FixedLenFeature{{int64_t{1} << 58}, "int64", 1}}}),
+                  Error);
+  CHECK_THROWS_AS(
+      data::parse_single_example(Tensor::scalar(row(0)),
+                                 {{"label", FixedLenFeature{{int64_t{1} << 58}, "int64"}}}),
+      Error);
 }
 
 TEST_CASE("bytes that are no example are told with the feature's name and their place") {

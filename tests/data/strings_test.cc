@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of tensors of strings, with the results that tf.strings has.
 #include <doctest/doctest.h>
+#include <locale.h>
 
 #include <limits>
 
@@ -115,6 +116,15 @@ TEST_CASE("strings become numbers, and numbers strings") {
   CHECK(of(Tensor({5, -5}), {.width = 4, .fill = "+"}) == Texts{"  +5", "  -5"});
   CHECK(of(Tensor({2.5}), {.precision = 1, .width = 8, .fill = "0"}) == Texts{"000002.5"});
   CHECK_THROWS_AS(of(Tensor({1}), {.precision = 2}), InvalidArgument);
+  // Whatever the program's locale: where there is one with a comma.
+  for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"}) {
+    const locale_t comma = newlocale(LC_ALL_MASK, name, nullptr);
+    if (!comma) continue;
+    const locale_t before = uselocale(comma);
+    CHECK(of(Tensor({1.5}), {.precision = 2}) == Texts{"1.50"});
+    CHECK(uselocale(before) == comma);
+    freelocale(comma);
+  }
 }
 
 TEST_CASE("files and tables give the values of strings") {
@@ -137,6 +147,15 @@ TEST_CASE("files and tables give the values of strings") {
   CHECK_THROWS_AS(data::StaticHashTable(t({"a"}), Tensor({1, 1}), -1), InvalidArgument);
   CHECK_THROWS_AS(data::StaticHashTable(t({"a"}), Tensor({1}), s("x")), InvalidArgument);
   CHECK_THROWS_AS(table.lookup(Tensor({1})), InvalidArgument);
+  // Defaults that the values' type hasn't.
+  const Tensor bytes = Tensor::from(std::vector<uint8_t>{1});
+  const Tensor longs = Tensor::from(std::vector<int64_t>{1});
+  CHECK(message_of<InvalidArgument>([&] { data::StaticHashTable(t({"a"}), bytes, 300); }) ==
+        "StaticHashTable: the default_value was expected to be a number that uint8 has, got 300.");
+  CHECK_THROWS_AS(data::StaticHashTable(t({"a"}), bytes, -1), InvalidArgument);
+  CHECK_THROWS_AS(data::StaticHashTable(t({"a"}), longs, 1.5), InvalidArgument);
+  CHECK_THROWS_AS(data::StaticHashTable(t({"a"}), longs, 1e30), InvalidArgument);
+  CHECK_NOTHROW(data::StaticHashTable(t({"a"}), bytes, 255));
 
   const auto lengths =
       data::Dataset::from_tensor_slices(t({"a b", "c d"})).map([=](const Tensor& text) {
