@@ -48,56 +48,56 @@ Dataset Dataset::sample_from_datasets(const std::vector<Dataset>& datasets,
 Dataset Dataset::choose_from_datasets(const std::vector<Dataset>& datasets,
                                       const Dataset& choice_dataset,
                                       const ChooseFromDatasetsOptions& options) {
-  return Dataset(make_choose(nodes_of(datasets), choice_dataset.node_, options));
+  return Dataset(make_choose(nodes_of(datasets), choice_dataset.node(), options));
 }
 
 Dataset Dataset::shuffle(int64_t buffer_size, const ShuffleOptions& options) const {
-  return Dataset(make_shuffle(node_, buffer_size, options));
+  return Dataset(make_shuffle(node(), buffer_size, options));
 }
 Dataset Dataset::batch(int64_t batch_size, const BatchOptions& options) const {
-  return Dataset(make_batch(node_, batch_size, options));
+  return Dataset(make_batch(node(), batch_size, options));
 }
 Dataset Dataset::mapped(MapFunction f, const MapOptions& options) const {
-  return Dataset(make_map(node_, std::move(f), options));
+  return Dataset(make_map(node(), std::move(f), options));
 }
 Dataset Dataset::filtered(MapFunction predicate) const {
-  return Dataset(make_filter(node_, std::move(predicate)));
+  return Dataset(make_filter(node(), std::move(predicate)));
 }
 Dataset Dataset::taken_while(MapFunction predicate) const {
-  return Dataset(make_take_while(node_, std::move(predicate)));
+  return Dataset(make_take_while(node(), std::move(predicate)));
 }
 Dataset Dataset::padded_batch(int64_t batch_size, const PaddedBatchOptions& options) const {
-  return Dataset(make_padded_batch(node_, batch_size, options));
+  return Dataset(make_padded_batch(node(), batch_size, options));
 }
 Dataset Dataset::ragged_batch(int64_t batch_size, const BatchOptions& options) const {
-  return Dataset(make_ragged_batch(node_, batch_size, options));
+  return Dataset(make_ragged_batch(node(), batch_size, options));
 }
-Dataset Dataset::unbatch() const { return Dataset(make_unbatch(node_)); }
+Dataset Dataset::unbatch() const { return Dataset(make_unbatch(node())); }
 Dataset Dataset::flat_mapped(DatasetFunction f, const FlatMapOptions& options) const {
-  return Dataset(make_flat_map(node_, make_node(std::move(f)), options));
+  return Dataset(make_flat_map(node(), make_node(std::move(f)), options));
 }
 Dataset Dataset::interleaved(DatasetFunction f, const InterleaveOptions& options) const {
-  return Dataset(make_interleave(node_, make_node(std::move(f)), options));
+  return Dataset(make_interleave(node(), make_node(std::move(f)), options));
 }
 Windows Dataset::window(int64_t size, const WindowOptions& options) const {
-  return Windows(std::make_shared<WindowSource>(node_, size, options));
+  return Windows(std::make_shared<WindowSource>(node(), size, options));
 }
 Dataset Dataset::grouped(MapFunction key, ReduceFunction reduce,
                          std::function<int64_t(int64_t)> size, const std::string& text,
                          const GroupByWindowOptions& options) const {
   const auto make = [reduce = std::move(reduce)](int64_t of, NodePtr elements) {
-    return reduce(of, Dataset(std::move(elements))).node_;
+    return reduce(of, Dataset(std::move(elements))).node();
   };
-  return Dataset(make_group_by_window(node_, std::move(key), make, std::move(size), text,
+  return Dataset(make_group_by_window(node(), std::move(key), make, std::move(size), text,
                                       options.output_signature));
 }
 Dataset Dataset::bucketed(MapFunction length, std::vector<int64_t> boundaries,
                           std::vector<int64_t> sizes, const BucketOptions& options) const {
   return Dataset(
-      make_bucket(node_, std::move(length), std::move(boundaries), std::move(sizes), options));
+      make_bucket(node(), std::move(length), std::move(boundaries), std::move(sizes), options));
 }
 Dataset Dataset::scanned(const Element& initial, MapFunction f) const {
-  return Dataset(make_scan(node_, initial, std::move(f), "scan"));
+  return Dataset(make_scan(node(), initial, std::move(f), "scan"));
 }
 Element Dataset::reduced(const Element& initial, MapFunction f) const {
   const auto both = [f = std::move(f)](const Element& element) {
@@ -105,19 +105,20 @@ Element Dataset::reduced(const Element& initial, MapFunction f) const {
     return Element::tuple({state, state});
   };
   Element last = on_host(initial, "reduce");
-  for (const Element& state : Dataset(make_scan(node_, last, both, "reduce"))) last = state;
+  for (const Element& state : Dataset(make_scan(node(), last, both, "reduce"))) last = state;
   return last;
 }
-Dataset Dataset::unique() const { return Dataset(make_unique(node_)); }
+Dataset Dataset::unique() const { return Dataset(make_unique(node())); }
 Dataset Dataset::resampled(MapFunction class_func, std::vector<double> target,
                            const RejectionResampleOptions& options) const {
-  return Dataset(make_rejection_resample(node_, std::move(class_func), std::move(target), options));
+  return Dataset(
+      make_rejection_resample(node(), std::move(class_func), std::move(target), options));
 }
 Dataset Dataset::assert_cardinality(int64_t count) const {
-  return Dataset(make_assert_cardinality(node_, count));
+  return Dataset(make_assert_cardinality(node(), count));
 }
 Dataset Dataset::ignore_errors(const IgnoreErrorsOptions& options) const {
-  return Dataset(make_ignore_errors(node_, options));
+  return Dataset(make_ignore_errors(node(), options));
 }
 Element Dataset::get_single_element() const {
   auto elements = iterator();
@@ -129,30 +130,30 @@ Element Dataset::get_single_element() const {
                          "get_single_element: expected a dataset of one element, got more.");
   return element;
 }
-Dataset Dataset::repeat(int64_t count) const { return Dataset(make_repeat(node_, count)); }
-Dataset Dataset::take(int64_t count) const { return Dataset(make_take(node_, count)); }
-Dataset Dataset::skip(int64_t count) const { return Dataset(make_skip(node_, count)); }
-Dataset Dataset::cache() const { return Dataset(make_cache(node_)); }
+Dataset Dataset::repeat(int64_t count) const { return Dataset(make_repeat(node(), count)); }
+Dataset Dataset::take(int64_t count) const { return Dataset(make_take(node(), count)); }
+Dataset Dataset::skip(int64_t count) const { return Dataset(make_skip(node(), count)); }
+Dataset Dataset::cache() const { return Dataset(make_cache(node())); }
 Dataset Dataset::prefetch(int64_t buffer_size) const {
-  return Dataset(make_prefetch(node_, buffer_size));
+  return Dataset(make_prefetch(node(), buffer_size));
 }
-Dataset Dataset::enumerate(int64_t start) const { return Dataset(make_enumerate(node_, start)); }
+Dataset Dataset::enumerate(int64_t start) const { return Dataset(make_enumerate(node(), start)); }
 Dataset Dataset::concatenate(const Dataset& other) const {
-  return Dataset(make_concatenate(node_, other.node_));
+  return Dataset(make_concatenate(node(), other.node()));
 }
 Dataset Dataset::shard(int64_t count, int64_t index) const {
-  return Dataset(make_shard(node_, count, index));
+  return Dataset(make_shard(node(), count, index));
 }
 Dataset Dataset::with_options(const Options& options) const {
-  return Dataset(make_with_options(node_, options));
+  return Dataset(make_with_options(node(), options));
 }
 
-std::optional<int64_t> Dataset::cardinality() const { return node_->cardinality(); }
-const ElementSpec& Dataset::element_spec() const { return node_->spec(); }
-Options Dataset::options() const { return node_->options(); }
-Statistics Dataset::stats() const { return node_->statistics().statistics(); }
-Iterator Dataset::iterator() const { return Iterator(node_); }
+std::optional<int64_t> Dataset::cardinality() const { return node()->cardinality(); }
+const ElementSpec& Dataset::element_spec() const { return node()->spec(); }
+Options Dataset::options() const { return node()->options(); }
+Statistics Dataset::stats() const { return node()->statistics().statistics(); }
+Iterator Dataset::iterator() const { return Iterator(node()); }
 
-Dataset::operator std::shared_ptr<BatchSource>() const { return make_batch_source(node_); }
+Dataset::operator std::shared_ptr<BatchSource>() const { return make_batch_source(node()); }
 
 }  // namespace cornu::data

@@ -25,7 +25,7 @@ namespace cornu::data {
 class Node;
 
 // One pass over a dataset. Used by one thread at a time; keeps its dataset alive. Threads that work
-// ahead for it end with it.
+// ahead for it end with it. One that was moved from is FailedPrecondition.
 class Iterator {
  public:
   explicit Iterator(std::shared_ptr<const Node> node) : Iterator(node, node) {}
@@ -56,6 +56,7 @@ class Iterator {
 
  private:
   struct State;
+  State& state() const;
   std::unique_ptr<State> state_;
 };
 
@@ -74,7 +75,12 @@ class Dataset {
  public:
   // What a chain of nodes gives (data/node.h): for sources and transforms of one's own.
   explicit Dataset(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
-  const std::shared_ptr<const Node>& node() const { return node_; }
+  // FailedPrecondition, as from all that follows, when the dataset was moved from.
+  const std::shared_ptr<const Node>& node() const {
+    check<FailedPrecondition>(node_ != nullptr,
+                              "Dataset: it was moved from. Copy it instead: copies share.");
+    return node_;
+  }
   // One element a row: all tensors are cut along axis 0. InvalidArgument, with both counts, when
   // their numbers of rows differ. The tensors are shared, not copied.
   static Dataset from_tensor_slices(const Element& tensors);
@@ -247,7 +253,8 @@ class Dataset {
     return reduced(initial_state, map_function(std::move(f)));
   }
 
-  // Each element when it comes first; of one integer tensor. Keeps all of them in memory; a
+  // Each element when it comes first; of one tensor, strings too (numbers are compared by their
+  // bits). Keeps all of them in memory; a
   // position is restored by going through them again.
   Dataset unique() const;
   // Pairs of (class, element), of which some are left out so that classes come as often as

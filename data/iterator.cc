@@ -78,15 +78,20 @@ Iterator::Iterator(Iterator&&) noexcept = default;
 Iterator& Iterator::operator=(Iterator&&) noexcept = default;
 Iterator::~Iterator() = default;
 
+Iterator::State& Iterator::state() const {
+  check<FailedPrecondition>(state_ != nullptr, "Iterator: it was moved from.");
+  return *state_;
+}
+
 bool Iterator::next(Element& element) {
-  if (state_->error) std::rethrow_exception(state_->error);
+  if (state().error) std::rethrow_exception(state().error);
   try {
-    if (!state_->next(element)) return false;
+    if (!state().next(element)) return false;
   } catch (...) {
-    state_->error = std::current_exception();
+    state().error = std::current_exception();
     throw;
   }
-  ++state_->consumed;
+  ++state().consumed;
   return true;
 }
 
@@ -96,17 +101,18 @@ Statistics Iterator::stats() const {
 }
 
 Json Iterator::save() const {
-  Json json = state_->position().to_json();
+  const State& here = state();
+  Json json = here.position().to_json();
   // At the beginning there is nothing to tell. After an error, the streams stand behind what
   // failed: the count alone is the position before it, so that it is made again.
-  const bool tells = state_->consumed > 0 && !state_->error;
-  const Json state = tells ? state_->stream->save() : Json();
-  if (!state.is_null()) json.set("state", state);
+  const bool tells = here.consumed > 0 && !here.error;
+  const Json tree = tells ? here.stream->save() : Json();
+  if (!tree.is_null()) json.set("state", tree);
   return json;
 }
 
 void Iterator::restore(const Json& json) {
-  State& state = *state_;
+  State& state = this->state();
   check<FailedPrecondition>(state.consumed == 0 && !state.stream,
                             "Dataset: a position can be restored by a new iterator only.");
   const SourcePosition saved = SourcePosition::read(json, state.position(), "Dataset");

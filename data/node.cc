@@ -2,6 +2,7 @@
 #include "data/node.h"
 
 #include <algorithm>
+#include <map>
 
 #include "data/iteration.h"
 #include "framework/core/random.h"
@@ -31,6 +32,11 @@ class RowElements : public Stream<Element> {
   Element table_;
   StreamPtr<Row> rows_;
 };
+
+void count_uses(const Node& node, std::map<const Node*, int64_t>& uses) {
+  for (const NodePtr& input : node.inputs()) count_uses(*input, uses);
+  if (node.is_reshuffled()) ++uses[&node];
+}
 
 void collect_seeds(const Node& node, std::vector<std::atomic<uint64_t>*>& seeds) {
   for (const NodePtr& input : node.inputs()) collect_seeds(*input, seeds);
@@ -68,6 +74,37 @@ Pass Pass::below(int64_t repetition) const {
   return below;
 }
 
+Pass Pass::of_use(int64_t number) const {
+  if (number == 0) return *this;
+  const auto words = philox(id, static_cast<uint64_t>(number), /*stream=*/0xda7b);
+  Pass other = *this;
+  other.id = uint64_t{words[0]} << 32 | words[1];
+  return other;
+}
+
+Node::Node(std::vector<NodePtr> inputs) : inputs_(std::move(inputs)) { find_uses(); }
+
+void Node::find_uses() {
+  uses_.clear();
+  if (inputs_.size() < 2) return;
+  std::map<const Node*, int64_t> before;
+  for (const NodePtr& input : inputs_) {
+    std::map<const Node*, int64_t> here;
+    count_uses(*input, here);
+    int64_t most = 0;
+    for (const auto& [node, count] : here) {
+      int64_t& uses = before[node];
+      most = std::max(most, uses);
+      uses += count;
+    }
+    uses_.push_back(most);
+  }
+}
+
+Pass Node::pass_of_input(size_t index, Pass pass) const {
+  return pass.of_use(index < uses_.size() ? uses_[index] : 0);
+}
+
 std::optional<Element> Node::sample() const {
   Element element;
   if (!elements(Pass())->next(element)) return std::nullopt;
@@ -87,6 +124,7 @@ NodePtr Node::with_inputs(std::vector<NodePtr> inputs) const {
   }
   std::shared_ptr<Node> made = clone();
   made->inputs_ = std::move(inputs);
+  made->find_uses();
   made->inputs_changed();
   return made;
 }

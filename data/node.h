@@ -38,6 +38,8 @@ struct Pass {
   const Node* consumer = nullptr;  // whose stage that is; alive while it opens its inputs
 
   Pass below(int64_t repetition) const;
+  // Of a dataset that was used so often before in this one; the same for 0.
+  Pass of_use(int64_t number) const;
 };
 
 using NodePtr = std::shared_ptr<const Node>;
@@ -66,7 +68,7 @@ struct WorkerPart {
 // (the number of passes, caches), which is guarded; so nodes may be shared between threads.
 class Node : public std::enable_shared_from_this<Node> {
  public:
-  explicit Node(std::vector<NodePtr> inputs = {}) : inputs_(std::move(inputs)) {}
+  explicit Node(std::vector<NodePtr> inputs = {});
   virtual ~Node() = default;
   Node& operator=(const Node&) = delete;
 
@@ -111,6 +113,9 @@ class Node : public std::enable_shared_from_this<Node> {
   // Are the examples that parts of the input give, together, those that the input gives?
   virtual bool works_on_parts() const { return false; }
 
+  // Whether it shuffles, or draws what comes next, anew in each pass.
+  virtual bool is_reshuffled() const { return false; }
+
   // Where a function makes datasets of the elements: the first one. What the function has captured
   // is in it, with seeds of its own. Null where there is none.
   virtual const Node* first_inner() const { return nullptr; }
@@ -127,7 +132,8 @@ class Node : public std::enable_shared_from_this<Node> {
 
  protected:
   // What clone() copies: options and seeds, nothing of what passes left.
-  Node(const Node& other) : std::enable_shared_from_this<Node>(), inputs_(other.inputs_) {}
+  Node(const Node& other)
+      : std::enable_shared_from_this<Node>(), inputs_(other.inputs_), uses_(other.uses_) {}
   // `return copy_of(*this);` where copying is all there is to do.
   virtual std::shared_ptr<Node> clone() const;
   template <class Self>
@@ -136,9 +142,16 @@ class Node : public std::enable_shared_from_this<Node> {
   }
   // A clone has got other inputs, before anybody else sees it.
   virtual void inputs_changed() {}
+  // Of several inputs: what is below two of them, as d in zip({d, d}), is shuffled anew by the
+  // second one, as in tf.data.
+  Pass pass_of_input(size_t index, Pass pass) const;
 
  private:
+  void find_uses();
+
   std::vector<NodePtr> inputs_;
+  // Of several inputs, how often what shuffles in each is used by those before.
+  std::vector<int64_t> uses_;
   mutable PassCounter passes_;
   mutable StatisticsHistory statistics_;
 };

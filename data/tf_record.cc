@@ -79,13 +79,18 @@ TFRecordWriter::~TFRecordWriter() {
   }
 }
 
-void TFRecordWriter::write(std::string_view record) {
-  state_->file.write(tf_record_header(record.size()));
-  state_->file.write(record);
-  state_->file.write(tf_record_footer(record));
+TFRecordWriter::State& TFRecordWriter::state() const {
+  check<FailedPrecondition>(state_ != nullptr, "TFRecordWriter: it was moved from.");
+  return *state_;
 }
 
-void TFRecordWriter::flush() { state_->file.flush(); }
-void TFRecordWriter::close() { state_->file.close(); }
+void TFRecordWriter::write(std::string_view record) {
+  state().file.write(tf_record_header(record.size()));
+  state().file.write(record);
+  state().file.write(tf_record_footer(record));
+}
+
+void TFRecordWriter::flush() { state().file.flush(); }
+void TFRecordWriter::close() { state().file.close(); }
 
 }  // namespace cornu::data

@@ -50,7 +50,7 @@ class TFRecordWriter {
   TFRecordWriter(TFRecordWriter&&) noexcept;
   TFRecordWriter& operator=(TFRecordWriter&&) = delete;
 
-  // Appends a record. FailedPrecondition after close().
+  // Appends a record. FailedPrecondition after close(), and of a writer that was moved from.
   void write(std::string_view record);
   // Gives what was written to the system.
   void flush();
@@ -59,6 +59,7 @@ class TFRecordWriter {
 
  private:
   struct State;
+  State& state() const;
   std::unique_ptr<State> state_;
 };
 

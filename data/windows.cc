@@ -7,23 +7,29 @@
 
 namespace cornu::data {
 
+const std::shared_ptr<const WindowSource>& Windows::source() const {
+  check<FailedPrecondition>(source_ != nullptr,
+                            "Windows: they were moved from. Copy them instead: copies share.");
+  return source_;
+}
+
 Dataset Windows::flat_map(std::function<Dataset(const Dataset&)> f,
                           const FlatMapOptions& options) const {
-  const auto make = [f = std::move(f), source = source_](const Window& window) {
+  const auto make = [f = std::move(f), source = source()](const Window& window) {
     return f(Dataset(make_window_elements(window, source->input()->spec()))).node();
   };
-  return Dataset(make_of_windows(source_, make, options, false));
+  return Dataset(make_of_windows(source(), make, options, false));
 }
 
 Dataset Windows::map(std::function<Element(const Dataset&)> f,
                      const FlatMapOptions& options) const {
-  const auto make = [f = std::move(f), source = source_](const Window& window) {
+  const auto make = [f = std::move(f), source = source()](const Window& window) {
     return make_tensors(f(Dataset(make_window_elements(window, source->input()->spec()))));
   };
-  return Dataset(make_of_windows(source_, make, options, true));
+  return Dataset(make_of_windows(source(), make, options, true));
 }
 
-std::optional<int64_t> Windows::cardinality() const { return source_->cardinality(); }
+std::optional<int64_t> Windows::cardinality() const { return source()->cardinality(); }
 
 struct Windows::Cursor::State {
   std::shared_ptr<const WindowSource> source;
@@ -50,6 +56,6 @@ Windows::Cursor& Windows::Cursor::operator++() {
   return *this;
 }
 
-Windows::Cursor Windows::begin() const { return Cursor(source_); }
+Windows::Cursor Windows::begin() const { return Cursor(source()); }
 
 }  // namespace cornu::data

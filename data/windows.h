@@ -45,6 +45,8 @@ class Windows {
   std::default_sentinel_t end() const { return {}; }
 
  private:
+  const std::shared_ptr<const WindowSource>& source() const;
+
   std::shared_ptr<const WindowSource> source_;
 };
 

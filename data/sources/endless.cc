@@ -70,6 +70,7 @@ class RandomNumbers : public Endless {
   std::atomic<uint64_t>* drawn_seed() const override {
     return options_.seed ? nullptr : seed_.get();
   }
+  bool is_reshuffled() const override { return options_.rerandomize_each_iteration; }
   StreamPtr<Element> elements(Pass pass) const override {
     const uint64_t stream = options_.rerandomize_each_iteration ? pass.id : 0;
     return std::make_unique<NumberStream>([seed = seed_.load(), stream](uint64_t index) {

@@ -135,7 +135,9 @@ class FromDatasets : public Node {
 
   StreamPtr<Element> elements(Pass pass) const override {
     std::vector<StreamPtr<Element>> streams;
-    for (size_t i = 0; i < datasets_; ++i) streams.push_back(inputs()[i]->stream(pass));
+    for (size_t i = 0; i < datasets_; ++i) {
+      streams.push_back(inputs()[i]->stream(pass_of_input(i, pass)));
+    }
     return std::make_unique<ChosenStream>(choices(pass), std::move(streams), stops_);
   }
 
@@ -168,7 +170,8 @@ class Chosen : public FromDatasets {
 
  protected:
   StreamPtr<Row> choices(Pass pass) const override {
-    return std::make_unique<GivenChoices>(inputs().back()->stream(pass));
+    return std::make_unique<GivenChoices>(
+        inputs().back()->stream(pass_of_input(inputs().size() - 1, pass)));
   }
 };
 
@@ -193,6 +196,7 @@ class Sampled : public FromDatasets {
   std::atomic<uint64_t>* drawn_seed() const override {
     return options_.seed ? nullptr : seed_.get();
   }
+  bool is_reshuffled() const override { return options_.rerandomize_each_iteration; }
 
  protected:
   StreamPtr<Row> choices(Pass pass) const override {

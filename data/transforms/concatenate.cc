@@ -55,13 +55,15 @@ class Concatenated : public Node {
       return kInfiniteCardinality;
     }
     if (!first || !second) return std::nullopt;
-    return *first + *second;
+    int64_t sum;
+    return __builtin_add_overflow(*first, *second, &sum) ? INT64_MAX : sum;
   }
   bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "concatenate"; }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<ConcatenatedStream>(*inputs()[1], pass, inputs()[0]->stream(pass));
+    return std::make_unique<ConcatenatedStream>(*inputs()[1], pass_of_input(1, pass),
+                                                inputs()[0]->stream(pass));
   }
 
  private:

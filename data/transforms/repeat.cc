@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -23,6 +26,10 @@ class Repeated : public ItemTransform<Repeated> {
 
   bool is_endless() const { return count_ == kInfiniteCardinality; }
   bool has_repetition(int64_t index) const { return is_endless() || index < count_; }
+  int64_t repetitions_from(int64_t index) const {
+    return is_endless() ? std::numeric_limits<int64_t>::max()
+                        : std::max<int64_t>(0, count_ - index);
+  }
   // Items in one repetition, if that is known and finite.
   std::optional<int64_t> length() const {
     const auto once = input().cardinality();
@@ -101,14 +108,11 @@ class RepeatStream : public Stream<Item> {
 
   // Leaves out whole repetitions without opening them.
   int64_t skip_repetitions(int64_t count) {
-    int64_t skipped = 0;
-    if (const auto length = node_.length(); length && !ended_) {
-      while (count - skipped >= *length && node_.has_repetition(index_)) {
-        skipped += *length;
-        ++index_;
-      }
-    }
-    return skipped;
+    const auto length = node_.length();
+    if (!length || ended_) return 0;
+    const int64_t repetitions = std::min(count / *length, node_.repetitions_from(index_));
+    index_ += repetitions;
+    return repetitions * *length;
   }
 
   const Repeated& node_;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
 #include <numeric>
 #include <type_traits>
@@ -62,8 +64,12 @@ class ShuffleStream : public Stream<Item> {
     given_ = streams::saved_count(state, "given");
     ended_ = streams::saved_part(state, "ended") == Json(true);
     failed_ = streams::saved_counts(state, "failed");
-    std::vector<int64_t> places = replay(taken);
-    check<DataLoss>(std::ssize(places) + given_ + std::ssize(failed_) == taken,
+    const int64_t held = taken - given_ - std::ssize(failed_);
+    // Before it is replayed, which takes as long as there are items.
+    const bool possible = held >= 0 && held <= buffer_size_;
+    std::vector<int64_t> places;
+    if (possible) places = replay(taken);
+    check<DataLoss>(possible && std::ssize(places) == held,
                     "a position's state {} is damaged: {} items were taken, {} given.",
                     state.excerpt(), taken, given_);
     buffer_.resize(places.size());
@@ -168,9 +174,11 @@ class Shuffled : public ItemTransform<Shuffled> {
   std::atomic<uint64_t>* drawn_seed() const override {
     return options_.seed ? nullptr : seed_.get();
   }
+  bool is_reshuffled() const override { return options_.reshuffle_each_iteration; }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
+    require_room(sizeof(Item));
     const uint64_t order = options_.reshuffle_each_iteration ? pass.id : 0;
     return std::make_unique<ShuffleStream<Item>>(open_input<Item>(pass), buffer_size_,
                                                  PhiloxEngine(seed_.load(), order),
@@ -178,6 +186,21 @@ class Shuffled : public ItemTransform<Shuffled> {
   }
 
  private:
+  // A buffer that is going to be filled must not be larger than the machine's memory.
+  void require_room(size_t bytes_each) const {
+    const auto items = input().cardinality();
+    if (!items) return;
+    const bool endless = *items == kInfiniteCardinality;
+    const int64_t held = endless ? buffer_size_ : std::min(*items, buffer_size_);
+    const double bytes = static_cast<double>(held) * static_cast<double>(bytes_each);
+    const double memory =
+        static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+    check<ResourceExhausted>(memory <= 0 || bytes <= memory,
+                             "shuffle: a buffer of {} elements takes {:.0f} GB and more, but this "
+                             "machine has {:.0f} GB. Use a smaller buffer_size.",
+                             held, bytes / 1e9, memory / 1e9);
+  }
+
   int64_t buffer_size_;
   ShuffleOptions options_;
   SharedSeed seed_;

@@ -82,7 +82,9 @@ class Zipped : public Node {
   std::string describe() const override { return "zip"; }
   StreamPtr<Element> elements(Pass pass) const override {
     std::vector<StreamPtr<Element>> streams;
-    for (const NodePtr& input : inputs()) streams.push_back(input->stream(pass));
+    for (size_t i = 0; i < inputs().size(); ++i) {
+      streams.push_back(inputs()[i]->stream(pass_of_input(i, pass)));
+    }
     return std::make_unique<ZipStream>(std::move(streams), spec_.structure);
   }
 

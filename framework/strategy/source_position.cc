@@ -1,9 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/strategy/source_position.h"
 
+#include <algorithm>
+
 #include "framework/core/error.h"
+#include "framework/strategy/stream.h"
 
 namespace cornu {
+namespace {
+
+void require_position(const Json& json, const char* who) {
+  const auto has = [&](const char* key, bool (Json::*is)() const) {
+    const Json* member = json.is_object() ? json.find(key) : nullptr;
+    return member && (member->*is)();
+  };
+  bool whole = has("pipeline", &Json::is_string) && has("pass", &Json::is_int) &&
+               has("consumed", &Json::is_int) && has("seeds", &Json::is_array);
+  if (whole) {
+    const auto& seeds = json.at("seeds").as_array();
+    whole = std::all_of(seeds.begin(), seeds.end(), [](const Json& seed) { return seed.is_int(); });
+  }
+  check<DataLoss>(whole,
+                  "{}: expected a position, which an iterator's save() gives (an object of "
+                  "pipeline, pass, consumed and seeds), got {}.",
+                  who, json.excerpt());
+}
+
+}  // namespace
 
 Json SourcePosition::to_json() const {
   Json drawn = Json::array();
@@ -16,6 +39,7 @@ Json SourcePosition::to_json() const {
 
 SourcePosition SourcePosition::read(const Json& json, const SourcePosition& here, const char* who) {
   SourcePosition position;
+  require_position(json, who);
   position.pipeline = json.at("pipeline").as_string();
   for (const int64_t seed : json.at("seeds").as_ints()) {
     position.seeds.push_back(static_cast<uint64_t>(seed));
@@ -27,8 +51,10 @@ SourcePosition SourcePosition::read(const Json& json, const SourcePosition& here
       who, position.pipeline, here.pipeline);
   position.pass = json.at("pass").as_int();
   position.consumed = json.at("consumed").as_int();
-  check<DataLoss>(position.pass >= 0 && position.consumed >= 0, "{}: the position {} is damaged.",
-                  who, json.excerpt());
+  check<DataLoss>(position.pass >= 0 && position.pass <= streams::kMostItems &&
+                      position.consumed >= 0 && position.consumed <= streams::kMostItems,
+                  "{}: the position {} is damaged: there can't be as many passes or elements.", who,
+                  json.excerpt());
   return position;
 }
 

@@ -13,6 +13,9 @@ namespace {
 
 int64_t as_count(const Json& value, const Json& state, std::string_view key) {
   if (!value.is_int() || value.as_int() < 0) damaged(state, key);
+  check<DataLoss>(value.as_int() <= kMostItems,
+                  "a position's state {} is damaged: no pass comes to '{}' of {}.", state.excerpt(),
+                  key, value.as_int());
   return value.as_int();
 }
 

@@ -48,8 +48,11 @@ class Stream {
 template <class Item>
 using StreamPtr = std::unique_ptr<Stream<Item>>;
 
-// Members of a saved state: DataLoss unless there is a count >= 0, such counts in ascending order,
-// a part.
+// No position is behind more items than this: going through them would take years.
+inline constexpr int64_t kMostItems = int64_t{1} << 53;
+
+// Members of a saved state: DataLoss unless there is a count in [0, kMostItems], such counts in
+// ascending order, a part.
 int64_t saved_count(const Json& state, std::string_view key);
 std::vector<int64_t> saved_counts(const Json& state, std::string_view key);
 const Json& saved_part(const Json& state, std::string_view key);

@@ -8,6 +8,7 @@
 #include <array>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "framework/core/random.h"
@@ -16,6 +17,7 @@
 using namespace cornu;
 using namespace cornu::testing;
 using data::Dataset;
+using data::Element;
 using Numbers = std::vector<int64_t>;
 
 namespace {
@@ -212,6 +214,83 @@ TEST_CASE("datasets cut from one shuffle don't overlap") {
   all.insert(all.end(), rest.begin(), rest.end());
   std::sort(all.begin(), all.end());
   CHECK(all == numbers(rows_to(20)));
+}
+
+TEST_CASE("a dataset that is used twice is shuffled anew, as in tf.data") {
+  const auto halves = [](const Dataset& both) {
+    const Numbers all = numbers(both);
+    return std::pair(Numbers(all.begin(), all.begin() + 20), Numbers(all.begin() + 20, all.end()));
+  };
+  for (const std::optional<int64_t> seed : {std::optional<int64_t>(), std::optional<int64_t>(5)}) {
+    const auto shuffled = rows_to(20).shuffle(20, {.seed = seed});
+    const auto twice = shuffled.concatenate(shuffled);
+    const auto [first, second] = halves(twice);
+    CHECK(first != second);
+    CHECK(first != halves(twice).first);  // of another pass
+    const auto once = rows_to(20).shuffle(20, {.seed = seed, .reshuffle_each_iteration = false});
+    CHECK(halves(once.concatenate(once)).first == halves(once.concatenate(once)).second);
+
+    const auto third = twice.concatenate(shuffled);
+    const Numbers all = numbers(third);
+    CHECK(Numbers(all.begin() + 20, all.begin() + 40) != Numbers(all.begin() + 40, all.end()));
+    int64_t alike = 0;
+    for (const auto& [a, b] :
+         Dataset::zip({shuffled, shuffled.map([](const Tensor& x) { return x; })})) {
+      alike += numbers(a) == numbers(b);
+    }
+    CHECK(alike < 15);
+  }
+  // Two shuffles with one seed keep in step.
+  const auto seeded = [] { return rows_to(20).shuffle(20, {.seed = 3}); };
+  for (int pass = 0; pass < 2; ++pass) {
+    for (const auto& [a, b] : Dataset::zip({seeded(), seeded()})) CHECK(numbers(a) == numbers(b));
+  }
+}
+
+TEST_CASE("handles that were moved from say so") {
+  Dataset dataset = rows_to(3);
+  auto windows = dataset.window(2);
+  auto iterator = dataset.iterator();
+  const Dataset other = std::move(dataset);
+  const auto other_windows = std::move(windows);
+  auto other_iterator = std::move(iterator);
+  const char* text = "Dataset: it was moved from. Copy it instead: copies share.";
+  CHECK(message_of<FailedPrecondition>([&] { dataset.batch(2); }) == text);
+  CHECK(message_of<FailedPrecondition>([&] { other.concatenate(dataset); }) == text);
+  CHECK(message_of<FailedPrecondition>([&] { Dataset::zip({other, dataset}); }) == text);
+  CHECK_THROWS_AS(dataset.cardinality(), FailedPrecondition);
+  CHECK_THROWS_AS(dataset.iterator(), FailedPrecondition);
+  CHECK_THROWS_AS(windows.cardinality(), FailedPrecondition);
+  CHECK_THROWS_AS(windows.begin(), FailedPrecondition);
+  Element element;
+  CHECK(message_of<FailedPrecondition>([&] { iterator.next(element); }) ==
+        "Iterator: it was moved from.");
+  CHECK_THROWS_AS(iterator.save(), FailedPrecondition);
+  CHECK_THROWS_AS(iterator.restore(other_iterator.save()), FailedPrecondition);
+  CHECK(numbers(other_iterator) == Numbers{0, 1, 2});
+}
+
+TEST_CASE("sizes that no machine has") {
+  const int64_t many = int64_t{1} << 50;
+  const auto first_of = [](const Dataset& dataset) { return numbers(dataset, 1); };
+  for (const Dataset& dataset :
+       {Dataset::range(many).shuffle(many), rows_to(3).repeat().shuffle(many),
+        Dataset::counter().shuffle(many)}) {
+    CHECK(contains(message_of<ResourceExhausted>([&] { first_of(dataset); }),
+                   "shuffle: a buffer of 1125899906842624 elements takes "));
+  }
+  CHECK(first_of(rows_to(1).shuffle(many)) == Numbers{0});
+  CHECK(first_of(Dataset::range(many).batch(2).shuffle(2)).size() == 2);
+  CHECK(first_of(rows_to(1).batch(many)) == Numbers{0});
+  CHECK(first_of(rows_to(1).prefetch(many)) == Numbers{0});
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  const auto huge = Dataset::range(std::numeric_limits<int64_t>::min(), most);
+  CHECK(huge.cardinality() == most);
+  CHECK(huge.concatenate(huge).cardinality() == most);
+  CHECK(huge.repeat(3).cardinality() == most);
+  CHECK(Dataset::zip({huge, huge.concatenate(huge)}).cardinality() == most);
+  CHECK_THROWS_AS(first_of(rows_to(1).batch(1).padded_batch(1, {.padded_shapes = {{many * 1000}}})),
+                  Error);
 }
 
 TEST_CASE("set_random_seed decides the order of shuffles without a seed") {

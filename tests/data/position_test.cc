@@ -340,6 +340,40 @@ TEST_CASE("a position of another pipeline is refused") {
       contains(restore(rows_to(9).shuffle(5, {.seed = 1}).batch(2), position), "another pipeline"));
 }
 
+TEST_CASE("damaged counts of passes without end are refused before anything runs") {
+  const auto shuffled = Dataset::counter().map([](const Tensor& x) { return x * 2; }).shuffle(4);
+  const auto filtered =
+      Dataset::counter().filter([](const Tensor& x) { return ops::equal(ops::mod(x, 2), 0); });
+  for (const Dataset& dataset : {shuffled, filtered}) {
+    auto iterator = dataset.iterator();
+    numbers(iterator, 9);
+    const std::string saved = iterator.save().dump();
+    for (const char* name : {"\"taken\": ", "\"given\": ", "\"consumed\": "}) {
+      const size_t at = saved.find(name);
+      if (at == std::string::npos) continue;
+      std::string damaged = saved;
+      damaged.insert(at + std::string(name).size(), "11529215046068469");
+      CHECK_THROWS_AS(dataset.iterator().restore(Json::parse(damaged)), DataLoss);
+    }
+  }
+  // Of shuffle, also those that could be.
+  auto iterator = shuffled.iterator();
+  numbers(iterator, 9);
+  std::string saved = iterator.save().dump();
+  saved.insert(saved.find("\"given\": ") + 9, "99999999999999");
+  CHECK(contains(message_of<DataLoss>([&] { shuffled.iterator().restore(Json::parse(saved)); }),
+                 "items were taken, 999999999999999 given"));
+}
+
+TEST_CASE("a position of very many repetitions is found at once") {
+  const auto dataset = rows_to(3).repeat().batch(1);
+  Json position = dataset.iterator().save();
+  position.set("consumed", int64_t{3} << 50);
+  auto restored = dataset.iterator();
+  restored.restore(position);
+  CHECK(numbers(restored, 2) == Numbers{0, 1});
+}
+
 TEST_CASE("a position that can't be is refused") {
   auto dataset = rows_to(10);
   Json position = dataset.iterator().save();
@@ -348,7 +382,18 @@ TEST_CASE("a position that can't be is refused") {
                  "after element 11, but this dataset ends after 10"));
   position.set("consumed", int64_t{-1});
   CHECK(contains(message_of<DataLoss>([&] { dataset.iterator().restore(position); }), "damaged"));
-  CHECK_THROWS_AS(dataset.iterator().restore(Json::object()), NotFound);
+  const auto endless = rows_to(3).repeat();
+  Json far = endless.iterator().save();
+  far.set("consumed", int64_t{1} << 60);
+  CHECK(contains(message_of<DataLoss>([&] { endless.iterator().restore(far); }),
+                 "is damaged: there can't be as many passes or elements."));
+  CHECK(message_of<DataLoss>([&] { dataset.iterator().restore(Json()); }) ==
+        "Dataset: expected a position, which an iterator's save() gives (an object of pipeline, "
+        "pass, consumed and seeds), got null.");
+  CHECK_THROWS_AS(dataset.iterator().restore(Json::object()), DataLoss);
+  position = dataset.iterator().save();
+  position.set("seeds", "x");
+  CHECK_THROWS_AS(dataset.iterator().restore(position), DataLoss);
 
   auto used = dataset.iterator();
   numbers(used, 1);

@@ -35,6 +35,18 @@ Texts records_to(int count, const std::string& prefix) {
 
 }  // namespace
 
+TEST_CASE("a writer that was moved from says so") {
+  const TempFolder folder;
+  TFRecordWriter writer(folder / "a");
+  TFRecordWriter other(std::move(writer));
+  CHECK(message_of<FailedPrecondition>([&] { writer.write("x"); }) ==
+        "TFRecordWriter: it was moved from.");
+  CHECK_THROWS_AS(writer.flush(), FailedPrecondition);
+  CHECK_THROWS_AS(writer.close(), FailedPrecondition);
+  other.write("x");
+  other.close();
+}
+
 TEST_CASE("TFRecordDataset gives what TFRecordWriter wrote, compressed or not") {
   const TempFolder folder;
   const Texts records = {"one", "", std::string("\0\xff zero", 7), std::string(1'000'000, 'x'),
