@@ -3,9 +3,23 @@
 
 #include "data/csv.h"
 #include "data/readers/csv_columns.h"
+#include "data/serialization/links.h"
 #include "data/sources/file_records.h"
 
 namespace cornu::data {
+
+template <class Fields>
+void visit_fields(Fields& fields, CsvOptions& options) {
+  fields("compression_type", options.compression_type);
+  fields("buffer_size", options.buffer_size);
+  fields("header", options.header);
+  fields("field_delim", options.field_delim);
+  fields("use_quote_delim", options.use_quote_delim);
+  fields("na_value", options.na_value);
+  fields("select_cols", options.select_cols);
+  fields("exclude_cols", options.exclude_cols);
+}
+
 namespace {
 
 constexpr const char* kCsvDataset = "CsvDataset";
@@ -108,8 +122,17 @@ Dataset CsvDataset(const FileNames& filenames, const std::vector<CsvDefault>& re
     return std::make_unique<CsvTupleStream>(tuples, path, options);
   };
   const std::string text = fmt::format("csv({})", spec.to_string());
+  const auto write = [=](LinkWriter& link) {
+    link.kind("csv").options(options);
+    write_columns(link, record_defaults);
+  };
   return Dataset(
-      make_file_records(filenames.dataset().node(), {kCsvDataset, text, spec, open}, {}));
+      make_file_records(filenames.dataset().node(), {kCsvDataset, text, spec, open, write}, {}));
+}
+
+NodePtr read_csv(LinkReader& link) {
+  const auto options = link.options<CsvOptions>();
+  return CsvDataset(Dataset(link.input()), read_columns(link), options).node();
 }
 
 }  // namespace cornu::data

@@ -6,6 +6,7 @@
 #include "data/csv.h"
 #include "data/readers/csv_columns.h"
 #include "data/readers/csv_inference.h"
+#include "data/serialization/links.h"
 #include "data/sources/file_records.h"
 #include "data/sources/sources.h"
 #include "data/transforms/parallel_map.h"
@@ -37,10 +38,13 @@ constexpr size_t kPlaceBytes = sizeof(PlacedRecord);
 std::string place_of(const CsvTable& table, std::string_view record) {
   PlacedRecord place;
   std::memcpy(&place, record.data(), kPlaceBytes);
+  if (place.file >= table.paths.size()) return fmt::format("{}: line {}", kMakeCsv, place.line);
   return fmt::format("{}: {}, line {}", kMakeCsv, table.paths[place.file], place.line);
 }
 
 void parse_placed(const CsvTable& table, std::string_view record, CsvColumns& columns) {
+  check<InvalidArgument>(record.size() >= kPlaceBytes, "{}: expected a record with its place.",
+                         kMakeCsv);
   columns.add(record.substr(kPlaceBytes), [&] { return place_of(table, record); });
 }
 
@@ -93,6 +97,66 @@ class PlacedRecords : public TextStream {
   PlacedRecord place_{};
 };
 
+void write_table(LinkWriter& link, const CsvTable& table) {
+  std::vector<int64_t> taken;
+  std::vector<CsvDefault> types;
+  for (const CsvLayout::Column& column : table.layout.columns) {
+    taken.push_back(static_cast<int64_t>(column.field));
+    types.push_back(column.type);
+  }
+  link("paths", table.paths)("column_names", table.names)("select_columns", taken);
+  write_columns(link, types);
+  link("field_delim", std::string(1, table.layout.format.delimiter))(
+      "use_quote_delim", table.layout.format.quotes)("na_value", table.layout.na_value)(
+      "all_columns", table.layout.fields > 0)("header", table.header);
+  link.choice("compression_type", table.compression, {"", "GZIP", "ZLIB"});
+}
+
+void add_columns(CsvTable& table, const std::vector<size_t>& fields,
+                 const std::vector<CsvDefault>& types, bool all) {
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const std::string name = fmt::format("column '{}'", table.names[fields[i]]);
+    table.layout.columns.push_back({name, fields[i], types[i]});
+  }
+  if (all) table.layout.fields = table.names.size();
+  check_layout(table.layout, kMakeCsv);
+}
+
+std::shared_ptr<const CsvTable> read_table(LinkReader& link) {
+  auto table = std::make_shared<CsvTable>();
+  table->paths = link.get<std::vector<std::string>>("paths");
+  table->names = link.get<std::vector<std::string>>("column_names");
+  table->layout.format =
+      csv_format(kMakeCsv, link.get<std::string>("field_delim"), link.get<bool>("use_quote_delim"));
+  table->layout.na_value = link.get<std::string>("na_value");
+  table->header = link.get<bool>("header");
+  link.choice("compression_type", table->compression, {"", "GZIP", "ZLIB"});
+  const auto types = read_columns(link);
+  const auto numbers = link.get<std::vector<int64_t>>("select_columns");
+  const bool ascending =
+      std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) == numbers.end();
+  check<InvalidArgument>(!numbers.empty() && ascending && numbers.front() >= 0 &&
+                             numbers.back() < std::ssize(table->names) &&
+                             numbers.size() == types.size(),
+                         "{}: expected ascending numbers of {} columns, and the type of each.",
+                         kMakeCsv, table->names.size());
+  add_columns(*table, {numbers.begin(), numbers.end()}, types, link.get<bool>("all_columns"));
+  return table;
+}
+
+NodePtr make_records(NodePtr names, std::shared_ptr<const CsvTable> table, bool checked,
+                     const std::optional<int64_t>& reads) {
+  const auto open = [table, checked](const std::string& path) {
+    return std::make_unique<PlacedRecords>(table, path, checked);
+  };
+  const auto write = [=](LinkWriter& link) {
+    link.kind("csv_records")("ignore_errors", checked)("num_parallel_reads", reads);
+    write_table(link, *table);
+  };
+  return make_file_records(std::move(names), {kMakeCsv, "csv_records", text_spec(), open, write},
+                           reads);
+}
+
 // Batches of placed records as columns.
 class CsvBatches : public Node {
  public:
@@ -123,6 +187,12 @@ class CsvBatches : public Node {
   bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("csv(to {})", spec_.to_string()); }
+  void write(LinkWriter& link) const override {
+    std::optional<std::string> label;
+    if (label_) label = table_->names[table_->layout.columns[*label_].field];
+    link.kind("csv_batches")("label_name", label)("num_parallel_calls", calls_);
+    write_table(link, *table_);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     const auto parse = [this](const Element& batch, int64_t) { return parsed(batch.tensor(0)); };
     return make_parallel_map(input().stream(pass), parse, calls_, pass);
@@ -244,12 +314,7 @@ std::shared_ptr<const CsvTable> csv_table(const std::vector<std::string>& patter
   find_names(*table, options);
   const auto fields = fields_selected(table->names, options.select_columns);
   const auto types = types_of(*table, fields, options);
-  for (size_t i = 0; i < fields.size(); ++i) {
-    const std::string name = fmt::format("column '{}'", table->names[fields[i]]);
-    layout.columns.push_back({name, fields[i], types[i]});
-  }
-  if (options.select_columns.empty()) layout.fields = table->names.size();
-  check_layout(layout, kMakeCsv);
+  add_columns(*table, fields, types, options.select_columns.empty());
   if (options.label_name) {
     std::vector<std::string> taken;
     for (const size_t field : fields) taken.push_back(table->names[field]);
@@ -265,12 +330,8 @@ Dataset make_csv_dataset(const std::vector<std::string>& file_pattern, int64_t b
                          const MakeCsvOptions& options) {
   const int64_t calls = resolve_parallel_calls(options.num_parallel_calls, kMakeCsv);
   const auto table = csv_table(file_pattern, options);
-  const auto open = [table, checked = options.ignore_errors](const std::string& path) {
-    return std::make_unique<PlacedRecords>(table, path, checked);
-  };
-  NodePtr node =
-      make_file_records(make_tensor_slices(Tensor::from(table->paths)),
-                        {kMakeCsv, "csv_records", text_spec(), open}, options.num_parallel_reads);
+  NodePtr node = make_records(make_tensor_slices(Tensor::from(table->paths)), table,
+                              options.ignore_errors, options.num_parallel_reads);
   if (options.shuffle) {
     node =
         make_shuffle(std::move(node), options.shuffle_buffer_size, {.seed = options.shuffle_seed});
@@ -279,6 +340,23 @@ Dataset make_csv_dataset(const std::vector<std::string>& file_pattern, int64_t b
   node = make_batch(std::move(node), batch_size, {.drop_remainder = !options.num_epochs});
   node = std::make_shared<CsvBatches>(std::move(node), table, options.label_name, calls);
   return Dataset(make_prefetch(std::move(node), options.prefetch_buffer_size));
+}
+
+NodePtr read_csv_records(LinkReader& link) {
+  return make_records(link.input(), read_table(link), link.get<bool>("ignore_errors"),
+                      link.get<std::optional<int64_t>>("num_parallel_reads"));
+}
+
+NodePtr read_csv_batches(LinkReader& link) {
+  const ElementSpec& records = link.input()->spec();
+  check<InvalidArgument>(records.types.size() == 1 && records.types[0].dtype == DType::String,
+                         "{}: expected records, got {}.", kMakeCsv, records);
+  auto table = read_table(link);
+  const auto label = link.get<std::optional<std::string>>("label_name");
+  if (label) number_of(*label, table->names, "label_name");
+  check<InvalidArgument>(!label || table->layout.columns.size() > 1,
+                         "{}: there is no column beside the label.", kMakeCsv);
+  return std::make_shared<CsvBatches>(link.input(), std::move(table), label, read_calls(link));
 }
 
 }  // namespace cornu::data

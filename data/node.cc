@@ -142,6 +142,13 @@ StreamPtr<Row> Node::row_stream(Pass pass) const {
   return measured<Row>(*this, pass, [this](Pass own) { return rows(own); });
 }
 
+void Node::write(LinkWriter&) const {
+  raise<FailedPrecondition>(
+      "{}: it can't be serialized, since its class doesn't override write(). See "
+      "data/serialization/link.h.",
+      describe());
+}
+
 StreamPtr<Row> Node::rows(Pass) const { raise<Internal>("{}: it has no table.", describe()); }
 
 std::vector<std::atomic<uint64_t>*> drawn_seeds(const Node& node) {

@@ -42,6 +42,8 @@ struct Pass {
   Pass of_use(int64_t number) const;
 };
 
+class LinkWriter;
+class Node;
 using NodePtr = std::shared_ptr<const Node>;
 
 // A seed that copies of a node share: a restored position writes it. Thread-safe.
@@ -105,6 +107,9 @@ class Node : public std::enable_shared_from_this<Node> {
   // The seed of a shuffle that was given none, or of a map that draws random numbers: a saved
   // position keeps it, and restores it here.
   virtual std::atomic<uint64_t>* drawn_seed() const { return nullptr; }
+  // What another process makes this link of (data/serialization/link.h). FailedPrecondition, saying
+  // why and what to do, where it can't travel.
+  virtual void write(LinkWriter& link) const;
 
   // Of a link that reads files of records: how many, where that is known.
   virtual std::optional<int64_t> files() const { return std::nullopt; }

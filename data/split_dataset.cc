@@ -2,6 +2,7 @@
 #include "data/split_dataset.h"
 
 #include <cmath>
+#include "data/serialization/links.h"
 
 #include "data/python_random.h"
 #include "data/transforms/transforms.h"
@@ -41,6 +42,11 @@ class ElementList : public Node {
   std::optional<int64_t> cardinality() const override { return std::ssize(elements_); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return text_; }
+  void write(LinkWriter& link) const override {
+    std::vector<std::vector<Tensor>> tensors;
+    for (const Element& element : elements_) tensors.push_back(element.tensors());
+    link.kind("element_list")("element", spec_)("elements", tensors)("text", text_);
+  }
   StreamPtr<Element> elements(Pass) const override {
     return std::make_unique<ElementListStream>(elements_);
   }
@@ -125,6 +131,22 @@ std::pair<Dataset, Dataset> split_dataset(const Dataset& dataset,
   };
   return {part(examples.begin(), sizes.first, "split_left"),
           part(examples.end() - sizes.second, sizes.second, "split_right")};
+}
+
+NodePtr read_element_list(LinkReader& link) {
+  const auto spec = link.get<ElementSpec>("element");
+  std::vector<Element> elements;
+  for (auto& tensors : link.get<std::vector<std::vector<Tensor>>>("elements")) {
+    const bool whole = tensors.size() == spec.types.size() &&
+                       std::all_of(tensors.begin(), tensors.end(),
+                                   [](const Tensor& tensor) { return tensor.defined(); });
+    check<InvalidArgument>(whole, "expected elements of {} tensors.", spec.types.size());
+    elements.emplace_back(std::move(tensors), spec.structure);
+    check<InvalidArgument>(spec.admits(elements.back()),
+                           "expected elements of the kind {}, got {}.", spec,
+                           spec_of(elements.back()));
+  }
+  return std::make_shared<ElementList>(spec, std::move(elements), link.get<std::string>("text"));
 }
 
 }  // namespace cornu::data

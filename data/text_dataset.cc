@@ -2,6 +2,7 @@
 #include "data/text_dataset.h"
 
 #include "data/directory_dataset.h"
+#include "data/serialization/links.h"
 #include "data/sources/file_records.h"
 #include "data/transforms/parallel_map.h"
 #include "data/transforms/transforms.h"
@@ -20,7 +21,7 @@ class LoadedTexts : public Node {
  public:
   LoadedTexts(NodePtr numbers, std::shared_ptr<const TextFiles> files)
       : Node({std::move(numbers)}), files_(std::move(files)) {
-    spec_ = spec_of(files_->element_of(text_scalar(""), 0));
+    spec_ = files_->spec_of_contents({DType::String, Shape{}});
   }
 
   const ElementSpec& spec() const override { return spec_; }
@@ -33,9 +34,13 @@ class LoadedTexts : public Node {
     if (part.by == WorkerPart::By::Hint) return nullptr;
     return with_inputs({make_sharded_sources(inputs().front(), part)});
   }
+  void write(LinkWriter& link) const override {
+    link.kind("text_files")("max_length", files_->max_length)("num_parallel_calls", files_->calls);
+    write_files(link, *files_);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     const auto load = [this](const Element& row, int64_t) {
-      return loaded(row.tensor(0).item<size_t>());
+      return loaded(files_->number_in(row));
     };
     return make_parallel_map(input().stream(pass), load, files_->calls, pass);
   }
@@ -111,6 +116,17 @@ TextDatasetSplit text_dataset_split_from_directory(const std::filesystem::path& 
   const size_t all = index.file_paths.size();
   return {texts_of(directory, index, {0, edge}, options.shuffle, query, options),
           texts_of(directory, index, {edge, all}, false, query, options)};
+}
+
+NodePtr read_text_files(LinkReader& link) {
+  auto files = std::make_shared<TextFiles>();
+  read_files(link, *files);
+  files->max_length = link.get<std::optional<int64_t>>("max_length");
+  files->calls = read_calls(link);
+  check<InvalidArgument>(!files->max_length || *files->max_length >= 0,
+                         "expected a max_length of at least 0, got {}.",
+                         files->max_length.value_or(0));
+  return std::make_shared<LoadedTexts>(link.input(), std::move(files));
 }
 
 }  // namespace cornu::data

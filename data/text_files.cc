@@ -2,11 +2,29 @@
 #include "data/text_files.h"
 
 #include <algorithm>
+#include "data/serialization/links.h"
 
 #include "data/readers/input_file.h"
 #include "data/sources/file_records.h"
 
 namespace cornu::data {
+
+template <class Fields>
+void visit_fields(Fields& fields, TextLineOptions& options) {
+  fields("compression_type", options.compression_type);
+  fields("buffer_size", options.buffer_size);
+  fields("num_parallel_reads", options.num_parallel_reads);
+}
+
+template <class Fields>
+void visit_fields(Fields& fields, FixedLengthRecordOptions& options) {
+  fields("header_bytes", options.header_bytes);
+  fields("footer_bytes", options.footer_bytes);
+  fields("buffer_size", options.buffer_size);
+  fields("compression_type", options.compression_type);
+  fields("num_parallel_reads", options.num_parallel_reads);
+}
+
 namespace {
 
 class LineStream : public TextStream {
@@ -111,8 +129,9 @@ Dataset TextLineDataset(const FileNames& filenames, const TextLineOptions& optio
   const auto open = [compression, buffer_size = options.buffer_size](const std::string& path) {
     return std::make_unique<LineStream>(path, compression, buffer_size);
   };
+  const auto write = [options](LinkWriter& link) { link.kind("text_lines").options(options); };
   return Dataset(make_file_records(filenames.dataset().node(),
-                                   {"TextLineDataset", "text_lines", text_spec(), open},
+                                   {"TextLineDataset", "text_lines", text_spec(), open, write},
                                    options.num_parallel_reads));
 }
 
@@ -135,8 +154,22 @@ Dataset FixedLengthRecordDataset(const FileNames& filenames, int64_t record_byte
   };
   const std::string text = fmt::format("fixed_length_records({}, {}, {})", lengths.header,
                                        lengths.record, lengths.footer);
-  return Dataset(make_file_records(filenames.dataset().node(), {kWho, text, text_spec(), open},
+  const auto write = [=](LinkWriter& link) {
+    link.kind("fixed_length_records")("record_bytes", record_bytes).options(options);
+  };
+  return Dataset(make_file_records(filenames.dataset().node(),
+                                   {kWho, text, text_spec(), open, write},
                                    options.num_parallel_reads));
+}
+
+NodePtr read_text_lines(LinkReader& link) {
+  return TextLineDataset(Dataset(link.input()), link.options<TextLineOptions>()).node();
+}
+
+NodePtr read_fixed_length_records(LinkReader& link) {
+  const auto bytes = link.get<int64_t>("record_bytes");
+  const auto options = link.options<FixedLengthRecordOptions>();
+  return FixedLengthRecordDataset(Dataset(link.input()), bytes, options).node();
 }
 
 }  // namespace cornu::data

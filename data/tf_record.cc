@@ -2,6 +2,7 @@
 #include "data/tf_record.h"
 
 #include <exception>
+#include "data/serialization/links.h"
 
 #include "data/readers/output_file.h"
 #include "data/readers/tf_record.h"
@@ -9,6 +10,14 @@
 #include "framework/core/logging.h"
 
 namespace cornu::data {
+
+template <class Fields>
+void visit_fields(Fields& fields, TFRecordOptions& options) {
+  fields("compression_type", options.compression_type);
+  fields("buffer_size", options.buffer_size);
+  fields("num_parallel_reads", options.num_parallel_reads);
+}
+
 namespace {
 
 class TFRecordStream : public TextStream {
@@ -51,9 +60,14 @@ Dataset TFRecordDataset(const FileNames& filenames, const TFRecordOptions& optio
   const auto open = [compression, buffer_size = options.buffer_size](const std::string& path) {
     return std::make_unique<TFRecordStream>(path, compression, buffer_size);
   };
+  const auto write = [options](LinkWriter& link) { link.kind("tf_records").options(options); };
   return Dataset(make_file_records(filenames.dataset().node(),
-                                   {"TFRecordDataset", "tf_records", text_spec(), open},
+                                   {"TFRecordDataset", "tf_records", text_spec(), open, write},
                                    options.num_parallel_reads));
+}
+
+NodePtr read_tf_records(LinkReader& link) {
+  return TFRecordDataset(Dataset(link.input()), link.options<TFRecordOptions>()).node();
 }
 
 struct TFRecordWriter::State {

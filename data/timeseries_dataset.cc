@@ -2,6 +2,7 @@
 #include "data/timeseries_dataset.h"
 
 #include <algorithm>
+#include "data/serialization/links.h"
 
 #include "data/numpy_random.h"
 #include "data/sources/sources.h"
@@ -47,6 +48,10 @@ class SeriesWindows : public Node {
   std::string describe() const override {
     return fmt::format("windows({} of {} each, to {})", series_.data.dim(0), series_.rate,
                        spec_.to_string());
+  }
+  void write(LinkWriter& link) const override {
+    link.kind("series_windows")("data", series_.data)("targets", series_.targets)(
+        "sequence_length", series_.length)("sampling_rate", series_.rate);
   }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<WindowStream>(input().stream(pass), *this);
@@ -151,6 +156,25 @@ Dataset timeseries_dataset_from_array(const Tensor& data, const Tensor& targets,
   if (options.batch_size) node = make_batch(std::move(node), *options.batch_size, {});
   return Dataset(make_prefetch(std::make_shared<SeriesWindows>(std::move(node), std::move(series)),
                                kAutotune));
+}
+
+NodePtr read_series_windows(LinkReader& link) {
+  const ElementSpec& starts = link.input()->spec();
+  check<InvalidArgument>(starts.types.size() == 1 && starts.types[0].dtype == DType::Int64 &&
+                             starts.types[0].shape.rank() <= 1,
+                         "expected the steps that windows begin at, got {}.", starts);
+  Series series{link.get<Tensor>("data"), link.get<Tensor>("targets"),
+                link.get<int64_t>("sequence_length"), link.get<int64_t>("sampling_rate")};
+  check<InvalidArgument>(series.data.defined() && series.data.rank() >= 1 &&
+                             (!series.targets.defined() || series.targets.rank() >= 1),
+                         "expected data of steps, and targets of steps or none.");
+  const int64_t steps = series.data.dim(0);
+  check<InvalidArgument>(
+      series.length >= 1 && series.rate >= 1 &&
+          streams::saturating_product(series.length - 1, series.rate) < std::max<int64_t>(steps, 1),
+      "expected windows within {} steps, got {} steps that are {} apart.", steps, series.length,
+      series.rate);
+  return std::make_shared<SeriesWindows>(link.input(), std::move(series));
 }
 
 }  // namespace cornu::data

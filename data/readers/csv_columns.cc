@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "data/serialization/link.h"
 #include "framework/core/strings.h"
 
 namespace cornu::data {
@@ -180,6 +181,29 @@ std::vector<Tensor> CsvColumns::finish() {
   std::vector<Tensor> tensors;
   for (const auto& column : columns_) tensors.push_back(column->finish());
   return tensors;
+}
+
+void write_columns(LinkWriter& link, const std::vector<CsvDefault>& columns) {
+  std::vector<DType> dtypes;
+  std::vector<Tensor> values;  // undefined: required
+  for (const CsvDefault& column : columns) {
+    dtypes.push_back(column.dtype());
+    values.push_back(column.value());
+  }
+  link("column_dtypes", dtypes)("column_defaults", values);
+}
+
+std::vector<CsvDefault> read_columns(LinkReader& link) {
+  const auto dtypes = link.get<std::vector<DType>>("column_dtypes");
+  const auto values = link.get<std::vector<Tensor>>("column_defaults");
+  check<InvalidArgument>(dtypes.size() == values.size(),
+                         "expected as many column_defaults as column_dtypes, got {} and {}.",
+                         values.size(), dtypes.size());
+  std::vector<CsvDefault> columns;
+  for (size_t i = 0; i < dtypes.size(); ++i) {
+    columns.push_back(values[i].defined() ? CsvDefault(values[i]) : CsvDefault(dtypes[i]));
+  }
+  return columns;
 }
 
 }  // namespace cornu::data

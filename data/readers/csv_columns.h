@@ -14,6 +14,9 @@
 
 namespace cornu::data {
 
+class LinkReader;
+class LinkWriter;
+
 // A number, as tf.data reads them: spaces around it and a '+' are allowed. False when it is none,
 // or an integer that T hasn't.
 bool parse_field(std::string_view field, int32_t& value);
@@ -34,6 +37,10 @@ struct CsvLayout {
   std::vector<Column> columns;  // by ascending field
   size_t fields = 0;            // that a record has; 0: what the last column needs, or more
 };
+
+// The types of columns as a link of a dataset has them.
+void write_columns(LinkWriter& link, const std::vector<CsvDefault>& columns);
+std::vector<CsvDefault> read_columns(LinkReader& link);
 
 // InvalidArgument, naming `who`, for a column of another type than CSV files have.
 void check_layout(const CsvLayout& layout, const char* who);

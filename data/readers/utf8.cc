@@ -56,6 +56,14 @@ locale_t unicode() {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const bool says_so = text.starts_with("\xEF\xBF\xBD");  // U+FFFD itself
+    if (take(text) == kReplacement && !says_so) return false;
+  }
+  return true;
+}
+
 int64_t utf8_length(std::string_view text) {
   int64_t count = 0;
   for (const char c : text) count += !goes_on(c);

@@ -8,6 +8,8 @@
 
 namespace cornu::data {
 
+// Is it nothing but whole characters?
+bool is_utf8(std::string_view text);
 // The characters: bytes but those that go on with one, so that any bytes have a length.
 int64_t utf8_length(std::string_view text);
 // Where character `number` begins; the end of the text where there are no more.

@@ -2,10 +2,18 @@
 // Numbers without end.
 #include <functional>
 
+#include "data/serialization/links.h"
 #include "data/sources/sources.h"
 #include "framework/core/random.h"
 
 namespace cornu::data {
+
+template <class Fields>
+void visit_fields(Fields& fields, RandomOptions& options) {
+  fields("seed", options.seed);
+  fields("rerandomize_each_iteration", options.rerandomize_each_iteration);
+}
+
 namespace {
 
 class NumberStream : public Stream<Element> {
@@ -45,6 +53,10 @@ class Counter : public Endless {
     return fmt::format("counter({}, {})", static_cast<int64_t>(start_),
                        static_cast<int64_t>(step_));
   }
+  void write(LinkWriter& link) const override {
+    link.kind("counter")("start", static_cast<int64_t>(start_))("step",
+                                                                static_cast<int64_t>(step_));
+  }
   StreamPtr<Element> elements(Pass) const override {
     // Unsigned: it wraps around.
     return std::make_unique<NumberStream>([start = start_, step = step_](uint64_t index) {
@@ -71,6 +83,7 @@ class RandomNumbers : public Endless {
     return options_.seed ? nullptr : seed_.get();
   }
   bool is_reshuffled() const override { return options_.rerandomize_each_iteration; }
+  void write(LinkWriter& link) const override { link.kind("random").options(options_); }
   StreamPtr<Element> elements(Pass pass) const override {
     const uint64_t stream = options_.rerandomize_each_iteration ? pass.id : 0;
     return std::make_unique<NumberStream>([seed = seed_.load(), stream](uint64_t index) {
@@ -89,5 +102,11 @@ NodePtr make_counter(int64_t start, int64_t step) { return std::make_shared<Coun
 NodePtr make_random(const RandomOptions& options) {
   return std::make_shared<RandomNumbers>(options);
 }
+
+NodePtr read_counter(LinkReader& link) {
+  return make_counter(link.get<int64_t>("start"), link.get<int64_t>("step"));
+}
+
+NodePtr read_random(LinkReader& link) { return make_random(link.options<RandomOptions>()); }
 
 }  // namespace cornu::data

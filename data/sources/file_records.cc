@@ -256,6 +256,7 @@ class FileRecords : public Node {
     return in_turn() ? fmt::format("{}, {} in turn", format_->describe, *reads_)
                      : format_->describe;
   }
+  void write(LinkWriter& link) const override { format_->write(link); }
   StreamPtr<Element> elements(Pass pass) const override {
     FileOpener open = {format_, pass, reads_.has_value()};
     auto names = input().stream(pass);

@@ -17,6 +17,7 @@ struct FileFormat {
   std::string describe;  // with what its elements depend on
   ElementSpec spec;
   std::function<StreamPtr<Element>(const std::string& path)> open;
+  std::function<void(LinkWriter& link)> write;  // see Node::write
 };
 
 // Elements of the files that `names` (string scalars) gives, one file after another. With

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/sources/host.h"
 #include "data/sources/sources.h"
 #include "data/transforms/user_code.h"
@@ -70,6 +71,13 @@ class FromGenerator : public Node {
   std::optional<int64_t> cardinality() const override { return std::nullopt; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("generator({})", spec_.to_string()); }
+  void write(LinkWriter&) const override {
+    raise<FailedPrecondition>(
+        "{}: it can't be serialized: its generator is C++ code, which another process hasn't. "
+        "Write its "
+        "elements to files (TFRecordWriter), or give them by from_tensor_slices.",
+        describe());
+  }
   StreamPtr<Element> elements(Pass) const override {
     return std::make_unique<GeneratorStream>(generator_, spec_);
   }

@@ -1,20 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sources/image_files.h"
 
+#include "data/serialization/links.h"
 #include "data/transforms/parallel_map.h"
 #include "data/transforms/transforms.h"
 #include "framework/io/file_reader.h"
 
 namespace cornu::data {
+
+template <class Fields>
+void visit_fields(Fields& fields, DecodeImageOptions& options) {
+  fields("channels", options.channels);
+  fields("expand_animations", options.expand_animations);
+  fields("dct_scale", options.dct_scale);
+  fields("fancy_upscaling", options.fancy_upscaling);
+  fields("dct_method", options.dct_method);
+  fields("max_pixels", options.max_pixels);
+}
+
+template <class Fields>
+void visit_fields(Fields& fields, ResizeImageOptions& options) {
+  fields("interpolation", options.interpolation);
+  fields("crop_to_aspect_ratio", options.crop_to_aspect_ratio);
+  fields("pad_to_aspect_ratio", options.pad_to_aspect_ratio);
+}
+
 namespace {
 
 class LoadedImages : public Node {
  public:
   LoadedImages(NodePtr numbers, std::shared_ptr<const ImageFiles> files)
       : Node({std::move(numbers)}), files_(std::move(files)) {
-    const Tensor image = Tensor::empty(
-        {files_->size.first, files_->size.second, files_->decode.channels}, DType::Float32);
-    spec_ = spec_of(files_->element_of(image, 0));
+    spec_ = files_->spec_of_contents(
+        {DType::Float32, {files_->size.first, files_->size.second, files_->decode.channels}});
   }
 
   const ElementSpec& spec() const override { return spec_; }
@@ -32,9 +50,16 @@ class LoadedImages : public Node {
     if (part.by == WorkerPart::By::Hint) return nullptr;
     return with_inputs({make_sharded_sources(inputs().front(), part)});
   }
+  void write(LinkWriter& link) const override {
+    link.kind("images")("height", files_->size.first)("width", files_->size.second)(
+            "num_parallel_calls", files_->calls)
+        .options(files_->decode)
+        .options(files_->resize);
+    write_files(link, *files_);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     const auto load = [this](const Element& row, int64_t) {
-      return loaded(row.tensor(0).item<size_t>());
+      return loaded(files_->number_in(row));
     };
     return make_parallel_map(input().stream(pass), load, files_->calls, pass);
   }
@@ -55,6 +80,21 @@ class LoadedImages : public Node {
 
 NodePtr make_loaded_images(NodePtr numbers, std::shared_ptr<const ImageFiles> files) {
   return std::make_shared<LoadedImages>(std::move(numbers), std::move(files));
+}
+
+NodePtr read_images(LinkReader& link) {
+  auto files = std::make_shared<ImageFiles>();
+  read_files(link, *files);
+  files->size = {link.get<int64_t>("height"), link.get<int64_t>("width")};
+  files->decode = link.options<DecodeImageOptions>();
+  files->resize = link.options<ResizeImageOptions>();
+  files->calls = read_calls(link);
+  check<InvalidArgument>(files->size.first > 0 && files->size.second > 0,
+                         "expected a size of at least (1, 1), got ({}, {}).", files->size.first,
+                         files->size.second);
+  check<InvalidArgument>(files->decode.channels >= 1 && files->decode.channels <= 4,
+                         "expected 1 to 4 channels, got {}.", files->decode.channels);
+  return make_loaded_images(link.input(), std::move(files));
 }
 
 }  // namespace cornu::data

@@ -10,6 +10,8 @@
 
 namespace cornu::data {
 
+class LinkReader;
+
 // At least one file.
 struct LabeledFiles {
   std::filesystem::path directory;
@@ -20,7 +22,15 @@ struct LabeledFiles {
 
   // What file `number` holds, with its label.
   Element element_of(const Tensor& content, size_t number) const;
+  // The types of these.
+  ElementSpec spec_of_contents(const TensorType& content) const;
+  // The number of a file in a row of make_file_numbers. OutOfRange when there is no such file.
+  size_t number_in(const Element& row) const;
 };
+
+// As a link of a dataset has them, but for the folder.
+void write_files(LinkWriter& link, const LabeledFiles& files);
+void read_files(LinkReader& link, LabeledFiles& files);
 
 // int64 scalars 0, 1, …: a table, so that they are shuffled by number. `name` is what describe()
 // calls it.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "data/serialization/links.h"
 #include "data/sources/sources.h"
 
 namespace cornu::data {
@@ -58,6 +59,9 @@ class Range : public Node {
   std::string describe() const override {
     return fmt::format("range({}, {}, {})", start_, stop_, step_);
   }
+  void write(LinkWriter& link) const override {
+    link.kind("range")("start", start_)("stop", stop_)("step", step_);
+  }
   StreamPtr<Element> elements(Pass) const override {
     return std::make_unique<RangeStream>(start_, step_, count_);
   }
@@ -74,6 +78,11 @@ class Range : public Node {
 
 NodePtr make_range(int64_t start, int64_t stop, int64_t step) {
   return std::make_shared<Range>(start, stop, step);
+}
+
+NodePtr read_range(LinkReader& link) {
+  const auto start = link.get<int64_t>("start");
+  return make_range(start, link.get<int64_t>("stop"), link.get<int64_t>("step"));
 }
 
 }  // namespace cornu::data

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/sources/host.h"
 #include "data/sources/sources.h"
 
@@ -32,6 +33,7 @@ class TensorSlices : public Node {
   }
   const Element* table() const override { return &table_; }
   StreamPtr<Row> rows(Pass) const override { return std::make_unique<streams::RowStream>(count_); }
+  void write(LinkWriter& link) const override { link.kind("tensor_slices")("tensors", table_); }
   StreamPtr<Element> elements(Pass pass) const override {
     return elements_of_rows(table_, rows(pass));
   }
@@ -45,5 +47,9 @@ class TensorSlices : public Node {
 }  // namespace
 
 NodePtr make_tensor_slices(const Element& table) { return std::make_shared<TensorSlices>(table); }
+
+NodePtr read_tensor_slices(LinkReader& link) {
+  return make_tensor_slices(link.get<Element>("tensors"));
+}
 
 }  // namespace cornu::data

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/sources/host.h"
 #include "data/sources/sources.h"
 
@@ -30,6 +31,7 @@ class FromTensors : public Node {
   std::optional<int64_t> cardinality() const override { return 1; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("tensors({})", spec_.to_string()); }
+  void write(LinkWriter& link) const override { link.kind("tensors")("tensors", element_); }
   StreamPtr<Element> elements(Pass) const override {
     return std::make_unique<OneElement>(element_);
   }
@@ -42,5 +44,7 @@ class FromTensors : public Node {
 }  // namespace
 
 NodePtr make_tensors(const Element& element) { return std::make_shared<FromTensors>(element); }
+
+NodePtr read_tensors(LinkReader& link) { return make_tensors(link.get<Element>("tensors")); }
 
 }  // namespace cornu::data

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -50,6 +51,7 @@ class Asserted : public ItemTransform<Asserted> {
 
   std::optional<int64_t> cardinality() const override { return count_; }
   std::string describe() const override { return fmt::format("assert_cardinality({})", count_); }
+  void write(LinkWriter& link) const override { link.kind("assert_cardinality")("count", count_); }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
@@ -64,6 +66,10 @@ class Asserted : public ItemTransform<Asserted> {
 
 NodePtr make_assert_cardinality(NodePtr input, int64_t count) {
   return std::make_shared<Asserted>(std::move(input), count);
+}
+
+NodePtr read_assert_cardinality(LinkReader& link) {
+  return make_assert_cardinality(link.input(), link.get<int64_t>("count"));
 }
 
 }  // namespace cornu::data

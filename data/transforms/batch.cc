@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/rows.h"
 
 namespace cornu::data {
+
+template <class Fields>
+void visit_fields(Fields& fields, BatchOptions& options) {
+  fields("drop_remainder", options.drop_remainder);
+}
+
 namespace {
 
 class RowBatches : public streams::BatchStream<Row, Element> {
@@ -76,6 +83,9 @@ class Batched : public Node {
   std::string describe() const override {
     return fmt::format("batch({}{})", batch_size_, options_.drop_remainder ? ", drop" : "");
   }
+  void write(LinkWriter& link) const override {
+    link.kind("batch")("batch_size", batch_size_).options(options_);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     if (const Element* table = input().table()) {
       return std::make_unique<RowBatches>(*table, input().row_stream(pass), batch_size_,
@@ -99,6 +109,11 @@ NodePtr make_batch(NodePtr input, int64_t batch_size, const BatchOptions& option
   };
   if (NodePtr mapped = batch_below_map(input, batched)) return mapped;
   return std::make_shared<Batched>(std::move(input), batch_size, options);
+}
+
+NodePtr read_batch(LinkReader& link) {
+  const auto size = link.get<int64_t>("batch_size");
+  return std::make_shared<Batched>(link.input(), size, link.options<BatchOptions>());
 }
 
 }  // namespace cornu::data

@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "data/serialization/links.h"
+#include "data/transforms/said.h"
 #include "data/transforms/transforms.h"
 #include "framework/ops/ops.h"
 
 namespace cornu::data {
+
+template <class Fields>
+void visit_fields(Fields& fields, BucketOptions& options) {
+  fields("padded_shapes", options.padded_shapes);
+  fields("padding_values", options.padding_values);
+  fields("pad_to_bucket_boundary", options.pad_to_bucket_boundary);
+  fields("no_padding", options.no_padding);
+  fields("drop_remainder", options.drop_remainder);
+}
+
 namespace {
 
 // The number of boundaries that a length has reached.
@@ -64,12 +76,11 @@ void check_buckets(const std::vector<int64_t>& boundaries, const std::vector<int
   }
 }
 
-}  // namespace
-
-NodePtr make_bucket(NodePtr input, MapFunction length, std::vector<int64_t> boundaries,
-                    std::vector<int64_t> sizes, const BucketOptions& options) {
-  check_buckets(boundaries, sizes);
-  ElementSpec spec = input->spec();
+// Of elements with the numbers of their buckets.
+NodePtr grouped_by_bucket(NodePtr keyed, const ElementSpec& element,
+                          const std::vector<int64_t>& boundaries, const std::vector<int64_t>& sizes,
+                          const BucketOptions& options) {
+  ElementSpec spec = element;
   const std::vector<Shape> shapes = shapes_of(spec, options);
   std::string text = fmt::format("buckets {} of {}{}{}{}", fmt::join(boundaries, " "),
                                  fmt::join(sizes, " "), options.no_padding ? ", not padded" : "",
@@ -96,9 +107,38 @@ NodePtr make_bucket(NodePtr input, MapFunction length, std::vector<int64_t> boun
          .padding_values = options.padding_values,
          .drop_remainder = options.drop_remainder});
   };
-  const auto size_of = [sizes](int64_t bucket) { return sizes[static_cast<size_t>(bucket)]; };
-  return make_group_by_window(std::move(input), bucket_of(std::move(length), boundaries), reduce,
-                              size_of, text, spec);
+  const auto size_of = [sizes](int64_t bucket) {
+    check<InvalidArgument>(0 <= bucket && bucket < std::ssize(sizes),
+                           "bucket_by_sequence_length: expected a bucket in [0, {}), got {}.",
+                           sizes.size(), bucket);
+    return sizes[static_cast<size_t>(bucket)];
+  };
+  const auto write = [=](LinkWriter& link) {
+    link.kind("bucket_by_sequence_length")("element", element)("bucket_boundaries", boundaries)(
+            "bucket_batch_sizes", sizes)
+        .options(options);
+  };
+  return make_grouped(std::move(keyed), element, reduce, size_of, text, spec, write);
+}
+
+}  // namespace
+
+NodePtr make_bucket(NodePtr input, MapFunction length, std::vector<int64_t> boundaries,
+                    std::vector<int64_t> sizes, const BucketOptions& options) {
+  check_buckets(boundaries, sizes);
+  const ElementSpec element = input->spec();
+  NodePtr keyed = make_keyed(std::move(input), bucket_of(std::move(length), boundaries),
+                             "group_by_window", "key_func");
+  return grouped_by_bucket(std::move(keyed), element, boundaries, sizes, options);
+}
+
+NodePtr read_bucket(LinkReader& link) {
+  const auto element = link.get<ElementSpec>("element");
+  require_said(*link.input(), element, DType::Int64);
+  const auto boundaries = link.get<std::vector<int64_t>>("bucket_boundaries");
+  const auto sizes = link.get<std::vector<int64_t>>("bucket_batch_sizes");
+  check_buckets(boundaries, sizes);
+  return grouped_by_bucket(link.input(), element, boundaries, sizes, link.options<BucketOptions>());
 }
 
 }  // namespace cornu::data

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -101,6 +102,7 @@ class Cached : public ItemTransform<Cached> {
 
   bool works_on_parts() const override { return true; }
   std::string describe() const override { return "cache()"; }
+  void write(LinkWriter& link) const override { link.kind("cache"); }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
@@ -121,5 +123,7 @@ class Cached : public ItemTransform<Cached> {
 }  // namespace
 
 NodePtr make_cache(NodePtr input) { return std::make_shared<Cached>(std::move(input)); }
+
+NodePtr read_cache(LinkReader& link) { return make_cache(link.input()); }
 
 }  // namespace cornu::data

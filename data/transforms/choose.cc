@@ -2,11 +2,26 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/serialization/links.h"
 #include "data/transforms/specs.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/random.h"
 
 namespace cornu::data {
+
+template <class Fields>
+void visit_fields(Fields& fields, ChooseFromDatasetsOptions& options) {
+  fields("stop_on_empty_dataset", options.stop_on_empty_dataset);
+}
+
+template <class Fields>
+void visit_fields(Fields& fields, SampleFromDatasetsOptions& options) {
+  fields("weights", options.weights);
+  fields("seed", options.seed);
+  fields("stop_on_empty_dataset", options.stop_on_empty_dataset);
+  fields("rerandomize_each_iteration", options.rerandomize_each_iteration);
+}
+
 namespace {
 
 // Which dataset comes next, from a dataset of numbers.
@@ -143,6 +158,7 @@ class FromDatasets : public Node {
 
  protected:
   virtual StreamPtr<Row> choices(Pass pass) const = 0;
+  bool stops() const { return stops_; }
   const char* stop_text() const { return stops_ ? "stopping" : "to the end"; }
 
  private:
@@ -166,6 +182,9 @@ class Chosen : public FromDatasets {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("choose_from_datasets({})", stop_text());
+  }
+  void write(LinkWriter& link) const override {
+    link.kind("choose_from_datasets").options(ChooseFromDatasetsOptions{stops()});
   }
 
  protected:
@@ -197,6 +216,9 @@ class Sampled : public FromDatasets {
     return options_.seed ? nullptr : seed_.get();
   }
   bool is_reshuffled() const override { return options_.rerandomize_each_iteration; }
+  void write(LinkWriter& link) const override {
+    link.kind("sample_from_datasets").options(options_);
+  }
 
  protected:
   StreamPtr<Row> choices(Pass pass) const override {
@@ -240,6 +262,14 @@ NodePtr make_sample(std::vector<NodePtr> inputs, SampleFromDatasetsOptions optio
     weights = std::move(positive);
   }
   return std::make_shared<Sampled>(std::move(inputs), options);
+}
+
+NodePtr read_choose(LinkReader& link) {
+  return std::make_shared<Chosen>(link.inputs(), link.options<ChooseFromDatasetsOptions>());
+}
+
+NodePtr read_sample(LinkReader& link) {
+  return make_sample(link.inputs(), link.options<SampleFromDatasetsOptions>());
 }
 
 }  // namespace cornu::data

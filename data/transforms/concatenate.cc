@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/transforms/specs.h"
 #include "data/transforms/transforms.h"
 
@@ -61,6 +62,7 @@ class Concatenated : public Node {
   bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "concatenate"; }
+  void write(LinkWriter& link) const override { link.kind("concatenate"); }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<ConcatenatedStream>(*inputs()[1], pass_of_input(1, pass),
                                                 inputs()[0]->stream(pass));
@@ -74,6 +76,10 @@ class Concatenated : public Node {
 
 NodePtr make_concatenate(NodePtr first, NodePtr second) {
   return std::make_shared<Concatenated>(std::move(first), std::move(second));
+}
+
+NodePtr read_concatenate(LinkReader& link) {
+  return make_concatenate(link.inputs()[0], link.inputs()[1]);
 }
 
 }  // namespace cornu::data

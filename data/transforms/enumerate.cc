@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/transforms/parallel_map.h"
 #include "data/transforms/transforms.h"
 
@@ -14,6 +15,7 @@ class Enumerated : public Node {
   const ElementSpec& spec() const override { return spec_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("enumerate({})", start_); }
+  void write(LinkWriter& link) const override { link.kind("enumerate")("start", start_); }
   StreamPtr<Element> elements(Pass pass) const override {
     const auto numbered = [this](const Element& element, int64_t number) {
       std::vector<Tensor> tensors{Tensor::scalar(start_ + number)};
@@ -32,6 +34,10 @@ class Enumerated : public Node {
 
 NodePtr make_enumerate(NodePtr input, int64_t start) {
   return std::make_shared<Enumerated>(std::move(input), start);
+}
+
+NodePtr read_enumerate(LinkReader& link) {
+  return make_enumerate(link.input(), link.get<int64_t>("start"));
 }
 
 }  // namespace cornu::data

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/transforms/said.h"
 #include "data/transforms/transforms.h"
 
@@ -51,6 +52,9 @@ class Filtered : public Node {
   bool works_on_parts() const override { return !stops_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return stops_ ? "take_while" : "filter"; }
+  void write(LinkWriter& link) const override {
+    link.kind("filter")("element", spec_)("stops", stops_);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<FilterStream>(input().stream(pass), spec_.structure, stops_);
   }
@@ -72,6 +76,12 @@ NodePtr make_take_while(NodePtr input, MapFunction predicate) {
   const ElementSpec spec = input->spec();
   NodePtr flagged = make_flagged(std::move(input), std::move(predicate), "take_while");
   return std::make_shared<Filtered>(std::move(flagged), spec, true);
+}
+
+NodePtr read_filter(LinkReader& link) {
+  const auto element = link.get<ElementSpec>("element");
+  require_said(*link.input(), element, DType::Bool);
+  return std::make_shared<Filtered>(link.input(), element, link.get<bool>("stops"));
 }
 
 }  // namespace cornu::data

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/transforms/inner_datasets.h"
 #include "data/transforms/transforms.h"
 
@@ -23,6 +24,13 @@ class FlatMapped : public Node {
   }
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
   const Node* first_inner() const override { return datasets_.first(); }
+  void write(LinkWriter&) const override {
+    raise<FailedPrecondition>(
+        "{}: it can't be serialized: its function is C++ code that gives datasets, which another "
+        "process "
+        "hasn't. Iterate it there, or make its elements by map.",
+        describe());
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<FlatStream<Element>>(input().stream(pass), datasets_, pass);
   }

@@ -93,11 +93,12 @@ class GroupStream : public Stream<Window> {
 class Grouped : public Node {
  public:
   Grouped(NodePtr keyed, const ElementSpec& element, MakeNodeOfWindow reduce, WindowSize size,
-          const std::string& text, const std::optional<ElementSpec>& signature)
+          const std::string& text, const std::optional<ElementSpec>& signature, WriteLink write)
       : Node({std::move(keyed)}),
         element_(element),
         size_(std::move(size)),
         text_(text),
+        write_(std::move(write)),
         datasets_(
             std::move(reduce), signature, [this] { return groups({}); }, "group_by_window") {}
 
@@ -110,6 +111,13 @@ class Grouped : public Node {
   }
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
   const Node* first_inner() const override { return datasets_.first(); }
+  void write(LinkWriter& link) const override {
+    check<FailedPrecondition>(write_ != nullptr,
+                              "{}: it can't be serialized: its function is C++ code that gives "
+                              "datasets, which another process hasn't. Iterate it there.",
+                              describe());
+    write_(link);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<FlatStream<Window>>(groups(pass), datasets_, pass);
   }
@@ -122,6 +130,7 @@ class Grouped : public Node {
   ElementSpec element_;
   WindowSize size_;
   std::string text_;
+  WriteLink write_;
   InnerDatasets<Window> datasets_;
 };
 
@@ -131,11 +140,18 @@ NodePtr make_group_by_window(NodePtr input, MapFunction key, ReduceWindow reduce
                              const std::string& text, const std::optional<ElementSpec>& signature) {
   const ElementSpec element = input->spec();
   NodePtr keyed = make_keyed(std::move(input), std::move(key), "group_by_window", "key_func");
+  return make_grouped(std::move(keyed), element, std::move(reduce), std::move(size), text,
+                      signature, nullptr);
+}
+
+NodePtr make_grouped(NodePtr keyed, const ElementSpec& element, ReduceWindow reduce,
+                     WindowSize size, const std::string& text,
+                     const std::optional<ElementSpec>& signature, WriteLink write) {
   const auto make = [reduce = std::move(reduce), element](const Window& group) {
     return reduce(group.key, make_window_elements(group, element));
   };
   return std::make_shared<Grouped>(std::move(keyed), element, make, std::move(size), text,
-                                   signature);
+                                   signature, std::move(write));
 }
 
 }  // namespace cornu::data

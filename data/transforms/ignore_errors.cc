@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <new>
 
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/logging.h"
 
@@ -75,6 +76,9 @@ class Ignoring : public Node {
   bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "ignore_errors"; }
+  void write(LinkWriter& link) const override {
+    link.kind("ignore_errors")("log_warning", log_each_);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<IgnoringStream>(input().stream(pass), log_each_);
   }
@@ -87,6 +91,10 @@ class Ignoring : public Node {
 
 NodePtr make_ignore_errors(NodePtr input, const IgnoreErrorsOptions& options) {
   return std::make_shared<Ignoring>(std::move(input), options.log_warning);
+}
+
+NodePtr read_ignore_errors(LinkReader& link) {
+  return make_ignore_errors(link.input(), {.log_warning = link.get<bool>("log_warning")});
 }
 
 }  // namespace cornu::data

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "data/pool.h"
+#include "data/serialization/links.h"
 #include "data/transforms/inner_datasets.h"
 #include "data/transforms/parallel_map.h"
 #include "data/transforms/stream_pool.h"
@@ -185,6 +186,13 @@ class Interleaved : public Node {
   }
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
   const Node* first_inner() const override { return datasets_.first(); }
+  void write(LinkWriter&) const override {
+    raise<FailedPrecondition>(
+        "{}: it can't be serialized: its function is C++ code that gives datasets, which another "
+        "process "
+        "hasn't. Iterate it there, or make its elements by map.",
+        describe());
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<InterleaveStream>(input().stream(pass), datasets_, pass, how_);
   }

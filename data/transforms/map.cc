@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/transforms/mapper.h"
 #include "data/transforms/parallel_map.h"
 #include "data/transforms/transforms.h"
@@ -10,15 +11,15 @@ namespace {
 
 class Mapped : public Node {
  public:
-  Mapped(NodePtr input, std::shared_ptr<const Mapper> mapper, int64_t calls, const char* who)
+  Mapped(NodePtr input, std::shared_ptr<const Mapper> mapper, int64_t calls, std::string who)
       : Node({std::move(input)}),
         calls_(calls),
-        who_(who),
+        who_(std::move(who)),
         mapper_(std::move(mapper)),
         seed_(mapper_->draws() ? next_seed() : 0) {}
 
   int64_t calls() const { return calls_; }
-  const char* who() const { return who_; }
+  const std::string& who() const { return who_; }
   const std::shared_ptr<const Mapper>& mapper() const { return mapper_; }
 
   const ElementSpec& spec() const override { return mapper_->out(); }
@@ -29,6 +30,10 @@ class Mapped : public Node {
   std::string describe() const override {
     return fmt::format("map(to {})", mapper_->out().to_string());
   }
+  void write(LinkWriter& link) const override {
+    link.kind("map")("who", who_)("num_parallel_calls", calls_);
+    mapper_->write(link);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return elements_of(input().stream(pass), pass);
   }
@@ -38,7 +43,8 @@ class Mapped : public Node {
       const auto words = philox(seed, static_cast<uint64_t>(number), pass.id);
       return (*mapper_)(element, uint64_t{words[1]} << 32 | words[0]);
     };
-    const auto placed = [this, f = with_place(f, who_)](const Element& element, int64_t number) {
+    const auto placed = [this, f = with_place(f, who_.c_str())](const Element& element,
+                                                                int64_t number) {
       return call_user([&] { return fmt::format("{}, element {}", who_, number); },
                        [&] { return f(element, number); });
     };
@@ -54,7 +60,7 @@ class Mapped : public Node {
 
  private:
   int64_t calls_;
-  const char* who_;
+  std::string who_;
   std::shared_ptr<const Mapper> mapper_;
   SharedSeed seed_;
 };
@@ -99,6 +105,23 @@ NodePtr batch_below_map(const NodePtr& input, const std::function<NodePtr(NodePt
   if (!mapper) return nullptr;
   return std::make_shared<Mapped>(std::move(batches), std::move(mapper), mapped->calls(),
                                   mapped->who());
+}
+
+bool is_map(const Node& node) { return dynamic_cast<const Mapped*>(&node) != nullptr; }
+
+int64_t read_calls(LinkReader& link) {
+  constexpr int64_t kMostCalls = 4096;
+  const auto calls = link.get<int64_t>("num_parallel_calls");
+  check<InvalidArgument>(calls <= kMostCalls, "expected num_parallel_calls of at most {}, got {}.",
+                         kMostCalls, calls);
+  return resolve_parallel_calls(calls, "map");
+}
+
+NodePtr read_map(LinkReader& link) {
+  const auto who = link.get<std::string>("who");
+  const int64_t calls = read_calls(link);
+  auto mapper = read_mapper(link, link.input()->spec(), who);
+  return std::make_shared<Mapped>(link.input(), std::move(mapper), calls, who);
 }
 
 }  // namespace cornu::data

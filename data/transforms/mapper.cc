@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "data/serialization/functions.h"
 #include "data/sources/host.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
@@ -85,7 +86,8 @@ bool works_on_rows(const Graph& graph) {
 // first come.
 class TracedMapper : public Mapper {
  public:
-  TracedMapper(MapFunction f, const ElementSpec& in, const char* who) : who_(who) {
+  TracedMapper(MapFunction f, const ElementSpec& in, std::string who)
+      : who_(std::move(who)), in_(in.types) {
     auto traced = std::make_shared<std::shared_ptr<const Structure>>();
     auto body = [f = std::move(f), structure = in.structure,
                  traced](const std::vector<Tensor>& tensors) {
@@ -96,33 +98,46 @@ class TracedMapper : public Mapper {
       *traced = result.structure();
       return result.tensors();
     };
+    body_ = body;
     function_ = Function(body, {.name = "map"});
     out_.types = is_static(in.types) ? compile(in.types) : infer_types(in.types, body);
     out_.structure = *traced;
   }
 
-  // Of what gives batches of the kind `out` row by row, and draws nothing.
-  TracedMapper(Function function, ElementSpec out, const char* who)
-      : who_(who), function_(std::move(function)), draws_(false), keeps_rows_(true) {
+  // What `graph` gives of elements of the types `in`: `out`.
+  TracedMapper(std::shared_ptr<const PortableFunction> graph, std::vector<TensorType> in,
+               ElementSpec out, std::string who)
+      : who_(std::move(who)), in_(std::move(in)), body_(replayed(graph)) {
+    function_ = Function(body_, {.name = "map"});
+    if (is_static(in_)) {
+      draws_ = graph->has_key;
+      graph_ = std::move(graph);
+    }
     out_ = std::move(out);
   }
 
   bool draws() const override { return draws_; }
-  bool is_pure() const override { return compiled_ && !draws_; }
-  bool keeps_rows() const override { return keeps_rows_; }
+  bool is_pure() const override { return graph_ && !draws_ && !of_rows_; }
+  bool keeps_rows() const override { return of_rows_; }
 
   std::shared_ptr<const Mapper> of_batches(const ElementSpec& batches) const override {
-    if (!is_pure() || !works_on_rows(compiled_->graph)) return nullptr;
-    const auto body = [compiled = compiled_](const std::vector<Tensor>& tensors) {
-      return replay(compiled->graph, tensors);
-    };
-    return std::make_shared<TracedMapper>(Function(body, {.name = "map"}), stacked(out_, batches),
-                                          who_);
+    if (!is_pure() || !works_on_rows(graph_->graph)) return nullptr;
+    auto mapper =
+        std::make_shared<TracedMapper>(graph_, batches.types, stacked(out_, batches), who_);
+    mapper->graph_ = graph_;
+    mapper->of_rows_ = true;
+    mapper->draws_ = false;
+    return mapper;
+  }
+
+  void write(LinkWriter& link) const override {
+    link("of_batches", of_rows_)("structure", *out_.structure);
+    write_function(link, graph_ ? *graph_ : trace_for_all_sizes(body_, in_, who_), who_);
   }
 
   Element operator()(const Element& element, uint64_t key) const override {
     const DeviceScope host(Device{});
-    return on_host(Element(function_.call(element.tensors(), key), out_.structure), who_);
+    return on_host(Element(function_.call(element.tensors(), key), out_.structure), who_.c_str());
   }
 
  private:
@@ -130,25 +145,30 @@ class TracedMapper : public Mapper {
     std::vector<Tensor> stand_ins;
     for (const TensorType& type : types) stand_ins.push_back(Tensor::empty(type.shape, type.dtype));
     const DeviceScope host(Device{});
-    compiled_ = function_.compiled(stand_ins);
-    draws_ = compiled_->has_key;
+    const auto compiled = function_.compiled(stand_ins);
+    graph_ = std::make_shared<const PortableFunction>(
+        PortableFunction{compiled->graph, compiled->has_key});
+    draws_ = compiled->has_key;
     std::vector<TensorType> results;
-    for (ValueId id : compiled_->graph.outputs) results.push_back(compiled_->graph.type(id));
+    for (ValueId id : graph_->graph.outputs) results.push_back(graph_->graph.type(id));
     return results;
   }
 
-  const char* who_;
+  std::string who_;
+  std::vector<TensorType> in_;
+  TensorFunction body_;
   Function function_;
-  std::shared_ptr<const CompiledFunction> compiled_;  // where all elements are of one signature
-  bool draws_ = true;                                 // where axes vary, nobody knows yet
-  bool keeps_rows_ = false;
+  std::shared_ptr<const PortableFunction> graph_;  // where all elements are of one signature
+  bool of_rows_ = false;                           // that graph, of batches here
+  bool draws_ = true;                              // where axes vary, nobody knows yet
 };
 
 class HostMapper : public Mapper {
  public:
-  HostMapper(MapFunction f, const Node& input, const char* who,
+  // `why` it runs on the host.
+  HostMapper(MapFunction f, const Node& input, std::string who, const char* why,
              const std::optional<ElementSpec>& signature)
-      : who_(who), f_(std::move(f)) {
+      : who_(std::move(who)), why_(why), f_(std::move(f)) {
     if (signature) {
       out_ = as_signature(*signature);
       return;
@@ -166,15 +186,24 @@ class HostMapper : public Mapper {
   }
 
   // Of what works on batches, which are of the kind `out`.
-  HostMapper(MapFunction f, ElementSpec out, const char* who) : who_(who), f_(std::move(f)) {
+  HostMapper(MapFunction f, ElementSpec out, std::string who, const char* why)
+      : who_(std::move(who)), why_(why), f_(std::move(f)) {
     out_ = std::move(out);
   }
 
   bool draws() const override { return !is_pure(); }  // nobody knows
   bool is_pure() const override { return f_.works_on_batches(); }
+  bool keeps_rows() const override { return f_.works_on_batches(); }
   std::shared_ptr<const Mapper> of_batches(const ElementSpec& batches) const override {
     if (!is_pure()) return nullptr;
-    return std::make_shared<HostMapper>(f_, stacked(out_, batches), who_);
+    return std::make_shared<HostMapper>(f_, stacked(out_, batches), who_, why_);
+  }
+
+  void write(LinkWriter&) const override {
+    raise<FailedPrecondition>(
+        "{}: it can't be serialized: its function runs on the host, op by op, {}. Write it so that "
+        "it can be traced, or call this transform where the dataset is iterated.",
+        who_, why_);
   }
 
   Element operator()(const Element& element, uint64_t key) const override {
@@ -194,10 +223,11 @@ class HostMapper : public Mapper {
     const VariableHooksScope scope(&hooks);
     const SeedSequenceScope draws(key);
     const ops::internal::DrawsFromTrace generators;
-    return on_host(f_(element), who_);
+    return on_host(f_(element), who_.c_str());
   }
 
-  const char* who_;
+  std::string who_;
+  const char* why_;
   MapFunction f_;
 };
 
@@ -219,10 +249,11 @@ void tell_of_host(const char* who) {
 
 std::shared_ptr<const Mapper> Mapper::of_batches(const ElementSpec&) const { return nullptr; }
 
-std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, const char* who,
+std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, const std::string& who,
                                           const std::optional<ElementSpec>& signature,
                                           bool traced) {
   const ElementSpec& in = input.spec();
+  const char* why = traced ? "since its elements have strings" : "as its options say (traced)";
   if (traced && !has_strings(in.types)) {
     try {
       auto mapper = std::make_shared<TracedMapper>(f, in, who);
@@ -233,9 +264,35 @@ std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, cons
       return mapper;
     } catch (const NotTraceable&) {
       tell_of_host(who);
+      why = "since it asks for the values of tensors";
     }
   }
-  return std::make_shared<HostMapper>(std::move(f), input, who, signature);
+  return std::make_shared<HostMapper>(std::move(f), input, who, why, signature);
+}
+
+std::shared_ptr<const Mapper> read_mapper(LinkReader& link, const ElementSpec& in,
+                                          const std::string& who) {
+  const bool of_batches = link.get<bool>("of_batches");
+  std::vector<TensorType> types = in.types;
+  for (TensorType& type : types) {
+    check<InvalidArgument>(!of_batches || type.shape.rank() > 0,
+                           "expected a function of batches, got elements of the kind {}.", in);
+    if (of_batches) type.shape = type.shape.slice(1);
+  }
+  auto function = std::make_shared<const PortableFunction>(read_function(link, types));
+  ElementSpec out{result_types(*function, types), {}};
+  auto structure = std::make_shared<const Structure>(link.get<Structure>("structure"));
+  check<InvalidArgument>(!out.types.empty() && structure->num_tensors() == out.types.size(),
+                         "expected a structure of the {} results, got one of {}.", out.types.size(),
+                         structure->num_tensors());
+  out.structure = std::move(structure);
+  std::shared_ptr<const Mapper> mapper =
+      std::make_shared<TracedMapper>(std::move(function), std::move(types), std::move(out), who);
+  if (!of_batches) return mapper;
+  mapper = mapper->of_batches(in);
+  check<InvalidArgument>(mapper != nullptr,
+                         "expected a function whose ops are elementwise, for batches.");
+  return mapper;
 }
 
 }  // namespace cornu::data

@@ -4,11 +4,14 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "data/map_function.h"
 #include "data/node.h"
 
 namespace cornu::data {
+
+class LinkReader;
 
 // Calls of one are independent, and may be made by several threads at once. The function must not
 // change variables: elements are computed ahead, and left out when a position is restored.
@@ -29,6 +32,9 @@ class Mapper {
   // The same function of batches of elements, as `batches` says, where it gives the same numbers
   // for each element in one call: all that it does is elementwise. Null otherwise.
   virtual std::shared_ptr<const Mapper> of_batches(const ElementSpec& batches) const;
+  // For another process; see data/serialization/functions.h. FailedPrecondition where it can't
+  // travel.
+  virtual void write(LinkWriter& link) const = 0;
 
  protected:
   ElementSpec out_;
@@ -38,8 +44,12 @@ class Mapper {
 // Where it can't be (elements of strings, or a function that asks for values), and with `traced`
 // false, it runs as it is, op after op: its results' dtypes and ranks are those of one element of
 // `input` then, or those of `signature`, which must be given where `input` has none.
-std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, const char* who,
+std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, const std::string& who,
                                           const std::optional<ElementSpec>& signature = {},
                                           bool traced = true);
+
+// What another process wrote, for elements of the kind `in`. It is compiled when the first comes.
+std::shared_ptr<const Mapper> read_mapper(LinkReader& link, const ElementSpec& in,
+                                          const std::string& who);
 
 }  // namespace cornu::data

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/strings.h"
 #include "framework/ops/math.h"
@@ -142,6 +143,10 @@ class PaddedBatched : public Node {
     return fmt::format("padded_batch({}, to {}, with {}{})", batch_size_, spec_.to_string(),
                        fmt::join(values, " "), drop_ ? ", drop" : "");
   }
+  void write(LinkWriter& link) const override {
+    link.kind("padded_batch")("batch_size", batch_size_)("padded_shapes", padding_.shapes)(
+        "padding_values", padding_.values)("drop_remainder", drop_);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<PaddedBatches>(input().stream(pass), batch_size_, drop_, padding_);
   }
@@ -194,6 +199,13 @@ class PaddedBatched : public Node {
 
 NodePtr make_padded_batch(NodePtr input, int64_t batch_size, const PaddedBatchOptions& options) {
   return std::make_shared<PaddedBatched>(std::move(input), batch_size, options);
+}
+
+NodePtr read_padded_batch(LinkReader& link) {
+  PaddedBatchOptions options{.padded_shapes = link.get<std::vector<Shape>>("padded_shapes"),
+                             .padding_values = link.get<std::vector<Tensor>>("padding_values"),
+                             .drop_remainder = link.get<bool>("drop_remainder")};
+  return make_padded_batch(link.input(), link.get<int64_t>("batch_size"), options);
 }
 
 }  // namespace cornu::data

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "data/iteration.h"
+#include "data/serialization/links.h"
 #include "data/transforms/prefetch_stream.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/threads.h"
@@ -209,6 +210,9 @@ class Prefetched : public ItemTransform<Prefetched> {
   bool works_on_parts() const override { return true; }
   // Not the size: it may change without changing what comes.
   std::string describe() const override { return "prefetch"; }
+  void write(LinkWriter& link) const override {
+    link.kind("prefetch")("buffer_size", buffer_size_);
+  }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
@@ -239,6 +243,10 @@ NodePtr below_prefetch(NodePtr input, const std::function<NodePtr(NodePtr)>& mak
 
 NodePtr make_prefetch(NodePtr input, int64_t buffer_size) {
   return std::make_shared<Prefetched>(std::move(input), buffer_size);
+}
+
+NodePtr read_prefetch(LinkReader& link) {
+  return make_prefetch(link.input(), link.get<int64_t>("buffer_size"));
 }
 
 }  // namespace cornu::data

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/rows.h"
 
@@ -124,6 +125,9 @@ class RaggedBatched : public Node {
   std::string describe() const override {
     return fmt::format("ragged_batch({}{})", batch_size_, drop_ ? ", drop" : "");
   }
+  void write(LinkWriter& link) const override {
+    link.kind("ragged_batch")("batch_size", batch_size_)("drop_remainder", drop_);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<RaggedBatches>(input().stream(pass), batch_size_, drop_, ragged_,
                                            spec_.structure);
@@ -140,6 +144,11 @@ class RaggedBatched : public Node {
 
 NodePtr make_ragged_batch(NodePtr input, int64_t batch_size, const BatchOptions& options) {
   return std::make_shared<RaggedBatched>(std::move(input), batch_size, options);
+}
+
+NodePtr read_ragged_batch(LinkReader& link) {
+  const BatchOptions options{.drop_remainder = link.get<bool>("drop_remainder")};
+  return make_ragged_batch(link.input(), link.get<int64_t>("batch_size"), options);
 }
 
 }  // namespace cornu::data

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -31,6 +32,7 @@ class Rebatched : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   bool is_bounded() const override { return true; }
   std::string describe() const override { return fmt::format("rebatch({})", batch_size_); }
+  void write(LinkWriter& link) const override { link.kind("rebatch")("batch_size", batch_size_); }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<streams::RebatchStream<Element>>(input().stream(pass), batch_size_,
                                                              parts(), input().is_bounded());
@@ -50,6 +52,10 @@ class Rebatched : public Node {
 
 NodePtr make_rebatch(NodePtr input, int64_t batch_size) {
   return std::make_shared<Rebatched>(std::move(input), batch_size);
+}
+
+NodePtr read_rebatch(LinkReader& link) {
+  return make_rebatch(link.input(), link.get<int64_t>("batch_size"));
 }
 
 }  // namespace cornu::data

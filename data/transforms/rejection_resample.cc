@@ -3,11 +3,19 @@
 #include <cmath>
 #include <numeric>
 
+#include "data/serialization/links.h"
 #include "data/transforms/said.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/random.h"
 
 namespace cornu::data {
+
+template <class Fields>
+void visit_fields(Fields& fields, RejectionResampleOptions& options) {
+  fields("initial_dist", options.initial_dist);
+  fields("seed", options.seed);
+}
+
 namespace {
 
 using Distribution = std::vector<double>;
@@ -109,6 +117,9 @@ class Resampled : public Node {
   std::atomic<uint64_t>* drawn_seed() const override {
     return options_.seed ? nullptr : seed_.get();
   }
+  void write(LinkWriter& link) const override {
+    link.kind("rejection_resample")("element", in_)("target_dist", target_).options(options_);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<ResampleStream>(input().stream(pass), target_, options_.initial_dist,
                                             seed_.load(), pass, in_, out_);
@@ -136,10 +147,7 @@ void check_distribution(const Distribution& distribution, const char* what) {
                          what, sum);
 }
 
-}  // namespace
-
-NodePtr make_rejection_resample(NodePtr input, MapFunction class_func, std::vector<double> target,
-                                const RejectionResampleOptions& options) {
+void check_distributions(const Distribution& target, const RejectionResampleOptions& options) {
   check_distribution(target, "target_dist");
   if (options.initial_dist) {
     check_distribution(*options.initial_dist, "initial_dist");
@@ -148,10 +156,26 @@ NodePtr make_rejection_resample(NodePtr input, MapFunction class_func, std::vect
                            "target_dist, got {}.",
                            target.size(), options.initial_dist->size());
   }
+}
+
+}  // namespace
+
+NodePtr make_rejection_resample(NodePtr input, MapFunction class_func, std::vector<double> target,
+                                const RejectionResampleOptions& options) {
+  check_distributions(target, options);
   const ElementSpec spec = input->spec();
   NodePtr keyed =
       make_keyed(std::move(input), std::move(class_func), "rejection_resample", "class_func");
   return std::make_shared<Resampled>(std::move(keyed), spec, std::move(target), options);
+}
+
+NodePtr read_rejection_resample(LinkReader& link) {
+  const auto element = link.get<ElementSpec>("element");
+  require_said(*link.input(), element, DType::Int64);
+  auto target = link.get<Distribution>("target_dist");
+  const auto options = link.options<RejectionResampleOptions>();
+  check_distributions(target, options);
+  return std::make_shared<Resampled>(link.input(), element, std::move(target), options);
 }
 
 }  // namespace cornu::data

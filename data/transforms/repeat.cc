@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -39,6 +40,7 @@ class Repeated : public ItemTransform<Repeated> {
   StreamPtr<Item> repetition(Pass pass, int64_t index) const {
     return open_input<Item>(pass.below(index));
   }
+  void write(LinkWriter& link) const override { link.kind("repeat")("count", count_); }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const;
@@ -132,6 +134,10 @@ StreamPtr<Item> Repeated::open(Pass pass) const {
 
 NodePtr make_repeat(NodePtr input, int64_t count) {
   return std::make_shared<Repeated>(std::move(input), count);
+}
+
+NodePtr read_repeat(LinkReader& link) {
+  return make_repeat(link.input(), link.get<int64_t>("count"));
 }
 
 }  // namespace cornu::data

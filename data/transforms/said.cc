@@ -12,10 +12,14 @@ const Tensor* only_scalar(const Element& said) {
   return is_scalar ? &said.tensors()[0] : nullptr;
 }
 
-// What `f` gives: the element, and a scalar of this dtype.
-NodePtr make_said(NodePtr input, MapFunction f, DType dtype, const char* who) {
+// An element, and a scalar of this dtype.
+ElementSpec with_said(const ElementSpec& element, DType dtype) {
   const ElementSpec said = {{{dtype, {}}}, std::make_shared<const Structure>()};
-  const ElementSpec signature = tuple_of({input->spec(), said});
+  return tuple_of({element, said});
+}
+
+NodePtr make_said(NodePtr input, MapFunction f, DType dtype, const char* who) {
+  const ElementSpec signature = with_said(input->spec(), dtype);
   return make_map(std::move(input), std::move(f), {.output_signature = signature}, who);
 }
 
@@ -43,6 +47,12 @@ NodePtr make_keyed(NodePtr input, MapFunction key, const char* who, const char* 
     return Element::tuple({element, ops::cast(*number, DType::Int64)});
   };
   return make_said(std::move(input), keyed, DType::Int64, who);
+}
+
+void require_said(const Node& node, const ElementSpec& element, DType dtype) {
+  const ElementSpec wanted = with_said(element, dtype);
+  check<InvalidArgument>(node.spec() == wanted, "expected elements of the kind {}, got {}.", wanted,
+                         node.spec());
 }
 
 Tensor take_said(Element& element, const std::shared_ptr<const Structure>& structure) {

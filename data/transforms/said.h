@@ -15,6 +15,10 @@ NodePtr make_flagged(NodePtr input, MapFunction predicate, const char* who);
 // The same with an integer scalar, as int64.
 NodePtr make_keyed(NodePtr input, MapFunction key, const char* who, const char* what);
 
+// InvalidArgument unless `node` gives elements of this kind with a scalar of this dtype behind
+// each.
+void require_said(const Node& node, const ElementSpec& element, DType dtype);
+
 // Takes off what was said.
 Tensor take_said(Element& element, const std::shared_ptr<const Structure>& structure);
 

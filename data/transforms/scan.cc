@@ -2,9 +2,11 @@
 #include <cstring>
 #include <mutex>
 
+#include "data/serialization/links.h"
 #include "data/sources/host.h"
 #include "data/transforms/specs.h"
 #include "data/transforms/transforms.h"
+#include "framework/core/hex.h"
 #include "framework/core/strings.h"
 
 namespace cornu::data {
@@ -48,6 +50,9 @@ class Stateful : public Node {
     return fmt::format("with_state({})", spec_of(initial_).to_string());
   }
   const Element& initial() const { return initial_; }
+  void write(LinkWriter& link) const override {
+    link.kind("with_state")("initial_state", initial_);
+  }
   StreamPtr<Element> elements(Pass pass) const override { return open(pass); }
   std::unique_ptr<StatefulStream> open(Pass pass) const {
     return std::make_unique<StatefulStream>(input().stream(pass), initial_, spec_.structure);
@@ -60,23 +65,10 @@ class Stateful : public Node {
 
 constexpr size_t kLargestState = 1 << 16;  // bytes of a state that a position holds
 
-std::string hex_of(const Tensor& tensor) {
-  std::string text;
-  for (size_t i = 0; i < tensor.bytes(); ++i) {
-    text += fmt::format("{:02x}", std::to_integer<int>(tensor.raw()[i]));
-  }
-  return text;
-}
-
-Tensor from_hex(const std::string& text, const Tensor& like) {
+Tensor state_of_hex(const std::string& text, const Tensor& like) {
   Tensor tensor = Tensor::empty(like.shape(), like.dtype());
-  check<DataLoss>(text.size() == 2 * tensor.bytes() &&
-                      text.find_first_not_of("0123456789abcdef") == std::string::npos,
+  check<DataLoss>(from_hex(text, {tensor.mutable_raw(), tensor.bytes()}),
                   "scan: a position's state is damaged: expected {} bytes.", tensor.bytes());
-  std::byte* to = tensor.mutable_raw();
-  for (size_t i = 0; i < tensor.bytes(); ++i) {
-    to[i] = static_cast<std::byte>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
-  }
   return tensor;
 }
 
@@ -103,7 +95,7 @@ class ScanStream : public Stream<Element> {
       bytes += tensor.bytes();
       // Then it is computed again.
       if (bytes > kLargestState || tensor.dtype() == DType::String) return {};
-      values.push_back(hex_of(tensor));
+      values.push_back(to_hex({tensor.raw(), tensor.bytes()}));
     }
     return Json::object({{"input", mapped_->save()}, {"values", values}});
   }
@@ -115,7 +107,7 @@ class ScanStream : public Stream<Element> {
     for (size_t i = 0; i < tensors.size(); ++i) {
       check<DataLoss>(values[i].is_string(), "scan: a position's state {} is damaged.",
                       state.excerpt());
-      tensors[i] = from_hex(values[i].as_string(), tensors[i]);
+      tensors[i] = state_of_hex(values[i].as_string(), tensors[i]);
     }
     stateful_.state = stateful_.state.with(std::move(tensors));
     mapped_->restore(streams::saved_part(state, "input"));
@@ -135,6 +127,7 @@ class Scanned : public Node {
   std::optional<int64_t> batch_size() const override { return std::nullopt; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "scan"; }
+  void write(LinkWriter& link) const override { link.kind("scan"); }
   StreamPtr<Element> elements(Pass pass) const override {
     auto stateful = dynamic_cast<const Stateful&>(input().input()).open(pass);
     StatefulStream& state = *stateful;
@@ -166,14 +159,27 @@ ElementSpec checked_result(const ElementSpec& result, const ElementSpec& state, 
   return second;
 }
 
+// Takes the states off what a map of Stateful gives.
+NodePtr scanned(NodePtr mapped, const char* who) {
+  const auto* stateful =
+      is_map(*mapped) ? dynamic_cast<const Stateful*>(&mapped->input()) : nullptr;
+  check<InvalidArgument>(stateful != nullptr, "{}: expected a map of pairs with a state, got {}.",
+                         who, mapped->describe());
+  const ElementSpec spec = checked_result(mapped->spec(), spec_of(stateful->initial()), who);
+  return std::make_shared<Scanned>(std::move(mapped), spec);
+}
+
 }  // namespace
 
 NodePtr make_scan(NodePtr input, const Element& initial, MapFunction f, const char* who) {
   auto stateful = std::make_shared<Stateful>(std::move(input), initial);
-  const ElementSpec state = spec_of(stateful->initial());
-  NodePtr mapped = make_map(std::move(stateful), std::move(f), {}, who);
-  const ElementSpec spec = checked_result(mapped->spec(), state, who);
-  return std::make_shared<Scanned>(std::move(mapped), spec);
+  return scanned(make_map(std::move(stateful), std::move(f), {}, who), who);
 }
+
+NodePtr read_with_state(LinkReader& link) {
+  return std::make_shared<Stateful>(link.input(), link.get<Element>("initial_state"));
+}
+
+NodePtr read_scan(LinkReader& link) { return scanned(link.input(), "scan"); }
 
 }  // namespace cornu::data

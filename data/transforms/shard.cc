@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -23,6 +24,9 @@ class Sharded : public ItemTransform<Sharded> {
     return *items / count_ + (index_ < *items % count_);
   }
   std::string describe() const override { return fmt::format("shard({}, {})", count_, index_); }
+  void write(LinkWriter& link) const override {
+    link.kind("shard")("count", count_)("index", index_);
+  }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
@@ -70,6 +74,9 @@ class EvenlySharded : public Node {
   std::string describe() const override {
     return fmt::format("even_shard({}, {})", count_, index_);
   }
+  void write(LinkWriter& link) const override {
+    link.kind("even_shard")("count", count_)("index", index_);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     const Node& batches = input();
     return std::make_unique<streams::EvenShardStream<Element>>(
@@ -111,6 +118,16 @@ NodePtr make_sharded_sources(const NodePtr& node, const WorkerPart& part) {
   std::vector<NodePtr> inputs;
   for (const NodePtr& input : node->inputs()) inputs.push_back(make_sharded_sources(input, part));
   return node->with_inputs(std::move(inputs));
+}
+
+NodePtr read_shard(LinkReader& link) {
+  const auto count = link.get<int64_t>("count");
+  return std::make_shared<Sharded>(link.input(), count, link.get<int64_t>("index"));
+}
+
+NodePtr read_even_shard(LinkReader& link) {
+  const auto count = link.get<int64_t>("count");
+  return std::make_shared<EvenlySharded>(link.input(), count, link.get<int64_t>("index"));
 }
 
 }  // namespace cornu::data

@@ -6,10 +6,18 @@
 #include <type_traits>
 #include <utility>
 
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/random.h"
 
 namespace cornu::data {
+
+template <class Fields>
+void visit_fields(Fields& fields, ShuffleOptions& options) {
+  fields("seed", options.seed);
+  fields("reshuffle_each_iteration", options.reshuffle_each_iteration);
+}
+
 namespace {
 
 // A buffer that a random item is taken from and the next one put into. When it holds the whole
@@ -175,6 +183,9 @@ class Shuffled : public ItemTransform<Shuffled> {
     return options_.seed ? nullptr : seed_.get();
   }
   bool is_reshuffled() const override { return options_.reshuffle_each_iteration; }
+  void write(LinkWriter& link) const override {
+    link.kind("shuffle")("buffer_size", buffer_size_).options(options_);
+  }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
@@ -214,6 +225,11 @@ NodePtr make_shuffle(NodePtr input, int64_t buffer_size, const ShuffleOptions& o
   };
   if (NodePtr mapped = shuffle_below_map(input, shuffled)) return mapped;
   return shuffled(std::move(input));
+}
+
+NodePtr read_shuffle(LinkReader& link) {
+  const auto size = link.get<int64_t>("buffer_size");
+  return std::make_shared<Shuffled>(link.input(), size, link.options<ShuffleOptions>());
 }
 
 }  // namespace cornu::data

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -46,6 +47,7 @@ class Skipped : public ItemTransform<Skipped> {
     return std::max<int64_t>(0, *items - count_);
   }
   std::string describe() const override { return fmt::format("skip({})", count_); }
+  void write(LinkWriter& link) const override { link.kind("skip")("count", count_); }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
@@ -62,5 +64,7 @@ class Skipped : public ItemTransform<Skipped> {
 NodePtr make_skip(NodePtr input, int64_t count) {
   return std::make_shared<Skipped>(std::move(input), count);
 }
+
+NodePtr read_skip(LinkReader& link) { return make_skip(link.input(), link.get<int64_t>("count")); }
 
 }  // namespace cornu::data

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -34,6 +35,7 @@ class Taken : public ItemTransform<Taken> {
     return *items == kInfiniteCardinality ? count_ : std::min(*items, count_);
   }
   std::string describe() const override { return fmt::format("take({})", count_); }
+  void write(LinkWriter& link) const override { link.kind("take")("count", count_); }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
@@ -51,5 +53,7 @@ class Taken : public ItemTransform<Taken> {
 NodePtr make_take(NodePtr input, int64_t count) {
   return std::make_shared<Taken>(std::move(input), count);
 }
+
+NodePtr read_take(LinkReader& link) { return make_take(link.input(), link.get<int64_t>("count")); }
 
 }  // namespace cornu::data

@@ -32,6 +32,12 @@ NodePtr make_flat_map(NodePtr input, DatasetOfElement f, const FlatMapOptions& o
 // `text`: what the sizes depend on.
 NodePtr make_group_by_window(NodePtr input, MapFunction key, ReduceWindow reduce, WindowSize size,
                              const std::string& text, const std::optional<ElementSpec>& signature);
+// The same of elements with keys (make_keyed). `write`: what another process makes it of; null:
+// nothing.
+using WriteLink = std::function<void(LinkWriter& link)>;
+NodePtr make_grouped(NodePtr keyed, const ElementSpec& element, ReduceWindow reduce,
+                     WindowSize size, const std::string& text,
+                     const std::optional<ElementSpec>& signature, WriteLink write);
 NodePtr make_ignore_errors(NodePtr input, const IgnoreErrorsOptions& options);
 NodePtr make_interleave(NodePtr input, DatasetOfElement f, const InterleaveOptions& options);
 // `who`: what its errors name.
@@ -39,6 +45,7 @@ NodePtr make_map(NodePtr input, MapFunction f, const MapOptions& options, const 
 // What the function of `mapped`, which make_map gave, makes of the elements of `input`, which are
 // of the kind of its own input's.
 StreamPtr<Element> mapped_elements(const Node& mapped, StreamPtr<Element> input, Pass pass);
+bool is_map(const Node& node);
 NodePtr make_padded_batch(NodePtr input, int64_t batch_size, const PaddedBatchOptions& options);
 NodePtr make_prefetch(NodePtr input, int64_t buffer_size);
 // What `make` makes of `input`; where that ends with a prefetch, of what is prefetched, and

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/rows.h"
 
@@ -100,6 +101,7 @@ class Unbatched : public Node {
   bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "unbatch"; }
+  void write(LinkWriter& link) const override { link.kind("unbatch"); }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<UnbatchStream>(input().stream(pass));
   }
@@ -112,5 +114,7 @@ class Unbatched : public Node {
 }  // namespace
 
 NodePtr make_unbatch(NodePtr input) { return std::make_shared<Unbatched>(std::move(input)); }
+
+NodePtr read_unbatch(LinkReader& link) { return make_unbatch(link.input()); }
 
 }  // namespace cornu::data

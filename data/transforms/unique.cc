@@ -2,6 +2,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -52,6 +53,7 @@ class Unique : public Node {
   }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "unique"; }
+  void write(LinkWriter& link) const override { link.kind("unique"); }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<UniqueStream>(input().stream(pass));
   }
@@ -60,5 +62,7 @@ class Unique : public Node {
 }  // namespace
 
 NodePtr make_unique(NodePtr input) { return std::make_shared<Unique>(std::move(input)); }
+
+NodePtr read_unique(LinkReader& link) { return make_unique(link.input()); }
 
 }  // namespace cornu::data

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <deque>
 
+#include "data/serialization/links.h"
 #include "data/transforms/windows_node.h"
 
 namespace cornu::data {
@@ -146,6 +147,13 @@ class OfWindows : public Node {
   }
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
   const Node* first_inner() const override { return datasets_.first(); }
+  void write(LinkWriter&) const override {
+    raise<FailedPrecondition>(
+        "{}: it can't be serialized: its function is C++ code that gives datasets, which another "
+        "process "
+        "hasn't. Iterate it there, or make its elements by map.",
+        describe());
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<FlatStream<Window>>(windows_->open(pass), datasets_, pass);
   }

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
+
+template <class Fields>
+void visit_fields(Fields& fields, Options& options) {
+  fields.choice("auto_shard_policy", options.distribute.auto_shard_policy,
+                {"auto", "data", "file", "hint", "off"});
+}
+
 namespace {
 
 class WithOptions : public ItemTransform<WithOptions> {
@@ -12,6 +20,7 @@ class WithOptions : public ItemTransform<WithOptions> {
   Options options() const override { return options_; }
   bool works_on_parts() const override { return true; }
   std::string describe() const override { return "with_options"; }
+  void write(LinkWriter& link) const override { link.kind("with_options").options(options_); }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
@@ -26,6 +35,10 @@ class WithOptions : public ItemTransform<WithOptions> {
 
 NodePtr make_with_options(NodePtr input, const Options& options) {
   return std::make_shared<WithOptions>(std::move(input), options);
+}
+
+NodePtr read_with_options(LinkReader& link) {
+  return make_with_options(link.input(), link.options<Options>());
 }
 
 }  // namespace cornu::data

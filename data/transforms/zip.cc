@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -80,6 +81,7 @@ class Zipped : public Node {
   }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "zip"; }
+  void write(LinkWriter& link) const override { link.kind("zip"); }
   StreamPtr<Element> elements(Pass pass) const override {
     std::vector<StreamPtr<Element>> streams;
     for (size_t i = 0; i < inputs().size(); ++i) {
@@ -97,5 +99,7 @@ class Zipped : public Node {
 NodePtr make_zip(std::vector<NodePtr> inputs) {
   return std::make_shared<Zipped>(std::move(inputs));
 }
+
+NodePtr read_zip(LinkReader& link) { return make_zip(link.inputs()); }
 
 }  // namespace cornu::data

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/functions.h"
+
+#include <algorithm>
+
+#include "framework/core/random.h"
+#include "framework/graph/trace.h"
+
+namespace cornu::data {
+namespace {
+
+constexpr size_t kLargestConstant = size_t{64} << 10;  // bytes within a graph's text
+
+// Types whose open axes have sizes: `size`, or with `apart` another one each.
+std::vector<TensorType> with_sizes(std::vector<TensorType> types, int64_t size, bool apart) {
+  for (TensorType& type : types) {
+    for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
+      if (type.shape[axis] != kUnknown) continue;
+      type.shape[axis] = size;
+      if (apart) ++size;
+    }
+  }
+  return types;
+}
+
+bool alike(const Graph& a, const Graph& b);
+
+bool alike(const Attributes& a, const Attributes& b) {
+  return std::equal(a.entries().begin(), a.entries().end(), b.entries().begin(), b.entries().end(),
+                    [](const Attributes::Entry& one, const Attributes::Entry& other) {
+                      const auto* graph = std::get_if<std::shared_ptr<const Graph>>(&one.second);
+                      const auto* second = std::get_if<std::shared_ptr<const Graph>>(&other.second);
+                      if (graph && second)
+                        return one.first == other.first && alike(**graph, **second);
+                      return Attributes({one}) == Attributes({other});
+                    });
+}
+
+// The same ops of the same values, whatever their types are.
+bool alike(const Graph& a, const Graph& b) {
+  return a.inputs == b.inputs && a.outputs == b.outputs && a.states.empty() && b.states.empty() &&
+         std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
+                    [](const cornu::Node& one, const cornu::Node& other) {
+                      return one.op == other.op && one.inputs == other.inputs &&
+                             one.outputs == other.outputs &&
+                             alike(one.attributes, other.attributes);
+                    });
+}
+
+// Constants that are too large for a text become inputs.
+Graph lifted(const Graph& graph, std::vector<Tensor>& constants) {
+  Graph small = graph;
+  std::erase_if(small.nodes, [&](const cornu::Node& node) {
+    if (!node.is("constant")) return false;
+    const Tensor& value = node.attributes.get_tensor("value");
+    if (value.bytes() <= kLargestConstant) return false;
+    constants.push_back(value);
+    small.inputs.push_back(node.outputs[0]);
+    return true;
+  });
+  return small;
+}
+
+// And constants again, before all else.
+void put_back(Graph& graph, const std::vector<Tensor>& constants) {
+  std::vector<cornu::Node> nodes;
+  const size_t own = graph.inputs.size() - constants.size();
+  for (size_t i = 0; i < constants.size(); ++i) {
+    const ValueId id = graph.inputs[own + i];
+    check<InvalidArgument>(constants[i].defined() && type_of(constants[i]) == graph.type(id),
+                           "expected constants of the types that the graph has for them.");
+    cornu::Node& node = nodes.emplace_back();
+    node.op = &OpRegistry::global().at("constant");
+    node.outputs = {id};
+    node.attributes.set("value", constants[i]);
+  }
+  graph.inputs.resize(own);
+  graph.nodes.insert(graph.nodes.begin(), std::make_move_iterator(nodes.begin()),
+                     std::make_move_iterator(nodes.end()));
+}
+
+bool may_be(const TensorType& own, const TensorType& given) {
+  if (own.dtype != given.dtype || own.shape.rank() != given.shape.rank()) return false;
+  for (int64_t axis = 0; axis < own.shape.rank(); ++axis) {
+    if (given.shape[axis] != kUnknown && given.shape[axis] != own.shape[axis]) return false;
+  }
+  return true;
+}
+
+std::vector<TensorType> inferred(const Graph& graph, const std::vector<TensorType>& inputs) {
+  std::vector<TensorType> types = graph.types;
+  const auto at = [&](ValueId id) -> TensorType& { return types[static_cast<size_t>(id)]; };
+  for (size_t i = 0; i < inputs.size(); ++i) at(graph.inputs[i]) = inputs[i];
+  for (const cornu::Node& node : graph.nodes) {
+    if (node.is("constant")) continue;
+    std::vector<TensorType> arguments;
+    for (const ValueId id : node.inputs) arguments.push_back(at(id));
+    const std::vector<TensorType> results = node.op->infer(arguments, node.attributes);
+    check<InvalidArgument>(results.size() == node.outputs.size(),
+                           "{}: expected {} results, got {}.", node.op->name, results.size(),
+                           node.outputs.size());
+    for (size_t i = 0; i < results.size(); ++i) at(node.outputs[i]) = results[i];
+  }
+  std::vector<TensorType> outputs;
+  for (const ValueId id : graph.outputs) outputs.push_back(at(id));
+  return outputs;
+}
+
+}  // namespace
+
+PortableFunction trace_for_all_sizes(const TensorFunction& f, const std::vector<TensorType>& types,
+                                     const std::string& who) {
+  const auto lock = tracing_lock();
+  const auto traced = [&](int64_t size, bool apart) {
+    return trace(with_sizes(types, size, apart), f, {.name = who});
+  };
+  TracedGraph first = traced(83, false);
+  const auto goes_on = [&](int64_t size, bool apart) {
+    try {
+      return alike(first.graph, traced(size, apart).graph);
+    } catch (const InvalidArgument&) {
+      return true;  // as it does when such an element comes
+    }
+  };
+  const bool same =
+      goes_on(89, true) && goes_on(1009, false) && goes_on(1, false) && goes_on(2, true);
+  check<FailedPrecondition>(
+      same || !first.graph.states.empty(),
+      "{}: it can't be serialized: what its function computes depends on the sizes of axes that "
+      "vary. Make elements of one shape first, for example with batch(n, {{.drop_remainder = "
+      "true}}), or write the function without reading their sizes.",
+      who);
+  return {std::move(first.graph), first.has_key};
+}
+
+void write_function(LinkWriter& link, const PortableFunction& function, const std::string& who) {
+  const Graph& graph = function.graph;
+  check<FailedPrecondition>(
+      graph.states.empty(),
+      "{}: it can't be serialized: its function reads the variable '{}', which is this process's. "
+      "Use its value() as a constant.",
+      who, graph.states.empty() ? "" : graph.states.front().name);
+  std::vector<Tensor> constants;
+  const std::string text = lifted(graph, constants).to_string();
+  link("graph", text)("draws_random", function.has_key)("constants", constants);
+}
+
+PortableFunction read_function(LinkReader& link, const std::vector<TensorType>& types) {
+  PortableFunction function{parse_graph(link.get<std::string>("graph")),
+                            link.get<bool>("draws_random")};
+  Graph& graph = function.graph;
+  const auto constants = link.get<std::vector<Tensor>>("constants");
+  const size_t own = types.size() + (function.has_key ? 1 : 0);
+  check<InvalidArgument>(graph.inputs.size() == own + constants.size() && graph.states.empty(),
+                         "expected a graph of {} inputs without states, got {} and {} states.",
+                         own + constants.size(), graph.inputs.size(), graph.states.size());
+  put_back(graph, constants);
+  for (size_t i = 0; i < own; ++i) {
+    const TensorType wanted = i < types.size() ? types[i] : TensorType{DType::UInt32, Shape{2}};
+    const TensorType& type = graph.type(graph.inputs[i]);
+    check<InvalidArgument>(may_be(type, wanted),
+                           "expected a graph whose input {} is {} {}, got {} {}.", i, wanted.dtype,
+                           wanted.shape, type.dtype, type.shape);
+  }
+  return function;
+}
+
+std::vector<TensorType> result_types(const PortableFunction& function,
+                                     const std::vector<TensorType>& types) {
+  const auto with_key = [&](std::vector<TensorType> inputs) {
+    if (function.has_key) inputs.push_back({DType::UInt32, Shape{2}});
+    return inferred(function.graph, inputs);
+  };
+  std::vector<TensorType> results = with_key(with_sizes(types, 83, false));
+  const std::vector<TensorType> others = with_key(with_sizes(types, 89, false));
+  for (size_t i = 0; i < results.size(); ++i) {
+    check<InvalidArgument>(results[i].shape.rank() == others[i].shape.rank(),
+                           "expected a graph whose results have ranks, got {} and {}.",
+                           results[i].shape, others[i].shape);
+    for (int64_t axis = 0; axis < results[i].shape.rank(); ++axis) {
+      if (results[i].shape[axis] != others[i].shape[axis]) results[i].shape[axis] = kUnknown;
+    }
+  }
+  return results;
+}
+
+TensorFunction replayed(std::shared_ptr<const PortableFunction> function) {
+  return [function = std::move(function)](const std::vector<Tensor>& tensors) {
+    std::vector<Tensor> inputs = tensors;
+    if (function->has_key) {
+      const auto draw = next_traced_draw();
+      check<FailedPrecondition>(draw.has_value(),
+                                "a function with random numbers is called outside of a trace.");
+      inputs.push_back(draw->key);
+    }
+    return replay(function->graph, inputs);
+  };
+}
+
+}  // namespace cornu::data
