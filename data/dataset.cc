@@ -133,7 +133,12 @@ Element Dataset::get_single_element() const {
 Dataset Dataset::repeat(int64_t count) const { return Dataset(make_repeat(node(), count)); }
 Dataset Dataset::take(int64_t count) const { return Dataset(make_take(node(), count)); }
 Dataset Dataset::skip(int64_t count) const { return Dataset(make_skip(node(), count)); }
-Dataset Dataset::cache() const { return Dataset(make_cache(node())); }
+Dataset Dataset::cache(const std::string& filename) const {
+  return Dataset(filename.empty() ? make_cache(node()) : make_file_cache(node(), filename));
+}
+Dataset Dataset::snapshot(const std::string& folder) const {
+  return Dataset(make_snapshot(node(), folder));
+}
 Dataset Dataset::prefetch(int64_t buffer_size) const {
   return Dataset(make_prefetch(node(), buffer_size));
 }

@@ -15,6 +15,7 @@
 #include "data/generator.h"
 #include "data/map_function.h"
 #include "data/options.h"
+#include "data/saved_dataset.h"
 #include "data/statistics.h"
 #include "data/windows.h"
 #include "framework/core/json.h"
@@ -283,8 +284,20 @@ class Dataset {
   Dataset take(int64_t count) const;
   // All but the first `count` elements; -1: none of them.
   Dataset skip(int64_t count) const;
-  // Keeps the elements of the first complete pass in memory; later passes give them again.
-  Dataset cache() const;
+  // Keeps the elements of the first complete pass; later passes give them again. In memory; or in
+  // the file of this name, which later runs of a program read too. FailedPrecondition, while
+  // iterating, for a file that another pipeline has filled (what its functions do isn't compared),
+  // DataLoss for a damaged one.
+  Dataset cache(const std::string& filename = "") const;
+  // The same in a file in `folder` that is named after the pipeline's fingerprint, so that another
+  // pipeline has another one.
+  Dataset snapshot(const std::string& folder) const;
+  // Writes the elements of a pass to a folder, for load(), which gives them again, in the same
+  // order. What was saved there before stays until all is written. InvalidArgument when there is no
+  // end; errors of files as write_file_atomically's.
+  void save(const std::string& path, const SaveOptions& options = {}) const;
+  // NotFound when nothing was saved there; DataLoss, here or while iterating, for damaged files.
+  static Dataset load(const std::string& path, const LoadOptions& options = {});
   // Works up to `buffer_size` elements ahead on a thread; 0: doesn't.
   Dataset prefetch(int64_t buffer_size) const;
   // Pairs of the element's number, an int64 scalar, and the element: (0, (x, y)), …

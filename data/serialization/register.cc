@@ -26,6 +26,7 @@ void register_links(Registry<LinkKind>& registry) {
   transform("cache", read_cache);
   registry.add("choose_from_datasets", {2, kMostInputs, read_choose});
   registry.add("concatenate", {2, 2, read_concatenate});
+  transform("copy_to_device", read_copy_to_device);
   transform("csv", read_csv);
   transform("csv_batches", read_csv_batches);
   transform("csv_records", read_csv_records);
@@ -43,9 +44,11 @@ void register_links(Registry<LinkKind>& registry) {
   transform("rejection_resample", read_rejection_resample);
   transform("repeat", read_repeat);
   registry.add("sample_from_datasets", {1, kMostInputs, read_sample});
+  transform("saved_elements", read_saved_elements);
   transform("scan", read_scan);
   transform("series_windows", read_series_windows);
   transform("shard", read_shard);
+  transform("shard_hint", read_shard_hint);
   transform("shuffle", read_shuffle);
   transform("skip", read_skip);
   transform("take", read_take);

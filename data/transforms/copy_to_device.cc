@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "data/serialization/links.h"
 #include "data/to_device.h"
 #include "data/transforms/transforms.h"
 #include "framework/graph/devices.h"
@@ -44,6 +45,9 @@ class CopiedToDevice : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   // Not the device: what comes is the same.
   std::string describe() const override { return "copy_to_device"; }
+  void write(LinkWriter& link) const override {
+    link.kind("copy_to_device")("device", device_.to_string());
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<CopyStream>(input().stream(pass), device_);
   }
@@ -53,6 +57,11 @@ class CopiedToDevice : public Node {
 };
 
 }  // namespace
+
+NodePtr read_copy_to_device(LinkReader& link) {
+  return std::make_shared<CopiedToDevice>(link.input(),
+                                          Device::parse(link.get<std::string>("device")));
+}
 
 DatasetTransform copy_to_device(std::string_view device) {
   return [to = Device::parse(device)](const Dataset& dataset) {

@@ -232,7 +232,7 @@ class HostMapper : public Mapper {
 };
 
 // Once of each transform: a program makes many datasets in the same way.
-void tell_of_host(const char* who) {
+void tell_of_host(const std::string& who) {
   static std::mutex mutex;
   static std::set<std::string> told;
   {

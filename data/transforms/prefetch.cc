@@ -145,8 +145,6 @@ class Producer {
   }
 
   Input<Element>& input_;
-  size_t buffer_size_;
-  Stage* stage_;   // null where nothing is measured
   Json position_;  // the consumer's
   const pid_t process_ = getpid();
   std::mutex mutex_;

@@ -44,6 +44,7 @@ class ShardHint : public ItemTransform<ShardHint> {
   using ItemTransform::ItemTransform;
 
   std::string describe() const override { return "shard(hint)"; }
+  void write(LinkWriter& link) const override { link.kind("shard_hint"); }
   NodePtr worker_part(const WorkerPart& part) const override {
     if (part.by != WorkerPart::By::Hint) return nullptr;
     return make_shard(inputs().front(), part.count, part.index);
@@ -119,6 +120,8 @@ NodePtr make_sharded_sources(const NodePtr& node, const WorkerPart& part) {
   for (const NodePtr& input : node->inputs()) inputs.push_back(make_sharded_sources(input, part));
   return node->with_inputs(std::move(inputs));
 }
+
+NodePtr read_shard_hint(LinkReader& link) { return std::make_shared<ShardHint>(link.input()); }
 
 NodePtr read_shard(LinkReader& link) {
   const auto count = link.get<int64_t>("count");

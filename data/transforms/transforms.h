@@ -27,6 +27,7 @@ NodePtr make_choose(std::vector<NodePtr> inputs, NodePtr choices,
                     const ChooseFromDatasetsOptions& options);
 NodePtr make_concatenate(NodePtr first, NodePtr second);
 NodePtr make_enumerate(NodePtr input, int64_t start);
+NodePtr make_file_cache(NodePtr input, const std::string& filename);
 NodePtr make_filter(NodePtr input, MapFunction predicate);
 NodePtr make_flat_map(NodePtr input, DatasetOfElement f, const FlatMapOptions& options);
 // `text`: what the sizes depend on.
@@ -72,6 +73,7 @@ NodePtr make_even_shard(NodePtr input, int64_t count, int64_t index);
 NodePtr make_sharded_sources(const NodePtr& node, const WorkerPart& part);
 NodePtr make_shuffle(NodePtr input, int64_t buffer_size, const ShuffleOptions& options);
 NodePtr make_skip(NodePtr input, int64_t count);
+NodePtr make_snapshot(NodePtr input, const std::string& folder);
 NodePtr make_take(NodePtr input, int64_t count);
 NodePtr make_take_while(NodePtr input, MapFunction predicate);
 NodePtr make_unbatch(NodePtr input);

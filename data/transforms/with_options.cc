@@ -7,7 +7,11 @@ namespace cornu::data {
 template <class Fields>
 void visit_fields(Fields& fields, Options& options) {
   fields.choice("auto_shard_policy", options.distribute.auto_shard_policy,
-                {"auto", "data", "file", "hint", "off"});
+                {"auto", "data", "file", "record", "hint", "off"});
+  fields("autotune", options.autotune.enabled);
+  fields("cpu_budget", options.autotune.cpu_budget);
+  fields("ram_budget", options.autotune.ram_budget);
+  fields("statistics", options.statistics);
 }
 
 namespace {

@@ -222,7 +222,12 @@ TEST_CASE("a restored iterator goes on exactly where the saved one stood") {
       restored.restore(Json::parse(position));
       CHECK(restored.save().dump() == position);
       CHECK(numbers(restored) == numbers(iterator));
-      CHECK(restored.save().dump() == iterator.save().dump());
+      // The same place; what is known of a stream that has ended may differ.
+      for (const data::Iterator* ended : {&restored, &iterator}) {
+        auto last = pipeline.make().iterator();
+        last.restore(ended->save());
+        CHECK(numbers(last).empty());
+      }
       CHECK(numbers(second_run) == numbers(first_run));  // and the pass after
     }
   }

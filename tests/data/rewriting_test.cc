@@ -163,8 +163,9 @@ TEST_CASE("every transform on other inputs gives what it would have given of the
   const Dataset second =
       Dataset::from_tensor_slices(ops::arange(int64_t{36}, int64_t{48}, int64_t{1}, DType::Int64));
   const Dataset third = Dataset::range(36, 48);
-  for (const auto& [name, build] : transforms()) {
-    CAPTURE(name);
+  for (const auto& transform : transforms()) {
+    const auto& build = transform.second;
+    CAPTURE(transform.first);
     set_random_seed(7);
     const Dataset original = build(first);
     set_random_seed(7);

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
+#include "data/readers/element_file.h"
+#include "data/serialization.h"
+#include "data/transforms/transforms.h"
+#include "framework/core/logging.h"
+#include "framework/io/atomic_file.h"
+#include "framework/io/hash.h"
+
+namespace cornu::data {
+namespace {
+
+// Writes the elements of a whole pass; where one fails, or it isn't gone through to its end, there
+// is no file.
+class WritingStream : public Stream<Element> {
+ public:
+  WritingStream(StreamPtr<Element> input, const std::string& path, const Node& node)
+      : input_(std::move(input)),
+        writer_(std::in_place, path, Compression::None, node.spec(), describe_chain(node)) {}
+
+  bool next(Element& element) override {
+    if (ended_) return false;
+    try {
+      ended_ = !input_->next(element);
+    } catch (...) {
+      writer_.reset();
+      throw;
+    }
+    if (writer_ && ended_) writer_->close();
+    if (writer_ && !ended_) writer_->write(element);
+    return !ended_;
+  }
+
+ private:
+  StreamPtr<Element> input_;
+  std::optional<ElementFileWriter> writer_;
+  bool ended_ = false;
+};
+
+class ReadingStream : public Stream<Element> {
+ public:
+  ReadingStream(const std::string& path, const Node& node, const char* who)
+      : reader_(path, Compression::None) {
+    check<FailedPrecondition>(
+        reader_.spec() == node.spec() && reader_.pipeline() == describe_chain(node),
+        "{}: {} has the elements of another pipeline, {}, and this one is {}. Remove the file, or "
+        "give another name.",
+        who, path, reader_.pipeline(), describe_chain(node));
+  }
+
+  bool next(Element& element) override { return reader_.next(element); }
+  int64_t skip(int64_t count) override {
+    int64_t skipped = 0;
+    while (skipped < count && reader_.skip()) ++skipped;
+    return skipped;
+  }
+
+ private:
+  ElementFileReader reader_;
+};
+
+class FileCached : public Node {
+ public:
+  FileCached(NodePtr input, std::string path, const char* who)
+      : Node({std::move(input)}), path_(std::move(path)), who_(who) {}
+
+  std::shared_ptr<Node> clone() const override { return copy_of(*this); }
+  // Not the path: what comes is the same.
+  std::string describe() const override { return "file_cache"; }
+  void write(LinkWriter&) const override {
+    raise<FailedPrecondition>(
+        "{}: it can't be serialized, since it would write a file of that name elsewhere. Call it "
+        "where the dataset is iterated, or use cache() in memory.",
+        who_);
+  }
+  StreamPtr<Element> elements(Pass pass) const override {
+    std::error_code error;
+    if (std::filesystem::exists(path_, error)) {
+      return std::make_unique<ReadingStream>(path_, input(), who_);
+    }
+    // Always the same pass: what is kept doesn't depend on which pass fills the file.
+    pass.id = 0;
+    return std::make_unique<WritingStream>(input().stream(pass), path_, input());
+  }
+
+ private:
+  std::string path_;
+  const char* who_;
+};
+
+// What tells a pipeline from others.
+std::string fingerprint_of(const NodePtr& node) {
+  try {
+    return fingerprint(Dataset(node));
+  } catch (const FailedPrecondition& error) {
+    logging::info(
+        fmt::format("snapshot: what the functions of this pipeline do isn't part of its "
+                    "fingerprint: remove the "
+                    "snapshot when they change. {}",
+                    error.what()));
+    const std::string text = describe_chain(*node);
+    return hash_of(std::as_bytes(std::span(text)), HashAlgorithm::Sha256);
+  }
+}
+
+}  // namespace
+
+NodePtr make_file_cache(NodePtr input, const std::string& filename) {
+  check<InvalidArgument>(!filename.empty(), "cache: expected a filename, got ''.");
+  return std::make_shared<FileCached>(std::move(input), filename, "cache");
+}
+
+NodePtr make_snapshot(NodePtr input, const std::string& folder) {
+  check<InvalidArgument>(!folder.empty(), "snapshot: expected a folder, got ''.");
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) raise_file_error(folder, "be made", error.value());
+  const auto path = std::filesystem::path(folder) / (fingerprint_of(input) + ".elements");
+  return std::make_shared<FileCached>(std::move(input), path.string(), "snapshot");
+}
+
+}  // namespace cornu::data
