@@ -47,6 +47,9 @@ constexpr double kSmallTask = 5'000;
 constexpr double kLargeTask = 10'000;
 constexpr int64_t kCalm = 16;
 
+constexpr int64_t kWindow = 8;  // elements of the consumer between two decisions
+constexpr int64_t kMostPatience = 1024;
+
 }  // namespace
 
 int64_t bytes_of(const Element& element) {
@@ -77,6 +80,38 @@ void TunedBuffer::asked(int64_t fill, bool room) {
     size_ = std::min(2 * size_, kMost);
     was_full_ = false;
   }
+}
+
+void Demand::given(int64_t start, int64_t end) {
+  const int64_t elements = elements_.load(std::memory_order_relaxed);
+  if (elements > 0) {
+    const auto average = [&](std::atomic<int64_t>& of, int64_t now) {
+      const int64_t known = of.load(std::memory_order_relaxed);
+      of.store(elements == 1 ? now : known + (now - known) / 8, std::memory_order_relaxed);
+    };
+    average(period_, end - last_);
+    average(waiting_, end - start);
+  }
+  consumer_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  last_ = end;
+  elements_.store(elements + 1, std::memory_order_relaxed);
+}
+
+void NeedOfThreads::worked(int64_t nanoseconds, const Demand& demand, bool alone) {
+  work_ += nanoseconds;
+  const int64_t elements = demand.elements() - elements_;
+  if (elements < kWindow) return;
+  const int64_t period = demand.period();
+  const bool waits = demand.waiting() > period / 20;
+  if (waits || !alone) {
+    if (!needed_) patience_ = std::min(2 * patience_, kMostPatience);
+    needed_ = true;
+    calm_ = 0;
+  } else if (needed_ && work_ / elements < period / 2 && ++calm_ >= patience_) {
+    needed_ = false;
+  }
+  work_ = 0;
+  elements_ += elements;
 }
 
 void TunedCalls::took(const Taken& taken) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <thread>
 
 #include "data/element.h"
 
@@ -51,6 +52,50 @@ class TunedBuffer {
  private:
   int64_t size_ = kFirst;
   bool was_full_ = false;
+};
+
+// What the consumer of an iterator does: it alone tells whether a pipeline is fast enough. Written
+// by its thread, read by those that work for it.
+class Demand {
+ public:
+  // Somebody wants to know: until then, nothing is measured.
+  void watch() { watched_.store(true, std::memory_order_relaxed); }
+  bool is_watched() const { return watched_.load(std::memory_order_relaxed); }
+
+  // The calling thread asked for an element at `start` and got it at `end`, in nanoseconds.
+  void given(int64_t start, int64_t end);
+
+  int64_t elements() const { return elements_.load(std::memory_order_relaxed); }  // that were given
+  // From one element to the next, and how much of that the consumer waits; of the last ones, on
+  // average, in nanoseconds.
+  int64_t period() const { return period_.load(std::memory_order_relaxed); }
+  int64_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
+  // Is the calling thread the consumer's?
+  bool is_consumer() const { return consumer_.load() == std::this_thread::get_id(); }
+
+ private:
+  std::atomic<bool> watched_ = false;
+  std::atomic<int64_t> elements_ = 0;
+  std::atomic<int64_t> period_ = 0;
+  std::atomic<int64_t> waiting_ = 0;
+  std::atomic<std::thread::id> consumer_ = {};
+  int64_t last_ = 0;  // when the last one was given
+};
+
+// Would the thread that pulls a map's elements do as well without the pool? Where it works ahead of
+// a consumer that never waits, other threads' waking up only takes cores from what that computes.
+class NeedOfThreads {
+ public:
+  // The function was called once more, for so long. `alone`: by a thread that isn't the consumer's.
+  void worked(int64_t nanoseconds, const Demand& demand, bool alone);
+  bool is_needed() const { return needed_; }
+
+ private:
+  bool needed_ = true;
+  int64_t work_ = 0;      // since `elements_`
+  int64_t elements_ = 0;  // of the consumer
+  int64_t patience_ = 1;  // windows in which the consumer mustn't have waited
+  int64_t calm_ = 0;      // windows in which it didn't
 };
 
 // How many elements a map works on ahead of its consumer: more while that waits though threads are

@@ -16,6 +16,7 @@ struct Iteration {
 
   const Options options;
   const std::shared_ptr<MemoryBudget> memory;
+  mutable Demand demand;
   std::shared_ptr<Recorder> recorder = {};  // null: nothing is measured
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
 #include <exception>
 
 #include "data/dataset.h"
@@ -8,6 +9,15 @@
 #include "framework/strategy/source_position.h"
 
 namespace cornu::data {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int64_t nanoseconds(Clock::time_point time) {
+  return time.time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+}  // namespace
 
 struct Iterator::State {
   State(NodePtr of, NodePtr counted_by, std::string which)
@@ -38,14 +48,23 @@ struct Iterator::State {
   }
 
   bool next(Element& element) {
-    if (!iteration.recorder) return opened().next(element);
+    if (!iteration.recorder) return give(element);
     bool more = false;
     {
       const Recorder::Wait wait(*iteration.recorder);
-      more = opened().next(element);
+      more = give(element);
     }
     if (!more) end_statistics();
     return more;
+  }
+
+  bool give(Element& element) {
+    Stream<Element>& elements = opened();
+    if (!iteration.demand.is_watched()) return elements.next(element);
+    const auto start = Clock::now();
+    if (!elements.next(element)) return false;
+    iteration.demand.given(nanoseconds(start), nanoseconds(Clock::now()));
+    return true;
   }
 
   // At the end of the pass, or when it is left.

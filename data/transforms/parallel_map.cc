@@ -37,9 +37,12 @@ class ParallelMapStream : public Stream<Element> {
  public:
   ParallelMapStream(StreamPtr<Element> input, NumberedFunction f, int64_t calls, const Pass& pass)
       : ParallelMapStream(std::move(input), std::move(f), how_many(calls, pass), pass.stage) {
-    if (calls != kAutotune || !options_of(pass).enabled) return;
-    tuned_.emplace(calls_);
-    memory_ = pass.iteration ? pass.iteration->memory : nullptr;
+    if (!options_of(pass).enabled) return;
+    if (calls == kAutotune) tuned_.emplace(calls_);
+    if (!pass.iteration) return;
+    iteration_ = pass.iteration;
+    iteration_->demand.watch();
+    memory_ = iteration_->memory;
   }
 
   ~ParallelMapStream() override {
@@ -99,16 +102,19 @@ class ParallelMapStream : public Stream<Element> {
   }
 
   // Where calls are given, every thread has what it does, and something to do next.
-  int64_t most_ahead() const { return tuned_ ? tuned_->ahead() : 2 * calls_; }
+  int64_t most_ahead() const {
+    if (!need_.is_needed()) return 0;
+    return tuned_ ? tuned_->ahead() : 2 * calls_;
+  }
 
-  // An element that isn't worth another thread.
+  // Where no other thread is needed, or worth it.
   bool next_here(Element& element) {
     if (ended_ || !input_.next(element)) {
       ended_ = true;
       return false;
     }
     element = tasks_->run_here(std::move(element), input_.taken() - 1);
-    tuned_->took({.nanoseconds = tasks_->last().nanoseconds});
+    took({});
     return true;
   }
 
@@ -127,26 +133,31 @@ class ParallelMapStream : public Stream<Element> {
   }
 
   void take(Element& element) {
-    if (!tuned_) {
-      if (stage_) stage_->count_buffer(tasks_->done(), most_ahead());
-      pass_one();
-      element = tasks_->take();
-      return;
+    TunedCalls::Taken taken;
+    if (stage_ || tuned_) {
+      const int64_t done = tasks_->done();
+      if (stage_) stage_->count_buffer(done, most_ahead());
+      taken.all_done = done == tasks_->size();
+      taken.threads_idle = Pool::shared().idle() > 0;
     }
-    const int64_t done = tasks_->done();
-    if (stage_) stage_->count_buffer(done, most_ahead());
-    TunedCalls::Taken taken = {.threads_idle = Pool::shared().idle() > 0,
-                               .all_done = done == tasks_->size()};
     pass_one();
     element = tasks_->take();
-    taken.nanoseconds = tasks_->last().nanoseconds;
     taken.waited = tasks_->last().waited;
     if (memory_) {
       const int64_t bytes = bytes_of(element);
       hold(bytes * tasks_->size());
       taken.room = memory_->has_room(bytes);
     }
-    tuned_->took(taken);
+    took(taken);
+  }
+
+  // What the last element tells about how to go on.
+  void took(TunedCalls::Taken taken) {
+    taken.nanoseconds = tasks_->last().nanoseconds;
+    if (tuned_) tuned_->took(taken);
+    if (!iteration_) return;
+    const Demand& demand = iteration_->demand;
+    need_.worked(taken.nanoseconds, demand, !demand.is_consumer());
   }
 
   // Tells the budget what is made ahead, if all are as large as the last one.
@@ -171,7 +182,9 @@ class ParallelMapStream : public Stream<Element> {
   const int64_t calls_;
   Stage* const stage_;
   std::optional<TunedCalls> tuned_;
-  std::shared_ptr<MemoryBudget> memory_;  // null where nothing is tuned
+  NeedOfThreads need_;
+  const Iteration* iteration_ = nullptr;  // null where nothing is to be chosen
+  std::shared_ptr<MemoryBudget> memory_;  // null there, too
   int64_t held_ = 0;                      // of the budget
   bool ended_ = false;
   std::exception_ptr error_;    // of the element behind those that were begun

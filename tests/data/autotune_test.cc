@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <thread>
 
 #include "tests/data/support.h"
 
@@ -92,6 +93,56 @@ TEST_CASE("small tasks are done where they are asked for, until they are larger"
   CHECK(calls.ahead() == 0);
   take(calls, {.nanoseconds = 50'000}, 100);
   CHECK(calls.ahead() > 0);
+}
+
+TEST_CASE("what a consumer does is averaged") {
+  data::Demand demand;
+  CHECK(!demand.is_watched());
+  demand.watch();
+  CHECK(demand.is_watched());
+  CHECK(!demand.is_consumer());
+  demand.given(0, 500);  // the first one tells nothing of what comes between two
+  CHECK(demand.is_consumer());
+  CHECK(demand.period() == 0);
+  demand.given(900, 1000);
+  CHECK(demand.period() == 500);
+  CHECK(demand.waiting() == 100);
+  for (int64_t i = 1; i <= 100; ++i) demand.given(1000 * i + 900, 1000 * i + 1000);
+  CHECK(demand.elements() == 102);
+  CHECK(demand.period() > 950);
+  CHECK(demand.waiting() == 100);
+  bool other = true;
+  std::thread([&] { other = demand.is_consumer(); }).join();
+  CHECK(!other);
+}
+
+TEST_CASE("threads aren't needed for a consumer that never waits") {
+  // Elements that are asked for each millisecond, after `waiting` nanoseconds of waiting.
+  int64_t now = 0;
+  data::Demand demand;
+  data::NeedOfThreads need;
+  const auto steps = [&](int64_t count, int64_t waiting, int64_t work, bool alone = true) {
+    for (int64_t i = 0; i < count; ++i) {
+      now += kLong;
+      demand.given(now - waiting, now);
+      need.worked(work, demand, alone);
+    }
+  };
+  CHECK(need.is_needed());
+  steps(40, 0, 700'000);  // one thread would hardly do
+  CHECK(need.is_needed());
+  steps(40, 0, 100'000, /*alone=*/false);  // it would be the consumer's
+  CHECK(need.is_needed());
+  steps(40, 0, 100'000);
+  CHECK(!need.is_needed());
+  steps(40, 0, 100'000);
+  CHECK(!need.is_needed());
+  steps(40, 400'000, 100'000);
+  CHECK(need.is_needed());
+  steps(16, 0, 100'000);  // the average falls, and it isn't tried again at once
+  CHECK(need.is_needed());
+  steps(100, 0, 100'000);
+  CHECK(!need.is_needed());
 }
 
 TEST_CASE("a memory budget counts bytes") {

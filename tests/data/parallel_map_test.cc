@@ -8,7 +8,9 @@
 
 #include <atomic>
 #include <future>
+#include <thread>
 
+#include "data/iteration.h"
 #include "data/sources/sources.h"
 #include "framework/core/random.h"
 #include "framework/ops/ops.h"
@@ -148,6 +150,39 @@ TEST_CASE("a child of a fork says that the threads are its parent's") {
   CHECK(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
   CHECK(next_number(*stream) == 101);
+}
+
+TEST_CASE("the pool is left out while the consumer never waits") {
+  const data::Iteration iteration{{}};
+  data::Pass pass;
+  pass.iteration = &iteration;
+  int64_t elsewhere = 0;
+  const auto f = [&, here = std::this_thread::get_id()](const Element& element, int64_t number) {
+    if (std::this_thread::get_id() != here) ++std::atomic_ref(elsewhere);
+    return plus_hundred(element, number);
+  };
+  const auto node = data::make_range(0, 10'000, 1);
+  const auto stream = data::make_parallel_map(numbers_to(node), f, 2, pass);
+  CHECK(iteration.demand.is_watched());
+  int64_t now = 0;
+  int64_t next = 100;
+  const auto take = [&](int64_t count, int64_t waiting) {
+    for (const int64_t end = next + count; next < end; ++next) {
+      CHECK(next_number(*stream) == next);
+      now += 1'000'000'000;
+      // The consumer is another thread: this one works ahead for it.
+      std::thread([&] { iteration.demand.given(now - waiting, now); }).join();
+    }
+  };
+  take(60, 0);
+  const int64_t before = std::atomic_ref(elsewhere);
+  take(100, 0);
+  CHECK(std::atomic_ref(elsewhere) == before);
+  CHECK(stream->skip(3) == 3);
+  next += 3;
+  take(40, 500'000'000);
+  take(4000, 0);
+  CHECK(next == 100 + 60 + 100 + 3 + 40 + 4000);
 }
 
 TEST_CASE("random numbers don't depend on the number of threads") {
