@@ -46,6 +46,7 @@ int64_t machine_memory() {
 constexpr double kSmallTask = 5'000;
 constexpr double kLargeTask = 10'000;
 constexpr int64_t kCalm = 16;
+constexpr int64_t kLeastAhead = 2;  // one is asked for as soon as it is there
 
 constexpr int64_t kWindow = 8;  // elements of the consumer between two decisions
 constexpr int64_t kMostPatience = 1024;
@@ -127,7 +128,7 @@ void TunedCalls::took(const Taken& taken) {
     calm_ = 0;
   } else if (++calm_ == kCalm) {
     calm_ = 0;
-    ahead_ = std::max<int64_t>(ahead_ - 1, 1);
+    ahead_ = std::max(ahead_ - 1, kLeastAhead);
   }
 }
 

@@ -28,20 +28,17 @@ void OrderedTasks::add(Element element, int64_t number) {
 
 Element OrderedTasks::take() {
   std::unique_lock lock(mutex_);
-  Task task;
-  if (begun_ == 0) {
-    task = pop();
-    last_.waited = true;
-    ++running_;
-    lock.unlock();
-    run_on_caller(task);
-    lock.lock();
-    --running_;
-    ask_for_thread();
-  } else {
-    last_.waited = wait_for_oldest(lock);
-    task = pop();
+  last_.waited = !tasks_.front().done;
+  // Instead of sleeping it does what a thread may begin: the oldest task, or one behind it.
+  while (!tasks_.front().done) {
+    if (may_begin()) {
+      const ComputeThreadsScope one(1);  // as on the pool's threads
+      run_next(lock);
+    } else {
+      wait_for_oldest(lock);
+    }
   }
+  Task task = pop();
   lock.unlock();
   last_.nanoseconds = task.nanoseconds;
   if (task.error) std::rethrow_exception(task.error);
@@ -50,7 +47,10 @@ Element OrderedTasks::take() {
 
 Element OrderedTasks::run_here(Element element, int64_t number) {
   Task task = {.element = std::move(element), .number = number};
-  run_on_caller(task);
+  {
+    const ComputeThreadsScope one(1);
+    run(task);
+  }
   last_ = {.nanoseconds = task.nanoseconds};
   if (task.error) std::rethrow_exception(task.error);
   return std::move(task.element);
@@ -77,7 +77,10 @@ void OrderedTasks::stop() {
 void OrderedTasks::run_one() {
   std::unique_lock lock(mutex_);
   waits_for_thread_ = false;
-  if (!may_begin()) return;
+  if (may_begin()) run_next(lock);
+}
+
+void OrderedTasks::run_next(std::unique_lock<std::mutex>& lock) {
   Task& task = tasks_[static_cast<size_t>(begun_++)];  // it stays where it is until it is done
   ++running_;
   ask_for_thread();  // for the next one
@@ -100,11 +103,9 @@ void OrderedTasks::ask_for_thread() {
   Pool::shared().add(shared_from_this());
 }
 
-bool OrderedTasks::wait_for_oldest(std::unique_lock<std::mutex>& lock) {
-  if (tasks_.front().done) return false;
+void OrderedTasks::wait_for_oldest(std::unique_lock<std::mutex>& lock) {
   const StageTimer timer(stage_, StageTimer::Kind::Starved);
   done_.wait(lock, [this] { return tasks_.front().done; });
-  return true;
 }
 
 OrderedTasks::Task OrderedTasks::pop() {
@@ -112,11 +113,6 @@ OrderedTasks::Task OrderedTasks::pop() {
   tasks_.pop_front();
   if (begun_ > 0) --begun_;
   return task;
-}
-
-void OrderedTasks::run_on_caller(Task& task) const {
-  const ComputeThreadsScope one(1);  // as on the pool's threads
-  run(task);
 }
 
 void OrderedTasks::run(Task& task) const {

@@ -29,7 +29,8 @@ class OrderedTasks : public PoolWork, public std::enable_shared_from_this<Ordere
   int64_t done() const;
 
   void add(Element element, int64_t number);
-  // The oldest task's result, or what it threw. A task that hasn't begun is done by the caller.
+  // The oldest task's result, or what it threw. While that isn't there, the caller does tasks that
+  // no thread has begun.
   Element take();
   // What is no task: the function of an element, by the caller. Throws what it throws.
   Element run_here(Element element, int64_t number);
@@ -58,10 +59,10 @@ class OrderedTasks : public PoolWork, public std::enable_shared_from_this<Ordere
 
   bool may_begin() const;
   void ask_for_thread();
-  bool wait_for_oldest(std::unique_lock<std::mutex>& lock);  // was there need to?
+  void run_next(std::unique_lock<std::mutex>& lock);
+  void wait_for_oldest(std::unique_lock<std::mutex>& lock);
   Task pop();
   void run(Task& task) const;
-  void run_on_caller(Task& task) const;
 
   NumberedFunction f_;
   const int64_t calls_;
