@@ -298,7 +298,8 @@ class Dataset {
   void save(const std::string& path, const SaveOptions& options = {}) const;
   // NotFound when nothing was saved there; DataLoss, here or while iterating, for damaged files.
   static Dataset load(const std::string& path, const LoadOptions& options = {});
-  // Works up to `buffer_size` elements ahead on a thread; 0: doesn't.
+  // Works up to `buffer_size` elements ahead on a thread of its own; 0: doesn't; kAutotune: 2, and
+  // more where the buffer is found empty after having been full (see AutotuneOptions).
   Dataset prefetch(int64_t buffer_size) const;
   // Pairs of the element's number, an int64 scalar, and the element: (0, (x, y)), …
   Dataset enumerate(int64_t start = 0) const;
