@@ -6,6 +6,7 @@
 
 #include "framework/graph/backend.h"
 #include "framework/graph/devices.h"
+#include "framework/graph/string_ops.h"
 
 namespace cornu {
 namespace {
@@ -143,10 +144,14 @@ void observe(const OpDef& op, const std::vector<Tensor>& inputs, const Attribute
 std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                           const Attributes& attributes) {
   Tracer* tracer = context.tracer;
+  bool has_strings = false;
   for (const Tensor& input : inputs) {
     check<FailedPrecondition>(input.defined(), "{}: expected a tensor, got an undefined one.",
                               op.name);
-    check<InvalidArgument>(input.dtype() != DType::String,
+    const bool is_text = input.dtype() == DType::String;
+    has_strings = has_strings || is_text;
+    const bool takes_strings = op.traits.strings != OpTraits::Strings::Refused && !context.tracer;
+    check<InvalidArgument>(!is_text || takes_strings,
                            "{}: expected a tensor of numbers, got one of strings and shape {}. "
                            "Strings are for input pipelines: make numbers of them there.",
                            op.name, input.shape());
@@ -158,6 +163,10 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
     check<FailedPrecondition>(tracer != nullptr,
                               "{}: got {}, which doesn't exist any more: its trace has ended.",
                               op.name, input);
+  }
+  if (has_strings) {
+    check<InvalidArgument>(!tracer, "{}: strings don't go together with placeholders.", op.name);
+    return apply_to_strings(op, inputs, attributes);
   }
   // A composite op stays one node in functional models only.
   if (op.expand && (context.tracer || !tracer)) return op.expand(inputs, attributes);

@@ -50,6 +50,10 @@ struct OpTraits {
   bool collective = false;     // communicates: never removed, duplicated or reordered
   bool checks_values = false;  // throws for some values of its inputs (labels, indices)
   bool has_effect = false;     // must run even when nothing reads its outputs (print, assert)
+  // What it does with strings, eagerly and on the host: outputs consist of elements of its inputs
+  // whatever these are, or tell whether elements are the same (graph/string_ops.h).
+  enum class Strings { Refused, Moved, Compared };
+  Strings strings = Strings::Refused;
   // Runs the graphs among its attributes: a node communicates, checks values and has effects where
   // their nodes do (Node::traits).
   bool runs_graphs = false;

@@ -230,14 +230,18 @@ void register_binary(OpRegistry& registry) {
 }
 
 void register_predicates(OpRegistry& registry) {
-  auto add = [&](const char* name, Domain domain, bool commutative) {
-    registry.add(
-        {.name = name,
-         .infer = infer_binary(name, domain, true),
-         .vjp = {},
-         .traits = {.elementwise = true, .commutative = commutative, .differentiable = false}});
+  using Strings = OpTraits::Strings;
+  auto add = [&](const char* name, Domain domain, bool commutative,
+                 Strings strings = Strings::Refused) {
+    registry.add({.name = name,
+                  .infer = infer_binary(name, domain, true),
+                  .vjp = {},
+                  .traits = {.elementwise = true,
+                             .commutative = commutative,
+                             .differentiable = false,
+                             .strings = strings}});
   };
-  for (const char* name : {"equal", "not_equal"}) add(name, Domain::Any, true);
+  for (const char* name : {"equal", "not_equal"}) add(name, Domain::Any, true, Strings::Compared);
   for (const char* name : {"less", "less_equal", "greater", "greater_equal"}) {
     add(name, Domain::Any, false);
   }
@@ -302,7 +306,7 @@ void register_elementwise(OpRegistry& registry) {
   registry.add({.name = "select",
                 .infer = infer_select,
                 .vjp = vjp_select,
-                .traits = {.elementwise = true}});
+                .traits = {.elementwise = true, .strings = OpTraits::Strings::Moved}});
   registry.add({.name = "cast",
                 .infer = infer_cast,
                 .vjp = single(vjp_cast),

@@ -103,7 +103,7 @@ void register_index(OpRegistry& registry) {
   registry.add({.name = "gather",
                 .infer = infer_gather,
                 .vjp = gather_vjp,
-                .traits = {.checks_values = true}});
+                .traits = {.checks_values = true, .strings = OpTraits::Strings::Moved}});
   registry.add({.name = "scatter_add",
                 .infer = infer_scatter_add,
                 .vjp = scatter_add_vjp,
@@ -111,7 +111,7 @@ void register_index(OpRegistry& registry) {
   registry.add({.name = "take_along_axis",
                 .infer = infer_take_along,
                 .vjp = take_along_vjp,
-                .traits = {.checks_values = true}});
+                .traits = {.checks_values = true, .strings = OpTraits::Strings::Moved}});
   registry.add({.name = "put_along_axis_add",
                 .infer = infer_put_along,
                 .vjp = put_along_vjp,

@@ -70,6 +70,7 @@ Tensor squared_difference(const Tensor& x1, const Tensor& x2);
 Tensor logaddexp(const Tensor& x1, const Tensor& x2);
 
 // Comparisons and logical operations give bool; logical operands are cast to bool (!= 0) first.
+// Of strings, too (outside of traces).
 Tensor equal(const Tensor& x1, const Tensor& x2);
 Tensor not_equal(const Tensor& x1, const Tensor& x2);
 Tensor less(const Tensor& x1, const Tensor& x2);

@@ -237,7 +237,10 @@ Types infer_iota(TypeSpan inputs, const Attributes& attributes) {
 
 void register_shape(OpRegistry& registry) {
   auto add = [&](const char* name, InferFunction infer, VjpFunction vjp) {
-    registry.add({.name = name, .infer = std::move(infer), .vjp = std::move(vjp), .traits = {}});
+    registry.add({.name = name,
+                  .infer = std::move(infer),
+                  .vjp = std::move(vjp),
+                  .traits = {.strings = OpTraits::Strings::Moved}});
   };
   add("reshape", infer_reshape, single(vjp_reshape));
   add("transpose", infer_transpose, single(vjp_transpose));

@@ -10,7 +10,7 @@
 #include "framework/core/tensor.h"
 #include "framework/core/variable.h"
 #include "framework/graph/function.h"
-#include "framework/ops/math.h"
+#include "framework/ops/ops.h"
 #include "tests/support/errors.h"
 
 using namespace cornu;
@@ -67,6 +67,38 @@ TEST_CASE("strings are printed") {
   CHECK(Tensor::from({"a", "b c"}).to_string() == "Tensor(['a' 'b c'], shape=(2,), dtype=string)");
   CHECK(Tensor::scalar("a\nb").to_string() == "Tensor('a\\x0ab', shape=(), dtype=string)");
   CHECK(Tensor::scalar(std::string(1000, 'x')).to_string().size() < 200);
+}
+
+TEST_CASE("strings are compared, indexed and moved") {
+  const Tensor words = Tensor::from(Strings{"a", kLong, "c", "a"});
+  CHECK((words == Tensor::scalar("a")).to_vector<bool>() ==
+        std::vector<bool>{true, false, false, true});
+  CHECK((words != words[0]).to_vector<bool>() == std::vector<bool>{false, true, true, false});
+  const Tensor square = ops::reshape(words, {2, 2});
+  CHECK((square == Tensor::from(Strings{"a", "a"})).to_vector<bool>() ==
+        std::vector<bool>{true, false, false, true});
+  CHECK(words[-3].item<std::string>() == kLong);
+  CHECK(words[Slice(1, 3)].to_vector<std::string>() == Strings{kLong, "c"});
+  CHECK(words[words == words[0]].to_vector<std::string>() == Strings{"a", "a"});
+  CHECK(square(1, Slice()).to_vector<std::string>() == Strings{"c", "a"});
+  CHECK(ops::transpose(square).to_vector<std::string>() == Strings{"a", "c", kLong, "a"});
+  CHECK(ops::flip(words, 0).to_vector<std::string>() == Strings{"a", "c", kLong, "a"});
+  CHECK(ops::take(words, Tensor::from({2, -3}), 0).to_vector<std::string>() == Strings{"c", kLong});
+  CHECK_THROWS_AS(ops::take(words, Tensor::from({4}), 0), Error);
+  CHECK(ops::concatenate({words[Slice(2, 4)], Tensor::from(Strings{"d"})}, 0)
+            .to_vector<std::string>() == Strings{"c", "a", "d"});
+  CHECK(ops::stack({words, words}).shape() == Shape{2, 4});
+  CHECK(ops::where(words == words[0], Tensor::scalar("A"), words).to_vector<std::string>() ==
+        Strings{"A", kLong, "c", "A"});
+  CHECK((Tensor::from(Strings{}) == words[0]).shape() == Shape{0});
+  CHECK_THROWS_AS(ops::less(words, words), InvalidArgument);
+  CHECK_THROWS_AS(words == Tensor(1), InvalidArgument);
+  CHECK_THROWS_AS(words == Tensor::from({1, 2, 3, 4}), InvalidArgument);
+  CHECK_THROWS_AS(ops::concatenate({words, Tensor::from({1})}, 0), InvalidArgument);
+  // In a trace there are none.
+  const auto traced =
+      function([=](const Tensor& x) { return x + ops::cast(words == words, "int32"); });
+  CHECK_THROWS_AS(traced(Tensor::from({1, 2, 3, 4})), InvalidArgument);
 }
 
 TEST_CASE("what works on numbers refuses strings") {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "data/strings.h"
+#include "framework/ops/ops.h"
 #include "tests/data/support.h"
 
 using namespace cornu;
@@ -125,6 +126,16 @@ TEST_CASE("strings become numbers, and numbers strings") {
     CHECK(uselocale(before) == comma);
     freelocale(comma);
   }
+}
+
+TEST_CASE("a label is found in a path") {
+  const Tensor class_names = t({"daisy", "roses", "tulips"});
+  const auto label_of = [=](const Tensor& path) {
+    return ops::argmax(strings::split(path, {.sep = "/"})[-2] == class_names);
+  };
+  const auto paths = data::Dataset::from_tensor_slices(t({"f/roses/1.jpg", "f/daisy/2.jpg"}));
+  CHECK(numbers(paths.map(label_of)) == std::vector<int64_t>{1, 0});
+  CHECK(numbers(paths.map(label_of, {.num_parallel_calls = 2})) == std::vector<int64_t>{1, 0});
 }
 
 TEST_CASE("files and tables give the values of strings") {
