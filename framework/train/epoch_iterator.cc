@@ -6,10 +6,40 @@
 
 namespace cornu {
 
+namespace {
+
+void require_numbers(const Tensors& tensors, const char* what) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].dtype() != DType::String) continue;
+    const std::string name = tensors.has_names()   ? fmt::format(" '{}'", tensors.names()[i])
+                             : tensors.size() == 1 ? ""
+                                                   : fmt::format(" number {}", i);
+    raise<InvalidArgument>(
+        "the column{} of {} has strings, and models take numbers. Make numbers of them in "
+        "Dataset::map, for example with a data::StaticHashTable or strings::to_number, or leave "
+        "the column out there.",
+        name, what);
+  }
+}
+
+void require_numbers(const Batch& batch) {
+  require_numbers(batch.x, "x");
+  require_numbers(batch.y, "y");
+  require_numbers(batch.sample_weight, "sample_weight");
+}
+
+}  // namespace
+
 std::optional<int64_t> EpochIterator::steps() const {
   if (steps_) return steps_;
   const auto cardinality = source_->cardinality();
   return cardinality == kInfiniteCardinality ? std::nullopt : cardinality;
+}
+
+bool EpochIterator::peek(Batch& batch) const {
+  if (!source_->iterate()->next(batch)) return false;
+  require_numbers(batch);
+  return true;
 }
 
 void EpochIterator::begin_epoch() {
@@ -33,6 +63,7 @@ bool EpochIterator::next(Batch& batch) {
   exhausted_ = !more;
   done_ += more;
   passed_ += more;
+  if (more) require_numbers(batch);
   if (!more && steps_ && done_ > 0) warn_of_end();
   return more;
 }

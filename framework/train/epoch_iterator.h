@@ -22,13 +22,14 @@ class EpochIterator {
   void begin_epoch();
   // From the first batch, as every evaluation begins.
   void begin_anew();
+  // InvalidArgument, naming the column, for one of strings.
   bool next(Batch& batch);
   // Is called before each batch is taken; what it throws leaves next().
   void set_interruption(std::function<void()> interruption) {
     interruption_ = std::move(interruption);
   }
   // The first batch of a pass of its own, which passes count; restore() takes that back.
-  bool peek(Batch& batch) const { return source_->iterate()->next(batch); }
+  bool peek(Batch& batch) const;
   int64_t done() const { return done_; }  // batches of this epoch
   // InvalidArgument for an epoch without end or without a step. `steps`: the argument that limits
   // the batches.

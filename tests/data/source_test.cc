@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "framework/ops/ops.h"
+#include "framework/train/epoch_iterator.h"
 #include "tests/data/support.h"
 
 using namespace cornu;
@@ -51,6 +52,23 @@ TEST_CASE("components become x, y and sample_weight") {
   CHECK(source_of(named)->iterate()->next(batch));
   CHECK(batch.x.at("hint").shape() == Shape{2});
   CHECK(batch.y.names() == std::vector<std::string>{"digit"});
+}
+
+TEST_CASE("a column of strings is refused by its name") {
+  const Tensor t = Tensor::from(std::vector<float>{1, 2});
+  const Tensor s = Tensor::from(std::vector<std::string>{"a", "b"});
+  const auto error_of = [](const Dataset& dataset) {
+    EpochIterator iterator(dataset.batch(2), {});
+    Batch batch;
+    CHECK_THROWS_AS(iterator.peek(batch), InvalidArgument);
+    iterator.begin_epoch();
+    return message_of<InvalidArgument>([&] { iterator.next(batch); });
+  };
+  CHECK(error_of(Dataset::from_tensor_slices({{{"age", t}, {"name", s}}, t})) ==
+        "the column 'name' of x has strings, and models take numbers. Make numbers of them in "
+        "Dataset::map, for example with a data::StaticHashTable or strings::to_number, or leave "
+        "the column out there.");
+  CHECK(contains(error_of(Dataset::from_tensor_slices({t, s})), "the column of y has strings"));
 }
 
 TEST_CASE("what training can't take is refused before it starts") {
