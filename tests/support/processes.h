@@ -2,11 +2,14 @@
 // Tests in processes of their own.
 #pragma once
 
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "framework/core/error.h"
 
@@ -35,6 +38,28 @@ inline int forked(const std::function<bool()>& body) {
       code = kTypedError;
     }
     _exit(code);
+  }
+  return wait_for(child);
+}
+
+// Runs one test of this program, which may be a skipped one, in a process of its own, with these
+// environment variables ("NAME=value") instead of those whose names begin with `without`.
+inline int spawned(const std::string& test, const std::vector<std::string>& settings,
+                   const std::string& without = "=") {
+  std::vector<std::string> environment = settings;
+  for (char** entry = environ; *entry; ++entry) {
+    if (!std::string(*entry).starts_with(without)) environment.emplace_back(*entry);
+  }
+  std::vector<char*> variables;
+  for (std::string& entry : environment) variables.push_back(entry.data());
+  variables.push_back(nullptr);
+  std::string program = "/proc/self/exe";
+  std::string chosen = "--test-case=" + test;
+  std::string hidden = "--no-skip";
+  std::vector<char*> arguments = {program.data(), chosen.data(), hidden.data(), nullptr};
+  pid_t child = 0;
+  if (posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments.data(), variables.data())) {
+    return -1;
   }
   return wait_for(child);
 }

@@ -42,24 +42,9 @@ std::vector<float> train() {
   return losses;
 }
 
-// Runs the test "in a process of its own" of this program with more settings.
-int spawned(const std::vector<std::string>& settings) {
-  std::vector<std::string> environment = settings;
-  for (char** entry = environ; *entry; ++entry) {
-    if (std::string(*entry).substr(0, 4) != "OMP_") environment.emplace_back(*entry);
-  }
-  std::vector<char*> variables;
-  for (std::string& entry : environment) variables.push_back(entry.data());
-  variables.push_back(nullptr);
-  std::string program = "/proc/self/exe";
-  std::string test = "--test-case=in a process of its own";
-  std::string hidden = "--no-skip";
-  std::vector<char*> arguments = {program.data(), test.data(), hidden.data(), nullptr};
-  pid_t child = 0;
-  if (posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments.data(), variables.data())) {
-    return -1;
-  }
-  return wait_for(child);
+// Runs the test "in a process of its own" with other settings of OpenMP.
+int trained_with(const std::vector<std::string>& settings) {
+  return spawned("in a process of its own", settings, "OMP_");
 }
 
 }  // namespace
@@ -85,15 +70,15 @@ TEST_CASE("a forked process trains, and so does its parent afterwards") {
 }
 
 TEST_CASE("training goes on where OpenMP may give fewer threads than were asked for") {
-  CHECK(spawned({"OMP_NUM_THREADS=2"}) == 0);
-  CHECK(spawned({"OMP_NUM_THREADS=2", "OMP_DYNAMIC=true"}) == 0);
-  CHECK(spawned({"OMP_NUM_THREADS=2", "OMP_THREAD_LIMIT=1"}) == 0);
-  CHECK(spawned({"OMP_NUM_THREADS=4", "OMP_THREAD_LIMIT=3"}) == 0);
+  CHECK(trained_with({"OMP_NUM_THREADS=2"}) == 0);
+  CHECK(trained_with({"OMP_NUM_THREADS=2", "OMP_DYNAMIC=true"}) == 0);
+  CHECK(trained_with({"OMP_NUM_THREADS=2", "OMP_THREAD_LIMIT=1"}) == 0);
+  CHECK(trained_with({"OMP_NUM_THREADS=4", "OMP_THREAD_LIMIT=3"}) == 0);
 }
 
 TEST_CASE("settings of OpenMP that can't work are bounded, or an error") {
-  CHECK(spawned({"OMP_NUM_THREADS=100000"}) == 0);
-  CHECK(spawned({"OMP_NUM_THREADS=2", "OMP_STACKSIZE=16k"}) == kTypedError);
+  CHECK(trained_with({"OMP_NUM_THREADS=100000"}) == 0);
+  CHECK(trained_with({"OMP_NUM_THREADS=2", "OMP_STACKSIZE=16k"}) == kTypedError);
 }
 
 // oneDNN's matrix products have the stack pointer in the middle of the heap.
