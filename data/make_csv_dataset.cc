@@ -190,7 +190,7 @@ class CsvBatches : public Node {
   void write(LinkWriter& link) const override {
     std::optional<std::string> label;
     if (label_) label = table_->names[table_->layout.columns[*label_].field];
-    link.kind("csv_batches")("label_name", label)("num_parallel_calls", calls_);
+    link.kind("csv_batches")("label_name", label).hint("num_parallel_calls", calls_);
     write_table(link, *table_);
   }
   StreamPtr<Element> elements(Pass pass) const override {

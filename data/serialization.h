@@ -47,8 +47,8 @@ SerializedDataset serialize(const Dataset& dataset);
 Dataset deserialize(const SerializedDataset& serialized);
 
 // The SHA-256, in hexadecimal digits, of what a dataset computes: of equal pipelines in any process
-// the same, whatever seeds they drew (those that were given count). FailedPrecondition as for
-// serialize. Reference: tf.data.Dataset.fingerprint.
+// the same, whatever seeds they drew (those that were given count) and however many threads and
+// buffers they have. FailedPrecondition as for serialize. Reference: tf.data.Dataset.fingerprint.
 std::string fingerprint(const Dataset& dataset);
 
 }  // namespace cornu::data

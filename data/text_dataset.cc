@@ -35,7 +35,8 @@ class LoadedTexts : public Node {
     return with_inputs({make_sharded_sources(inputs().front(), part)});
   }
   void write(LinkWriter& link) const override {
-    link.kind("text_files")("max_length", files_->max_length)("num_parallel_calls", files_->calls);
+    link.kind("text_files")("max_length", files_->max_length)
+        .hint("num_parallel_calls", files_->calls);
     write_files(link, *files_);
   }
   StreamPtr<Element> elements(Pass pass) const override {

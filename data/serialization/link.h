@@ -31,8 +31,9 @@ using Blobs = std::map<std::string, std::string>;  // by their SHA-256
 
 class LinkWriter {
  public:
-  // Large tensors go to `blobs`, which outlives it.
-  explicit LinkWriter(Blobs& blobs) : blobs_(blobs) {}
+  // Large tensors go to `blobs`, which outlives it. `hints`: with what changes nothing of what
+  // comes.
+  explicit LinkWriter(Blobs& blobs, bool hints = true) : blobs_(blobs), hints_(hints) {}
 
   LinkWriter& kind(std::string kind) {
     kind_ = std::move(kind);
@@ -42,6 +43,11 @@ class LinkWriter {
   LinkWriter& operator()(const char* key, const T& value) {
     config_.set(key, to_json(value));
     return *this;
+  }
+  // What elements don't depend on, as a number of threads: fingerprints leave it out.
+  template <class T>
+  LinkWriter& hint(const char* key, const T& value) {
+    return hints_ ? (*this)(key, value) : *this;
   }
   // An enumerator, by its name among those of all.
   template <class Enum>
@@ -83,6 +89,7 @@ class LinkWriter {
   }
 
   Blobs& blobs_;
+  bool hints_;
   std::string kind_;
   Json config_ = Json::object();
 };

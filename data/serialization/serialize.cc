@@ -43,8 +43,8 @@ void check_extent(const Extent& extent) {
 
 class PipelineWriter {
  public:
-  // `drawn`: with the seeds that were drawn.
-  PipelineWriter(Blobs& blobs, bool drawn) : blobs_(blobs), drawn_(drawn) {}
+  // `all`: with the seeds that were drawn, and with hints.
+  PipelineWriter(Blobs& blobs, bool all) : blobs_(blobs), all_(all) {}
 
   std::string text(const NodePtr& end) {
     const int64_t number = number_of(end);
@@ -72,11 +72,11 @@ class PipelineWriter {
     --depth_;
     const Extent extent = extent_above(extents);
     check_extent<FailedPrecondition>(extent);
-    LinkWriter link(blobs_);
+    LinkWriter link(blobs_, all_);
     node->write(link);
     Json json = Json::object(
         {{"kind", link.kind()}, {"inputs", std::move(inputs)}, {"config", link.config()}});
-    if (const auto* seed = drawn_ ? node->drawn_seed() : nullptr) {
+    if (const auto* seed = all_ ? node->drawn_seed() : nullptr) {
       json.set("drawn_seed", static_cast<int64_t>(seed->load()));
     }
     links_.push_back(std::move(json));
@@ -86,7 +86,7 @@ class PipelineWriter {
   }
 
   Blobs& blobs_;
-  bool drawn_;
+  bool all_;
   Json links_ = Json::array();
   std::map<const Node*, Known> known_;
   int64_t depth_ = 0;

@@ -51,8 +51,8 @@ class LoadedImages : public Node {
     return with_inputs({make_sharded_sources(inputs().front(), part)});
   }
   void write(LinkWriter& link) const override {
-    link.kind("images")("height", files_->size.first)("width", files_->size.second)(
-            "num_parallel_calls", files_->calls)
+    link.kind("images")("height", files_->size.first)("width", files_->size.second)
+        .hint("num_parallel_calls", files_->calls)
         .options(files_->decode)
         .options(files_->resize);
     write_files(link, *files_);

@@ -31,7 +31,7 @@ class Mapped : public Node {
     return fmt::format("map(to {})", mapper_->out().to_string());
   }
   void write(LinkWriter& link) const override {
-    link.kind("map")("who", who_)("num_parallel_calls", calls_);
+    link.kind("map")("who", who_).hint("num_parallel_calls", calls_);
     mapper_->write(link);
   }
   StreamPtr<Element> elements(Pass pass) const override {

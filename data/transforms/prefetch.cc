@@ -209,7 +209,7 @@ class Prefetched : public ItemTransform<Prefetched> {
   // Not the size: it may change without changing what comes.
   std::string describe() const override { return "prefetch"; }
   void write(LinkWriter& link) const override {
-    link.kind("prefetch")("buffer_size", buffer_size_);
+    link.kind("prefetch").hint("buffer_size", buffer_size_);
   }
 
   template <class Item>

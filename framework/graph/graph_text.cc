@@ -217,6 +217,7 @@ class Parser {
   }
   TensorType type() {
     const DType dtype = dtype_from_string(name());
+    if (dtype == DType::String) fail("a dtype of numbers, which graphs are of");
     return {dtype, Shape(ints())};
   }
   std::string string() {

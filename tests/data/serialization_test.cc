@@ -235,6 +235,8 @@ TEST_CASE("fingerprints") {
   };
   CHECK(fingerprint(build(4, {})) == fingerprint(build(4, {})));
   CHECK(fingerprint(build(4, {})).size() == 64);
+  CHECK(fingerprint(build(4, {}).prefetch(1)) == fingerprint(build(4, {}).prefetch(2)));
+  CHECK(fingerprint(build(4, {}).prefetch(1)) != fingerprint(build(4, {})));
   CHECK(fingerprint(build(4, {})) != fingerprint(build(5, {})));
   CHECK(fingerprint(build(4, 1)) != fingerprint(build(4, 2)));
   CHECK(fingerprint(build(4, 1)) != fingerprint(build(4, {})));
@@ -428,4 +430,77 @@ TEST_CASE("links of one's own are registered") {
                                              return std::make_shared<Twice>(link.input());
                                            }});
   check_sent("one's own", Dataset(std::make_shared<Twice>(ten().node())));
+}
+
+namespace {
+
+// A text with a few mistakes: other characters, numbers out of bounds, parts that are gone or come
+// again.
+std::string with_mistakes(std::string text, PhiloxEngine& engine) {
+  const auto below = [&](size_t count) { return static_cast<size_t>(engine.below(count)); };
+  const std::string characters = "0123456789-.[]{},:\"%az";
+  const std::vector<std::string> numbers = {"-1", "0", "9223372036854775807", "1e300", "70000"};
+  for (size_t mistakes = 1 + below(3); mistakes-- > 0;) {
+    const size_t at = below(text.size());
+    const size_t length = 1 + below(20);
+    switch (below(4)) {
+      case 0:
+        text[at] = characters[below(characters.size())];
+        break;
+      case 1:
+        text.erase(at, length);
+        break;
+      case 2:
+        text.insert(at, text.substr(below(text.size()), length));
+        break;
+      default: {
+        const size_t begin = text.find_first_of("0123456789", at);
+        if (begin == std::string::npos) break;
+        const size_t end = text.find_first_not_of("0123456789", begin);
+        text.replace(begin, end - begin, numbers[below(numbers.size())]);
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("mistakes in a pipeline give typed errors, or another pipeline") {
+  const auto lengths = [](const Tensor& x) { return ops::sum(x) * 0 + 3; };
+  const auto sums = [](const Tensor& sum, const Tensor& x) { return std::pair(sum + x, x); };
+  const Tensor steps = ops::arange(6);
+  const std::vector<Dataset> datasets = {
+      ten().shuffle(3).repeat(2).batch(4, {.drop_remainder = true}).prefetch(2),
+      ten().map([](const Tensor& x) { return x * 2 + 1; }).batch(3),
+      ten().map([](const Tensor& x) { return std::pair(x, random::uniform({2})); }),
+      ten().scan(Tensor::scalar(int64_t{0}), sums).enumerate().skip(1).take(3),
+      ten().batch(4).bucket_by_sequence_length(lengths, {2, 5}, {2, 1, 1}),
+      ten().batch(3).padded_batch(2).unbatch().cache().ignore_errors(),
+      Dataset::sample_from_datasets({ten(), ten().concatenate(ten())}, {.weights = {1, 2}}),
+      Dataset::from_tensor_slices(Element{{{"a", rows()}, {"b", rows()}}, rows()}).shard(2, 1),
+      Dataset::zip({ten(), Dataset::random().with_options({})})
+          .filter([](const Tensor& x, const Tensor& y) { return ops::less(x, y); }),
+      data::CsvDataset("a", {DType::Int32, 0.5, "none"}, {.exclude_cols = {{1}}}),
+      data::FixedLengthRecordDataset(Dataset::from_tensor_slices(Tensor::from({"a", "b"})), 4),
+      data::timeseries_dataset_from_array(steps, steps, 2, {.batch_size = 2}),
+  };
+  PhiloxEngine engine(11, 0);
+  int64_t read = 0;
+  for (const Dataset& dataset : datasets) {
+    const std::string pipeline = serialize(dataset).pipeline;
+    for (int i = 0; i < 500; ++i) {
+      const std::string text = with_mistakes(pipeline, engine);
+      CAPTURE(text);
+      try {
+        const Dataset other = deserialize({text, {}});
+        CHECK(!data::describe_chain(*other.node()).empty());
+        CHECK(serialize(deserialize(serialize(other))).pipeline == serialize(other).pipeline);
+        ++read;
+      } catch (const Error& error) {
+        CHECK(error.code() != StatusCode::Internal);
+      }
+    }
+  }
+  CHECK(read > 100);
 }

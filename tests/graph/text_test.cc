@@ -48,6 +48,12 @@ TEST_CASE("text that is no graph is refused with its line") {
   CHECK_THROWS_AS(parse_graph("graph(%0: bool[]) { %1 = cond(%0) {then=graph() { return %9999 }, "
                               "else=graph() { return %9999 }} : float32[] return %1 }"),
                   InvalidArgument);
+  for (const char* text :
+       {"graph() { %0 = constant() {value=<string[2] 0x00ff>} : string[2] return %0 }",
+        "graph(%0: string[]) { return %0 }"}) {
+    CHECK(message(text).find("expected a dtype of numbers, which graphs are of, got '[") !=
+          std::string::npos);
+  }
   // What a text asks for stays in proportion to it.
   CHECK(message("graph(%16777216: float32[2]) { return %16777216 }") ==
         "Graph text, line 1: expected smaller value ids, got ') { return %16777216'.");
