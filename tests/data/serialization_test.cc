@@ -10,14 +10,18 @@
 #include "data/csv.h"
 #include "data/image_dataset.h"
 #include "data/node.h"
+#include "data/readers/image/image_files.h"
 #include "data/serialization/link.h"
 #include "data/split_dataset.h"
 #include "data/text_dataset.h"
 #include "data/text_files.h"
 #include "data/tf_record.h"
 #include "data/timeseries_dataset.h"
+#include "data/transforms/transforms.h"
 #include "framework/core/random.h"
 #include "framework/ops/ops.h"
+#include "layers/preprocessing/random_brightness.h"
+#include "layers/preprocessing/random_flip.h"
 #include "tests/data/support.h"
 #include "tests/support/files.h"
 
@@ -137,6 +141,9 @@ TEST_CASE("transforms") {
   check_sent("unique", d.concatenate(d).unique());
   check_sent("with_options", d.with_options({{data::AutoShardPolicy::File}}));
   check_sent("zip", Dataset::zip({rows_of, d.shuffle(3)}));
+  // What strategies make of a dataset.
+  check_sent("even_shard", Dataset(data::make_even_shard(d.batch(3).node(), 3, 2)));
+  check_sent("rebatch", Dataset(data::make_rebatch(d.batch(4).node(), 2)));
 }
 
 TEST_CASE("functions travel as graphs") {
@@ -173,6 +180,10 @@ TEST_CASE("functions travel as graphs") {
     return ops::fori_loop(
         0, 3, [&](const Tensor&, const Tensor& y) { return y * 2 + x; }, x);
   }));
+  const layers::RandomFlip flip({.seed = 3});
+  const layers::RandomBrightness brightness({.factor = 0.5, .seed = 4});
+  check_sent("layers", Dataset::from_tensor_slices(ops::ones({5, 4, 4, 3}, DType::Float32))
+                           .map([=](const Tensor& x) { return brightness(flip(x)); }));
   check_sent("dictionaries", d.map([](const Tensor& x) {
     return Element{Tensors::named({{"a", x}, {"b", x + 1}}), x};
   }));
@@ -199,6 +210,15 @@ TEST_CASE("readers of files keep their paths") {
   std::filesystem::create_directories(folder / "texts/b");
   write_text(folder / "texts/a/1.txt", "first");
   write_text(folder / "texts/b/2.txt", "second");
+  std::filesystem::create_directories(folder / "images/a");
+  for (const char* name : {"images/a/1.png", "images/a/2.png"}) {
+    data::save_img(folder / name, ops::ones({4, 3, 3}, "uint8"), {.scale = false});
+  }
+  check_sent("images",
+             data::image_dataset_from_directory(folder / "images", {.label_mode = "categorical",
+                                                                    .batch_size = 1,
+                                                                    .image_size = {2, 2},
+                                                                    .num_parallel_calls = 2}));
   check_sent("texts", data::text_dataset_from_directory(folder / "texts", {.batch_size = 1}));
   check_sent("series", data::timeseries_dataset_from_array(rows(), rows(), 2, {.batch_size = 2}));
   check_sent("split", data::split_dataset(ten().batch(2), {.left_size = 0.5}).first);
