@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 
+#include "data/readers/output_file.h"
 #include "framework/core/threads.h"
 #include "framework/io/file_reader.h"
 #include "framework/io/gzip.h"
@@ -178,6 +179,38 @@ Tensor parse_idx(Bytes file, const std::string& name, std::shared_ptr<const void
 Tensor read_idx(const std::filesystem::path& path) {
   const auto file = read_whole_file(path);
   return parse_idx(Bytes(file->data(), file->bytes()), path.string(), file);
+}
+
+void write_idx(const std::filesystem::path& path, const Tensor& tensor) {
+  const Tensor values = tensor.host();
+  const auto* type = std::find_if(kElementTypes.begin(), kElementTypes.end(), [&](const auto& t) {
+    return t.dtype == values.dtype() && t.size == size_of(t.dtype);
+  });
+  check<InvalidArgument>(type != kElementTypes.end(),
+                         "write_idx: expected uint8, int8, int32, float32 or float64, got {}. Use "
+                         "ops::cast.",
+                         values.dtype());
+  check<InvalidArgument>(values.rank() <= 255, "write_idx: expected at most 255 axes, got {}.",
+                         values.rank());
+  std::string bytes{'\0', '\0', static_cast<char>(type->code), static_cast<char>(values.rank())};
+  const auto append = [&](const std::byte* from, size_t size) {  // the highest byte first
+    for (size_t i = size; i-- > 0;) bytes += static_cast<char>(from[i]);
+  };
+  for (int64_t i = 0; i < values.rank(); ++i) {
+    check<InvalidArgument>(values.dim(i) <= UINT32_MAX,
+                           "write_idx: expected axes of less than 2^32 entries, got {}.",
+                           values.shape());
+    const auto size = static_cast<uint32_t>(values.dim(i));
+    append(reinterpret_cast<const std::byte*>(&size), sizeof(size));
+  }
+  bytes.reserve(bytes.size() + values.bytes());
+  for (size_t at = 0; at < values.bytes(); at += type->size) {
+    append(values.raw() + at, type->size);
+  }
+  const bool packed = path.extension() == ".gz";
+  OutputFile file(path.string(), packed ? Compression::Gzip : Compression::None, {});
+  file.write(bytes);
+  file.close();
 }
 
 }  // namespace cornu::data

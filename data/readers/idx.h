@@ -24,4 +24,9 @@ Tensor read_idx(const std::filesystem::path& path);
 Tensor parse_idx(std::span<std::byte> file, const std::string& name,
                  std::shared_ptr<const void> owner = nullptr);
 
+// Writes a tensor of 1 to 255 axes, or a scalar, as an IDX file, atomically (atomic_file.h, also
+// for the errors); compressed where the path ends with ".gz". InvalidArgument, with what there is,
+// for other dtypes than those that read_idx keeps, and for axes of 2^32 entries or more.
+void write_idx(const std::filesystem::path& path, const Tensor& tensor);
+
 }  // namespace cornu::data

@@ -2,6 +2,7 @@
 #include "framework/strategy/collective_calls.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 
@@ -9,6 +10,7 @@
 #include "framework/core/strings.h"
 #include "framework/core/waiting_threads.h"
 #include "framework/strategy/reduce_elements.h"
+#include "framework/strategy/streamed_copy.h"
 
 namespace cornu {
 
@@ -178,24 +180,28 @@ void CollectiveCalls::take(int rank, const Round& round) {
 // A rank writes its share for everybody, a piece at a time, while that is in its cache. Nobody else
 // reads or writes these elements.
 void CollectiveCalls::reduce_share(int rank, const Round& round) {
-  constexpr int64_t kPiece = 4096;  // elements
+  constexpr int64_t kPiece = 2048;               // elements
+  constexpr size_t kStreamed = size_t{4} << 20;  // bytes of a call that caches don't hold
   if (rank >= reducers_) return;
   const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
   const DType dtype = *own.dtype;
+  const size_t size = size_of(dtype);
+  const bool streamed = static_cast<size_t>(own.count()) * size >= kStreamed;
+  alignas(64) std::array<std::byte, kPiece * sizeof(double)> made;
   each_share(own.segments, rank, reducers_, [&](size_t i, int64_t begin, int64_t end) {
     const std::vector<const void*> in = inputs(round, i);
     for (int64_t at = begin; at < end; at += kPiece) {
       const int64_t stop = std::min(at + kPiece, end);
-      std::byte* const made = element_at(own.segments[i].out, at, dtype);
-      reduce_elements(made, in, at, stop, dtype, own.op);
-      for (int peer = 0; peer < size_; ++peer) {
-        if (peer == rank) continue;
-        void* theirs = round.calls[static_cast<size_t>(peer)].segments[i].out;
-        std::memcpy(element_at(theirs, at, dtype), made,
-                    static_cast<size_t>(stop - at) * size_of(dtype));
+      reduce_elements(made.data(), in, at, stop, dtype, own.op);
+      const size_t bytes = static_cast<size_t>(stop - at) * size;
+      for (const CollectiveCall& call : round.calls) {
+        std::byte* out = element_at(call.segments[i].out, at, dtype);
+        streamed ? streamed_copy(out, made.data(), bytes)
+                 : static_cast<void>(std::memcpy(out, made.data(), bytes));
       }
     }
   });
+  if (streamed) fence_streamed_copies();
 }
 
 // Each rank reduces everything, which takes less time than waiting for others' shares. What it has

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "framework/core/random.h"
 #include "tests/data/support.h"
 
@@ -170,4 +172,30 @@ TEST_CASE("no noise does worse than an error") {
     } catch (const DataLoss&) {
     }
   }
+}
+
+TEST_CASE("arrays are written as they are read") {
+  const TempFolder folder;
+  const auto check_same = [&](const Tensor& tensor, const char* name) {
+    data::write_idx(folder / name, tensor);
+    const Tensor again = data::read_idx(folder / name);
+    REQUIRE(again.dtype() == tensor.dtype());
+    REQUIRE(again.shape() == tensor.shape());
+    CHECK(std::equal(again.raw(), again.raw() + again.bytes(), tensor.raw()));
+  };
+  for (const char* name : {"array", "array.gz"}) {
+    check_same(Tensor::from(std::vector<uint8_t>{0, 1, 255, 3, 4, 5}, {2, 3}), name);
+    check_same(Tensor::from(std::vector<int8_t>{-1, 1}), name);
+    check_same(Tensor::from(std::vector<int32_t>{-70000, 70000}, {1, 2, 1}), name);
+    check_same(Tensor::from(std::vector<float>{-0.5f, 1e20f}), name);
+    check_same(Tensor::from(std::vector<double>{-0.5, 1e200}), name);
+    check_same(Tensor::scalar(int32_t{258}), name);
+    check_same(Tensor::empty({0, 3}, DType::UInt8), name);
+  }
+  data::write_idx(folder / "bytes", Tensor::from(std::vector<uint8_t>{0, 1, 2, 3, 4, 5}, {2, 3}));
+  CHECK(read_text(folder / "bytes") == small_file());
+  CHECK_THROWS_WITH_AS(data::write_idx(folder / "bytes", Tensor::from(std::vector<int64_t>{1})),
+                       doctest::Contains("float32 or float64, got int64"), InvalidArgument);
+  CHECK(read_text(folder / "bytes") == small_file());
+  CHECK_THROWS_AS(data::write_idx(folder / "none" / "a", Tensor::scalar(1.0f)), NotFound);
 }
