@@ -43,7 +43,7 @@ SerializedDataset serialize(const Dataset& dataset);
 // The dataset again. Nothing is computed and no file is opened before it is iterated; memory is
 // bounded by the bytes. DataLoss or InvalidArgument, naming the link and what was expected, for
 // what is damaged: an unknown kind, a blob that is missing or has another digest, a graph that
-// doesn't fit its input, more than 4,096 links behind one another.
+// doesn't fit its input, more than 1,024 links behind one another.
 Dataset deserialize(const SerializedDataset& serialized);
 
 // The SHA-256, in hexadecimal digits, of what a dataset computes: of equal pipelines in any process

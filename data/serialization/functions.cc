@@ -47,6 +47,22 @@ bool alike(const Graph& a, const Graph& b) {
                     });
 }
 
+// The axis of a reshape that differs between two traces is what the others leave: kUnknown.
+void open_reshapes(Graph& a, Graph& b) {
+  for (size_t i = 0; i < std::min(a.nodes.size(), b.nodes.size()); ++i) {
+    if (!a.nodes[i].is("reshape") || !b.nodes[i].is("reshape")) continue;
+    std::vector<int64_t> ours = a.nodes[i].attributes.get_ints("shape");
+    std::vector<int64_t> theirs = b.nodes[i].attributes.get_ints("shape");
+    if (ours.size() != theirs.size()) continue;
+    const auto [at, other] = std::mismatch(ours.begin(), ours.end(), theirs.begin());
+    if (at == ours.end() || !std::equal(at + 1, ours.end(), other + 1)) continue;
+    *at = kUnknown;
+    *other = kUnknown;
+    a.nodes[i].attributes.set("shape", ours);
+    b.nodes[i].attributes.set("shape", theirs);
+  }
+}
+
 // Constants that are too large for a text become inputs.
 Graph lifted(const Graph& graph, std::vector<Tensor>& constants) {
   Graph small = graph;
@@ -117,7 +133,9 @@ PortableFunction trace_for_all_sizes(const TensorFunction& f, const std::vector<
   TracedGraph first = traced(83, false);
   const auto goes_on = [&](int64_t size, bool apart) {
     try {
-      return alike(first.graph, traced(size, apart).graph);
+      Graph other = traced(size, apart).graph;
+      open_reshapes(first.graph, other);
+      return alike(first.graph, other);
     } catch (const InvalidArgument&) {
       return true;  // as it does when such an element comes
     }

@@ -11,7 +11,7 @@ namespace cornu::data {
 namespace {
 
 constexpr int64_t kVersion = 1;
-constexpr int64_t kLongestChain = 4096;  // links behind one another: what recurses has a stack
+constexpr int64_t kLongestChain = 1024;  // links behind one another: what recurses has a stack
 constexpr int64_t kMostPaths = 1 << 14;  // links as a tree, as descriptions and seeds go over it
 constexpr size_t kMostSpecEntries = 1 << 20;  // tensors and axes in the specs of all links
 

@@ -23,6 +23,7 @@
 #include "data/readers/npy.h"
 #include "data/readers/npz.h"
 #include "data/readers/pickle.h"
+#include "data/serialization.h"
 #include "data/split_dataset.h"
 #include "data/strings.h"
 #include "data/text_dataset.h"
