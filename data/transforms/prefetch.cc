@@ -105,14 +105,8 @@ class Producer {
     // Data threads stay out of OpenMP: starting a team for one costs milliseconds.
     const ComputeThreadsScope one(1);
     while (wait_for_room()) {
-      const StageTimer timer(room_.stage, StageTimer::Kind::Work);
       Made made;
-      try {
-        if (!input_.next(made.element)) break;
-      } catch (...) {
-        made.error = std::current_exception();
-      }
-      made.position = input_.save();
+      if (!make(made)) break;
       give(std::move(made));
     }
     {
@@ -120,6 +114,17 @@ class Producer {
       ended_ = true;
     }
     changed_.notify_all();
+  }
+
+  bool make(Made& made) {
+    const StageTimer timer(room_.stage, StageTimer::Kind::Work);
+    try {
+      if (!input_.next(made.element)) return false;
+    } catch (...) {
+      made.error = std::current_exception();
+    }
+    made.position = input_.save();
+    return true;
   }
 
   void count_bytes(int64_t bytes) const {
