@@ -80,6 +80,25 @@ void check_all_reduce(int ranks, int64_t count) {
   CHECK(wrong == 0);
 }
 
+// Of sizes that are written past the cache, to places that aren't aligned.
+template <class T>
+void check_large_all_reduce(int ranks, int64_t count, size_t offset) {
+  std::atomic<int> wrong = 0;
+  const std::vector<T> expected = reduced<T>(ranks, count, ReduceOp::Sum);
+  on_ranks(ranks, [&](CollectiveGroup& end) {
+    const std::vector<T> mine = input<T>(end.rank(), count);
+    std::vector<T> out(mine.size() + offset + 1, T{1});
+    end.all_reduce(mine.data(), out.data() + offset, count, dtype_of<T>, ReduceOp::Sum);
+    std::vector<T> in_place = mine;
+    end.all_reduce(in_place.data(), in_place.data(), count, dtype_of<T>, ReduceOp::Sum);
+    wrong += in_place != expected || out.front() != (offset == 0 ? expected.front() : T{1}) ||
+             out.back() != T{1} ||
+             !std::equal(expected.begin(), expected.end(),
+                         out.begin() + static_cast<std::ptrdiff_t>(offset));
+  });
+  CHECK(wrong == 0);
+}
+
 template <class T>
 void check_reduce_scatter(int ranks, int64_t count) {
   std::atomic<int> wrong = 0;
@@ -136,6 +155,15 @@ void check_dtype() {
 TEST_CASE_TEMPLATE("every operation gives every rank the same bits", T, float, double, int8_t,
                    uint8_t, int32_t, int64_t, uint32_t, uint64_t) {
   check_dtype<T>();
+}
+
+TEST_CASE("all_reduce of more than caches hold") {
+  for (const int ranks : {1, 2, 3}) {
+    check_large_all_reduce<float>(ranks, 1'100'003, 0);
+    check_large_all_reduce<float>(ranks, 1'100'003, 1);
+    check_large_all_reduce<double>(ranks, 600'001, 1);
+    check_large_all_reduce<int8_t>(ranks, 4'300'001, 3);
+  }
 }
 
 TEST_CASE("the ends of a group know their ranks") {
