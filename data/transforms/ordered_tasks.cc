@@ -29,9 +29,9 @@ void OrderedTasks::add(Element element, int64_t number) {
 Element OrderedTasks::take() {
   std::unique_lock lock(mutex_);
   last_.waited = !tasks_.front().done;
-  // Instead of sleeping it does what a thread may begin: the oldest task, or one behind it.
+  // None behind it: that might take long, or wait for what the consumer does with this one.
   while (!tasks_.front().done) {
-    if (may_begin()) {
+    if (begun_ == 0) {
       const ComputeThreadsScope one(1);  // as on the pool's threads
       run_next(lock);
     } else {

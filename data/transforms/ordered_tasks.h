@@ -29,8 +29,7 @@ class OrderedTasks : public PoolWork, public std::enable_shared_from_this<Ordere
   int64_t done() const;
 
   void add(Element element, int64_t number);
-  // The oldest task's result, or what it threw. While that isn't there, the caller does tasks that
-  // no thread has begun.
+  // The oldest task's result, or what it threw. A task that hasn't begun is done by the caller.
   Element take();
   // What is no task: the function of an element, by the caller. Throws what it throws.
   Element run_here(Element element, int64_t number);
