@@ -293,8 +293,9 @@ class Dataset {
   // pipeline has another one.
   Dataset snapshot(const std::string& folder) const;
   // Writes the elements of a pass to a folder, for load(), which gives them again, in the same
-  // order. What was saved there before stays until all is written. InvalidArgument when there is no
-  // end; errors of files as write_file_atomically's.
+  // order. What was saved there before stays until all is written, then datasets that were loaded
+  // of it end with NotFound. One save at a time writes there, others wait. InvalidArgument when
+  // there is no end; errors of files as write_file_atomically's.
   void save(const std::string& path, const SaveOptions& options = {}) const;
   // NotFound when nothing was saved there; DataLoss, here or while iterating, for damaged files.
   static Dataset load(const std::string& path, const LoadOptions& options = {});

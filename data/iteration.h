@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "data/autotune.h"
 #include "data/options.h"
@@ -18,6 +19,24 @@ struct Iteration {
   const std::shared_ptr<MemoryBudget> memory;
   mutable Demand demand;
   std::shared_ptr<Recorder> recorder = {};  // null: nothing is measured
+};
+
+// While this lives, this thread traces a function of a dataset. An iteration in it is no part of a
+// graph, and its threads may have to wait for the trace: NotTraceable.
+class [[nodiscard]] TracedFunctionScope {
+ public:
+  TracedFunctionScope() : outer_(std::exchange(active(), true)) {}
+  ~TracedFunctionScope() { active() = outer_; }
+  TracedFunctionScope(const TracedFunctionScope&) = delete;
+  TracedFunctionScope& operator=(const TracedFunctionScope&) = delete;
+
+  static bool& active() {
+    static thread_local bool active = false;
+    return active;
+  }
+
+ private:
+  bool outer_;
 };
 
 }  // namespace cornu::data

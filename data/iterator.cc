@@ -103,6 +103,8 @@ Iterator::State& Iterator::state() const {
 }
 
 bool Iterator::next(Element& element) {
+  check<NotTraceable>(!TracedFunctionScope::active(),
+                      "Iterator: a dataset can't be iterated while a function is traced.");
   if (state().error) std::rethrow_exception(state().error);
   try {
     if (!state().next(element)) return false;
@@ -115,7 +117,7 @@ bool Iterator::next(Element& element) {
 }
 
 Statistics Iterator::stats() const {
-  const Recorder* recorder = state_->iteration.recorder.get();
+  const Recorder* recorder = state().iteration.recorder.get();
   return recorder ? recorder->statistics() : Statistics();
 }
 

@@ -109,6 +109,10 @@ class EqualStepsStream : public Stream<Element> {
       int64_t most = own_.taken();
       for (size_t k = 0; k < parts_.size(); ++k) {
         if (k == index_) continue;
+        if (parts_[k]->cardinality() == kInfiniteCardinality) {  // so are this one's empty batches
+          most = INT64_MAX;
+          break;
+        }
         most = std::max(most, parts_[k]->elements(pass_)->skip(INT64_MAX));
       }
       most_padding_ = most - own_.taken();
@@ -235,7 +239,8 @@ WorkerShare by_policy(const NodePtr& batches, int64_t count, int64_t index) {
 }  // namespace
 
 WorkerShare share_of_worker(const NodePtr& batches, int64_t count, int64_t index) {
-  check<InvalidArgument>(count >= 1 && 0 <= index && index < count,
+  check<InvalidArgument>(count >= 1, "Dataset: expected at least 1 worker, got {}.", count);
+  check<InvalidArgument>(0 <= index && index < count,
                          "Dataset: expected a worker in [0, {}), got {}.", count, index);
   if (count == 1) return {batches, ""};
   WorkerShare share = by_policy(batches, count, index);

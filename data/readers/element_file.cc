@@ -166,6 +166,7 @@ ElementFileReader::ElementFileReader(const std::string& path, Compression compre
 }
 
 bool ElementFileReader::next_record() {
+  if (ended_) return false;
   check<DataLoss>(records_.next(record_) && !record_.empty(),
                   "{}: the file is cut off after {} elements.", path_, count_);
   if (record_.front() == kIsElement) return true;
@@ -173,6 +174,7 @@ bool ElementFileReader::next_record() {
   check<DataLoss>(record_.front() == kIsEnd && reader.left() == sizeof(count_) &&
                       reader.number<int64_t>() == count_,
                   "{}: the file's end was expected to tell of {} elements.", path_, count_);
+  ended_ = true;
   return false;
 }
 

@@ -58,6 +58,7 @@ class ElementFileReader {
   std::string pipeline_;
   std::string record_;
   int64_t count_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace cornu::data

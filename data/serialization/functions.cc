@@ -151,6 +151,28 @@ PortableFunction trace_for_all_sizes(const TensorFunction& f, const std::vector<
   return {std::move(first.graph), first.has_key};
 }
 
+namespace {
+
+// The same with its values numbered as they come: traces number them as compilers order calls.
+Graph numbered_in_order(const Graph& graph) {
+  Graph result;
+  std::vector<ValueId> numbers(graph.types.size(), kNoValue);
+  const auto define = [&](ValueId id) {
+    return numbers[static_cast<size_t>(id)] = result.add_value(graph.type(id));
+  };
+  const auto known = [&](ValueId id) { return numbers[static_cast<size_t>(id)]; };
+  for (const ValueId id : graph.inputs) result.inputs.push_back(define(id));
+  for (cornu::Node node : graph.nodes) {
+    for (ValueId& id : node.inputs) id = known(id);
+    for (ValueId& id : node.outputs) id = define(id);
+    result.nodes.push_back(std::move(node));
+  }
+  for (const ValueId id : graph.outputs) result.outputs.push_back(known(id));
+  return result;
+}
+
+}  // namespace
+
 void write_function(LinkWriter& link, const PortableFunction& function, const std::string& who) {
   const Graph& graph = function.graph;
   check<FailedPrecondition>(
@@ -159,7 +181,7 @@ void write_function(LinkWriter& link, const PortableFunction& function, const st
       "Use its value() as a constant.",
       who, graph.states.empty() ? "" : graph.states.front().name);
   std::vector<Tensor> constants;
-  const std::string text = lifted(graph, constants).to_string();
+  const std::string text = numbered_in_order(lifted(graph, constants)).to_string();
   link("graph", text)("draws_random", function.has_key)("constants", constants);
 }
 

@@ -176,6 +176,13 @@ class LinkReader {
   size_t bytes_;
 };
 
+// The fingerprint of a chain with links that can't travel, of which the description counts instead.
+struct PartialFingerprint {
+  std::string digest;
+  std::string left_out;  // those links: "map, generator"; empty where it is all
+};
+PartialFingerprint partial_fingerprint(const NodePtr& node);
+
 // A kind of links.
 struct LinkKind {
   size_t least_inputs;

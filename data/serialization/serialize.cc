@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains to JSON and back.
 #include <map>
+#include <set>
+
+#include <fmt/ranges.h>
 
 #include "data/serialization.h"
 #include "data/serialization/link.h"
@@ -44,7 +47,9 @@ void check_extent(const Extent& extent) {
 class PipelineWriter {
  public:
   // `all`: with the seeds that were drawn, and with hints.
-  PipelineWriter(Blobs& blobs, bool all) : blobs_(blobs), all_(all) {}
+  // `left_out`: gets the names of links that can't travel; null: they are errors.
+  PipelineWriter(Blobs& blobs, bool all, std::set<std::string>* left_out = nullptr)
+      : blobs_(blobs), all_(all), left_out_(left_out) {}
 
   std::string text(const NodePtr& end) {
     const int64_t number = number_of(end);
@@ -72,8 +77,7 @@ class PipelineWriter {
     --depth_;
     const Extent extent = extent_above(extents);
     check_extent<FailedPrecondition>(extent);
-    LinkWriter link(blobs_, all_);
-    node->write(link);
+    const LinkWriter link = written(*node);
     Json json = Json::object(
         {{"kind", link.kind()}, {"inputs", std::move(inputs)}, {"config", link.config()}});
     if (const auto* seed = all_ ? node->drawn_seed() : nullptr) {
@@ -85,8 +89,24 @@ class PipelineWriter {
     return number;
   }
 
+  LinkWriter written(const Node& node) {
+    try {
+      LinkWriter link(blobs_, all_);
+      node.write(link);
+      return link;
+    } catch (const FailedPrecondition&) {
+      if (!left_out_) throw;
+    }
+    const std::string text = node.describe();
+    left_out_->insert(text.substr(0, text.find('(')));
+    LinkWriter link(blobs_, all_);
+    link.kind("unknown")("describe", text);
+    return link;
+  }
+
   Blobs& blobs_;
   bool all_;
+  std::set<std::string>* left_out_;
   Json links_ = Json::array();
   std::map<const Node*, Known> known_;
   int64_t depth_ = 0;
@@ -206,6 +226,14 @@ std::string fingerprint(const Dataset& dataset) {
   Blobs blobs;  // whose keys are in the text
   const std::string text = PipelineWriter(blobs, false).text(dataset.node());
   return hash_of(std::as_bytes(std::span(text)), HashAlgorithm::Sha256);
+}
+
+PartialFingerprint partial_fingerprint(const NodePtr& node) {
+  Blobs blobs;
+  std::set<std::string> left_out;
+  const std::string text = PipelineWriter(blobs, false, &left_out).text(node);
+  return {hash_of(std::as_bytes(std::span(text)), HashAlgorithm::Sha256),
+          fmt::format("{}", fmt::join(left_out, ", "))};
 }
 
 }  // namespace cornu::data

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values of a link's config as JSON.
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -67,6 +68,13 @@ TensorType type_in_header(std::string_view header, const std::string& key) {
   return type;
 }
 
+// Other bytes than 0 and 1 are no bools. Of other dtypes: true.
+bool has_only_bools(const Tensor& tensor) {
+  return tensor.dtype() != DType::Bool ||
+         std::all_of(tensor.raw(), tensor.raw() + tensor.bytes(),
+                     [](std::byte value) { return value <= std::byte{1}; });
+}
+
 // Its elements are at least as many bytes as there are.
 Tensor tensor_of_blob(std::string_view blob, const std::string& key) {
   const size_t end = blob.substr(0, 1024).find('\n');
@@ -77,6 +85,7 @@ Tensor tensor_of_blob(std::string_view blob, const std::string& key) {
     if (type.bytes() != blob.size()) no_tensor(key);
     Tensor tensor = Tensor::empty(type.shape, type.dtype);
     if (!blob.empty()) std::memcpy(tensor.mutable_raw(), blob.data(), blob.size());
+    if (!has_only_bools(tensor)) no_tensor(key);
     return tensor;
   }
   uint64_t size = 0;
@@ -223,6 +232,8 @@ void LinkReader::read(const Json& json, Tensor& value) {
   value = Tensor::empty(type.shape, type.dtype);
   check<InvalidArgument>(from_hex(digits, {value.mutable_raw(), value.bytes()}),
                          "expected hexadecimal digits, got {}.", json.excerpt());
+  check<InvalidArgument>(has_only_bools(value), "expected bools of 0 or 1, got {}.",
+                         json.excerpt());
 }
 
 void LinkReader::read(const Json& json, Structure& value) {

@@ -2,11 +2,11 @@
 #include <filesystem>
 
 #include "data/readers/element_file.h"
-#include "data/serialization.h"
+#include "data/serialization/link.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/logging.h"
 #include "framework/io/atomic_file.h"
-#include "framework/io/hash.h"
+#include "framework/io/crc.h"
 
 namespace cornu::data {
 namespace {
@@ -27,12 +27,21 @@ class WritingStream : public Stream<Element> {
       writer_.reset();
       throw;
     }
-    if (writer_ && ended_) writer_->close();
-    if (writer_ && !ended_) writer_->write(element);
+    if (writer_) keep(element);
     return !ended_;
   }
 
  private:
+  // Elements don't depend on the file: a full disk leaves none.
+  void keep(const Element& element) {
+    try {
+      ended_ ? writer_->close() : writer_->write(element);
+    } catch (const Error& error) {
+      logging::warn(fmt::format("The elements aren't kept in a file: {}", error.what()));
+      writer_.reset();
+    }
+  }
+
   StreamPtr<Element> input_;
   std::optional<ElementFileWriter> writer_;
   bool ended_ = false;
@@ -63,7 +72,7 @@ class ReadingStream : public Stream<Element> {
 class FileCached : public Node {
  public:
   FileCached(NodePtr input, std::string path, const char* who)
-      : Node({std::move(input)}), path_(std::move(path)), who_(who) {}
+      : Node({std::move(input)}), given_path_(std::move(path)), path_(given_path_), who_(who) {}
 
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   // Not the path: what comes is the same.
@@ -84,24 +93,29 @@ class FileCached : public Node {
     return std::make_unique<WritingStream>(input().stream(pass), path_, input());
   }
 
+ protected:
+  // A worker's part of the elements is kept in a file of its own.
+  void inputs_changed() override {
+    const std::string chain = describe_chain(input());
+    path_ = fmt::format("{}-{:08x}", given_path_, crc32c(std::as_bytes(std::span(chain))));
+  }
+
  private:
+  std::string given_path_;
   std::string path_;
   const char* who_;
 };
 
-// What tells a pipeline from others.
+// What tells a pipeline from others, as far as it can be told.
 std::string fingerprint_of(const NodePtr& node) {
-  try {
-    return fingerprint(Dataset(node));
-  } catch (const FailedPrecondition& error) {
+  const PartialFingerprint print = partial_fingerprint(node);
+  if (!print.left_out.empty()) {
     logging::info(
-        fmt::format("snapshot: what the functions of this pipeline do isn't part of its "
-                    "fingerprint: remove the "
-                    "snapshot when they change. {}",
-                    error.what()));
-    const std::string text = describe_chain(*node);
-    return hash_of(std::as_bytes(std::span(text)), HashAlgorithm::Sha256);
+        fmt::format("snapshot: it isn't noticed when what {} does changes, since that can't be "
+                    "serialized: remove the snapshot then.",
+                    print.left_out));
   }
+  return print.digest;
 }
 
 }  // namespace

@@ -97,6 +97,8 @@ class InterleaveStream : public Stream<Element> {
     outer_.restore(streams::saved_part(state, "input"), numbers, [&](const Element& outer) {
       const Json& from = *saved[next++].second;
       Slot& slot = slot_at(place_of(from));
+      check<DataLoss>(!slot.inner, "a position's state {} is damaged: a place comes twice.",
+                      state.excerpt());
       open(slot, outer);
       slot.inner->restore(streams::saved_part(from, "inner"));
     });

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "data/iteration.h"
 #include "data/serialization/functions.h"
 #include "data/sources/host.h"
 #include "framework/core/logging.h"
@@ -94,6 +95,7 @@ class TracedMapper : public Mapper {
       NoAssignments hooks;
       const VariableHooksScope scope(&hooks);
       const ops::internal::DrawsFromTrace draws;
+      const TracedFunctionScope traced_here;
       Element result = f(Element(tensors, structure));
       *traced = result.structure();
       return result.tensors();

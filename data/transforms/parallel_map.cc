@@ -80,7 +80,7 @@ class ParallelMapStream : public Stream<Element> {
   }
 
   // After what next() gave, not after what was begun.
-  Json save() const override { return positions_.empty() ? input_.save() : position_; }
+  Json save() const override { return positions_.empty() ? input_.save() : position_.get(); }
   void restore(const Json& state) override { input_.restore(state); }
 
  private:
@@ -127,7 +127,7 @@ class ParallelMapStream : public Stream<Element> {
         error_ = std::current_exception();
       }
       if (ended_) continue;
-      positions_.push_back(input_.save());
+      positions_.push_back(streams::KeptPosition::of(input_));
       if (!error_) tasks_->add(std::move(element), input_.taken() - 1);
     }
   }
@@ -187,9 +187,9 @@ class ParallelMapStream : public Stream<Element> {
   std::shared_ptr<MemoryBudget> memory_;  // null there, too
   int64_t held_ = 0;                      // of the budget
   bool ended_ = false;
-  std::exception_ptr error_;    // of the element behind those that were begun
-  std::deque<Json> positions_;  // after each of these
-  Json position_;               // after what next() gave, if there are any of these
+  std::exception_ptr error_;                     // of the element behind those that were begun
+  std::deque<streams::KeptPosition> positions_;  // after each of these
+  streams::KeptPosition position_;  // after what next() gave, if there are any of these
   std::shared_ptr<OrderedTasks> tasks_;
 };
 

@@ -50,7 +50,7 @@ class Producer {
  public:
   Producer(Input<Element>& input, Room room)
       : input_(input),
-        position_(input.save()),
+        position_(streams::KeptPosition::of(input)),
         room_(std::move(room)),
         thread_([this] { produce(); }) {}
 
@@ -91,13 +91,13 @@ class Producer {
   }
 
   // After what was taken, not after what has been made.
-  const Json& position() const { return position_; }
+  const Json& position() const { return position_.get(); }
 
  private:
   struct Made {
     Element element = {};
-    std::exception_ptr error = {};  // in its place
-    Json position = {};             // after it
+    std::exception_ptr error = {};        // in its place
+    streams::KeptPosition position = {};  // after it
     int64_t bytes = 0;
   };
 
@@ -123,7 +123,7 @@ class Producer {
     } catch (...) {
       made.error = std::current_exception();
     }
-    made.position = input_.save();
+    made.position = streams::KeptPosition::of(input_);
     return true;
   }
 
@@ -150,7 +150,7 @@ class Producer {
   }
 
   Input<Element>& input_;
-  Json position_;  // the consumer's
+  streams::KeptPosition position_;  // the consumer's
   const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable changed_;

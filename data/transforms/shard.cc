@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
 
@@ -114,8 +116,22 @@ NodePtr make_shard(NodePtr input, int64_t count, int64_t index) {
   });
 }
 
+namespace {
+
+// Do all links but the sources?
+bool all_work_on_parts(const Node& node) {
+  return node.inputs().empty() ||
+         (node.works_on_parts() &&
+          std::all_of(node.inputs().begin(), node.inputs().end(),
+                      [](const NodePtr& input) { return all_work_on_parts(*input); }));
+}
+
+}  // namespace
+
 NodePtr make_sharded_sources(const NodePtr& node, const WorkerPart& part) {
-  if (node->inputs().empty()) return make_shard(node, part.count, part.index);
+  if (node->inputs().empty() || !all_work_on_parts(*node)) {
+    return make_shard(node, part.count, part.index);
+  }
   std::vector<NodePtr> inputs;
   for (const NodePtr& input : node->inputs()) inputs.push_back(make_sharded_sources(input, part));
   return node->with_inputs(std::move(inputs));

@@ -79,11 +79,11 @@ void StreamPool::run() {
       Work::Made made;
       bool more = true;
       try {
-        more = work.input.next(made.element);
+        more = work.input->next(made.element);
       } catch (...) {
         made.error = std::current_exception();
       }
-      if (more) made.position = work.input.save();
+      if (more) made.position = streams::KeptPosition::of(*work.input);
       lock.lock();
       work.ended = !more;
       if (more) work.ready.push_back(std::move(made));
@@ -120,24 +120,24 @@ class PooledStream : public Stream<Element> {
     return true;
   }
   int64_t skip(int64_t count) override {
-    return begun_ ? Stream::skip(count) : work_->input.skip(count);
+    return begun_ ? Stream::skip(count) : work_->input->skip(count);
   }
 
   // After what was taken, not after what has been made.
-  Json save() const override { return begun_ ? position_ : work_->input.save(); }
-  void restore(const Json& state) override { work_->input.restore(state); }
+  Json save() const override { return begun_ ? position_.get() : work_->input->save(); }
+  void restore(const Json& state) override { work_->input->restore(state); }
 
  private:
   void begin() {
     if (begun_) return;
-    position_ = work_->input.save();
+    position_ = streams::KeptPosition::of(*work_->input);
     pool_.begin(*work_);
     begun_ = true;
   }
 
   StreamPool& pool_;
   std::unique_ptr<StreamPool::Work> work_;
-  Json position_;
+  streams::KeptPosition position_;
   bool begun_ = false;
 };
 

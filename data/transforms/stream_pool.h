@@ -27,10 +27,10 @@ class StreamPool {
 
     struct Made {
       Element element = {};
-      std::exception_ptr error = {};  // in its place
-      Json position = {};             // after it
+      std::exception_ptr error = {};        // in its place
+      streams::KeptPosition position = {};  // after it
     };
-    Input<Element> input;  // the thread's that runs it
+    StreamPtr<Element> input;  // the thread's that runs it
     const size_t room;
     std::deque<Made> ready;  // guarded by the pool, as all below
     bool queued = false;

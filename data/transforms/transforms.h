@@ -69,7 +69,8 @@ NodePtr make_scan(NodePtr input, const Element& initial, MapFunction f, const ch
 NodePtr make_shard(NodePtr input, int64_t count, int64_t index);
 // For workers: batches of which every shard has as many, the last ones with no rows where need be.
 NodePtr make_even_shard(NodePtr input, int64_t count, int64_t index);
-// `node` over sources that each give this part of their items.
+// A worker's part of what `node` gives: over sources that each give a part of their items, where
+// that is the same examples; else every count-th of its own.
 NodePtr make_sharded_sources(const NodePtr& node, const WorkerPart& part);
 NodePtr make_shuffle(NodePtr input, int64_t buffer_size, const ShuffleOptions& options);
 NodePtr make_skip(NodePtr input, int64_t count);

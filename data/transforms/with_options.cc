@@ -19,7 +19,12 @@ namespace {
 class WithOptions : public ItemTransform<WithOptions> {
  public:
   WithOptions(NodePtr input, const Options& options)
-      : ItemTransform(std::move(input)), options_(options) {}
+      : ItemTransform(std::move(input)), options_(options) {
+    for (const int64_t budget : {options.autotune.cpu_budget, options.autotune.ram_budget}) {
+      check<InvalidArgument>(budget >= 0, "with_options: expected budgets of at least 0, got {}.",
+                             budget);
+    }
+  }
 
   Options options() const override { return options_; }
   bool works_on_parts() const override { return true; }

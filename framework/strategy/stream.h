@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -80,6 +81,30 @@ class Snapshots {
 
 // The position of a stream that saved `state` after `at` of its `taken` items.
 Json position_of(int64_t taken, int64_t at, const Json& state);
+
+// A position that may be asked for later. Where it can't be saved, that is an error then.
+class KeptPosition {
+ public:
+  KeptPosition() = default;
+  template <class Saves>
+  static KeptPosition of(const Saves& stream) {
+    KeptPosition kept;
+    try {
+      kept.position_ = stream.save();
+    } catch (const FailedPrecondition&) {
+      kept.error_ = std::current_exception();
+    }
+    return kept;
+  }
+  const Json& get() const {
+    if (error_) std::rethrow_exception(error_);
+    return position_;
+  }
+
+ private:
+  Json position_;
+  std::exception_ptr error_;
+};
 
 // What a stream takes its items from: counts them, and saves and restores where it stands.
 template <class Item>
@@ -158,7 +183,12 @@ class Input {
  private:
   void count(int64_t items) {
     taken_ += items;
-    if (looks_back_ && earlier_.wants(taken_)) earlier_.add(taken_, stream_->save());
+    if (!looks_back_ || !earlier_.wants(taken_)) return;
+    try {
+      earlier_.add(taken_, stream_->save());
+    } catch (const FailedPrecondition&) {
+      lost_ = true;
+    }
   }
   void go_to(int64_t number) {
     check<DataLoss>(number >= taken_, "a position's state is damaged: item {} comes after {}.",

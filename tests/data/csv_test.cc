@@ -181,7 +181,7 @@ TEST_CASE("columns are inferred to be what tf.data infers") {
   const auto inferred = [&](const std::string& field) {
     write_text(folder / "a.csv", "a,b\n" + field + ",1\n2,1\n");
     const auto dataset = make_csv_dataset((folder / "a.csv").string(), 2);
-    return to_string(dataset.element_spec().types[0].dtype);
+    return std::string(to_string(dataset.element_spec().types[0].dtype));
   };
   for (const char* text : {"0x10", "0x1p3", "inf", "+inf", "INF", "Infinity", "nan", "NaN", "-nan",
                            "nan(5)", "1e400", "1f"}) {

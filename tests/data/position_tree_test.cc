@@ -206,3 +206,75 @@ TEST_CASE("a damaged state is refused") {
     }
   }
 }
+
+TEST_CASE("an error among elements that are left out comes in its place, on any thread") {
+  const auto failing = [] {
+    return Dataset::range(6)
+        .map(
+            [](const Tensor& x) {
+              check<InvalidArgument>(x.item<int64_t>() != 1, "one");
+              return x;
+            },
+            {.traced = false})
+        .filter([](const Tensor& x) { return x >= 0; })
+        .shard(2, 0);
+  };
+  const auto same = [](const Tensor& x) { return x; };
+  const Dataset interleaved = Dataset::range(1).interleave(
+      [failing](const Tensor&) { return failing(); },
+      {.num_parallel_calls = 2, .output_signature = data::spec_of(Tensor::scalar(int64_t{0}))});
+  for (const Dataset& dataset :
+       {failing().prefetch(2), failing().map(same, {.num_parallel_calls = 4}), interleaved}) {
+    data::Iterator iterator = dataset.iterator();
+    data::Element element;
+    REQUIRE(iterator.next(element));
+    CHECK(element.tensor(0).item<int64_t>() == 0);
+    CHECK_THROWS_WITH_AS(iterator.next(element), doctest::Contains("one"), InvalidArgument);
+    const auto left = numbers(dataset.ignore_errors());
+    CHECK(left.front() == 0);
+    CHECK(left.size() >= 2);
+  }
+}
+
+TEST_CASE("positions in interleaved datasets don't depend on the number of threads") {
+  const auto make = [](int64_t calls) {
+    return Dataset::range(3).interleave(
+        [](const Tensor& x) {
+          const auto begin = 100 * x.item<int64_t>();
+          return Dataset::range(begin, begin + 9).filter([](const Tensor& y) {
+            return y % 3 != 1;
+          });
+        },
+        {.cycle_length = 2, .num_parallel_calls = calls});
+  };
+  const auto all = numbers(make(1));
+  REQUIRE(all.size() == 18);
+  for (const int64_t from : {1, 4}) {
+    for (const int64_t to : {1, 4}) {
+      for (size_t stop = 0; stop <= all.size(); ++stop) {
+        data::Iterator first = make(from).iterator();
+        numbers(first, static_cast<int64_t>(stop));
+        data::Iterator second = make(to).iterator();
+        second.restore(first.save());
+        CHECK(numbers(second) ==
+              std::vector<int64_t>(all.begin() + static_cast<std::ptrdiff_t>(stop), all.end()));
+      }
+    }
+  }
+}
+
+TEST_CASE("a function that iterates a dataset runs on the host") {
+  const Dataset inner = Dataset::range(9).batch(2).map([](const Tensor& x) { return x * 2; });
+  for (const Dataset& within :
+       {inner, inner.prefetch(2),
+        inner.map([](const Tensor& x) { return x; }, {.num_parallel_calls = 3})}) {
+    const Dataset outer = Dataset::range(3).map([within](const Tensor& x) {
+      int64_t sum = x.dtype() == DType::Int64 ? 0 : 1;
+      for (const data::Element& element : within) {
+        for (const int64_t value : element.tensor(0).to_vector<int64_t>()) sum += value;
+      }
+      return x + sum;
+    });
+    CHECK(numbers(outer) == std::vector<int64_t>{72, 73, 74});
+  }
+}

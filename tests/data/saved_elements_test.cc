@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "data/readers/element_file.h"
 #include "framework/io/fuzzing.h"
@@ -253,6 +254,75 @@ TEST_CASE("snapshots are told apart by what makes them") {
   test::Log log;
   int64_t made = 0;
   CHECK(numbers(counted(2, made).snapshot(path)) == Numbers{0, 2});
-  CHECK(log.text().find("remove the snapshot when they change") != std::string::npos);
+  CHECK(log.text().find("remove the snapshot then") != std::string::npos);
   CHECK_THROWS_AS(Dataset::range(2).snapshot(""), InvalidArgument);
+}
+
+TEST_CASE("a file's end is the end, however often it is asked for") {
+  const TempFolder folder;
+  const std::string file = (folder / "cache").string();
+  const Dataset cached = Dataset::range(5).cache(file);
+  for (int pass = 0; pass < 2; ++pass) {
+    data::Iterator iterator = cached.iterator();
+    CHECK(numbers(iterator).size() == 5);
+    Element element;
+    CHECK_FALSE(iterator.next(element));
+    CHECK(numbers(cached.batch(2)).size() == 5);
+  }
+}
+
+TEST_CASE("saves of one folder wait for each other") {
+  const TempFolder folder;
+  const std::string path = (folder / "saved").string();
+  for (int round = 0; round < 20; ++round) {
+    std::thread other([&] { Dataset::range(5).save(path); });
+    Dataset::range(5).save(path);
+    other.join();
+    CHECK(numbers(Dataset::load(path)).size() == 5);
+    CHECK(files_in(path) == 2);
+  }
+}
+
+TEST_CASE("a file of another save, or of another place, is noticed") {
+  const TempFolder folder;
+  const auto parity = [](const Element& element) { return element.tensor(0).item<int64_t>() % 2; };
+  for (const char* name : {"a", "b"}) {
+    Dataset::range(4).save((folder / name).string(), {.shard_func = parity});
+  }
+  const fs::path first = folder / "a" / "save-0000" / "00000.elements";
+  const std::string bytes = read_text(first);
+  for (const fs::path& other : {folder / "b" / "save-0000" / "00000.elements",
+                                folder / "a" / "save-0000" / "00001.elements"}) {
+    write_text(first, read_text(other));
+    CHECK_THROWS_WITH_AS(numbers(Dataset::load((folder / "a").string())),
+                         doctest::Contains("expected the file of save"), DataLoss);
+  }
+  write_text(first, bytes);
+  CHECK(numbers(Dataset::load((folder / "a").string())).size() == 4);
+}
+
+TEST_CASE("snapshots of functions on the host are told apart by their data") {
+  const TempFolder folder;
+  const std::string path = (folder / "snapshots").string();
+  const auto of = [&](std::vector<int64_t> values) {
+    return Dataset::from_tensor_slices(Tensor::from(values))
+        .map([](const Tensor& x) { return x + 1; }, {.traced = false})
+        .snapshot(path);
+  };
+  test::Log log;
+  CHECK(numbers(of({1, 2})) == Numbers{2, 3});
+  CHECK(numbers(of({7, 8})) == Numbers{8, 9});
+  CHECK(log.text().find("it isn't noticed when what map does changes") != std::string::npos);
+}
+
+TEST_CASE("elements don't need the file that they are kept in") {
+  const TempFolder folder;
+  test::Log log;
+  const std::string file = (folder / "cache").string();
+  data::Iterator iterator = Dataset::range(3).cache(file).iterator();
+  Element element;
+  REQUIRE(iterator.next(element));
+  fs::remove_all(folder.path());
+  CHECK(numbers(iterator) == Numbers{1, 2});
+  CHECK(log.text().find("The elements aren't kept in a file") != std::string::npos);
 }

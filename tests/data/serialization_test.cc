@@ -19,6 +19,7 @@
 #include "data/timeseries_dataset.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/random.h"
+#include "framework/io/fuzzing.h"
 #include "framework/ops/ops.h"
 #include "layers/preprocessing/random_brightness.h"
 #include "layers/preprocessing/random_flip.h"
@@ -412,6 +413,7 @@ TEST_CASE("a blob is what its key says") {
   for (const size_t size : {size_t{0}, size_t{8}, size_t{71}, size_t{90}, bytes.size() - 1}) {
     CHECK_THROWS_AS(SerializedDataset::from_bytes(bytes.substr(0, size)), DataLoss);
   }
+  if (!kChecksumsMatter) return;
   std::string other = bytes;
   other[200] ^= 1;
   CHECK_THROWS_WITH_AS(SerializedDataset::from_bytes(other),

@@ -142,6 +142,8 @@ TEST_CASE("which files and records") {
   CHECK(batches(by_files->shard(1, 0)) == batches(by_files));
   CHECK_THROWS_AS(by_files->shard(2, 2), InvalidArgument);
   CHECK_THROWS_AS(by_files->shard(2, -1), InvalidArgument);
+  CHECK_THROWS_WITH_AS(by_files->shard(0, 0), "Dataset: expected at least 1 worker, got 0.",
+                       InvalidArgument);
 }
 
 TEST_CASE("global batches are divided before they are sharded") {
@@ -251,4 +253,46 @@ TEST_CASE("rebatch gives batches of another size") {
   const Dataset halves = rows_to(7).batch(3).rebatch(2, {.drop_remainder = true});
   CHECK(halves.element_spec().to_string() == "int64 (2,)");
   CHECK(numbers(halves) == up_to(6));
+}
+
+TEST_CASE("the names of files are divided as they come") {
+  const NumberFiles files({1, 1, 1, 1, 1, 1});
+  const Dataset names = files.names("txt");
+  const auto lines = [](const Dataset& chosen) {
+    return data::TextLineDataset(chosen)
+        .map([](const Tensor& text) { return data::strings::to_number(text, "int64"); })
+        .batch(1);
+  };
+  const auto check_same = [&](const Dataset& chosen) {
+    Numbers whole = numbers(lines(chosen));
+    std::sort(whole.begin(), whole.end());
+    for (const int64_t count : {2, 3}) {
+      Numbers all;
+      const auto source = source_of(lines(chosen), AutoShardPolicy::File);
+      for (int64_t index = 0; index < count; ++index) {
+        for (const Numbers& batch : batches(source->shard(count, index))) {
+          all.insert(all.end(), batch.begin(), batch.end());
+        }
+      }
+      std::sort(all.begin(), all.end());
+      CHECK(all == whole);
+    }
+  };
+  check_same(names);
+  check_same(names.take(2));
+  check_same(names.skip(2));
+  check_same(names.shard(2, 0));
+  check_same(names.take(1).concatenate(names.skip(5)));
+  check_same(names.shuffle(6, {.seed = 1}).repeat(2));
+}
+
+TEST_CASE("a worker without files goes on with empty batches beside others that never end") {
+  const NumberFiles files({3, 0});
+  const auto source = source_of(files.records().repeat().batch(2), AutoShardPolicy::File);
+  auto iterator = source->shard(2, 1)->iterate();
+  Batch batch;
+  for (int i = 0; i < 5; ++i) {
+    REQUIRE(iterator->next(batch));
+    CHECK(batch.x.single().dim(0) == 0);
+  }
 }
