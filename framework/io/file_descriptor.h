@@ -6,24 +6,31 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 
 namespace cornu {
 
 // Closes the descriptor when it ends. A negative value stands for a file that couldn't be opened.
 class FileDescriptor {
  public:
+  FileDescriptor() = default;
   explicit FileDescriptor(int value) : value_(value) {}
   ~FileDescriptor() {
     if (value_ >= 0) close(value_);
   }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  FileDescriptor(FileDescriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
 
   int get() const { return value_; }
   bool is_open() const { return value_ >= 0; }
+  // The caller's from now on.
+  [[nodiscard]] int release() { return std::exchange(value_, -1); }
 
  private:
-  int value_;
+  int value_ = -1;
 };
 
 // Writes all bytes, however many calls that takes. False, with errno set, when the system refuses;

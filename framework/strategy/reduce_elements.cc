@@ -72,6 +72,19 @@ void reduce_elements(void* out, std::span<const void* const> in, int64_t begin, 
   });
 }
 
+void divide_elements(void* elements, int64_t count, DType dtype, int64_t divisor) {
+  if (divisor == 1) return;
+  dispatch_dtype(dtype, [&]<class T>(T) {
+    if constexpr (!std::is_same_v<T, bool>) {
+      const auto by = static_cast<SumOf<T>>(divisor);
+      T* values = static_cast<T*>(elements);
+      for (int64_t i = 0; i < count; ++i) {
+        values[i] = static_cast<T>(static_cast<SumOf<T>>(SumOf<T>(values[i]) / by));
+      }
+    }
+  });
+}
+
 void require_reducible(DType dtype) {
   check<Unimplemented>(dtype != DType::Bool, "Collective: no reduction of bool. Cast it to int32.");
 }

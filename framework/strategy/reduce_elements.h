@@ -16,6 +16,9 @@ namespace cornu {
 void reduce_elements(void* out, std::span<const void* const> in, int64_t begin, int64_t end,
                      DType dtype, ReduceOp op);
 
+// Divides elements of a sum, as reductions do for ReduceOp::Mean.
+void divide_elements(void* elements, int64_t count, DType dtype, int64_t divisor);
+
 // Unimplemented for bool.
 void require_reducible(DType dtype);
 

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/collectives/worker_collectives.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "framework/core/error.h"
+#include "framework/strategy/reduce_elements.h"
+
+namespace cornu::distribute {
+
+using Kind = CollectiveCall::Kind;
+
+// A replica's end.
+class WorkerCollectives::End : public CollectiveGroup {
+ public:
+  End(std::shared_ptr<WorkerCollectives> group, int replica)
+      : group_(std::move(group)), replica_(replica) {}
+
+  int rank() const override { return group_->worker() * group_->replicas() + replica_; }
+  int size() const override { return group_->workers() * group_->replicas(); }
+
+  void all_reduce(std::span<const Segment> segments, DType dtype, ReduceOp op) override {
+    call({Kind::AllReduce, {segments.begin(), segments.end()}, dtype, op, 0});
+  }
+  using CollectiveGroup::all_reduce;
+
+  int64_t start_all_reduce(std::span<const Segment> segments, DType dtype, ReduceOp op) override {
+    return group_->start(
+        replica_, {Kind::AllReduce, {segments.begin(), segments.end()}, dtype, op, 0}, Wake::Yes);
+  }
+  void await(int64_t ticket) override { group_->await(replica_, ticket); }
+
+  void reduce_scatter(const void* in, void* out, int64_t count_per_rank, DType dtype,
+                      ReduceOp op) override {
+    call({Kind::ReduceScatter, {{in, out, count_per_rank * size()}}, dtype, op, 0});
+  }
+  void all_gather(const void* in, void* out, size_t bytes_per_rank) override {
+    const auto bytes = static_cast<int64_t>(bytes_per_rank);
+    call({Kind::AllGather, {{in, out, bytes}}, {}, ReduceOp::Sum, 0});
+  }
+  void broadcast(void* data, size_t bytes, int root) override {
+    const auto count = static_cast<int64_t>(bytes);
+    call({Kind::Broadcast, {{data, data, count}}, {}, ReduceOp::Sum, root});
+  }
+  void barrier() override { call({}); }
+
+  void end_step() override { group_->end_step(); }
+  void abort(const std::string& why) override {
+    group_->abort(std::make_exception_ptr(
+        Aborted(fmt::format("Collective: another replica has stopped: {}", why))));
+  }
+
+ private:
+  void call(CollectiveCall made) { await(group_->start(replica_, std::move(made), Wake::No)); }
+
+  std::shared_ptr<WorkerCollectives> group_;
+  int replica_;
+};
+
+WorkerCollectives::WorkerCollectives(std::unique_ptr<Transport> transport, int replicas)
+    : transport_(std::move(transport)),
+      ring_(*transport_),
+      replicas_(replicas),
+      started_(static_cast<size_t>(replicas)),
+      thread_([this] { work(); }) {
+  CORNU_ASSERT(transport_->size(), >=, 2);
+}
+
+WorkerCollectives::~WorkerCollectives() {
+  abort(std::make_exception_ptr(Aborted("Collective: its group has ended.")));
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  for_work_.notify_all();
+  thread_.join();
+}
+
+std::vector<std::unique_ptr<CollectiveGroup>> WorkerCollectives::ends(
+    const std::shared_ptr<WorkerCollectives>& group) {
+  std::vector<std::unique_ptr<CollectiveGroup>> ends;
+  for (int i = 0; i < group->replicas_; ++i) ends.push_back(std::make_unique<End>(group, i));
+  return ends;
+}
+
+// ---- who works when ----
+
+bool WorkerCollectives::can_work() const {
+  return !failed_ && !working_ && !rounds_.empty() && rounds_.front().started == replicas_;
+}
+
+int64_t WorkerCollectives::start(int replica, CollectiveCall call, Wake wake) {
+  if (call.kind == Kind::AllReduce || call.kind == Kind::ReduceScatter) {
+    require_reducible(*call.dtype);
+  }
+  const std::lock_guard lock(mutex_);
+  if (failed_) std::rethrow_exception(failed_);
+  const int64_t ticket = started_[static_cast<size_t>(replica)]++;
+  const auto place = static_cast<size_t>(ticket - done_);
+  if (place == rounds_.size()) {
+    rounds_.emplace_back().calls.resize(static_cast<size_t>(replicas_));
+  }
+  Round& round = rounds_[place];
+  round.calls[static_cast<size_t>(replica)] = std::move(call);
+  if (++round.started == replicas_) {
+    if (wake == Wake::Yes) for_work_.notify_one();
+    if (replicas_ > 1) for_others_.notify_all();
+  }
+  return ticket;
+}
+
+void WorkerCollectives::await(int replica, int64_t ticket) {
+  std::unique_lock lock(mutex_);
+  while (done_ <= ticket) {
+    if (failed_) std::rethrow_exception(failed_);
+    if (can_work()) {
+      work_on_next(lock);
+      continue;
+    }
+    const Round& round = rounds_.front();
+    if (!working_ && round.started < replicas_ && ended_ > 0) {
+      fail(std::make_exception_ptr(RanksDiffer(fmt::format(
+          "Collective: every replica must make the same calls in the same order, but replica {} "
+          "of this worker calls {}, and another one's step has ended without it.",
+          replica, round.calls[static_cast<size_t>(replica)].text()))));
+      continue;
+    }
+    for_others_.wait(lock);
+  }
+}
+
+void WorkerCollectives::work() {
+  std::unique_lock lock(mutex_);
+  while (!stops_) {
+    if (can_work()) {
+      work_on_next(lock);
+    } else {
+      for_work_.wait(lock);
+    }
+  }
+}
+
+void WorkerCollectives::work_on_next(std::unique_lock<std::mutex>& lock) {
+  working_ = true;
+  const Round& round = rounds_.front();  // stays where it is while others are put behind it
+  lock.unlock();
+  std::exception_ptr failed;
+  try {
+    execute(round);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  lock.lock();
+  working_ = false;
+  if (failed) {
+    fail(std::move(failed));
+  } else {
+    rounds_.pop_front();
+    ++done_;
+  }
+  for_others_.notify_all();
+  if (can_work()) for_work_.notify_one();
+}
+
+void WorkerCollectives::fail(std::exception_ptr why) {
+  if (!failed_) failed_ = std::move(why);
+  transport_->abort(failed_);
+  for_others_.notify_all();
+}
+
+void WorkerCollectives::end_step() {
+  const std::lock_guard lock(mutex_);
+  if (++ended_ == replicas_) ended_ = 0;
+  for_others_.notify_all();
+}
+
+// When it returns, nobody uses the memory of calls any more.
+void WorkerCollectives::abort(std::exception_ptr why) {
+  std::unique_lock lock(mutex_);
+  fail(std::move(why));
+  for_others_.wait(lock, [&] { return !working_; });
+}
+
+bool WorkerCollectives::has_ended() {
+  const std::lock_guard lock(mutex_);
+  return failed_ != nullptr;
+}
+
+// ---- what they do ----
+
+void WorkerCollectives::execute(const Round& round) {
+  require_agreement(round);
+  switch (round.calls[0].kind) {
+    case Kind::AllReduce:
+      return all_reduce(round);
+    case Kind::ReduceScatter:
+      return reduce_scatter(round);
+    case Kind::AllGather:
+      return all_gather(round);
+    case Kind::Broadcast:
+      return broadcast(round);
+    case Kind::Barrier:
+      return ring_.barrier(round.calls[0]);
+  }
+}
+
+void WorkerCollectives::require_agreement(const Round& round) const {
+  for (size_t i = 1; i < round.calls.size(); ++i) {
+    check<RanksDiffer>(round.calls[i].agrees(round.calls[0]),
+                       "Collective: every replica must make the same calls in the same order, but "
+                       "replica 0 of worker {} calls {}, and replica {} {}.",
+                       worker(), round.calls[0].text(), i, round.calls[i].text());
+  }
+}
+
+void WorkerCollectives::all_reduce(const Round& round) {
+  const CollectiveCall& first = round.calls[0];
+  const int64_t divisor = first.op == ReduceOp::Mean ? int64_t{workers()} * replicas_ : 1;
+  if (replicas_ == 1) return ring_.all_reduce(first, first.segments, divisor);
+  const ReduceOp op = first.op == ReduceOp::Mean ? ReduceOp::Sum : first.op;
+  std::vector<Segment> sums;
+  for (size_t i = 0; i < first.segments.size(); ++i) {
+    std::vector<const void*> in;
+    for (const CollectiveCall& call : round.calls) in.push_back(call.segments[i].in);
+    const Segment& own = first.segments[i];
+    reduce_elements(own.out, in, 0, own.count, *first.dtype, op);
+    sums.push_back({own.out, own.out, own.count});
+  }
+  ring_.all_reduce(first, sums, divisor);
+  for (size_t k = 1; k < round.calls.size(); ++k) {
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const size_t bytes = static_cast<size_t>(sums[i].count) * size_of(*first.dtype);
+      if (bytes > 0) std::memcpy(round.calls[k].segments[i].out, sums[i].in, bytes);
+    }
+  }
+}
+
+void WorkerCollectives::reduce_scatter(const Round& round) {
+  const CollectiveCall& first = round.calls[0];
+  const int64_t ranks = int64_t{workers()} * replicas_;
+  const int64_t divisor = first.op == ReduceOp::Mean ? ranks : 1;
+  const int64_t count = first.segments[0].count;
+  const size_t per_rank = static_cast<size_t>(count / ranks) * size_of(*first.dtype);
+  const ReduceOp op = first.op == ReduceOp::Mean ? ReduceOp::Sum : first.op;
+  std::vector<const void*> in;
+  for (const CollectiveCall& call : round.calls) in.push_back(call.segments[0].in);
+  std::vector<std::byte> sums(static_cast<size_t>(count) * size_of(*first.dtype));
+  reduce_elements(sums.data(), in, 0, count, *first.dtype, op);
+  std::vector<std::byte> own(per_rank * static_cast<size_t>(replicas_));
+  ring_.reduce_scatter(first, sums.data(), own.data(), count / workers(), divisor);
+  for (size_t k = 0; k < round.calls.size() && per_rank > 0; ++k) {
+    std::memcpy(round.calls[k].segments[0].out, own.data() + k * per_rank, per_rank);
+  }
+}
+
+void WorkerCollectives::all_gather(const Round& round) {
+  const CollectiveCall& first = round.calls[0];
+  const auto bytes = static_cast<size_t>(first.segments[0].count);
+  std::vector<std::byte> own(bytes * round.calls.size());
+  for (size_t k = 0; k < round.calls.size() && bytes > 0; ++k) {
+    std::memcpy(own.data() + k * bytes, round.calls[k].segments[0].in, bytes);
+  }
+  void* result = first.segments[0].out;
+  ring_.all_gather(first, own.data(), result, own.size());
+  for (size_t k = 1; k < round.calls.size() && bytes > 0; ++k) {
+    std::memcpy(round.calls[k].segments[0].out, result,
+                own.size() * static_cast<size_t>(workers()));
+  }
+}
+
+void WorkerCollectives::broadcast(const Round& round) {
+  const CollectiveCall& first = round.calls[0];
+  const int root_worker = first.root / replicas_;
+  const auto source = static_cast<size_t>(root_worker == worker() ? first.root % replicas_ : 0);
+  const Segment& own = round.calls[source].segments[0];
+  const auto bytes = static_cast<size_t>(own.count);
+  ring_.broadcast(first, own.out, bytes, root_worker);
+  for (size_t k = 0; k < round.calls.size() && bytes > 0; ++k) {
+    if (k != source) std::memcpy(round.calls[k].segments[0].out, own.out, bytes);
+  }
+}
+
+// ---- between steps ----
+
+std::vector<std::byte> WorkerCollectives::exchange_bytes(std::span<const std::byte> own) {
+  std::vector<std::byte> all(own.size() * static_cast<size_t>(workers()));
+  std::unique_lock lock(mutex_);
+  if (failed_) std::rethrow_exception(failed_);
+  CORNU_ASSERT(rounds_.size(), ==, size_t{0});
+  working_ = true;
+  lock.unlock();
+  std::exception_ptr failed;
+  try {
+    const CollectiveCall call{
+        Kind::AllGather, {{nullptr, nullptr, static_cast<int64_t>(own.size())}}, {}, {}, -1};
+    ring_.all_gather(call, own.data(), all.data(), own.size());
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  lock.lock();
+  working_ = false;
+  if (failed) fail(failed);
+  for_others_.notify_all();
+  if (failed_) std::rethrow_exception(failed_);
+  return all;
+}
+
+std::vector<std::string> WorkerCollectives::exchange(const std::string& own) {
+  const auto size = static_cast<uint64_t>(own.size());
+  const std::vector<std::byte> sizes = exchange_bytes(std::as_bytes(std::span(&size, 1)));
+  std::vector<uint64_t> by_worker(static_cast<size_t>(workers()));
+  std::memcpy(by_worker.data(), sizes.data(), sizes.size());
+  const uint64_t most = *std::ranges::max_element(by_worker);
+  std::string padded = own;
+  padded.resize(most);
+  const std::vector<std::byte> all = exchange_bytes(std::as_bytes(std::span(padded)));
+  std::vector<std::string> result;
+  for (size_t i = 0; i < by_worker.size(); ++i) {
+    result.emplace_back(reinterpret_cast<const char*>(all.data()) + i * most, by_worker[i]);
+  }
+  return result;
+}
+
+}  // namespace cornu::distribute

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives of this process's replicas with those of other processes.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "distribute/collectives/ring.h"
+#include "distribute/collectives/transport.h"
+#include "framework/graph/communicator.h"
+#include "framework/strategy/collective_calls.h"
+
+namespace cornu::distribute {
+
+// Replicas of a process first meet in its memory; one of them stands for all among the processes.
+// Replica i of worker w has rank w · replicas + i. What is started is done by a thread of its own,
+// or by the one that waits for it where that comes first.
+class WorkerCollectives {
+ public:
+  // At least two workers, with equally many replicas each.
+  WorkerCollectives(std::unique_ptr<Transport> transport, int replicas);
+  ~WorkerCollectives();
+  WorkerCollectives(const WorkerCollectives&) = delete;
+  WorkerCollectives& operator=(const WorkerCollectives&) = delete;
+
+  int worker() const { return transport_->rank(); }
+  int workers() const { return transport_->size(); }
+  int replicas() const { return replicas_; }
+
+  // By local replica; each is for one thread at a time. They share this object.
+  static std::vector<std::unique_ptr<CollectiveGroup>> ends(
+      const std::shared_ptr<WorkerCollectives>& group);
+
+  // Between steps: what each worker gives, by worker. `what` is compared as collectives are.
+  std::vector<std::string> exchange(const std::string& own);
+  // The same for few bytes of one size, in one go.
+  std::vector<std::byte> exchange_bytes(std::span<const std::byte> own);
+
+  // As Transport::abort.
+  void abort(std::exception_ptr why);
+  bool has_ended();
+
+ private:
+  class End;
+  struct Round {
+    std::vector<CollectiveCall> calls;  // by replica
+    int started = 0;
+  };
+  enum class Wake { Yes, No };
+
+  int64_t start(int replica, CollectiveCall call, Wake wake);
+  void await(int replica, int64_t ticket);
+  void end_step();
+
+  void work();
+  // Whether the next call can be made now: all replicas have started it, and nobody works.
+  bool can_work() const;
+  void work_on_next(std::unique_lock<std::mutex>& lock);
+  void execute(const Round& round);
+  void all_reduce(const Round& round);
+  void reduce_scatter(const Round& round);
+  void all_gather(const Round& round);
+  void broadcast(const Round& round);
+  void require_agreement(const Round& round) const;
+  void fail(std::exception_ptr why);
+
+  std::unique_ptr<Transport> transport_;
+  RingCollectives ring_;  // for whoever has set working_
+  const int replicas_;
+  std::mutex mutex_;  // guards all that follows
+  std::condition_variable for_work_;
+  std::condition_variable for_others_;
+  std::deque<Round> rounds_;      // from ticket done_ on
+  std::vector<int64_t> started_;  // by replica: the ticket it takes next
+  int64_t done_ = 0;
+  bool working_ = false;
+  int ended_ = 0;  // replicas that are done with this step
+  std::exception_ptr failed_;
+  bool stops_ = false;
+  std::thread thread_;
+};
+
+}  // namespace cornu::distribute

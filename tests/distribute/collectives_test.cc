@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives between processes, with threads for processes: every kind, over sockets and over
+// shared memory, 2 to 8 workers of 1 to 3 replicas, any size.
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "distribute/collectives/shared_memory.h"
+#include "distribute/collectives/socket_transport.h"
+#include "distribute/collectives/worker_collectives.h"
+#include "framework/core/error.h"
+
+using namespace cornu;
+using namespace cornu::distribute;
+
+namespace {
+
+using Transports = std::vector<std::unique_ptr<Transport>>;
+
+GroupMembers members_of(int rank, int workers, std::chrono::milliseconds timeout) {
+  GroupMembers members{.rank = rank, .addresses = {}, .timeout = timeout};
+  for (int i = 0; i < workers; ++i) members.addresses.push_back(fmt::format("host{}:1", i));
+  return members;
+}
+
+Transports over_sockets(int workers, std::chrono::milliseconds timeout = kCollectiveTimeout) {
+  std::vector<std::vector<FileDescriptor>> sockets;
+  for (int i = 0; i < workers; ++i) sockets.emplace_back(static_cast<size_t>(workers));
+  for (int i = 0; i < workers; ++i) {
+    for (const int k : RingCollectives::peers(i, workers)) {
+      if (k < i) continue;
+      int ends[2];
+      REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+      sockets[static_cast<size_t>(i)][static_cast<size_t>(k)] = FileDescriptor(ends[0]);
+      sockets[static_cast<size_t>(k)][static_cast<size_t>(i)] = FileDescriptor(ends[1]);
+    }
+  }
+  Transports transports;
+  for (int i = 0; i < workers; ++i) {
+    transports.push_back(make_socket_transport(members_of(i, workers, timeout),
+                                               std::move(sockets[static_cast<size_t>(i)])));
+  }
+  return transports;
+}
+
+Transports over_shared_memory(int workers, std::chrono::milliseconds timeout = kCollectiveTimeout) {
+  std::vector<std::shared_ptr<Inbox>> own;
+  for (int i = 0; i < workers; ++i) {
+    own.push_back(Inbox::create(workers, RingCollectives::peers(i, workers)));
+  }
+  Transports transports;
+  for (int i = 0; i < workers; ++i) {
+    std::vector<std::shared_ptr<Inbox>> inboxes(own.size());
+    inboxes[static_cast<size_t>(i)] = own[static_cast<size_t>(i)];
+    for (const int k : RingCollectives::peers(i, workers)) {
+      inboxes[static_cast<size_t>(k)] = Inbox::open(own[static_cast<size_t>(k)]->description());
+      REQUIRE(inboxes[static_cast<size_t>(k)]);
+    }
+    transports.push_back(
+        make_shared_memory_transport(members_of(i, workers, timeout), std::move(inboxes)));
+  }
+  return transports;
+}
+
+using Groups = std::vector<std::shared_ptr<WorkerCollectives>>;
+
+Groups groups_of(Transports transports, int replicas) {
+  Groups groups;
+  for (auto& transport : transports) {
+    groups.push_back(std::make_shared<WorkerCollectives>(std::move(transport), replicas));
+  }
+  return groups;
+}
+
+// Calls `body` with each end of all groups, on a thread each.
+void on_ranks(const Groups& groups, const std::function<void(CollectiveGroup&)>& body) {
+  std::vector<std::thread> threads;
+  for (const auto& group : groups) {
+    for (auto& end : WorkerCollectives::ends(group)) {
+      threads.emplace_back([&body, end = std::move(end)] { body(*end); });
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Small whole numbers, whose sums are exact in any order.
+template <class T>
+std::vector<T> input(int rank, int64_t count) {
+  std::vector<T> values;
+  for (int64_t i = 0; i < count; ++i) {
+    values.push_back(static_cast<T>(static_cast<float>((i * 7 + rank * 3) % 5)));
+  }
+  return values;
+}
+
+template <class T>
+std::vector<T> reduced(int ranks, int64_t count, ReduceOp op) {
+  std::vector<T> result;
+  for (int64_t i = 0; i < count; ++i) {
+    double total = 0;
+    double least = 9;
+    double most = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto value = static_cast<double>((i * 7 + rank * 3) % 5);
+      total += value;
+      least = std::min(least, value);
+      most = std::max(most, value);
+    }
+    const double of[] = {total, 0, least, most};
+    if (op != ReduceOp::Mean) {
+      result.push_back(static_cast<T>(static_cast<float>(of[static_cast<int>(op)])));
+    } else if constexpr (std::is_same_v<T, double>) {
+      result.push_back(total / ranks);
+    } else {
+      result.push_back(static_cast<T>(static_cast<float>(total) / static_cast<float>(ranks)));
+    }
+  }
+  return result;
+}
+
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::ranges::equal(a, b, [](T x, T y) { return x == y; });
+}
+
+// Several calls on one group, so that streams stay in step.
+template <class T>
+void check_all(const Groups& groups, int64_t count) {
+  const int ranks = static_cast<int>(groups.size()) * groups[0]->replicas();
+  std::atomic<int> wrong = 0;
+  on_ranks(groups, [&](CollectiveGroup& end) {
+    const std::vector<T> mine = input<T>(end.rank(), count);
+    const std::vector<T> wide = input<T>(end.rank(), count * ranks);
+    for (const ReduceOp op : {ReduceOp::Sum, ReduceOp::Mean, ReduceOp::Min, ReduceOp::Max}) {
+      if (op == ReduceOp::Mean && !std::is_floating_point_v<T>) continue;
+      std::vector<T> out(mine.size());
+      end.all_reduce(mine.data(), out.data(), count, dtype_of<T>, op);
+      std::vector<T> in_place = mine;
+      end.all_reduce(in_place.data(), in_place.data(), count, dtype_of<T>, op);
+      const std::vector<T> expected = reduced<T>(ranks, count, op);
+      wrong += !same(out, expected) || !same(in_place, expected);
+    }
+    std::vector<T> part(static_cast<size_t>(count));
+    end.reduce_scatter(wide.data(), part.data(), count, dtype_of<T>, ReduceOp::Sum);
+    const std::vector<T> all = reduced<T>(ranks, count * ranks, ReduceOp::Sum);
+    const auto begin = all.begin() + end.rank() * count;
+    wrong += !same(part, std::vector<T>(begin, begin + count));
+
+    std::vector<T> gathered(wide.size());
+    end.all_gather(mine.data(), gathered.data(), mine.size() * sizeof(T));
+    std::vector<T> expected;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const std::vector<T> other = input<T>(rank, count);
+      expected.insert(expected.end(), other.begin(), other.end());
+    }
+    wrong += !same(gathered, expected);
+    for (int root = 0; root < ranks; ++root) {
+      std::vector<T> data = mine;
+      end.broadcast(data.data(), mine.size() * sizeof(T), root);
+      wrong += !same(data, input<T>(root, count));
+    }
+    end.barrier();
+  });
+  CHECK(wrong == 0);
+}
+
+template <class Make>
+void check_sizes(Make make) {
+  for (const int workers : {2, 3, 5, 8}) {
+    for (const int replicas : {1, 2, 3}) {
+      if (workers * replicas > 10) continue;
+      CAPTURE(workers);
+      CAPTURE(replicas);
+      const Groups groups = groups_of(make(workers, kCollectiveTimeout), replicas);
+      for (const int64_t count : {0, 1, 7, 64, 1009, 20011}) {
+        CAPTURE(count);
+        check_all<float>(groups, count);
+        check_all<double>(groups, count);
+        check_all<int8_t>(groups, count);
+        check_all<bfloat16>(groups, count);
+        check_all<float16>(groups, count);
+      }
+    }
+  }
+}
+
+std::string error_on(const Groups& groups, const std::function<void(CollectiveGroup&)>& body,
+                     int rank) {
+  std::string text;
+  on_ranks(groups, [&](CollectiveGroup& end) {
+    try {
+      body(end);
+    } catch (const Error& error) {
+      if (end.rank() == rank) text = error.what();
+    }
+  });
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("collectives over sockets") { check_sizes(over_sockets); }
+TEST_CASE("collectives over shared memory") { check_sizes(over_shared_memory); }
+
+TEST_CASE("millions of elements go round in pieces") {
+  for (const auto& make : {over_sockets, over_shared_memory}) {
+    check_all<float>(groups_of(make(3, kCollectiveTimeout), 1), 1'300'003);
+  }
+}
+
+TEST_CASE("segments are reduced together, and reductions may be under way together") {
+  const Groups groups = groups_of(over_shared_memory(3), 2);
+  std::atomic<int> wrong = 0;
+  on_ranks(groups, [&](CollectiveGroup& end) {
+    std::vector<std::vector<std::vector<double>>> calls;
+    std::vector<int64_t> tickets;
+    for (int64_t call = 0; call < 9; ++call) {
+      auto& values = calls.emplace_back();
+      std::vector<Segment> segments;
+      for (int64_t i = 0; i < 12; ++i) {
+        std::vector<double>& own = values.emplace_back(input<double>(end.rank(), i * i * call));
+        segments.push_back({own.data(), own.data(), i * i * call});
+      }
+      tickets.push_back(end.start_all_reduce(segments, DType::Float64, ReduceOp::Sum));
+    }
+    end.await(tickets.back());
+    for (size_t call = 0; call < calls.size(); ++call) {
+      for (const std::vector<double>& values : calls[call]) {
+        wrong += values != reduced<double>(6, static_cast<int64_t>(values.size()), ReduceOp::Sum);
+      }
+    }
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("all workers get the same bits, call after call") {
+  for (const int64_t count : {100, 50'000}) {
+    const Groups groups = groups_of(over_sockets(5), 1);
+    std::vector<std::vector<float>> results(10);
+    on_ranks(groups, [&](CollectiveGroup& end) {
+      for (int turn = 0; turn < 2; ++turn) {
+        std::vector<float> values;
+        for (int64_t i = 0; i < count; ++i) {
+          values.push_back(1.0F / static_cast<float>(i * 5 + end.rank() + 1));
+        }
+        end.all_reduce(values.data(), values.data(), count, DType::Float32, ReduceOp::Sum);
+        results[static_cast<size_t>(turn * 5 + end.rank())] = values;
+      }
+    });
+    for (const auto& result : results) CHECK(result == results[0]);
+  }
+}
+
+TEST_CASE("16-bit numbers are summed in float32, and rounded once") {
+  for (const int64_t count : {8, 40'000}) {
+    const Groups groups = groups_of(over_sockets(4), 1);
+    std::atomic<int> wrong = 0;
+    on_ranks(groups, [&](CollectiveGroup& end) {
+      // 256 + 1 isn't a bfloat16, 256 + 4 is.
+      std::vector<bfloat16> values(static_cast<size_t>(count),
+                                   bfloat16(end.rank() == 0 ? 256.0F : 1.0F));
+      values[1] = bfloat16(end.rank() == 3 ? 253.0F : 1.0F);
+      end.all_reduce(values.data(), values.data(), count, DType::BFloat16, ReduceOp::Sum);
+      wrong += float(values[0]) != 260.0F && float(values[0]) != 258.0F;
+      wrong += float(values[1]) != 256.0F;
+    });
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("workers that make different calls are told so, whatever the calls' sizes") {
+  for (const int64_t own : {10, 100'000}) {
+    for (const int64_t other : {11, 100'001}) {
+      for (const int different : {0, 1, 2}) {
+        const Groups groups = groups_of(over_sockets(3), 1);
+        std::vector<float> memory(200'000);
+        std::atomic<int> named = 0;
+        on_ranks(groups, [&](CollectiveGroup& end) {
+          std::vector<float> values(200'000);
+          try {
+            end.all_reduce(values.data(), values.data(), end.rank() == different ? other : own,
+                           DType::Float32, ReduceOp::Sum);
+            FAIL("no error");
+          } catch (const RanksDiffer& error) {
+            const std::string text = error.what();
+            named += text.find(fmt::format("of {} float32", other)) != std::string::npos &&
+                     text.find(fmt::format("of {} float32", own)) != std::string::npos;
+            for (const auto& group : groups) {
+              group->abort(std::make_exception_ptr(Aborted("another one")));
+            }
+          } catch (const Aborted&) {
+          }
+        });
+        CHECK(named >= 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("a worker that is gone is PeerLost to those who wait for it") {
+  Transports transports = over_sockets(2);
+  transports[0].reset();
+  std::vector<std::unique_ptr<Transport>> left;
+  left.push_back(std::move(transports[1]));
+  const Groups groups = groups_of(std::move(left), 1);
+  const auto call = [](CollectiveGroup& end) {
+    float value = 1;
+    end.all_reduce(&value, &value, 1, DType::Float32, ReduceOp::Sum);
+  };
+  CHECK(error_on(groups, call, 1).find("host0:1") != std::string::npos);
+}
+
+TEST_CASE("a worker that doesn't come is named when the time is over") {
+  for (const auto& make : {over_sockets, over_shared_memory}) {
+    Transports transports = make(2, std::chrono::milliseconds(20));
+    Transports left;
+    left.push_back(std::move(transports[0]));
+    const Groups groups = groups_of(std::move(left), 1);
+    const auto call = [](CollectiveGroup& end) { end.barrier(); };
+    CHECK(error_on(groups, call, 0) ==
+          "Collective: worker 0 waited 0.02 s for worker 1 (host1:1), which lives but doesn't "
+          "come. It may be held up, or do something else than this worker. CommunicationOptions' "
+          "timeout says how long to wait.");
+  }
+}
+
+TEST_CASE("abort ends what waits, with its error, and what comes later") {
+  for (const auto& make : {over_sockets, over_shared_memory}) {
+    const Groups groups = groups_of(make(2, kCollectiveTimeout), 1);
+    auto ends = WorkerCollectives::ends(groups[0]);
+    std::thread waits([&] {
+      CHECK_THROWS_WITH_AS(ends[0]->barrier(), doctest::Contains("the job ends"), Aborted);
+    });
+    groups[0]->abort(std::make_exception_ptr(Aborted("the job ends")));
+    waits.join();
+    CHECK_THROWS_AS(ends[0]->barrier(), Aborted);
+  }
+}
+
+TEST_CASE("replicas of one worker that make different calls are told so") {
+  const Groups groups = groups_of(over_sockets(2), 2);
+  std::atomic<int> told = 0;
+  on_ranks(groups, [&](CollectiveGroup& end) {
+    float value = 1;
+    try {
+      if (end.rank() == 1) {
+        end.barrier();
+      } else {
+        end.all_reduce(&value, &value, 1, DType::Float32, ReduceOp::Sum);
+      }
+    } catch (const Error&) {
+      ++told;
+      for (const auto& group : groups) group->abort(std::make_exception_ptr(Aborted("so")));
+    }
+  });
+  CHECK(told == 4);
+}
+
+TEST_CASE("workers exchange texts of any length between steps") {
+  const Groups groups = groups_of(over_shared_memory(3), 1);
+  std::vector<std::thread> threads;
+  for (const auto& group : groups) {
+    threads.emplace_back([&group] {
+      const auto w = static_cast<size_t>(group->worker());
+      const std::string own(w * 100'000, static_cast<char>('a' + w));
+      const std::vector<std::string> all = group->exchange(own);
+      CHECK(all ==
+            std::vector<std::string>{"", std::string(100'000, 'b'), std::string(200'000, 'c')});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_CASE("an inbox is found by its description alone, and others' aren't") {
+  const auto inbox = Inbox::create(2, {1});
+  Json description = inbox->description();
+  REQUIRE(Inbox::open(description));
+  description.set("tag", std::string(32, '0'));
+  CHECK(!Inbox::open(description));
+  CHECK(!Inbox::open(Json::object()));
+  description = inbox->description();
+  description.set("descriptor", int64_t{1});
+  CHECK(!Inbox::open(description));
+}
