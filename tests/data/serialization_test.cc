@@ -144,7 +144,7 @@ TEST_CASE("transforms") {
   check_sent("zip", Dataset::zip({rows_of, d.shuffle(3)}));
   // What strategies make of a dataset.
   check_sent("even_shard", Dataset(data::make_even_shard(d.batch(3).node(), 3, 2)));
-  check_sent("rebatch", Dataset(data::make_rebatch(d.batch(4).node(), 2)));
+  check_sent("divide", Dataset(data::make_divide(d.batch(4).node(), 2)));
 }
 
 TEST_CASE("functions travel as graphs") {

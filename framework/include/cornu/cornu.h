@@ -44,6 +44,7 @@
 #include "distribute/strategies/central_storage.h"
 #include "distribute/strategies/cross_device_ops.h"
 #include "distribute/strategies/mirrored.h"
+#include "distribute/strategies/multi_worker_mirrored.h"
 #include "distribute/strategies/one_device.h"
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/callbacks/callbacks.h"
