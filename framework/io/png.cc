@@ -1,12 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/io/png.h"
 
+#include <png.h>
+
+#include <csetjmp>
+#include <cstdio>
 #include <utility>
 
 #include "framework/core/error.h"
 #include "framework/io/png_calls.h"
 
 namespace cornu {
+
+void png_failed(png_structp png, png_const_charp message) {
+  auto* errors = static_cast<PngErrors*>(png_get_error_ptr(png));
+  std::snprintf(errors->message, sizeof(errors->message), "%s", message);
+  png_longjmp(png, 1);
+}
+
+void png_warned(png_structp, png_const_charp) {}
+
+[[gnu::noinline]] bool run_png(png_structp png, FunctionRef<void()> body) {
+  if (setjmp(png_jmpbuf(png)) != 0) return false;
+  body();
+  return true;
+}
+
 namespace {
 
 class PngEncoder {

@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of libpng, whose errors are jumps.
+// Calls of libpng, whose errors are jumps. libpng's header stays out of this one.
 #pragma once
-
-#include <png.h>
-
-#include <csetjmp>
-#include <cstdio>
 
 #include "framework/core/threads.h"
 
+struct png_struct_def;
+
 namespace cornu {
 
+// What png_failed knows as the error pointer.
 struct PngErrors {
   char message[256] = "out of memory";
 };
 
-[[noreturn]] inline void png_failed(png_structp png, png_const_charp message) {
-  auto* errors = static_cast<PngErrors*>(png_get_error_ptr(png));
-  std::snprintf(errors->message, sizeof(errors->message), "%s", message);
-  png_longjmp(png, 1);
-}
-
-inline void png_warned(png_structp, png_const_charp) {}
+// The functions that libpng calls for errors and warnings.
+[[noreturn]] void png_failed(png_struct_def* png, const char* message);
+void png_warned(png_struct_def* png, const char* message);
 
 // Whether `body`, which calls libpng, came to its end. libpng jumps out of it: it holds nothing
 // with a destructor.
-[[gnu::noinline]] inline bool run_png(png_structp png, FunctionRef<void()> body) {
-  if (setjmp(png_jmpbuf(png)) != 0) return false;
-  body();
-  return true;
-}
+bool run_png(png_struct_def* png, FunctionRef<void()> body);
 
 }  // namespace cornu

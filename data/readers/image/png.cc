@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <png.h>
+
 #include <cstring>
 
 #include "data/readers/image/codecs.h"
