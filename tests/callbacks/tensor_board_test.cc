@@ -480,6 +480,23 @@ TEST_CASE("a log_dir that can't be written is an error before training") {
                  "TensorBoard: the folder '" + log_dir + "/validation' can't be made"));
 }
 
+TEST_CASE("a disk that is full before training is an error") {
+  const Scratch scratch;
+  // A limit on the size of files stands for a full disk; it ends with the process.
+  const int ended = test::forked([&] {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{10, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+    const std::string message = message_of<FailedPrecondition>(
+        [&] { test::Fit({callbacks::TensorBoard({.log_dir = scratch.path()})}); });
+    return contains(message, "TensorBoard: no file can be made in the log_dir '" + scratch.path() +
+                                 "': '" + scratch.path("train/events.out.tfevents.")) &&
+           contains(message, "can't be written: File too large.");
+  });
+  CHECK(ended == 0);
+  CHECK(std::filesystem::is_empty(scratch.path("train")));
+}
+
 TEST_CASE("on a full disk TensorBoard warns once, and training goes on") {
   const Scratch scratch;
   // A limit on the size of files stands for a full disk; it ends with the process.
