@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "data/serialization/link.h"
+#include "framework/io/tf_record.h"
 
 namespace cornu::data {
 namespace {
