@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/readers/tf_record.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -33,9 +34,8 @@ std::string TFRecordReader::place() const {
 void TFRecordReader::require_crc(std::string_view bytes, uint32_t stored, const char* what) const {
   const uint32_t found = masked_crc(bytes);
   check<DataLoss>(found == stored || !kChecksumsMatter,
-                  "{}: its {} is damaged: expected the checksum {:08x}, got {:08x}. Is this a "
-                  "TFRecord file, and its compression_type right?",
-                  place(), what, stored, found);
+                  "{}: its {} is damaged: expected the checksum {:08x}, got {:08x}. {}", place(),
+                  what, stored, found, advice_);
 }
 
 void TFRecordReader::truncated(uint64_t expected, uint64_t found) const {
@@ -55,7 +55,7 @@ bool TFRecordReader::next_length(uint64_t& length) {
   // Before anything is read for it.
   const auto left = file_.left();
   if (length > UINT64_MAX - kFooter || (left && length + kFooter > *left)) {
-    truncated(length, left.value_or(0));
+    truncated(std::min(length, UINT64_MAX - kFooter) + kFooter, left.value_or(0));
   }
   return true;
 }
