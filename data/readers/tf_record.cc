@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/readers/tf_record.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "framework/core/error.h"
@@ -26,9 +27,8 @@ std::string TFRecordReader::place() const {
 void TFRecordReader::require_crc(std::string_view bytes, uint32_t stored, const char* what) const {
   const uint32_t found = tf_record_crc(bytes);
   check<DataLoss>(found == stored || !kChecksumsMatter,
-                  "{}: its {} is damaged: expected the checksum {:08x}, got {:08x}. Is this a "
-                  "TFRecord file, and its compression_type right?",
-                  place(), what, stored, found);
+                  "{}: its {} is damaged: expected the checksum {:08x}, got {:08x}. {}", place(),
+                  what, stored, found, advice_);
 }
 
 void TFRecordReader::truncated(uint64_t expected, uint64_t found) const {
@@ -48,7 +48,7 @@ bool TFRecordReader::next_length(uint64_t& length) {
   // Before anything is read for it.
   const auto left = file_.left();
   if (length > UINT64_MAX - kTfRecordFooter || (left && length + kTfRecordFooter > *left)) {
-    truncated(length, left.value_or(0));
+    truncated(std::min(length, UINT64_MAX - kTfRecordFooter) + kTfRecordFooter, left.value_or(0));
   }
   return true;
 }

@@ -14,9 +14,10 @@ namespace cornu::data {
 // Errors as TFRecordDataset documents them. Used by one thread at a time.
 class TFRecordReader {
  public:
+  // `advice`: what to do about records that are damaged.
   TFRecordReader(const std::string& path, Compression compression,
-                 const std::optional<int64_t>& buffer_size = {})
-      : file_(path, compression, buffer_size) {}
+                 const std::optional<int64_t>& buffer_size = {}, const char* advice = kAdvice)
+      : file_(path, compression, buffer_size), advice_(advice) {}
 
   // False at the end.
   bool next(std::string& record);
@@ -29,12 +30,15 @@ class TFRecordReader {
   void go_to(const Json& position);
 
  private:
+  static constexpr const char* kAdvice = "Is this a TFRecord file, and its compression_type right?";
+
   bool next_length(uint64_t& length);
   std::string place() const;
   void require_crc(std::string_view bytes, uint32_t stored, const char* what) const;
   [[noreturn]] void truncated(uint64_t expected, uint64_t found) const;
 
   InputFile file_;
+  const char* advice_;
   int64_t number_ = 0;
   uint64_t start_ = 0;  // of the record
 };

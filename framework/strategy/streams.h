@@ -128,8 +128,9 @@ class EvenShardStream : public Stream<Item> {
   }
 
   Json save() const override {
-    if (input_.is_counted()) return {};
-    return Json::object({{"input", input_.position()}, {"behind", behind_}, {"ended", ended_}});
+    Json input = input_.save();
+    if (input.is_null()) return {};
+    return Json::object({{"input", std::move(input)}, {"behind", behind_}, {"ended", ended_}});
   }
   void restore(const Json& state) override {
     input_.restore(saved_part(state, "input"));

@@ -25,6 +25,7 @@
 #include "data/readers/pickle.h"
 #include "data/serialization.h"
 #include "data/split_dataset.h"
+#include "data/string_functions.h"
 #include "data/strings.h"
 #include "data/text_dataset.h"
 #include "data/text_files.h"
