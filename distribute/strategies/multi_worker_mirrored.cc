@@ -29,9 +29,10 @@ struct StepNotice {
 
 class MultiWorkerMirrored : public MirroredReplicas {
  public:
-  MultiWorkerMirrored(std::vector<Device> devices, ClusterOptions options)
+  MultiWorkerMirrored(std::vector<Device> devices, ClusterOptions options, size_t bytes_per_pack)
       : MirroredReplicas(kName, std::move(devices), CrossDeviceOps()),
-        cluster_(std::move(options)) {
+        cluster_(std::move(options)),
+        bytes_per_pack_(bytes_per_pack) {
     form({});
   }
 
@@ -41,6 +42,9 @@ class MultiWorkerMirrored : public MirroredReplicas {
   int64_t num_workers() const override { return cluster_.size(); }
   int64_t worker() const override { return cluster_.rank(); }
   bool is_chief() const override { return cluster_.rank() == 0; }
+  size_t bytes_per_pack() const override {
+    return bytes_per_pack_ > 0 ? bytes_per_pack_ : MirroredReplicas::bytes_per_pack();
+  }
 
   std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
     return source->divide(num_workers())->shard(num_workers(), worker());
@@ -108,13 +112,14 @@ class MultiWorkerMirrored : public MirroredReplicas {
   }
 
   Cluster cluster_;
+  const size_t bytes_per_pack_;  // 0: the default
   std::shared_ptr<WorkerCollectives> group_;
   std::recursive_mutex steps_;  // one step at a time: all workers run them in the same order
   static thread_local bool in_step_;
   int64_t step_ = 0;
   uint32_t wished_ = 0;
   uint32_t agreed_ = 0;
-  std::unordered_set<const void*> known_;  // variables whose values are the same on all workers
+  std::unordered_set<uint64_t> known_;  // variables whose values are the same on all workers
 };
 
 thread_local bool MultiWorkerMirrored::in_step_ = false;
@@ -174,13 +179,12 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
   if (is_new) take_values_of_chief(functions);
 }
 
-// Since the group has formed. (Another one may lie where one was that is gone: then all workers say
-// no, or one of them says yes for all.)
+// Since the group has formed.
 bool MultiWorkerMirrored::uses_new_variables(const std::vector<Compiled>& functions) {
   bool is_new = false;
   for (const Compiled& function : functions) {
     for (const Variable& variable : function->variables) {
-      is_new = known_.insert(variable.id()).second || is_new;
+      is_new = known_.insert(variable.number()).second || is_new;
     }
   }
   return is_new;
@@ -263,6 +267,10 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
     logging::warn(
         fmt::format("{}: this build has no NCCL; workers exchange tensors by RING.", kName));
   }
+  check<InvalidArgument>(communication.bytes_per_pack >= 0,
+                         "CommunicationOptions: expected bytes_per_pack of 0 (chosen) or more, got "
+                         "{}.",
+                         communication.bytes_per_pack);
   const auto timeout = timeout_of(communication);
   std::vector<Device> devices = parse_devices(kName, options.devices);
   const std::optional<ClusterResolver> resolver =
@@ -281,6 +289,10 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
   check<InvalidArgument>(task.has_value(),
                          "{}: {} names a cluster, but not which of its tasks this process is.",
                          kName, resolver->name());
+  if (task->type == "evaluator") {
+    logging::info(fmt::format("{}: this is the evaluator, which works alone.", kName));
+    return std::make_shared<MirroredReplicas>(kName, std::move(devices), CrossDeviceOps());
+  }
   const char* insecure = std::getenv("CORNU_INSECURE");
   const auto replicas = static_cast<int>(devices.size());
   ClusterOptions cluster{
@@ -292,7 +304,8 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
                              {"number of local replicas", int64_t{replicas}}}),
       .timeout = timeout,
       .insecure = options.insecure || (insecure && std::string(insecure) == "1")};
-  return std::make_shared<MultiWorkerMirrored>(std::move(devices), std::move(cluster));
+  return std::make_shared<MultiWorkerMirrored>(std::move(devices), std::move(cluster),
+                                               static_cast<size_t>(communication.bytes_per_pack));
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ enum class CommunicationImplementation {
 // tf.distribute.experimental.CommunicationOptions.
 struct CommunicationOptions {
   CommunicationImplementation implementation = CommunicationImplementation::Auto;
+  // How many bytes of gradients travel together; 0: it is chosen (4 MiB).
+  int64_t bytes_per_pack = 0;
   // How long a worker may keep the others waiting in one exchange, in seconds, while it gives signs
   // of life. None: ten minutes.
   std::optional<double> timeout_seconds = {};

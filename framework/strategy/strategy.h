@@ -57,6 +57,9 @@ class StrategyImpl {
   // ---- the processes of a job: workers, each with its replicas ----
   virtual int64_t num_workers() const { return 1; }
   virtual int64_t worker() const { return 0; }
+  // How many bytes of gradients are summed over the replicas together, at least, where there are so
+  // many: large ones cost less a byte, small ones begin earlier.
+  virtual size_t bytes_per_pack() const { return size_t{4} << 20; }
   // What each worker gives, by worker. All of them must call it at the same place of their
   // programs, outside of steps; Errors as CollectiveGroup's.
   virtual std::vector<std::string> exchange(const std::string& own) { return {own}; }
