@@ -109,16 +109,19 @@ History Trainer::FitRun::run() {
   }
   const Json facts = this->facts();  // as a program that is started again sees them
   for (std::optional<PeerLost> lost;;) {
+    if (lost) recover(*lost);
     try {
-      if (lost) recover(*lost);
       require_same_on_workers("fit", facts);
       resume();
-      if (lost && !resumed_ && history_.epoch.empty()) throw *lost;  // no state was written yet
-      train();
-      return std::move(history_);
+      if (!lost || resumed_ || !history_.epoch.empty()) {
+        train();
+        return std::move(history_);
+      }
     } catch (const PeerLost& another) {
       lost = another;
+      continue;
     }
+    throw *lost;  // no state had been written that this run could go back to
   }
 }
 
