@@ -17,9 +17,8 @@
 
 namespace cornu::distribute {
 
-// What a resolver implements; any thread may call it. A resolver reads what it knows when it is
-// made, whose errors say what was expected; only what may change meanwhile (pods) is read when it
-// is asked for.
+// What a resolver implements; any thread may call it. Cornu's own read all that they know when they
+// are made, whose errors say what was expected: to look anew, make another one.
 class ClusterResolverImpl {
  public:
   virtual ~ClusterResolverImpl() = default;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/cluster/tf_config_resolver.h"
 
-#include <utility>
-
+#include "distribute/cluster/fixed_resolver.h"
 #include "framework/core/error.h"
 
 namespace cornu::distribute {
@@ -49,67 +48,62 @@ int64_t index_of_task(const Json& value) {
   }
 }
 
-class TFConfig : public ClusterResolverImpl {
- public:
-  explicit TFConfig(const TFConfigClusterResolverOptions& options) {
-    const Json config = parse_tf_config(options.read(kWhere).value_or(""));
-    if (const Json* cluster = config.find("cluster")) {
-      cluster_ = ClusterSpec::from_json(*cluster, kWhere);
-    }
-    if (const Json* task = config.find("task")) {
-      check<InvalidArgument>(task->is_object(),
-                             "{}: expected \"task\" as an object like {{\"type\": \"worker\", "
-                             "\"index\": 0}}, got {}.",
-                             kWhere, task->excerpt());
-      task_type_ = text_of(*task, "type");
-      const Json* index = task->find("index");
-      if (index && !index->is_null()) task_id_ = index_of_task(*index);
-    }
-    if (options.task_type) task_type_ = options.task_type;
-    if (options.task_id) task_id_ = options.task_id;
-    rpc_layer_ = options.rpc_layer ? *options.rpc_layer : text_of(config, "rpc_layer").value_or("");
-    environment_ =
-        options.environment ? *options.environment : text_of(config, "environment").value_or("");
-    session_master_ = text_of(config, "session_master");
-    check_all();
-  }
+void check_own_task(const FixedCluster& known) {
+  check_cluster(known.cluster, kWhere);
+  if (!known.cluster) return;
+  check<InvalidArgument>(known.task_type.has_value() == known.task_id.has_value(),
+                         "{}: expected \"task\" with both a \"type\" and an \"index\", got no "
+                         "\"{}\".",
+                         kWhere, known.task_type ? "index" : "type");
+  if (known.task_type) check_task(known.cluster, {*known.task_type, *known.task_id}, kWhere);
+}
 
-  std::string name() const override { return "TFConfigClusterResolver"; }
-  ClusterSpec cluster_spec() const override { return cluster_; }
-  std::optional<std::string> task_type() const override { return task_type_; }
-  std::optional<int64_t> task_id() const override { return task_id_; }
-  std::string environment() const override { return environment_; }
-  std::string rpc_layer() const override { return rpc_layer_; }
+FixedCluster cluster_of(const Json& config, const TFConfigClusterResolverOptions& options) {
+  FixedCluster known{.name = "TFConfigClusterResolver"};
+  if (const Json* cluster = config.find("cluster")) {
+    known.cluster = ClusterSpec::from_json(*cluster, kWhere);
+  }
+  if (const Json* task = config.find("task")) {
+    check<InvalidArgument>(task->is_object(),
+                           "{}: expected \"task\" as an object like {{\"type\": \"worker\", "
+                           "\"index\": 0}}, got {}.",
+                           kWhere, task->excerpt());
+    known.task_type = text_of(*task, "type");
+    const Json* index = task->find("index");
+    if (index && !index->is_null()) known.task_id = index_of_task(*index);
+  }
+  if (options.task_type) known.task_type = options.task_type;
+  if (options.task_id) known.task_id = options.task_id;
+  known.rpc_layer =
+      options.rpc_layer ? *options.rpc_layer : text_of(config, "rpc_layer").value_or("");
+  known.environment =
+      options.environment ? *options.environment : text_of(config, "environment").value_or("");
+  check_own_task(known);
+  return known;
+}
+
+class TFConfig : public FixedResolver {
+ public:
+  TFConfig(const Json& config, const TFConfigClusterResolverOptions& options)
+      : FixedResolver(cluster_of(config, options)),
+        session_master_(text_of(config, "session_master")) {}
+
   std::string master(const std::optional<Task>& task,
                      const std::optional<std::string>& rpc_layer) const override {
     if (session_master_) return *session_master_;
-    const std::vector<std::string> jobs = cluster_.jobs();
-    if (jobs.size() == 1 && cluster_.num_tasks(jobs.front()) == 1) return "";
-    return ClusterResolverImpl::master(task, rpc_layer);
+    const std::vector<std::string> jobs = known_.cluster.jobs();
+    if (jobs.size() == 1 && known_.cluster.num_tasks(jobs.front()) == 1) return "";
+    return FixedResolver::master(task, rpc_layer);
   }
 
  private:
-  void check_all() const {
-    check_cluster(cluster_, kWhere);
-    if (!cluster_) return;
-    check<InvalidArgument>(task_type_.has_value() == task_id_.has_value(),
-                           "{}: expected \"task\" with both a \"type\" and an \"index\", got no "
-                           "\"{}\".",
-                           kWhere, task_type_ ? "index" : "type");
-    if (task_type_) check_task(cluster_, {*task_type_, *task_id_}, kWhere);
-  }
-
-  ClusterSpec cluster_;
-  std::optional<std::string> task_type_;
-  std::optional<int64_t> task_id_;
-  std::string rpc_layer_;
-  std::string environment_;
-  std::optional<std::string> session_master_;
+  const std::optional<std::string> session_master_;
 };
 
 }  // namespace
 
 TFConfigClusterResolver::TFConfigClusterResolver(const TFConfigClusterResolverOptions& options)
-    : ClusterResolver(std::make_shared<TFConfig>(options)) {}
+    : ClusterResolver(std::make_shared<TFConfig>(parse_tf_config(options.read(kWhere).value_or("")),
+                                                 options)) {}
 
 }  // namespace cornu::distribute

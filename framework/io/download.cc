@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcurl pulls in dozens of shared libraries: it is loaded at the first download, so that a
-// program which has its data already doesn't wait for it.
 #include "framework/io/download.h"
 
-#include <curl/curl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -17,7 +14,7 @@
 #include <string_view>
 
 #include "framework/core/error.h"
-#include "framework/io/dynamic_library.h"
+#include "framework/io/curl_library.h"
 
 namespace cornu {
 namespace {
@@ -30,35 +27,6 @@ constexpr long kOk = 200;
 constexpr long kPartial = 206;
 constexpr long kRangeNotSatisfiable = 416;
 constexpr int kAttempts = 5;
-
-struct Curl {
-  DynamicLibrary library{{"libcurl.so.4", "libcurl-gnutls.so.4"}, "Downloading a file", "libcurl4"};
-  decltype(&curl_global_init) global_init =
-      library.function<decltype(curl_global_init)>("curl_global_init");
-  decltype(&curl_easy_init) init = library.function<decltype(curl_easy_init)>("curl_easy_init");
-  decltype(&curl_easy_cleanup) cleanup =
-      library.function<decltype(curl_easy_cleanup)>("curl_easy_cleanup");
-  decltype(&curl_easy_setopt) setopt =
-      library.function<decltype(curl_easy_setopt)>("curl_easy_setopt");
-  decltype(&curl_easy_getinfo) getinfo =
-      library.function<decltype(curl_easy_getinfo)>("curl_easy_getinfo");
-  decltype(&curl_easy_perform) perform =
-      library.function<decltype(curl_easy_perform)>("curl_easy_perform");
-  decltype(&curl_easy_strerror) message =
-      library.function<decltype(curl_easy_strerror)>("curl_easy_strerror");
-
-  decltype(&curl_slist_append) append =
-      library.function<decltype(curl_slist_append)>("curl_slist_append");
-  decltype(&curl_slist_free_all) free_all =
-      library.function<decltype(curl_slist_free_all)>("curl_slist_free_all");
-
-  Curl() { global_init(CURL_GLOBAL_DEFAULT); }
-};
-
-const Curl& curl() {
-  static const Curl instance;
-  return instance;
-}
 
 // Redraws one line of the terminal: "[=======>      ]  3.2 of 9.6 MB".
 class Progress {
@@ -164,37 +132,27 @@ void empty_file(const std::filesystem::path& path) {
   if (error) raise_unwritable(path, error.value());
 }
 
-// What is sent and how; the callbacks get `transfer`, errors their text in `text`.
-void set_options(CURL* handle, const std::string& url, const curl_slist* headers,
-                 Transfer& transfer, char* text) {
-  const auto set = [&](CURLoption option, auto value) {
-    const CURLcode code = curl().setopt(handle, option, value);
-    check<Unavailable>(code == CURLE_OK,
-                       "{}: this system's libcurl refuses option {}: {}. Cornu needs 7.85 or "
-                       "newer.",
-                       url, static_cast<int>(option), curl().message(code));
-  };
+// What is sent and how; the callbacks get `transfer`.
+void set_options(CurlTransfer& curl, const std::string& url, Transfer& transfer) {
   const bool secure = url.starts_with("https:");
-  set(CURLOPT_URL, url.c_str());
-  set(CURLOPT_PROTOCOLS_STR, "http,https,file");
-  set(CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
-  set(CURLOPT_FOLLOWLOCATION, 1L);
-  set(CURLOPT_MAXREDIRS, kMostRedirections);
-  set(CURLOPT_FAILONERROR, 1L);
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  set(CURLOPT_LOW_SPEED_LIMIT, kLeastSpeed);
-  set(CURLOPT_LOW_SPEED_TIME, kStalledSeconds);
-  set(CURLOPT_ERRORBUFFER, text);
-  set(CURLOPT_WRITEFUNCTION, &on_data);
-  set(CURLOPT_WRITEDATA, &transfer);
-  set(CURLOPT_HEADERFUNCTION, &on_header);
-  set(CURLOPT_HEADERDATA, &transfer);
-  set(CURLOPT_NOPROGRESS, 0L);
-  set(CURLOPT_XFERINFOFUNCTION, &on_progress);
-  set(CURLOPT_XFERINFODATA, &transfer);
-  set(CURLOPT_HTTPHEADER, headers);
-  if (transfer.begin > 0) set(CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.begin));
+  curl.set(CURLOPT_PROTOCOLS_STR, "http,https,file");
+  curl.set(CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
+  curl.set(CURLOPT_FOLLOWLOCATION, 1L);
+  curl.set(CURLOPT_MAXREDIRS, kMostRedirections);
+  curl.set(CURLOPT_FAILONERROR, 1L);
+  curl.set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  curl.set(CURLOPT_LOW_SPEED_LIMIT, kLeastSpeed);
+  curl.set(CURLOPT_LOW_SPEED_TIME, kStalledSeconds);
+  curl.set(CURLOPT_WRITEFUNCTION, &on_data);
+  curl.set(CURLOPT_WRITEDATA, &transfer);
+  curl.set(CURLOPT_HEADERFUNCTION, &on_header);
+  curl.set(CURLOPT_HEADERDATA, &transfer);
+  curl.set(CURLOPT_NOPROGRESS, 0L);
+  curl.set(CURLOPT_XFERINFOFUNCTION, &on_progress);
+  curl.set(CURLOPT_XFERINFODATA, &transfer);
+  if (transfer.begin > 0) {
+    curl.set(CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.begin));
+  }
 }
 
 // One transfer, appending to `path` from byte `begin` of the resource on, if that is still the one
@@ -204,20 +162,15 @@ Outcome transfer_once(const std::string& url, const std::filesystem::path& path,
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
       std::fopen(path.c_str(), begin > 0 ? "ab" : "wb"), std::fclose);
   if (!file) raise_unwritable(path, errno);
-  const std::unique_ptr<CURL, void (*)(CURL*)> handle(curl().init(), curl().cleanup);
-  check<ResourceExhausted>(handle != nullptr, "{}: no memory for a download.", url);
-  std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers(nullptr, curl().free_all);
-  if (begin > 0 && !tag.empty()) {
-    headers.reset(curl().append(nullptr, ("If-Range: " + tag).c_str()));
-  }
+  CurlTransfer curl(url);
+  if (begin > 0 && !tag.empty()) curl.add_header("If-Range: " + tag);
   Transfer transfer{path, file.get(), begin, most, progress};
-  char text[CURL_ERROR_SIZE] = "";
-  set_options(handle.get(), url, headers.get(), transfer, text);
+  set_options(curl, url, transfer);
 
   Outcome outcome;
-  outcome.code = curl().perform(handle.get());
-  curl().getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &outcome.status);
-  outcome.reason = text[0] ? text : curl().message(outcome.code);
+  outcome.code = curl.perform();
+  outcome.status = curl.status();
+  outcome.reason = curl.reason(outcome.code);
   outcome.too_large = transfer.is_too_large();
   if (std::fflush(file.get()) != 0) raise_unwritable(path, errno);
   if (outcome.code != CURLE_OK || outcome.status == 0) return outcome;  // 0: no server's

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include "distribute/cluster/simple_resolver.h"
 #include "distribute/cluster/tf_config_resolver.h"
+#include "distribute/cluster/union_resolver.h"
 #include "tests/support/errors.h"
 
 using namespace cornu;
@@ -120,4 +122,62 @@ TEST_CASE("TF_CONFIG: errors say what stands there") {
           read_tf_config(
               R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "chief", "index": 0}})");
         }).starts_with("TF_CONFIG: this task is chief 0, but the cluster has no chief"));
+}
+
+TEST_CASE("a cluster that the program names") {
+  const ClusterSpec cluster({{"worker", {"a:1", "b:1"}}});
+  const SimpleClusterResolver resolver(cluster, {.master = "m:1",
+                                                 .task_type = "worker",
+                                                 .task_id = 1,
+                                                 .environment = "cloud",
+                                                 .num_accelerators = {{"GPU", 2}},
+                                                 .rpc_layer = "grpc"});
+  CHECK(resolver.cluster_spec() == cluster);
+  CHECK(resolver.task() == Task{"worker", 1});
+  CHECK(resolver.environment() == "cloud");
+  CHECK(resolver.num_accelerators() == std::map<std::string, int64_t>{{"GPU", 2}});
+  CHECK(resolver.master() == "grpc://m:1");
+  CHECK(resolver.master(Task{"worker", 0}) == "grpc://a:1");
+  CHECK(resolver.master(Task{"worker", 0}, "") == "a:1");
+  CHECK(SimpleClusterResolver(cluster).master() == "");
+  CHECK(message_of<OutOfRange>([&] {
+          SimpleClusterResolver(cluster, {.task_type = "worker", .task_id = 2});
+        }).starts_with("SimpleClusterResolver: this task is worker 2"));
+  CHECK(message_of<OutOfRange>([&] {
+          resolver.master(Task{"worker", 7});
+        }) == "ClusterSpec: there is no worker 7: the job has 2 tasks, the last of index 1.");
+  CHECK(message_of<FailedPrecondition>([] { ClusterResolver().name(); }) ==
+        "ClusterResolver: expected a resolver, got none.");
+}
+
+TEST_CASE("several clusters as one") {
+  const SimpleClusterResolver first({{"worker", {"a:1"}}, {"ps", {"p:1"}}},
+                                    {.master = "m:1",
+                                     .task_type = "worker",
+                                     .task_id = 0,
+                                     .environment = "cloud",
+                                     .num_accelerators = {{"GPU", 1}}});
+  const SimpleClusterResolver second({{"worker", {"b:1", "c:1"}}}, {.environment = "other"});
+  const UnionResolver both({first, second});
+  CHECK(both.cluster_spec() == ClusterSpec({{"worker", {"a:1", "b:1", "c:1"}}, {"ps", {"p:1"}}}));
+  CHECK(both.task() == Task{"worker", 0});
+  CHECK(both.environment() == "cloud");
+  CHECK(both.num_accelerators() == std::map<std::string, int64_t>{{"GPU", 1}});
+  CHECK(both.master() == "m:1");
+  CHECK(both.master(Task{"worker", 2}) == "c:1");
+  const UnionResolver other({first, second},
+                            {.task_type = "ps", .task_id = 0, .rpc_layer = "grpc"});
+  CHECK(other.task() == Task{"ps", 0});
+  CHECK(other.master(Task{"ps", 0}) == "grpc://p:1");
+
+  // Where indices are missing, all keep theirs.
+  const SimpleClusterResolver sparse(ClusterSpec::from_tasks({{"worker", {{2, "x:1"}}}}));
+  CHECK(UnionResolver({second, sparse}).cluster_spec() ==
+        ClusterSpec({{"worker", {"b:1", "c:1", "x:1"}}}));
+  const SimpleClusterResolver clashing(ClusterSpec::from_tasks({{"worker", {{1, "x:1"}}}}));
+  CHECK(message_of([&] {
+          UnionResolver({second, clashing}).cluster_spec();
+        }) == "UnionResolver: two of the clusters have a worker 1.");
+  CHECK(message_of([] { UnionResolver({}); }) ==
+        "UnionResolver: expected at least one resolver, got none.");
 }

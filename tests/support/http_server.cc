@@ -102,6 +102,11 @@ void HttpServer::answer(int connection) {
     send_all(connection, closing(behavior_.reply));
     return;
   }
+  const std::string bearer = "Authorization: Bearer " + behavior_.token + "\r\n";
+  if (!behavior_.token.empty() && request.find(bearer) == std::string::npos) {
+    send_all(connection, closing("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"));
+    return;
+  }
   const auto file = files_.find(path);
   if (file == files_.end()) {
     send_all(connection, closing("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"));

@@ -18,6 +18,7 @@ class HttpServer {
     size_t break_after = 0;  // breaks the first answer off after so many bytes of content; 0: never
     std::string etag = "\"1\"";  // of all files; "": none
     std::string later = "";  // what all files hold from the second request on, with the ETag "2"
+    std::string token = "";  // what a request must bear, or its answer is 401; "": nothing
     std::string reply = "";  // the whole answer to every request, instead of all this
   };
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/io/http.h"
+
+#include "framework/core/error.h"
+#include "framework/io/curl_library.h"
+
+namespace cornu {
+namespace {
+
+struct HttpBody {
+  std::string& text;
+  const size_t most;
+  bool is_too_large = false;
+};
+
+size_t add_to_body(char* data, size_t size, size_t count, void* user) {
+  auto& body = *static_cast<HttpBody*>(user);
+  body.is_too_large = size * count > body.most - body.text.size();
+  if (body.is_too_large) return 0;
+  body.text.append(data, size * count);
+  return size * count;
+}
+
+}  // namespace
+
+HttpAnswer http_get(const std::string& url, const HttpOptions& options) {
+  HttpAnswer answer;
+  HttpBody body{answer.body, static_cast<size_t>(options.most_bytes)};
+  CurlTransfer curl(url);
+  for (const std::string& header : options.headers) curl.add_header(header);
+  curl.set(CURLOPT_PROTOCOLS_STR, "http,https");
+  curl.set(CURLOPT_TIMEOUT, static_cast<long>(options.seconds));
+  curl.set(CURLOPT_WRITEFUNCTION, &add_to_body);
+  curl.set(CURLOPT_WRITEDATA, &body);
+  if (!options.ca_file.empty()) curl.set(CURLOPT_CAINFO, options.ca_file.c_str());
+  if (!options.through_proxy) curl.set(CURLOPT_NOPROXY, "*");
+  const CURLcode code = curl.perform();
+  check<ResourceExhausted>(!body.is_too_large, "{}: the answer has more than {} bytes.", url,
+                           options.most_bytes);
+  check<Unavailable>(code == CURLE_OK, "{}: no answer: {}.", url, curl.reason(code));
+  answer.status = curl.status();
+  return answer;
+}
+
+}  // namespace cornu
