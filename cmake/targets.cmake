@@ -176,13 +176,18 @@ function(cornu_add_each parent)
 endfunction()
 
 function(_cornu_program target output)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "STANDALONE" "" "SOURCES;LINK")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "${target}: expected SOURCES ... [LINK ...], "
       "got also: ${arg_UNPARSED_ARGUMENTS}")
   endif()
   add_executable(${target} ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE cornu::cornu)
+  if(arg_STANDALONE)
+    target_include_directories(${target} PRIVATE ${cornu_include_dirs})
+    cornu_link(${target} fmt)
+  else()
+    target_link_libraries(${target} PRIVATE cornu::cornu)
+  endif()
   cornu_warnings(${target})
   cornu_link(${target} ${arg_LINK})
   get_filename_component(folder "${output}" DIRECTORY)
@@ -191,7 +196,8 @@ function(_cornu_program target output)
     OUTPUT_NAME "${name}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
 endfunction()
 
-# cornu_app(<name> SOURCES main.cc ... [LINK cli11 ...]): target app_<name>, file bin/<name>.
+# cornu_app(<name> [STANDALONE] SOURCES main.cc ... [LINK cli11 ...]): target app_<name>, file
+# bin/<name>. STANDALONE: without the library.
 function(cornu_app name)
   _cornu_program(app_${name} bin/${name} ${ARGN})
 endfunction()

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a task's process.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "apps/cornu/launch/cpu_shares.h"
+#include "framework/io/file_descriptor.h"
+
+namespace apps {
+
+struct ChildOptions {
+  std::vector<std::string> command;
+  std::vector<std::string> environment;  // "NAME=value"
+  std::vector<int> cpus;
+  int listens = -1;      // a socket that it inherits; negative: none
+  sigset_t signal_mask;  // that it has
+};
+
+struct Child {
+  pid_t pid = -1;
+  cornu::FileDescriptor output;  // reading ends, which don't block
+  cornu::FileDescriptor errors;
+  int error = 0;  // errno where the program couldn't be run; there is no process then
+};
+
+// The process leads a group of its own, reads nothing, and is killed when this one ends. This one
+// must have one thread. Throws LaunchError when the system has no room for a process.
+Child start_child(const ChildOptions& options);
+
+}  // namespace apps

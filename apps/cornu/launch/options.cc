@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/cornu/launch/options.h"
+
+#include <cstdio>
+
+#include "apps/cornu/launch/error.h"
+#include "apps/cornu/launch/plan.h"
+#include "apps/cornu/launch/supervisor.h"
+#include "apps/cornu/usage.h"
+
+namespace apps {
+namespace {
+
+constexpr int kMostTasks = 1000;
+
+constexpr const char* kMore = R"(
+Each task is the program, with the cluster and its place in it in TF_CONFIG. It has its share of this
+machine's cores (OMP_NUM_THREADS says how many), its output is prefixed with its name, and it reads
+nothing. A task that fails is started again, up to --max-restarts times; when one has failed for good,
+the others get SIGTERM, and SIGKILL after --grace seconds. Ctrl-C goes to all tasks; the second one
+kills them. When the workers (of a chief with parameter servers: the chief) are done, evaluators and
+parameter servers are ended.
+
+Exit code: 0 when the workers succeeded, else that of the first task that failed (128 + the signal that
+killed it).
+
+Examples:
+  cornu launch -n 4 -- ./program --epochs 3
+  cornu launch -n 2 --evaluator --max-restarts 3 -- ./program
+  cornu launch --hosts ada,bob -- ./program      what to run on each of two machines)";
+
+}  // namespace
+
+CLI::App* add_launch_command(CLI::App& tool, LaunchOptions& options) {
+  CLI::App* command = tool.add_subcommand(
+      "launch",
+      "Runs a program as a cluster of workers on this machine, or says how to on several");
+  set_usage(*command, "cornu launch [OPTIONS] -- PROGRAM [ARGUMENTS]");
+  command->footer(kMore);
+  command->add_option("-n,--workers", options.workers, "Workers (default: 1; one for each host)")
+      ->check(CLI::Range(1, kMostTasks));
+  command->add_flag("--chief", options.chief, "A chief besides the workers");
+  command->add_option("--ps", options.parameter_servers, "Parameter servers")
+      ->check(CLI::Range(0, kMostTasks));
+  command->add_flag("--evaluator", options.evaluator,
+                    "A task that evaluates what the workers write");
+  command
+      ->add_option("--max-restarts", options.max_restarts,
+                   "How often each task is started again when it fails")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--backoff", options.backoff,
+                   "Seconds before the first restart; twice as many before each further one, up "
+                   "to 30")
+      ->check(CLI::Range(0.0, 30.0))
+      ->capture_default_str();
+  command
+      ->add_option("--grace", options.grace,
+                   "Seconds that tasks have to end when another one has failed")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command
+      ->add_option("--hosts", options.hosts, "Print what to run on each of these machines: a,b,c")
+      ->delimiter(',');
+  command->add_option("--port", options.port, "With --hosts: where the first task of each listens")
+      ->check(CLI::Range(1, 65535))
+      ->capture_default_str();
+  return command;
+}
+
+int launch(const LaunchOptions& options) {
+  if (options.command.empty()) {
+    throw LaunchError(
+        "expected a program behind --, like: cornu launch -n 2 -- ./program --epochs 3", 2);
+  }
+  if (!options.hosts.empty()) {
+    const std::string text = commands_for_hosts(options);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+  }
+  return Supervisor(options).run();
+}
+
+}  // namespace apps

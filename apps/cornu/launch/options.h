@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `cornu launch` is told.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace apps {
+
+struct LaunchOptions {
+  int workers = 0;  // 0: not said
+  bool chief = false;
+  int parameter_servers = 0;
+  bool evaluator = false;
+  std::vector<std::string> hosts;  // empty: a cluster on this machine
+  int port = 8888;                 // of the first task on a host
+  int max_restarts = 0;            // of each task
+  double backoff = 1;  // seconds before the first restart; doubled for each one after it
+  double grace = 30;   // seconds between SIGTERM and SIGKILL
+  std::vector<std::string> command;
+};
+
+// Adds the command to the tool; `options` gets what it is told.
+CLI::App* add_launch_command(CLI::App& tool, LaunchOptions& options);
+
+// Runs the job, or prints what to run; the exit code. Throws LaunchError.
+int launch(const LaunchOptions& options);
+
+}  // namespace apps

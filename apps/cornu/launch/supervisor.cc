@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/cornu/launch/supervisor.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "apps/cornu/launch/error.h"
+
+namespace apps {
+namespace {
+
+constexpr double kLongestBackoff = 30;
+// A task that ran for so long before it failed begins anew with its first back-off.
+constexpr auto kRanWell = std::chrono::minutes(1);
+
+void say(const std::string& text) { fmt::print(stderr, "cornu: {}\n", text); }
+
+std::string random_token() {
+  unsigned char bytes[32];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+    fail_launch("the system has no randomness");
+  std::string token;
+  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
+  return token;
+}
+
+std::chrono::steady_clock::duration seconds(double count) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(count));
+}
+
+std::string how_it_ended(int code) {
+  if (code <= 128) return fmt::format("ended with code {}", code);
+  const char* name = sigdescr_np(code - 128);
+  return fmt::format("ended with code {} ({})", code, name ? name : "no signal");
+}
+
+}  // namespace
+
+Signals::Signals() {
+  sigset_t ours;
+  sigemptyset(&ours);
+  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&ours, signal);
+  sigprocmask(SIG_BLOCK, &ours, &before_);
+  std::signal(SIGPIPE, SIG_IGN);
+  file_ = cornu::FileDescriptor(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!file_.is_open()) fail_launch("no file for signals: {}", std::strerror(errno));
+}
+
+int Signals::next() {
+  signalfd_siginfo info;
+  return ::read(file_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
+                                                                : 0;
+}
+
+Supervisor::Supervisor(const LaunchOptions& options)
+    : options_(options), tasks_(plan_tasks(options)) {
+  const std::vector<CpuShare> shares = share_cpus(static_cast<int>(tasks_.size()));
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    const int number = static_cast<int>(i);
+    Run run{.task = tasks_[i],
+            .port = {},
+            .share = shares[i],
+            .output = Lines(tasks_[i].name(), number, STDOUT_FILENO),
+            .errors = Lines(tasks_[i].name(), number, STDERR_FILENO)};
+    run.backoff = options_.backoff;
+    if (run.task.type != "evaluator") {
+      run.port = ReservedPort::reserve();
+      run.task.address = tasks_[i].address = fmt::format("127.0.0.1:{}", run.port.number());
+    }
+    runs_.push_back(std::move(run));
+  }
+  if (!std::getenv("CORNU_JOB_TOKEN") && !std::getenv("CORNU_JOB_TOKEN_FILE")) {
+    token_ = random_token();
+  }
+}
+
+int Supervisor::run() {
+  for (Run& run : runs_) {
+    if (!run.is_over) start(run);
+  }
+  while (!is_over()) wait_for_events();
+  return code_.value_or(0);
+}
+
+std::vector<std::string> Supervisor::environment_of(const Run& run, int listens) const {
+  std::vector<std::string> ours = {"TF_CONFIG=" + tf_config(tasks_, run.task),
+                                   fmt::format("CORNU_RESTARTS={}", run.restarts)};
+  if (listens >= 0) ours.push_back(fmt::format("CORNU_LISTEN_FD={}", listens));
+  if (!token_.empty()) ours.push_back("CORNU_JOB_TOKEN=" + token_);
+  if (!std::getenv("OMP_NUM_THREADS")) {
+    ours.push_back(fmt::format("OMP_NUM_THREADS={}", run.share.threads));
+  }
+  if (run.share.overlaps && !std::getenv("GOMP_SPINCOUNT")) ours.emplace_back("GOMP_SPINCOUNT=0");
+
+  const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
+  std::vector<std::string> environment = ours;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view name = name_of(*entry);
+    const bool replaced = name == "CORNU_LISTEN_FD" ||
+                          std::any_of(ours.begin(), ours.end(),
+                                      [&](const std::string& own) { return name_of(own) == name; });
+    if (!replaced) environment.emplace_back(*entry);
+  }
+  return environment;
+}
+
+void Supervisor::start(Run& run) {
+  run.starts.reset();
+  cornu::FileDescriptor listens;
+  if (!run.task.address.empty()) listens = run.port.socket();
+  Child child = start_child({.command = options_.command,
+                             .environment = environment_of(run, listens.get()),
+                             .cpus = run.share.cpus,
+                             .listens = listens.get(),
+                             .signal_mask = signals_.mask_before()});
+  if (child.error != 0) {
+    say(fmt::format("'{}' can't be run: {}", options_.command.front(), std::strerror(child.error)));
+    run.code = child.error == ENOENT ? 127 : 126;  // as shells have it
+    run.is_over = true;
+    return fail(run);
+  }
+  run.process = child.pid;
+  run.started = Clock::now();
+  guard_.watch(run.process);
+  run.output.read_from(std::move(child.output));
+  run.errors.read_from(std::move(child.errors));
+}
+
+std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
+  std::optional<Clock::time_point> next = kills_;
+  for (const Run& run : runs_) {
+    if (run.starts && (!next || *run.starts < *next)) next = run.starts;
+  }
+  return next;
+}
+
+void Supervisor::wait_for_events() {
+  std::vector<pollfd> files = {{signals_.file(), POLLIN, 0}};
+  std::vector<Lines*> readers;
+  for (Run& run : runs_) {
+    for (Lines* lines : {&run.output, &run.errors}) {
+      if (lines->file() < 0) continue;
+      files.push_back({lines->file(), POLLIN, 0});
+      readers.push_back(lines);
+    }
+  }
+  int64_t milliseconds = -1;
+  if (const auto deadline = next_deadline()) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
+    milliseconds = std::clamp<int64_t>(left, 0, 3'600'000);
+  }
+  if (::poll(files.data(), files.size(), static_cast<int>(milliseconds)) < 0 && errno != EINTR) {
+    fail_launch("waiting for tasks: {}", std::strerror(errno));
+  }
+  for (size_t i = 0; i < readers.size(); ++i) {
+    if (files[i + 1].revents != 0) forwarded(readers[i]->forward());
+  }
+  while (const int signal = signals_.next()) {
+    if (signal != SIGCHLD) on_signal(signal);
+  }
+  find_ended();
+  const Clock::time_point now = Clock::now();
+  if (kills_ && now >= *kills_) {
+    kills_.reset();
+    say("tasks that didn't end in time are killed");
+    signal_all(SIGKILL);
+  }
+  for (Run& run : runs_) {
+    if (run.starts && now >= *run.starts) start(run);
+  }
+}
+
+void Supervisor::on_signal(int signal) {
+  if (++signals_seen_ > 1) {
+    say("a second signal: all tasks are killed");
+    return signal_all(SIGKILL);
+  }
+  signal_all(signal);
+  cancel_restarts();
+}
+
+void Supervisor::signal_all(int signal) {
+  for (const Run& run : runs_) {
+    if (run.process > 0) kill(-run.process, signal);
+  }
+}
+
+void Supervisor::find_ended() {
+  for (Run& run : runs_) {
+    if (run.process < 0) continue;
+    siginfo_t info{};
+    const int found =
+        waitid(P_PID, static_cast<id_t>(run.process), &info, WEXITED | WNOHANG | WNOWAIT);
+    if (found != 0 || info.si_pid == 0) continue;
+    // What the task has started and left ends with it: while nobody has waited for the task, no
+    // other group can have its number.
+    kill(-run.process, SIGKILL);
+    waitpid(run.process, nullptr, 0);
+    guard_.forget(run.process);
+    run.process = -1;
+    forwarded(run.output.finish());
+    forwarded(run.errors.finish());
+    on_end(run, info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
+  }
+}
+
+void Supervisor::on_end(Run& run, int code) {
+  run.code = code;
+  const bool may_restart = !stops_ && signals_seen_ == 0 && run.restarts < options_.max_restarts;
+  if (code != 0 && may_restart) return restart_later(run);
+  run.is_over = true;
+  if (code != 0 && !stops_) {
+    say(fmt::format("{} {}", run.task.name(), how_it_ended(code)));
+    fail(run);
+  }
+  if (deciding_are_over()) stop();
+}
+
+void Supervisor::restart_later(Run& run) {
+  const Clock::time_point now = Clock::now();
+  if (now - run.started >= kRanWell) run.backoff = options_.backoff;
+  ++run.restarts;
+  say(fmt::format("{} {}; it starts again in {:g} s ({} of {})", run.task.name(),
+                  how_it_ended(run.code), run.backoff, run.restarts, options_.max_restarts));
+  run.starts = now + seconds(run.backoff);
+  run.backoff = std::min(2 * run.backoff, kLongestBackoff);
+}
+
+void Supervisor::fail(const Run& run) {
+  if (run.task.type == "evaluator") return;  // training goes on without it
+  if (!code_) code_ = run.code;
+  if (signals_seen_ == 0) stop();  // otherwise all know already
+}
+
+void Supervisor::cancel_restarts() {
+  for (Run& run : runs_) {
+    if (!run.starts) continue;
+    run.starts.reset();
+    run.is_over = true;
+    if (run.task.type != "evaluator" && !code_) code_ = run.code;
+  }
+}
+
+void Supervisor::stop() {
+  if (stops_) return;
+  stops_ = true;
+  cancel_restarts();
+  for (Run& run : runs_) {
+    if (run.process < 0) run.is_over = true;  // it hasn't been started, or has ended
+  }
+  signal_all(SIGTERM);
+  kills_ = Clock::now() + seconds(options_.grace);
+}
+
+// With parameter servers and a chief, workers serve the chief until they are ended.
+bool Supervisor::decides(const Run& run) const {
+  if (run.task.type == "chief") return true;
+  return run.task.type == "worker" && !(options_.chief && options_.parameter_servers > 0);
+}
+
+bool Supervisor::deciding_are_over() const {
+  return std::all_of(runs_.begin(), runs_.end(),
+                     [&](const Run& run) { return run.is_over || !decides(run); });
+}
+
+bool Supervisor::is_over() const {
+  return std::all_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.is_over; });
+}
+
+void Supervisor::forwarded(bool well) {
+  // Nobody reads the output any more: a program without a launcher would get SIGPIPE.
+  if (!well && signals_seen_ == 0 && !stops_) {
+    if (!code_) code_ = 128 + SIGPIPE;
+    stop();
+  }
+}
+
+}  // namespace apps

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a job's tasks on this machine until they are done.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/cornu/launch/child.h"
+#include "apps/cornu/launch/cpu_shares.h"
+#include "apps/cornu/launch/guard.h"
+#include "apps/cornu/launch/lines.h"
+#include "apps/cornu/launch/options.h"
+#include "apps/cornu/launch/plan.h"
+#include "apps/cornu/launch/ports.h"
+
+namespace apps {
+
+// The signals that this process gets, to be waited for as a file.
+class Signals {
+ public:
+  // Blocks them, until the process ends.
+  Signals();
+  int file() const { return file_.get(); }
+  const sigset_t& mask_before() const { return before_; }
+  // One that has come; 0: none.
+  int next();
+
+ private:
+  sigset_t before_;
+  cornu::FileDescriptor file_;
+};
+
+// To be used by a process that has one thread, once.
+class Supervisor {
+ public:
+  explicit Supervisor(const LaunchOptions& options);
+  // The job's exit code. Throws LaunchError.
+  int run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Run {
+    PlannedTask task;
+    ReservedPort port;
+    CpuShare share;
+    Lines output;
+    Lines errors;
+    pid_t process = -1;                            // negative: doesn't run
+    std::optional<Clock::time_point> starts = {};  // again
+    Clock::time_point started = {};
+    int restarts = 0;
+    double backoff = 0;  // seconds before the next restart
+    int code = 0;        // that it ended with last
+    bool is_over = false;
+  };
+
+  std::vector<std::string> environment_of(const Run& run, int listens) const;
+  void start(Run& run);
+  void wait_for_events();
+  void on_signal(int signal);
+  void find_ended();
+  void on_end(Run& run, int code);
+  void restart_later(Run& run);
+  void fail(const Run& run);
+  // Asks all that run to end, and starts none again.
+  void stop();
+  void signal_all(int signal);
+  void cancel_restarts();
+  bool is_over() const;
+  bool decides(const Run& run) const;
+  bool deciding_are_over() const;
+  std::optional<Clock::time_point> next_deadline() const;
+  void forwarded(bool well);
+
+  const LaunchOptions options_;
+  Signals signals_;
+  Guard guard_;
+  std::vector<Run> runs_;
+  std::vector<PlannedTask> tasks_;
+  std::string token_;  // of the job; "": the environment has one
+  int signals_seen_ = 0;
+  bool stops_ = false;
+  std::optional<Clock::time_point> kills_ = {};
+  std::optional<int> code_ = {};  // of the first task that failed
+};
+
+}  // namespace apps
