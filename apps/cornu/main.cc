@@ -39,6 +39,13 @@ int main(int argc, char** argv) {
   char** const end = argv + argc;
   char** const divider = std::find(argv, end, std::string_view("--"));
   if (divider != end) options.command.assign(divider + 1, end);
+  const std::string_view name = divider - argv > 1 ? argv[1] : "-";
+  const auto has_name = [&](const CLI::App* command) { return command->get_name() == name; };
+  if (!name.starts_with('-') && tool.get_subcommands(has_name).empty()) {
+    fmt::print(stderr, "cornu: there is no command '{}'; cornu --help names those that are\n",
+               name);
+    return 2;
+  }
   try {
     tool.parse(static_cast<int>(divider - argv), argv);
   } catch (const CLI::ParseError& error) {

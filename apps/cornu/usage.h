@@ -22,7 +22,7 @@ class UsageFormatter : public CLI::Formatter {
 
 inline void set_usage(CLI::App& command, const std::string& usage) {
   auto formatter = std::make_shared<UsageFormatter>(usage);
-  formatter->column_width(26);
+  formatter->column_width(28);
   command.formatter(formatter);
 }
 

@@ -13,10 +13,10 @@ namespace {
 
 constexpr int kMostTasks = 1000;
 
-constexpr const char* kMore = R"(
-Each task is the program, with the cluster and its place in it in TF_CONFIG. It has its share of this
-machine's cores (OMP_NUM_THREADS says how many), its output is prefixed with its name, and it reads
-nothing. A task that fails is started again, up to --max-restarts times; when one has failed for good,
+constexpr const char* kMore =
+    R"(Each task is the program, with the cluster and its place in it in TF_CONFIG. It has its share of this
+machine's cores (OMP_NUM_THREADS says how many), its output is prefixed with its name, and it
+reads nothing. A task that fails is started again, up to --max-restarts times; when one has failed for good,
 the others get SIGTERM, and SIGKILL after --grace seconds. Ctrl-C goes to all tasks; the second one
 kills them. When the workers (of a chief with parameter servers: the chief) are done, evaluators and
 parameter servers are ended.
@@ -29,6 +29,13 @@ Examples:
   cornu launch -n 2 --evaluator --max-restarts 3 -- ./program
   cornu launch --hosts ada,bob -- ./program      what to run on each of two machines)";
 
+// The bounds aren't written into the help.
+template <class T>
+CLI::Validator within(T least, T most) {
+  CLI::Validator range = CLI::Range(least, most);
+  return range.description("");
+}
+
 }  // namespace
 
 CLI::App* add_launch_command(CLI::App& tool, LaunchOptions& options) {
@@ -37,35 +44,40 @@ CLI::App* add_launch_command(CLI::App& tool, LaunchOptions& options) {
       "Runs a program as a cluster of workers on this machine, or says how to on several");
   set_usage(*command, "cornu launch [OPTIONS] -- PROGRAM [ARGUMENTS]");
   command->footer(kMore);
-  command->add_option("-n,--workers", options.workers, "Workers (default: 1; one for each host)")
-      ->check(CLI::Range(1, kMostTasks));
+  command->add_option("-n,--workers", options.workers, "Workers (default: 1; or one for each host)")
+      ->type_name("N")
+      ->check(within(1, kMostTasks));
   command->add_flag("--chief", options.chief, "A chief besides the workers");
   command->add_option("--ps", options.parameter_servers, "Parameter servers")
-      ->check(CLI::Range(0, kMostTasks));
+      ->type_name("N")
+      ->check(within(0, kMostTasks));
   command->add_flag("--evaluator", options.evaluator,
                     "A task that evaluates what the workers write");
   command
       ->add_option("--max-restarts", options.max_restarts,
-                   "How often each task is started again when it fails")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+                   "How often a task that fails is started again (default: 0)")
+      ->type_name("N")
+      ->check(within(0, 1'000'000));
   command
       ->add_option("--backoff", options.backoff,
-                   "Seconds before the first restart; twice as many before each further one, up "
-                   "to 30")
-      ->check(CLI::Range(0.0, 30.0))
-      ->capture_default_str();
+                   "Before the first restart; twice as long before each further one, up to 30 "
+                   "(default: 1)")
+      ->type_name("SECONDS")
+      ->check(within(0.0, 30.0));
   command
       ->add_option("--grace", options.grace,
-                   "Seconds that tasks have to end when another one has failed")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
+                   "What tasks have to end when another one has failed (default: 30)")
+      ->type_name("SECONDS")
+      ->check(within(0.0, 1e6));
+  command->add_option("--hosts", options.hosts, "Print what to run on each of these machines")
+      ->type_name("A,B,…")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command
-      ->add_option("--hosts", options.hosts, "Print what to run on each of these machines: a,b,c")
-      ->delimiter(',');
-  command->add_option("--port", options.port, "With --hosts: where the first task of each listens")
-      ->check(CLI::Range(1, 65535))
-      ->capture_default_str();
+      ->add_option("--port", options.port,
+                   "With --hosts: where the first task of each listens (default: 8888)")
+      ->type_name("PORT")
+      ->check(within(1, 65535));
   return command;
 }
 
