@@ -17,6 +17,7 @@
 #   png         PNG::PNG                        libpng                      libpng-dev
 #   gif         GIF::GIF                        giflib                      libgif-dev
 #   re2         re2::re2                        RE2 (tf.strings' patterns)   libre2-dev
+#   grpc        gRPC::grpc++                    gRPC                        libgrpc++-dev
 #   threads     Threads::Threads                POSIX threads; every folder has it
 #   openmp      GOMP::gomp                      libgomp.so.1                (comes with g++)
 #   doctest     doctest::doctest                doctest (headers)           doctest-dev
@@ -70,7 +71,7 @@ function(cornu_find_dependency name result)
     "zip=libzip::zip=libzip-dev" "curl=CURL::libcurl=libcurl4-openssl-dev"
     "crypto=OpenSSL::Crypto=libssl-dev" "zlib=ZLIB::ZLIB=zlib1g-dev" "hwy=hwy::hwy=libhwy-dev"
     "jpeg=JPEG::JPEG=libjpeg62-turbo-dev" "png=PNG::PNG=libpng-dev" "gif=GIF::GIF=libgif-dev"
-    "re2=re2::re2=libre2-dev" "threads=Threads::Threads=libc6-dev"
+    "re2=re2::re2=libre2-dev" "grpc=gRPC::grpc++=libgrpc++-dev" "threads=Threads::Threads=libc6-dev"
     "openmp=GOMP::gomp=libgomp1" "doctest=doctest::doctest=doctest-dev"
     "benchmark=benchmark::benchmark=libbenchmark-dev")
   set(target "")
@@ -114,6 +115,17 @@ function(cornu_find_dependency name result)
       _cornu_import(${target} HEADER gif_lib.h LIBRARY gif)
     elseif(key STREQUAL "re2")
       _cornu_import(${target} HEADER re2/re2.h LIBRARY re2)
+    elseif(key STREQUAL "grpc")
+      # The libraries alone: gRPC's own CMake files want the Protocol Buffers compiler. Programs that
+      # use no cluster don't load it.
+      _cornu_import(gRPC::grpc HEADER grpc/grpc.h LIBRARY grpc)
+      _cornu_import(gRPC::gpr HEADER grpc/support/log.h LIBRARY gpr)
+      _cornu_import(gRPC::absl HEADER absl/synchronization/mutex.h LIBRARY absl_synchronization)
+      _cornu_import(${target} HEADER grpcpp/grpcpp.h LIBRARY grpc++)
+      if(TARGET ${target})
+        set_target_properties(${target} PROPERTIES
+          INTERFACE_LINK_LIBRARIES "gRPC::grpc;gRPC::gpr;gRPC::absl" INTERFACE_LINK_OPTIONS "LINKER:--as-needed")
+      endif()
     elseif(key STREQUAL "threads")
       find_package(Threads QUIET)
     else()

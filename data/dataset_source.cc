@@ -58,8 +58,8 @@ class DatasetSource : public BatchSource {
     return derived(share.node,
                    share.node == node_ ? part_ : fmt::format("{}{}/{} ", part_, index, count));
   }
-  std::shared_ptr<BatchSource> rebatch(int64_t batch_size) const override {
-    return derived(make_rebatch(node_, batch_size), part_);
+  std::shared_ptr<BatchSource> divide(int64_t parts) const override {
+    return parts == 1 ? derived(node_, part_) : derived(make_divide(node_, parts), part_);
   }
 
  private:

@@ -13,6 +13,8 @@
 
 namespace cornu::data {
 
+class LinkWriter;
+
 // What to take from the examples. dtypes are int64, float32 and string.
 
 // Values of one shape. Without a default_value (a scalar, or of the shape) every example must have
@@ -61,6 +63,7 @@ class ExampleParser {
   // InvalidArgument for no features, names that come twice, other dtypes, unsuitable defaults.
   explicit ExampleParser(const Features& features);
   Element operator()(const Tensor& serialized) const;
+  void write(LinkWriter& link) const;  // it travels with a dataset
   // Are all features of a fixed length, so that examples in a batch are as they are by themselves?
   bool works_on_batches() const;
 

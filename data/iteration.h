@@ -2,6 +2,9 @@
 // What the streams of one iterator share.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -19,6 +22,11 @@ struct Iteration {
   const std::shared_ptr<MemoryBudget> memory;
   mutable Demand demand;
   std::shared_ptr<Recorder> recorder = {};  // null: nothing is measured
+  // Something gives elements as they are ready: a count of them is no position.
+  mutable std::atomic<bool> any_order = false;
+  // The drawn seeds of its chain, by where the chain keeps them: others' restoring changes those.
+  // Written before streams are opened.
+  std::map<const std::atomic<uint64_t>*, uint64_t> seeds = {};
 };
 
 // While this lives, this thread traces a function of a dataset. An iteration in it is no part of a

@@ -26,6 +26,7 @@ struct Iterator::State {
         part(std::move(which)),
         iteration(node->options()) {
     pass = counter->passes().begin(part);
+    for (const auto* seed : drawn_seeds(*node)) iteration.seeds[seed] = seed->load();
     if (!iteration.options.statistics && !statistics_asked_for()) return;
     iteration.recorder = std::make_shared<Recorder>(*node);
     counter->statistics().begin(iteration.recorder);
@@ -42,6 +43,7 @@ struct Iterator::State {
     if (!stream) {
       Pass first;
       first.iteration = &iteration;
+      first.any_order = true;
       stream = node->stream(first.below(pass));
     }
     return *stream;
@@ -77,7 +79,7 @@ struct Iterator::State {
 
   SourcePosition position() const {
     SourcePosition here{describe_chain(*node), pass, consumed, {}};
-    for (const auto* seed : drawn_seeds(*node)) here.seeds.push_back(seed->load());
+    for (const auto* seed : drawn_seeds(*node)) here.seeds.push_back(iteration.seeds.at(seed));
     return here;
   }
 
@@ -127,9 +129,13 @@ Json Iterator::save() const {
   // At the beginning there is nothing to tell. After an error, the streams stand behind what
   // failed: the count alone is the position before it, so that it is made again.
   const bool tells = here.consumed > 0 && !here.error;
+  check<FailedPrecondition>(
+      tells || here.consumed == 0 || !here.iteration.any_order,
+      "Dataset: after an error there is no position where elements come as they are ready. Save it "
+      "before, or set map's deterministic to true.");
   const Json tree = tells ? here.stream->save() : Json();
   if (!tree.is_null()) json.set("state", tree);
-  return json;
+  return SourcePosition::sealed(std::move(json));
 }
 
 void Iterator::restore(const Json& json) {
@@ -138,7 +144,10 @@ void Iterator::restore(const Json& json) {
                             "Dataset: a position can be restored by a new iterator only.");
   const SourcePosition saved = SourcePosition::read(json, state.position(), "Dataset");
   const auto seeds = drawn_seeds(*state.node);
-  for (size_t i = 0; i < seeds.size(); ++i) seeds[i]->store(saved.seeds[i]);
+  for (size_t i = 0; i < seeds.size(); ++i) {
+    state.iteration.seeds[seeds[i]] = saved.seeds[i];
+    seeds[i]->store(saved.seeds[i]);  // for later iterators; those that live keep their own
+  }
   state.pass = saved.pass;
   state.counter->passes().set_next(state.part, saved.pass + 1);
   if (const Json* tree = json.find("state")) {

@@ -13,6 +13,8 @@
 
 namespace cornu::data {
 
+class LinkWriter;
+
 // A function of elements, and what is known of it.
 class MapFunction {
  public:
@@ -25,9 +27,16 @@ class MapFunction {
   // Does a batch of elements become what its rows become, stacked, with nothing drawn?
   bool works_on_batches() const { return works_on_batches_; }
 
+  // Tells another process, which has the function too, which one it is and what it was made of
+  // (data/serialization/host_functions.h). None: it can't travel where it isn't traced.
+  using Write = std::function<void(LinkWriter&)>;
+  const Write& write() const { return write_; }
+  void set_write(Write write) { write_ = std::move(write); }
+
  private:
   std::function<Element(const Element&)> f_;
   bool works_on_batches_;
+  Write write_;
 };
 
 namespace internal {
@@ -121,15 +130,21 @@ Element call_with(F& f, const Element& element, Parameters<Args...> parameters) 
 // `f` takes one argument a component: a Tensor, or Tensors or an Element for a component of
 // several; or the whole Element as its only argument. It returns a Tensor, Tensors, or Element, or
 // a pair, tuple or vector of these. Objects may say by `bool works_on_batches() const` that they
-// are as good for batches.
+// are as good for batches, and by `void write(LinkWriter&) const` how they travel.
 template <class F>
 MapFunction map_function(F f) {
   bool works_on_batches = false;
   if constexpr (requires { bool{f.works_on_batches()}; }) works_on_batches = f.works_on_batches();
+  MapFunction::Write write;
+  if constexpr (requires(const F& of, LinkWriter& link) { of.write(link); }) {
+    write = [f](LinkWriter& link) { f.write(link); };
+  }
   const auto call = [f = std::move(f)](const Element& element) mutable {
     return internal::call_with(f, element, internal::parameters<F>());
   };
-  return {call, works_on_batches};
+  MapFunction made(call, works_on_batches);
+  made.set_write(std::move(write));
+  return made;
 }
 
 }  // namespace cornu::data

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "data/iteration.h"
 #include "framework/core/random.h"
@@ -33,15 +35,79 @@ class RowElements : public Stream<Element> {
   StreamPtr<Row> rows_;
 };
 
-void count_uses(const Node& node, std::map<const Node*, int64_t>& uses) {
-  for (const NodePtr& input : node.inputs()) count_uses(*input, uses);
-  if (node.is_reshuffled()) ++uses[&node];
+// Of counts that double with each link.
+int64_t saturating_sum(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-void collect_seeds(const Node& node, std::vector<std::atomic<uint64_t>*>& seeds) {
-  for (const NodePtr& input : node.inputs()) collect_seeds(*input, seeds);
-  if (const Node* inner = node.first_inner()) collect_seeds(*inner, seeds);
-  if (auto* seed = node.drawn_seed()) seeds.push_back(seed);
+// How often each link that shuffles is used by the chain.
+std::map<const Node*, int64_t> count_uses(const Node& last) {
+  std::map<const Node*, int64_t> paths = {{&last, 1}};
+  const auto links = links_of(last);
+  for (auto link = links.rbegin(); link != links.rend(); ++link) {
+    for (const NodePtr& input : (*link)->inputs()) {
+      int64_t& known = paths[input.get()];
+      known = saturating_sum(known, paths.at(*link));
+    }
+  }
+  std::erase_if(paths, [](const auto& path) { return !path.first->is_reshuffled(); });
+  return paths;
+}
+
+class LinkCollector {
+ public:
+  explicit LinkCollector(const std::function<bool(const Node&)>& goes_below)
+      : goes_below_(goes_below) {}
+
+  void add(const Node& node) {
+    if (!seen_.insert(&node).second) return;
+    if (!goes_below_ || goes_below_(node)) {
+      for (const NodePtr& input : node.inputs()) add(*input);
+    }
+    links_.push_back(&node);
+  }
+  std::vector<const Node*> take() { return std::move(links_); }
+
+ private:
+  const std::function<bool(const Node&)>& goes_below_;
+  std::unordered_set<const Node*> seen_;
+  std::vector<const Node*> links_;
+};
+
+void collect_seeds(const Node& last, std::vector<std::atomic<uint64_t>*>& seeds) {
+  for (const Node* node : links_of(last)) {
+    if (const Node* inner = node->first_inner()) collect_seeds(*inner, seeds);
+    if (auto* seed = node->drawn_seed()) seeds.push_back(seed);
+  }
+}
+
+class ChainText {
+ public:
+  std::string of(const Node& node) {
+    if (const auto known = numbers_.find(&node); known != numbers_.end()) {
+      return fmt::format("link {} again", known->second);
+    }
+    std::string text;
+    for (const NodePtr& input : node.inputs()) {
+      if (!text.empty()) text += " & ";
+      text += of(*input);
+    }
+    if (node.inputs().size() > 1) text = "(" + text + ")";
+    numbers_.emplace(&node, numbers_.size());
+    return text.empty() ? node.describe() : text + " | " + node.describe();
+  }
+
+ private:
+  std::unordered_map<const Node*, size_t> numbers_;
+};
+
+uint64_t seed_in(const Pass& pass, const std::atomic<uint64_t>* seed) {
+  if (pass.iteration) {
+    const auto& seeds = pass.iteration->seeds;
+    if (const auto own = seeds.find(seed); own != seeds.end()) return own->second;
+  }
+  return seed->load();
 }
 
 // The stage of `node` in a pass that is measured: its pass, and null in others.
@@ -67,6 +133,8 @@ StreamPtr<Item> measured(const Node& node, Pass pass, Open open) {
 
 }  // namespace
 
+uint64_t SharedSeed::in(const Pass& pass) const { return seed_in(pass, seed_.get()); }
+
 Pass Pass::below(int64_t repetition) const {
   const auto words = philox(id, static_cast<uint64_t>(repetition), /*stream=*/0xda7a);
   Pass below = *this;
@@ -89,13 +157,11 @@ void Node::find_uses() {
   if (inputs_.size() < 2) return;
   std::map<const Node*, int64_t> before;
   for (const NodePtr& input : inputs_) {
-    std::map<const Node*, int64_t> here;
-    count_uses(*input, here);
     int64_t most = 0;
-    for (const auto& [node, count] : here) {
+    for (const auto& [node, count] : count_uses(*input)) {
       int64_t& uses = before[node];
       most = std::max(most, uses);
-      uses += count;
+      uses = saturating_sum(uses, count);
     }
     uses_.push_back(most);
   }
@@ -135,6 +201,7 @@ std::shared_ptr<Node> Node::clone() const {
 }
 
 StreamPtr<Element> Node::stream(Pass pass) const {
+  pass.any_order = pass.any_order && takes_any_order();
   return measured<Element>(*this, pass, [this](Pass own) { return elements(own); });
 }
 
@@ -151,21 +218,26 @@ void Node::write(LinkWriter&) const {
 
 StreamPtr<Row> Node::rows(Pass) const { raise<Internal>("{}: it has no table.", describe()); }
 
+std::vector<const Node*> links_of(const Node& last,
+                                  const std::function<bool(const Node&)>& goes_below) {
+  LinkCollector links(goes_below);
+  links.add(last);
+  return links.take();
+}
+
 std::vector<std::atomic<uint64_t>*> drawn_seeds(const Node& node) {
   std::vector<std::atomic<uint64_t>*> seeds;
   collect_seeds(node, seeds);
   return seeds;
 }
 
-std::string describe_chain(const Node& node) {
-  std::string text;
-  for (const NodePtr& input : node.inputs()) {
-    if (!text.empty()) text += " & ";
-    text += describe_chain(*input);
-  }
-  if (node.inputs().size() > 1) text = "(" + text + ")";
-  return text.empty() ? node.describe() : text + " | " + node.describe();
+std::vector<uint64_t> seeds_in(const Pass& pass, const Node& node) {
+  std::vector<uint64_t> seeds;
+  for (const auto* seed : drawn_seeds(node)) seeds.push_back(seed_in(pass, seed));
+  return seeds;
 }
+
+std::string describe_chain(const Node& node) { return ChainText().of(node); }
 
 int64_t row_count(const Element& batch) { return batch.tensors().front().shape().front(); }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ struct Pass {
   // Where the pass is measured, the stage that a stream belongs to; set by Node::stream.
   Stage* stage = nullptr;
   const Node* consumer = nullptr;  // whose stage that is; alive while it opens its inputs
+  // May elements come in any order? Where none of the links above cares; set by Node::stream.
+  bool any_order = false;
 
   Pass below(int64_t repetition) const;
   // Of a dataset that was used so often before in this one; the same for 0.
@@ -46,12 +49,14 @@ class LinkWriter;
 class Node;
 using NodePtr = std::shared_ptr<const Node>;
 
-// A seed that copies of a node share: a restored position writes it. Thread-safe.
+// A seed that copies of a node share: a restored position writes it, for iterators that begin
+// later. Thread-safe.
 class SharedSeed {
  public:
   explicit SharedSeed(uint64_t seed) : seed_(std::make_shared<std::atomic<uint64_t>>(seed)) {}
 
-  uint64_t load() const { return seed_->load(); }
+  // As it was when the pass's iterator began, or as that one's position has it.
+  uint64_t in(const Pass& pass) const;
   std::atomic<uint64_t>* get() const { return seed_.get(); }
 
  private:
@@ -121,6 +126,10 @@ class Node : public std::enable_shared_from_this<Node> {
   // Whether it shuffles, or draws what comes next, anew in each pass.
   virtual bool is_reshuffled() const { return false; }
 
+  // Does it give as good elements of an input whose elements come in any order, and take each but
+  // once, also after a position was restored?
+  virtual bool takes_any_order() const { return false; }
+
   // Where a function makes datasets of the elements: the first one. What the function has captured
   // is in it, with seeds of its own. Null where there is none.
   virtual const Node* first_inner() const { return nullptr; }
@@ -161,10 +170,19 @@ class Node : public std::enable_shared_from_this<Node> {
   mutable StatisticsHistory statistics_;
 };
 
+// The links of the chain, inputs first, each once however often it is used; without what lies below
+// those that `goes_below` is false of.
+std::vector<const Node*> links_of(const Node& last,
+                                  const std::function<bool(const Node&)>& goes_below = {});
+
 // The seeds of those links of the chain that weren't given one.
 std::vector<std::atomic<uint64_t>*> drawn_seeds(const Node& node);
 
-// The chain as text, sources first: "tensor_slices(…) | shuffle(…) | batch(…)".
+// The same, as they are in a pass.
+std::vector<uint64_t> seeds_in(const Pass& pass, const Node& node);
+
+// The chain as text, sources first: "tensor_slices(…) | shuffle(…) | batch(…)". What is used a
+// second time is named by its number among the links that stand there: "link 0 again".
 std::string describe_chain(const Node& node);
 
 // The elements that row numbers stand for.

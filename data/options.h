@@ -70,7 +70,11 @@ struct MapOptions {
   // waiting. The elements and their order are the same. None: one after another, on the thread that
   // iterates.
   std::optional<int64_t> num_parallel_calls = {};
-  bool deterministic = true;  // false allows another order of elements; none is made use of
+  // false: with several calls, elements come as they are ready, unless a transform above needs them
+  // in order: any but map, filter, batch (padded, ragged), repeat, prefetch, ignore_errors,
+  // with_options and copy_to_device does. A restored position gives the elements that were left, in
+  // any order.
+  bool deterministic = true;
   // What comes, kUnknown for axes that vary. Needed only by functions that run on the host, where
   // the axes are to be known, or the input may have no element to learn the rest from.
   std::optional<ElementSpec> output_signature = {};

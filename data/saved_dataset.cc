@@ -12,6 +12,7 @@
 #include "data/sources/file_records.h"
 #include "data/sources/sources.h"
 #include "data/transforms/transforms.h"
+#include "data/transforms/user_code.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/file_lock.h"
 
@@ -102,6 +103,21 @@ std::string new_id() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
+// The number of the file that element `number` goes to.
+int64_t file_of(const Element& element, int64_t number, const ShardFunction& shard_func) {
+  if (!shard_func) return 0;
+  const auto place = [number] { return fmt::format("save: shard_func, element {}", number); };
+  try {
+    const int64_t file = call_user(place, [&] { return shard_func(element); });
+    check<InvalidArgument>(file >= 0 && file < kMostFiles, "expected a number of 0 to {}, got {}.",
+                           kMostFiles - 1, file);
+    return file;
+  } catch (Error& error) {
+    error.add_place(place());
+    throw;
+  }
+}
+
 // Writes the elements of a pass; how many went to which file.
 std::vector<int64_t> write_files(const Dataset& dataset, const fs::path& folder,
                                  const std::string& id, const SaveOptions& options) {
@@ -113,23 +129,23 @@ std::vector<int64_t> write_files(const Dataset& dataset, const fs::path& folder,
     const fs::path path = folder / file_name(file);
     return writers
         .emplace(file, ElementFileWriter(path.string(), compression, dataset.element_spec(),
-                                         label_of(id, path)))
+                                         label_of(id, path), {}, Appears::Growing))
         .first->second;
   };
   if (!options.shard_func) writer(0);
+  int64_t number = 0;
   for (const Element& element : dataset) {
-    const int64_t file = options.shard_func ? options.shard_func(element) : 0;
-    check<InvalidArgument>(file >= 0 && file < kMostFiles,
-                           "save: expected shard_func to give a number of 0 to {}, got {}.",
-                           kMostFiles - 1, file);
-    writer(file).write(element);
+    writer(file_of(element, number++, options.shard_func)).write(element);
   }
   std::vector<int64_t> counts;
+  std::vector<std::string> paths;
   for (auto& [file, open] : writers) {
     counts.resize(static_cast<size_t>(file) + 1, 0);
     counts.back() = open.count();
     open.close();
+    paths.push_back((folder / file_name(file)).string());
   }
+  sync_files(folder.string(), paths);  // before the index says that they are there
   return counts;
 }
 

@@ -14,10 +14,12 @@ namespace cornu::data {
 
 class Dataset;
 
+// The number (>= 0) of the file that an element goes to.
+using ShardFunction = std::function<int64_t(const Element&)>;
+
 struct SaveOptions {
-  std::string compression = "";  // or "GZIP", "ZLIB"
-  // The number (>= 0) of the file that an element goes to; none: all go to one.
-  std::function<int64_t(const Element&)> shard_func = {};
+  std::string compression = "";   // or "GZIP", "ZLIB"
+  ShardFunction shard_func = {};  // none: all go to one file
 };
 
 struct LoadOptions {

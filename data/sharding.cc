@@ -42,23 +42,27 @@ class PartOfChain {
   const Node* whole_ = nullptr;
 };
 
+// Down to those that read files.
+std::vector<const Node*> links_before_files(const Node& node) {
+  return links_of(node, [](const Node& link) { return !link.files(); });
+}
+
 // The fewest files that a source of the chain reads; nullopt where one reads none.
 std::optional<int64_t> fewest_files(const Node& node) {
-  if (const auto files = node.files()) return files;
   std::optional<int64_t> fewest;
-  for (const NodePtr& input : node.inputs()) {
-    const auto files = fewest_files(*input);
-    if (!files) return std::nullopt;
-    fewest = std::min(fewest.value_or(*files), *files);
+  for (const Node* link : links_before_files(node)) {
+    const auto files = link->files();
+    if (!files && link->inputs().empty()) return std::nullopt;
+    if (files) fewest = std::min(fewest.value_or(*files), *files);
   }
   return fewest;
 }
 
 // Do all links behind the files work on parts of them as on the whole?
 bool works_on_parts(const Node& node) {
-  return node.files() || (node.works_on_parts() &&
-                          std::all_of(node.inputs().begin(), node.inputs().end(),
-                                      [](const NodePtr& input) { return works_on_parts(*input); }));
+  const auto links = links_before_files(node);
+  return std::all_of(links.begin(), links.end(),
+                     [](const Node* link) { return link->files() || link->works_on_parts(); });
 }
 
 // A worker's batches, then batches of no rows until all workers have had as many. To know how many
@@ -94,8 +98,9 @@ class EqualStepsStream : public Stream<Element> {
   }
 
   Json save() const override {
-    if (own_.is_counted()) return {};
-    return Json::object({{"input", own_.position()}, {"padding", padding_}});
+    Json input = own_.save();
+    if (input.is_null()) return {};
+    return Json::object({{"input", std::move(input)}, {"padding", padding_}});
   }
   void restore(const Json& state) override {
     own_.restore(streams::saved_part(state, "input"));

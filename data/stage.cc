@@ -56,8 +56,9 @@ void Stage::count_buffer(int64_t fill, int64_t size) {
   buffer_size_.store(size, std::memory_order_relaxed);
 }
 
-void Stage::begin_work() {
-  const int64_t now = at_work_.fetch_add(1, std::memory_order_relaxed) + 1;
+void Stage::begin_work(Workers who) {
+  const int64_t now =
+      at_work_[static_cast<size_t>(who)].fetch_add(1, std::memory_order_relaxed) + 1;
   int64_t most = most_at_work_.load(std::memory_order_relaxed);
   while (now > most && !most_at_work_.compare_exchange_weak(most, now)) {
   }
@@ -153,8 +154,8 @@ StageTimer::StageTimer(Stage* stage, Kind kind) : stage_(stage), kind_(kind) {
   outer_ = std::exchange(innermost_timer, this);
   // What a map function does in a pass of its own is the map's work.
   inner_ = outer_ && outer_->stage_->pass() == stage_->pass();
-  if (inner_ && outer_->works()) outer_->stage_->end_work();
-  if (works()) stage_->begin_work();
+  if (inner_ && outer_->works()) outer_->stage_->end_work(outer_->workers());
+  if (works()) stage_->begin_work(workers());
   start_ = statistics_now();
 }
 
@@ -164,13 +165,13 @@ StageTimer::~StageTimer() {
   innermost_timer = outer_;
   using Time = Stage::Time;
   if (works()) {
-    stage_->end_work();
+    stage_->end_work(workers());
     stage_->add(Time::Working, taken - within_);
   } else {
     stage_->add(kind_ == Kind::Starved ? Time::Starved : Time::Ahead, taken);
   }
   if (!inner_) return;
-  if (outer_->works()) outer_->stage_->begin_work();
+  if (outer_->works()) outer_->stage_->begin_work(outer_->workers());
   outer_->within_ += taken;
   if (kind_ == Kind::Next) outer_->stage_->add(Time::Input, taken);
 }

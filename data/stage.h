@@ -43,8 +43,13 @@ class Stage {
   void count_element() { elements_.fetch_add(1, std::memory_order_relaxed); }
   // When an element was asked for, `fill` were made, and there was room for `size`.
   void count_buffer(int64_t fill, int64_t size);
-  void begin_work();
-  void end_work() { at_work_.fetch_sub(1, std::memory_order_relaxed); }
+  // Threads at work are counted apart from those that take elements: who takes what others make
+  // isn't one more.
+  enum class Workers { Takers, Makers };
+  void begin_work(Workers who);
+  void end_work(Workers who) {
+    at_work_[static_cast<size_t>(who)].fetch_sub(1, std::memory_order_relaxed);
+  }
 
   // The stage of an input (`index`; nullopt for a dataset that a function gave), made when it is
   // first asked for. Thread-safe.
@@ -65,8 +70,8 @@ class Stage {
   std::atomic<int64_t> buffered_ = 0;  // summed over `asked_`
   std::atomic<int64_t> asked_ = 0;
   std::atomic<int64_t> buffer_size_ = 0;
-  std::atomic<int64_t> at_work_ = 0;
-  std::atomic<int64_t> most_at_work_ = 0;
+  std::array<std::atomic<int64_t>, 2> at_work_ = {};  // by Workers
+  std::atomic<int64_t> most_at_work_ = 0;             // of either
 
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Stage>> inputs_;  // guarded by mutex_, in the order of their places
@@ -128,6 +133,9 @@ class [[nodiscard]] StageTimer {
 
  private:
   bool works() const { return kind_ == Kind::Next || kind_ == Kind::Work; }
+  Stage::Workers workers() const {
+    return kind_ == Kind::Work ? Stage::Workers::Makers : Stage::Workers::Takers;
+  }
 
   Stage* stage_;
   Kind kind_;

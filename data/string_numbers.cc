@@ -3,12 +3,16 @@
 #include <locale.h>
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "data/readers/csv_columns.h"
 #include "data/readers/exact_scalar.h"
 #include "data/readers/string_map.h"
+#include "data/serialization/host_functions.h"
 #include "data/strings.h"
 #include "framework/core/rows.h"
 #include "framework/io/file_reader.h"
@@ -261,6 +265,48 @@ StaticHashTable::StaticHashTable(const Tensor& keys, const Tensor& values,
   });
   state->values = appended(column, last);
   state_ = std::move(state);
+}
+
+namespace {
+
+// The keys of rows in ascending order, which are given to `use` with their rows.
+template <class Keys, class Use>
+void keys_by_row(const Keys& keys, Use use) {
+  std::vector<std::pair<int64_t, const typename Keys::key_type*>> sorted;
+  for (const auto& [key, row] : keys) sorted.emplace_back(row, &key);
+  std::sort(sorted.begin(), sorted.end());
+  for (const auto& [row, key] : sorted) use(*key, row);
+}
+
+}  // namespace
+
+void StaticHashTable::write(LinkWriter& link) const {
+  std::vector<std::string> texts;
+  std::vector<int64_t> numbers;
+  std::vector<int64_t> rows;
+  keys_by_row(state_->text_rows, [&](const std::string& key, int64_t row) {
+    texts.push_back(key);
+    rows.push_back(row);
+  });
+  keys_by_row(state_->number_rows, [&](int64_t key, int64_t row) {
+    numbers.push_back(key);
+    rows.push_back(row);
+  });
+  const bool of_texts = state_->key_type == DType::String;
+  const int64_t last = state_->values.dim(0) - 1;
+  link("host_function", "static_hash_table")(
+      "keys", of_texts ? Tensor::from(texts) : Tensor::from(numbers))(
+      "values", gather_rows(state_->values, rows))("default_value",
+                                                   state_->values.rows(last, last + 1));
+}
+
+MapFunction read_hash_table(LinkReader& link) {
+  const auto keys = link.get<Tensor>("keys");
+  const auto values = link.get<Tensor>("values");
+  const auto default_value = link.get<Tensor>("default_value");
+  check<InvalidArgument>(keys.defined() && values.defined() && default_value.defined(),
+                         "expected the keys, values and default_value of a table.");
+  return map_function(StaticHashTable(keys, values, default_value));
 }
 
 int64_t StaticHashTable::size() const {

@@ -12,10 +12,13 @@
 
 namespace cornu::data {
 
+class LinkWriter;
+
 // Of tensors of strings of any shape, element by element, with tf.strings' names and results. They
-// run on the host: a map that calls one isn't traced. Strings are bytes; functions with an encoding
-// or unit look at them as UTF-8 where that says so. InvalidArgument, naming the function, for
-// tensors of anything else. Thread-safe.
+// run on the host: a map that calls one isn't traced, and travels to another process only where it
+// is one of strings::functions (data/string_functions.h). Strings are bytes; functions with an
+// encoding or unit look at them as UTF-8 where that says so. InvalidArgument, naming the function,
+// for tensors of anything else. Thread-safe.
 namespace strings {
 
 struct SplitOptions {
@@ -97,6 +100,9 @@ class StaticHashTable {
   int64_t size() const;
   // The value of each key, or the default, in the keys' shape.
   Tensor lookup(const Tensor& keys) const;
+  // The same, for a map that is a table: it travels with its dataset.
+  Tensor operator()(const Tensor& keys) const { return lookup(keys); }
+  void write(LinkWriter& link) const;
 
  private:
   struct State;

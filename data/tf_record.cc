@@ -8,6 +8,7 @@
 #include "data/readers/tf_record.h"
 #include "data/sources/file_records.h"
 #include "framework/core/logging.h"
+#include "framework/io/tf_record.h"
 
 namespace cornu::data {
 

@@ -15,9 +15,11 @@ namespace cornu::data {
 using DatasetTransform = std::function<Dataset(const Dataset&)>;
 
 // Copies the tensors of each element to `device` ("GPU:0"): the last transform but for prefetch,
-// since the others bring elements back to the host. Strategies bring batches to their devices by
-// themselves; this is for loops of one's own. InvalidArgument for datasets with strings, and where
-// there is no such device. Reference: tf.data.experimental.copy_to_device.
+// since the others bring elements back to the host. For a CPU nothing is copied: all share the
+// host's memory, and Tensor::device() is CPU:0 of all that lies there, after "CPU:1", too.
+// Strategies bring batches to their devices by themselves; this is for loops of one's own.
+// InvalidArgument for datasets with strings, and where there is no such device. Reference:
+// tf.data.experimental.copy_to_device.
 DatasetTransform copy_to_device(std::string_view device);
 
 // The same on a thread, up to `buffer_size` elements ahead:

@@ -59,10 +59,12 @@ void add_run_options(CLI::App& app, Options& options) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--strategy", options.strategy, "How steps are run")
-      ->check(CLI::IsMember({"default", "one_device", "mirrored", "central_storage"}))
+      ->check(
+          CLI::IsMember({"default", "one_device", "mirrored", "central_storage", "multi_worker"}))
       ->capture_default_str();
   app.add_option("--replicas", options.replicas,
-                 "Logical devices CPU:0, CPU:1, … of the mirrored and central_storage strategies")
+                 "Logical devices CPU:0, CPU:1, … of the mirrored and central_storage strategies, "
+                 "and of each worker of multi_worker (see cornu launch)")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of weights and shuffling")->capture_default_str();
@@ -77,6 +79,9 @@ inline cornu::Strategy make_strategy(const std::string& name, int replicas) {
   if (name == "one_device") return cornu::distribute::OneDeviceStrategy("CPU:0");
   if (name == "mirrored") {
     return cornu::distribute::MirroredStrategy({.devices = devices});
+  }
+  if (name == "multi_worker") {
+    return cornu::distribute::MultiWorkerMirroredStrategy({.devices = devices});
   }
   if (name == "central_storage") {
     return cornu::distribute::CentralStorageStrategy({.compute_devices = devices});

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "data/serialization/link.h"
+#include "framework/io/tf_record.h"
 
 namespace cornu::data {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr const char* kFormat = "cornu elements 1";
+constexpr const char* kAdvice =
+    "The file isn't what was written: remove it, and have it made anew.";
 // What a record begins with.
 constexpr char kIsElement = 'e';
 constexpr char kIsEnd = '.';
@@ -112,11 +115,13 @@ Tensor read_tensor(RecordReader& reader, const TensorType& type) {
 }  // namespace
 
 ElementFileWriter::ElementFileWriter(const std::string& path, Compression compression,
-                                     const ElementSpec& spec, const std::string& pipeline)
-    : file_(path, compression, {}), spec_(spec) {
+                                     const ElementSpec& spec, const std::string& pipeline,
+                                     const std::string& seeds, Appears appears)
+    : file_(path, compression, {}, appears), spec_(spec) {
   Blobs none;
   LinkWriter header(none);
   header("format", kFormat)("element_spec", spec)("pipeline", pipeline);
+  if (!seeds.empty()) header("seeds", seeds);
   write_record(header.config().dump());
 }
 
@@ -148,7 +153,7 @@ void ElementFileWriter::write_record(std::string_view record) {
 }
 
 ElementFileReader::ElementFileReader(const std::string& path, Compression compression)
-    : path_(path), records_(path, compression) {
+    : path_(path), records_(path, compression, {}, kAdvice) {
   check<DataLoss>(records_.next(record_),
                   "{}: expected elements that were saved, the file is empty.", path);
   try {
@@ -160,6 +165,7 @@ ElementFileReader::ElementFileReader(const std::string& path, Compression compre
     LinkReader link(header, {}, blobs, record_.size());
     spec_ = link.get<ElementSpec>("element_spec");
     pipeline_ = link.get<std::string>("pipeline");
+    if (header.contains("seeds")) seeds_ = link.get<std::string>("seeds");
   } catch (const Error& error) {
     raise<DataLoss>("{}: this is no file of elements that were saved: {}", path, error.what());
   }

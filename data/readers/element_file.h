@@ -16,13 +16,13 @@ namespace cornu::data {
 // their number; each of the others an element: for each tensor the rank (4 bytes), the sizes of its
 // axes (8 each) and its values, of strings each one's length (8) and bytes; lowest bytes first.
 
-// Writes one, which appears whole or not at all; errors as write_file_atomically's. Used by one
-// thread at a time.
+// Writes one. Errors as write_file_atomically's. Used by one thread at a time.
 class ElementFileWriter {
  public:
-  // `pipeline`: what makes the elements, as text.
+  // `pipeline`: what makes the elements, as text; `seeds`: those that it drew.
   ElementFileWriter(const std::string& path, Compression compression, const ElementSpec& spec,
-                    const std::string& pipeline);
+                    const std::string& pipeline, const std::string& seeds = {},
+                    Appears appears = Appears::Whole);
 
   // Internal unless the element is of the file's kind.
   void write(const Element& element);
@@ -45,6 +45,7 @@ class ElementFileReader {
 
   const ElementSpec& spec() const { return spec_; }
   const std::string& pipeline() const { return pipeline_; }
+  const std::string& seeds() const { return seeds_; }
   // False at the end.
   bool next(Element& element);
   bool skip();  // leaves one out
@@ -56,6 +57,7 @@ class ElementFileReader {
   TFRecordReader records_;
   ElementSpec spec_;
   std::string pipeline_;
+  std::string seeds_;
   std::string record_;
   int64_t count_ = 0;
   bool ended_ = false;

@@ -4,7 +4,9 @@
 #include <unordered_map>
 
 #include "data/example.h"
+#include "data/readers/exact_scalar.h"
 #include "data/readers/example_columns.h"
+#include "data/serialization/host_functions.h"
 
 namespace cornu::data {
 namespace {
@@ -227,6 +229,81 @@ Element ExampleParser::operator()(const Tensor& serialized) const {
                          "{}: expected serialized examples, strings, got {} {}.", state_->who,
                          serialized.dtype(), serialized.shape());
   return state_->parse(serialized.data<std::string>(), serialized.shape());
+}
+
+namespace {
+
+// Which of the variant's kinds a feature is.
+const std::vector<std::string> kFeatureKinds = {"fixed_len", "var_len", "fixed_len_sequence"};
+
+// The features, one list for each of their properties.
+struct FeatureLists {
+  std::vector<std::string> names;
+  std::vector<std::string> kinds;
+  std::vector<Shape> shapes;
+  std::vector<DType> dtypes;
+  std::vector<bool> allow_missing;
+  std::vector<Tensor> defaults;
+
+  void add(const std::string& name, const Feature& feature) {
+    names.push_back(name);
+    kinds.push_back(kFeatureKinds[feature.index()]);
+    std::visit([this](const auto& of) { add(of); }, feature);
+  }
+  Features features() const {
+    const size_t count = names.size();
+    check<InvalidArgument>(kinds.size() == count && shapes.size() == count &&
+                               dtypes.size() == count && allow_missing.size() == count &&
+                               defaults.size() == count,
+                           "expected as many kinds, shapes and so on as names of features.");
+    Features result;
+    for (size_t i = 0; i < count; ++i) result.emplace_back(names[i], feature(i));
+    return result;
+  }
+
+ private:
+  void add(const FixedLenFeature& of) { add(of.shape, of.dtype, false, of.default_value); }
+  void add(const VarLenFeature& of) { add({}, of.dtype, false, {}); }
+  void add(const FixedLenSequenceFeature& of) {
+    add(of.shape, of.dtype, of.allow_missing, of.default_value);
+  }
+  void add(const Shape& shape, DType dtype, bool missing, const Tensor& default_value) {
+    shapes.push_back(shape);
+    dtypes.push_back(dtype);
+    allow_missing.push_back(missing);
+    const bool weak = default_value.defined() && default_value.is_weak();  // which isn't written
+    defaults.push_back(weak ? exact_scalar(default_value.weak_value(), dtype, "the default_value")
+                            : default_value);
+  }
+  Feature feature(size_t i) const {
+    if (kinds[i] == kFeatureKinds[0]) return FixedLenFeature{shapes[i], dtypes[i], defaults[i]};
+    if (kinds[i] == kFeatureKinds[1]) return VarLenFeature{dtypes[i]};
+    check<InvalidArgument>(kinds[i] == kFeatureKinds[2], "expected a kind of feature, got '{}'.",
+                           kinds[i]);
+    return FixedLenSequenceFeature{shapes[i], dtypes[i], allow_missing[i], defaults[i]};
+  }
+};
+
+template <class Fields>
+void visit_fields(Fields& fields, FeatureLists& lists) {
+  fields("names", lists.names);
+  fields("kinds", lists.kinds);
+  fields("shapes", lists.shapes);
+  fields("dtypes", lists.dtypes);
+  fields("allow_missing", lists.allow_missing);
+  fields("defaults", lists.defaults);
+}
+
+}  // namespace
+
+void ExampleParser::write(LinkWriter& link) const {
+  FeatureLists lists;
+  for (const auto& [name, feature] : state_->features) lists.add(name, feature);
+  link("host_function", "example_parser").options(lists);
+}
+
+MapFunction read_example_parser(LinkReader& link) {
+  return map_function(ExampleParser(link.options<FeatureLists>().features()));
 }
 
 bool ExampleParser::works_on_batches() const {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/readers/proto_wire.h"
 #include "framework/core/dtype.h"
+#include "framework/io/proto_wire.h"
 
 namespace cornu::data {
 

@@ -20,20 +20,27 @@ constexpr size_t kWritten = 256 << 10;  // bytes at a time
 }  // namespace
 
 struct OutputFile::State {
-  State(const std::string& name, Compression how)
-      : path(name),
-        compression(how),
-        whole(name),
-        file(open(whole.temporary_path().c_str(), O_WRONLY | O_CLOEXEC)) {
-    if (!file.is_open()) raise_file_error(path, "be written", errno);
+  State(const std::string& name, Compression how, Appears appears) : path(name), compression(how) {
+    if (appears == Appears::Whole) {
+      whole.emplace(name);
+    } else {
+      const FileDescriptor made(opened(path, O_CREAT | O_EXCL));
+    }
   }
   ~State() {
     if (compression != Compression::None) deflateEnd(&stream);
   }
 
+  int opened(const std::string& where, int how) const {
+    const int descriptor = open(where.c_str(), O_WRONLY | O_CLOEXEC | how, 0666);
+    if (descriptor < 0) raise_file_error(path, "be written", errno);
+    return descriptor;
+  }
+
   void give_away() {
     check<FailedPrecondition>(!damaged, "'{}': it can't be completed, since a write failed.", path);
     damaged = true;
+    const FileDescriptor file(opened(whole ? whole->temporary_path() : path, O_APPEND));
     if (!write_all(file.get(), std::as_bytes(std::span(ready)))) {
       raise_file_error(path, "be written", errno);
     }
@@ -56,8 +63,7 @@ struct OutputFile::State {
 
   std::string path;
   Compression compression;
-  AtomicFile whole;
-  FileDescriptor file;
+  std::optional<AtomicFile> whole;  // none: it is at `path` already
   z_stream stream{};
   std::string ready;  // to be written
   bool closed = false;
@@ -65,11 +71,11 @@ struct OutputFile::State {
 };
 
 OutputFile::OutputFile(const std::string& path, Compression compression,
-                       const std::optional<int64_t>& level) {
+                       const std::optional<int64_t>& level, Appears appears) {
   check<InvalidArgument>(!level || (*level >= 0 && *level <= 9),
                          "'{}' can't be written: expected a compression_level of 0 to 9, got {}.",
                          path, level.value_or(0));
-  state_ = std::make_unique<State>(path, compression);
+  state_ = std::make_unique<State>(path, compression, appears);
   if (compression == Compression::None) return;
   const int window = compression == Compression::Gzip ? 15 + 16 : 15;
   const int how = static_cast<int>(level.value_or(Z_DEFAULT_COMPRESSION));
@@ -112,7 +118,7 @@ void OutputFile::close() {
   state.closed = true;
   if (state.compression != Compression::None) state.pack({}, Z_FINISH);
   state.give_away();
-  state.whole.commit();
+  if (state.whole) state.whole->commit();
 }
 
 }  // namespace cornu::data

@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/readers/tf_record.h"
 
-#include <bit>
+#include <algorithm>
 #include <cstring>
 
 #include "framework/core/error.h"
-#include "framework/io/crc.h"
 #include "framework/io/fuzzing.h"
+#include "framework/io/tf_record.h"
 
 namespace cornu::data {
 namespace {
-
-static_assert(std::endian::native == std::endian::little);
 
 template <class T>
 T number_at(const char* bytes) {
   T value;
   std::memcpy(&value, bytes, sizeof(T));
   return value;
-}
-
-uint32_t masked_crc(std::string_view bytes) {
-  return mask_crc32c(crc32c(std::as_bytes(std::span(bytes.data(), bytes.size()))));
 }
 
 }  // namespace
@@ -31,11 +25,10 @@ std::string TFRecordReader::place() const {
 }
 
 void TFRecordReader::require_crc(std::string_view bytes, uint32_t stored, const char* what) const {
-  const uint32_t found = masked_crc(bytes);
+  const uint32_t found = tf_record_crc(bytes);
   check<DataLoss>(found == stored || !kChecksumsMatter,
-                  "{}: its {} is damaged: expected the checksum {:08x}, got {:08x}. Is this a "
-                  "TFRecord file, and its compression_type right?",
-                  place(), what, stored, found);
+                  "{}: its {} is damaged: expected the checksum {:08x}, got {:08x}. {}", place(),
+                  what, stored, found, advice_);
 }
 
 void TFRecordReader::truncated(uint64_t expected, uint64_t found) const {
@@ -44,18 +37,18 @@ void TFRecordReader::truncated(uint64_t expected, uint64_t found) const {
 
 bool TFRecordReader::next_length(uint64_t& length) {
   start_ = file_.offset();
-  if (!file_.need(kHeader)) {
+  if (!file_.need(kTfRecordHeader)) {
     if (file_.ahead().empty()) return false;
-    truncated(kHeader, file_.ahead().size());
+    truncated(kTfRecordHeader, file_.ahead().size());
   }
-  const std::string_view header = file_.ahead().substr(0, kHeader);
+  const std::string_view header = file_.ahead().substr(0, kTfRecordHeader);
   require_crc(header.substr(0, 8), number_at<uint32_t>(header.data() + 8), "length");
   length = number_at<uint64_t>(header.data());
-  file_.consume(kHeader);
+  file_.consume(kTfRecordHeader);
   // Before anything is read for it.
   const auto left = file_.left();
-  if (length > UINT64_MAX - kFooter || (left && length + kFooter > *left)) {
-    truncated(length, left.value_or(0));
+  if (length > UINT64_MAX - kTfRecordFooter || (left && length + kTfRecordFooter > *left)) {
+    truncated(std::min(length, UINT64_MAX - kTfRecordFooter) + kTfRecordFooter, left.value_or(0));
   }
   return true;
 }
@@ -65,15 +58,15 @@ bool TFRecordReader::next(std::string& record) {
   if (!next_length(length)) return false;
   record.clear();
   uint32_t stored = 0;
-  if (const size_t whole = length + kFooter; file_.ahead().size() >= whole) {
+  if (const size_t whole = length + kTfRecordFooter; file_.ahead().size() >= whole) {
     record.assign(file_.ahead().substr(0, length));
     stored = number_at<uint32_t>(file_.ahead().data() + length);
     file_.consume(whole);
   } else {
     const uint64_t got = file_.read(record, length);
-    if (got < length || !file_.need(kFooter)) truncated(whole, got + file_.ahead().size());
+    if (got < length || !file_.need(kTfRecordFooter)) truncated(whole, got + file_.ahead().size());
     stored = number_at<uint32_t>(file_.ahead().data());
-    file_.consume(kFooter);
+    file_.consume(kTfRecordFooter);
   }
   require_crc(record, stored, "content");
   ++number_;
@@ -83,28 +76,13 @@ bool TFRecordReader::next(std::string& record) {
 bool TFRecordReader::skip() {
   uint64_t length = 0;
   if (!next_length(length)) return false;
-  const uint64_t skipped = file_.skip(length + kFooter);
-  if (skipped < length + kFooter) truncated(length + kFooter, skipped);
+  const uint64_t skipped = file_.skip(length + kTfRecordFooter);
+  if (skipped < length + kTfRecordFooter) truncated(length + kTfRecordFooter, skipped);
   ++number_;
   return true;
 }
 
 Json TFRecordReader::position() const { return file_.position(number_); }
 void TFRecordReader::go_to(const Json& position) { number_ = file_.go_to(position); }
-
-std::string tf_record_header(uint64_t length) {
-  std::string header(TFRecordReader::kHeader, '\0');
-  std::memcpy(header.data(), &length, 8);
-  const uint32_t crc = masked_crc(std::string_view(header).substr(0, 8));
-  std::memcpy(header.data() + 8, &crc, 4);
-  return header;
-}
-
-std::string tf_record_footer(std::string_view record) {
-  std::string footer(TFRecordReader::kFooter, '\0');
-  const uint32_t crc = masked_crc(record);
-  std::memcpy(footer.data(), &crc, 4);
-  return footer;
-}
 
 }  // namespace cornu::data

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of TFRecord files: the length (8 bytes, the lowest first), its masked crc32c (4), the
-// bytes, and theirs (4).
+// Reading the records of TFRecord files (framework/io/tf_record.h).
 #pragma once
 
 #include <cstdint>
@@ -15,12 +14,10 @@ namespace cornu::data {
 // Errors as TFRecordDataset documents them. Used by one thread at a time.
 class TFRecordReader {
  public:
-  static constexpr size_t kHeader = 12;
-  static constexpr size_t kFooter = 4;
-
+  // `advice`: what to do about records that are damaged.
   TFRecordReader(const std::string& path, Compression compression,
-                 const std::optional<int64_t>& buffer_size = {})
-      : file_(path, compression, buffer_size) {}
+                 const std::optional<int64_t>& buffer_size = {}, const char* advice = kAdvice)
+      : file_(path, compression, buffer_size), advice_(advice) {}
 
   // False at the end.
   bool next(std::string& record);
@@ -33,18 +30,17 @@ class TFRecordReader {
   void go_to(const Json& position);
 
  private:
+  static constexpr const char* kAdvice = "Is this a TFRecord file, and its compression_type right?";
+
   bool next_length(uint64_t& length);
   std::string place() const;
   void require_crc(std::string_view bytes, uint32_t stored, const char* what) const;
   [[noreturn]] void truncated(uint64_t expected, uint64_t found) const;
 
   InputFile file_;
+  const char* advice_;
   int64_t number_ = 0;
   uint64_t start_ = 0;  // of the record
 };
-
-// What stands before and after a record's bytes.
-std::string tf_record_header(uint64_t length);
-std::string tf_record_footer(std::string_view record);
 
 }  // namespace cornu::data

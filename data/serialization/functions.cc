@@ -36,15 +36,31 @@ bool alike(const Attributes& a, const Attributes& b) {
                     });
 }
 
+bool alike(const cornu::Node& a, const cornu::Node& b) {
+  return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs &&
+         alike(a.attributes, b.attributes);
+}
+
 // The same ops of the same values, whatever their types are.
 bool alike(const Graph& a, const Graph& b) {
   return a.inputs == b.inputs && a.outputs == b.outputs && a.states.empty() && b.states.empty() &&
-         std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
-                    [](const cornu::Node& one, const cornu::Node& other) {
-                      return one.op == other.op && one.inputs == other.inputs &&
-                             one.outputs == other.outputs &&
-                             alike(one.attributes, other.attributes);
-                    });
+         std::equal(
+             a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
+             [](const cornu::Node& one, const cornu::Node& other) { return alike(one, other); });
+}
+
+// The first op that isn't the same, or is of a constant that isn't.
+std::string first_difference(const Graph& a, const Graph& b) {
+  size_t i = 0;
+  while (i < std::min(a.nodes.size(), b.nodes.size()) && alike(a.nodes[i], b.nodes[i])) ++i;
+  if (i >= a.nodes.size()) return "its last";
+  const cornu::Node& node = a.nodes[i];
+  const auto uses = [&](const cornu::Node& other) {
+    return std::find(other.inputs.begin(), other.inputs.end(), node.outputs[0]) !=
+           other.inputs.end();
+  };
+  const auto user = std::find_if(a.nodes.begin(), a.nodes.end(), uses);
+  return "'" + (node.is("constant") && user != a.nodes.end() ? *user : node).op->name + "'";
 }
 
 // The axis of a reshape that differs between two traces is what the others leave: kUnknown.
@@ -131,11 +147,14 @@ PortableFunction trace_for_all_sizes(const TensorFunction& f, const std::vector<
     return trace(with_sizes(types, size, apart), f, {.name = who});
   };
   TracedGraph first = traced(83, false);
+  std::string differs;
   const auto goes_on = [&](int64_t size, bool apart) {
     try {
       Graph other = traced(size, apart).graph;
       open_reshapes(first.graph, other);
-      return alike(first.graph, other);
+      if (alike(first.graph, other)) return true;
+      differs = first_difference(first.graph, other);
+      return false;
     } catch (const InvalidArgument&) {
       return true;  // as it does when such an element comes
     }
@@ -145,9 +164,10 @@ PortableFunction trace_for_all_sizes(const TensorFunction& f, const std::vector<
   check<FailedPrecondition>(
       same || !first.graph.states.empty(),
       "{}: it can't be serialized: what its function computes depends on the sizes of axes that "
-      "vary. Make elements of one shape first, for example with batch(n, {{.drop_remainder = "
-      "true}}), or write the function without reading their sizes.",
-      who);
+      "vary: the op {} isn't the same for all. A mean over such an axis divides by its size, a "
+      "random op draws as many numbers. Make elements of one shape first, for example with "
+      "batch(n, {{.drop_remainder = true}}), or apply it before batch().",
+      who, differs);
   return {std::move(first.graph), first.has_key};
 }
 

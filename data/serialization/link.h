@@ -116,6 +116,9 @@ class LinkReader {
   const NodePtr& input() const { return inputs_.front(); }
   const std::vector<NodePtr>& inputs() const { return inputs_; }
 
+  // Was it written? Of options that are left out where they are the default.
+  bool has(const char* key) const { return config_.contains(key); }
+
   // How large a number may be that memory is asked for.
   size_t bytes() const { return bytes_; }
 

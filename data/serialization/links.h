@@ -31,7 +31,7 @@ NodePtr read_prefetch(LinkReader& link);
 NodePtr read_ragged_batch(LinkReader& link);
 NodePtr read_random(LinkReader& link);
 NodePtr read_range(LinkReader& link);
-NodePtr read_rebatch(LinkReader& link);
+NodePtr read_divide(LinkReader& link);
 NodePtr read_rejection_resample(LinkReader& link);
 NodePtr read_repeat(LinkReader& link);
 NodePtr read_sample(LinkReader& link);

@@ -40,7 +40,7 @@ void register_links(Registry<LinkKind>& registry) {
   transform("padded_batch", read_padded_batch);
   transform("prefetch", read_prefetch);
   transform("ragged_batch", read_ragged_batch);
-  transform("rebatch", read_rebatch);
+  transform("divide", read_divide);
   transform("rejection_resample", read_rejection_resample);
   transform("repeat", read_repeat);
   registry.add("sample_from_datasets", {1, kMostInputs, read_sample});

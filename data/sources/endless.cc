@@ -86,7 +86,7 @@ class RandomNumbers : public Endless {
   void write(LinkWriter& link) const override { link.kind("random").options(options_); }
   StreamPtr<Element> elements(Pass pass) const override {
     const uint64_t stream = options_.rerandomize_each_iteration ? pass.id : 0;
-    return std::make_unique<NumberStream>([seed = seed_.load(), stream](uint64_t index) {
+    return std::make_unique<NumberStream>([seed = seed_.in(pass), stream](uint64_t index) {
       return int64_t{philox(seed, index, stream)[0]};
     });
   }

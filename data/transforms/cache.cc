@@ -107,8 +107,7 @@ class Cached : public ItemTransform<Cached> {
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
     const auto& store = std::get<Store<Item>>(stores_);
-    Seeds seeds;
-    for (const auto* seed : drawn_seeds(*this)) seeds.push_back(seed->load());
+    Seeds seeds = seeds_in(pass, *this);
     if (auto items = store.get(seeds))
       return std::make_unique<StoredStream<Item>>(std::move(items));
     // Always the same pass: what is kept doesn't depend on which pass fills the cache.

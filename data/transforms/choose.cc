@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "data/serialization/links.h"
 #include "data/transforms/specs.h"
@@ -24,8 +25,15 @@ void visit_fields(Fields& fields, SampleFromDatasetsOptions& options) {
 
 namespace {
 
-// Which dataset comes next, from a dataset of numbers.
-class GivenChoices : public Stream<Row> {
+// Which dataset comes next.
+class Choices : public Stream<Row> {
+ public:
+  // This dataset has no more elements.
+  virtual void leave_out(Row) {}
+};
+
+// From a dataset of numbers.
+class GivenChoices : public Choices {
  public:
   explicit GivenChoices(StreamPtr<Element> numbers) : numbers_(std::move(numbers)) {}
 
@@ -43,19 +51,26 @@ class GivenChoices : public Stream<Row> {
   Input<Element> numbers_;
 };
 
-// Without end: number k depends on the key and k alone.
-class DrawnChoices : public Stream<Row> {
+// While any dataset has elements: number k depends on the key, k and which ones have.
+class DrawnChoices : public Choices {
  public:
-  // `sums`: of the probabilities up to each choice.
-  DrawnChoices(const std::vector<double>& sums, uint64_t key, uint64_t pass)
-      : sums_(sums), key_(key), pass_(pass) {}
+  DrawnChoices(std::vector<double> weights, uint64_t key, uint64_t pass)
+      : weights_(std::move(weights)), key_(key), pass_(pass) {
+    add_up();
+  }
 
   bool next(Row& choice) override {
+    if (sums_.back() == 0) return false;
     const auto words = philox(key_, number_++, pass_);
     const double point = to_unit_double(words[0], words[1]) * sums_.back();
-    const auto at = std::upper_bound(sums_.begin(), sums_.end(), point);
-    choice = std::min<int64_t>(at - sums_.begin(), std::ssize(sums_) - 1);
+    auto at = std::upper_bound(sums_.begin(), sums_.end(), point);
+    if (at == sums_.end()) at = std::lower_bound(sums_.begin(), sums_.end(), sums_.back());
+    choice = at - sums_.begin();
     return true;
+  }
+  void leave_out(Row choice) override {
+    weights_[static_cast<size_t>(choice)] = 0;
+    add_up();
   }
   int64_t skip(int64_t count) override {
     number_ += static_cast<uint64_t>(count);
@@ -63,7 +78,13 @@ class DrawnChoices : public Stream<Row> {
   }
 
  private:
-  const std::vector<double>& sums_;  // the node's
+  void add_up() {
+    sums_.resize(weights_.size());
+    std::partial_sum(weights_.begin(), weights_.end(), sums_.begin());
+  }
+
+  std::vector<double> weights_;  // 0 of those that have no more elements
+  std::vector<double> sums_;     // of the weights up to each
   uint64_t key_;
   uint64_t pass_;
   uint64_t number_ = 0;
@@ -71,8 +92,8 @@ class DrawnChoices : public Stream<Row> {
 
 class ChosenStream : public Stream<Element> {
  public:
-  ChosenStream(StreamPtr<Row> choices, std::vector<StreamPtr<Element>> inputs, bool stops)
-      : choices_(std::move(choices)), stops_(stops), left_(inputs.size()) {
+  ChosenStream(std::unique_ptr<Choices> choices, std::vector<StreamPtr<Element>> inputs, bool stops)
+      : from_(*choices), choices_(std::move(choices)), stops_(stops), left_(inputs.size()) {
     for (auto& input : inputs) inputs_.push_back({Input<Element>(std::move(input)), false});
   }
 
@@ -85,12 +106,7 @@ class ChosenStream : public Stream<Element> {
                              inputs_.size(), choice, choices_.taken() - 1);
       From& from = inputs_[static_cast<size_t>(choice)];
       if (!from.ended && from.input.next(element)) return true;
-      if (stops_) {
-        left_ = 0;
-      } else if (!from.ended) {
-        --left_;
-      }
-      from.ended = true;
+      if (!from.ended) end(choice);
     }
     return false;
   }
@@ -112,17 +128,23 @@ class ChosenStream : public Stream<Element> {
     choices_.restore(streams::saved_part(state, "choices"));
     for (size_t i = 0; i < inputs_.size(); ++i) {
       inputs_[i].input.restore(inputs[i]);
-      inputs_[i].ended = inputs[i].contains("ended");
-      if (inputs_[i].ended) left_ = stops_ ? 0 : left_ - 1;
+      if (inputs[i].contains("ended")) end(static_cast<Row>(i));
     }
   }
 
  private:
+  void end(Row dataset) {
+    inputs_[static_cast<size_t>(dataset)].ended = true;
+    from_.leave_out(dataset);
+    left_ = stops_ ? 0 : left_ - 1;
+  }
+
   struct From {
     Input<Element> input;
     bool ended;
   };
 
+  Choices& from_;  // in choices_
   Input<Row> choices_;
   bool stops_;  // with the first dataset that has ended
   std::vector<From> inputs_;
@@ -137,14 +159,12 @@ class FromDatasets : public Node {
     check<InvalidArgument>(datasets > 0, "{}: expected datasets, got none.", who);
     spec_ = this->inputs()[0]->spec();
     for (size_t i = 1; i < datasets; ++i) spec_ = merged(spec_, this->inputs()[i]->spec(), who);
+    find_end();
   }
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override {
-    for (size_t i = 0; i < datasets_; ++i) {
-      if (inputs()[i]->cardinality() == kInfiniteCardinality) return kInfiniteCardinality;
-    }
-    return std::nullopt;
+    return endless_ ? std::optional(kInfiniteCardinality) : std::nullopt;
   }
   std::optional<int64_t> batch_size() const override { return std::nullopt; }
 
@@ -157,12 +177,20 @@ class FromDatasets : public Node {
   }
 
  protected:
-  virtual StreamPtr<Row> choices(Pass pass) const = 0;
+  virtual std::unique_ptr<Choices> choices(Pass pass) const = 0;
+  void inputs_changed() override { find_end(); }
   bool stops() const { return stops_; }
   const char* stop_text() const { return stops_ ? "stopping" : "to the end"; }
 
  private:
+  void find_end() {
+    endless_ = std::any_of(
+        inputs().begin(), inputs().begin() + static_cast<std::ptrdiff_t>(datasets_),
+        [](const NodePtr& input) { return input->cardinality() == kInfiniteCardinality; });
+  }
+
   size_t datasets_;  // the first inputs
+  bool endless_ = false;
   bool stops_;
   ElementSpec spec_;
 };
@@ -188,7 +216,7 @@ class Chosen : public FromDatasets {
   }
 
  protected:
-  StreamPtr<Row> choices(Pass pass) const override {
+  std::unique_ptr<Choices> choices(Pass pass) const override {
     return std::make_unique<GivenChoices>(
         inputs().back()->stream(pass_of_input(inputs().size() - 1, pass)));
   }
@@ -199,16 +227,13 @@ class Sampled : public FromDatasets {
   Sampled(std::vector<NodePtr> inputs, const SampleFromDatasetsOptions& options)
       : FromDatasets(inputs, inputs.size(), options.stop_on_empty_dataset, "sample_from_datasets"),
         options_(options),
+        weights_(options.weights),
         seed_(seed_or_next(options.seed)) {
-    double sum = 0;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const double weight = options.weights.empty() ? 1 : options.weights[i];
-      sums_.push_back(sum += weight);
-    }
+    if (weights_.empty()) weights_.assign(inputs.size(), 1);
   }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
-    return fmt::format("sample_from_datasets({}{}{}, {})", fmt::join(sums_, " "),
+    return fmt::format("sample_from_datasets({}{}{}, {})", fmt::join(weights_, " "),
                        options_.seed ? fmt::format(", seed {}", *options_.seed) : "",
                        options_.rerandomize_each_iteration ? ", anew" : "", stop_text());
   }
@@ -221,15 +246,15 @@ class Sampled : public FromDatasets {
   }
 
  protected:
-  StreamPtr<Row> choices(Pass pass) const override {
-    return std::make_unique<DrawnChoices>(sums_, seed_.load(),
+  std::unique_ptr<Choices> choices(Pass pass) const override {
+    return std::make_unique<DrawnChoices>(weights_, seed_.in(pass),
                                           options_.rerandomize_each_iteration ? pass.id : 0);
   }
 
  private:
   SampleFromDatasetsOptions options_;
+  std::vector<double> weights_;
   SharedSeed seed_;
-  std::vector<double> sums_;
 };
 
 }  // namespace

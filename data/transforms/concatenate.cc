@@ -21,8 +21,10 @@ class ConcatenatedStream : public Stream<Element> {
   }
 
   Json save() const override {
-    if (!in_second_ && current_.is_counted()) return {};
-    return Json::object({{"second", in_second_}, {"input", current_.position()}});
+    Json input = current_.save();
+    if (!in_second_ && input.is_null()) return {};
+    return Json::object(
+        {{"second", in_second_}, {"input", current_.position_of_saved(std::move(input))}});
   }
   void restore(const Json& state) override {
     if (streams::saved_part(state, "second") == Json(true)) to_second();
@@ -46,19 +48,11 @@ class Concatenated : public Node {
  public:
   Concatenated(NodePtr first, NodePtr second) : Node({std::move(first), std::move(second)}) {
     spec_ = merged(inputs()[0]->spec(), inputs()[1]->spec(), "concatenate");
+    cardinality_ = sum_of_inputs();
   }
 
   const ElementSpec& spec() const override { return spec_; }
-  std::optional<int64_t> cardinality() const override {
-    const auto first = inputs()[0]->cardinality();
-    const auto second = inputs()[1]->cardinality();
-    if (first == kInfiniteCardinality || second == kInfiniteCardinality) {
-      return kInfiniteCardinality;
-    }
-    if (!first || !second) return std::nullopt;
-    int64_t sum = 0;
-    return __builtin_add_overflow(*first, *second, &sum) ? INT64_MAX : sum;
-  }
+  std::optional<int64_t> cardinality() const override { return cardinality_; }
   bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "concatenate"; }
@@ -68,8 +62,23 @@ class Concatenated : public Node {
                                                 inputs()[0]->stream(pass));
   }
 
+ protected:
+  void inputs_changed() override { cardinality_ = sum_of_inputs(); }
+
  private:
+  std::optional<int64_t> sum_of_inputs() const {
+    const auto first = inputs()[0]->cardinality();
+    const auto second = inputs()[1]->cardinality();
+    if (first == kInfiniteCardinality || second == kInfiniteCardinality) {
+      return kInfiniteCardinality;
+    }
+    if (!first || !second) return std::nullopt;
+    int64_t sum = 0;
+    return __builtin_add_overflow(*first, *second, &sum) ? INT64_MAX : sum;
+  }
+
   ElementSpec spec_;
+  std::optional<int64_t> cardinality_;  // once: one dataset on both sides, many times over
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "data/to_device.h"
 #include "data/transforms/transforms.h"
 #include "framework/graph/devices.h"
+#include "framework/graph/dispatch.h"
 
 namespace cornu::data {
 namespace {
@@ -38,10 +39,12 @@ class CopiedToDevice : public Node {
                              "Turn them into numbers first, or copy before they come in.",
                              spec());
     }
-    static_cast<void>(Tensor::scalar(0.0f).to(device));  // is it there?
+    const DeviceScope there(device);  // is it?
+    static_cast<void>(Tensor::scalar(0.0f).to(device));
   }
 
   bool works_on_parts() const override { return true; }
+  bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   // Not the device: what comes is the same.
   std::string describe() const override { return "copy_to_device"; }

@@ -18,7 +18,11 @@ class Enumerated : public Node {
   void write(LinkWriter& link) const override { link.kind("enumerate")("start", start_); }
   StreamPtr<Element> elements(Pass pass) const override {
     const auto numbered = [this](const Element& element, int64_t number) {
-      std::vector<Tensor> tensors{Tensor::scalar(start_ + number)};
+      int64_t counted = 0;
+      check<OutOfRange>(!__builtin_add_overflow(start_, number, &counted),
+                        "enumerate: element {} has no number from {} on that fits an int64.",
+                        number, start_);
+      std::vector<Tensor> tensors{Tensor::scalar(counted)};
       tensors.insert(tensors.end(), element.tensors().begin(), element.tensors().end());
       return Element(std::move(tensors), spec_.structure);
     };

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/ranges.h>
+
 #include <filesystem>
 
 #include "data/readers/element_file.h"
@@ -15,9 +17,10 @@ namespace {
 // is no file.
 class WritingStream : public Stream<Element> {
  public:
-  WritingStream(StreamPtr<Element> input, const std::string& path, const Node& node)
+  WritingStream(StreamPtr<Element> input, const std::string& path, const Node& node,
+                const std::string& seeds)
       : input_(std::move(input)),
-        writer_(std::in_place, path, Compression::None, node.spec(), describe_chain(node)) {}
+        writer_(std::in_place, path, Compression::None, node.spec(), describe_chain(node), seeds) {}
 
   bool next(Element& element) override {
     if (ended_) return false;
@@ -64,9 +67,52 @@ class ReadingStream : public Stream<Element> {
     while (skipped < count && reader_.skip()) ++skipped;
     return skipped;
   }
+  const std::string& seeds() const { return reader_.seeds(); }
 
  private:
   ElementFileReader reader_;
+};
+
+// Elements whose order was drawn: a position tells by which seeds, since the file that there is
+// when it is restored may be another run's.
+class DrawnOrderStream : public Stream<Element> {
+ public:
+  // `from_file`: else the elements are made, with the seeds.
+  DrawnOrderStream(StreamPtr<Element> input, std::string seeds, bool from_file, std::string path,
+                   const char* who)
+      : input_(std::move(input)),
+        seeds_(std::move(seeds)),
+        from_file_(from_file),
+        path_(std::move(path)),
+        who_(who) {}
+
+  bool next(Element& element) override { return input_.next(element); }
+  int64_t skip(int64_t count) override { return input_.skip(count); }
+
+  Json save() const override {
+    return Json::object({{"drawn", seeds_}, {"input", input_.position()}});
+  }
+  void restore(const Json& state) override {
+    const bool same = streams::saved_part(state, "drawn") == Json(seeds_);
+    check<FailedPrecondition>(
+        same || !from_file_,
+        "{}: the position is among elements in another order than those that {} has: another run "
+        "drew it. Remove the file to go on from the position, or begin anew to use the file.",
+        who_, path_);
+    check<FailedPrecondition>(
+        same,
+        "{}: the position is among the elements that {} had, whose order another run drew. Put the "
+        "file back, or begin anew.",
+        who_, path_);
+    input_.restore(streams::saved_part(state, "input"));
+  }
+
+ private:
+  Input<Element> input_;
+  std::string seeds_;
+  bool from_file_;
+  std::string path_;
+  const char* who_;
 };
 
 class FileCached : public Node {
@@ -86,11 +132,15 @@ class FileCached : public Node {
   StreamPtr<Element> elements(Pass pass) const override {
     std::error_code error;
     if (std::filesystem::exists(path_, error)) {
-      return std::make_unique<ReadingStream>(path_, input(), who_);
+      auto reading = std::make_unique<ReadingStream>(path_, input(), who_);
+      std::string seeds = reading->seeds();
+      return in_order(std::move(reading), std::move(seeds), true);
     }
     // Always the same pass: what is kept doesn't depend on which pass fills the file.
     pass.id = 0;
-    return std::make_unique<WritingStream>(input().stream(pass), path_, input());
+    std::string seeds = fmt::format("{:016x}", fmt::join(seeds_in(pass, input()), " "));
+    auto writing = std::make_unique<WritingStream>(input().stream(pass), path_, input(), seeds);
+    return in_order(std::move(writing), std::move(seeds), false);
   }
 
  protected:
@@ -101,6 +151,12 @@ class FileCached : public Node {
   }
 
  private:
+  StreamPtr<Element> in_order(StreamPtr<Element> stream, std::string seeds, bool from_file) const {
+    if (seeds.empty()) return stream;
+    return std::make_unique<DrawnOrderStream>(std::move(stream), std::move(seeds), from_file, path_,
+                                              who_);
+  }
+
   std::string given_path_;
   std::string path_;
   const char* who_;

@@ -50,6 +50,7 @@ class Filtered : public Node {
     return items == kInfiniteCardinality && !stops_ ? items : std::nullopt;
   }
   bool works_on_parts() const override { return !stops_; }
+  bool takes_any_order() const override { return !stops_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return stops_ ? "take_while" : "filter"; }
   void write(LinkWriter& link) const override {

@@ -74,6 +74,7 @@ class Ignoring : public Node {
     return items == 0 ? items : std::nullopt;
   }
   bool works_on_parts() const override { return true; }
+  bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "ignore_errors"; }
   void write(LinkWriter& link) const override {

@@ -79,7 +79,7 @@ InnerDatasets<Outer>::InnerDatasets(Make make, const std::optional<ElementSpec>&
                          "{}: expected a first element, whose dataset tells the kind of all, got "
                          "none. Give output_signature where there may be none.",
                          who);
-  const SeedSequenceScope seeds(seed());
+  const SeedSequenceScope seeds(seed({}));
   first_ = made(first, 0);
   spec_ = with_unknown_axes(first_->spec());
 }

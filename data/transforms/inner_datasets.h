@@ -56,7 +56,7 @@ class InnerDatasets {
 
   const ElementSpec& spec() const { return spec_; }
   const char* who() const { return who_; }
-  uint64_t seed() const { return seed_.load(); }
+  uint64_t seed(const Pass& pass) const { return seed_.in(pass); }
   std::atomic<uint64_t>* drawn_seed() const { return seed_.get(); }
   // The dataset of the first item; null where a signature was given.
   const Node* first() const { return first_.get(); }
@@ -79,7 +79,10 @@ class FlatStream : public Stream<Element> {
  public:
   // `datasets` outlives it.
   FlatStream(StreamPtr<Outer> outer, const InnerDatasets<Outer>& datasets, Pass pass)
-      : outer_(std::move(outer), true), datasets_(datasets), pass_(pass), seed_(datasets.seed()) {}
+      : outer_(std::move(outer), true),
+        datasets_(datasets),
+        pass_(pass),
+        seed_(datasets.seed(pass)) {}
 
   bool next(Element& element) override {
     for (;;) {

@@ -31,7 +31,7 @@ class InterleaveStream : public Stream<Element> {
         datasets_(datasets),
         pass_(pass),
         how_(how),
-        seed_(datasets.seed()) {
+        seed_(datasets.seed(pass)) {
     // No more threads than datasets.
     if (how.calls > 1) pool_ = std::make_unique<StreamPool>(std::min(how.calls, how.cycle_length));
   }

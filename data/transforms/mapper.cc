@@ -8,6 +8,7 @@
 
 #include "data/iteration.h"
 #include "data/serialization/functions.h"
+#include "data/serialization/host_functions.h"
 #include "data/sources/host.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
@@ -201,11 +202,16 @@ class HostMapper : public Mapper {
     return std::make_shared<HostMapper>(f_, stacked(out_, batches), who_, why_);
   }
 
-  void write(LinkWriter&) const override {
-    raise<FailedPrecondition>(
+  void write(LinkWriter& link) const override {
+    check<FailedPrecondition>(
+        f_.write() != nullptr,
         "{}: it can't be serialized: its function runs on the host, op by op, {}. Write it so that "
-        "it can be traced, or call this transform where the dataset is iterated.",
+        "it can be traced, give one that the other process has (an ExampleParser, a "
+        "StaticHashTable, strings::functions, or see data/serialization/host_functions.h), or call "
+        "this transform where the dataset is iterated.",
         who_, why_);
+    link("out", out_);
+    f_.write()(link);
   }
 
   Element operator()(const Element& element, uint64_t key) const override {
@@ -274,6 +280,12 @@ std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, cons
 
 std::shared_ptr<const Mapper> read_mapper(LinkReader& link, const ElementSpec& in,
                                           const std::string& who) {
+  if (link.has("host_function")) {
+    const auto name = link.get<std::string>("host_function");
+    return std::make_shared<HostMapper>(host_function_registry().at(name).read(link),
+                                        link.get<ElementSpec>("out"), who,
+                                        "as it did where it was written");
+  }
   const bool of_batches = link.get<bool>("of_batches");
   std::vector<TensorType> types = in.types;
   for (TensorType& type : types) {

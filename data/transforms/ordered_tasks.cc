@@ -17,20 +17,20 @@ bool OrderedTasks::is_ours() const { return process_ == getpid(); }
 
 int64_t OrderedTasks::done() const {
   const std::lock_guard lock(mutex_);
-  return std::count_if(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.done; });
+  return std::count_if(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->done; });
 }
 
 void OrderedTasks::add(Element element, int64_t number) {
   const std::lock_guard lock(mutex_);
-  tasks_.push_back({.element = std::move(element), .number = number});
+  tasks_.push_back(std::make_unique<Task>(Task{.element = std::move(element), .number = number}));
   ask_for_thread();
 }
 
 Element OrderedTasks::take() {
   std::unique_lock lock(mutex_);
-  last_.waited = !tasks_.front().done;
+  last_.waited = !tasks_.front()->done;
   // None behind it: that might take long, or wait for what the consumer does with this one.
-  while (!tasks_.front().done) {
+  while (!tasks_.front()->done) {
     if (begun_ == 0) {
       const ComputeThreadsScope one(1);  // as on the pool's threads
       run_next(lock);
@@ -38,11 +38,37 @@ Element OrderedTasks::take() {
       wait_for_oldest(lock);
     }
   }
-  Task task = pop();
+  return result_of(0, lock);
+}
+
+Element OrderedTasks::take_any(int64_t& number) {
+  std::unique_lock lock(mutex_);
+  const auto first_done = [this] {
+    return std::find_if(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->done; });
+  };
+  auto found = first_done();
+  last_.waited = found == tasks_.end();
+  if (last_.waited && begun_ == 0) {
+    const ComputeThreadsScope one(1);
+    run_next(lock);
+  } else if (last_.waited) {
+    const StageTimer timer(stage_, StageTimer::Kind::Starved);
+    waits_for_any_ = true;
+    done_.wait(lock, [&] { return first_done() != tasks_.end(); });
+    waits_for_any_ = false;
+  }
+  found = first_done();
+  number = (*found)->number;
+  return result_of(static_cast<size_t>(found - tasks_.begin()), lock);
+}
+
+// With the lock, which it gives back.
+Element OrderedTasks::result_of(size_t place, std::unique_lock<std::mutex>& lock) {
+  const auto task = pop(place);
   lock.unlock();
-  last_.nanoseconds = task.nanoseconds;
-  if (task.error) std::rethrow_exception(task.error);
-  return std::move(task.element);
+  last_.nanoseconds = task->nanoseconds;
+  if (task->error) std::rethrow_exception(task->error);
+  return std::move(task->element);
 }
 
 Element OrderedTasks::run_here(Element element, int64_t number) {
@@ -59,12 +85,12 @@ Element OrderedTasks::run_here(Element element, int64_t number) {
 void OrderedTasks::drop() {
   std::unique_lock lock(mutex_);
   if (begun_ > 0) wait_for_oldest(lock);
-  const Task dropped = pop();
+  const auto dropped = pop(0);
   lock.unlock();  // before the element goes
 }
 
 void OrderedTasks::stop() {
-  std::deque<Task> dropped;
+  std::deque<std::unique_ptr<Task>> dropped;
   NumberedFunction f;
   std::unique_lock lock(mutex_);
   stopped_ = true;
@@ -81,7 +107,7 @@ void OrderedTasks::run_one() {
 }
 
 void OrderedTasks::run_next(std::unique_lock<std::mutex>& lock) {
-  Task& task = tasks_[static_cast<size_t>(begun_++)];  // it stays where it is until it is done
+  Task& task = *tasks_[static_cast<size_t>(begun_++)];  // it isn't taken until it is done
   ++running_;
   ask_for_thread();  // for the next one
   lock.unlock();
@@ -90,7 +116,7 @@ void OrderedTasks::run_next(std::unique_lock<std::mutex>& lock) {
   task.done = true;
   --running_;
   ask_for_thread();
-  if (stopped_ || &task == &tasks_.front()) done_.notify_one();
+  if (stopped_ || waits_for_any_ || &task == tasks_.front().get()) done_.notify_one();
 }
 
 bool OrderedTasks::may_begin() const {
@@ -105,12 +131,12 @@ void OrderedTasks::ask_for_thread() {
 
 void OrderedTasks::wait_for_oldest(std::unique_lock<std::mutex>& lock) {
   const StageTimer timer(stage_, StageTimer::Kind::Starved);
-  done_.wait(lock, [this] { return tasks_.front().done; });
+  done_.wait(lock, [this] { return tasks_.front()->done; });
 }
 
-OrderedTasks::Task OrderedTasks::pop() {
-  Task task = std::move(tasks_.front());
-  tasks_.pop_front();
+std::unique_ptr<OrderedTasks::Task> OrderedTasks::pop(size_t place) {
+  auto task = std::move(tasks_[place]);
+  tasks_.erase(tasks_.begin() + static_cast<std::ptrdiff_t>(place));
   if (begun_ > 0) --begun_;
   return task;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of elements as tasks of the pool, whose results are taken in order.
+// A function of elements as tasks of the pool, whose results are taken in order, or as they come.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@
 
 namespace cornu::data {
 
-// One thread adds tasks and takes their results in that order; those of the pool do them, at most
+// One thread adds tasks and takes their results; those of the pool do them in that order, at most
 // `calls` at a time.
 class OrderedTasks : public PoolWork, public std::enable_shared_from_this<OrderedTasks> {
  public:
@@ -31,6 +31,8 @@ class OrderedTasks : public PoolWork, public std::enable_shared_from_this<Ordere
   void add(Element element, int64_t number);
   // The oldest task's result, or what it threw. A task that hasn't begun is done by the caller.
   Element take();
+  // The same of the oldest one that is done, or of the first that will be; `number`: the element's.
+  Element take_any(int64_t& number);
   // What is no task: the function of an element, by the caller. Throws what it throws.
   Element run_here(Element element, int64_t number);
   // About the result that was taken, or computed here, last.
@@ -60,7 +62,8 @@ class OrderedTasks : public PoolWork, public std::enable_shared_from_this<Ordere
   void ask_for_thread();
   void run_next(std::unique_lock<std::mutex>& lock);
   void wait_for_oldest(std::unique_lock<std::mutex>& lock);
-  Task pop();
+  Element result_of(size_t place, std::unique_lock<std::mutex>& lock);
+  std::unique_ptr<Task> pop(size_t place);
   void run(Task& task) const;
 
   NumberedFunction f_;
@@ -70,9 +73,10 @@ class OrderedTasks : public PoolWork, public std::enable_shared_from_this<Ordere
   Taken last_;  // the caller's
   mutable std::mutex mutex_;
   std::condition_variable done_;
-  std::deque<Task> tasks_;  // guarded by mutex_, as all below
-  int64_t begun_ = 0;       // those at the front that a thread has taken
-  int64_t running_ = 0;     // of these
+  std::deque<std::unique_ptr<Task>> tasks_;  // guarded by mutex_, as all below
+  int64_t begun_ = 0;                        // those at the front that a thread has taken
+  int64_t running_ = 0;                      // of these
+  bool waits_for_any_ = false;               // the caller, else for the oldest
   bool waits_for_thread_ = false;
   bool stopped_ = false;
 };

@@ -131,6 +131,7 @@ class PaddedBatched : public Node {
   }
   std::optional<int64_t> batch_size() const override { return batch_size_; }
   bool works_on_parts() const override { return !drop_; }
+  bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   bool is_bounded() const override { return true; }
   std::string describe() const override {

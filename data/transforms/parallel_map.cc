@@ -35,8 +35,11 @@ class SerialMapStream : public Stream<Element> {
 // A map whose number of calls is given, or tuned.
 class ParallelMapStream : public Stream<Element> {
  public:
-  ParallelMapStream(StreamPtr<Element> input, NumberedFunction f, int64_t calls, const Pass& pass)
-      : ParallelMapStream(std::move(input), std::move(f), how_many(calls, pass), pass.stage) {
+  ParallelMapStream(StreamPtr<Element> input, NumberedFunction f, int64_t calls, const Pass& pass,
+                    Order order)
+      : ParallelMapStream(std::move(input), std::move(f), how_many(calls, pass), pass.stage,
+                          order) {
+    if (any_order_ && pass.iteration) pass.iteration->any_order = true;
     if (!options_of(pass).enabled) return;
     if (calls == kAutotune) tuned_.emplace(calls_);
     if (!pass.iteration) return;
@@ -80,12 +83,33 @@ class ParallelMapStream : public Stream<Element> {
   }
 
   // After what next() gave, not after what was begun.
-  Json save() const override { return positions_.empty() ? input_.save() : position_.get(); }
-  void restore(const Json& state) override { input_.restore(state); }
+  Json save() const override {
+    if (!any_order_) return begun_.empty() ? input_.save() : position_.get();
+    if (input_.taken() == 0) return {};
+    Json numbers = Json::array();
+    for (const Begun& begun : begun_) numbers.push_back(begun.number);
+    const int64_t oldest = begun_.empty() ? input_.taken() : begun_.front().number;
+    return Json::object({{"input", input_.position(oldest)}, {"begun", std::move(numbers)}});
+  }
+  void restore(const Json& state) override {
+    if (!any_order_) return input_.restore(state);
+    const auto numbers = streams::saved_counts(state, "begun");
+    size_t next = 0;
+    input_.restore(streams::saved_part(state, "input"), numbers,
+                   [&](Element element) { begin(std::move(element), numbers[next++]); });
+  }
 
  private:
-  ParallelMapStream(StreamPtr<Element> input, NumberedFunction f, int64_t calls, Stage* stage)
-      : input_(std::move(input)),
+  // An element whose result hasn't been given.
+  struct Begun {
+    int64_t number;
+    streams::KeptPosition position;  // after it, where the order is kept
+  };
+
+  ParallelMapStream(StreamPtr<Element> input, NumberedFunction f, int64_t calls, Stage* stage,
+                    Order order)
+      : any_order_(order == Order::Any),
+        input_(std::move(input), any_order_),
         calls_(calls),
         stage_(stage),
         tasks_(std::make_shared<OrderedTasks>(std::move(f), calls, stage)) {}
@@ -123,13 +147,19 @@ class ParallelMapStream : public Stream<Element> {
       Element element;
       try {
         ended_ = !input_.next(element);
-      } catch (...) {  // thrown when all before it has been taken
-        error_ = std::current_exception();
+      } catch (...) {
+        if (any_order_) throw;
+        error_ = std::current_exception();  // thrown when all before it has been taken
+        begun_.push_back({input_.taken() - 1, streams::KeptPosition::of(input_)});
       }
-      if (ended_) continue;
-      positions_.push_back(streams::KeptPosition::of(input_));
-      if (!error_) tasks_->add(std::move(element), input_.taken() - 1);
+      if (!ended_ && !error_) begin(std::move(element), input_.taken() - 1);
     }
+  }
+
+  void begin(Element element, int64_t number) {
+    begun_.push_back(
+        {number, any_order_ ? streams::KeptPosition() : streams::KeptPosition::of(input_)});
+    tasks_->add(std::move(element), number);
   }
 
   void take(Element& element) {
@@ -140,8 +170,12 @@ class ParallelMapStream : public Stream<Element> {
       taken.all_done = done == tasks_->size();
       taken.threads_idle = Pool::shared().idle() > 0;
     }
-    pass_one();
-    element = tasks_->take();
+    if (any_order_) {
+      element = take_any();
+    } else {
+      pass_one();
+      element = tasks_->take();
+    }
     taken.waited = tasks_->last().waited;
     if (memory_) {
       const int64_t bytes = bytes_of(element);
@@ -149,6 +183,22 @@ class ParallelMapStream : public Stream<Element> {
       taken.room = memory_->has_room(bytes);
     }
     took(taken);
+  }
+
+  Element take_any() {
+    int64_t number = 0;
+    const auto given = [&] {
+      std::erase_if(begun_, [&](const Begun& begun) { return begun.number == number; });
+      input_.release(begun_.empty() ? input_.taken() : begun_.front().number);
+    };
+    try {
+      Element element = tasks_->take_any(number);
+      given();
+      return element;
+    } catch (...) {  // it was its element's turn nevertheless
+      given();
+      throw;
+    }
   }
 
   // What the last element tells about how to go on.
@@ -174,10 +224,11 @@ class ParallelMapStream : public Stream<Element> {
   }
 
   void pass_one() {
-    position_ = std::move(positions_.front());
-    positions_.pop_front();
+    position_ = std::move(begun_.front().position);
+    begun_.pop_front();
   }
 
+  const bool any_order_;
   Input<Element> input_;
   const int64_t calls_;
   Stage* const stage_;
@@ -187,8 +238,8 @@ class ParallelMapStream : public Stream<Element> {
   std::shared_ptr<MemoryBudget> memory_;  // null there, too
   int64_t held_ = 0;                      // of the budget
   bool ended_ = false;
-  std::exception_ptr error_;                     // of the element behind those that were begun
-  std::deque<streams::KeptPosition> positions_;  // after each of these
+  std::exception_ptr error_;        // of the element behind those that were begun
+  std::deque<Begun> begun_;         // and of that one
   streams::KeptPosition position_;  // after what next() gave, if there are any of these
   std::shared_ptr<OrderedTasks> tasks_;
 };
@@ -203,9 +254,11 @@ void raise_again(const Error& error, const std::string& text) {
 }  // namespace
 
 StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls,
-                                     const Pass& pass) {
-  if (calls == 1) return std::make_unique<SerialMapStream>(std::move(input), std::move(f));
-  return std::make_unique<ParallelMapStream>(std::move(input), std::move(f), calls, pass);
+                                     const Pass& pass, Order order) {
+  if (calls == 1 && order == Order::Kept) {
+    return std::make_unique<SerialMapStream>(std::move(input), std::move(f));
+  }
+  return std::make_unique<ParallelMapStream>(std::move(input), std::move(f), calls, pass, order);
 }
 
 NumberedFunction with_place(NumberedFunction f, const char* who) {

@@ -12,12 +12,19 @@ namespace cornu::data {
 // Of an element and its number in the pass. Called by several threads at once.
 using NumberedFunction = std::function<Element(const Element& element, int64_t number)>;
 
+// When results are given.
+enum class Order {
+  Kept,  // as their elements come
+  // As they are ready. A position has the numbers of those that were begun, which are made again.
+  Any,
+};
+
 // `f` of each element of `input`, in order, whatever `calls` is. With more than one, threads of the
 // pool work ahead from the first next() on until the stream ends; `input` stays on the thread that
 // calls next(). What `f` throws is thrown by next() at that element's place. With kAutotune, how
 // far they are ahead is chosen on the way. `pass`: whose stream it is.
 StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls,
-                                     const Pass& pass = {});
+                                     const Pass& pass = {}, Order order = Order::Kept);
 
 // `f`, whose errors begin with "who, element 7: ".
 NumberedFunction with_place(NumberedFunction f, const char* who);

@@ -7,12 +7,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "data/iteration.h"
 #include "data/serialization/links.h"
 #include "data/transforms/prefetch_stream.h"
 #include "data/transforms/transforms.h"
+#include "framework/core/logging.h"
 #include "framework/core/threads.h"
 
 namespace cornu::data {
@@ -178,7 +180,8 @@ class PrefetchStream : public Stream<Element> {
 
   bool next(Element& element) override {
     if (room_.size() == 0) return input_->next(element);
-    if (!producer_) producer_ = std::make_unique<Producer>(*input_, room_);
+    if (!producer_) begin();
+    if (!producer_) return input_->next(element);
     check<FailedPrecondition>(producer_->is_ours(),
                               "prefetch: this iteration was begun before the process forked, and "
                               "its thread is the parent's. Begin a new one in the child.");
@@ -193,6 +196,18 @@ class PrefetchStream : public Stream<Element> {
   void restore(const Json& state) override { input_->restore(state); }
 
  private:
+  void begin() {
+    try {
+      producer_ = std::make_unique<Producer>(*input_, room_);
+    } catch (const std::system_error& error) {
+      logging::warn(
+          fmt::format("prefetch: elements are made when they are asked for, since no thread can be "
+                      "started: {}.",
+                      error.what()));
+      room_ = Room(0, {});
+    }
+  }
+
   std::unique_ptr<Input<Element>> input_;
   Room room_;
   std::unique_ptr<Producer> producer_;
@@ -211,6 +226,7 @@ class Prefetched : public ItemTransform<Prefetched> {
   int64_t buffer_size() const { return buffer_size_; }
 
   bool works_on_parts() const override { return true; }
+  bool takes_any_order() const override { return true; }
   // Not the size: it may change without changing what comes.
   std::string describe() const override { return "prefetch"; }
   void write(LinkWriter& link) const override {

@@ -121,6 +121,7 @@ class RaggedBatched : public Node {
   }
   std::optional<int64_t> batch_size() const override { return std::nullopt; }
   bool works_on_parts() const override { return !drop_; }
+  bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("ragged_batch({}{})", batch_size_, drop_ ? ", drop" : "");

@@ -122,7 +122,7 @@ class Resampled : public Node {
   }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<ResampleStream>(input().stream(pass), target_, options_.initial_dist,
-                                            seed_.load(), pass, in_, out_);
+                                            seed_.in(pass), pass, in_, out_);
   }
 
  private:

@@ -21,6 +21,7 @@ class Repeated : public ItemTransform<Repeated> {
     return saturating_product(count_, *once);
   }
   bool works_on_parts() const override { return true; }
+  bool takes_any_order() const override { return true; }
   std::string describe() const override {
     return is_endless() ? "repeat()" : fmt::format("repeat({})", count_);
   }
@@ -77,9 +78,11 @@ class RepeatStream : public Stream<Item> {
 
   Json save() const override {
     const bool begun = current_ || index_ > 0;
-    if (!begun || (node_.length() && (!current_ || current_->is_counted()))) return {};
+    if (!begun) return {};
+    Json input = current_ ? current_->save() : Json();
+    if (node_.length() && input.is_null()) return {};
     Json state = Json::object({{"repetition", index_}, {"ended", ended_}});
-    if (current_) state.set("input", current_->position());
+    if (current_) state.set("input", current_->position_of_saved(std::move(input)));
     return state;
   }
   void restore(const Json& state) override {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <unordered_map>
 
 #include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
@@ -120,21 +121,40 @@ namespace {
 
 // Do all links but the sources?
 bool all_work_on_parts(const Node& node) {
-  return node.inputs().empty() ||
-         (node.works_on_parts() &&
-          std::all_of(node.inputs().begin(), node.inputs().end(),
-                      [](const NodePtr& input) { return all_work_on_parts(*input); }));
+  const auto links = links_of(node);
+  return std::all_of(links.begin(), links.end(), [](const Node* link) {
+    return link->inputs().empty() || link->works_on_parts();
+  });
 }
+
+// The chain on parts of its sources; what is shared stays so.
+class OnSharded {
+ public:
+  explicit OnSharded(const WorkerPart& part) : part_(part) {}
+
+  NodePtr of(const NodePtr& node) {
+    NodePtr& made = made_[node.get()];
+    if (!made) made = rewritten(node);
+    return made;
+  }
+
+ private:
+  NodePtr rewritten(const NodePtr& node) {
+    if (node->inputs().empty()) return make_shard(node, part_.count, part_.index);
+    std::vector<NodePtr> inputs;
+    for (const NodePtr& input : node->inputs()) inputs.push_back(of(input));
+    return node->with_inputs(std::move(inputs));
+  }
+
+  WorkerPart part_;
+  std::unordered_map<const Node*, NodePtr> made_;
+};
 
 }  // namespace
 
 NodePtr make_sharded_sources(const NodePtr& node, const WorkerPart& part) {
-  if (node->inputs().empty() || !all_work_on_parts(*node)) {
-    return make_shard(node, part.count, part.index);
-  }
-  std::vector<NodePtr> inputs;
-  for (const NodePtr& input : node->inputs()) inputs.push_back(make_sharded_sources(input, part));
-  return node->with_inputs(std::move(inputs));
+  if (!all_work_on_parts(*node)) return make_shard(node, part.count, part.index);
+  return OnSharded(part).of(node);
 }
 
 NodePtr read_shard_hint(LinkReader& link) { return std::make_shared<ShardHint>(link.input()); }

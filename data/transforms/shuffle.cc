@@ -192,7 +192,7 @@ class Shuffled : public ItemTransform<Shuffled> {
     require_room(sizeof(Item));
     const uint64_t order = options_.reshuffle_each_iteration ? pass.id : 0;
     return std::make_unique<ShuffleStream<Item>>(open_input<Item>(pass), buffer_size_,
-                                                 PhiloxEngine(seed_.load(), order),
+                                                 PhiloxEngine(seed_.in(pass), order),
                                                  input().cardinality());
   }
 

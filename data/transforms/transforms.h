@@ -58,8 +58,8 @@ NodePtr below_prefetch(NodePtr input, const std::function<NodePtr(NodePtr)>& mak
 NodePtr batch_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& batch);
 NodePtr shuffle_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& shuffle);
 NodePtr make_ragged_batch(NodePtr input, int64_t batch_size, const BatchOptions& options);
-// See BatchSource::rebatch.
-NodePtr make_rebatch(NodePtr input, int64_t batch_size);
+// See BatchSource::divide.
+NodePtr make_divide(NodePtr input, int64_t parts);
 NodePtr make_rejection_resample(NodePtr input, MapFunction class_func, std::vector<double> target,
                                 const RejectionResampleOptions& options);
 NodePtr make_repeat(NodePtr input, int64_t count);

@@ -28,6 +28,7 @@ class WithOptions : public ItemTransform<WithOptions> {
 
   Options options() const override { return options_; }
   bool works_on_parts() const override { return true; }
+  bool takes_any_order() const override { return true; }
   std::string describe() const override { return "with_options"; }
   void write(LinkWriter& link) const override { link.kind("with_options").options(options_); }
 

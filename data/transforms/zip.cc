@@ -38,12 +38,14 @@ class ZipStream : public Stream<Element> {
   }
 
   Json save() const override {
-    const bool counted = std::all_of(inputs_.begin(), inputs_.end(),
-                                     [](const auto& input) { return input.is_counted(); });
-    if (counted) return {};
     Json positions = Json::array();
-    for (const auto& input : inputs_) positions.push_back(input.position());
-    return positions;
+    bool counted = true;
+    for (const auto& input : inputs_) {
+      Json saved = input.save();
+      counted = counted && saved.is_null();
+      positions.push_back(input.position_of_saved(std::move(saved)));
+    }
+    return counted ? Json() : positions;
   }
   void restore(const Json& state) override {
     check<DataLoss>(state.is_array() && state.size() == inputs_.size(),
@@ -64,21 +66,11 @@ class Zipped : public Node {
     std::vector<ElementSpec> parts;
     for (const NodePtr& input : inputs()) parts.push_back(input->spec());
     spec_ = tuple_of(parts);
+    cardinality_ = shortest_of_inputs();
   }
 
   const ElementSpec& spec() const override { return spec_; }
-  // The shortest one's. One that is unknown may be the shortest.
-  std::optional<int64_t> cardinality() const override {
-    int64_t shortest = kInfiniteCardinality;
-    for (const NodePtr& input : inputs()) {
-      const auto items = input->cardinality();
-      if (!items) return std::nullopt;
-      if (*items != kInfiniteCardinality) {
-        shortest = shortest == kInfiniteCardinality ? *items : std::min(shortest, *items);
-      }
-    }
-    return shortest;
-  }
+  std::optional<int64_t> cardinality() const override { return cardinality_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "zip"; }
   void write(LinkWriter& link) const override { link.kind("zip"); }
@@ -90,8 +82,25 @@ class Zipped : public Node {
     return std::make_unique<ZipStream>(std::move(streams), spec_.structure);
   }
 
+ protected:
+  void inputs_changed() override { cardinality_ = shortest_of_inputs(); }
+
  private:
+  // One that is unknown may be the shortest.
+  std::optional<int64_t> shortest_of_inputs() const {
+    int64_t shortest = kInfiniteCardinality;
+    for (const NodePtr& input : inputs()) {
+      const auto items = input->cardinality();
+      if (!items) return std::nullopt;
+      if (*items != kInfiniteCardinality) {
+        shortest = shortest == kInfiniteCardinality ? *items : std::min(shortest, *items);
+      }
+    }
+    return shortest;
+  }
+
   ElementSpec spec_;
+  std::optional<int64_t> cardinality_;
 };
 
 }  // namespace

@@ -4,23 +4,9 @@
 #include "distribute/strategies/replicated.h"
 
 namespace cornu::distribute {
-namespace {
-
-class Mirrored : public ReplicatedStrategy {
- public:
-  using ReplicatedStrategy::ReplicatedStrategy;
-
- protected:
-  std::vector<std::vector<Variable>> divide(const std::vector<Variable>& variables) const override {
-    return Variable::of_replicas(variables, devices());
-  }
-};
-
-}  // namespace
-
 MirroredStrategy::MirroredStrategy(const MirroredStrategyOptions& options)
-    : Strategy(std::make_shared<Mirrored>("MirroredStrategy",
-                                          parse_devices("MirroredStrategy", options.devices),
-                                          options.cross_device_ops)) {}
+    : Strategy(std::make_shared<MirroredReplicas>(
+          "MirroredStrategy", parse_devices("MirroredStrategy", options.devices),
+          options.cross_device_ops)) {}
 
 }  // namespace cornu::distribute

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "framework/core/random.h"
 #include "framework/core/variable_bindings.h"
@@ -23,46 +24,15 @@ int64_t examples_of(const std::vector<Tensors>& arguments) {
   return 1;
 }
 
-// Who the replicas are, by the examples that each of them is given.
-std::vector<Replica> replicas_of(const std::vector<std::vector<Tensors>>& arguments) {
-  std::vector<Replica> replicas;
-  int64_t first = 0;
-  for (const std::vector<Tensors>& own : arguments) {
-    replicas.push_back({.count = static_cast<int64_t>(arguments.size()),
-                        .examples = examples_of(own),
-                        .id = static_cast<int64_t>(replicas.size()),
-                        .first_example = first});
-    first += replicas.back().examples;
-  }
-  return replicas;
-}
-
 }  // namespace
 
-// A group for the length of a run; one that has failed isn't used again.
+// A group for the length of a run.
 class ReplicatedStrategy::GroupLease {
  public:
-  explicit GroupLease(ReplicatedStrategy& strategy) : strategy_(strategy) {
-    {
-      const std::lock_guard lock(strategy_.mutex_);
-      if (!strategy_.idle_groups_.empty()) {
-        group_ = std::move(strategy_.idle_groups_.back());
-        strategy_.idle_groups_.pop_back();
-        return;
-      }
-    }
-    group_ = strategy_.ops_.make_group(static_cast<int>(strategy_.devices_.size()));
-    check<InvalidArgument>(
-        group_.size() == strategy_.devices_.size() &&
-            std::find(group_.begin(), group_.end(), nullptr) == group_.end(),
-        "Strategy '{}': cross_device_ops '{}' made {} ends of a group for {} replicas, or empty "
-        "ones. One is needed for each.",
-        strategy_.name_, strategy_.ops_.name(), group_.size(), strategy_.devices_.size());
-  }
+  explicit GroupLease(ReplicatedStrategy& strategy)
+      : strategy_(strategy), group_(strategy.take_group()) {}
   ~GroupLease() {
-    if (std::uncaught_exceptions() > exceptions_) return;
-    const std::lock_guard lock(strategy_.mutex_);
-    strategy_.idle_groups_.push_back(std::move(group_));
+    if (std::uncaught_exceptions() <= exceptions_) strategy_.give_back(std::move(group_));
   }
   GroupLease(const GroupLease&) = delete;
   GroupLease& operator=(const GroupLease&) = delete;
@@ -74,9 +44,48 @@ class ReplicatedStrategy::GroupLease {
   int exceptions_ = std::uncaught_exceptions();
 };
 
+ReplicatedStrategy::Group ReplicatedStrategy::take_group() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_groups_.empty()) {
+      Group group = std::move(idle_groups_.back());
+      idle_groups_.pop_back();
+      return group;
+    }
+  }
+  Group group = ops_.make_group(static_cast<int>(devices_.size()));
+  check<InvalidArgument>(
+      group.size() == devices_.size() &&
+          std::find(group.begin(), group.end(), nullptr) == group.end(),
+      "Strategy '{}': cross_device_ops '{}' made {} ends of a group for {} replicas, or empty "
+      "ones. One is needed for each.",
+      name_, ops_.name(), group.size(), devices_.size());
+  return group;
+}
+
+void ReplicatedStrategy::give_back(Group group) {
+  const std::lock_guard lock(mutex_);
+  idle_groups_.push_back(std::move(group));
+}
+
 ReplicatedStrategy::ReplicatedStrategy(std::string name, std::vector<Device> devices,
                                        CrossDeviceOps ops)
     : name_(std::move(name)), devices_(std::move(devices)), ops_(std::move(ops)) {}
+
+// Who the replicas of this process are, by the examples that each of them is given.
+std::vector<Replica> ReplicatedStrategy::replicas_of(
+    const std::vector<std::vector<Tensors>>& arguments) const {
+  std::vector<Replica> replicas;
+  int64_t first = 0;
+  for (const std::vector<Tensors>& own : arguments) {
+    replicas.push_back({.count = num_replicas_in_sync(),
+                        .examples = examples_of(own),
+                        .id = first_replica() + static_cast<int64_t>(replicas.size()),
+                        .first_example = first});
+    first += replicas.back().examples;
+  }
+  return replicas;
+}
 
 std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
                                              const std::vector<std::vector<Tensors>>& arguments) {
@@ -85,22 +94,39 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
     throw internal::NotTraceable(fmt::format(
         "Strategy '{}': '{}' was run on {} replicas while another function was traced. Call "
         "Strategy::run outside of functions that are compiled by themselves.",
-        name_, step.options().name, devices_.size()));
+        name_, step.options().name, num_replicas_in_sync()));
   }
-  const std::vector<Replica> replicas = replicas_of(arguments);
+  std::vector<Replica> replicas = replicas_of(arguments);
   std::vector<Compiled> functions;
-  bool draws = false;
+  bool communicates = false;
   for (size_t i = 0; i < replicas.size(); ++i) {
     const DeviceScope device(home_of(i));
     const ReplicaScope scope(&replicas[i]);
     functions.push_back(step.compiled_for(arguments[i]));
-    draws = draws || functions[i]->has_key;
+    communicates = communicates || functions[i]->communicates;
     if (has_op_observers()) require_untaped(*functions[i], arguments[i]);
   }
   require_same_gathers(functions);
-  const std::vector<std::vector<Variable>> variables = variables_of(functions);
+  std::vector<Tensors> results;
+  if (communicates) {
+    run_step([&] { results = run_together(functions, arguments, std::move(replicas)); });
+  } else {
+    results = run_together(functions, arguments, std::move(replicas));
+  }
+  return results;
+}
+
+std::vector<Tensors> ReplicatedStrategy::run_together(
+    const std::vector<Compiled>& functions, const std::vector<std::vector<Tensors>>& arguments,
+    std::vector<Replica> replicas) {
+  const auto is = [&](bool CompiledFunction::*what) {
+    return std::ranges::any_of(functions, [&](const Compiled& one) { return (*one).*what; });
+  };
   // Random numbers are those of the example's place in the batch: one key serves all.
-  const std::optional<uint64_t> key = draws ? std::optional(next_key()) : std::nullopt;
+  std::optional<uint64_t> key;
+  if (is(&CompiledFunction::has_key)) key = next_key();
+  if (is(&CompiledFunction::communicates)) meet(replicas, key, functions);
+  const std::vector<std::vector<Variable>> variables = variables_of(functions);
   std::vector<std::vector<Tensor>> inputs;
   std::vector<Launch> launches(replicas.size());
   for (size_t i = 0; i < launches.size(); ++i) {
@@ -118,7 +144,7 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
     try {
       backend_for(devices_.front()).run(launches);
     } catch (RanksDiffer& error) {
-      error.add_place(fmt::format("Strategy '{}': step '{}'", name_, step.options().name));
+      error.add_place(fmt::format("Strategy '{}': step '{}'", name_, functions.front()->name));
       throw;
     }
   }

@@ -2,8 +2,10 @@
 // What strategies of several replicas in one process share.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,14 +42,32 @@ class ReplicatedStrategy : public StrategyImpl {
   // What a replica runs of a function. Called in the scope of its device.
   virtual Executable& code(const Compiled& function, size_t) { return *function->executable; }
 
- private:
   using Group = std::vector<std::unique_ptr<CollectiveGroup>>;
+  // A group of these replicas, for the length of a run. One that has failed isn't given back.
+  virtual Group take_group();
+  virtual void give_back(Group group);
+  // The number of this process's first replica among all.
+  virtual int64_t first_replica() const { return 0; }
+  // Called before a step that communicates: completes who its replicas are, and the key of its
+  // random numbers, by what those of other processes are.
+  virtual void meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
+                    const std::vector<Compiled>& functions) {
+    static_cast<void>(replicas), static_cast<void>(key), static_cast<void>(functions);
+  }
+  // Around a step that communicates.
+  virtual void run_step(const std::function<void()>& step) { step(); }
+
+ private:
   class GroupLease;
 
   // Where a replica's code is compiled for.
   const Device& home_of(size_t replica) const {
     return devices_[devices_[replica].type == DeviceType::Cpu ? 0 : replica];
   }
+  std::vector<Replica> replicas_of(const std::vector<std::vector<Tensors>>& arguments) const;
+  std::vector<Tensors> run_together(const std::vector<Compiled>& functions,
+                                    const std::vector<std::vector<Tensors>>& arguments,
+                                    std::vector<Replica> replicas);
   void require_same_gathers(const std::vector<Compiled>& functions) const;
   void require_untaped(const CompiledFunction& function,
                        const std::vector<Tensors>& arguments) const;
@@ -59,6 +79,17 @@ class ReplicatedStrategy : public StrategyImpl {
   CrossDeviceOps ops_;
   std::mutex mutex_;  // of the groups
   std::vector<Group> idle_groups_;
+};
+
+// Every replica has a copy of all variables on its device.
+class MirroredReplicas : public ReplicatedStrategy {
+ public:
+  using ReplicatedStrategy::ReplicatedStrategy;
+
+ protected:
+  std::vector<std::vector<Variable>> divide(const std::vector<Variable>& variables) const override {
+    return Variable::of_replicas(variables, devices());
+  }
 };
 
 // The devices of these names; none: all GPUs, or the CPU. InvalidArgument when one comes twice, or

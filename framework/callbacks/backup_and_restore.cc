@@ -25,9 +25,9 @@ class BackupAndRestoreImpl : public Callback {
   }
   std::optional<RunState> resume_run() override { return keeper_.load(); }
 
-  bool keeps_run_state() const override { return keeper_.writes(); }
+  bool keeps_run_state() const override { return keeper_.keeps(); }
   bool wants_run_state(std::optional<int64_t> batch) override {
-    if (!keeper_.writes()) return false;
+    if (!keeper_.keeps()) return false;
     const std::optional<int64_t> every = options_.save_freq.batches();
     if (!every) return !batch;
     if (!batch || ++since_ < *every) return false;

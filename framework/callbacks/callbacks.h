@@ -10,4 +10,5 @@
 #include "framework/callbacks/model_checkpoint.h"
 #include "framework/callbacks/progbar_logger.h"
 #include "framework/callbacks/reduce_lr_on_plateau.h"
+#include "framework/callbacks/tensor_board.h"
 #include "framework/callbacks/terminate_on_nan.h"

@@ -113,9 +113,9 @@ class ModelCheckpointImpl : public Callback {
   }
 
   std::optional<RunState> resume_run() override { return keeper_.load(); }
-  bool keeps_run_state() const override { return keeper_.writes(); }
+  bool keeps_run_state() const override { return keeper_.keeps(); }
   bool wants_run_state(std::optional<int64_t>) override {
-    return std::exchange(state_due_, false) && keeper_.writes();
+    return std::exchange(state_due_, false) && keeper_.keeps();
   }
   void keep_run_state(const RunState& state) override { keeper_.keep(state); }
   void leave_run() override { keeper_.leave(); }

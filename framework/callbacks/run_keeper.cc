@@ -5,8 +5,23 @@ namespace cornu::callbacks {
 
 void RunKeeper::begin(const std::string& folder, bool writes) {
   leave();
-  folder_ = std::make_shared<RunStateFolder>(folder);
-  if (writes) writer_ = std::make_unique<RunStateWriter>(folder_);
+  if (writes) {
+    folder_ = std::make_shared<RunStateFolder>(folder);
+    writer_ = std::make_unique<RunStateWriter>(folder_);
+  }
+  keeps_ = true;
+}
+
+std::optional<RunState> RunKeeper::load() {
+  if (!folder_) return {};
+  writer_.reset();
+  auto state = folder_->load();
+  writer_ = std::make_unique<RunStateWriter>(folder_);
+  return state;
+}
+
+void RunKeeper::keep(const RunState& state) {
+  if (writer_) writer_->write(state);
 }
 
 void RunKeeper::end(bool keep_states) {
@@ -17,6 +32,7 @@ void RunKeeper::end(bool keep_states) {
 }
 
 void RunKeeper::leave() {
+  keeps_ = false;
   writer_.reset();
   folder_.reset();
 }

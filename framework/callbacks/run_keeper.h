@@ -13,18 +13,20 @@ namespace cornu::callbacks {
 // A folder's run state, while a run keeps it.
 class RunKeeper {
  public:
-  // Takes the folder, and removes it with clear(). Writes only where `writes`. Errors as
-  // RunStateFolder's.
+  // Takes the folder, where it is this process that writes: the others of a job get the state from
+  // that one. Errors as RunStateFolder's.
   void begin(const std::string& folder, bool writes);
-  std::optional<RunState> load() { return folder_->load(); }
-  bool writes() const { return writer_ != nullptr; }
-  void keep(const RunState& state) { writer_->write(state); }
+  // The newest state, when all that was given is written.
+  std::optional<RunState> load();
+  bool keeps() const { return keeps_; }
+  void keep(const RunState& state);
   // Training ended well: removes the states, which aren't needed now, unless they are to be kept.
   void end(bool keep_states);
   // Lets the folder go, when all that was given is written.
   void leave();
 
  private:
+  bool keeps_ = false;
   std::shared_ptr<RunStateFolder> folder_;
   std::unique_ptr<RunStateWriter> writer_;
 };

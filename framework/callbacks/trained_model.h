@@ -2,14 +2,18 @@
 // What callbacks see of the model in training.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "framework/core/tensor.h"
 #include "framework/metrics/metric.h"
+#include "framework/model/layer.h"
 
 namespace cornu {
 
+class FunctionalGraph;
 class Model;
 
 class TrainedModel {
@@ -25,9 +29,17 @@ class TrainedModel {
   // Of its optimizer; as OptimizerImpl has them.
   virtual double learning_rate() const = 0;
   virtual void set_learning_rate(double rate) = 0;
+  virtual int64_t iterations() const = 0;
   // As Model has them.
+  virtual std::vector<LayerHandle> layers() const = 0;
   virtual void save(const std::string& path) const = 0;
   virtual void save_weights(const std::string& path) const = 0;
+  // Of a functional model, and of a Sequential one whose input is known; null for others. It lives
+  // as long as the model isn't changed.
+  virtual const FunctionalGraph* graph() const = 0;
+  // Keras's to_json of such a model, or of one that will be (Sequential), without the compile
+  // arguments; none for others. InvalidArgument or Unimplemented when a layer has no config.
+  virtual std::optional<std::string> architecture() const = 0;
 };
 
 }  // namespace cornu

@@ -15,6 +15,11 @@ thread_local uint64_t current_owner = 0;
 
 }  // namespace
 
+uint64_t Variable::next_number() {
+  static std::atomic<uint64_t> made = 0;
+  return ++made;
+}
+
 Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
     : impl_(std::make_shared<Impl>()) {
   check<InvalidArgument>(initial_value.defined() && !initial_value.is_symbolic(),

@@ -156,6 +156,8 @@ class Variable {
   // Marks the value as half-written by a step that failed: reads throw until it is stored anew.
   void poison(const std::string& why) const;
   const void* id() const { return impl_.get(); }
+  // No other variable of the process has it, nor has had.
+  uint64_t number() const { return impl().number; }
 
   // "Variable(path=dense/kernel, shape=(2, 3), dtype=float32, value=\n…)", elements as Tensor's;
   // "MirroredVariable(…, replicas=\n0: …\n1: …)" once several replicas have it.
@@ -163,6 +165,7 @@ class Variable {
 
  private:
   struct Impl {
+    const uint64_t number = next_number();
     std::string name;
     std::string path;
     Shape shape;
@@ -188,6 +191,7 @@ class Variable {
     void* use = nullptr;  // by who asks for it just now
   };
   friend class VariableAccess;
+  static uint64_t next_number();
   bool is_on_read() const { return impl().synchronization == VariableSynchronization::OnRead; }
   // Whether a copy has the value that it must begin a run with.
   static bool is_settled(const Impl& original, const Impl& copy);

@@ -20,11 +20,11 @@ struct Segment {
   int64_t count;  // elements
 };
 
-// One rank's handle to a group. Every rank makes the same calls in the same order; each call
-// returns when this rank's part is done. Reductions combine the ranks' values in order of rank, so
-// that all ranks get the same bits; 16-bit floating-point numbers are summed in float32. Throws
-// PeerLost, DeadlineExceeded, Aborted after abort(), and on every rank FailedPrecondition when
-// their calls differ.
+// One rank's handle to a group. Every rank makes the same calls in the same order; each returns
+// when this rank's part is done. Reductions combine the values in an order that place, count and
+// number of ranks fix, so that all ranks get the same bits; 16-bit floating-point numbers are
+// summed in float32. Throws PeerLost, DeadlineExceeded, Aborted after abort(), and on every rank
+// FailedPrecondition when their calls differ.
 class CollectiveGroup {
  public:
   virtual ~CollectiveGroup() = default;

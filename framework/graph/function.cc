@@ -249,6 +249,10 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
   }
   compiled->device = home_of(compiled->variables, options.name);
   compiled->has_key = traced.has_key;
+  compiled->communicates = !traced.replica_values.empty() ||
+                           std::ranges::any_of(traced.graph.nodes, [](const Node& node) {
+                             return node.traits().collective;
+                           });
   compiled->replica_values = std::move(traced.replica_values);
   compiled->graph = traced.graph;
   compiled->name = options.name;

@@ -45,9 +45,10 @@ struct CompiledFunction {
   Graph graph;  // as traced, before the backend's passes
   std::vector<Variable> variables;
   std::unique_ptr<Executable> executable;
-  Device device;         // what it was compiled for
-  Tensors structure;     // of the results, around undefined tensors
-  bool has_key = false;  // an input uint32[2] that random ops without a seed draw from
+  Device device;              // what it was compiled for
+  Tensors structure;          // of the results, around undefined tensors
+  bool has_key = false;       // an input uint32[2] that random ops without a seed draw from
+  bool communicates = false;  // is a part of what replicas do together
   std::vector<ReplicaValue> replica_values;  // the last inputs
   std::string name;                          // of the function
   std::string signature;                     // its arguments, for people

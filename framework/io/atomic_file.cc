@@ -172,21 +172,20 @@ void keep_owner(const std::string& path, const struct stat& old) {
   (void)kept;  // else it is the process's own
 }
 
-void sync_file(const Target& target, const std::string& written) {
+// `path`: as the caller knows it.
+void sync_file(const std::string& path, const std::string& written) {
   const FileDescriptor file(open(written.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open() || fsync(file.get()) != 0) raise_file_error(target.path, "be written", errno);
+  if (!file.is_open() || fsync(file.get()) != 0) raise_file_error(path, "be written", errno);
 }
 
-void sync_directory(const Target& target) {
-  const FileDescriptor directory(
-      open(target.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+void sync_directory(const std::string& path, const FileDescriptor& directory) {
   // A directory may be writable but not readable; some file systems don't sync directories.
   if (!directory.is_open() || fsync(directory.get()) == 0) return;
   if (errno == EINVAL || errno == ENOTSUP) return;
   raise<DataLoss>(
       "'{}' was written and is in place, but its directory can't be synced: {}. If the machine "
       "crashes now, the old file may be back.",
-      target.path, reason(errno));
+      path, reason(errno));
 }
 
 void write_bytes(const std::string& path, const std::string& temporary,
@@ -254,12 +253,13 @@ void AtomicFile::commit() {
   if (chmod(temporary.path().c_str(), mode) != 0) {
     raise_file_error(target.path, "be written", errno);
   }
-  sync_file(target, temporary.path());
+  sync_file(target.path, temporary.path());
   if (std::rename(temporary.path().c_str(), target.file.c_str()) != 0) {
     raise_file_error(target.path, "be written", errno);
   }
   temporary.release();
-  sync_directory(target);
+  sync_directory(target.path, FileDescriptor(open(target.directory.c_str(),
+                                                  O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
 }
 
 void write_file_atomically(const std::string& path,
@@ -276,6 +276,18 @@ void write_file_atomically(const std::string& path, std::span<const std::byte> b
 
 void write_file_atomically(const std::string& path, std::string_view text) {
   write_file_atomically(path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void sync_files(const std::string& folder, std::span<const std::string> paths) {
+  constexpr size_t kFew = 8;
+  const FileDescriptor directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.is_open()) raise_file_error(folder, "be written", errno);
+  if (paths.size() > kFew) {
+    if (syncfs(directory.get()) != 0) raise_file_error(folder, "be written", errno);
+    return;
+  }
+  for (const std::string& path : paths) sync_file(path, path);
+  sync_directory(folder, directory);
 }
 
 std::vector<std::byte> read_file(const std::string& path, size_t limit) {

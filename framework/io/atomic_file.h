@@ -49,6 +49,10 @@ class AtomicFile {
   std::unique_ptr<State> state_;
 };
 
+// Returns when the bytes of these files in `folder`, and their names there, are on the disk: many
+// small ones by one call for the whole file system. Errors as above.
+void sync_files(const std::string& folder, std::span<const std::string> paths);
+
 // What is thrown when the system refuses something: `doing` is "be written", "be opened", ….
 [[noreturn]] void raise_file_error(const std::string& path, const char* doing, int error);
 

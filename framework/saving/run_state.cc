@@ -7,7 +7,9 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include "framework/core/logging.h"
@@ -41,18 +43,18 @@ size_t end_of(size_t text_bytes, const std::vector<size_t>& tensor_bytes) {
   return end;
 }
 
-// Writes a file, and sums up what it wrote.
+using Sink = std::function<void(std::span<const std::byte>)>;
+using Source = std::function<void(std::span<std::byte>)>;
+
+// Writes, and sums up what it wrote.
 class Writer {
  public:
-  explicit Writer(const std::string& path)
-      : path_(path), file_(open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
-    if (!file_.is_open()) raise_file_error(path_, "be written", errno);
-  }
+  explicit Writer(Sink sink) : sink_(std::move(sink)) {}
   void write(const void* data, size_t bytes) {
     const auto* from = static_cast<const std::byte*>(data);
     crc_ = crc32c({from, bytes}, crc_);
     at_ += bytes;
-    if (!write_all(file_.get(), {from, bytes})) raise_file_error(path_, "be written", errno);
+    sink_({from, bytes});
   }
   void align() {
     constexpr std::array<char, kAlignment> kZeros{};
@@ -61,19 +63,18 @@ class Writer {
   uint32_t crc() const { return crc_; }
 
  private:
-  std::string path_;
-  FileDescriptor file_;
+  Sink sink_;
   uint32_t crc_ = 0;
   size_t at_ = 0;
 };
 
-// Reads from a file, and sums up what it read.
+// Reads, and sums up what it read.
 class Reader {
  public:
-  explicit Reader(const std::string& path) : file_(path) {}
+  Reader(size_t size, Source source) : size_(size), source_(std::move(source)) {}
   void read(void* data, size_t bytes) {
     const std::span<std::byte> out(static_cast<std::byte*>(data), bytes);
-    file_.read(out);
+    source_(out);
     crc_ = crc32c(out, crc_);
     at_ += bytes;
   }
@@ -81,11 +82,12 @@ class Reader {
     std::array<char, kAlignment> skipped;
     read(skipped.data(), aligned(at_) - at_);
   }
-  size_t size() const { return file_.size(); }
+  size_t size() const { return size_; }
   uint32_t crc() const { return crc_; }
 
  private:
-  FileReader file_;
+  size_t size_;
+  Source source_;
   uint32_t crc_ = 0;
   size_t at_ = 0;
 };
@@ -157,31 +159,28 @@ const Tensor& RunState::tensor(std::string_view name) const {
   raise<NotFound>("Run state: there is no tensor named '{}'.", name);
 }
 
-void write_run_state(const std::string& path, const RunState& state) {
-  const std::string text = text_of(state);
+namespace {
+
+void write_whole(const RunState& state, const std::string& text, Sink sink) {
   std::vector<size_t> sizes;
-  for (const auto& [name, tensor] : state.tensors) {
-    sizes.push_back(tensor.bytes());
-  }
+  for (const auto& [name, tensor] : state.tensors) sizes.push_back(tensor.bytes());
   Header header;
   header.text_bytes = text.size();
   header.file_bytes = end_of(text.size(), sizes) + sizeof(uint32_t);
-  write_file_atomically(path, [&](const std::string& temporary) {
-    Writer writer(temporary);
-    writer.write(&header, sizeof(header));
-    writer.write(text.data(), text.size());
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      writer.align();
-      const Tensor on_host = state.tensors[i].second.host();
-      writer.write(on_host.raw(), sizes[i]);
-    }
-    const uint32_t crc = writer.crc();
-    writer.write(&crc, sizeof(crc));
-  });
+  Writer writer(std::move(sink));
+  writer.write(&header, sizeof(header));
+  writer.write(text.data(), text.size());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    writer.align();
+    const Tensor on_host = state.tensors[i].second.host();
+    writer.write(on_host.raw(), sizes[i]);
+  }
+  const uint32_t crc = writer.crc();
+  writer.write(&crc, sizeof(crc));
 }
 
-RunState read_run_state(const std::string& path, std::string_view what) {
-  Reader reader(path);
+// `where`: " " and its path, or nothing.
+RunState read_named(Reader reader, std::string_view what, const std::string& where) {
   try {
     return read_whole(reader, what);
   } catch (const ResourceExhausted&) {  // it may be whole
@@ -190,8 +189,45 @@ RunState read_run_state(const std::string& path, std::string_view what) {
     const std::string_view text = error.what();
     std::string title(what);
     title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
-    raise<DataLoss>("{} {}: {}{}", title, path, text, text.ends_with('.') ? "" : ".");
+    raise<DataLoss>("{}{}: {}{}", title, where, text, text.ends_with('.') ? "" : ".");
   }
+}
+
+}  // namespace
+
+void write_run_state(const std::string& path, const RunState& state) {
+  const std::string text = text_of(state);
+  write_file_atomically(path, [&](const std::string& temporary) {
+    const FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file.is_open()) raise_file_error(temporary, "be written", errno);
+    write_whole(state, text, [&](std::span<const std::byte> bytes) {
+      if (!write_all(file.get(), bytes)) raise_file_error(temporary, "be written", errno);
+    });
+  });
+}
+
+std::string encode_run_state(const RunState& state) {
+  std::string bytes;
+  write_whole(state, text_of(state), [&](std::span<const std::byte> more) {
+    bytes.append(reinterpret_cast<const char*>(more.data()), more.size());
+  });
+  return bytes;
+}
+
+RunState decode_run_state(std::string_view bytes, std::string_view what) {
+  const size_t size = bytes.size();
+  const auto take = [&](std::span<std::byte> out) {
+    check<DataLoss>(out.size() <= bytes.size(), "it is cut off");
+    if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size());
+    bytes.remove_prefix(out.size());
+  };
+  return read_named(Reader(size, take), what, "");
+}
+
+RunState read_run_state(const std::string& path, std::string_view what) {
+  FileReader file(path);
+  return read_named(Reader(file.size(), [&](std::span<std::byte> out) { file.read(out); }), what,
+                    " " + path);
 }
 
 RunStateFolder::RunStateFolder(const std::string& path) : path_(path) {

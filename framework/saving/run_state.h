@@ -31,6 +31,11 @@ struct RunState {
 // of one name.
 void write_run_state(const std::string& path, const RunState& state);
 
+// The same bytes in memory, for another process.
+std::string encode_run_state(const RunState& state);
+// Errors as read_run_state.
+RunState decode_run_state(std::string_view bytes, std::string_view what = "run state");
+
 // NotFound when there is no such file. DataLoss, saying what is wrong, for a file that is none, is
 // damaged or cut off, or was written by another version or on a machine of another byte order.
 // Allocates no more than the file holds. Errors call the file what it is to the caller.

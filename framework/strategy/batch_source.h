@@ -65,10 +65,11 @@ class BatchSource {
   // 0 <= index < count.
   virtual std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const = 0;
 
-  // The same examples in batches of `batch_size`. Each batch becomes equally many parts, as many as
-  // the largest one needs (the last parts may be empty), so that `rebatch(global / n)->shard(n, i)`
-  // gives n replicas the parts of one global batch in the same step.
-  virtual std::shared_ptr<BatchSource> rebatch(int64_t batch_size) const = 0;
+  // Each batch as this many ones, as even as they can be: the first parts have an example more
+  // where they differ, and where there are fewer examples than parts, the last ones are empty. So
+  // `divide(n)->shard(n, i)` gives n workers the parts of one global batch in the same step.
+  // InvalidArgument unless parts >= 1.
+  virtual std::shared_ptr<BatchSource> divide(int64_t parts) const = 0;
 };
 
 }  // namespace cornu

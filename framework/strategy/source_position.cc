@@ -2,12 +2,17 @@
 #include "framework/strategy/source_position.h"
 
 #include <algorithm>
+#include <span>
 
 #include "framework/core/error.h"
+#include "framework/io/crc.h"
+#include "framework/io/fuzzing.h"
 #include "framework/strategy/stream.h"
 
 namespace cornu {
 namespace {
+
+constexpr const char* kChecksum = "checksum";
 
 void require_position(const Json& json, const char* who) {
   const auto has = [&](const char* key, bool (Json::*is)() const) {
@@ -26,7 +31,31 @@ void require_position(const Json& json, const char* who) {
                   who, json.excerpt());
 }
 
+int64_t checksum_of(const Json& position) {
+  const std::string text = position.dump();
+  return crc32c(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void require_intact(const Json& json, const char* who) {
+  const Json* checksum = json.find(kChecksum);
+  if (!checksum || !kChecksumsMatter) return;
+  Json::Object members;
+  for (const Json::Member& member : json.as_object()) {
+    if (member.first != kChecksum) members.push_back(member);
+  }
+  const int64_t found = checksum_of(Json::of_members(std::move(members)));
+  check<DataLoss>(*checksum == Json(found),
+                  "{}: the position is damaged: expected the checksum {}, got {} of {}.", who,
+                  checksum->excerpt(), found, json.excerpt());
+}
+
 }  // namespace
+
+Json SourcePosition::sealed(Json position) {
+  const int64_t checksum = checksum_of(position);
+  position.set(kChecksum, checksum);
+  return position;
+}
 
 Json SourcePosition::to_json() const {
   Json drawn = Json::array();
@@ -40,6 +69,7 @@ Json SourcePosition::to_json() const {
 SourcePosition SourcePosition::read(const Json& json, const SourcePosition& here, const char* who) {
   SourcePosition position;
   require_position(json, who);
+  require_intact(json, who);
   position.pipeline = json.at("pipeline").as_string();
   for (const int64_t seed : json.at("seeds").as_ints()) {
     position.seeds.push_back(static_cast<uint64_t>(seed));

@@ -17,8 +17,12 @@ struct SourcePosition {
   std::vector<uint64_t> seeds;  // those that weren't given
 
   Json to_json() const;
+  // `position` with a checksum, when all that belongs to it is there.
+  static Json sealed(Json position);
   // The position in `json`, for an iterator that stands at `here`. Errors begin with `who`:
-  // FailedPrecondition when it is another pipeline's, DataLoss when it can't be.
+  // FailedPrecondition when it is another pipeline's, DataLoss when it can't be, or isn't
+  // what the checksum was made of, if there is one: a damaged count may stand for years of passing
+  // over elements.
   static SourcePosition read(const Json& json, const SourcePosition& here, const char* who);
   // After items were passed over: FailedPrecondition unless all `consumed` were there.
   void check_reached(int64_t passed, const char* who) const;

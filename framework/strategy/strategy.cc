@@ -225,14 +225,17 @@ distribute::DistributedDataset Strategy::distribute_parts(
 }
 
 distribute::InputContext Strategy::input_context() const {
-  return {.num_replicas_in_sync = num_replicas_in_sync()};
+  return {.num_input_pipelines = impl_->num_workers(),
+          .input_pipeline_id = impl_->worker(),
+          .num_replicas_in_sync = num_replicas_in_sync()};
 }
 
 distribute::PerReplica Strategy::distribute_values_from_function(
     const std::function<Tensors(const distribute::ValueContext&)>& make) const {
   std::vector<Tensors> values;
-  for (size_t i = 0; i < impl_->devices().size(); ++i) {
-    values.push_back(make({.replica_id_in_sync_group = static_cast<int64_t>(i),
+  const auto local = static_cast<int64_t>(impl_->devices().size());
+  for (int64_t i = 0; i < local; ++i) {
+    values.push_back(make({.replica_id_in_sync_group = impl_->worker() * local + i,
                            .num_replicas_in_sync = num_replicas_in_sync()}));
   }
   return distribute::PerReplica(std::move(values));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/core/device.h"
+#include "framework/core/error.h"
 #include "framework/core/handle.h"
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
@@ -52,6 +53,22 @@ class StrategyImpl {
   virtual Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) = 0;
   // Whether this process writes checkpoints and logs.
   virtual bool is_chief() const { return true; }
+
+  // ---- the processes of a job: workers, each with its replicas ----
+  virtual int64_t num_workers() const { return 1; }
+  virtual int64_t worker() const { return 0; }
+  // How many bytes of gradients are summed over the replicas together, at least, where there are so
+  // many: large ones cost less a byte, small ones begin earlier.
+  virtual size_t bytes_per_pack() const { return size_t{4} << 20; }
+  // What each worker gives, by worker. All of them must call it at the same place of their
+  // programs, outside of steps; Errors as CollectiveGroup's.
+  virtual std::vector<std::string> exchange(const std::string& own) { return {own}; }
+  // The bits that any worker had set when it began its last step, which all workers see after the
+  // same one: how they decide together what one of them has noticed alone.
+  virtual uint32_t agree(uint32_t bits) { return bits; }
+  // After PeerLost: waits until the worker is back, and goes on with it. All workers must restore
+  // what they have to one state then. Rethrows where workers can't come back.
+  virtual void rejoin(const PeerLost& lost) { throw lost; }
 
  private:
   const uint64_t number_;

@@ -142,9 +142,17 @@ class Input {
   // Would a count of what is made of the items do as a position?
   bool is_counted() const { return !failed_ && !lost_ && !restored_ && stream_->save().is_null(); }
 
-  // The position; null where that is true.
-  Json save() const { return is_counted() ? Json() : position(); }
+  // The position; null where that is true. Asks the stream once: chains of them are deep.
+  Json save() const {
+    const Json state = stream_->save();
+    if (!failed_ && !lost_ && !restored_ && state.is_null()) return {};
+    return with_failures(position_of(taken_, taken_, state));
+  }
   Json position() const { return position(taken_); }
+  // The same, where save() gave `saved`.
+  Json position_of_saved(Json saved) const {
+    return saved.is_null() ? position_of(taken_, taken_, {}) : std::move(saved);
+  }
   // The position, where items from number `oldest` on are needed again: only where it looks back.
   Json position(int64_t oldest) const {
     return with_failures(oldest < taken_ ? earlier_.position(taken_, oldest)

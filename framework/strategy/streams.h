@@ -128,8 +128,9 @@ class EvenShardStream : public Stream<Item> {
   }
 
   Json save() const override {
-    if (input_.is_counted()) return {};
-    return Json::object({{"input", input_.position()}, {"behind", behind_}, {"ended", ended_}});
+    Json input = input_.save();
+    if (input.is_null()) return {};
+    return Json::object({{"input", std::move(input)}, {"behind", behind_}, {"ended", ended_}});
   }
   void restore(const Json& state) override {
     input_.restore(saved_part(state, "input"));
@@ -198,76 +199,56 @@ class RowListStream : public BatchStream<Row, RowList> {
   RowList combine(const std::vector<Row>& rows) override { return {rows}; }
 };
 
-// Divides each batch into as many parts as a full one needs, by row_count and rows_between.
+// Divides each batch into parts, as evenly as it can, by row_count and rows_between.
 template <class Item>
-class RebatchStream : public Stream<Item> {
+class DivideStream : public Stream<Item> {
  public:
-  // `parts`: of a full batch, 0 where that isn't known: then the first batch counts as full.
-  // `bounded`: no batch is larger than a full one, so that all have as many parts.
-  RebatchStream(StreamPtr<Item> input, int64_t batch_size, int64_t parts, bool bounded)
-      : input_(std::move(input), true),
-        batch_size_(batch_size),
-        parts_(parts),
-        bounded_(bounded && parts > 0) {}
+  DivideStream(StreamPtr<Item> input, int64_t parts)
+      : input_(std::move(input), true), parts_(parts), part_(parts) {}
 
   bool next(Item& item) override {
-    if (part_ == parts_here_ && !next_batch()) return false;
-    const int64_t begin = std::min(saturating_product(part_, batch_size_), examples_);
-    item = rows_between(batch_, begin, begin + std::min(batch_size_, examples_ - begin));
+    if (part_ == parts_) {
+      input_.release(input_.taken());
+      if (!input_.next(batch_)) return false;
+      part_ = 0;
+    }
+    item = rows_between(batch_, first_row(part_), first_row(part_ + 1));
     ++part_;
     return true;
   }
 
   int64_t skip(int64_t count) override {
-    if (!bounded_ || part_ != parts_here_) return Stream<Item>::skip(count);
+    if (part_ != parts_) return Stream<Item>::skip(count);
     const int64_t skipped = input_.skip(count / parts_) * parts_;
     return skipped + Stream<Item>::skip(count - skipped);
   }
 
   Json save() const override {
-    if (bounded_ && input_.is_counted()) return {};
-    const int64_t rest = parts_here_ - part_;
+    if (input_.is_counted()) return {};
+    const int64_t rest = parts_ - part_;
     const int64_t oldest = input_.taken() - (rest > 0 ? 1 : 0);
-    return Json::object({{"input", input_.position(oldest)}, {"rest", rest}, {"parts", parts_}});
+    return Json::object({{"input", input_.position(oldest)}, {"rest", rest}});
   }
   void restore(const Json& state) override {
     const Json& input = saved_part(state, "input");
     const int64_t rest = saved_count(state, "rest");
-    parts_ = saved_count(state, "parts");
+    check<DataLoss>(rest <= parts_, "a position's state {} is damaged.", state.excerpt());
     std::vector<int64_t> held;
     if (rest > 0) held.push_back(saved_count(input, "taken") - 1);
-    input_.restore(input, held, [this](Item item) {
-      batch_ = std::move(item);
-      divide();
-    });
-    check<DataLoss>(rest <= parts_here_, "a position's state {} is damaged.", state.excerpt());
-    part_ = parts_here_ - rest;
+    input_.restore(input, held, [this](Item item) { batch_ = std::move(item); });
+    part_ = parts_ - rest;
   }
 
  private:
-  bool next_batch() {
-    input_.release(input_.taken());
-    if (!input_.next(batch_)) return false;
-    divide();
-    return true;
-  }
-
-  void divide() {
-    examples_ = row_count(batch_);
-    if (parts_ == 0) parts_ = std::max<int64_t>(1, parts_of(examples_, batch_size_));
-    // A map may have made a batch larger than full: nothing of it is lost.
-    parts_here_ = std::max(parts_, parts_of(examples_, batch_size_));
-    part_ = 0;
+  int64_t first_row(int64_t part) const {
+    const int64_t rows = row_count(batch_);
+    return rows / parts_ * part + std::min(part, rows % parts_);
   }
 
   Input<Item> input_;
-  int64_t batch_size_;
   int64_t parts_;
-  bool bounded_;
   Item batch_;
-  int64_t examples_ = 0;
-  int64_t parts_here_ = 0;
-  int64_t part_ = 0;  // the next one
+  int64_t part_;  // the next one
 };
 
 }  // namespace cornu::streams

@@ -146,19 +146,17 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
     return std::make_shared<ArraySource>(arrays_, std::move(sharded));
   }
 
-  std::shared_ptr<BatchSource> rebatch(int64_t batch_size) const override {
-    check<InvalidArgument>(batch_size >= 1,
-                           "Arrays: rebatch expected a batch_size of at least 1, got {}.",
-                           batch_size);
-    const int64_t parts = streams::parts_of(batching_.batch_size, batch_size);
-    Batching rebatched = batching_;
-    rebatched.open = [open = batching_.open, batch_size, parts](int64_t pass) {
-      return std::make_unique<streams::RebatchStream<RowList>>(open(pass), batch_size, parts, true);
+  std::shared_ptr<BatchSource> divide(int64_t parts) const override {
+    check<InvalidArgument>(parts >= 1, "Arrays: expected at least 1 part of a batch, got {}.",
+                           parts);
+    if (parts == 1) return std::const_pointer_cast<ArraySource>(shared_from_this());
+    Batching divided = batching_;
+    divided.open = [open = batching_.open, parts](int64_t pass) {
+      return std::make_unique<streams::DivideStream<RowList>>(open(pass), parts);
     };
-    rebatched.batches = streams::saturating_product(batching_.batches, parts);
-    rebatched.batch_size = batch_size;
-    rebatched.text += fmt::format(" | rebatch({})", batch_size);
-    return std::make_shared<ArraySource>(arrays_, std::move(rebatched));
+    divided.batches = streams::saturating_product(batching_.batches, parts);
+    divided.text += fmt::format(" | divide({})", parts);
+    return std::make_shared<ArraySource>(arrays_, std::move(divided));
   }
 
  private:
@@ -190,8 +188,8 @@ class ClassWeightSource : public BatchSource {
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
     return std::make_shared<ClassWeightSource>(source_->shard(count, index), weights_);
   }
-  std::shared_ptr<BatchSource> rebatch(int64_t batch_size) const override {
-    return std::make_shared<ClassWeightSource>(source_->rebatch(batch_size), weights_);
+  std::shared_ptr<BatchSource> divide(int64_t parts) const override {
+    return std::make_shared<ClassWeightSource>(source_->divide(parts), weights_);
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 
 #include "framework/core/logging.h"
 #include "framework/saving/run_conditions.h"
@@ -12,6 +13,7 @@
 #include "framework/train/model_config.h"
 #include "framework/train/model_in_training.h"
 #include "framework/train/resumed_parts.h"
+#include "framework/train/worker_parts.h"
 
 namespace cornu {
 namespace {
@@ -105,7 +107,23 @@ History Trainer::FitRun::run() {
     optimizer_config_ = config_of(trainer_.optimizer(model_));
     targets_ = targets_of(model_);
   }
-  resume();
+  const Json facts = this->facts();  // as a program that is started again sees them
+  for (std::optional<PeerLost> lost;;) {
+    try {
+      if (lost) recover(*lost);
+      require_same_on_workers("fit", facts);
+      resume();
+      if (lost && !resumed_ && history_.epoch.empty()) throw *lost;  // no state was written yet
+      train();
+      return std::move(history_);
+    } catch (const PeerLost& another) {
+      lost = another;
+    }
+  }
+}
+
+// To the last epoch, from wherever the run is.
+void Trainer::FitRun::train() {
   Logs logs;
   for (; epoch_ < options_.epochs; ++epoch_) {
     model_.reset_metrics();
@@ -123,11 +141,54 @@ History Trainer::FitRun::run() {
     if (model_.stop_training) break;
     offer_state({}, {});
   }
+  // No worker is to come back to a state that the chief has removed.
+  get_strategy().impl().exchange("");
   if (!history_.epoch.empty()) {
     trainer_.optimizer(model_).impl().finalize_variable_values();
   }
   callbacks_.on_train_end(logs);
-  return std::move(history_);
+}
+
+// What all workers must have alike.
+Json Trainer::FitRun::facts() const {
+  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
+  return Json::object(
+      {{"number of epochs", options_.epochs},
+       {"initial epoch", options_.initial_epoch},
+       {"number of steps of an epoch", or_null(iterator_.steps())},
+       {"number of validation steps", validation_ ? or_null(validation_iterator_.steps()) : Json()},
+       {"number of weights", model_.built() ? Json(model_.count_params()) : Json()},
+       {"optimizer", config_of(trainer_.optimizer(model_))},
+       {"loss and metrics", targets_of(model_)}});
+}
+
+void Trainer::FitRun::recover(const PeerLost& lost) {
+  if (!kept_) throw lost;  // there is no state to go back to
+  get_strategy().impl().rejoin(lost);
+  model_.stop_training = false;
+  history_ = {};
+  epoch_ = options_.initial_epoch;
+  resumed_.reset();
+}
+
+std::optional<StopSignal> Trainer::FitRun::stop_signal() {
+  if (!signals_) return {};
+  constexpr uint32_t kInterrupt = 1;
+  constexpr uint32_t kTerminate = 2;
+  StrategyImpl& strategy = get_strategy().impl();
+  if (strategy.num_workers() == 1) return signals_->received();
+  if (const auto signal = signals_->received()) {
+    noticed_ = signal;
+    if (signal->ends) bits_ |= signal->number == SIGTERM ? kTerminate : kInterrupt;
+  }
+  const uint32_t agreed = strategy.agree(bits_);
+  if (agreed == 0) return {};
+  // As if it had been sent to this process.
+  if (!noticed_) {
+    std::raise(agreed & kTerminate ? SIGTERM : SIGINT);
+    noticed_ = signals_->received();
+  }
+  return noticed_;
 }
 
 Logs Trainer::FitRun::train_epoch() {
@@ -162,7 +223,7 @@ void Trainer::FitRun::evaluate(Logs& logs) {
   if (signals_) {  // an evaluation that is interrupted is made again
     const int64_t last = iterator_.done() - 1;
     validation_iterator_.set_interruption([this, last, before = state(last, logs)] {
-      if (const auto signal = signals_->received()) keep_and_end(*signal, last, before);
+      if (const auto signal = stop_signal()) keep_and_end(*signal, last, before);
     });
   }
   validation_iterator_.begin_anew();
@@ -178,11 +239,15 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const Tensors& f
     if (!now) now = state(batch, read_logs(figures));
     return *now;
   };
+  // Workers can go back to the first step, before anybody wants a state.
+  const bool first = signals_ && !kept_ && get_strategy().impl().num_workers() > 1;
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
-    if (callback->wants_run_state(batch)) callback->keep_run_state(made());
+    const bool wants = callback->wants_run_state(batch);
+    if (!wants && !(first && callback->keeps_run_state())) continue;
+    callback->keep_run_state(made());
+    kept_ = true;
   }
-  const auto signal = signals_ ? signals_->received() : std::nullopt;
-  if (signal) keep_and_end(*signal, batch, made());
+  if (const auto signal = stop_signal()) keep_and_end(*signal, batch, made());
 }
 
 void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64_t> batch,
@@ -227,7 +292,27 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
   save_conditions(state);
   for (const auto& [group, members] : variables()) save_variables(state, group, members);
   save_callbacks(state, callbacks_.callbacks());
+  add_worker_parts(state, own_part());
   return state;
+}
+
+RunState Trainer::FitRun::own_part() const {
+  RunState own;
+  own.info =
+      Json::object({{"source", iterator_.save()}, {"validation", validation_iterator_.save()}});
+  save_variables(own, "on read", on_read());
+  return own;
+}
+
+// Of which each replica has its own part.
+std::vector<Variable> Trainer::FitRun::on_read() const {
+  std::vector<Variable> result;
+  for (const auto& [group, members] : variables()) {
+    std::ranges::copy_if(members, std::back_inserter(result), [](const Variable& variable) {
+      return variable.synchronization() == VariableSynchronization::OnRead;
+    });
+  }
+  return result;
 }
 
 void Trainer::FitRun::resume() {
@@ -235,8 +320,11 @@ void Trainer::FitRun::resume() {
     resumed_ = callback->resume_run();
     if (resumed_) break;
   }
+  resumed_ = state_of_chief(std::move(resumed_));
   if (!resumed_) return;
+  kept_ = true;
   const Json& info = resumed_->info;
+  const std::optional<RunState> own = own_worker_part(*resumed_);
   const std::string now = trainer_.optimizer(model_).impl().class_name();
   const std::string& then = info.at("optimizer").as_string();
   check<FailedPrecondition>(now == then,
@@ -256,8 +344,9 @@ void Trainer::FitRun::resume() {
   warn_of_other_callbacks(*resumed_, callbacks_.callbacks());
   make_variables(*resumed_);
   history_ = history_from_json(info.at("history"));
-  iterator_.restore(info.at("source"));
-  if (validation_) validation_iterator_.restore(info.at("validation"));
+  const Json& positions = own ? own->info : info;
+  iterator_.restore(positions.at("source"));
+  if (validation_) validation_iterator_.restore(positions.at("validation"));
   restore(*resumed_);
   if (batch.is_null()) {
     ++epoch_;
@@ -265,16 +354,19 @@ void Trainer::FitRun::resume() {
   }
 }
 
-// Layers, metrics and optimizers make their variables in the first step: it is run for that, and
-// what else it does is undone.
+// Layers, metrics and optimizers make their variables in the first step: it is run for that, by all
+// workers where one needs it, and what else it does is undone.
 void Trainer::FitRun::make_variables(const RunState& state) {
-  for (const auto& [group, members] : variables()) {
-    if (static_cast<int64_t>(members.size()) == count_of_saved_variables(state, group)) continue;
-    Batch batch;
-    check<FailedPrecondition>(iterator_.peek(batch), "fit: the data to go on with are empty.");
-    trainer_.run(model_, Kind::Train, batch);
-    return;
-  }
+  const auto groups = variables();
+  const bool lacks = std::ranges::any_of(groups, [&](const auto& group) {
+    return static_cast<int64_t>(group.second.size()) !=
+           count_of_saved_variables(state, group.first);
+  });
+  const auto by_worker = get_strategy().impl().exchange(lacks ? "lacks some" : "");
+  if (std::ranges::all_of(by_worker, &std::string::empty)) return;
+  Batch batch;
+  check<FailedPrecondition>(iterator_.peek(batch), "fit: the data to go on with are empty.");
+  trainer_.run(model_, Kind::Train, batch);
 }
 
 void Trainer::FitRun::restore(const RunState& state) {
@@ -287,6 +379,7 @@ void Trainer::FitRun::restore(const RunState& state) {
                               group, difference);
   }
   for (const auto& [group, members] : groups) restore_variables(state, group, members);
+  if (const auto own = own_worker_part(state)) restore_variables(*own, "on read", on_read());
   restore_callbacks(state, callbacks_.callbacks());
   restore_seeds(state);
 }

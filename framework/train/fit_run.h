@@ -20,6 +20,7 @@ class Trainer::FitRun {
   History run();
 
  private:
+  void train();
   Logs train_epoch();
   void evaluate(Logs& logs);
 
@@ -27,6 +28,12 @@ class Trainer::FitRun {
   // Gives it to the callbacks that want it, after a batch or (none) after an epoch.
   void offer_state(std::optional<int64_t> batch, const Tensors& figures);
   RunState state(std::optional<int64_t> batch, const Logs& figures) const;
+  // A signal that this process got, or another worker's.
+  std::optional<StopSignal> stop_signal();
+  // What a worker has of its own in the state of all.
+  RunState own_part() const;
+  // Another worker was lost: waits for it, and takes up the last state that was kept.
+  void recover(const PeerLost& lost);
   // A signal came: gives the state to all callbacks that keep it. Interrupted when the run is to
   // end.
   void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState& state);
@@ -37,6 +44,8 @@ class Trainer::FitRun {
   void make_variables(const RunState& state);
   // Variables, callbacks and random seeds.
   void restore(const RunState& state);
+  std::vector<Variable> on_read() const;
+  Json facts() const;
 
   // Before all others: when this ends, everything is written.
   std::optional<StopSignals> signals_;
@@ -52,6 +61,9 @@ class Trainer::FitRun {
   Json optimizer_config_;            // as the run began
   Json targets_;                     // compile's arguments but the optimizer
   std::optional<RunState> resumed_;  // a state from within an epoch, until its next batch
+  std::optional<StopSignal> noticed_;
+  uint32_t bits_ = 0;  // what other workers must know: signals
+  bool kept_ = false;  // has there been a state since the run began?
 };
 
 }  // namespace cornu

@@ -119,7 +119,7 @@ Json serialize_part(const Layer& layer) {
   return serialize_layer(layer);
 }
 
-Json serialize_model(const Model& model) {
+Json serialize_architecture(const Model& model) {
   const Json module = model.module();
   const bool sequential = model.class_name() == "Sequential" && !module.is_null();
   Json json =
@@ -128,6 +128,11 @@ Json serialize_model(const Model& model) {
                     {"config", model.get_config()},
                     {"registered_name", sequential ? Json(nullptr) : Json(model.class_name())}});
   if (Json build = build_config(model); !build.is_null()) json.set("build_config", build);
+  return json;
+}
+
+Json serialize_model(const Model& model) {
+  Json json = serialize_architecture(model);
   try {
     json.set("compile_config", compile_config(model));
   } catch (const InvalidArgument& error) {  // a function: no reason to lose the weights

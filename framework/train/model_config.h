@@ -14,6 +14,8 @@ void register_models(Registry<LayerFactory>& registry);
 // A model's config.json: its serialized form with the compile arguments ({} when not compiled, and
 // with a warning when one of them is a function, which has no form in files).
 Json serialize_model(const Model& model);
+// The same without the compile arguments.
+Json serialize_architecture(const Model& model);
 // The compile arguments, as Keras's compile_config has them, and back.
 Json compile_config(const Model& model);
 CompileOptions compile_options_from_json(const Json& json);

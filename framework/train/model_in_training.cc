@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/train/model_in_training.h"
 
+#include "framework/train/body.h"
 #include "framework/train/model.h"
+#include "framework/train/model_config.h"
 
 namespace cornu {
 namespace {
@@ -19,6 +21,15 @@ class ModelInTraining final : public TrainedModel {
     return model_.optimizer().learning_rate().item<double>();
   }
   void set_learning_rate(double rate) override { model_.optimizer().set_learning_rate(rate); }
+  int64_t iterations() const override { return model_.optimizer().iterations(); }
+  std::vector<LayerHandle> layers() const override { return model_.layers(); }
+  const FunctionalGraph* graph() const override {
+    return model_.body() ? model_.body()->graph() : nullptr;
+  }
+  std::optional<std::string> architecture() const override {
+    if (!model_.body()) return std::nullopt;
+    return serialize_architecture(model_).dump();
+  }
   void save(const std::string& path) const override { model_.save(path); }
   void save_weights(const std::string& path) const override { model_.save_weights(path); }
 

@@ -126,6 +126,7 @@ void Model::save(const std::string& path, const SaveOptions& options) {
           .dump();
   const std::string config = serialize_model(*this).dump();
   const std::vector<std::byte> weights = weights_to_bytes(*this, optimizer_state(*this));
+  if (!get_strategy().is_chief()) return;
   const ArchiveMember members[] = {
       {kMetadata, bytes_of(metadata)}, {kConfig, bytes_of(config)}, {kWeights, weights}};
   write_archive(path, members);
@@ -137,6 +138,7 @@ void Model::save_weights(const std::string& path, const SaveOptions& options) {
                "Name it 'x.weights.h5'; for the whole model use save('x.keras').", options);
   build_if_known(*this);
   require_built("save_weights");
+  if (!get_strategy().is_chief()) return;
   save_weights_file(path, *this, optimizer_state(*this));
 }
 

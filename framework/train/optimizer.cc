@@ -13,6 +13,7 @@
 #include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
+#include "framework/strategy/strategy.h"
 
 namespace cornu {
 namespace {
@@ -228,12 +229,12 @@ void OptimizerImpl::apply_gradients(const std::vector<Tensor>& gradients,
 // first: buckets begin there, so that they can travel while it goes on.
 void OptimizerImpl::sum_gradients(Pairs& pairs) {
   if (replicas_in_sync() == 1) return;
-  constexpr size_t kBucketBytes = size_t{4} << 20;
+  const size_t bucket_bytes = get_strategy().impl().bytes_per_pack();
   for (size_t end = pairs.size(); end > 0;) {
     size_t begin = end;
     size_t bytes = 0;
     std::vector<Tensor> bucket;
-    while (begin > 0 && (bucket.empty() || bytes < kBucketBytes)) {
+    while (begin > 0 && (bucket.empty() || bytes < bucket_bytes)) {
       const Tensor& own = pairs[--begin].first;
       bytes += own.bytes();
       // What is computed of no examples may be NaN.

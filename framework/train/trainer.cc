@@ -338,7 +338,8 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
                          const PredictOptions& options) {
   check_arrays_only("predict", "batch_size", !options.batch_size,
                     "call batch() on the dataset instead");
-  EpochIterator iterator(get_strategy().impl().distribute(std::move(source)), options.steps);
+  // Every worker of a job predicts all of it: nothing of that is shared.
+  EpochIterator iterator(std::move(source), options.steps);
   iterator.check_finite("predict", "steps");
   CallbackList callbacks(
       options.callbacks, in_training(model),

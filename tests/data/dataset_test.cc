@@ -3,6 +3,7 @@
 #include "data/dataset.h"
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +12,10 @@
 #include <optional>
 #include <thread>
 
+#include "data/node.h"
 #include "framework/core/random.h"
 #include "tests/data/support.h"
+#include "tests/support/log.h"
 
 using namespace cornu;
 using namespace cornu::testing;
@@ -415,4 +418,58 @@ TEST_CASE("with_options") {
   auto dataset = rows_to(4).with_options(options).batch(2);
   CHECK(dataset.options().distribute.auto_shard_policy == data::AutoShardPolicy::Data);
   CHECK(numbers(dataset) == Numbers{0, 1, 2, 3});
+}
+
+TEST_CASE("a dataset joined to itself many times over takes no longer than its links") {
+  Dataset dataset = rows_to(4).shuffle(4, {.seed = 1});
+  for (int i = 0; i < 60; ++i) dataset = dataset.concatenate(dataset);
+  CHECK(dataset.cardinality() == int64_t{1} << 62);
+  CHECK(data::describe_chain(*dataset.node())
+            .starts_with(std::string(60, '(') +
+                         "tensor_slices(4 of int64 ()) | shuffle(4, seed 1) & link 1 again) | "
+                         "concatenate & link 2 again) | concatenate"));
+  auto iterator = dataset.iterator();
+  numbers(iterator, 9);
+  auto restored = dataset.iterator();
+  restored.restore(iterator.save());
+  CHECK(numbers(restored, 8) == numbers(iterator, 8));
+
+  const Dataset twice = rows_to(2).concatenate(rows_to(2).take(1));
+  const auto chain = [](const Dataset& of) { return data::describe_chain(*of.node()); };
+  CHECK(chain(Dataset::zip({twice, twice})) ==
+        "((tensor_slices(2 of int64 ()) & tensor_slices(2 of int64 ()) | take(1)) | concatenate & "
+        "link 3 again) | zip");
+}
+
+TEST_CASE("without a thread, prefetch makes elements when they are asked for") {
+  test::Log log;
+  pthread_attr_t before;
+  REQUIRE(pthread_getattr_default_np(&before) == 0);
+  pthread_attr_t impossible;
+  REQUIRE(pthread_attr_init(&impossible) == 0);
+  REQUIRE(pthread_attr_setstacksize(&impossible, size_t{1} << 47) == 0);
+  REQUIRE(pthread_setattr_default_np(&impossible) == 0);
+  auto iterator = Dataset::range(5).prefetch(2).iterator();
+  const auto given = numbers(iterator, 2);
+  const Json position = iterator.save();
+  const auto rest = numbers(iterator);
+  REQUIRE(pthread_setattr_default_np(&before) == 0);
+  CHECK(given == std::vector<int64_t>{0, 1});
+  CHECK(rest == std::vector<int64_t>{2, 3, 4});
+  CHECK(log.text().find("prefetch: elements are made when they are asked for, since no thread can "
+                        "be started: ") != std::string::npos);
+  auto restored = Dataset::range(5).prefetch(2).iterator();
+  restored.restore(position);
+  CHECK(numbers(restored) == rest);
+}
+
+TEST_CASE("numbers that enumerate doesn't have are told") {
+  const auto numbered = rows_to(3).enumerate(INT64_MAX - 1);
+  auto iterator = numbered.iterator();
+  CHECK(numbers(iterator, 2) == std::vector<int64_t>{INT64_MAX - 1, 0, INT64_MAX, 1});
+  data::Element element;
+  CHECK_THROWS_WITH_AS(iterator.next(element),
+                       "enumerate: element 2 has no number from 9223372036854775806 on that fits "
+                       "an int64.",
+                       OutOfRange);
 }

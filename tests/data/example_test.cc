@@ -4,8 +4,8 @@
 
 #include "data/example.h"
 #include "data/node.h"
-#include "data/readers/proto_wire.h"
 #include "data/tf_record.h"
+#include "framework/io/proto_wire.h"
 #include "tests/data/support.h"
 
 using namespace cornu;

@@ -8,6 +8,7 @@
 
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
+#include "framework/io/fuzzing.h"
 #include "framework/ops/ops.h"
 #include "tests/data/support.h"
 
@@ -320,9 +321,37 @@ TEST_CASE("a position keeps the seeds of datasets that a function has captured")
   }
 }
 
+TEST_CASE("restoring a position leaves the seeds of other iterators as they are") {
+  const auto make = [] { return rows_to(20).shuffle(20).repeat(3); };
+  const auto saved_by = make();
+  auto iterator = saved_by.iterator();
+  numbers(iterator, 5);
+  const Json position = iterator.save();
+
+  const auto dataset = make();
+  auto alive = dataset.iterator();
+  auto undisturbed = dataset.iterator();
+  const Json begun = undisturbed.save();
+  Numbers all = numbers(alive, 7);
+  auto restored = dataset.iterator();
+  restored.restore(position);
+  CHECK(numbers(restored) == numbers(iterator));
+  // Its later repetitions are shuffled by the seed that it began with, which its position has.
+  auto again = make().iterator();
+  again.restore(Json::parse(alive.save().dump()));
+  const Numbers rest = numbers(alive);
+  CHECK(rest == numbers(again));
+  auto from_start = make().iterator();
+  from_start.restore(begun);
+  const Numbers expected = numbers(undisturbed);
+  CHECK(numbers(from_start) == expected);
+  CHECK(Numbers(expected.begin(), expected.begin() + 20) !=
+        Numbers(expected.begin() + 20, expected.begin() + 40));
+}
+
 TEST_CASE("a position of many repetitions is restored without going through them") {
   auto dataset = rows_to(10).shuffle(10, {.seed = 1}).repeat();
-  Json position = dataset.iterator().save();
+  Json position = unsealed(dataset.iterator().save());
   position.set("consumed", int64_t{7'000'005});
   auto restored = dataset.iterator();
   restored.restore(position);
@@ -352,7 +381,7 @@ TEST_CASE("damaged counts of passes without end are refused before anything runs
   for (const Dataset& dataset : {shuffled, filtered}) {
     auto iterator = dataset.iterator();
     numbers(iterator, 9);
-    const std::string saved = iterator.save().dump();
+    const std::string saved = unsealed(iterator.save()).dump();
     for (const char* name : {"\"taken\": ", "\"given\": ", "\"consumed\": "}) {
       const size_t at = saved.find(name);
       if (at == std::string::npos) continue;
@@ -364,15 +393,39 @@ TEST_CASE("damaged counts of passes without end are refused before anything runs
   // Of shuffle, also those that could be.
   auto iterator = shuffled.iterator();
   numbers(iterator, 9);
-  std::string saved = iterator.save().dump();
+  std::string saved = unsealed(iterator.save()).dump();
   saved.insert(saved.find("\"given\": ") + 9, "99999999999999");
   CHECK(contains(message_of<DataLoss>([&] { shuffled.iterator().restore(Json::parse(saved)); }),
                  "items were taken, 999999999999999 given"));
 }
 
+TEST_CASE("a damaged position is told by its checksum, whatever it stands for" *
+          doctest::skip(!kChecksumsMatter)) {
+  // Passing over as many elements as these say would take days.
+  const Dataset endless = Dataset::from_generator(
+      [next = int64_t{0}]() mutable {
+        return std::optional<data::Element>(Tensor::scalar(next++));
+      },
+      {.output_signature = data::spec_of(Tensor::scalar(int64_t{0}))});
+  for (const Dataset& dataset : {endless, rows_to(5).repeat().shuffle(3), endless.batch(2)}) {
+    auto iterator = dataset.iterator();
+    numbers(iterator, 3);
+    const Json whole = iterator.save();
+    Json damaged = whole;
+    damaged.set("consumed", int64_t{99'999'999'999'999});
+    const std::string message =
+        message_of<DataLoss>([&] { dataset.iterator().restore(Json::parse(damaged.dump())); });
+    CHECK(contains(message, "Dataset: the position is damaged: expected the checksum " +
+                                whole.at("checksum").dump() + ", got "));
+    auto restored = dataset.iterator();
+    restored.restore(Json::parse(whole.dump()));
+    CHECK(numbers(restored, 4) == numbers(iterator, 4));
+  }
+}
+
 TEST_CASE("a position of very many repetitions is found at once") {
   const auto dataset = rows_to(3).repeat().batch(1);
-  Json position = dataset.iterator().save();
+  Json position = unsealed(dataset.iterator().save());
   position.set("consumed", int64_t{3} << 50);
   auto restored = dataset.iterator();
   restored.restore(position);
@@ -381,14 +434,14 @@ TEST_CASE("a position of very many repetitions is found at once") {
 
 TEST_CASE("a position that can't be is refused") {
   auto dataset = rows_to(10);
-  Json position = dataset.iterator().save();
+  Json position = unsealed(dataset.iterator().save());
   position.set("consumed", int64_t{11});
   CHECK(contains(message_of<FailedPrecondition>([&] { dataset.iterator().restore(position); }),
                  "after element 11, but this dataset ends after 10"));
   position.set("consumed", int64_t{-1});
   CHECK(contains(message_of<DataLoss>([&] { dataset.iterator().restore(position); }), "damaged"));
   const auto endless = rows_to(3).repeat();
-  Json far = endless.iterator().save();
+  Json far = unsealed(endless.iterator().save());
   far.set("consumed", int64_t{1} << 60);
   CHECK(contains(message_of<DataLoss>([&] { endless.iterator().restore(far); }),
                  "is damaged: there can't be as many passes or elements."));
@@ -396,7 +449,7 @@ TEST_CASE("a position that can't be is refused") {
         "Dataset: expected a position, which an iterator's save() gives (an object of pipeline, "
         "pass, consumed and seeds), got null.");
   CHECK_THROWS_AS(dataset.iterator().restore(Json::object()), DataLoss);
-  position = dataset.iterator().save();
+  position = unsealed(dataset.iterator().save());
   position.set("seeds", "x");
   CHECK_THROWS_AS(dataset.iterator().restore(position), DataLoss);
 

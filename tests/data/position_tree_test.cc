@@ -138,7 +138,7 @@ TEST_CASE("a position without a state is restored by its count") {
   const auto dataset = Dataset::range(100).filter(&is_even).batch(4);
   auto iterator = dataset.iterator();
   numbers(iterator, 5);
-  const Json saved = iterator.save();
+  const Json saved = unsealed(iterator.save());
   CHECK(saved.contains("state"));
   Json old = Json::object();
   for (const auto& [name, value] : saved.as_object()) {
@@ -169,7 +169,7 @@ TEST_CASE("a damaged state is refused") {
   const auto dataset = Dataset::range(40).filter(&is_even).shuffle(4, {.seed = 1}).repeat(2);
   auto iterator = dataset.iterator();
   numbers(iterator, 25);
-  const Json saved = iterator.save();
+  const Json saved = unsealed(iterator.save());
   const auto restore = [&](const Json& state) {
     Json position = saved;
     position.set("state", state);

@@ -137,7 +137,9 @@ TEST_CASE("damaged TFRecord files are told with the record, its place and the ch
   CHECK(error_of(good.substr(0, 25)) ==
         "record 1 at byte 19: the file is cut off: expected 12 bytes, got 6.");
   CHECK(error_of(good.substr(0, 19 + 14)) ==
-        "record 1 at byte 19: the file is cut off: expected 5 bytes, got 2.");
+        "record 1 at byte 19: the file is cut off: expected 9 bytes, got 2.");
+  CHECK(error_of(good.substr(0, 19 + 12 + 5)) ==
+        "record 1 at byte 19: the file is cut off: expected 9 bytes, got 5.");
   // A length with a good checksum, of more than memory has.
   for (const std::string compression : {"", "GZIP"}) {
     std::string huge("\xff\xff\xff\xff\xff\x7f\0\0", 8);

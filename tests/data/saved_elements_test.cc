@@ -2,7 +2,10 @@
 // Elements in files: cache, snapshot, save and load.
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <stdexcept>
 #include <thread>
 
 #include "data/readers/element_file.h"
@@ -110,7 +113,7 @@ TEST_CASE("saved elements in several files") {
   CHECK(numbers(mixed) == Numbers{0, 1, 2, 3, 4, 5});
   CHECK_THROWS_WITH_AS(
       Dataset::range(2).save(path, {.shard_func = [](const Element&) { return -1; }}),
-      doctest::Contains("expected shard_func to give a number of 0 to"), InvalidArgument);
+      doctest::Contains("shard_func, element 0: expected a number of 0 to"), InvalidArgument);
   CHECK(numbers(Dataset::load(path)).size() == 7);  // what was there stays
 }
 
@@ -131,6 +134,40 @@ TEST_CASE("saving again replaces what was saved, and an error leaves it") {
   Dataset::range(4).save(path);
   CHECK(numbers(Dataset::load(path)) == Numbers{0, 1, 2, 3});
   CHECK(files_in(path) == 2);
+}
+
+TEST_CASE("what shard_func throws is told with its element") {
+  const TempFolder folder;
+  const std::string path = (folder / "saved").string();
+  const auto save = [&](const data::ShardFunction& f) {
+    Dataset::range(4).save(path, {.shard_func = f});
+  };
+  CHECK_THROWS_WITH_AS(save([](const Element& element) -> int64_t {
+                         if (element.tensor(0).item<int64_t>() == 2)
+                           throw std::runtime_error("no place for two");
+                         return 0;
+                       }),
+                       "save: shard_func, element 2: no place for two", InvalidArgument);
+  CHECK_THROWS_WITH_AS(save([](const Element&) -> int64_t { raise<NotFound>("no such shard"); }),
+                       "save: shard_func, element 0: no such shard", NotFound);
+  CHECK_THROWS_WITH_AS(
+      save([](const Element& element) { return -element.tensor(0).item<int64_t>(); }),
+      "save: shard_func, element 1: expected a number of 0 to 65535, got -1.", InvalidArgument);
+  CHECK(files_in(path) == 0);
+}
+
+TEST_CASE("more files are saved than a process may have open") {
+  const TempFolder folder;
+  const std::string path = (folder / "saved").string();
+  rlimit limit{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlimit few = {.rlim_cur = 64, .rlim_max = limit.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const auto shard = [](const Element& element) { return element.tensor(0).item<int64_t>() % 150; };
+  Dataset::range(300).save(path, {.shard_func = shard});
+  CHECK(numbers(Dataset::load(path)).size() == 300);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  CHECK(files_in(path) == 151);
 }
 
 TEST_CASE("what can't be saved or loaded") {
@@ -213,8 +250,18 @@ TEST_CASE("a file of another pipeline, and a damaged one, are told") {
       doctest::Contains("has the elements of another pipeline, range(0, 3, 1), and "
                         "this one is range(0, 4, 1). Remove the file"),
       FailedPrecondition);
-  write_text(file, "nothing");
-  CHECK_THROWS_AS(numbers(Dataset::range(3).cache(file)), DataLoss);
+  const std::string whole = read_text(file);
+  write_text(file, whole.substr(0, whole.size() - 3));
+  CHECK_THROWS_WITH_AS(numbers(Dataset::range(3).cache(file)),
+                       doctest::Contains("the file is cut off: expected 13 bytes, got 10."),
+                       DataLoss);
+  write_text(file, "nothing that was ever written");
+  if (kChecksumsMatter) {
+    CHECK_THROWS_WITH_AS(
+        numbers(Dataset::range(3).cache(file)),
+        doctest::Contains("The file isn't what was written: remove it, and have it made anew."),
+        DataLoss);
+  }
   CHECK_THROWS_AS(numbers(Dataset::range(3).cache((folder / "none" / "cache").string())), NotFound);
 }
 
@@ -238,6 +285,39 @@ TEST_CASE("an order that was drawn stays in the file, and one that fails leaves 
                               .ignore_errors();
   CHECK(numbers(failing) == Numbers{0, 2});
   CHECK_FALSE(fs::exists(other));
+}
+
+TEST_CASE("a position is among a file's own elements, or refused") {
+  const TempFolder folder;
+  const std::string file = (folder / "cache").string();
+  const auto make = [&] { return Dataset::range(20).shuffle(20).cache(file); };
+  const auto rest_after = [&](const Json& position) {
+    auto restored = make().iterator();
+    restored.restore(Json::parse(position.dump()));
+    return numbers(restored);
+  };
+  auto first = make().iterator();
+  numbers(first, 6);
+  const Json in_first = first.save();
+
+  const Numbers second = numbers(make());  // fills the file
+  auto reader = make().iterator();
+  const Numbers begun = numbers(reader, 6);
+  CHECK(begun == Numbers(second.begin(), second.begin() + 6));
+  const Json in_second = reader.save();
+  CHECK(rest_after(in_second) == Numbers(second.begin() + 6, second.end()));
+  CHECK_THROWS_WITH_AS(
+      rest_after(in_first),
+      doctest::Contains("cache: the position is among elements in another order than those that"),
+      FailedPrecondition);
+
+  fs::remove(file);
+  CHECK_THROWS_WITH_AS(rest_after(in_second),
+                       doctest::Contains("whose order another run drew. Put the file back"),
+                       FailedPrecondition);
+  CHECK(rest_after(in_first) == numbers(first));
+  CHECK(fs::exists(file));
+  CHECK(rest_after(in_first).size() == 14);  // of the file that this has made
 }
 
 TEST_CASE("snapshots are told apart by what makes them") {

@@ -144,7 +144,7 @@ TEST_CASE("transforms") {
   check_sent("zip", Dataset::zip({rows_of, d.shuffle(3)}));
   // What strategies make of a dataset.
   check_sent("even_shard", Dataset(data::make_even_shard(d.batch(3).node(), 3, 2)));
-  check_sent("rebatch", Dataset(data::make_rebatch(d.batch(4).node(), 2)));
+  check_sent("divide", Dataset(data::make_divide(d.batch(4).node(), 2)));
 }
 
 TEST_CASE("functions travel as graphs") {
@@ -318,7 +318,12 @@ TEST_CASE("what can't travel says why") {
       "map: it can't be serialized: its function reads the variable '"));
   CHECK(contains(message(d.batch(3).map([](const Tensor& x) { return x + x.dim(0); })),
                  "map: it can't be serialized: what its function computes depends on the sizes of "
-                 "axes that vary. Make elements of one shape first"));
+                 "axes that vary: the op 'add' isn't the same for all."));
+  CHECK(contains(message(Dataset::from_tensor_slices(rows()).batch(3).map(
+                     [](const Tensor& x) { return ops::mean(x); })),
+                 "isn't the same for all. A mean over such an axis divides by its size, a random "
+                 "op draws as many numbers. Make elements of one shape first, for example with "
+                 "batch(n, {.drop_remainder = true}), or apply it before batch()."));
   class Own : public data::Node {
    public:
     using Node::Node;

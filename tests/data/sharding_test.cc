@@ -150,9 +150,9 @@ TEST_CASE("global batches are divided before they are sharded") {
   const NumberFiles files({5, 6, 3});
   const auto global = source_of(files.records().batch(4), AutoShardPolicy::Auto);
   const std::string plan = "reads files of its own";
-  CHECK(examples(global->rebatch(2), 2, plan) == up_to(14));
-  CHECK(examples(global->rebatch(2), 3, plan) == up_to(14));
-  CHECK(batches(global->rebatch(2)->shard(2, 1)) == Batches{{5, 6}, {7, 8}, {9, 10}, {}});
+  CHECK(examples(global->divide(2), 2, plan) == up_to(14));
+  CHECK(examples(global->divide(3), 3, plan) == up_to(14));
+  CHECK(batches(global->divide(2)->shard(2, 1)) == Batches{{5, 6}, {7, 8}, {9}, {10}});
 }
 
 TEST_CASE("passes shuffle anew, all workers' alike") {

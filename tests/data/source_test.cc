@@ -165,7 +165,7 @@ TEST_CASE(
 }
 
 TEST_CASE("shards of one source, read by one process, are parts of the same pass") {
-  const auto source = source_of(rows_to(12).shuffle(12, {.seed = 4}).batch(4))->rebatch(2);
+  const auto source = source_of(rows_to(12).shuffle(12, {.seed = 4}).batch(4))->divide(2);
   for (int pass = 0; pass < 2; ++pass) {
     std::vector<Numbers> parts = batches(*source->shard(2, 0));
     for (const Numbers& part : batches(*source->shard(2, 1))) parts.push_back(part);
@@ -186,22 +186,21 @@ TEST_CASE("the auto-shard policy decides what a shard is") {
                  "batch(2) | with_options. Use AutoShardPolicy::Data."));
 }
 
-TEST_CASE("rebatch divides every batch into equally many parts") {
-  const auto source = source_of(rows_to(10).batch(6))->rebatch(2);
-  CHECK(batches(*source) == std::vector<Numbers>{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {}});
+TEST_CASE("every batch is divided into as many parts, as even as can be") {
+  const auto source = source_of(rows_to(10).batch(6))->divide(3);
+  CHECK(batches(*source) == std::vector<Numbers>{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8}, {9}});
   CHECK(source->cardinality() == 6);
-  // A size that doesn't divide the batch.
-  CHECK(batches(*source_of(rows_to(10).batch(5))->rebatch(3)) ==
+  CHECK(batches(*source_of(rows_to(10).batch(5))->divide(2)) ==
         std::vector<Numbers>{{0, 1, 2}, {3, 4}, {5, 6, 7}, {8, 9}});
-  // A first batch that isn't full: the batch size is known all the same.
-  CHECK(batches(*source_of(rows_to(1).batch(6))->rebatch(3)) == std::vector<Numbers>{{0}, {}});
+  // Fewer rows than parts.
+  CHECK(batches(*source_of(rows_to(1).batch(6))->divide(3)) == std::vector<Numbers>{{0}, {}, {}});
   // Batches that came ready.
   const Tensor six = Tensor::from(Numbers{0, 1, 2, 3, 4, 5});
-  const auto ready = source_of(Dataset::from_tensors(six))->rebatch(4);
-  CHECK(batches(*ready) == std::vector<Numbers>{{0, 1, 2, 3}, {4, 5}});
-  CHECK(ready->cardinality() == std::nullopt);
-  CHECK(contains(message_of<InvalidArgument>([&] { source_of(rows_to(4).batch(2))->rebatch(0); }),
-                 "rebatch: expected a batch_size of at least 1, got 0."));
+  const auto ready = source_of(Dataset::from_tensors(six))->divide(4);
+  CHECK(batches(*ready) == std::vector<Numbers>{{0, 1}, {2, 3}, {4}, {5}});
+  CHECK(ready->cardinality() == 4);
+  CHECK(contains(message_of<InvalidArgument>([&] { source_of(rows_to(4).batch(2))->divide(0); }),
+                 "expected at least 1 part of a batch, got 0."));
 }
 
 TEST_CASE("replicas get the parts of one global batch in the same step") {
@@ -213,7 +212,7 @@ TEST_CASE("replicas get the parts of one global batch in the same step") {
     for (int64_t index = 0; index < replicas; ++index) {
       // As another process would: a dataset of its own.
       const auto own = source_of(rows_to(50).shuffle(50, {.seed = 9}).batch(12));
-      const auto part = batches(*own->rebatch(12 / replicas)->shard(replicas, index));
+      const auto part = batches(*own->divide(replicas)->shard(replicas, index));
       REQUIRE(part.size() == global.size());
       for (size_t step = 0; step < part.size(); ++step) {
         joined[step].insert(joined[step].end(), part[step].begin(), part[step].end());
@@ -236,12 +235,12 @@ Dataset uneven_batches() {
 
 TEST_CASE("positions among parts of batches that a map has made larger or smaller") {
   const auto make = [](bool shards) {
-    const auto source = source_of(uneven_batches())->rebatch(2);
+    const auto source = source_of(uneven_batches())->divide(2);
     return shards ? source->shard(3, 1) : source;
   };
   for (const bool shards : {false, true}) {
     const size_t count = batches(*make(shards)).size();
-    CHECK(count == (shards ? 7 : 20));
+    CHECK(count == (shards ? 4 : 12));
     for (size_t stop = 0; stop <= count; ++stop) {
       CAPTURE(stop);
       auto iterator = make(shards)->iterate();
@@ -253,19 +252,19 @@ TEST_CASE("positions among parts of batches that a map has made larger or smalle
     }
   }
   // Each shard skips what the others take.
-  std::vector<Numbers> all(20);
+  std::vector<Numbers> all(12);
   for (int64_t index = 0; index < 3; ++index) {
-    const auto part = batches(*source_of(uneven_batches())->rebatch(2)->shard(3, index));
+    const auto part = batches(*source_of(uneven_batches())->divide(2)->shard(3, index));
     for (size_t i = 0; i < part.size(); ++i) {
       const size_t place = 3 * i + static_cast<size_t>(index);
       if (place < all.size()) all[place] = part[i];
     }
   }
-  CHECK(all == batches(*source_of(uneven_batches())->rebatch(2)));
+  CHECK(all == batches(*source_of(uneven_batches())->divide(2)));
 }
 
-TEST_CASE("a rebatched shard's position") {
-  auto make = [] { return source_of(rows_to(20).batch(6))->rebatch(2)->shard(2, 1); };
+TEST_CASE("a divided shard's position") {
+  auto make = [] { return source_of(rows_to(20).batch(6))->divide(3)->shard(2, 1); };
   const auto all = batches(*make());
   for (size_t stop = 0; stop <= all.size(); ++stop) {
     const auto source = make();

@@ -220,3 +220,17 @@ TEST_CASE("CORNU_DATA_STATS=1 writes a table when a pass ends or is left") {
   CHECK_MESSAGE(contains(part, "Dataset, pass 1:"), part);
   CHECK(dataset.stats().passes == 2);
 }
+
+TEST_CASE("who takes what threads make isn't counted as one of them") {
+  data::Options options{.autotune = {.cpu_budget = 1}, .statistics = true};
+  const auto slow_map = [](const Tensor& x) {
+    int64_t sum = x.item<int64_t>();
+    for (int64_t i = 0; i < 20'000; ++i) sum = sum * 31 + i;
+    return Tensor::scalar(sum);
+  };
+  data::MapOptions tuned = kOnHost;
+  tuned.num_parallel_calls = data::kAutotune;
+  const Dataset dataset = Dataset::range(400).map(slow_map, tuned).with_options(options);
+  CHECK(numbers(dataset).size() == 400);
+  for (const auto& stage : dataset.stats().stages) CHECK(stage.parallelism <= 1);
+}

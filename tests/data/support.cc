@@ -34,6 +34,14 @@ std::vector<int64_t> numbers(const data::Dataset& dataset, int64_t limit) {
   return numbers(iterator, limit);
 }
 
+Json unsealed(const Json& position) {
+  Json::Object members;
+  for (const Json::Member& member : position.as_object()) {
+    if (member.first != "checksum") members.push_back(member);
+  }
+  return Json::of_members(std::move(members));
+}
+
 std::vector<std::string> texts(const data::Dataset& dataset) {
   std::vector<std::string> result;
   for (const data::Element& element : dataset) {

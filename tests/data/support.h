@@ -22,6 +22,9 @@ std::vector<int64_t> numbers(const data::Dataset& dataset, int64_t limit = INT64
 // All strings of a pass.
 std::vector<std::string> texts(const data::Dataset& dataset);
 
+// A position without its checksum, so that it may be changed.
+Json unsealed(const Json& position);
+
 // A file's bytes.
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& bytes);

@@ -69,3 +69,9 @@ TEST_CASE("transforms after a copy bring elements back") {
       });
   CHECK(numbers(mapped) == std::vector<int64_t>{1, 2, 3, 4});
 }
+
+TEST_CASE("all CPUs are the host") {
+  for (const Element& element : Dataset::range(3).apply(data::copy_to_device("CPU:1"))) {
+    CHECK(element.tensor(0).device() == Device());
+  }
+}

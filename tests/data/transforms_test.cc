@@ -441,6 +441,27 @@ TEST_CASE("choose_from_datasets and sample_from_datasets") {
         }) == "sample_from_datasets: expected 2 weights, one for each dataset, got 1.");
 }
 
+TEST_CASE("sampling goes on with what has elements, however small its weight") {
+  const auto make = [](std::vector<double> weights) {
+    return Dataset::sample_from_datasets({Dataset::range(3), Dataset::range(10, 15)},
+                                         {.weights = std::move(weights), .seed = 3});
+  };
+  using Numbers = std::vector<int64_t>;
+  CHECK(numbers(make({1, 1e-200})) == Numbers{0, 1, 2, 10, 11, 12, 13, 14});
+  CHECK(numbers(make({1e-300, 1e300})) == Numbers{10, 11, 12, 13, 14, 0, 1, 2});
+  for (const auto& weights : {std::vector<double>{}, std::vector<double>{1, 1e-200}}) {
+    const Numbers expected = numbers(make(weights));
+    for (int64_t taken = 0; taken <= 8; ++taken) {
+      auto iterator = make(weights).iterator();
+      Numbers all = numbers(iterator, taken);
+      auto restored = make(weights).iterator();
+      restored.restore(iterator.save());
+      for (const int64_t number : numbers(restored)) all.push_back(number);
+      CHECK(all == expected);
+    }
+  }
+}
+
 TEST_CASE("rejection_resample brings classes to the target") {
   const auto rare = [](const Tensor& x) {
     return ops::cast(ops::equal(ops::mod(x, 10), 0), "int64");

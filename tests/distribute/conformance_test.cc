@@ -16,6 +16,7 @@ using test::Examples;
 using test::make_examples;
 using test::make_model;
 using test::Normalization;
+using test::replica_counts;
 using test::strategy_kinds;
 using test::StrategyKind;
 
@@ -97,7 +98,7 @@ Outcome on(const Strategy& strategy, Normalization normalization, const Training
 }  // namespace
 
 TEST_CASE("training on replicas is training on one device that normalizes each part by itself") {
-  for (const int replicas : {1, 2, 3, 5}) {
+  for (const int replicas : replica_counts()) {
     const Outcome expected = on_one_device(Normalization::Parts, replicas, {});
     for (const StrategyKind& kind : strategy_kinds()) {
       CAPTURE(kind.name);
@@ -111,7 +112,7 @@ TEST_CASE("training on replicas is training on one device that normalizes each p
 
 TEST_CASE("with synchronized normalization it is training on one device") {
   const Outcome expected = on_one_device(Normalization::Plain, 1, {});
-  for (const int replicas : {1, 2, 3, 5}) {
+  for (const int replicas : replica_counts()) {
     for (const StrategyKind& kind : strategy_kinds()) {
       CAPTURE(kind.name);
       CAPTURE(replicas);
@@ -185,7 +186,7 @@ TEST_CASE("losses that aren't reduced") {
       CAPTURE(regularized);
       const Outcome expected = train(outputs, regularized);
       for (const StrategyKind& kind : strategy_kinds()) {
-        for (const int replicas : {2, 3, 5}) {
+        for (const int replicas : replica_counts()) {
           CAPTURE(kind.name);
           CAPTURE(replicas);
           const Strategy strategy = kind.make(replicas);
@@ -231,7 +232,7 @@ TEST_CASE("all sizes of data and batches") {
   for (int64_t rows = 1; rows <= 67; ++rows) {
     const auto batch = static_cast<int64_t>(1 + random.below(16));
     const auto& kind = strategy_kinds()[random.below(strategy_kinds().size())];
-    const int replicas = std::array{2, 3, 5}[random.below(3)];
+    const int replicas = replica_counts()[random.below(replica_counts().size())];
     CAPTURE(rows);
     CAPTURE(batch);
     CAPTURE(kind.name);

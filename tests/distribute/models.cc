@@ -2,6 +2,7 @@
 #include "tests/distribute/models.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "tests/support/layer_conformance.h"
 
@@ -84,8 +85,40 @@ distribute::MirroredStrategy mirrored(int replicas) {
 
 Tensor floats(std::vector<float> values) { return Tensor::from(std::move(values)); }
 
+namespace {
+
+// How many replicas each of several processes has that run one test program together
+// (on_workers.py); 0 where it is one process.
+int replicas_of_worker() {
+  const char* replicas = std::getenv("CORNU_TEST_REPLICAS");
+  return replicas ? std::atoi(replicas) : 0;
+}
+
+// One for all tests of the process, as for a program.
+const Strategy& on_workers() {
+  static const Strategy strategy =
+      distribute::MultiWorkerMirroredStrategy({.devices = devices(replicas_of_worker())});
+  return strategy;
+}
+
+}  // namespace
+
+const std::vector<int>& replica_counts() {
+  static const std::vector<int> counts =
+      replicas_of_worker() == 0
+          ? std::vector<int>{1, 2, 3, 5}
+          : std::vector<int>{static_cast<int>(on_workers().num_replicas_in_sync())};
+  return counts;
+}
+
 const std::vector<StrategyKind>& strategy_kinds() {
   using namespace distribute;
+  static const std::vector<StrategyKind> workers = {
+      {"MultiWorkerMirrored", [](int n) -> Strategy {
+         const bool all = n == on_workers().num_replicas_in_sync();
+         return all ? on_workers() : MirroredStrategy({.devices = devices(n)});
+       }}};
+  if (replicas_of_worker() > 0) return workers;
   static const std::vector<StrategyKind> kinds = {
       {"Mirrored", [](int n) { return MirroredStrategy({.devices = devices(n)}); }},
       {"Mirrored, reduction to one device",

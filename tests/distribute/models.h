@@ -16,6 +16,9 @@ struct StrategyKind {
   std::function<Strategy(int replicas)> make;
 };
 const std::vector<StrategyKind>& strategy_kinds();
+// Numbers of replicas to test: where several processes run the tests together (on_workers.py), what
+// these have.
+const std::vector<int>& replica_counts();
 
 // CPU:0, CPU:1, …; where tests run on other devices (CORNU_TEST_DEVICE), as many of these.
 std::vector<std::string> devices(int count);

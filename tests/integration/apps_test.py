@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the MNIST programs as users do, on the digits that they draw themselves.
 
-usage: apps_test.py MNIST CNN
+usage: apps_test.py MNIST CNN MULTI_WORKER
 """
 import os
 import re
@@ -11,7 +11,7 @@ import tempfile
 import unittest
 import zipfile
 
-MNIST, CNN = sys.argv[1:3]
+MNIST, CNN, MULTI_WORKER = sys.argv[1:4]
 
 
 def run(program, *arguments):
@@ -50,6 +50,23 @@ class AppsTest(unittest.TestCase):
             untrained = self.train(program, "--epochs", "0", "--verbose", "0",
                                    "--resume-from", model)
             self.assertEqual(figures(untrained), (loss, accuracy))
+
+    def test_two_workers_train_as_one_does(self):
+        def trained(workers, batch, rate):
+            model = os.path.join(self.folder, f"model{workers}.keras")
+            output = self.train(MULTI_WORKER, "-n", workers, "--batch-size", batch,
+                                "--learning-rate", rate, "--epochs", "2",
+                                "--steps-per-epoch", "20", "--save", model)
+            self.assertTrue(os.path.exists(model))
+            return re.findall(r"accuracy: ([\d.]+) - loss: ([\d.]+)", output)
+
+        alone = trained("1", "64", "0.02")
+        together = trained("2", "32", "0.01")
+        self.assertEqual(len(alone), 2)  # the chief alone shows its progress
+        self.assertEqual(len(together), 2)
+        for one, both in zip(alone, together):
+            for figure, other in zip(one, both):
+                self.assertAlmostEqual(float(figure), float(other), delta=2e-4)
 
     def test_the_same_seed_gives_the_same_bits(self):
         def files(seed):

@@ -114,16 +114,18 @@ TEST_CASE(
         {.on_train_begin = note, .on_test_begin = note, .on_predict_begin = note});
     const std::string file = scratch.path("best.weights.h5");
     const std::string csv = scratch.path("log.csv");
+    const callbacks::TensorBoard board({.log_dir = scratch.path("logs"), .histogram_freq = 1});
     model->fit(
         x, x,
         {.verbose = 0,
          .callbacks = {noting,
                        callbacks::ModelCheckpoint({.filepath = file, .save_weights_only = true}),
-                       callbacks::CSVLogger({.filename = csv})},
+                       callbacks::CSVLogger({.filename = csv}), board},
          .validation_data = {x, x}});
     CHECK_FALSE(std::filesystem::exists(file));
     CHECK_FALSE(std::filesystem::exists(csv));
-    model->evaluate(x, x, {.verbose = 0, .callbacks = {noting}});
+    model->evaluate(x, x, {.verbose = 0, .callbacks = {noting, board}});
+    CHECK_FALSE(std::filesystem::exists(scratch.path("logs")));
     std::thread([&] { model->predict(x, {.verbose = 0, .callbacks = {noting}}); }).join();
     CHECK(seen == std::vector<std::string>(4, "Worker"));
     Noting::seen.clear();

@@ -54,7 +54,7 @@ TEST_CASE("rows in batches; shuffled by seed and number of the pass") {
 
 TEST_CASE("a restored pass goes on as the saved one would have, and so do the passes after it") {
   auto make = [](uint64_t seed) {
-    return arrays(11, {.batch_size = 2, .shuffle_seed = seed})->rebatch(1)->shard(2, 1);
+    return arrays(11, {.batch_size = 2, .shuffle_seed = seed})->divide(2)->shard(2, 1);
   };
   for (int64_t stop = 0; stop <= 6; ++stop) {
     CAPTURE(stop);
@@ -114,7 +114,7 @@ TEST_CASE("workers get the parts of one global batch in the same step, and as ma
       for (int64_t i = 0; i < workers; ++i) {
         // Of one source, as threads of a process share it, and of its own, as processes have it.
         const Source of = i % 2 ? make() : whole;
-        shards.push_back(of->rebatch(30 / workers)->shard(workers, i));
+        shards.push_back(of->divide(workers)->shard(workers, i));
       }
       const Source reference = make();
       for (int epoch = 0; epoch < 2; ++epoch) {
@@ -145,5 +145,5 @@ TEST_CASE("a shard of whole batches that has run out gives batches of no rows") 
   CHECK(pass(source->shard(5, 4)) == std::vector<Numbers>{{}});
   CHECK(source->shard(1, 0) == source);
   CHECK_THROWS_AS(source->shard(2, 2), InvalidArgument);
-  CHECK_THROWS_AS(source->rebatch(0), InvalidArgument);
+  CHECK_THROWS_AS(source->divide(0), InvalidArgument);
 }

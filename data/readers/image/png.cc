@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <png.h>
 
-#include <csetjmp>
 #include <cstring>
 
 #include "data/readers/image/codecs.h"
-#include "framework/core/threads.h"
 #include "framework/io/fuzzing.h"
 #include "framework/io/gzip.h"
+#include "framework/io/png.h"
+#include "framework/io/png_calls.h"
 
 namespace cornu::data {
 namespace {
@@ -15,26 +15,6 @@ namespace {
 // The weights of TensorFlow's grey; blue has the rest.
 constexpr double kRedShare = 0.299;
 constexpr double kGreenShare = 0.587;
-
-struct PngErrors {
-  char message[256] = "out of memory";
-};
-
-void png_failed(png_structp png, png_const_charp message) {
-  auto* errors = static_cast<PngErrors*>(png_get_error_ptr(png));
-  std::snprintf(errors->message, sizeof(errors->message), "%s", message);
-  png_longjmp(png, 1);
-}
-
-void png_warned(png_structp, png_const_charp) {}
-
-// Whether `body`, which calls libpng, came to its end. libpng jumps out of it: it holds nothing
-// with a destructor.
-[[gnu::noinline]] bool run_png(png_structp png, FunctionRef<void()> body) {
-  if (setjmp(png_jmpbuf(png)) != 0) return false;
-  body();
-  return true;
-}
 
 class PngDecoder {
  public:
@@ -132,55 +112,6 @@ class PngDecoder {
   png_infop info_ = nullptr;
 };
 
-class PngEncoder {
- public:
-  PngEncoder()
-      : png_(png_create_write_struct(PNG_LIBPNG_VER_STRING, &errors_, png_failed, png_warned)) {
-    if (png_) info_ = png_create_info_struct(png_);
-    check<ResourceExhausted>(info_ != nullptr, "encode_png: no memory.");
-  }
-  ~PngEncoder() { png_destroy_write_struct(&png_, &info_); }
-  PngEncoder(const PngEncoder&) = delete;
-  PngEncoder& operator=(const PngEncoder&) = delete;
-
-  std::vector<std::byte> encode(const Tensor& image, int64_t compression) {
-    const auto pixels = image.data<uint8_t>();
-    const auto height = static_cast<png_uint_32>(image.dim(0));
-    const auto width = static_cast<png_uint_32>(image.dim(1));
-    const auto channels = static_cast<size_t>(image.dim(2));
-    const auto body = [&] { write(pixels.data(), height, width, channels, compression); };
-    if (!run_png(png_, body)) raise<ResourceExhausted>("encode_png: {}.", errors_.message);
-    return std::move(bytes_);
-  }
-
- private:
-  void write(const uint8_t* pixels, png_uint_32 height, png_uint_32 width, size_t channels,
-             int64_t compression) {
-    constexpr int kTypes[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
-                              PNG_COLOR_TYPE_RGB_ALPHA};
-    png_set_write_fn(
-        png_, this,
-        [](png_structp png, png_bytep from, size_t count) {
-          auto& bytes = static_cast<PngEncoder*>(png_get_io_ptr(png))->bytes_;
-          const auto* begin = reinterpret_cast<const std::byte*>(from);
-          bytes.insert(bytes.end(), begin, begin + count);
-        },
-        [](png_structp) {});
-    png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-    png_set_compression_level(png_, static_cast<int>(compression));
-    png_set_IHDR(png_, info_, width, height, 8, kTypes[channels - 1], PNG_INTERLACE_NONE,
-                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    png_write_info(png_, info_);
-    for (png_uint_32 y = 0; y < height; ++y) png_write_row(png_, pixels + y * channels * width);
-    png_write_end(png_, nullptr);
-  }
-
-  std::vector<std::byte> bytes_;
-  PngErrors errors_;
-  png_structp png_;
-  png_infop info_ = nullptr;
-};
-
 }  // namespace
 
 Tensor codecs::decode_png(const Picture& picture) { return PngDecoder(picture).decode(); }
@@ -196,7 +127,8 @@ std::vector<std::byte> encode_png(const Tensor& image, const EncodePngOptions& o
   check<InvalidArgument>(options.compression >= -1 && options.compression <= 9,
                          "encode_png: expected a compression of -1 to 9, got {}.",
                          options.compression);
-  return PngEncoder().encode(pixels, options.compression);
+  return cornu::encode_png(pixels.data<uint8_t>(), {pixels.dim(0), pixels.dim(1), pixels.dim(2)},
+                           static_cast<int>(options.compression));
 }
 
 }  // namespace cornu::data

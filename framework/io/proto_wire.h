@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire format of protocol buffers (protobuf.dev/programming-guides/encoding).
+// The wire format of protocol buffers (protobuf.dev/programming-guides/encoding), on machines that
+// keep the lowest byte first.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 
 #include "framework/core/error.h"
 
-namespace cornu::data::wire {
+namespace cornu::wire {
 
 enum class Type { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
 
@@ -105,10 +106,26 @@ inline void put_varint(std::string& out, uint64_t value) {
   out += static_cast<char>(value);
 }
 
+inline void put_tag(std::string& out, uint32_t field, Type type) {
+  put_varint(out, uint64_t{field} << 3 | static_cast<uint32_t>(type));
+}
+
+// Of int32, int64, bool and enumerations.
+inline void put_int(std::string& out, uint32_t field, int64_t value) {
+  put_tag(out, field, Type::Varint);
+  put_varint(out, static_cast<uint64_t>(value));
+}
+
+inline void put_double(std::string& out, uint32_t field, double value) {
+  put_tag(out, field, Type::Fixed64);
+  out.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// Of strings and messages, too.
 inline void put_bytes(std::string& out, uint32_t field, std::string_view bytes) {
-  put_varint(out, uint64_t{field} << 3 | static_cast<uint32_t>(Type::Bytes));
+  put_tag(out, field, Type::Bytes);
   put_varint(out, bytes.size());
   out += bytes;
 }
 
-}  // namespace cornu::data::wire
+}  // namespace cornu::wire

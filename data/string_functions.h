@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of strings as objects, which travel with a dataset.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "data/element.h"
+#include "data/strings.h"
+
+namespace cornu::data {
+
+class LinkWriter;
+
+namespace strings {
+
+// A function of one tensor of strings. A map that is one (and not a lambda that calls it) can be
+// serialized, since the other process has it, too:
+//
+//   auto words =
+//   lines.map(strings::functions::lower()).map(strings::functions::split()).map(table);
+class StringFunction {
+ public:
+  using Call = std::function<Tensor(const Tensor&)>;
+  using Write = std::function<void(LinkWriter&)>;
+  StringFunction(Call call, Write write) : call_(std::move(call)), write_(std::move(write)) {}
+
+  Tensor operator()(const Tensor& input) const { return call_(input); }
+  void write(LinkWriter& link) const { write_(link); }
+
+ private:
+  Call call_;
+  Write write_;
+};
+
+// Each gives what strings:: and data:: functions of its name give, with these arguments.
+namespace functions {
+
+StringFunction split(const SplitOptions& options = {});
+StringFunction lower(const std::string& encoding = "");
+StringFunction upper(const std::string& encoding = "");
+StringFunction strip();
+StringFunction length(const std::string& unit = "BYTE");
+StringFunction reduce_join(const ReduceJoinOptions& options = {});
+StringFunction substr(int64_t pos, int64_t len, const std::string& unit = "BYTE");
+StringFunction regex_replace(const std::string& pattern, const std::string& rewrite,
+                             bool replace_global = true);
+StringFunction regex_full_match(const std::string& pattern);
+StringFunction to_number(DTypeLike out_type = DType::Float32);
+StringFunction as_string(const AsStringOptions& options = {});
+StringFunction read_file();
+
+}  // namespace functions
+}  // namespace strings
+}  // namespace cornu::data

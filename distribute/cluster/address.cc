@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/cluster/address.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "framework/core/error.h"
+
+namespace cornu::distribute {
+namespace {
+
+using Infos = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+Infos resolve(const Address& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error =
+      ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  check<NotFound>(error == 0, "Cluster: the host '{}' of the task at {} has no address: {}.",
+                  address.host, address.text(), ::gai_strerror(error));
+  return {found, &::freeaddrinfo};
+}
+
+int port_of(int socket) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return -1;
+  if (bound.ss_family == AF_INET) return ntohs(reinterpret_cast<sockaddr_in&>(bound).sin_port);
+  if (bound.ss_family == AF_INET6) return ntohs(reinterpret_cast<sockaddr_in6&>(bound).sin6_port);
+  return -1;
+}
+
+// The one that a launcher has bound for this task.
+FileDescriptor inherited(int port) {
+  const char* text = std::getenv("CORNU_LISTEN_FD");
+  int number = -1;
+  if (!text || std::from_chars(text, text + std::strlen(text), number).ec != std::errc()) return {};
+  if (number < 0 || port_of(number) != port) return {};
+  // A copy: the next one that listens here needs it, too.
+  return FileDescriptor(::fcntl(number, F_DUPFD_CLOEXEC, 3));
+}
+
+FileDescriptor bound_to(const addrinfo& info) {
+  FileDescriptor socket(::socket(info.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int one = 1;
+  const int zero = 0;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (info.ai_family == AF_INET6) {
+    ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
+  }
+  if (::bind(socket.get(), info.ai_addr, info.ai_addrlen) != 0) return {};
+  return socket;
+}
+
+FileDescriptor bound_to_all(int port) {
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(static_cast<uint16_t>(port));
+  addrinfo info{};
+  info.ai_family = AF_INET6;
+  info.ai_addr = reinterpret_cast<sockaddr*>(&six);
+  info.ai_addrlen = sizeof six;
+  FileDescriptor socket = bound_to(info);
+  if (socket.is_open() || errno == EADDRINUSE) return socket;
+  sockaddr_in four{};  // a machine without IPv6
+  four.sin_family = AF_INET;
+  four.sin_port = six.sin6_port;
+  info.ai_family = AF_INET;
+  info.ai_addr = reinterpret_cast<sockaddr*>(&four);
+  info.ai_addrlen = sizeof four;
+  return bound_to(info);
+}
+
+}  // namespace
+
+Address Address::parse(std::string_view text, std::string_view where) {
+  const size_t colon = text.rfind(':');
+  Address address;
+  const std::string_view digits = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  const char* end = digits.data() + digits.size();
+  const auto [rest, error] = std::from_chars(digits.data(), end, address.port);
+  check<InvalidArgument>(colon != std::string_view::npos && colon > 0 && error == std::errc() &&
+                             rest == end && address.port > 0 && address.port < 65536,
+                         "{}: expected an address 'host:port' with a port of 1 to 65535, got '{}'.",
+                         where, text);
+  std::string_view host = text.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  address.host = host;
+  return address;
+}
+
+std::string Address::text() const {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                             : fmt::format("[{}]:{}", host, port);
+}
+
+bool Address::is_loopback() const {
+  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+}
+
+FileDescriptor listen_on(const Address& address) {
+  FileDescriptor socket = inherited(address.port);
+  if (!socket.is_open()) {
+    socket = address.is_loopback() ? bound_to(*resolve(address)) : bound_to_all(address.port);
+  }
+  const bool listens = socket.is_open() && ::listen(socket.get(), SOMAXCONN) == 0;
+  check<FailedPrecondition>(
+      listens,
+      "Cluster: this task's port {} can't be listened on: {}. Another task of this job or of "
+      "another one may have it (ss -ltnp 'sport = :{}' tells); end that one, or give this job "
+      "other "
+      "ports.",
+      address.port, std::strerror(errno), address.port);
+  return socket;
+}
+
+FileDescriptor connect_to(const Address& address, std::chrono::steady_clock::time_point until) {
+  const Infos infos = resolve(address);
+  for (const addrinfo* info = infos.get(); info; info = info->ai_next) {
+    FileDescriptor socket(::socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket.is_open()) continue;
+    set_options(socket.get());
+    if (::connect(socket.get(), info->ai_addr, info->ai_addrlen) == 0) return socket;
+    if (errno != EINPROGRESS) continue;
+    pollfd waits{socket.get(), POLLOUT, 0};
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        until - std::chrono::steady_clock::now());
+    if (::poll(&waits, 1, static_cast<int>(std::clamp<int64_t>(left.count(), 0, 60'000))) != 1) {
+      continue;
+    }
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error == 0) return socket;
+  }
+  return {};
+}
+
+void set_options(int socket) {
+  const int one = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+  const int idle = 4;      // seconds without anything, before the other end is asked
+  const int interval = 2;  // seconds between questions
+  const int count = 3;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+  const unsigned unanswered = 10'000;  // milliseconds
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered, sizeof unanswered);
+}
+
+std::string peer_of(int socket) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &size) != 0 ||
+      ::getnameinfo(reinterpret_cast<sockaddr*>(&peer), size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "an unknown address";
+  }
+  return fmt::format("{}:{}", host, port);
+}
+
+}  // namespace cornu::distribute

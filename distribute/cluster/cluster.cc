@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/cluster/cluster.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "distribute/cluster/credentials.h"
+#include "distribute/collectives/shared_memory.h"
+#include "distribute/collectives/socket_transport.h"
+#include "framework/core/error.h"
+#include "framework/core/logging.h"
+
+namespace cornu::distribute {
+namespace {
+
+void require_trust(const ClusterOptions& options, const std::string& token) {
+  if (!token.empty() || options.insecure) return;
+  for (const std::string& address : options.addresses) {
+    check<FailedPrecondition>(
+        Address::parse(address, "Cluster").is_loopback(),
+        "Cluster: the workers at {} are reached over a network, and nothing keeps others from "
+        "taking part. Give all tasks of the job the same secret in CORNU_JOB_TOKEN, or in a file "
+        "that CORNU_JOB_TOKEN_FILE names (make one with: openssl rand -hex 32). On a network where "
+        "everybody is trusted, insecure = true, or CORNU_INSECURE=1, does without.",
+        address);
+  }
+}
+
+// What others need not know (a worker alone can do without).
+Session::Listener refuse_sessions(const std::shared_ptr<Session>& session) {
+  session->close("this task coordinates nothing: sessions are held with worker 0");
+  return {.on_message = [](const Json&) {}, .on_end = [](const std::string&) {}};
+}
+
+}  // namespace
+
+Cluster::Cluster(ClusterOptions options) : options_(std::move(options)), token_(job_token()) {
+  require_trust(options_, token_);
+  const Address own =
+      Address::parse(options_.addresses[static_cast<size_t>(options_.rank)], "Cluster");
+  if (options_.rank == 0) {
+    coordinator_ = std::make_shared<Coordinator>(CoordinatorOptions{
+        .addresses = options_.addresses, .token = token_, .lost_after = options_.lost_after});
+  }
+  server_ = std::make_unique<TaskServer>(
+      own, [coordinator = coordinator_](const std::shared_ptr<Session>& session) {
+        return coordinator ? coordinator->accept(session) : refuse_sessions(session);
+      });
+  const std::string first = options_.addresses.front();
+  membership_ = std::make_unique<Membership>(
+      MembershipOptions{.rank = options_.rank,
+                        .addresses = options_.addresses,
+                        .token = token_,
+                        .facts = options_.facts,
+                        .lost_after = options_.lost_after,
+                        .connect = [first](Session::Listener listener) {
+                          return connect_session(first, std::move(listener));
+                        }});
+  if (coordinator_) ticker_ = std::thread([this] { tick(); });
+}
+
+Cluster::~Cluster() {
+  if (std::uncaught_exceptions() > exceptions_) membership_->stop("its program ends with an error");
+  membership_->leave();
+  membership_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  stopped_.notify_all();
+  if (ticker_.joinable()) ticker_.join();
+}
+
+void Cluster::tick() {
+  std::unique_lock lock(mutex_);
+  while (!stopped_.wait_for(lock, std::chrono::milliseconds(500), [&] { return stops_; })) {
+    lock.unlock();
+    coordinator_->tick(std::chrono::steady_clock::now());
+    lock.lock();
+  }
+}
+
+void Cluster::stop(const std::string& why) { membership_->stop(why); }
+
+void Cluster::set_step(int64_t step) {
+  *step_ = step;
+  membership_->set_step(step);
+}
+
+std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
+  const std::vector<int> peers = RingCollectives::peers(rank(), size());
+  while (true) {
+    inbox_ = Inbox::create(size(), peers);
+    const GroupOffer offer = membership_->join(inbox_->description(), lost);
+    lost.reset();
+    server_->expect(offer.generation, offer.key);
+    const std::vector<std::shared_ptr<Inbox>> inboxes = open_inboxes(offer);
+    const std::optional<bool> shares = membership_->start(offer.generation, !inboxes.empty());
+    if (!shares) continue;  // somebody was lost meanwhile
+    const GroupMembers members{.rank = rank(),
+                               .addresses = options_.addresses,
+                               .timeout = options_.timeout,
+                               .step = step_};
+    std::unique_ptr<Transport> transport =
+        *shares ? make_shared_memory_transport(members, inboxes) : sockets(offer, members);
+    if (!transport) continue;
+    auto group = std::make_shared<WorkerCollectives>(std::move(transport), options_.replicas);
+    membership_->on_group_end([weak = std::weak_ptr(group)](std::exception_ptr why) {
+      if (const auto alive = weak.lock()) alive->abort(std::move(why));
+    });
+    return group;
+  }
+}
+
+// By rank, where this worker has connections; empty where not all of them are in reach.
+std::vector<std::shared_ptr<Inbox>> Cluster::open_inboxes(const GroupOffer& offer) const {
+  std::vector<std::shared_ptr<Inbox>> inboxes(offer.inboxes.size());
+  inboxes[static_cast<size_t>(rank())] = inbox_;
+  for (const int peer : RingCollectives::peers(rank(), size())) {
+    const auto i = static_cast<size_t>(peer);
+    inboxes[i] = Inbox::open(offer.inboxes[i]);
+    if (!inboxes[i] || !inboxes[i]->ring(rank())) return {};
+  }
+  return inboxes;
+}
+
+// The lower rank connects. None where a worker was lost meanwhile.
+std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const GroupMembers& members) {
+  const auto until = std::chrono::steady_clock::now() + 3 * options_.lost_after;
+  std::vector<FileDescriptor> sockets(options_.addresses.size());
+  std::optional<int> missing;
+  for (const int peer : RingCollectives::peers(rank(), size())) {
+    FileDescriptor& socket = sockets[static_cast<size_t>(peer)];
+    if (peer < rank()) {
+      socket = server_->take({offer.generation, peer, rank()}, until);
+    } else {
+      const Address address =
+          Address::parse(options_.addresses[static_cast<size_t>(peer)], "Cluster");
+      socket = connect_to(address, until);
+      const std::string preface = TaskServer::preface({offer.generation, rank(), peer}, offer.key);
+      const auto size = static_cast<ssize_t>(preface.size());
+      if (socket.is_open() &&
+          ::send(socket.get(), preface.data(), preface.size(), MSG_NOSIGNAL) != size) {
+        socket = FileDescriptor();
+      }
+    }
+    if (!socket.is_open()) missing = peer;
+  }
+  if (!missing) return make_socket_transport(members, std::move(sockets));
+  logging::warn(fmt::format("Cluster: worker {} has no connection with worker {} ({}).", rank(),
+                            *missing, options_.addresses[static_cast<size_t>(*missing)]));
+  return nullptr;
+}
+
+}  // namespace cornu::distribute

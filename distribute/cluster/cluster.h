@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker among the workers of a job: from its address to a group that it reduces with.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "distribute/cluster/coordinator.h"
+#include "distribute/cluster/membership.h"
+#include "distribute/cluster/task_server.h"
+#include "distribute/collectives/shared_memory.h"
+#include "distribute/collectives/worker_collectives.h"
+
+namespace cornu::distribute {
+
+struct ClusterOptions {
+  int rank = 0;
+  std::vector<std::string> addresses;  // host:port of the workers, by rank; at least two
+  int replicas = 1;                    // of each worker
+  Json facts = Json::object();         // what all workers must have alike, by name
+  // How long a collective may wait for a worker that lives.
+  std::chrono::milliseconds timeout = kCollectiveTimeout;
+  // Without a sign of life for so long a worker is lost.
+  std::chrono::milliseconds lost_after = std::chrono::seconds(10);
+  // Whether tasks on other machines are trusted without a job token.
+  bool insecure = false;
+};
+
+// Listens on its address; the first worker coordinates. Groups are formed of all workers, one after
+// the other: when one has ended with PeerLost, form() waits for the worker that was lost, and the
+// next one begins.
+class Cluster {
+ public:
+  // InvalidArgument for addresses that are none; FailedPrecondition when the port is taken, or when
+  // there are other machines, no token, and not `insecure`.
+  explicit Cluster(ClusterOptions options);
+  // Leaves it: waits for the others to end too, where they live; where an exception ends this
+  // worker's program, tells them so instead.
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  int rank() const { return options_.rank; }
+  int size() const { return static_cast<int>(options_.addresses.size()); }
+
+  // Waits for all workers. `lost`: whom the last group has lost. Errors as Membership::join.
+  std::shared_ptr<WorkerCollectives> form(std::optional<int> lost = {});
+  // This worker's program has failed: the others' groups end, too.
+  void stop(const std::string& why);
+  // The step that PeerLost names.
+  void set_step(int64_t step);
+
+ private:
+  std::unique_ptr<Transport> sockets(const GroupOffer& offer, const GroupMembers& members);
+  std::vector<std::shared_ptr<Inbox>> open_inboxes(const GroupOffer& offer) const;
+  void tick();
+
+  const ClusterOptions options_;
+  const std::string token_;
+  std::shared_ptr<std::atomic<int64_t>> step_ = std::make_shared<std::atomic<int64_t>>(0);
+  std::shared_ptr<Coordinator> coordinator_;  // the first worker's
+  std::unique_ptr<TaskServer> server_;
+  std::unique_ptr<Membership> membership_;
+  std::shared_ptr<Inbox> inbox_;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  const int exceptions_ = std::uncaught_exceptions();
+  bool stops_ = false;
+  std::thread ticker_;
+};
+
+}  // namespace cornu::distribute

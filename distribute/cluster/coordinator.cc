@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/cluster/coordinator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "distribute/cluster/credentials.h"
+#include "distribute/cluster/protocol.h"
+#include "framework/core/error.h"
+#include "framework/core/logging.h"
+
+namespace cornu::distribute {
+
+struct Coordinator::Guest {
+  std::shared_ptr<Session> session;
+  Time heard;
+  std::string nonces;  // both, once it has said hello
+  int rank = -1;       // once it has joined
+};
+
+Coordinator::Coordinator(CoordinatorOptions options)
+    : options_(std::move(options)), members_(options_.addresses.size()) {}
+
+Session::Listener Coordinator::accept(const std::shared_ptr<Session>& session) {
+  auto guest = std::make_shared<Guest>();
+  guest->session = session;
+  guest->heard = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  std::erase_if(guests_, [](const auto& known) { return known.expired(); });
+  guests_.push_back(guest);
+  return {.on_message = [self = shared_from_this(),
+                         guest](const Json& message) { self->on_message(guest, message); },
+          .on_end = [self = shared_from_this(),
+                     guest](const std::string& why) { self->on_end(guest, why); }};
+}
+
+void Coordinator::on_message(const std::shared_ptr<Guest>& guest, const Json& message) {
+  const std::lock_guard lock(mutex_);
+  guest->heard = std::chrono::steady_clock::now();
+  const std::string& kind = message.at("kind").as_string();
+  try {
+    if (kind == "hello") return on_hello(*guest, message);
+    if (kind == "join") return on_join(guest, message);
+    check<DataLoss>(guest->rank >= 0, "Cluster: expected hello and join first, got {}.",
+                    message.excerpt());
+    if (kind == "heartbeat") return;
+    if (kind == "ready") return on_ready(*guest, message);
+    if (kind == "stopped") return on_stopped(*guest, message);
+    if (kind == "leave") return on_leave(*guest);
+    raise<DataLoss>("Cluster: no such message: {}.", message.excerpt());
+  } catch (const Error& error) {
+    logging::warn(fmt::format("Cluster: turned {} away: {}", guest->session->peer(), error.what()));
+    throw;  // which ends the session
+  }
+}
+
+void Coordinator::on_hello(Guest& guest, const Json& message) {
+  if (message.at("protocol").as_int() != kProtocol) {
+    return refuse(guest, "refused",
+                  fmt::format("its cluster protocol is number {}, that of worker 0 is {}. All "
+                              "workers must run the same version of Cornu.",
+                              message.at("protocol").as_int(), kProtocol));
+  }
+  const std::string own = random_hex();
+  guest.nonces = message.at("nonce").as_string() + own;
+  guest.session->send(
+      Json::object({{"kind", "challenge"},
+                    {"nonce", own},
+                    {"proof", signature(options_.token, "coordinator " + guest.nonces)}}));
+}
+
+void Coordinator::on_join(const std::shared_ptr<Guest>& guest, const Json& message) {
+  const int64_t rank = message.at("rank").as_int();
+  check<DataLoss>(rank >= 0 && rank < static_cast<int64_t>(members_.size()),
+                  "Cluster: expected a rank of 0 to {}, got {}.", members_.size() - 1, rank);
+  if (guest->rank < 0) {
+    check<DataLoss>(!guest->nonces.empty() &&
+                        same_signature(message.at("proof").as_string(),
+                                       signature(options_.token, "worker " + guest->nonces)),
+                    "Cluster: its CORNU_JOB_TOKEN is another one.");
+    Member& member = members_[static_cast<size_t>(rank)];
+    if (member.guest && guest->heard - member.guest->heard < options_.lost_after / 2) {
+      return refuse(*guest, "busy",
+                    fmt::format("{} is there already, as another process. Two tasks must have "
+                                "been given the same index.",
+                                name_of(static_cast<int>(rank))));
+    }
+    if (member.guest) lose(*member.guest, "it was started anew");
+    guest->rank = static_cast<int>(rank);
+    member.guest = guest;
+    member.left = false;
+  }
+  check<DataLoss>(guest->rank == rank, "Cluster: worker {} joins as worker {}.", guest->rank, rank);
+  admit(guest, message);
+}
+
+void Coordinator::admit(const std::shared_ptr<Guest>& guest, const Json& message) {
+  if (phase_ != Phase::Gathering) {
+    // It knows of a loss that hasn't been noticed here.
+    const Json* lost = message.find("lost");
+    const auto rank = lost && lost->is_int() ? static_cast<int>(lost->as_int()) : guest->rank;
+    end_group(lost_message(rank, name_of(rank), "a worker has lost it"), guest->rank);
+  }
+  const std::string differs = difference(message);
+  Member& member = member_of(*guest);
+  member.join = message;
+  if (!differs.empty()) {
+    end_group(Json::object({{"kind", "differs"}, {"why", differs}}), -1);
+    return;
+  }
+  form_if_complete();
+}
+
+// What a worker says of its program must be what the others say.
+std::string Coordinator::difference(const Json& join) const {
+  for (size_t other = 0; other < members_.size(); ++other) {
+    const Json& before = members_[other].join;
+    if (before.is_null()) continue;
+    for (const auto& [name, value] : join.at("facts").as_object()) {
+      const Json* theirs = before.at("facts").find(name);
+      if (theirs && *theirs == value) continue;
+      const auto rank = static_cast<int>(join.at("rank").as_int());
+      return fmt::format("the {} of {} is {}, that of {} is {}. All workers must run the same.",
+                         name, name_of(rank), value.dump(), name_of(static_cast<int>(other)),
+                         theirs ? theirs->dump() : "unknown");
+    }
+  }
+  return "";
+}
+
+void Coordinator::form_if_complete() {
+  for (const Member& member : members_) {
+    if (member.join.is_null()) return;
+  }
+  Json members = Json::array();
+  for (const Member& member : members_) {
+    generation_ = std::max(generation_, member.join.at("generation").as_int());
+    members.push_back(Json::object({{"inbox", member.join.at("inbox")}}));
+  }
+  ++generation_;
+  phase_ = Phase::Forming;
+  send_to_all(Json::object({{"kind", "members"},
+                            {"generation", generation_},
+                            {"nonce", random_hex()},
+                            {"members", std::move(members)}}));
+}
+
+void Coordinator::on_ready(const Guest& guest, const Json& message) {
+  if (phase_ != Phase::Forming || message.at("generation").as_int() != generation_) return;
+  Member& member = member_of(guest);
+  member.ready = true;
+  member.shares_memory = message.at("shares_memory").as_bool();
+  bool shares = true;
+  for (const Member& other : members_) {
+    if (!other.ready) return;
+    shares = shares && other.shares_memory;
+  }
+  phase_ = Phase::Running;
+  send_to_all(
+      Json::object({{"kind", "start"}, {"generation", generation_}, {"shares_memory", shares}}));
+}
+
+void Coordinator::on_stopped(const Guest& guest, const Json& message) {
+  if (message.at("generation").as_int() != generation_ || phase_ == Phase::Gathering) return;
+  end_group(Json::object({{"kind", "stopped"},
+                          {"rank", int64_t{guest.rank}},
+                          {"name", name_of(guest.rank)},
+                          {"why", message.at("why")}}),
+            guest.rank);
+}
+
+void Coordinator::on_leave(const Guest& guest) {
+  member_of(guest).left = true;
+  if (std::ranges::all_of(members_, &Member::left)) send_to_all(Json::object({{"kind", "bye"}}));
+}
+
+void Coordinator::on_end(const std::shared_ptr<Guest>& guest, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  lose(*guest, why);
+}
+
+// Nothing for one that has never joined, or is lost already.
+void Coordinator::lose(Guest& guest, const std::string& why) {
+  const int rank = std::exchange(guest.rank, -1);
+  if (rank < 0) return;
+  Member& member = members_[static_cast<size_t>(rank)];
+  const bool was_in_group = phase_ != Phase::Gathering && !member.left;
+  const bool left = member.left;
+  member = Member();
+  member.left = left;
+  if (was_in_group) end_group(lost_message(rank, name_of(rank), why), rank);
+}
+
+// All but one are told; who is left must join anew.
+void Coordinator::end_group(const Json& message, int but) {
+  phase_ = Phase::Gathering;
+  for (Member& member : members_) {
+    member.join = nullptr;
+    member.ready = false;
+  }
+  send_to_all(message, but);
+}
+
+void Coordinator::tick(Time now) {
+  std::vector<std::shared_ptr<Guest>> silent;
+  {
+    const std::lock_guard lock(mutex_);
+    send_to_all(Json::object({{"kind", "heartbeat"}}));
+    for (const auto& known : guests_) {
+      const auto guest = known.lock();
+      if (!guest || now - guest->heard <= options_.lost_after) continue;
+      silent.push_back(guest);
+      lose(*guest, fmt::format("it has given no sign of life for {:g} s",
+                               std::chrono::duration<double>(options_.lost_after).count()));
+    }
+    if (phase_ == Phase::Gathering && now - told_who_is_missing_ > std::chrono::seconds(3)) {
+      told_who_is_missing_ = now;
+      Json missing = Json::array();
+      for (size_t i = 0; i < members_.size(); ++i) {
+        if (members_[i].join.is_null()) missing.push_back(name_of(static_cast<int>(i)));
+      }
+      send_to_all(Json::object({{"kind", "waiting"}, {"for", std::move(missing)}}));
+    }
+  }
+  for (const auto& guest : silent) guest->session->close("no sign of life came for too long");
+}
+
+bool Coordinator::all_have_left() {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::all_of(members_, &Member::left);
+}
+
+void Coordinator::refuse(const Guest& guest, const std::string& kind, const std::string& why) {
+  guest.session->send(Json::object({{"kind", kind}, {"why", why}}));
+  guest.session->close(why);
+}
+
+void Coordinator::send_to_all(const Json& message, int but) {
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].guest && static_cast<int>(i) != but) members_[i].guest->session->send(message);
+  }
+}
+
+Coordinator::Member& Coordinator::member_of(const Guest& guest) {
+  return members_[static_cast<size_t>(guest.rank)];
+}
+
+std::string Coordinator::name_of(int rank) const {
+  return worker_name(rank, options_.addresses[static_cast<size_t>(rank)]);
+}
+
+}  // namespace cornu::distribute

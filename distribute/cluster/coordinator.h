@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the first worker does for all: it knows who is there, and forms their groups.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "distribute/cluster/session.h"
+
+namespace cornu::distribute {
+
+struct CoordinatorOptions {
+  std::vector<std::string> addresses;  // of the workers, by rank
+  std::string token;
+  // Without a word for so long a worker is lost.
+  std::chrono::milliseconds lost_after = std::chrono::seconds(10);
+};
+
+// Workers hold a session each (docs/cluster/protocol.md says which messages). When all of them have
+// joined, with the same facts of their programs, they are told of each other; when all are ready,
+// they start as a group with a number of its own, larger than all before. When one is lost the
+// others are told so, and the next group waits until all have joined anew. Thread-safe.
+class Coordinator : public std::enable_shared_from_this<Coordinator> {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit Coordinator(CoordinatorOptions options);
+
+  Session::Listener accept(const std::shared_ptr<Session>& session);
+  // To be called about twice a second: sends signs of life, and finds those who give none.
+  void tick(Time now);
+  // Whether every worker has left, or was lost after it had no more to do.
+  bool all_have_left();
+
+ private:
+  struct Guest;  // a session
+  enum class Phase { Gathering, Forming, Running };
+  struct Member {
+    std::shared_ptr<Guest> guest;
+    Json join;  // its last one; null when it has to join (again)
+    bool ready = false;
+    bool shares_memory = false;
+    bool left = false;
+  };
+
+  void on_message(const std::shared_ptr<Guest>& guest, const Json& message);
+  void on_hello(Guest& guest, const Json& message);
+  void on_join(const std::shared_ptr<Guest>& guest, const Json& message);
+  void on_ready(const Guest& guest, const Json& message);
+  void on_stopped(const Guest& guest, const Json& message);
+  void on_leave(const Guest& guest);
+  void on_end(const std::shared_ptr<Guest>& guest, const std::string& why);
+  void lose(Guest& guest, const std::string& why);
+
+  void admit(const std::shared_ptr<Guest>& guest, const Json& message);
+  void refuse(const Guest& guest, const std::string& kind, const std::string& why);
+  std::string difference(const Json& join) const;
+  void end_group(const Json& message, int but);
+  void form_if_complete();
+  void send_to_all(const Json& message, int but = -1);
+  Member& member_of(const Guest& guest);
+  std::string name_of(int rank) const;
+
+  const CoordinatorOptions options_;
+  std::mutex mutex_;  // guards all that follows
+  Phase phase_ = Phase::Gathering;
+  int64_t generation_ = 0;
+  std::vector<Member> members_;  // by rank
+  std::vector<std::weak_ptr<Guest>> guests_;
+  Time told_who_is_missing_;
+};
+
+}  // namespace cornu::distribute

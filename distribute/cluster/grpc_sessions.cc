@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/cluster/grpc_sessions.h"
+
+#include <grpc/support/log.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "framework/core/error.h"
+
+namespace cornu::distribute {
+
+Json parse_message(std::string_view bytes) {
+  check<DataLoss>(bytes.size() <= kLargestMessage,
+                  "Cluster: expected a message of at most {} bytes, got {}.", kLargestMessage,
+                  bytes.size());
+  Json message;
+  try {
+    message = Json::parse(bytes);
+  } catch (const Error& error) {
+    raise<DataLoss>("Cluster: expected a message, an object with a kind: {}", error.what());
+  }
+  const Json* kind = message.is_object() ? message.find("kind") : nullptr;
+  check<DataLoss>(kind && kind->is_string(),
+                  "Cluster: expected a message, an object with a kind, got {}.", message.excerpt());
+  return message;
+}
+
+namespace {
+
+constexpr char kMethod[] = "/cornu.Cluster/Session";
+
+std::string text_of(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  std::string text;
+  if (!buffer.Dump(&slices).ok()) return text;
+  for (const grpc::Slice& slice : slices) {
+    text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return text;
+}
+
+// What both ends do. It lives until gRPC is done with it, and as long as others hold it.
+template <class Reactor>
+class Stream : public Reactor,
+               public Session,
+               public std::enable_shared_from_this<Stream<Reactor>> {
+ public:
+  void send(const Json& message) override {
+    const std::lock_guard lock(mutex_);
+    if (ends_) return;
+    const std::string text = message.dump();
+    const grpc::Slice slice(text);
+    queue_.emplace_back(&slice, 1);
+    if (queue_.size() == 1) this->StartWrite(&queue_.front());
+  }
+
+  void close(const std::string& why) override {
+    const std::lock_guard lock(mutex_);
+    if (ends_) return;
+    ends_ = true;
+    why_ = why;
+    if (queue_.empty()) finish();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return reading_ended();
+    try {
+      listener_.on_message(parse_message(text_of(read_)));
+    } catch (const Error& error) {
+      return close(error.what());
+    }
+    this->StartRead(&read_);
+  }
+
+  void OnWriteDone(bool) override {
+    const std::lock_guard lock(mutex_);
+    queue_.pop_front();
+    if (!queue_.empty()) {
+      this->StartWrite(&queue_.front());
+    } else if (ends_) {
+      finish();
+    }
+  }
+
+ protected:
+  // Begins to read; it holds itself from now on.
+  void begin(Session::Listener listener) {
+    listener_ = std::move(listener);
+    self_ = this->shared_from_this();
+    this->StartRead(&read_);
+  }
+
+  // Nothing is called any more.
+  void end(const std::string& otherwise) {
+    std::string why;
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+      why = why_.empty() ? otherwise : why_;
+    }
+    Session::Listener listener = std::exchange(listener_, {});
+    if (listener.on_end) listener.on_end(why);
+    self_.reset();
+  }
+
+  virtual void finish() = 0;  // with mutex_ held
+  virtual void reading_ended() = 0;
+
+  std::mutex mutex_;
+  bool ends_ = false;
+  std::string why_;
+
+ private:
+  Session::Listener listener_;
+  std::shared_ptr<void> self_;
+  grpc::ByteBuffer read_;
+  std::deque<grpc::ByteBuffer> queue_;  // the first one is being written
+};
+
+class ClientStream : public Stream<grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>> {
+ public:
+  ClientStream(std::shared_ptr<grpc::Channel> channel, std::string address)
+      : channel_(std::move(channel)), stub_(channel_), address_(std::move(address)) {}
+
+  void start(Session::Listener listener) {
+    stub_.PrepareBidiStreamingCall(&context_, kMethod, {}, this);
+    begin(std::move(listener));
+    StartCall();
+  }
+
+  std::string peer() const override { return address_; }
+  void OnDone(const grpc::Status& status) override {
+    end(status.ok() ? "the connection was closed" : status.error_message());
+  }
+
+ private:
+  void finish() override { context_.TryCancel(); }
+  void reading_ended() override {}  // the server's reason is about to come
+
+  std::shared_ptr<grpc::Channel> channel_;
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
+  grpc::ClientContext context_;
+  std::string address_;
+};
+
+class ServerStream : public Stream<grpc::ServerGenericBidiReactor> {
+ public:
+  explicit ServerStream(std::string peer) : peer_(std::move(peer)) {}
+
+  void start(Session::Listener listener) { begin(std::move(listener)); }
+
+  std::string peer() const override { return peer_; }
+  void OnCancel() override { close("the connection has ended"); }
+  void OnDone() override { end("the connection has ended"); }
+
+ private:
+  void reading_ended() override { close("the connection has ended"); }
+  void finish() override {
+    // Trailing metadata holds a few kilobytes.
+    Finish(grpc::Status(grpc::StatusCode::ABORTED, why_.substr(0, 1000)));
+  }
+
+  std::string peer_;
+};
+
+grpc::ChannelArguments channel_arguments() {
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // each tries by itself, at once
+  arguments.SetMaxReceiveMessageSize(kLargestMessage);
+  return arguments;
+}
+
+// A channel that goes with its stream would go on a thread of gRPC's, and the last one takes these
+// threads along, which can't wait for themselves. Those that nobody uses any more go here, with the
+// next one that is made; the newest stays.
+void keep(const std::shared_ptr<grpc::Channel>& channel) {
+  static std::mutex mutex;
+  static auto* const channels = new std::vector<std::shared_ptr<grpc::Channel>>;
+  std::vector<std::shared_ptr<grpc::Channel>> unused;
+  const std::lock_guard lock(mutex);
+  channels->push_back(channel);
+  const auto first = std::partition(channels->begin(), channels->end(),
+                                    [](const auto& one) { return one.use_count() > 1; });
+  std::move(first, channels->end(), std::back_inserter(unused));
+  channels->erase(first, channels->end());
+}
+
+class Service : public grpc::CallbackGenericService {
+ public:
+  explicit Service(SessionServer::Accept accept) : accept_(std::move(accept)) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    if (context->method() != kMethod) return grpc::CallbackGenericService::CreateReactor(context);
+    auto stream = std::make_shared<ServerStream>(context->peer());
+    stream->start(accept_(stream));
+    return stream.get();
+  }
+
+ private:
+  SessionServer::Accept accept_;
+};
+
+}  // namespace
+
+std::shared_ptr<Session> connect_session(const std::string& address, Session::Listener listener) {
+  auto channel = grpc::CreateCustomChannel("dns:///" + address, grpc::InsecureChannelCredentials(),
+                                           channel_arguments());
+  keep(channel);
+  auto stream = std::make_shared<ClientStream>(std::move(channel), address);
+  stream->start(std::move(listener));
+  return stream;
+}
+
+struct SessionServer::Impl {
+  explicit Impl(Accept accept) : service(std::move(accept)) {}
+
+  Service service;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+  std::unique_ptr<grpc::Server> server;
+};
+
+SessionServer::SessionServer(Accept accept) : impl_(std::make_unique<Impl>(std::move(accept))) {
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(kLargestMessage);
+  builder.RegisterCallbackGenericService(&impl_->service);
+  impl_->acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
+  impl_->server = builder.BuildAndStart();
+  check<Internal>(impl_->server != nullptr, "Cluster: gRPC's server doesn't start.");
+}
+
+SessionServer::~SessionServer() {
+  impl_->server->Shutdown(std::chrono::system_clock::now());
+  impl_->server->Wait();
+}
+
+void SessionServer::add(FileDescriptor connection) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+  parameters.fd = connection.release();
+  impl_->acceptor->HandleNewConnection(&parameters);
+}
+
+}  // namespace cornu::distribute

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/cluster/membership.h"
+
+#include <utility>
+
+#include "distribute/cluster/credentials.h"
+#include "distribute/cluster/protocol.h"
+#include "framework/core/error.h"
+#include "framework/core/logging.h"
+#include "framework/core/strings.h"
+
+namespace cornu::distribute {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kHeartbeat(500);
+constexpr std::chrono::milliseconds kAttempts(100);  // to reach the coordinator
+constexpr std::chrono::seconds kSayWhom(5);
+
+double seconds(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
+Membership::Membership(MembershipOptions options)
+    : options_(std::move(options)), heard_(Clock::now()), thread_([this] { watch(); }) {}
+
+Membership::~Membership() {
+  std::shared_ptr<Session> session;
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+    ++sessions_;  // nothing that comes is for this any more
+    session = std::move(session_);
+  }
+  changed_.notify_all();
+  thread_.join();
+  if (session) session->close("the task ends");
+}
+
+// ---- the thread that gives signs of life ----
+
+void Membership::watch() {
+  std::unique_lock lock(mutex_);
+  auto last = Clock::now();
+  while (!stops_) {
+    changed_.wait_for(lock, kHeartbeat);
+    const auto now = Clock::now();
+    if (now - last > options_.lost_after && !refused_) {
+      refused_ = std::make_exception_ptr(Aborted(fmt::format(
+          "Cluster: {} stood still for {:g} s, and the other workers have gone on without it. "
+          "Start it again; it goes on from the state that they have kept.",
+          worker_name(options_.rank, options_.addresses[static_cast<size_t>(options_.rank)]),
+          std::chrono::duration<double>(now - last).count())));
+      end_group(refused_);
+    }
+    last = now;
+    if (!session_) continue;
+    if (admitted_) session_->send(Json::object({{"kind", "heartbeat"}}));
+    if (now - heard_ > options_.lost_after) {
+      const auto session = std::exchange(session_, nullptr);
+      const uint64_t number = sessions_;
+      lock.unlock();
+      on_session_end(number, fmt::format("it has given no sign of life for {:g} s",
+                                         seconds(options_.lost_after)));
+      session->close("no sign of life came for too long");
+      lock.lock();
+    }
+  }
+}
+
+// ---- what comes ----
+
+void Membership::on_message(const Json& message) {
+  const std::lock_guard lock(mutex_);
+  heard_ = Clock::now();
+  const std::string& kind = message.at("kind").as_string();
+  const auto why = [&] { return message.at("why").as_string(); };
+  if (kind == "challenge") {
+    on_challenge(message);
+  } else if (kind == "members") {
+    offer_.emplace();
+    offer_->generation = generation_ = message.at("generation").as_int();
+    offer_->key = signature(options_.token, "group " + message.at("nonce").as_string());
+    for (const Json& member : message.at("members").as_array()) {
+      offer_->inboxes.push_back(member.at("inbox"));
+    }
+    check<DataLoss>(offer_->inboxes.size() == options_.addresses.size(),
+                    "Cluster: expected {} members, got {}.", options_.addresses.size(),
+                    offer_->inboxes.size());
+    join_ = nullptr;
+    in_group_ = true;
+    ended_ = nullptr;
+    started_.reset();
+  } else if (kind == "start") {
+    if (message.at("generation").as_int() == generation_) {
+      started_ = message.at("shares_memory").as_bool();
+    }
+  } else if (kind == "lost") {
+    const auto rank = static_cast<int>(message.at("rank").as_int());
+    check<DataLoss>(rank >= 0 && rank < static_cast<int>(options_.addresses.size()),
+                    "Cluster: expected a rank, got {}.", rank);
+    logging::warn(fmt::format("Cluster: {} is lost: {}.", message.at("name").as_string(), why()));
+    end_group(std::make_exception_ptr(
+        PeerLost(rank, options_.addresses[static_cast<size_t>(rank)], step_)));
+  } else if (kind == "stopped") {
+    end_group(std::make_exception_ptr(Aborted(
+        fmt::format("Cluster: {} has stopped: {}", message.at("name").as_string(), why()))));
+  } else if (kind == "differs") {
+    refused_ = std::make_exception_ptr(FailedPrecondition("Cluster: " + why()));
+    end_group(refused_);
+  } else if (kind == "refused") {
+    refused_ = std::make_exception_ptr(FailedPrecondition(
+        fmt::format("Cluster: worker 0 ({}) turns this task away: {}", coordinator(), why())));
+  } else if (kind == "busy") {  // the task before it may have died without a word
+    const auto now = Clock::now();
+    if (!busy_since_) busy_since_ = now;
+    if (now - *busy_since_ > 2 * options_.lost_after) {
+      refused_ = std::make_exception_ptr(FailedPrecondition("Cluster: " + why()));
+    }
+  } else if (kind == "waiting") {
+    std::vector<std::string> names;
+    for (const Json& name : message.at("for").as_array()) names.push_back(name.as_string());
+    if (!join_.is_null()) logging::info("Cluster: waiting for " + cornu::join(names, ", ") + ".");
+  } else if (kind == "bye") {
+    bye_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Membership::on_challenge(const Json& message) {
+  const std::string nonces = nonce_ + message.at("nonce").as_string();
+  if (!same_signature(message.at("proof").as_string(),
+                      signature(options_.token, "coordinator " + nonces))) {
+    refused_ = std::make_exception_ptr(FailedPrecondition(fmt::format(
+        "Cluster: worker 0 ({}) has another CORNU_JOB_TOKEN. Give all tasks of the job the same "
+        "one.",
+        coordinator())));
+    return;
+  }
+  admitted_ = true;
+  if (join_.is_null()) return;
+  join_.set("proof", signature(options_.token, "worker " + nonces));
+  session_->send(join_);
+}
+
+void Membership::on_session_end(uint64_t session, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (session != sessions_) return;
+  session_ = nullptr;
+  admitted_ = false;
+  offer_.reset();
+  if (in_group_) {
+    if (!leaves_) {
+      logging::warn(fmt::format("Cluster: {} is lost: {}.", worker_name(0, coordinator()), why));
+    }
+    end_group(std::make_exception_ptr(PeerLost(0, coordinator(), step_)));
+  }
+  changed_.notify_all();
+}
+
+void Membership::end_group(std::exception_ptr why) {
+  if (in_group_) ended_ = why;
+  in_group_ = false;
+  started_.reset();
+  const auto tell = std::exchange(tell_, {});
+  if (tell && ended_) tell(ended_);
+  changed_.notify_all();
+}
+
+// ---- what the program asks for ----
+
+void Membership::connect(std::unique_lock<std::mutex>& lock) {
+  const uint64_t number = ++sessions_;
+  nonce_ = random_hex();
+  admitted_ = false;
+  heard_ = Clock::now();
+  const std::string nonce = nonce_;
+  lock.unlock();
+  auto session = options_.connect(
+      {.on_message =
+           [this, number](const Json& message) {
+             {
+               const std::lock_guard same(mutex_);
+               if (number != sessions_) return;
+             }
+             on_message(message);
+           },
+       .on_end = [this, number](const std::string& why) { on_session_end(number, why); }});
+  session->send(Json::object({{"kind", "hello"}, {"protocol", kProtocol}, {"nonce", nonce}}));
+  lock.lock();
+  if (number == sessions_) session_ = std::move(session);
+}
+
+GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
+  std::unique_lock lock(mutex_);
+  offer_.reset();
+  tell_ = {};
+  join_ = Json::object({{"kind", "join"},
+                        {"rank", int64_t{options_.rank}},
+                        {"generation", generation_},
+                        {"facts", options_.facts},
+                        {"inbox", inbox}});
+  if (lost) join_.set("lost", int64_t{*lost});
+  if (admitted_ && session_) session_->send(join_);
+  auto said = Clock::now();
+  while (!offer_) {
+    if (refused_) std::rethrow_exception(refused_);
+    if (!session_ && Clock::now() >= next_attempt_) {
+      next_attempt_ = Clock::now() + kAttempts;
+      connect(lock);
+      continue;
+    }
+    changed_.wait_for(lock, kAttempts);
+    if (!admitted_ && Clock::now() - said > kSayWhom) {
+      said = Clock::now();
+      logging::info(
+          fmt::format("Cluster: waiting for {} to answer.", worker_name(0, coordinator())));
+    }
+  }
+  return *offer_;
+}
+
+std::optional<bool> Membership::start(int64_t generation, bool shares_memory) {
+  std::unique_lock lock(mutex_);
+  if (session_ && generation == generation_ && in_group_) {
+    session_->send(Json::object(
+        {{"kind", "ready"}, {"generation", generation}, {"shares_memory", shares_memory}}));
+  }
+  changed_.wait(lock, [&] { return started_ || !in_group_ || generation != generation_; });
+  if (refused_) std::rethrow_exception(refused_);
+  return in_group_ && generation == generation_ ? started_ : std::nullopt;
+}
+
+void Membership::on_group_end(std::function<void(std::exception_ptr)> tell) {
+  const std::lock_guard lock(mutex_);
+  if (in_group_) {
+    tell_ = std::move(tell);
+  } else if (tell && ended_) {
+    tell(ended_);
+  }
+}
+
+void Membership::stop(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (!session_ || !in_group_) return;
+  session_->send(Json::object({{"kind", "stopped"}, {"generation", generation_}, {"why", why}}));
+  in_group_ = false;
+  ended_ = std::make_exception_ptr(Aborted("Cluster: this worker has stopped: " + why));
+  tell_ = {};
+}
+
+void Membership::leave() {
+  std::unique_lock lock(mutex_);
+  tell_ = {};
+  leaves_ = true;
+  if (!session_ || !in_group_) return;
+  session_->send(Json::object({{"kind", "leave"}}));
+  changed_.wait(lock, [&] { return bye_ || !in_group_; });
+}
+
+}  // namespace cornu::distribute

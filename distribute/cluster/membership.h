@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker's side of its session with the coordinator.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "distribute/cluster/session.h"
+
+namespace cornu::distribute {
+
+struct MembershipOptions {
+  int rank = 0;
+  std::vector<std::string> addresses;  // of the workers, by rank
+  std::string token;
+  Json facts = Json::object();  // what all workers must have alike, by name
+  std::chrono::milliseconds lost_after = std::chrono::seconds(10);
+  // Makes a session with worker 0.
+  std::function<std::shared_ptr<Session>(Session::Listener)> connect;
+};
+
+// What a group's members are told when it forms.
+struct GroupOffer {
+  int64_t generation = 0;
+  std::string key;            // of its connections
+  std::vector<Json> inboxes;  // by rank
+};
+
+// Keeps a session with the coordinator, gives signs of life on a thread of its own, and says when
+// the group has ended. A process that stood still for longer than lost_after finds itself fenced:
+// the others have gone on without it, and it can't come back. Thread-safe.
+class Membership {
+ public:
+  explicit Membership(MembershipOptions options);
+  ~Membership();
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+  // Joins, and waits for all the others, as long as it takes; says every few seconds for whom.
+  // `lost`: the rank that this worker has missed, where that ended its last group. Errors:
+  // FailedPrecondition where the coordinator turns it away, or workers' facts differ; Aborted when
+  // it is fenced.
+  GroupOffer join(const Json& inbox, std::optional<int> lost);
+  // Says that this worker is ready, and waits for the start. Whether all share memory; none when
+  // the group has ended already.
+  std::optional<bool> start(int64_t generation, bool shares_memory);
+
+  // What to do when the group ends before this worker leaves it: PeerLost, or Aborted where
+  // another worker's program has failed. Called at once if that has happened, else from another
+  // thread; nothing is, once it has been called with another function.
+  void on_group_end(std::function<void(std::exception_ptr)> tell);
+  // This worker's program has failed: the others are told so.
+  void stop(const std::string& why);
+  // This worker needs the others no more. Waits until none needs it, as long as they give signs of
+  // life.
+  void leave();
+
+  // The step that PeerLost names.
+  void set_step(int64_t step) { step_ = step; }
+
+ private:
+  void watch();
+  void on_message(const Json& message);
+  void on_challenge(const Json& message);
+  void on_session_end(uint64_t session, const std::string& why);
+  void end_group(std::exception_ptr why);
+  void connect(std::unique_lock<std::mutex>& lock);
+  const std::string& coordinator() const { return options_.addresses.front(); }
+
+  const MembershipOptions options_;
+  std::atomic<int64_t> step_ = 0;
+  std::mutex mutex_;  // guards all that follows
+  std::condition_variable changed_;
+  std::shared_ptr<Session> session_;
+  uint64_t sessions_ = 0;  // their numbers
+  std::string nonce_;
+  bool admitted_ = false;  // the coordinator knows the token, and this worker has shown it
+  Json join_;              // what it joins with, while it waits for the others; else null
+  std::optional<GroupOffer> offer_;
+  int64_t generation_ = 0;
+  std::optional<bool> started_;
+  bool in_group_ = false;
+  std::exception_ptr ended_;    // why the last group did
+  std::exception_ptr refused_;  // for good
+  std::function<void(std::exception_ptr)> tell_;
+  bool leaves_ = false;
+  bool bye_ = false;
+  bool stops_ = false;
+  std::chrono::steady_clock::time_point heard_;
+  std::chrono::steady_clock::time_point next_attempt_;
+  std::optional<std::chrono::steady_clock::time_point> busy_since_;
+  std::thread thread_;
+};
+
+}  // namespace cornu::distribute

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/strategies/multi_worker_mirrored.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <unordered_set>
+
+#include "distribute/cluster/cluster.h"
+#include "distribute/strategies/replicated.h"
+#include "framework/core/logging.h"
+#include "framework/core/random.h"
+#include "framework/ops/ops.h"
+#include "framework/strategy/reduce_elements.h"
+
+namespace cornu::distribute {
+namespace {
+
+constexpr char kName[] = "MultiWorkerMirroredStrategy";
+
+// What a worker says when a step begins.
+struct StepNotice {
+  uint64_t key = 0;  // of random numbers; worker 0's counts
+  uint32_t bits = 0;
+  uint32_t is_new = 0;  // whether it uses variables that it hasn't used before
+};
+
+class MultiWorkerMirrored : public MirroredReplicas {
+ public:
+  MultiWorkerMirrored(std::vector<Device> devices, ClusterOptions options, size_t bytes_per_pack)
+      : MirroredReplicas(kName, std::move(devices), CrossDeviceOps()),
+        cluster_(std::move(options)),
+        bytes_per_pack_(bytes_per_pack) {
+    form({});
+  }
+
+  int64_t num_replicas_in_sync() const override {
+    return cluster_.size() * static_cast<int64_t>(devices().size());
+  }
+  int64_t num_workers() const override { return cluster_.size(); }
+  int64_t worker() const override { return cluster_.rank(); }
+  bool is_chief() const override { return cluster_.rank() == 0; }
+  size_t bytes_per_pack() const override {
+    return bytes_per_pack_ > 0 ? bytes_per_pack_ : MirroredReplicas::bytes_per_pack();
+  }
+
+  std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
+    return source->divide(num_workers())->shard(num_workers(), worker());
+  }
+
+  Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) override;
+  std::vector<std::string> exchange(const std::string& own) override {
+    return guarded([&] { return group().exchange(own); });
+  }
+  uint32_t agree(uint32_t bits) override {
+    const std::lock_guard lock(steps_);
+    wished_ = bits;
+    return agreed_;
+  }
+  void rejoin(const PeerLost& lost) override {
+    logging::info(fmt::format("{}: waiting for worker {} ({}) to come back.", name(), lost.rank(),
+                              lost.address()));
+    form(lost.rank());
+  }
+
+ protected:
+  Group take_group() override {
+    return in_step_ ? WorkerCollectives::ends(group_) : MirroredReplicas::take_group();
+  }
+  void give_back(Group group) override {
+    if (!in_step_) MirroredReplicas::give_back(std::move(group));
+  }
+  int64_t first_replica() const override {
+    return cluster_.rank() * static_cast<int64_t>(devices().size());
+  }
+  void meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
+            const std::vector<Compiled>& functions) override;
+  void run_step(const std::function<void()>& step) override {
+    const std::lock_guard one_at_a_time(steps_);
+    in_step_ = true;
+    cluster_.set_step(++step_);
+    try {
+      guarded([&] { return step(), 0; });
+    } catch (...) {
+      in_step_ = false;
+      throw;
+    }
+    in_step_ = false;
+  }
+
+ private:
+  WorkerCollectives& group() { return *group_; }
+  void form(std::optional<int> lost);
+  bool uses_new_variables(const std::vector<Compiled>& functions);
+  void take_values_of_chief(const std::vector<Compiled>& functions);
+
+  // What fails here ends the others' steps, too, unless it came from them.
+  template <class F>
+  auto guarded(F f) -> decltype(f()) {
+    try {
+      return f();
+    } catch (const PeerLost&) {
+      throw;
+    } catch (const Aborted&) {
+      throw;
+    } catch (const std::exception& error) {
+      cluster_.stop(error.what());
+      throw;
+    }
+  }
+
+  Cluster cluster_;
+  const size_t bytes_per_pack_;  // 0: the default
+  std::shared_ptr<WorkerCollectives> group_;
+  std::recursive_mutex steps_;  // one step at a time: all workers run them in the same order
+  static thread_local bool in_step_;
+  int64_t step_ = 0;
+  uint32_t wished_ = 0;
+  uint32_t agreed_ = 0;
+  std::unordered_set<uint64_t> known_;  // variables whose values are the same on all workers
+};
+
+thread_local bool MultiWorkerMirrored::in_step_ = false;
+
+// Whatever isn't seeded draws what worker 0 draws: shuffles and initial values must be the same.
+void MultiWorkerMirrored::form(std::optional<int> lost) {
+  group_.reset();
+  while (true) {
+    try {
+      group_ = cluster_.form(lost);
+      known_.clear();
+      agreed_ = wished_ = 0;
+      const SeedSequence own = seed_sequence();
+      const std::string seeds =
+          Json::object({{"seed", static_cast<int64_t>(own.seed)}, {"chosen", own.chosen}}).dump();
+      const Json first = Json::parse(exchange(seeds).front());
+      if (!own.chosen && !lost) {
+        restore_seed_sequence(
+            {.seed = static_cast<uint64_t>(first.at("seed").as_int()), .drawn = 0});
+      }
+      return;
+    } catch (const PeerLost& another) {
+      group_.reset();
+      lost = another.rank();
+    }
+  }
+}
+
+void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
+                               const std::vector<Compiled>& functions) {
+  std::vector<std::byte> own(sizeof(StepNotice) + replicas.size() * sizeof(int64_t));
+  const StepNotice notice{
+      .key = key.value_or(0), .bits = wished_, .is_new = uses_new_variables(functions)};
+  std::memcpy(own.data(), &notice, sizeof notice);
+  for (size_t i = 0; i < replicas.size(); ++i) {
+    std::memcpy(own.data() + sizeof notice + i * sizeof(int64_t), &replicas[i].examples,
+                sizeof(int64_t));
+  }
+  const std::vector<std::byte> all = group().exchange_bytes(own);
+  agreed_ = 0;
+  bool is_new = false;
+  int64_t before = 0;
+  for (int64_t w = 0; w < num_workers(); ++w) {
+    const std::byte* theirs = all.data() + static_cast<size_t>(w) * own.size();
+    StepNotice said;
+    std::memcpy(&said, theirs, sizeof said);
+    agreed_ |= said.bits;
+    is_new = is_new || said.is_new;
+    if (w == 0 && key) key = said.key;
+    for (size_t i = 0; i < replicas.size() && w < worker(); ++i) {
+      int64_t examples = 0;
+      std::memcpy(&examples, theirs + sizeof said + i * sizeof(int64_t), sizeof examples);
+      before += examples;
+    }
+  }
+  for (Replica& replica : replicas) replica.first_example += before;
+  if (is_new) take_values_of_chief(functions);
+}
+
+// Since the group has formed.
+bool MultiWorkerMirrored::uses_new_variables(const std::vector<Compiled>& functions) {
+  bool is_new = false;
+  for (const Compiled& function : functions) {
+    for (const Variable& variable : function->variables) {
+      is_new = known_.insert(variable.number()).second || is_new;
+    }
+  }
+  return is_new;
+}
+
+// Of all variables that a step uses, but those of which every replica has its own part.
+void MultiWorkerMirrored::take_values_of_chief(const std::vector<Compiled>& functions) {
+  std::vector<Variable> used;
+  for (const Variable& variable : functions.front()->variables) {
+    if (variable.synchronization() != VariableSynchronization::OnRead) used.push_back(variable);
+  }
+  std::string values;
+  for (const Variable& variable : used) {
+    const Tensor value = variable.value().host();
+    if (is_chief()) values.append(reinterpret_cast<const char*>(value.raw()), value.bytes());
+  }
+  const std::string chiefs = group().exchange(values).front();
+  size_t at = 0;
+  for (const Variable& variable : used) {
+    const Tensor own = variable.value().host();
+    check<FailedPrecondition>(at + own.bytes() <= chiefs.size(),
+                              "Strategy '{}': worker {} has other variables than worker 0: a step "
+                              "uses '{}', {} of shape {}. All workers must make the same model.",
+                              name(), worker(), variable.path(), variable.dtype(),
+                              variable.shape());
+    if (std::memcmp(own.raw(), chiefs.data() + at, own.bytes()) != 0) {
+      Tensor value = Tensor::empty(own.shape(), own.dtype());
+      std::memcpy(value.mutable_raw(), chiefs.data() + at, own.bytes());
+      variable.assign(value);
+    }
+    at += own.bytes();
+  }
+}
+
+Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica) {
+  const bool is_mean = op == ReduceOp::Mean;
+  std::vector<Tensor> values = by_replica;
+  if (is_mean) {
+    for (Tensor& value : values) {
+      if (!is_floating(value.dtype())) value = ops::cast(value, DType::Float32);
+    }
+  }
+  const Tensor local = MirroredReplicas::reduce(is_mean ? ReduceOp::Sum : op, values).host();
+  const std::string type = fmt::format("{} of shape {}\n", local.dtype(), local.shape());
+  const std::string bytes(reinterpret_cast<const char*>(local.raw()), local.bytes());
+  const std::vector<std::string> all = exchange(type + bytes);
+  std::vector<const void*> in;
+  for (size_t w = 0; w < all.size(); ++w) {
+    const std::string theirs = all[w].substr(0, all[w].find('\n') + 1);
+    check<InvalidArgument>(theirs == type,
+                           "Strategy '{}': reduce expected values of one type on all workers, got "
+                           "{}on worker {} and {}on worker {}.",
+                           name(), type, worker(), theirs, w);
+  }
+  std::vector<Tensor> copies;
+  for (const std::string& theirs : all) {
+    copies.push_back(Tensor::empty(local.shape(), local.dtype()));
+    std::memcpy(copies.back().mutable_raw(), theirs.data() + type.size(), local.bytes());
+  }
+  Tensor result = Tensor::empty(local.shape(), local.dtype());
+  for (const Tensor& copy : copies) in.push_back(copy.raw());
+  reduce_elements(result.mutable_raw(), in, 0, local.num_elements(), local.dtype(),
+                  is_mean ? ReduceOp::Sum : op);
+  return is_mean ? result / num_replicas_in_sync() : result;
+}
+
+std::chrono::milliseconds timeout_of(const CommunicationOptions& options) {
+  if (!options.timeout_seconds) return kCollectiveTimeout;
+  const double seconds = *options.timeout_seconds;
+  check<InvalidArgument>(seconds > 0 && seconds <= 1e6,
+                         "CommunicationOptions: expected timeout_seconds of more than 0 and at "
+                         "most a million, got {}.",
+                         seconds);
+  return std::chrono::milliseconds(std::max<int64_t>(1, std::llround(seconds * 1000)));
+}
+
+std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& options) {
+  const CommunicationOptions& communication = options.communication_options;
+  if (communication.implementation == CommunicationImplementation::Nccl) {
+    logging::warn(
+        fmt::format("{}: this build has no NCCL; workers exchange tensors by RING.", kName));
+  }
+  check<InvalidArgument>(communication.bytes_per_pack >= 0,
+                         "CommunicationOptions: expected bytes_per_pack of 0 (chosen) or more, got "
+                         "{}.",
+                         communication.bytes_per_pack);
+  const auto timeout = timeout_of(communication);
+  std::vector<Device> devices = parse_devices(kName, options.devices);
+  const std::optional<ClusterResolver> resolver =
+      options.cluster_resolver ? options.cluster_resolver : resolve_default();
+  std::vector<std::string> addresses;
+  const ClusterSpec spec = resolver ? resolver->cluster_spec() : ClusterSpec();
+  for (const Task& task : workers(spec)) addresses.push_back(spec.task_address(task));
+  if (addresses.size() < 2) {
+    logging::info(fmt::format("{}: a single worker, since {}.", kName,
+                              resolver
+                                  ? "the cluster has no other one"
+                                  : "the environment names no cluster (TF_CONFIG is not set)"));
+    return std::make_shared<MirroredReplicas>(kName, std::move(devices), CrossDeviceOps());
+  }
+  const std::optional<Task> task = resolver->task();
+  check<InvalidArgument>(task.has_value(),
+                         "{}: {} names a cluster, but not which of its tasks this process is.",
+                         kName, resolver->name());
+  if (task->type == "evaluator") {
+    logging::info(fmt::format("{}: this is the evaluator, which works alone.", kName));
+    return std::make_shared<MirroredReplicas>(kName, std::move(devices), CrossDeviceOps());
+  }
+  const char* insecure = std::getenv("CORNU_INSECURE");
+  const auto replicas = static_cast<int>(devices.size());
+  ClusterOptions cluster{
+      .rank = static_cast<int>(id_in_cluster(spec, *task)),
+      .addresses = std::move(addresses),
+      .replicas = replicas,
+      .facts = Json::object({{"version of Cornu", CORNU_VERSION},
+                             {"strategy", kName},
+                             {"number of local replicas", int64_t{replicas}}}),
+      .timeout = timeout,
+      .insecure = options.insecure || (insecure && std::string(insecure) == "1")};
+  return std::make_shared<MultiWorkerMirrored>(std::move(devices), std::move(cluster),
+                                               static_cast<size_t>(communication.bytes_per_pack));
+}
+
+}  // namespace
+
+MultiWorkerMirroredStrategy::MultiWorkerMirroredStrategy(
+    const MultiWorkerMirroredStrategyOptions& options)
+    : Strategy(make(options)) {}
+
+}  // namespace cornu::distribute

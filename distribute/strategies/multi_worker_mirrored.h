@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "distribute/cluster/cluster_resolver.h"
+#include "framework/strategy/strategy.h"
+
+namespace cornu::distribute {
+
+// Who moves gradients between workers (tf.distribute.experimental.CommunicationImplementation).
+enum class CommunicationImplementation {
+  Auto,  // by hardware: Ring, where there are no GPUs
+  Ring,  // a ring of processes, over shared memory on one machine, over TCP otherwise
+  Nccl,  // NVIDIA's library; without it a warning, and Ring
+};
+
+// tf.distribute.experimental.CommunicationOptions.
+struct CommunicationOptions {
+  CommunicationImplementation implementation = CommunicationImplementation::Auto;
+  // How many bytes of gradients travel together; 0: it is chosen (4 MiB).
+  int64_t bytes_per_pack = 0;
+  // How long a worker may keep the others waiting in one exchange, in seconds, while it gives signs
+  // of life. None: ten minutes.
+  std::optional<double> timeout_seconds = {};
+};
+
+struct MultiWorkerMirroredStrategyOptions {
+  // Who the workers are, and which one this process is. None: what the environment says (TF_CONFIG,
+  // Slurm, MPI, torchrun), or a single worker.
+  std::optional<ClusterResolver> cluster_resolver = {};
+  CommunicationOptions communication_options = {};
+  // This process's replicas, as MirroredStrategy has them. All workers must have equally many.
+  std::vector<std::string> devices = {};
+  // Whether tasks on other machines are trusted without CORNU_JOB_TOKEN; CORNU_INSECURE=1 does the
+  // same.
+  bool insecure = false;
+};
+
+// Synchronous training by many processes, on one machine or many
+// (tf.distribute.MultiWorkerMirroredStrategy). Every worker runs the same program; each has a copy
+// of all variables and its part of each batch. Gradients, losses and metrics are those of the whole
+// batch. Making the strategy waits until all workers have made theirs, and says for whom.
+//
+//   distribute::MultiWorkerMirroredStrategy strategy;
+//   auto scope = strategy.scope();
+//   … make and compile a model …
+//   model.fit(dataset, {.epochs = 3, .callbacks = {callbacks::ModelCheckpoint({.filepath =
+//   "m"})}});
+//
+// When a worker dies, the others' calls throw PeerLost. fit, where a callback keeps its state
+// (ModelCheckpoint, BackupAndRestore), waits for it to be started again instead, and goes on with
+// it from the last state. What isn't distributed (predict) every worker computes by itself.
+class MultiWorkerMirroredStrategy : public Strategy {
+ public:
+  explicit MultiWorkerMirroredStrategy(const MultiWorkerMirroredStrategyOptions& options = {});
+};
+
+}  // namespace cornu::distribute

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/callbacks/tensor_board.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "framework/callbacks/model_graph.h"
+#include "framework/callbacks/summaries.h"
+#include "framework/core/logging.h"
+#include "framework/io/event_file.h"
+#include "framework/strategy/strategy.h"
+
+namespace cornu::callbacks {
+namespace {
+
+constexpr std::string_view kValidated = "val_";
+
+void require_supported(const TensorBoardOptions& options) {
+  const auto require = [](bool supported, const char* option, const char* what) {
+    check<Unimplemented>(supported, "TensorBoard: {} isn't there yet. Leave {} out.", what, option);
+  };
+  require(options.profile_batch == 0, "profile_batch", "profiling");
+  require(options.embeddings_freq == 0, "embeddings_freq", "the projector of embeddings");
+  require(options.embeddings_metadata.empty(), "embeddings_metadata",
+          "the projector of embeddings");
+  check<InvalidArgument>(options.histogram_freq >= 0,
+                         "TensorBoard: expected a histogram_freq of 0 or more epochs, got {}.",
+                         options.histogram_freq);
+  check<InvalidArgument>(!options.log_dir.empty(), "TensorBoard: expected a log_dir, got none.");
+}
+
+class Stopwatch {
+ public:
+  void start() { start_ = Clock::now(); }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+// The events of training, or of validation: a file that is made when it is needed.
+class EventFolder {
+ public:
+  EventFolder(const std::string& log_dir, const char* name)
+      : log_dir_(log_dir), folder_((std::filesystem::path(log_dir) / name).string()) {}
+
+  // FailedPrecondition when it can't be written.
+  void open() {
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    check<FailedPrecondition>(!error,
+                              "TensorBoard: the folder '{}' can't be made: {}. Make it, or give "
+                              "another log_dir than '{}'.",
+                              folder_, error.message(), log_dir_);
+    try {
+      file_ = std::make_unique<EventFile>(folder_);
+    } catch (const Error& cause) {
+      raise<FailedPrecondition>("TensorBoard: no file can be made in the log_dir '{}': {}",
+                                log_dir_, cause.what());
+    }
+  }
+  void close() {
+    file_.reset();
+    warned_ = false;
+  }
+
+  // Writes serialized summary values, and a graph unless it is empty. Training doesn't end for want
+  // of them.
+  void write(int64_t step, const std::vector<std::string>& values, std::string_view graph = {}) {
+    try {
+      if (!file_) open();
+      for (const std::string& value : values) file_->add_value(step, value);
+      if (!graph.empty()) file_->add_graph(graph);
+      file_->flush();
+      warned_ = false;
+    } catch (const Error& error) {
+      if (!warned_) {
+        logging::warn(fmt::format("{} TensorBoard leaves out events until it can be written again.",
+                                  error.what()));
+      }
+      warned_ = true;
+    }
+  }
+
+ private:
+  std::string log_dir_;
+  std::string folder_;
+  std::unique_ptr<EventFile> file_;
+  bool warned_ = false;
+};
+
+class TensorBoardImpl : public Callback {
+ public:
+  explicit TensorBoardImpl(const TensorBoardOptions& options)
+      : options_(options),
+        train_(options.log_dir, "train"),
+        validation_(options.log_dir, "validation") {
+    require_supported(options);
+  }
+  std::string class_name() const override { return "TensorBoard"; }
+
+  bool wants_batches() const override { return options_.update_freq.batches().has_value(); }
+
+  void on_train_begin(const Logs&) override {
+    train_batch_ = 0;
+    trains_ = true;
+    graph_due_ = options_.write_graph;
+    writes_ = get_strategy().is_chief();
+    if (!writes_) return;
+    train_.open();
+    write_model();
+  }
+
+  void on_train_batch_begin(int64_t, const Logs&) override {
+    ++train_batch_;
+    batch_time_.start();
+  }
+
+  void on_train_batch_end(int64_t, const Logs& logs) override {
+    if (!writes_ || train_batch_ % *options_.update_freq.batches() != 0) return;
+    Logs all = logs;
+    if (options_.write_steps_per_second) all["steps_per_second"] = 1 / batch_time_.seconds();
+    write_scalars(train_, "batch_", all, train_batch_);
+  }
+
+  void on_epoch_begin(int64_t, const Logs&) override {
+    if (options_.write_steps_per_second) start_epoch_time();
+  }
+
+  void on_epoch_end(int64_t epoch, const Logs& logs) override {
+    if (!writes_) return;
+    write_model();
+    Logs train;
+    Logs validation;
+    for (const auto& [name, value] : logs) {
+      if (name.starts_with(kValidated)) {
+        validation[name.substr(kValidated.size())] = value;
+      } else {
+        train[name] = value;
+      }
+    }
+    train["learning_rate"] = trained().learning_rate();
+    if (options_.write_steps_per_second) {
+      const auto steps = static_cast<double>(trained().iterations() - epoch_iterations_);
+      train["steps_per_second"] = steps / epoch_time_.seconds();
+    }
+    write_scalars(train_, "epoch_", train, epoch);
+    if (!validation.empty()) write_scalars(validation_, "epoch_", validation, epoch);
+    if (options_.histogram_freq > 0 && epoch % options_.histogram_freq == 0) write_weights(epoch);
+  }
+
+  void on_test_begin(const Logs&) override {
+    if (trains_) return;
+    writes_ = get_strategy().is_chief();
+    if (writes_) validation_.open();
+  }
+
+  void on_test_end(const Logs& logs) override {
+    if (!writes_) return;
+    std::vector<std::string> values;
+    for (const auto& [name, value] : logs) {
+      values.push_back(scalar_summary("evaluation_" + name + "_vs_iterations", value));
+    }
+    validation_.write(trained().iterations(), values);
+  }
+
+  void leave_run() override {
+    train_.close();
+    validation_.close();
+    trains_ = false;
+  }
+
+  RunState save_state() const override {
+    return {.info = Json::object({{"train_batch", train_batch_}})};
+  }
+  void restore_state(const RunState& saved) override {
+    train_batch_ = saved.info.at("train_batch").as_int();
+    if (options_.write_steps_per_second) start_epoch_time();
+  }
+
+ private:
+  void start_epoch_time() {
+    epoch_iterations_ = trained().iterations();
+    epoch_time_.start();
+  }
+
+  static void write_scalars(EventFolder& folder, const std::string& prefix, const Logs& logs,
+                            int64_t step) {
+    std::vector<std::string> values;
+    for (const auto& [name, value] : logs) values.push_back(scalar_summary(prefix + name, value));
+    folder.write(step, values);
+  }
+
+  // A Sequential model whose input the first step tells has a graph after that.
+  void write_model() {
+    if (!graph_due_) return;
+    const FunctionalGraph* graph = trained().graph();
+    if (!graph) return;
+    graph_due_ = false;
+    try {
+      const std::string config = trained().architecture().value_or("");
+      train_.write(0, {keras_model_summary("keras", config)}, model_graph(*graph));
+    } catch (const Error& error) {
+      logging::warn(fmt::format("TensorBoard: the model's graph isn't written. {}", error.what()));
+    }
+  }
+
+  void write_weights(int64_t epoch) {
+    std::vector<std::string> values;
+    for (const LayerHandle& layer : trained().layers()) {
+      for (const Variable& weight : layer.weights()) {
+        std::string path = weight.path();
+        std::replace(path.begin(), path.end(), ':', '_');
+        const Tensor value = weight.stored().host();
+        values.push_back(histogram_summary(path + "/histogram", value));
+        if (!options_.write_images) continue;
+        if (auto image = image_summary(path + "/image", value)) values.push_back(*image);
+      }
+    }
+    train_.write(epoch, values);
+  }
+
+  TensorBoardOptions options_;
+  EventFolder train_;
+  EventFolder validation_;
+  bool writes_ = false;
+  bool trains_ = false;  // evaluations are those of fit
+  bool graph_due_ = false;
+  int64_t train_batch_ = 0;       // of this fit, from 1
+  int64_t epoch_iterations_ = 0;  // when the epoch, or what is left of it, began
+  Stopwatch epoch_time_;
+  Stopwatch batch_time_;
+};
+
+}  // namespace
+
+UpdateFrequency::UpdateFrequency(const char* text) {
+  const std::string_view name = text ? text : "";
+  check<InvalidArgument>(name == "epoch" || name == "batch",
+                         "update_freq: expected \"epoch\", \"batch\" or a number of batches, got "
+                         "\"{}\".",
+                         name);
+  if (name == "batch") batches_ = 1;
+}
+
+UpdateFrequency::UpdateFrequency(int64_t batches) : batches_(batches) {
+  check<InvalidArgument>(
+      batches >= 1, "update_freq: expected \"epoch\", \"batch\" or a number of batches, got {}.",
+      batches);
+}
+
+TensorBoard::TensorBoard(const TensorBoardOptions& options)
+    : CallbackHandle(std::make_shared<TensorBoardImpl>(options)) {}
+
+}  // namespace cornu::callbacks

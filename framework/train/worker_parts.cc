@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/train/worker_parts.h"
+
+#include <cstring>
+#include <vector>
+
+#include "framework/core/error.h"
+#include "framework/strategy/strategy.h"
+
+namespace cornu {
+namespace {
+
+std::string name_of_part(int64_t worker) { return fmt::format("worker {}", worker); }
+
+}  // namespace
+
+void require_same_on_workers(const std::string& what, const Json& facts) {
+  StrategyImpl& strategy = get_strategy().impl();
+  if (strategy.num_workers() == 1) return;
+  const std::vector<std::string> all = strategy.exchange(facts.dump());
+  const Json first = Json::parse(all.front());
+  for (size_t worker = 1; worker < all.size(); ++worker) {
+    const Json other = Json::parse(all[worker]);
+    for (const auto& [name, value] : first.as_object()) {
+      const Json* theirs = other.find(name);
+      check<FailedPrecondition>(theirs && *theirs == value,
+                                "{}: the {} of worker {} is {}, that of worker 0 is {}. All "
+                                "workers must run the same program with the same options and data.",
+                                what, name, worker, theirs ? theirs->excerpt() : "unknown",
+                                value.excerpt());
+    }
+  }
+}
+
+void add_worker_parts(RunState& state, const RunState& own) {
+  StrategyImpl& strategy = get_strategy().impl();
+  if (strategy.num_workers() == 1) return;
+  const std::vector<std::string> parts = strategy.exchange(encode_run_state(own));
+  for (size_t worker = 0; worker < parts.size(); ++worker) {
+    Tensor bytes = Tensor::empty({static_cast<int64_t>(parts[worker].size())}, DType::UInt8);
+    std::memcpy(bytes.mutable_raw(), parts[worker].data(), parts[worker].size());
+    state.tensors.emplace_back(name_of_part(static_cast<int64_t>(worker)), std::move(bytes));
+  }
+  state.info.set("workers", static_cast<int64_t>(parts.size()));
+}
+
+std::optional<RunState> own_worker_part(const RunState& state) {
+  const StrategyImpl& strategy = get_strategy().impl();
+  const Json* saved = state.info.find("workers");
+  const int64_t workers = saved ? saved->as_int() : 1;
+  check<FailedPrecondition>(workers == strategy.num_workers(),
+                            "fit: the run to go on with had {} workers, this one has {}. Start it "
+                            "with as many, or remove the saved state to begin anew.",
+                            workers, strategy.num_workers());
+  if (workers == 1) return {};
+  const Tensor& bytes = state.tensor(name_of_part(strategy.worker()));
+  return decode_run_state({reinterpret_cast<const char*>(bytes.raw()), bytes.bytes()});
+}
+
+std::optional<RunState> state_of_chief(std::optional<RunState> own) {
+  StrategyImpl& strategy = get_strategy().impl();
+  if (strategy.num_workers() == 1) return own;
+  const std::string bytes = strategy.worker() == 0 && own ? encode_run_state(*own) : "";
+  const std::string chiefs = strategy.exchange(bytes).front();
+  if (chiefs.empty()) return {};
+  return decode_run_state(chiefs);
+}
+
+}  // namespace cornu

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads with TensorBoard what Cornu recorded, and compares it with what Keras and TensorFlow record.
+
+tensor_board.py compare FOLDER UPDATE_FREQ...: FOLDER has a folder for each, in which model.keras is a
+model before it was trained, and cornu the log_dir of that training.
+tensor_board.py histograms FOLDER: FOLDER has one file of events, with histograms "h" by steps.
+"""
+
+import json
+import os
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import keras
+import numpy as np
+import tensorflow as tf
+from tensorboard.backend.event_processing import event_accumulator, plugin_event_accumulator
+from tensorboard.plugins.graph.keras_util import keras_model_to_graph_def
+from tensorboard.util.tensor_util import make_ndarray
+
+ROWS = 20
+
+
+def scattered(*shape):
+    numbers = np.arange(np.prod(shape), dtype="int32") * 37 % 101
+    return (numbers.astype("float32") / np.float32(50) - np.float32(1)).reshape(shape)
+
+
+def rows():
+    return scattered(ROWS, 6)
+
+
+def labels():
+    return np.arange(ROWS, dtype="int32") % 3
+
+
+def read(folder, reader=event_accumulator):
+    accumulator = reader.EventAccumulator(folder, size_guidance={"tensors": 0})
+    accumulator.Reload()
+    return accumulator
+
+
+def metadata(folder):
+    """What TensorBoard's plugins are told, by tag: older files are brought up to date here."""
+    accumulator = read(folder, plugin_event_accumulator)
+    return {tag: accumulator.SummaryMetadata(tag) for tag in accumulator.Tags()["tensors"]}
+
+
+def series(accumulator):
+    """Lists of arrays by tag and step."""
+    result = {}
+    for tag in accumulator.Tags()["tensors"]:
+        steps = result.setdefault(tag, {})
+        for event in accumulator.Tensors(tag):
+            steps.setdefault(event.step, []).append(make_ndarray(event.tensor_proto))
+    return result
+
+
+def train(folder, update_freq):
+    model = keras.models.load_model(f"{folder}/model.keras")
+    board = keras.callbacks.TensorBoard(
+        f"{folder}/keras", histogram_freq=2, write_images=True, write_steps_per_second=True,
+        update_freq=int(update_freq) if update_freq.isdigit() else update_freq)
+    model.fit(rows(), labels(), batch_size=5, epochs=3, verbose=0, callbacks=[board], shuffle=False,
+              validation_data=(rows()[:10], labels()[:10]), validation_batch_size=5)
+    model.evaluate(rows(), labels(), batch_size=5, verbose=0, callbacks=[board])
+    for writer in board._writers.values():  # which evaluate() leaves open
+        writer.close()
+
+
+def compare_histograms(found, wanted):
+    assert found.shape == wanted.shape and found.dtype == wanted.dtype, (found, wanted)
+    np.testing.assert_allclose(found[:, :2], wanted[:, :2], rtol=1e-5, atol=1e-5)
+    assert found[:, 2].sum() == wanted[:, 2].sum(), (found, wanted)
+    # A weight beside an edge may have gone to the other side of it.
+    assert np.abs(found[:, 2] - wanted[:, 2]).sum() <= 2, (found, wanted)
+
+
+def compare_images(found, wanted):
+    assert (found[:2] == wanted[:2]).all(), (found[:2], wanted[:2])
+    assert len(found) == len(wanted)
+    for ours, theirs in zip(found[2:], wanted[2:]):
+        ours, theirs = (tf.io.decode_png(png).numpy().astype(int) for png in (ours, theirs))
+        assert ours.shape == theirs.shape
+        assert np.abs(ours - theirs).max() <= 1
+
+
+def compare_models(found, wanted):
+    ours, theirs = (keras_model_to_graph_def(json.loads(text.item())) for text in (found, wanted))
+    assert len(ours.node) == 8, ours
+    assert ours == theirs, (ours, theirs)
+
+
+def compare_values(tag, found, wanted):
+    if tag == "keras":
+        compare_models(found, wanted)
+    elif tag.endswith("/histogram"):
+        compare_histograms(found, wanted)
+    elif tag.endswith("/image"):
+        compare_images(found, wanted)
+    else:
+        assert found.shape == wanted.shape == () and found.dtype == wanted.dtype == np.float32
+        if tag.endswith("steps_per_second"):
+            assert 0 < found < np.inf
+        else:
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, err_msg=tag)
+
+
+def compare_training(folder, update_freq):
+    train(folder, update_freq)
+    for part in ("train", "validation"):
+        ours, theirs = f"{folder}/cornu/{part}", f"{folder}/keras/{part}"
+        found, wanted = series(read(ours)), series(read(theirs))
+        assert wanted
+        complete = update_freq != "3"  # 3 doesn't divide an epoch's batches: then Keras leaves out
+        if complete:
+            assert found.keys() == wanted.keys(), (found.keys(), wanted.keys())
+        for tag, points in wanted.items():
+            if complete or tag.startswith("batch_"):
+                assert found[tag].keys() == points.keys(), (tag, found[tag].keys(), points.keys())
+            for step, values in points.items():
+                ours_at = found[tag][step]
+                # Keras's evaluate() writes the model again, into train.
+                assert len(ours_at) == len(values) or tag == "keras" or not complete, (tag, step)
+                for our_value, value in zip(ours_at, values):
+                    compare_values(tag, our_value, value)
+        our_metadata = metadata(ours)
+        for tag, theirs_of in metadata(theirs).items():
+            assert our_metadata[tag] == theirs_of, (tag, our_metadata[tag], theirs_of)
+        if not complete:
+            assert list(found["epoch_loss"]) == [0, 1, 2]
+            assert list(wanted["epoch_loss"]) == [2]
+        if part == "train":
+            nodes = {node.name: list(node.input) for node in read(ours).Graph().node}
+            assert nodes["add"] == ["norm", "same"], nodes
+            assert nodes["x"] == [] and len(nodes) == 8, nodes
+
+
+def compare(folder, *update_freqs):
+    for update_freq in update_freqs:
+        compare_training(f"{folder}/{update_freq}", update_freq)
+
+
+def histograms(folder):
+    nan, inf = np.nan, np.inf
+    cases = [scattered(10, 100),
+             [-1.0, 0.0, 2.0], [2.5, 2.5, 2.5], 7.0, np.zeros((0, 3), "float32"),
+             np.arange(31, dtype="int32"), [1.0, nan, 2.0], [1.0, inf, 2.0], [-inf, 1.0, 2.0],
+             [inf, inf]]
+    with tf.summary.create_file_writer(f"{folder}/tf").as_default():
+        for step, case in enumerate(cases):
+            tf.summary.histogram("h", case, step=step)
+    found, wanted = series(read(folder))["h"], series(read(f"{folder}/tf"))["h"]
+    assert list(found) == list(wanted) == list(range(len(cases)))
+    for step, (theirs,) in wanted.items():
+        (ours,) = found[step]
+        np.testing.assert_allclose(ours[:, :2], theirs[:, :2], rtol=1e-14, atol=1e-15,
+                                   err_msg=str(step))
+        np.testing.assert_array_equal(ours[:, 2], theirs[:, 2], err_msg=str(step))
+
+
+if __name__ == "__main__":
+    {"compare": compare, "histograms": histograms}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maps whose elements come as they are ready.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <future>
+#include <numeric>
+
+#include "data/node.h"
+#include "framework/ops/math.h"
+#include "tests/data/support.h"
+
+using namespace cornu;
+using namespace cornu::testing;
+using data::Dataset;
+
+namespace {
+
+using Numbers = std::vector<int64_t>;
+
+data::MapOptions any_order(int64_t calls) {
+  return {.num_parallel_calls = calls, .deterministic = false};
+}
+
+Numbers sorted(Numbers values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+Numbers up_to(int64_t count) {
+  Numbers values(static_cast<size_t>(count));
+  std::iota(values.begin(), values.end(), 0);
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("where the order doesn't matter, elements come as they are ready") {
+  // Element 1's function, once another thread is at it, ends when three others have been given.
+  std::promise<void> begun;
+  std::promise<void> others_given;
+  const auto wait = [&begun, given = others_given.get_future().share()](const Tensor& x) {
+    if (x.item<int64_t>() == 1) {
+      begun.set_value();
+      given.wait();
+    }
+    return x;
+  };
+  data::MapOptions options = any_order(2);
+  options.traced = false;
+  options.output_signature = data::spec_of(Tensor::scalar(int64_t{0}));
+  auto iterator = Dataset::range(6).map(wait, options).iterator();
+  Numbers given = numbers(iterator, 1);
+  begun.get_future().wait();
+  for (const int64_t number : numbers(iterator, 2)) given.push_back(number);
+  CHECK(std::count(given.begin(), given.end(), 1) == 0);
+  others_given.set_value();
+  for (const int64_t number : numbers(iterator)) given.push_back(number);
+  CHECK(sorted(given) == up_to(6));
+}
+
+TEST_CASE("a position among elements in any order leaves none out and gives none twice") {
+  const auto same = [](const Tensor& x) { return x; };
+  for (const int64_t calls : {int64_t{1}, int64_t{3}, data::kAutotune}) {
+    const Dataset mapped = Dataset::range(30).map(same, any_order(calls));
+    const Dataset all_kinds = Dataset::range(15)
+                                  .filter([](const Tensor& x) { return x >= 0; })
+                                  .map(same, any_order(calls))
+                                  .repeat(2)
+                                  .map([](const Tensor& x) { return x * 1; }, any_order(calls))
+                                  .batch(4)
+                                  .prefetch(2);
+    for (const Dataset& dataset : {mapped, all_kinds}) {
+      const Numbers expected = sorted(numbers(dataset));
+      CHECK(expected.size() == 30);
+      for (int64_t taken = 0; taken < 9; ++taken) {
+        auto iterator = dataset.iterator();
+        Numbers all = numbers(iterator, taken);
+        auto restored = dataset.iterator();
+        restored.restore(Json::parse(iterator.save().dump()));
+        for (const int64_t number : numbers(restored, 3)) all.push_back(number);
+        auto again = dataset.iterator();
+        again.restore(restored.save());
+        for (const int64_t number : numbers(again)) all.push_back(number);
+        CHECK(sorted(all) == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("the order is kept where something above needs it") {
+  const auto same = [](const Tensor& x) { return x; };
+  const auto ordered = [&](bool deterministic) {
+    return Dataset::range(40)
+        .filter([](const Tensor& x) { return x >= 0; })
+        .map(same, {.num_parallel_calls = 4, .deterministic = deterministic});
+  };
+  CHECK(numbers(ordered(false).shuffle(7, {.seed = 1})) ==
+        numbers(ordered(true).shuffle(7, {.seed = 1})));
+  CHECK(numbers(ordered(false).take(30)) == up_to(30));
+  for (const int64_t index : {0, 1}) {
+    CHECK(numbers(ordered(false).shard(2, index)) == numbers(ordered(true).shard(2, index)));
+  }
+  CHECK(data::describe_chain(*ordered(false).node()).ends_with("map(to int64 (), in any order)"));
+}
+
+TEST_CASE("errors among elements in any order") {
+  const auto make = [] {
+    data::MapOptions options = any_order(3);
+    options.traced = false;
+    return Dataset::range(20).map(
+        [](const Tensor& x) {
+          check<InvalidArgument>(x.item<int64_t>() != 9, "nine");
+          return x;
+        },
+        options);
+  };
+  Numbers others = up_to(20);
+  std::erase(others, 9);
+  CHECK(sorted(numbers(make().ignore_errors())) == others);
+  const Dataset failing = make();
+  auto iterator = failing.iterator();
+  CHECK_THROWS_WITH_AS(numbers(iterator), "map, element 9: nine", InvalidArgument);
+  CHECK_THROWS_WITH_AS(iterator.save(),
+                       "Dataset: after an error there is no position where elements come as they "
+                       "are ready. Save it before, or set map's deterministic to true.",
+                       FailedPrecondition);
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers that find each other, lose each other and find each other again, in one process; and what
+// comes to their ports that doesn't belong there.
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "distribute/cluster/cluster.h"
+#include "distribute/cluster/credentials.h"
+#include "framework/core/error.h"
+#include "framework/core/logging.h"
+#include "framework/core/random.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using namespace cornu::distribute;
+using test::error_of;
+
+namespace {
+
+// Ports that nobody has at the moment.
+std::vector<std::string> free_addresses(int count) {
+  std::vector<FileDescriptor> sockets;
+  std::vector<std::string> addresses;
+  for (int i = 0; i < count; ++i) {
+    sockets.emplace_back(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    REQUIRE(::bind(sockets.back().get(), generic, size) == 0);
+    REQUIRE(::getsockname(sockets.back().get(), generic, &size) == 0);
+    addresses.push_back(fmt::format("127.0.0.1:{}", ntohs(address.sin_port)));
+  }
+  return addresses;
+}
+
+ClusterOptions options_of(int rank, const std::vector<std::string>& addresses) {
+  return {.rank = rank, .addresses = addresses};
+}
+
+using GroupPtr = std::shared_ptr<WorkerCollectives>;
+
+// What all workers' `body` give, each called on a thread of its own.
+template <class Body>
+auto on_all(std::vector<std::unique_ptr<Cluster>>& clusters, Body body) {
+  using Result = decltype(body(*clusters[0]));
+  std::vector<std::future<Result>> futures;
+  for (auto& cluster : clusters) {
+    futures.push_back(std::async(std::launch::async, [&] { return body(*cluster); }));
+  }
+  std::vector<Result> results;
+  for (auto& future : futures) results.push_back(future.get());
+  return results;
+}
+
+std::vector<std::unique_ptr<Cluster>> clusters_at(const std::vector<std::string>& addresses) {
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    clusters.push_back(std::make_unique<Cluster>(options_of(static_cast<int>(i), addresses)));
+  }
+  return clusters;
+}
+
+void end_all(std::vector<std::unique_ptr<Cluster>>& clusters) {
+  std::vector<std::thread> threads;
+  for (auto& cluster : clusters) threads.emplace_back([&cluster] { cluster.reset(); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+double sum_of_ranks(const GroupPtr& group) {
+  auto ends = WorkerCollectives::ends(group);
+  double value = group->worker() + 1;
+  ends[0]->all_reduce(&value, &value, 1, DType::Float64, ReduceOp::Sum);
+  return value;
+}
+
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Setting() { ::unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+FileDescriptor connected(const std::string& address) {
+  return connect_to(Address::parse(address, "test"),
+                    std::chrono::steady_clock::now() + std::chrono::seconds(10));
+}
+
+// Whether the other end closes the connection.
+bool is_closed(const FileDescriptor& socket) {
+  timeval time{20, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  const int blocking = ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK;
+  ::fcntl(socket.get(), F_SETFL, blocking);
+  char byte = 0;
+  ssize_t came = 1;
+  while (came > 0) came = ::recv(socket.get(), &byte, 1, 0);
+  return came == 0 || errno == ECONNRESET;
+}
+
+}  // namespace
+
+TEST_CASE("workers form a group, and another one when that has ended") {
+  logging::set_level(logging::Level::Off);
+  auto clusters = clusters_at(free_addresses(3));
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto sums =
+        on_all(clusters, [](Cluster& cluster) { return sum_of_ranks(cluster.form()); });
+    CHECK(sums == std::vector<double>{6, 6, 6});
+  }
+  end_all(clusters);
+}
+
+// A worker in a process of its own.
+class Child {
+ public:
+  Child(int rank, const std::vector<std::string>& addresses, const char* what) {
+    const std::string who = Json::object({{"rank", int64_t{rank}},
+                                          {"first", addresses[0]},
+                                          {"second", addresses[1]},
+                                          {"third", addresses[2]},
+                                          {"what", what}})
+                                .dump();
+    const Setting told("CORNU_TEST_CHILD", who.c_str());
+    char program[] = "/proc/self/exe";
+    char no_skip[] = "--no-skip";
+    char quiet[] = "--minimal";
+    char only[] = "--test-case=the child of another test";
+    char* arguments[] = {program, no_skip, quiet, only, nullptr};
+    REQUIRE(::posix_spawn(&process_, program, nullptr, nullptr, arguments, environ) == 0);
+  }
+  ~Child() { kill(); }
+  void kill() {
+    if (process_ == 0) return;
+    ::kill(process_, SIGKILL);
+    wait();
+  }
+  int wait() {
+    int status = 0;
+    ::waitpid(std::exchange(process_, 0), &status, 0);
+    return status;
+  }
+
+ private:
+  pid_t process_ = 0;
+};
+
+TEST_CASE("the child of another test" * doctest::skip()) {
+  const Json who = Json::parse(std::getenv("CORNU_TEST_CHILD"));
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  Cluster cluster(options_of(
+      static_cast<int>(who.at("rank").as_int()),
+      {who.at("first").as_string(), who.at("second").as_string(), who.at("third").as_string()}));
+  const GroupPtr group = cluster.form();
+  while (who.at("what").as_string() == "hang") ::pause();
+  CHECK(sum_of_ranks(group) == 6);
+}
+
+TEST_CASE("a worker that is killed is PeerLost to all others, who go on when it is back") {
+  logging::set_level(logging::Level::Off);
+  for (const int victim : {0, 2}) {
+    CAPTURE(victim);
+    const auto addresses = free_addresses(3);
+    std::vector<std::unique_ptr<Cluster>> clusters;
+    for (int rank = 0; rank < 3; ++rank) {
+      if (rank != victim)
+        clusters.push_back(std::make_unique<Cluster>(options_of(rank, addresses)));
+    }
+    Child child(victim, addresses, "hang");
+    std::vector<GroupPtr> groups =
+        on_all(clusters, [](Cluster& cluster) { return cluster.form(); });
+    std::vector<std::future<int>> lost;
+    for (const GroupPtr& group : groups) {
+      lost.push_back(std::async(std::launch::async, [&group] {
+        try {
+          sum_of_ranks(group);
+        } catch (const PeerLost& error) {
+          return error.rank();
+        }
+        return -1;
+      }));
+    }
+    child.kill();
+    for (auto& rank : lost) CHECK(rank.get() == victim);
+    groups.clear();
+    Child again(victim, addresses, "sum");
+    const auto sums =
+        on_all(clusters, [&](Cluster& cluster) { return sum_of_ranks(cluster.form(victim)); });
+    CHECK(sums == std::vector<double>{6, 6});
+    end_all(clusters);
+    CHECK(again.wait() == 0);
+  }
+}
+
+TEST_CASE("a worker whose program fails ends the steps of all") {
+  const auto addresses = free_addresses(2);
+  auto clusters = clusters_at(addresses);
+  std::vector<GroupPtr> groups = on_all(clusters, [](Cluster& cluster) { return cluster.form(); });
+  std::string text;
+  std::thread waits([&] { text = error_of([&] { sum_of_ranks(groups[0]); }); });
+  clusters[1]->stop("the disk is full");
+  waits.join();
+  CHECK(text ==
+        fmt::format("Aborted: Cluster: worker 1 ({}) has stopped: the disk is full", addresses[1]));
+  groups.clear();
+  end_all(clusters);
+}
+
+TEST_CASE("what workers say of their programs is compared") {
+  const auto addresses = free_addresses(2);
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  for (int rank = 0; rank < 2; ++rank) {
+    ClusterOptions options = options_of(rank, addresses);
+    options.facts = Json::object({{"version of Cornu", rank == 0 ? "1.0" : "1.1"}});
+    clusters.push_back(std::make_unique<Cluster>(options));
+  }
+  const auto texts =
+      on_all(clusters, [](Cluster& cluster) { return error_of([&] { cluster.form(); }); });
+  for (const std::string& text : texts) {
+    CHECK(text.find("the version of Cornu of worker") != std::string::npos);
+    CHECK(text.find("\"1.0\"") != std::string::npos);
+    CHECK(text.find("\"1.1\"") != std::string::npos);
+    CHECK(text.find("All workers must run the same.") != std::string::npos);
+  }
+  end_all(clusters);
+}
+
+TEST_CASE("a worker with another token is turned away, and told so") {
+  const auto addresses = free_addresses(2);
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  {
+    const Setting token("CORNU_JOB_TOKEN", "the secret of this job");
+    clusters.push_back(std::make_unique<Cluster>(options_of(0, addresses)));
+  }
+  std::unique_ptr<Cluster> other;
+  {
+    const Setting token("CORNU_JOB_TOKEN", "the secret of another job");
+    other = std::make_unique<Cluster>(options_of(1, addresses));
+  }
+  CHECK(error_of([&] { other->form(); }) ==
+        fmt::format("FailedPrecondition: Cluster: worker 0 ({}) has another CORNU_JOB_TOKEN. Give "
+                    "all tasks of the job "
+                    "the same one.",
+                    addresses[0]));
+  // The right one is let in all the same.
+  other.reset();
+  {
+    const Setting token("CORNU_JOB_TOKEN", "the secret of this job");
+    clusters.push_back(std::make_unique<Cluster>(options_of(1, addresses)));
+  }
+  const auto sums = on_all(clusters, [](Cluster& cluster) { return sum_of_ranks(cluster.form()); });
+  CHECK(sums == std::vector<double>{3, 3});
+  end_all(clusters);
+}
+
+TEST_CASE("addresses on a network need a token") {
+  const std::vector<std::string> addresses = {"10.1.2.3:2222", "10.1.2.4:2222"};
+  CHECK(error_of([&] { Cluster cluster(options_of(0, addresses)); })
+            .find("FailedPrecondition: Cluster: the workers at 10.1.2.3:2222 are reached over a "
+                  "network, and nothing "
+                  "keeps others from taking part. Give all tasks of the job the same secret in "
+                  "CORNU_JOB_TOKEN") == 0);
+  const Setting token("CORNU_JOB_TOKEN", "short");
+  CHECK(error_of([&] { Cluster cluster(options_of(0, addresses)); }) ==
+        "InvalidArgument: CORNU_JOB_TOKEN: expected a token of at least 16 characters, got 5. Make "
+        "one with: "
+        "openssl rand -hex 32");
+}
+
+TEST_CASE("a port that is taken is named") {
+  const auto addresses = free_addresses(2);
+  const Cluster first(options_of(0, addresses));
+  const std::string text = error_of([&] { Cluster second(options_of(0, addresses)); });
+  const std::string port = addresses[0].substr(addresses[0].find(':') + 1);
+  CHECK(text.find("FailedPrecondition: Cluster: this task's port " + port +
+                  " can't be listened on: ") == 0);
+}
+
+TEST_CASE("what isn't an address") {
+  for (const char* text :
+       {"", "host", "host:", ":1", "host:0", "host:65536", "host:1x", "host:-1"}) {
+    CAPTURE(text);
+    CHECK(error_of([&] { Address::parse(text, "here"); }) ==
+          fmt::format("InvalidArgument: here: expected an address 'host:port' with a port of 1 to "
+                      "65535, got '{}'.",
+                      text));
+  }
+  CHECK(Address::parse("[::1]:80", "here").host == "::1");
+  CHECK(Address::parse("[::1]:80", "here").text() == "[::1]:80");
+  CHECK(Address::parse("localhost:80", "here").is_loopback());
+  CHECK_FALSE(Address::parse("128.0.0.1:80", "here").is_loopback());
+}
+
+TEST_CASE("garbage at a port is turned away, and the group goes on") {
+  const auto addresses = free_addresses(2);
+  auto clusters = clusters_at(addresses);
+  std::vector<GroupPtr> groups = on_all(clusters, [](Cluster& cluster) { return cluster.form(); });
+  PhiloxEngine random(5);
+  const std::string starts[] = {"", "GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+                                TaskServer::preface({1, 0, 1}, "no key"),
+                                "CORNULNK 9999999999999999999999"};
+  for (int i = 0; i < 200; ++i) {
+    std::string bytes = starts[static_cast<size_t>(i) % 5];
+    const auto count = random.below(300);
+    for (uint64_t k = 0; k < count; ++k) bytes.push_back(static_cast<char>(random.below(256)));
+    const FileDescriptor socket = connected(addresses[static_cast<size_t>(i % 2)]);
+    REQUIRE(socket.is_open());
+    ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    ::shutdown(socket.get(), SHUT_WR);
+    if (i % 20 == 0) CHECK(is_closed(socket));
+  }
+  const auto sums = on_all(clusters, [&](Cluster& cluster) {
+    return sum_of_ranks(groups[static_cast<size_t>(cluster.rank())]);
+  });
+  CHECK(sums == std::vector<double>{3, 3});
+  groups.clear();
+  end_all(clusters);
+}
+
+TEST_CASE("signatures") {
+  // RFC 4231, test case 2.
+  CHECK(signature("Jefe", "what do ya want for nothing?") ==
+        "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  CHECK(same_signature("abc", "abc"));
+  CHECK_FALSE(same_signature("abc", "abd"));
+  CHECK_FALSE(same_signature("abc", "ab"));
+  CHECK(random_hex() != random_hex());
+  CHECK(random_hex().size() == 32);
+}
+
+TEST_CASE("messages that are none") {
+  for (const char* text : {"", "[]", "{}", "{\"kind\": 1}", "{\"kind\": \"x\"", "null"}) {
+    CAPTURE(text);
+    CHECK(error_of([&] {
+            parse_message(text);
+          }).find("DataLoss: Cluster: expected a message, an object with a kind") == 0);
+  }
+  CHECK(parse_message("{\"kind\": \"x\"}").at("kind").as_string() == "x");
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several processes do together that replicas of one process don't: run by on_workers.py.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "tests/distribute/models.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using test::error_of;
+using test::replica_counts;
+using test::strategy_kinds;
+
+namespace {
+
+bool alone() { return std::getenv("CORNU_TEST_REPLICAS") == nullptr; }
+
+Strategy workers() { return strategy_kinds()[0].make(replica_counts()[0]); }
+
+std::vector<double> numbers(const Tensor& tensor) {
+  return ops::cast(tensor, DType::Float64).to_vector<double>();
+}
+
+}  // namespace
+
+TEST_CASE("values of all workers become one" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  const int64_t all = strategy.num_replicas_in_sync();
+  const auto ids =
+      strategy.distribute_values_from_function([](const distribute::ValueContext& context) {
+        return Tensors(Tensor::scalar(static_cast<double>(context.replica_id_in_sync_group)));
+      });
+  const double sum = static_cast<double>(all * (all - 1)) / 2;
+  CHECK(strategy.reduce(ReduceOp::Sum, ids).item<double>() == sum);
+  CHECK(strategy.reduce(ReduceOp::Mean, ids).item<double>() == sum / static_cast<double>(all));
+  CHECK(strategy.reduce(ReduceOp::Max, ids).item<double>() == static_cast<double>(all - 1));
+  CHECK(strategy.reduce(ReduceOp::Min, ids).item<double>() == 0);
+  const auto rows =
+      strategy.distribute_values_from_function([](const distribute::ValueContext& context) {
+        return Tensors(ops::ones({context.replica_id_in_sync_group + 1}, DType::Float64));
+      });
+  CHECK(strategy.reduce(ReduceOp::Sum, rows, 0).item<double>() == sum + static_cast<double>(all));
+}
+
+TEST_CASE("a step on all workers" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  const auto all = static_cast<double>(strategy.num_replicas_in_sync());
+  const Function step = function([](const Tensor& x) {
+    const auto context = distribute::get_replica_context();
+    const Tensor id = ops::cast(context.replica_id_in_sync_group(), DType::Float64);
+    return ops::stack({context.all_reduce(ReduceOp::Sum, x), id});
+  });
+  const auto results = strategy.run(step, Tensors(Tensor::scalar(2.0)));
+  for (const Tensors& result : strategy.local_results(results)) {
+    CHECK(numbers(result.single())[0] == 2 * all);
+  }
+  const int64_t local = static_cast<int64_t>(results.size());
+  CHECK(numbers(results[0].single())[1] == static_cast<double>(strategy.impl().worker() * local));
+}
+
+TEST_CASE("every row of a dataset goes to one replica" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  for (const int64_t rows : {1, 7, 24}) {
+    CAPTURE(rows);
+    const auto dataset = data::Dataset::range(rows)
+                             .map([](const Tensor& i) { return i + 1; })
+                             .shuffle(rows)  // without a seed: all workers shuffle alike
+                             .batch(5);
+    double sum = 0;
+    double squares = 0;
+    int64_t steps = 0;
+    for (const distribute::PerReplica& batch : strategy.distribute_dataset(dataset)) {
+      ++steps;
+      for (const Tensors& part : strategy.local_results(batch)) {
+        for (const double number : numbers(part[0])) {
+          sum += number;
+          squares += number * number;
+        }
+      }
+    }
+    CHECK(steps == (rows + 4) / 5);
+    const auto local = strategy.impl().devices().size();
+    std::vector<Tensors> sums(local, Tensors(Tensor::scalar(0.0)));
+    std::vector<Tensors> of_squares = sums;
+    sums[0] = Tensors(Tensor::scalar(sum));
+    of_squares[0] = Tensors(Tensor::scalar(squares));
+    const auto n = static_cast<double>(rows);
+    CHECK(strategy.reduce(ReduceOp::Sum, distribute::PerReplica(sums)).item<double>() ==
+          n * (n + 1) / 2);
+    CHECK(strategy.reduce(ReduceOp::Sum, distribute::PerReplica(of_squares)).item<double>() ==
+          n * (n + 1) * (2 * n + 1) / 6);
+  }
+}
+
+TEST_CASE("workers begin with the chief's values" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  const Variable variable(Tensor::scalar(10.0 + static_cast<double>(strategy.impl().worker())));
+  const Function step = function([&](const Tensor& x) {
+    return distribute::get_replica_context().all_reduce(ReduceOp::Max, x + variable);
+  });
+  const auto results = strategy.run(step, Tensors(Tensor::scalar(0.5)));
+  CHECK(results[0].single().item<double>() == 10.5);
+  CHECK(variable.item<double>() == 10);
+}
+
+TEST_CASE("models that draw their first weights without a seed" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  Sequential model(
+      {Input({.shape = {4}}), layers::Dense({.units = 3}), layers::Dense({.units = 1})});
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
+  const Tensor x = random::normal({9, 4}, {.seed = 1});
+  model.fit(x, ops::sum(x, 1, true), {.batch_size = 4, .epochs = 2, .verbose = 0});
+  std::string bytes;
+  for (const Tensor& weight : model.get_weights()) {
+    bytes.append(reinterpret_cast<const char*>(weight.raw()), weight.bytes());
+  }
+  for (const std::string& theirs : strategy.impl().exchange(bytes)) CHECK(theirs == bytes);
+}
+
+// The last one: its group has ended.
+TEST_CASE("workers that fit with other options are told so" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
+  const Tensor x = random::normal({8, 4}, {.seed = 1});
+  const int64_t epochs = 2 + strategy.impl().worker();
+  const std::string text = error_of([&] {
+    model.fit(x, ops::sum(x, 1, true), {.batch_size = 4, .epochs = epochs, .verbose = 0});
+  });
+  CHECK(text.find("fit: the number of epochs of worker 1 is 3, that of worker 0 is 2. All workers "
+                  "must run the same program with the same options and data.") !=
+        std::string::npos);
+}
