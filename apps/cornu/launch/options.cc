@@ -14,15 +14,15 @@ namespace {
 constexpr int kMostTasks = 1000;
 
 constexpr const char* kMore =
-    R"(Each task is the program, with the cluster and its place in it in TF_CONFIG. It has its share of this
-machine's cores (OMP_NUM_THREADS says how many), its output is prefixed with its name, and it
-reads nothing. A task that fails is started again, up to --max-restarts times; when one has failed for good,
-the others get SIGTERM, and SIGKILL after --grace seconds. Ctrl-C goes to all tasks; the second one
-kills them. When the workers (of a chief with parameter servers: the chief) are done, evaluators and
-parameter servers are ended.
+    R"(Each task is the program, with the cluster and its place in it in TF_CONFIG. It has its share of
+this machine's cores (OMP_NUM_THREADS says how many), its output is prefixed with its name, and it
+reads nothing. A task that fails is started again, up to --max-restarts times; when one has failed
+for good, the others get SIGTERM, and SIGKILL after --grace seconds. Ctrl-C goes to all tasks; the
+second one kills them. When the workers (of a chief with parameter servers: the chief) are done,
+evaluators and parameter servers are ended.
 
-Exit code: 0 when the workers succeeded, else that of the first task that failed (128 + the signal that
-killed it).
+Exit code: 0 when the workers succeeded, else that of the first task that failed (128 + the signal
+that killed it).
 
 Examples:
   cornu launch -n 4 -- ./program --epochs 3
@@ -70,7 +70,7 @@ CLI::App* add_launch_command(CLI::App& tool, LaunchOptions& options) {
       ->type_name("SECONDS")
       ->check(within(0.0, 1e6));
   command->add_option("--hosts", options.hosts, "Print what to run on each of these machines")
-      ->type_name("A,B,…")
+      ->type_name("A,B")
       ->delimiter(',')
       ->allow_extra_args(false);
   command
