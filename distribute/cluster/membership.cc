@@ -25,14 +25,20 @@ double seconds(std::chrono::milliseconds time) {
 }  // namespace
 
 Membership::Membership(MembershipOptions options)
-    : options_(std::move(options)), heard_(Clock::now()), thread_([this] { watch(); }) {}
+    : options_(std::move(options)),
+      gate_(std::make_shared<Gate>(this)),
+      heard_(Clock::now()),
+      thread_([this] { watch(); }) {}
 
 Membership::~Membership() {
+  {
+    const std::lock_guard lock(gate_->mutex);
+    gate_->open = nullptr;
+  }
   std::shared_ptr<Session> session;
   {
     const std::lock_guard lock(mutex_);
     stops_ = true;
-    ++sessions_;  // nothing that comes is for this any more
     session = std::move(session_);
   }
   changed_.notify_all();
@@ -73,8 +79,9 @@ void Membership::watch() {
 
 // ---- what comes ----
 
-void Membership::on_message(const Json& message) {
+void Membership::on_message(uint64_t session, const Json& message) {
   const std::lock_guard lock(mutex_);
+  if (session != sessions_) return;
   heard_ = Clock::now();
   const std::string& kind = message.at("kind").as_string();
   const auto why = [&] { return message.at("why").as_string(); };
@@ -149,6 +156,7 @@ void Membership::on_challenge(const Json& message) {
 void Membership::on_session_end(uint64_t session, const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (session != sessions_) return;
+  ended_session_ = session;
   session_ = nullptr;
   admitted_ = false;
   offer_.reset();
@@ -179,19 +187,24 @@ void Membership::connect(std::unique_lock<std::mutex>& lock) {
   heard_ = Clock::now();
   const std::string nonce = nonce_;
   lock.unlock();
-  auto session = options_.connect(
-      {.on_message =
-           [this, number](const Json& message) {
-             {
-               const std::lock_guard same(mutex_);
-               if (number != sessions_) return;
-             }
-             on_message(message);
-           },
-       .on_end = [this, number](const std::string& why) { on_session_end(number, why); }});
-  session->send(Json::object({{"kind", "hello"}, {"protocol", kProtocol}, {"nonce", nonce}}));
+  // What a session says comes from threads of its own, maybe after this object is gone.
+  const auto pass = [gate = gate_](const auto& what) {
+    const std::lock_guard inside(gate->mutex);
+    if (gate->open) what(*gate->open);
+  };
+  auto session =
+      options_.connect({.on_message =
+                            [pass, number](const Json& message) {
+                              pass([&](Membership& self) { self.on_message(number, message); });
+                            },
+                        .on_end =
+                            [pass, number](const std::string& why) {
+                              pass([&](Membership& self) { self.on_session_end(number, why); });
+                            }});
   lock.lock();
-  if (number == sessions_) session_ = std::move(session);
+  if (number != sessions_ || number == ended_session_) return;
+  session_ = session;  // before anything can be answered
+  session_->send(Json::object({{"kind", "hello"}, {"protocol", kProtocol}, {"nonce", nonce}}));
 }
 
 GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {

@@ -70,19 +70,28 @@ class Membership {
 
  private:
   void watch();
-  void on_message(const Json& message);
+  void on_message(uint64_t session, const Json& message);
   void on_challenge(const Json& message);
   void on_session_end(uint64_t session, const std::string& why);
   void end_group(std::exception_ptr why);
   void connect(std::unique_lock<std::mutex>& lock);
   const std::string& coordinator() const { return options_.addresses.front(); }
 
+  // Lets what comes from sessions in, as long as this object is there.
+  struct Gate {
+    explicit Gate(Membership* membership) : open(membership) {}
+    std::mutex mutex;
+    Membership* open;
+  };
+
   const MembershipOptions options_;
+  const std::shared_ptr<Gate> gate_;
   std::atomic<int64_t> step_ = 0;
   std::mutex mutex_;  // guards all that follows
   std::condition_variable changed_;
   std::shared_ptr<Session> session_;
   uint64_t sessions_ = 0;  // their numbers
+  uint64_t ended_session_ = 0;
   std::string nonce_;
   bool admitted_ = false;  // the coordinator knows the token, and this worker has shown it
   Json join_;              // what it joins with, while it waits for the others; else null
