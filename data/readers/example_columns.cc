@@ -59,7 +59,7 @@ class FixedColumn : public ColumnOf<T> {
     raise<InvalidArgument>(
         "{}: example {}: the feature '{}' was expected to have {} values, of the shape {}, it has "
         "{}.",
-        kind.who, number, kind.key, size, kind.shape.to_string(), sink.count());
+        kind.who, number, kind.key, size, kind.shape, sink.count());
   }
 
  private:
@@ -100,7 +100,7 @@ class AnyColumn : public ColumnOf<T> {
     check<InvalidArgument>(kind.count == FeatureKind::Count::Any || count % kind.size == 0,
                            "{}: example {}: the feature '{}' was expected to have rows of {} "
                            "values, of the shape {}, it has {} values.",
-                           kind.who, number, kind.key, kind.size, kind.shape.to_string(), count);
+                           kind.who, number, kind.key, kind.size, kind.shape, count);
     counts_.push_back(count);
   }
 

@@ -216,11 +216,11 @@ class HostMapper : public Mapper {
 
   Element operator()(const Element& element, uint64_t key) const override {
     Element made = result(element, key);
-    check<InvalidArgument>(out_.admits(made),
-                           "expected the function to give {}, as it did first, or as its "
-                           "output_signature tells, got {}.",
-                           out_, spec_of(made));
-    return made;
+    if (out_.admits(made)) return made;
+    raise<InvalidArgument>(
+        "expected the function to give {}, as it did first, or as its output_signature tells, got "
+        "{}.",
+        out_, spec_of(made));
   }
 
  private:
