@@ -233,6 +233,8 @@ Element ExampleParser::operator()(const Tensor& serialized) const {
 
 namespace {
 
+constexpr int64_t kMostDefaults = 1 << 22;  // values of a feature that another process wrote of
+
 // Which of the variant's kinds a feature is.
 const std::vector<std::string> kFeatureKinds = {"fixed_len", "var_len", "fixed_len_sequence"};
 
@@ -303,7 +305,15 @@ void ExampleParser::write(LinkWriter& link) const {
 }
 
 MapFunction read_example_parser(LinkReader& link) {
-  return map_function(ExampleParser(link.options<FeatureLists>().features()));
+  const auto lists = link.options<FeatureLists>();
+  // A default is spread over its feature's shape.
+  const int64_t most = kMostDefaults + static_cast<int64_t>(link.bytes());
+  for (const Shape& shape : lists.shapes) {
+    check<InvalidArgument>(!shape.is_static() || shape.num_elements() <= most,
+                           "expected features of at most {} values, got the shape {}.", most,
+                           shape);
+  }
+  return map_function(ExampleParser(lists.features()));
 }
 
 bool ExampleParser::works_on_batches() const {

@@ -107,6 +107,17 @@ TEST_CASE("parsers of examples travel, also below batch") {
   check_travels(examples.batch(3).map(open));
 }
 
+TEST_CASE("a parser that was sent asks for no memory of its own accord") {
+  const auto examples = Dataset::from_tensor_slices(Tensor::from(std::vector<std::string>{""}));
+  auto sent = data::serialize(
+      examples.map(data::ExampleParser({{"x", data::FixedLenFeature{{77}, "int64", 7}}})));
+  const size_t at = sent.pipeline.find("[[77]]");
+  REQUIRE(at != std::string::npos);
+  sent.pipeline.replace(at, 6, "[[77000000000]]");
+  CHECK_THROWS_WITH_AS(data::deserialize(sent), doctest::Contains("got the shape (77000000000,)"),
+                       InvalidArgument);
+}
+
 TEST_CASE("a program's own function travels where it is registered") {
   const Dataset dataset = words().map(Repeated{3});
   CHECK_THROWS_WITH_AS(after_travel(dataset), doctest::Contains("tests.repeated"), Error);
