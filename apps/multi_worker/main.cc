@@ -27,6 +27,7 @@ struct Options {
   std::string data_dir = {};
   bool synthetic = false;
   std::string checkpoint_dir = {};
+  std::optional<int64_t> checkpoint_every = {};
   std::string save = {};
   int64_t seed = 1;
   int verbose = 2;
@@ -60,6 +61,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--synthetic", options.synthetic, "Train on drawn digits instead of MNIST");
   app.add_option("--checkpoint-dir", options.checkpoint_dir,
                  "Keep the state of the run in this folder: workers that die come back to it");
+  app.add_option("--checkpoint-every", options.checkpoint_every,
+                 "Training steps between states; without it, an epoch")
+      ->check(CLI::PositiveNumber);
   app.add_option("--save", options.save, "Write the trained model to this .keras file")
       ->check(CLI::Validator(apps::check_model_file, ""));
   app.add_option("--seed", options.seed, "Seed of weights and shuffling")->capture_default_str();
@@ -147,7 +151,9 @@ void train(const Options& options) {
                  .metrics = {"accuracy"}});
   std::vector<CallbackHandle> callbacks;
   if (!options.checkpoint_dir.empty()) {
-    callbacks.push_back(callbacks::BackupAndRestore({.backup_dir = options.checkpoint_dir}));
+    callbacks::BackupAndRestoreOptions backup{.backup_dir = options.checkpoint_dir};
+    if (options.checkpoint_every) backup.save_freq = *options.checkpoint_every;
+    callbacks.push_back(callbacks::BackupAndRestore(backup));
   }
   model.fit(data.batches, {.epochs = options.epochs,
                            .verbose = strategy.is_chief() ? options.verbose : 0,

@@ -62,9 +62,10 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)), token_(
 }
 
 Cluster::~Cluster() {
-  if (std::uncaught_exceptions() > exceptions_) membership_->stop("its program ends with an error");
-  membership_->leave();
-  membership_.reset();
+  if (membership_ && std::uncaught_exceptions() > exceptions_) {
+    membership_->stop("its program ends with an error");
+  }
+  leave();
   {
     const std::lock_guard lock(mutex_);
     stops_ = true;
@@ -80,6 +81,14 @@ void Cluster::tick() {
     coordinator_->tick(std::chrono::steady_clock::now());
     lock.lock();
   }
+}
+
+std::exception_ptr Cluster::leave() {
+  if (!membership_) return nullptr;
+  const std::exception_ptr why = membership_->leave(calls_ ? calls_->load() : 0);
+  membership_.reset();
+  if (coordinator_) coordinator_->see_off(options_.lost_after);
+  return why;
 }
 
 void Cluster::stop(const std::string& why) { membership_->stop(why); }
@@ -107,9 +116,17 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
         *shares ? make_shared_memory_transport(members, inboxes) : sockets(offer, members);
     if (!transport) continue;
     auto group = std::make_shared<WorkerCollectives>(std::move(transport), options_.replicas);
-    membership_->on_group_end([weak = std::weak_ptr(group)](std::exception_ptr why) {
-      if (const auto alive = weak.lock()) alive->abort(std::move(why));
-    });
+    calls_ = group->calls();
+    membership_->on_group_end(
+        [weak = std::weak_ptr(group)](std::exception_ptr why, std::optional<int64_t> after) {
+          const auto alive = weak.lock();
+          if (!alive) return;
+          if (after) {
+            alive->end_after(*after, std::move(why));
+          } else {
+            alive->abort(std::move(why));
+          }
+        });
     return group;
   }
 }

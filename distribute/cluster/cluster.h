@@ -42,8 +42,8 @@ class Cluster {
   // InvalidArgument for addresses that are none; FailedPrecondition when the port is taken, or when
   // there are other machines, no token, and not `insecure`.
   explicit Cluster(ClusterOptions options);
-  // Leaves it: waits for the others to end too, where they live; where an exception ends this
-  // worker's program, tells them so instead.
+  // Leaves it, where leave() hasn't; where an exception ends this worker's program, tells the
+  // others so instead.
   ~Cluster();
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
@@ -53,6 +53,10 @@ class Cluster {
 
   // Waits for all workers. `lost`: whom the last group has lost. Errors as Membership::join.
   std::shared_ptr<WorkerCollectives> form(std::optional<int> lost = {});
+  // This worker's program needs the others no more: waits until all have said so. None then, else
+  // what has ended the group before: not all have come to the end of their programs. Nothing but
+  // the destructor may be called afterwards.
+  std::exception_ptr leave();
   // This worker's program has failed: the others' groups end, too.
   void stop(const std::string& why);
   // The step that PeerLost names.
@@ -70,6 +74,7 @@ class Cluster {
   std::unique_ptr<TaskServer> server_;
   std::unique_ptr<Membership> membership_;
   std::shared_ptr<Inbox> inbox_;
+  std::shared_ptr<const std::atomic<int64_t>> calls_;  // of the group
   std::mutex mutex_;
   std::condition_variable stopped_;
   const int exceptions_ = std::uncaught_exceptions();

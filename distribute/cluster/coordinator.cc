@@ -46,7 +46,7 @@ void Coordinator::on_message(const std::shared_ptr<Guest>& guest, const Json& me
     if (kind == "heartbeat") return;
     if (kind == "ready") return on_ready(*guest, message);
     if (kind == "stopped") return on_stopped(*guest, message);
-    if (kind == "leave") return on_leave(*guest);
+    if (kind == "leave") return on_leave(*guest, message);
     raise<DataLoss>("Cluster: no such message: {}.", message.excerpt());
   } catch (const Error& error) {
     logging::warn(fmt::format("Cluster: turned {} away: {}", guest->session->peer(), error.what()));
@@ -73,6 +73,9 @@ void Coordinator::on_join(const std::shared_ptr<Guest>& guest, const Json& messa
   const int64_t rank = message.at("rank").as_int();
   check<DataLoss>(rank >= 0 && rank < static_cast<int64_t>(members_.size()),
                   "Cluster: expected a rank of 0 to {}, got {}.", members_.size() - 1, rank);
+  if (phase_ == Phase::Over) {
+    return refuse(*guest, "refused", "the job has ended: all of its workers have left it.");
+  }
   if (guest->rank < 0) {
     check<DataLoss>(!guest->nonces.empty() &&
                         same_signature(message.at("proof").as_string(),
@@ -98,7 +101,9 @@ void Coordinator::admit(const std::shared_ptr<Guest>& guest, const Json& message
   if (phase_ != Phase::Gathering) {
     // It knows of a loss that hasn't been noticed here.
     const Json* lost = message.find("lost");
-    const auto rank = lost && lost->is_int() ? static_cast<int>(lost->as_int()) : guest->rank;
+    const auto size = static_cast<int64_t>(members_.size());
+    const bool names_one = lost && lost->is_int() && lost->as_int() >= 0 && lost->as_int() < size;
+    const int rank = names_one ? static_cast<int>(lost->as_int()) : guest->rank;
     end_group(lost_message(rank, name_of(rank), "a worker has lost it"), guest->rank);
   }
   const std::string differs = difference(message);
@@ -169,9 +174,20 @@ void Coordinator::on_stopped(const Guest& guest, const Json& message) {
             guest.rank);
 }
 
-void Coordinator::on_leave(const Guest& guest) {
+// Of the last group: who leaves an earlier one has been told already that it has ended.
+void Coordinator::on_leave(const Guest& guest, const Json& message) {
+  const int64_t calls = message.at("calls").as_int();
+  if (phase_ != Phase::Running || message.at("generation").as_int() != generation_) return;
   member_of(guest).left = true;
-  if (std::ranges::all_of(members_, &Member::left)) send_to_all(Json::object({{"kind", "bye"}}));
+  if (std::ranges::all_of(members_, &Member::left)) {
+    phase_ = Phase::Over;
+    return send_to_all(Json::object({{"kind", "bye"}}));
+  }
+  send_to_all(Json::object({{"kind", "left"},
+                            {"name", name_of(guest.rank)},
+                            {"generation", generation_},
+                            {"calls", calls}}),
+              guest.rank);
 }
 
 void Coordinator::on_end(const std::shared_ptr<Guest>& guest, const std::string& why) {
@@ -184,10 +200,11 @@ void Coordinator::lose(Guest& guest, const std::string& why) {
   const int rank = std::exchange(guest.rank, -1);
   if (rank < 0) return;
   Member& member = members_[static_cast<size_t>(rank)];
-  const bool was_in_group = phase_ != Phase::Gathering && !member.left;
   const bool left = member.left;
+  const bool was_in_group = phase_ != Phase::Gathering && !left;
   member = Member();
   member.left = left;
+  changed_.notify_all();
   if (was_in_group) end_group(lost_message(rank, name_of(rank), why), rank);
 }
 
@@ -197,6 +214,7 @@ void Coordinator::end_group(const Json& message, int but) {
   for (Member& member : members_) {
     member.join = nullptr;
     member.ready = false;
+    member.left = false;
   }
   send_to_all(message, but);
 }
@@ -225,9 +243,12 @@ void Coordinator::tick(Time now) {
   for (const auto& guest : silent) guest->session->close("no sign of life came for too long");
 }
 
-bool Coordinator::all_have_left() {
-  const std::lock_guard lock(mutex_);
-  return std::ranges::all_of(members_, &Member::left);
+void Coordinator::see_off(std::chrono::milliseconds at_most) {
+  std::unique_lock lock(mutex_);
+  if (phase_ != Phase::Over) return;
+  changed_.wait_for(lock, at_most, [&] {
+    return std::ranges::all_of(members_, [](const Member& member) { return !member.guest; });
+  });
 }
 
 void Coordinator::refuse(const Guest& guest, const std::string& kind, const std::string& why) {

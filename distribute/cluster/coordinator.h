@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -33,12 +34,12 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   Session::Listener accept(const std::shared_ptr<Session>& session);
   // To be called about twice a second: sends signs of life, and finds those who give none.
   void tick(Time now);
-  // Whether every worker has left, or was lost after it had no more to do.
-  bool all_have_left();
+  // Where all workers have left: waits until all have heard so, which ends their sessions.
+  void see_off(std::chrono::milliseconds at_most);
 
  private:
   struct Guest;  // a session
-  enum class Phase { Gathering, Forming, Running };
+  enum class Phase { Gathering, Forming, Running, Over };
   struct Member {
     std::shared_ptr<Guest> guest;
     Json join;  // its last one; null when it has to join (again)
@@ -52,7 +53,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void on_join(const std::shared_ptr<Guest>& guest, const Json& message);
   void on_ready(const Guest& guest, const Json& message);
   void on_stopped(const Guest& guest, const Json& message);
-  void on_leave(const Guest& guest);
+  void on_leave(const Guest& guest, const Json& message);
   void on_end(const std::shared_ptr<Guest>& guest, const std::string& why);
   void lose(Guest& guest, const std::string& why);
 
@@ -67,6 +68,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
 
   const CoordinatorOptions options_;
   std::mutex mutex_;  // guards all that follows
+  std::condition_variable changed_;
   Phase phase_ = Phase::Gathering;
   int64_t generation_ = 0;
   std::vector<Member> members_;  // by rank

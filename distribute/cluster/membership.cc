@@ -97,9 +97,10 @@ void Membership::on_message(uint64_t session, const Json& message) {
     check<DataLoss>(offer_->inboxes.size() == options_.addresses.size(),
                     "Cluster: expected {} members, got {}.", options_.addresses.size(),
                     offer_->inboxes.size());
-    join_ = nullptr;
     in_group_ = true;
     ended_ = nullptr;
+    has_stopped_ = false;
+    left_.clear();
     started_.reset();
   } else if (kind == "start") {
     if (message.at("generation").as_int() == generation_) {
@@ -131,6 +132,8 @@ void Membership::on_message(uint64_t session, const Json& message) {
     std::vector<std::string> names;
     for (const Json& name : message.at("for").as_array()) names.push_back(name.as_string());
     if (!join_.is_null()) logging::info("Cluster: waiting for " + cornu::join(names, ", ") + ".");
+  } else if (kind == "left") {
+    on_left(message);
   } else if (kind == "bye") {
     bye_ = true;
   }
@@ -151,6 +154,17 @@ void Membership::on_challenge(const Json& message) {
   if (join_.is_null()) return;
   join_.set("proof", signature(options_.token, "worker " + nonces));
   session_->send(join_);
+}
+
+void Membership::on_left(const Json& message) {
+  if (!in_group_ || message.at("generation").as_int() != generation_) return;
+  left_.push_back(
+      {.why = std::make_exception_ptr(FailedPrecondition(fmt::format(
+           "Cluster: {} has ended its program, while this one still computes with it. All workers "
+           "must take as many steps, and make the same calls.",
+           message.at("name").as_string()))),
+       .calls = message.at("calls").as_int()});
+  if (tell_) tell_(left_.back().why, left_.back().calls);
 }
 
 void Membership::on_session_end(uint64_t session, const std::string& why) {
@@ -174,7 +188,7 @@ void Membership::end_group(std::exception_ptr why) {
   in_group_ = false;
   started_.reset();
   const auto tell = std::exchange(tell_, {});
-  if (tell && ended_) tell(ended_);
+  if (tell && ended_) tell(ended_, {});
   changed_.notify_all();
 }
 
@@ -233,6 +247,7 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
           fmt::format("Cluster: waiting for {} to answer.", worker_name(0, coordinator())));
     }
   }
+  join_ = nullptr;
   return *offer_;
 }
 
@@ -247,12 +262,13 @@ std::optional<bool> Membership::start(int64_t generation, bool shares_memory) {
   return in_group_ && generation == generation_ ? started_ : std::nullopt;
 }
 
-void Membership::on_group_end(std::function<void(std::exception_ptr)> tell) {
+void Membership::on_group_end(Tell tell) {
   const std::lock_guard lock(mutex_);
   if (in_group_) {
+    for (const Departure& one : left_) tell(one.why, one.calls);
     tell_ = std::move(tell);
-  } else if (tell && ended_) {
-    tell(ended_);
+  } else if (ended_) {
+    tell(ended_, {});
   }
 }
 
@@ -261,17 +277,22 @@ void Membership::stop(const std::string& why) {
   if (!session_ || !in_group_) return;
   session_->send(Json::object({{"kind", "stopped"}, {"generation", generation_}, {"why", why}}));
   in_group_ = false;
+  has_stopped_ = true;
   ended_ = std::make_exception_ptr(Aborted("Cluster: this worker has stopped: " + why));
-  tell_ = {};
+  const auto tell = std::exchange(tell_, {});
+  if (tell) tell(ended_, {});
 }
 
-void Membership::leave() {
+std::exception_ptr Membership::leave(int64_t calls) {
   std::unique_lock lock(mutex_);
   tell_ = {};
   leaves_ = true;
-  if (!session_ || !in_group_) return;
-  session_->send(Json::object({{"kind", "leave"}}));
-  changed_.wait(lock, [&] { return bye_ || !in_group_; });
+  if (session_ && in_group_) {
+    session_->send(
+        Json::object({{"kind", "leave"}, {"generation", generation_}, {"calls", calls}}));
+    changed_.wait(lock, [&] { return bye_ || !in_group_; });
+  }
+  return bye_ || has_stopped_ ? nullptr : ended_;
 }
 
 }  // namespace cornu::distribute

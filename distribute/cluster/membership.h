@@ -56,14 +56,17 @@ class Membership {
   std::optional<bool> start(int64_t generation, bool shares_memory);
 
   // What to do when the group ends before this worker leaves it: PeerLost, or Aborted where
-  // another worker's program has failed. Called at once if that has happened, else from another
-  // thread; nothing is, once it has been called with another function.
-  void on_group_end(std::function<void(std::exception_ptr)> tell);
+  // another worker's program has failed. `after` calls: of the group, at once where there is none;
+  // a worker that has left it takes part in so many and no more (FailedPrecondition). Called at
+  // once if that has happened, else from another thread; nothing is, once it has been called with
+  // another function.
+  using Tell = std::function<void(std::exception_ptr why, std::optional<int64_t> after)>;
+  void on_group_end(Tell tell);
   // This worker's program has failed: the others are told so.
   void stop(const std::string& why);
-  // This worker needs the others no more. Waits until none needs it, as long as they give signs of
-  // life.
-  void leave();
+  // This worker's program needs the others no more, after so many calls of its group. Waits until
+  // all have said so: none then, else why the group has ended before (PeerLost, or Aborted).
+  std::exception_ptr leave(int64_t calls);
 
   // The step that PeerLost names.
   void set_step(int64_t step) { step_ = step; }
@@ -73,6 +76,7 @@ class Membership {
   void on_message(uint64_t session, const Json& message);
   void on_challenge(const Json& message);
   void on_session_end(uint64_t session, const std::string& why);
+  void on_left(const Json& message);
   void end_group(std::exception_ptr why);
   void connect(std::unique_lock<std::mutex>& lock);
   const std::string& coordinator() const { return options_.addresses.front(); }
@@ -100,8 +104,14 @@ class Membership {
   std::optional<bool> started_;
   bool in_group_ = false;
   std::exception_ptr ended_;    // why the last group did
+  bool has_stopped_ = false;    // it was this worker's program
   std::exception_ptr refused_;  // for good
-  std::function<void(std::exception_ptr)> tell_;
+  struct Departure {
+    std::exception_ptr why;
+    int64_t calls = 0;
+  };
+  std::vector<Departure> left_;  // the group
+  Tell tell_;
   bool leaves_ = false;
   bool bye_ = false;
   bool stops_ = false;

@@ -78,9 +78,12 @@ void TaskServer::serve() {
   ::fcntl(listener_.get(), F_SETFL, ::fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
   while (true) {
     std::vector<pollfd> waits = {{wake_.get(), POLLIN, 0}};
-    if (undecided_.size() < kMostUndecided) waits.push_back({listener_.get(), POLLIN, 0});
+    const bool listens = std::chrono::steady_clock::now() >= deaf_until_;
+    if (listens && undecided_.size() < kMostUndecided) {
+      waits.push_back({listener_.get(), POLLIN, 0});
+    }
     // Undecided ones are looked at now and then: a partial preface would make poll return at once.
-    ::poll(waits.data(), waits.size(), undecided_.empty() ? -1 : 10);
+    ::poll(waits.data(), waits.size(), undecided_.empty() && listens ? -1 : 10);
     {
       const std::lock_guard lock(mutex_);
       if (stops_) return;
@@ -104,7 +107,12 @@ void TaskServer::serve() {
 void TaskServer::accept_one() {
   if (undecided_.size() >= kMostUndecided) return;
   FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket.is_open()) return;
+  if (!socket.is_open()) {  // none waits, or the process has no descriptor for it
+    if (errno != EAGAIN && errno != EINTR) {
+      deaf_until_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    }
+    return;
+  }
   set_options(socket.get());
   undecided_.push_back({std::move(socket), std::chrono::steady_clock::now() + kTimeToDecide});
 }
@@ -142,7 +150,7 @@ TaskServer::Verdict TaskServer::decide_link(FileDescriptor& socket, const std::s
                       static_cast<int>(number(41, 10))};
   const std::lock_guard lock(mutex_);
   if (link.generation > generation_) return Verdict::Wait;  // this task will hear of it, too
-  if (link.generation < generation_ || links_.contains(link) ||
+  if (link.generation < std::max<int64_t>(generation_, 1) || links_.contains(link) ||
       !same_signature(preface, TaskServer::preface(link, key_))) {
     return Verdict::Refused;
   }

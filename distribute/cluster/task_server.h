@@ -62,7 +62,8 @@ class TaskServer {
   FileDescriptor wake_;
   SessionServer sessions_;
   std::vector<Undecided> undecided_;  // the thread's own
-  std::mutex mutex_;                  // guards all that follows
+  std::chrono::steady_clock::time_point deaf_until_;
+  std::mutex mutex_;  // guards all that follows
   std::condition_variable arrived_;
   bool stops_ = false;
   int64_t generation_ = 0;

@@ -142,8 +142,17 @@ void WorkerCollectives::work() {
   }
 }
 
-void WorkerCollectives::work_on_next(std::unique_lock<std::mutex>& lock) {
+// Whether it can be made; otherwise the group has failed.
+bool WorkerCollectives::begin_call() {
+  if (!failed_ && last_ && *begun_ >= *last_) fail(why_last_);
+  if (failed_) return false;
+  ++*begun_;
   working_ = true;
+  return true;
+}
+
+void WorkerCollectives::work_on_next(std::unique_lock<std::mutex>& lock) {
+  if (!begin_call()) return;
   const Round& round = rounds_.front();  // stays where it is while others are put behind it
   lock.unlock();
   std::exception_ptr failed;
@@ -181,6 +190,14 @@ void WorkerCollectives::abort(std::exception_ptr why) {
   std::unique_lock lock(mutex_);
   fail(std::move(why));
   for_others_.wait(lock, [&] { return !working_; });
+}
+
+void WorkerCollectives::end_after(int64_t calls, std::exception_ptr why) {
+  const std::lock_guard lock(mutex_);
+  if (last_ && *last_ <= calls) return;
+  last_ = calls;
+  why_last_ = std::move(why);
+  if (working_ && *begun_ > calls) fail(why_last_);
 }
 
 bool WorkerCollectives::has_ended() {
@@ -287,9 +304,8 @@ void WorkerCollectives::broadcast(const Round& round) {
 std::vector<std::byte> WorkerCollectives::exchange_bytes(std::span<const std::byte> own) {
   std::vector<std::byte> all(own.size() * static_cast<size_t>(workers()));
   std::unique_lock lock(mutex_);
-  if (failed_) std::rethrow_exception(failed_);
   CORNU_ASSERT(rounds_.size(), ==, size_t{0});
-  working_ = true;
+  if (!begin_call()) std::rethrow_exception(failed_);
   lock.unlock();
   std::exception_ptr failed;
   try {

@@ -2,12 +2,14 @@
 // Collectives of this process's replicas with those of other processes.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -45,6 +47,11 @@ class WorkerCollectives {
 
   // As Transport::abort.
   void abort(std::exception_ptr why);
+  // Another worker takes part in so many calls of this group and no more: those that need it fail,
+  // now and later, while what it has done its part of is completed.
+  void end_after(int64_t calls, std::exception_ptr why);
+  // How many calls between processes have begun; it may outlive the group.
+  std::shared_ptr<const std::atomic<int64_t>> calls() const { return begun_; }
   bool has_ended();
 
  private:
@@ -63,6 +70,7 @@ class WorkerCollectives {
   // Whether the next call can be made now: all replicas have started it, and nobody works.
   bool can_work() const;
   void work_on_next(std::unique_lock<std::mutex>& lock);
+  bool begin_call();
   void execute(const Round& round);
   void all_reduce(const Round& round);
   void reduce_scatter(const Round& round);
@@ -81,6 +89,9 @@ class WorkerCollectives {
   std::vector<int64_t> started_;  // by replica: the ticket it takes next
   int64_t done_ = 0;
   bool working_ = false;
+  const std::shared_ptr<std::atomic<int64_t>> begun_ = std::make_shared<std::atomic<int64_t>>(0);
+  std::optional<int64_t> last_;  // how many calls others take part in
+  std::exception_ptr why_last_;
   int ended_ = 0;  // replicas that are done with this step
   std::exception_ptr failed_;
   bool stops_ = false;

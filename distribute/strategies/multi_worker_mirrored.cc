@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <iostream>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 #include "distribute/cluster/cluster.h"
 #include "distribute/strategies/replicated.h"
@@ -35,6 +39,7 @@ class MultiWorkerMirrored : public MirroredReplicas {
         bytes_per_pack_(bytes_per_pack) {
     form({});
   }
+  ~MultiWorkerMirrored() override;
 
   int64_t num_replicas_in_sync() const override {
     return cluster_.size() * static_cast<int64_t>(devices().size());
@@ -64,6 +69,16 @@ class MultiWorkerMirrored : public MirroredReplicas {
                               lost.address()));
     form(lost.rank());
   }
+  void fail(const std::string& why) override {
+    told_ = true;
+    cluster_.stop(why);
+  }
+  void when_all_are_done(std::function<void()> clean_up) override {
+    clean_ups_.push_back(std::move(clean_up));
+  }
+  void clean_up_now() override {
+    for (const auto& clean_up : std::exchange(clean_ups_, {})) clean_up();
+  }
 
  protected:
   Group take_group() override {
@@ -91,6 +106,7 @@ class MultiWorkerMirrored : public MirroredReplicas {
   }
 
  private:
+  std::string leave();
   WorkerCollectives& group() { return *group_; }
   void form(std::optional<int> lost);
   bool uses_new_variables(const std::vector<Compiled>& functions);
@@ -102,16 +118,22 @@ class MultiWorkerMirrored : public MirroredReplicas {
     try {
       return f();
     } catch (const PeerLost&) {
+      told_ = true;
       throw;
     } catch (const Aborted&) {
+      told_ = true;
       throw;
     } catch (const std::exception& error) {
+      told_ = true;
       cluster_.stop(error.what());
       throw;
     }
   }
 
   Cluster cluster_;
+  std::vector<std::function<void()>> clean_ups_;
+  const int exceptions_ = std::uncaught_exceptions();
+  bool told_ = false;            // the program knows that the group has ended
   const size_t bytes_per_pack_;  // 0: the default
   std::shared_ptr<WorkerCollectives> group_;
   std::recursive_mutex steps_;  // one step at a time: all workers run them in the same order
@@ -124,12 +146,42 @@ class MultiWorkerMirrored : public MirroredReplicas {
 
 thread_local bool MultiWorkerMirrored::in_step_ = false;
 
+// Why not all have come to the end of their programs; empty where they have, or where the program
+// knows why not.
+std::string MultiWorkerMirrored::leave() {
+  try {
+    const std::exception_ptr why = cluster_.leave();
+    if (why && !told_) std::rethrow_exception(why);
+    if (!why && !told_) clean_up_now();
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+// A worker that dies when others have come to the end of their programs needs them again: to
+// restore the last state, and to do what was left. So they must be started again, too.
+MultiWorkerMirrored::~MultiWorkerMirrored() {
+  if (std::uncaught_exceptions() > exceptions_) return;
+  const std::string why = leave();
+  if (why.empty()) return;
+  logging::warn(fmt::format(
+      "{}: this worker's program has come to its end, but not those of all workers: {} It ends "
+      "with "
+      "code {}, to be started again as it was; it goes on from the last state that was kept.",
+      kName, why, kUnfinishedExitCode));
+  std::fflush(nullptr);
+  std::cout.flush();
+  std::_Exit(kUnfinishedExitCode);
+}
+
 // Whatever isn't seeded draws what worker 0 draws: shuffles and initial values must be the same.
 void MultiWorkerMirrored::form(std::optional<int> lost) {
   group_.reset();
   while (true) {
     try {
       group_ = cluster_.form(lost);
+      told_ = false;
       known_.clear();
       agreed_ = wished_ = 0;
       const SeedSequence own = seed_sequence();

@@ -41,6 +41,10 @@ struct MultiWorkerMirroredStrategyOptions {
   bool insecure = false;
 };
 
+// What a worker's program ends with whose own part is done, when another worker was lost before it
+// had come to the end of its program, or has failed.
+inline constexpr int kUnfinishedExitCode = 75;  // EX_TEMPFAIL of sysexits.h
+
 // Synchronous training by many processes, on one machine or many
 // (tf.distribute.MultiWorkerMirroredStrategy). Every worker runs the same program; each has a copy
 // of all variables and its part of each batch. Gradients, losses and metrics are those of the whole
@@ -54,7 +58,11 @@ struct MultiWorkerMirroredStrategyOptions {
 //
 // When a worker dies, the others' calls throw PeerLost. fit, where a callback keeps its state
 // (ModelCheckpoint, BackupAndRestore), waits for it to be started again instead, and goes on with
-// it from the last state. What isn't distributed (predict) every worker computes by itself.
+// it from the last state. A program that has come to its end (where the strategy's last handle
+// goes) waits there for those of all workers; when one of them is lost before, or has failed, the
+// process ends with kUnfinishedExitCode, without calling destructors: started again, all of them go
+// on from the last state, and do what was left. What isn't distributed (predict) every worker
+// computes by itself.
 class MultiWorkerMirroredStrategy : public Strategy {
  public:
   explicit MultiWorkerMirroredStrategy(const MultiWorkerMirroredStrategyOptions& options = {});

@@ -20,7 +20,9 @@ class RunKeeper {
   std::optional<RunState> load();
   bool keeps() const { return keeps_; }
   void keep(const RunState& state);
-  // Training ended well: removes the states, which aren't needed now, unless they are to be kept.
+  // Training ended well: removes the states, unless they are to be kept, when they aren't needed
+  // any more: a worker of several that dies before all programs have ended comes back to the last
+  // one.
   void end(bool keep_states);
   // Lets the folder go, when all that was given is written.
   void leave();

@@ -69,6 +69,12 @@ class StrategyImpl {
   // After PeerLost: waits until the worker is back, and goes on with it. All workers must restore
   // what they have to one state then. Rethrows where workers can't come back.
   virtual void rejoin(const PeerLost& lost) { throw lost; }
+  // This worker's program has failed: the others' calls end with an error that says so.
+  virtual void fail(const std::string& why) { static_cast<void>(why); }
+  // Calls `clean_up` when no worker can need what it removes: at once, or when all have come to the
+  // end of their programs. clean_up_now() calls what waits; for when all begin something new.
+  virtual void when_all_are_done(std::function<void()> clean_up) { clean_up(); }
+  virtual void clean_up_now() {}
 
  private:
   const uint64_t number_;

@@ -107,6 +107,7 @@ History Trainer::FitRun::run() {
     optimizer_config_ = config_of(trainer_.optimizer(model_));
     targets_ = targets_of(model_);
   }
+  get_strategy().impl().agree(0);    // nothing of an earlier run
   const Json facts = this->facts();  // as a program that is started again sees them
   for (std::optional<PeerLost> lost;;) {
     if (lost) recover(*lost);
@@ -141,7 +142,7 @@ void Trainer::FitRun::train() {
     evaluate(logs);
     logs = callbacks_.on_epoch_end(epoch_, logs);
     history_.add(epoch_, logs);
-    if (model_.stop_training) break;
+    if (stops_after_epoch()) break;
     offer_state({}, {});
   }
   // No worker is to come back to a state that the chief has removed.
@@ -168,30 +169,56 @@ Json Trainer::FitRun::facts() const {
 void Trainer::FitRun::recover(const PeerLost& lost) {
   if (!kept_) throw lost;  // there is no state to go back to
   get_strategy().impl().rejoin(lost);
+  agree_on_seeds();
+  bits_ = 0;
+  noticed_.reset();
   model_.stop_training = false;
   history_ = {};
   epoch_ = options_.initial_epoch;
   resumed_.reset();
 }
 
+namespace {
+
+// What one worker notices and all must act on after the same step.
+constexpr uint32_t kInterrupt = 1;
+constexpr uint32_t kTerminate = 2;
+constexpr uint32_t kStopTraining = 4;
+
+}  // namespace
+
 std::optional<StopSignal> Trainer::FitRun::stop_signal() {
   if (!signals_) return {};
-  constexpr uint32_t kInterrupt = 1;
-  constexpr uint32_t kTerminate = 2;
   StrategyImpl& strategy = get_strategy().impl();
-  if (strategy.num_workers() == 1) return signals_->received();
-  if (const auto signal = signals_->received()) {
-    noticed_ = signal;
-    if (signal->ends) bits_ |= signal->number == SIGTERM ? kTerminate : kInterrupt;
-  }
-  const uint32_t agreed = strategy.agree(bits_);
+  const std::optional<StopSignal> own = signals_->received();
+  if (strategy.num_workers() == 1) return own;
+  if (own && own->ends) bits_ |= own->number == SIGTERM ? kTerminate : kInterrupt;
+  if (own && own->ends) noticed_ = own;
+  const uint32_t agreed = strategy.agree(bits_) & (kInterrupt | kTerminate);
   if (agreed == 0) return {};
-  // As if it had been sent to this process.
-  if (!noticed_) {
-    std::raise(agreed & kTerminate ? SIGTERM : SIGINT);
-    noticed_ = signals_->received();
+  // As if it had been sent to this process, which may ignore it: the others don't.
+  const int number = agreed & kTerminate ? SIGTERM : SIGINT;
+  if (!noticed_ || noticed_->number != number) {
+    std::raise(number);
+    static_cast<void>(signals_->received());
   }
-  return noticed_;
+  return StopSignal{.number = number, .ends = true};
+}
+
+bool Trainer::FitRun::stops_here() {
+  StrategyImpl& strategy = get_strategy().impl();
+  if (strategy.num_workers() == 1) return model_.stop_training;
+  if (model_.stop_training) bits_ |= kStopTraining;
+  if ((strategy.agree(bits_) & kStopTraining) == 0) return false;
+  model_.stop_training = true;
+  return true;
+}
+
+bool Trainer::FitRun::stops_after_epoch() {
+  const auto by_worker = get_strategy().impl().exchange(model_.stop_training ? "stops" : "");
+  model_.stop_training =
+      !std::ranges::all_of(by_worker, [](const std::string& said) { return said.empty(); });
+  return model_.stop_training;
 }
 
 Logs Trainer::FitRun::train_epoch() {
@@ -206,7 +233,7 @@ Logs Trainer::FitRun::train_epoch() {
     if (reads) callbacks_.on_train_batch_begin(first);
     figures = trainer_.run_steps(model_, Kind::Train, iterator_, batch);
     if (reads) callbacks_.on_train_batch_end(first + further, read_logs(figures));
-    if (model_.stop_training) break;  // after a batch, whatever set it before
+    if (stops_here()) break;  // after a batch, whatever set it before
     offer_state(iterator_.done() - 1, figures);
   }
   if (resumed_) {  // the state was written after the last batch of its epoch
@@ -367,6 +394,12 @@ void Trainer::FitRun::make_variables(const RunState& state) {
   });
   const auto by_worker = get_strategy().impl().exchange(lacks ? "lacks some" : "");
   if (std::ranges::all_of(by_worker, &std::string::empty)) return;
+  // A step that failed has left values that can't be used.
+  for (const auto& [group, members] : groups) {
+    if (difference_of_variables(state, group, members).empty()) {
+      restore_variables(state, group, members);
+    }
+  }
   Batch batch;
   check<FailedPrecondition>(iterator_.peek(batch), "fit: the data to go on with are empty.");
   trainer_.run(model_, Kind::Train, batch);

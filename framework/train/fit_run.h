@@ -30,6 +30,9 @@ class Trainer::FitRun {
   RunState state(std::optional<int64_t> batch, const Logs& figures) const;
   // A signal that this process got, or another worker's.
   std::optional<StopSignal> stop_signal();
+  // Whether training ends after this batch, or epoch, because any worker's callback says so.
+  bool stops_here();
+  bool stops_after_epoch();
   // What a worker has of its own in the state of all.
   RunState own_part() const;
   // Another worker was lost: waits for it, and takes up the last state that was kept.

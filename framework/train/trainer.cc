@@ -16,6 +16,7 @@
 #include "framework/train/fit_run.h"
 #include "framework/train/joined_batches.h"
 #include "framework/train/model_in_training.h"
+#include "framework/train/worker_parts.h"
 
 namespace cornu {
 namespace {
@@ -229,6 +230,7 @@ void Trainer::check_options(const FitOptions& options) {
 
 History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const FitOptions& options) {
   check_options(options);
+  agree_on_seeds();
   FitOptions for_source = options;
   Tensors train_x = x;
   Tensors train_y = y;
@@ -248,10 +250,17 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
   for_source.validation_batch_size = options.validation_batch_size.value_or(batch_size);
   for_source.sample_weight = Tensors();
   for_source.validation_split = 0;
-  return fit(model, make_array_source(train_x, train_y, weight, arrays), for_source);
+  return fit_source(model, make_array_source(train_x, train_y, weight, arrays), for_source);
 }
 
 History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options) {
+  check_options(options);
+  agree_on_seeds();
+  return fit_source(model, std::move(source), options);
+}
+
+History Trainer::fit_source(Model& model, std::shared_ptr<BatchSource> source,
+                            const FitOptions& options) {
   require_compiled(model, "fit");
   check_options(options);
   check_arrays_only("fit", "batch_size", !options.batch_size,
@@ -263,7 +272,18 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
   FitRun run(*this, model, std::move(source), options);
   const TrainingScope alone = train_alone(model);
   const MetricScope metrics = metric_scope(model);
-  return run.run();
+  try {
+    return run.run();
+  } catch (const Unavailable&) {  // the other workers know: a peer was lost,
+    throw;
+  } catch (const Aborted&) {  // has failed,
+    throw;
+  } catch (const Interrupted&) {  // or all were asked to end
+    throw;
+  } catch (const std::exception& error) {
+    get_strategy().impl().fail(error.what());
+    throw;
+  }
 }
 
 // One execution: the given batch and those after it, as many as steps_per_execution says.

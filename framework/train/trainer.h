@@ -76,6 +76,7 @@ class Trainer {
   TrainingScope train_alone(const Model& model);
   MetricScope metric_scope(Model& model);
   static void check_options(const FitOptions& options);
+  History fit_source(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options);
   Tensors run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch);
   Logs test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks);
   static OutputNames output_names(const Model& model, const Tensors& y_pred);

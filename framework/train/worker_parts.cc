@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/core/error.h"
+#include "framework/core/random.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu {
@@ -30,6 +31,22 @@ void require_same_on_workers(const std::string& what, const Json& facts) {
                                 value.excerpt());
     }
   }
+}
+
+void agree_on_seeds() {
+  StrategyImpl& strategy = get_strategy().impl();
+  if (strategy.num_workers() == 1) return;
+  const SeedSequence own = seed_sequence();
+  const Json chiefs =
+      Json::parse(strategy
+                      .exchange(Json::object({{"seed", static_cast<int64_t>(own.seed)},
+                                              {"drawn", static_cast<int64_t>(own.drawn)},
+                                              {"chosen", own.chosen}})
+                                    .dump())
+                      .front());
+  restore_seed_sequence({.seed = static_cast<uint64_t>(chiefs.at("seed").as_int()),
+                         .drawn = static_cast<uint64_t>(chiefs.at("drawn").as_int()),
+                         .chosen = chiefs.at("chosen").as_bool()});
 }
 
 void add_worker_parts(RunState& state, const RunState& own) {

@@ -14,6 +14,9 @@ namespace cornu {
 // name. `what` begins the message. Called by all workers.
 void require_same_on_workers(const std::string& what, const Json& facts);
 
+// What is drawn without a seed from now on is the same on all workers: the chief's. Called by all.
+void agree_on_seeds();
+
 // Adds what each worker has of its own (where it is in its data, its parts of metrics) to the state
 // that all have. Called by all workers.
 void add_worker_parts(RunState& state, const RunState& own);
