@@ -205,7 +205,7 @@ class Job:
     def wait_for_phase(self, phase, chance, seconds):
         """Returns in it, at a random moment."""
         self.wait_until(lambda: self.begins(phase), phase)
-        time.sleep(chance.uniform(0, SECONDS_AFTER.get(phase, seconds)))
+        time.sleep(max(0, chance.uniform(0, SECONDS_AFTER.get(phase, seconds))))
 
 
 def undisturbed(program, workers):
