@@ -172,7 +172,7 @@ std::span<const std::byte> RingCollectives::gather_small(const CollectiveCall& w
   }
   ++calls_;
   by_rank_.resize(padded(bytes) * size);
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = 0; i < size && bytes > 0; ++i) {
     std::memcpy(by_rank_.data() + (rank + size - i) % size * padded(bytes),
                 gathered_.data() + i * block + sizeof(Header), padded(bytes));
   }

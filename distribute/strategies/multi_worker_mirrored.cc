@@ -262,7 +262,7 @@ void MultiWorkerMirrored::take_values_of_chief(const std::vector<Compiled>& func
                               "uses '{}', {} of shape {}. All workers must make the same model.",
                               name(), worker(), variable.path(), variable.dtype(),
                               variable.shape());
-    if (std::memcmp(own.raw(), chiefs.data() + at, own.bytes()) != 0) {
+    if (own.bytes() > 0 && std::memcmp(own.raw(), chiefs.data() + at, own.bytes()) != 0) {
       Tensor value = Tensor::empty(own.shape(), own.dtype());
       std::memcpy(value.mutable_raw(), chiefs.data() + at, own.bytes());
       variable.assign(value);
@@ -294,6 +294,7 @@ Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_re
   std::vector<Tensor> copies;
   for (const std::string& theirs : all) {
     copies.push_back(Tensor::empty(local.shape(), local.dtype()));
+    if (local.bytes() == 0) continue;
     std::memcpy(copies.back().mutable_raw(), theirs.data() + type.size(), local.bytes());
   }
   Tensor result = Tensor::empty(local.shape(), local.dtype());
