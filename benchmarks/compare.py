@@ -39,7 +39,7 @@ import tempfile
 import time
 
 from contenders import columns, need, spread, start
-from workers import all_reduces
+from workers import distribute
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKS = {
@@ -344,7 +344,7 @@ def main():
              "startup": (startup, "bench_startup"), "allreduce": (allreduce, "bench_allreduce"),
              "runstate": (runstate, "bench_runstate"), "data": (pipelines, "bench_pipelines"),
              "compile": (compiling, "bench_compile"),
-             "distribute": (all_reduces, "bench_distribute")}
+             "distribute": (distribute, "bench_distribute")}
     works = [*WORKS, *alone]
     parser.add_argument("works", nargs="*", default=works, help="of: " + ", ".join(works))
     parser.add_argument("--rounds", type=int, default=9)
