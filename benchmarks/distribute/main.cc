@@ -23,6 +23,7 @@
 #include "distribute/cluster/cluster.h"
 #include "distribute/cluster/cluster_resolver.h"
 #include "framework/core/error.h"
+#include "framework/strategy/in_process_group.h"
 
 using namespace cornu;
 using namespace cornu::distribute;
@@ -47,9 +48,15 @@ ClusterOptions cluster_options(bool share_memory) {
 
 class Worker {
  public:
-  explicit Worker(bool share_memory)
-      : cluster_(cluster_options(share_memory)),
-        end_(std::move(WorkerCollectives::ends(cluster_.form()).front())) {}
+  explicit Worker(const ClusterOptions& options)
+      : rank_(options.rank), size_(static_cast<int>(options.addresses.size())) {
+    if (size_ == 1) {
+      end_ = std::move(make_in_process_group(1).front());
+    } else {
+      cluster_ = std::make_unique<Cluster>(options);
+      end_ = std::move(WorkerCollectives::ends(cluster_->form()).front());
+    }
+  }
 
   double measure(const std::string& line) {
     std::istringstream words(line);
@@ -88,7 +95,7 @@ class Worker {
     values_.assign(static_cast<size_t>(buckets), std::vector<float>(count, 1));
     for (std::vector<float>& bucket : values_) {
       sum(bucket);
-      const auto ranks = static_cast<float>(cluster_.size());
+      const auto ranks = static_cast<float>(size_);
       check<DataLoss>(bucket.front() == ranks && bucket.back() == ranks,
                       "the sum of {} ones is {}.", ranks, bucket.back());
       bucket.assign(count, 0);
@@ -132,14 +139,16 @@ class Worker {
     end_->await(ticket);
   }
 
-  Cluster cluster_;
+  int rank_;
+  int size_;
+  std::unique_ptr<Cluster> cluster_;  // none of a single worker
   std::unique_ptr<CollectiveGroup> end_;
   std::vector<std::vector<float>> values_;
-  std::mt19937_64 random_{static_cast<uint64_t>(cluster_.rank())};
+  std::mt19937_64 random_{static_cast<uint64_t>(rank_)};
 };
 
 int run(bool share_memory) {
-  Worker worker(share_memory);
+  Worker worker(cluster_options(share_memory));
   std::cout << "ready" << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     std::cout << worker.measure(line) << std::endl;
