@@ -99,9 +99,8 @@ void Cluster::set_step(int64_t step) {
 }
 
 std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
-  const std::vector<int> peers = RingCollectives::peers(rank(), size());
   while (true) {
-    inbox_ = Inbox::create(size(), peers);
+    inbox_ = Inbox::create(size(), peers());
     const GroupOffer offer = membership_->join(inbox_->description(), lost);
     lost.reset();
     server_->expect(offer.generation, offer.key);
@@ -115,7 +114,8 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
     std::unique_ptr<Transport> transport =
         *shares ? make_shared_memory_transport(members, inboxes) : sockets(offer, members);
     if (!transport) continue;
-    auto group = std::make_shared<WorkerCollectives>(std::move(transport), options_.replicas);
+    auto group = std::make_shared<WorkerCollectives>(std::move(transport), options_.replicas,
+                                                     options_.communication, options_.collectives);
     calls_ = group->calls();
     membership_->on_group_end(
         [weak = std::weak_ptr(group)](std::exception_ptr why, std::optional<int64_t> after) {
@@ -136,7 +136,7 @@ std::vector<std::shared_ptr<Inbox>> Cluster::open_inboxes(const GroupOffer& offe
   if (!options_.share_memory) return {};
   std::vector<std::shared_ptr<Inbox>> inboxes(offer.inboxes.size());
   inboxes[static_cast<size_t>(rank())] = inbox_;
-  for (const int peer : RingCollectives::peers(rank(), size())) {
+  for (const int peer : peers()) {
     const auto i = static_cast<size_t>(peer);
     inboxes[i] = Inbox::open(offer.inboxes[i]);
     if (!inboxes[i] || !inboxes[i]->ring(rank())) return {};
@@ -149,7 +149,7 @@ std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const Group
   const auto until = std::chrono::steady_clock::now() + 3 * options_.lost_after;
   std::vector<FileDescriptor> sockets(options_.addresses.size());
   std::optional<int> missing;
-  for (const int peer : RingCollectives::peers(rank(), size())) {
+  for (const int peer : peers()) {
     FileDescriptor& socket = sockets[static_cast<size_t>(peer)];
     if (peer < rank()) {
       socket = server_->take({offer.generation, peer, rank()}, until);

@@ -26,6 +26,8 @@ struct ClusterOptions {
   std::vector<std::string> addresses;  // host:port of the workers, by rank; at least two
   int replicas = 1;                    // of each worker
   Json facts = Json::object();         // what all workers must have alike, by name
+  Communication communication = ring_communication();
+  CollectivesOptions collectives = {};
   // How long a collective may wait for a worker that lives.
   std::chrono::milliseconds timeout = kCollectiveTimeout;
   // Without a sign of life for so long a worker is lost.
@@ -68,6 +70,7 @@ class Cluster {
  private:
   std::unique_ptr<Transport> sockets(const GroupOffer& offer, const GroupMembers& members);
   std::vector<std::shared_ptr<Inbox>> open_inboxes(const GroupOffer& offer) const;
+  std::vector<int> peers() const { return options_.communication.peers(rank(), size()); }
   void tick();
 
   const ClusterOptions options_;

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
-#include <type_traits>
 
-#include "distribute/collectives/segment_bytes.h"
+#include "distribute/collectives/ring_chunks.h"
 #include "framework/core/error.h"
 #include "framework/strategy/reduce_elements.h"
 
@@ -16,25 +16,9 @@ namespace {
 // Where gathering everything from everybody takes less time than two rounds of the ring: bytes that
 // a rank receives. (Two processes over shared memory break even at about 64 KiB.)
 constexpr size_t kSmall = size_t{64} << 10;
+// What two ranks send each other while a message without content travels: for recursive doubling.
+constexpr size_t kLatency = size_t{32} << 10;
 constexpr size_t kPiece = size_t{32} << 10;  // bytes that are sent or reduced before the other is
-
-bool is_16_bit(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
-
-// Converts elements between float32 and a 16-bit type.
-template <class To, class From>
-void convert(void* to, const void* from, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    static_cast<To*>(to)[i] = static_cast<To>(static_cast<const From*>(from)[i]);
-  }
-}
-void widen(float* to, const void* from, size_t count, DType dtype) {
-  dtype == DType::Float16 ? convert<float, float16>(to, from, count)
-                          : convert<float, bfloat16>(to, from, count);
-}
-void narrow(void* to, const float* from, size_t count, DType dtype) {
-  dtype == DType::Float16 ? convert<float16, float>(to, from, count)
-                          : convert<bfloat16, float>(to, from, count);
-}
 
 uint64_t hash_of_counts(const CollectiveCall& what) {
   uint64_t hash = 14695981039346656037u;  // FNV-1a
@@ -45,21 +29,6 @@ uint64_t hash_of_counts(const CollectiveCall& what) {
 }
 
 }  // namespace
-
-struct RingCollectives::Header {
-  uint64_t call = 0;
-  uint64_t counts = 0;  // a hash
-  int64_t count = 0;
-  int64_t segments = 0;
-  int32_t kind = 0;
-  int32_t dtype = -1;
-  int32_t op = 0;
-  int32_t root = 0;
-  uint64_t reserved[2] = {};
-
-  bool operator==(const Header&) const = default;
-  std::string text() const;
-};
 
 // What another rank calls: of its memory only counts are known.
 std::string RingCollectives::Header::text() const {
@@ -73,18 +42,8 @@ std::string RingCollectives::Header::text() const {
   return call.text();
 }
 
-// What goes round the ring: one chunk a rank.
-struct RingCollectives::Chunks {
-  SegmentBytes bytes;
-  std::vector<size_t> bounds;  // of chunks, in bytes; size() + 1 of them
-  std::optional<DType> dtype;  // none: nothing is reduced
-  ReduceOp op = ReduceOp::Sum;
-  int64_t divisor = 1;
-  bool reduces = true;  // each chunk at the rank of its number
-  bool gathers = true;  // all chunks everywhere
-};
-
-RingCollectives::RingCollectives(Transport& transport) : transport_(transport) {
+RingCollectives::RingCollectives(Transport& transport, const CollectivesOptions& options)
+    : transport_(transport), options_(options) {
   static_assert(sizeof(Header) == 64);
 }
 
@@ -312,6 +271,59 @@ std::vector<size_t> even_chunks(int64_t count, size_t element, int size) {
 
 }  // namespace
 
+namespace {
+
+// Whether recursive doubling takes less time than the ring, where a message takes a time for itself
+// and one for each byte: log2(ranks) messages of all bytes, or 2 (ranks - 1) of a rank's share.
+bool is_quicker_by_doubling(size_t bytes, int ranks) {
+  const auto n = static_cast<double>(ranks);
+  const int steps = std::bit_width(static_cast<unsigned>(ranks)) - 1;
+  const int folds = std::has_single_bit(static_cast<unsigned>(ranks)) ? 0 : 2;
+  const double message = static_cast<double>(bytes) / kLatency;
+  return (steps + folds) * (1 + message) < 2 * (n - 1) * (1 + message / n);
+}
+
+}  // namespace
+
+void reduce_and_divide(void* out, std::span<const void* const> in, int64_t count, DType dtype,
+                       ReduceOp op, int64_t divisor) {
+  if (divisor == 1 || !is_16_bit(dtype)) {
+    reduce_elements(out, in, 0, count, dtype, op);
+    return divide_elements(out, count, dtype, divisor);
+  }
+  constexpr size_t kBlock = 1024;
+  std::array<float, kBlock> sum;
+  std::array<float, kBlock> other;
+  const std::array<const void*, 2> both = {sum.data(), other.data()};
+  for (size_t begin = 0; begin < static_cast<size_t>(count); begin += kBlock) {
+    const size_t n = std::min(kBlock, static_cast<size_t>(count) - begin);
+    const auto at = [&](const void* memory) {
+      return static_cast<const std::byte*>(memory) + begin * size_of(dtype);
+    };
+    widen(sum.data(), at(in[0]), n, dtype);
+    for (size_t i = 1; i < in.size(); ++i) {
+      widen(other.data(), at(in[i]), n, dtype);
+      reduce_elements(sum.data(), both, 0, static_cast<int64_t>(n), DType::Float32, op);
+    }
+    divide_elements(sum.data(), static_cast<int64_t>(n), DType::Float32, divisor);
+    narrow(static_cast<std::byte*>(out) + begin * size_of(dtype), sum.data(), n, dtype);
+  }
+}
+
+void RingCollectives::reduce_small(const CollectiveCall& what, const SegmentBytes& bytes,
+                                   int64_t divisor) {
+  const auto size = static_cast<size_t>(transport_.size());
+  own_.resize(sizeof(Header) + padded(bytes.total()));
+  bytes.copy_inputs(own_.data() + sizeof(Header));
+  const auto all = gather_small(what, bytes.total());
+  std::vector<const void*> in;
+  for (size_t i = 0; i < size; ++i) in.push_back(all.data() + i * padded(bytes.total()));
+  std::byte* result = own_.data() + sizeof(Header);
+  const ReduceOp op = what.op == ReduceOp::Mean ? ReduceOp::Sum : what.op;
+  reduce_and_divide(result, in, what.count(), *what.dtype, op, divisor);
+  bytes.copy_to_outputs(result);
+}
+
 void RingCollectives::all_reduce(const CollectiveCall& what, std::span<const Segment> segments,
                                  int64_t divisor) {
   const DType dtype = *what.dtype;
@@ -319,26 +331,19 @@ void RingCollectives::all_reduce(const CollectiveCall& what, std::span<const Seg
   const ReduceOp op = what.op == ReduceOp::Mean ? ReduceOp::Sum : what.op;
   SegmentBytes bytes(segments, size_of(dtype));
   if (bytes.total() * static_cast<size_t>(size) <= kSmall) {
-    own_.resize(sizeof(Header) + padded(bytes.total()));
-    bytes.copy_inputs(own_.data() + sizeof(Header));
-    const auto all = gather_small(what, bytes.total());
-    std::vector<const void*> in;
-    for (size_t i = 0; i < static_cast<size_t>(size); ++i) {
-      in.push_back(all.data() + i * padded(bytes.total()));
-    }
-    std::byte* result = own_.data() + sizeof(Header);
-    const bool is_mean = divisor == size && size > 1;
-    reduce_elements(result, in, 0, what.count(), dtype, is_mean ? ReduceOp::Mean : op);
-    if (!is_mean) divide_elements(result, what.count(), dtype, divisor);
-    return bytes.copy_to_outputs(result);
+    return reduce_small(what, bytes, divisor);
   }
-  compare_with_neighbours(what);
   Chunks chunks{.bytes = bytes,
                 .bounds = even_chunks(what.count(), size_of(dtype), size),
                 .dtype = dtype,
                 .op = op,
                 .divisor = divisor};
-  if (!is_16_bit(dtype)) return go_round(chunks);
+  if (transport_.shares_memory() && reduce_directly(what, chunks, segments)) return;
+  compare_with_neighbours(what);
+  if (size > 2 && is_quicker_by_doubling(bytes.total(), size)) {
+    return reduce_by_doubling(what, bytes, divisor);
+  }
+  if (!is_16_bit(dtype) || options_.narrow_sums) return go_round(chunks);
 
   // Sums travel as float32, results as they are.
   const auto count = static_cast<size_t>(what.count());
@@ -431,9 +436,11 @@ void RingCollectives::broadcast(const CollectiveCall& what, void* data, size_t b
   realign(sends ? bytes : 0, receives ? bytes : 0);
 }
 
-void RingCollectives::barrier(const CollectiveCall& what) {
+void RingCollectives::synchronize(const CollectiveCall& what) {
   own_.resize(sizeof(Header));
   gather_small(what, 0);
 }
+
+void RingCollectives::barrier(const CollectiveCall& what) { synchronize(what); }
 
 }  // namespace cornu::distribute

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/collectives/shared_memory.h"
 
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <thread>
 
 #include "framework/core/error.h"
+#include "framework/core/hex.h"
 
 namespace cornu::distribute {
 
@@ -53,71 +48,29 @@ struct Inbox::Ring {
 namespace {
 
 constexpr size_t kRing = size_t{512} << 10;  // bytes; stays in a core's own cache
-constexpr size_t kTag = 16;
 constexpr uint64_t kMostRanks = 1 << 16;
 static_assert(kRing % Transport::kMostWanted == 0);
 
-// The first bytes: what they are found right by.
+// The first bytes.
 struct Head {
-  std::array<std::byte, kTag> tag;
   uint64_t ranks;
 };
 constexpr size_t kBellPlace = 64;
 static_assert(sizeof(Head) <= kBellPlace);
 constexpr size_t kRingsPlace = 128;
 
-std::string line_of(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// Processes with the same one see each other under /proc.
-std::string process_space() {
-  struct stat space {};
-  static_cast<void>(::stat("/proc/self/ns/pid", &space));
-  return fmt::format("{}:{}", line_of("/proc/sys/kernel/random/boot_id"), space.st_ino);
-}
-
-std::string hex(const std::array<std::byte, kTag>& tag) {
-  std::string text;
-  for (const std::byte byte : tag) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  return text;
-}
-
 }  // namespace
-
-Inbox::Inbox(FileDescriptor memory, size_t bytes) : memory_(std::move(memory)), bytes_(bytes) {}
-
-void Inbox::map() {
-  void* mapped = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
-  check<ResourceExhausted>(mapped != MAP_FAILED, "Collective: {} bytes of shared memory: {}.",
-                           bytes_, std::strerror(errno));
-  mapped_ = static_cast<std::byte*>(mapped);
-}
-
-Inbox::~Inbox() {
-  if (mapped_) ::munmap(mapped_, bytes_);
-}
 
 std::shared_ptr<Inbox> Inbox::create(int size, const std::vector<int>& senders) {
   const auto ranks = static_cast<size_t>(size);
   const size_t data = (kRingsPlace + ranks * sizeof(Ring) + 4095) / 4096 * 4096;
-  const size_t bytes = data + senders.size() * kRing;
-  FileDescriptor memory(::memfd_create("cornu", MFD_CLOEXEC));
-  check<ResourceExhausted>(
-      memory.is_open() && ::ftruncate(memory.get(), static_cast<off_t>(bytes)) == 0,
-      "Collective: {} bytes of shared memory: {}.", bytes, std::strerror(errno));
-  std::shared_ptr<Inbox> inbox(new Inbox(std::move(memory), bytes));
-  inbox->map();
-  auto* head = new (inbox->mapped_) Head{{}, ranks};
-  const ssize_t random = ::getrandom(head->tag.data(), kTag, 0);
-  CORNU_ASSERT(random, ==, ssize_t{kTag});
-  new (inbox->mapped_ + kBellPlace) Bell;
+  std::shared_ptr<Inbox> inbox(new Inbox(SharedBlock::create(data + senders.size() * kRing)));
+  std::byte* memory = inbox->block_->bytes().data();
+  new (memory) Head{ranks};
+  new (memory + kBellPlace) Bell;
   size_t place = data;
   for (size_t i = 0; i < ranks; ++i) {
-    auto* ring = new (inbox->mapped_ + kRingsPlace + i * sizeof(Ring)) Ring;
+    auto* ring = new (memory + kRingsPlace + i * sizeof(Ring)) Ring;
     if (std::ranges::find(senders, static_cast<int>(i)) == senders.end()) continue;
     ring->place = place;
     place += kRing;
@@ -126,53 +79,53 @@ std::shared_ptr<Inbox> Inbox::create(int size, const std::vector<int>& senders) 
 }
 
 Json Inbox::description() const {
+  const SharedBlock::Handle& handle = block_->handle();
   return Json::object({{"space", process_space()},
-                       {"process", static_cast<int64_t>(::getpid())},
-                       {"descriptor", static_cast<int64_t>(memory_.get())},
-                       {"tag", hex(reinterpret_cast<const Head*>(mapped_)->tag)}});
+                       {"process", handle.process},
+                       {"descriptor", handle.descriptor},
+                       {"tag", to_hex(handle.tag)}});
 }
 
 std::shared_ptr<Inbox> Inbox::open(const Json& description) {
   try {
     if (description.at("space").as_string() != process_space()) return nullptr;
-    const std::string path = fmt::format("/proc/{}/fd/{}", description.at("process").as_int(),
-                                         description.at("descriptor").as_int());
-    FileDescriptor memory(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-    struct stat found {};
-    if (!memory.is_open() || ::fstat(memory.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
-        found.st_size < static_cast<off_t>(kRingsPlace)) {
-      return nullptr;
-    }
-    std::shared_ptr<Inbox> inbox(new Inbox(std::move(memory), static_cast<size_t>(found.st_size)));
-    inbox->map();
-    const auto* head = reinterpret_cast<const Head*>(inbox->mapped_);
-    const bool is_it = hex(head->tag) == description.at("tag").as_string() &&
-                       head->ranks <= kMostRanks &&
-                       kRingsPlace + head->ranks * sizeof(Ring) <= inbox->bytes_;
-    return is_it ? inbox : nullptr;
+    SharedBlock::Handle handle{.process = description.at("process").as_int(),
+                               .descriptor = description.at("descriptor").as_int()};
+    if (!from_hex(description.at("tag").as_string(), handle.tag)) return nullptr;
+    std::shared_ptr<SharedBlock> block = SharedBlock::open(handle);
+    if (!block || block->bytes().size() < kRingsPlace) return nullptr;
+    const uint64_t ranks = reinterpret_cast<const Head*>(block->bytes().data())->ranks;
+    const bool fits =
+        ranks <= kMostRanks && kRingsPlace + ranks * sizeof(Ring) <= block->bytes().size();
+    return fits ? std::shared_ptr<Inbox>(new Inbox(std::move(block))) : nullptr;
   } catch (const Error&) {
     return nullptr;  // no description of an inbox
   }
 }
 
-Inbox::Bell& Inbox::bell() const { return *reinterpret_cast<Bell*>(mapped_ + kBellPlace); }
-
-Inbox::Ring* Inbox::ring(int sender) const {
-  const auto rank = static_cast<uint64_t>(sender);
-  if (rank >= reinterpret_cast<const Head*>(mapped_)->ranks) return nullptr;
-  auto* ring = reinterpret_cast<Ring*>(mapped_ + kRingsPlace + rank * sizeof(Ring));
-  return ring->place > 0 && ring->place <= bytes_ - kRing ? ring : nullptr;
+Inbox::Bell& Inbox::bell() const {
+  return *reinterpret_cast<Bell*>(block_->bytes().data() + kBellPlace);
 }
 
-std::byte* Inbox::data(int sender) const { return mapped_ + ring(sender)->place; }
+Inbox::Ring* Inbox::ring(int sender) const {
+  const std::span<std::byte> memory = block_->bytes();
+  const auto rank = static_cast<uint64_t>(sender);
+  if (rank >= reinterpret_cast<const Head*>(memory.data())->ranks) return nullptr;
+  auto* ring = reinterpret_cast<Ring*>(memory.data() + kRingsPlace + rank * sizeof(Ring));
+  const bool fits =
+      ring->place > 0 && memory.size() >= kRing && ring->place <= memory.size() - kRing;
+  return fits ? ring : nullptr;
+}
+
+std::byte* Inbox::data(int sender) const { return block_->bytes().data() + ring(sender)->place; }
 
 namespace {
 
-// Looks for as long as sleeping and being woken takes, and lets others have the core meanwhile:
-// they may be those that it waits for.
+// Looks for some time longer than sleeping and being woken take, and lets others have the core
+// meanwhile: they may be those that it waits for.
 template <class Ready>
 bool comes_soon(Ready ready) {
-  constexpr std::chrono::microseconds kLongest(20);
+  constexpr std::chrono::microseconds kLongest(200);
   const auto end = std::chrono::steady_clock::now() + kLongest;
   do {
     if (ready()) return true;
@@ -184,7 +137,10 @@ bool comes_soon(Ready ready) {
 class SharedMemoryTransport : public Transport {
  public:
   SharedMemoryTransport(GroupMembers members, std::vector<std::shared_ptr<Inbox>> inboxes)
-      : members_(std::move(members)), inboxes_(std::move(inboxes)), ends_(inboxes_.size()) {
+      : members_(std::move(members)),
+        inboxes_(std::move(inboxes)),
+        ends_(inboxes_.size()),
+        memory_of_(inboxes_.size()) {
     for (size_t i = 0; i < inboxes_.size(); ++i) {
       if (!inboxes_[i] || static_cast<int>(i) == rank()) continue;
       ends_[i].out = inboxes_[i]->ring(rank());
@@ -275,6 +231,26 @@ class SharedMemoryTransport : public Transport {
     own().bell().ring();
   }
 
+  bool shares_memory() const override { return true; }
+  std::byte* memory(size_t bytes) override {
+    if (!memory_ || memory_->bytes().size() < bytes) {
+      memory_.reset();
+      memory_ = SharedBlock::create(bytes);
+    }
+    return memory_->bytes().data();
+  }
+  std::span<const std::byte> own_memory() const override {
+    return memory_ ? memory_->bytes() : std::span<std::byte>();
+  }
+  SharedBlock::Handle memory_handle() const override {
+    return memory_ ? memory_->handle() : SharedBlock::Handle();
+  }
+  std::span<const std::byte> memory_of(int rank, const SharedBlock::Handle& handle) override {
+    std::shared_ptr<SharedBlock>& known = memory_of_[static_cast<size_t>(rank)];
+    if (!known || known->handle() != handle) known = SharedBlock::open(handle);
+    return known ? known->bytes() : std::span<std::byte>();
+  }
+
  private:
   struct End {
     Inbox::Ring* out = nullptr;
@@ -297,6 +273,8 @@ class SharedMemoryTransport : public Transport {
   GroupMembers members_;
   std::vector<std::shared_ptr<Inbox>> inboxes_;  // by rank
   std::vector<End> ends_;
+  std::shared_ptr<SharedBlock> memory_;
+  std::vector<std::shared_ptr<SharedBlock>> memory_of_;  // by rank
   alignas(64) std::array<std::byte, kMostWanted> joined_;
   GroupEnd end_;
 };

@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "distribute/collectives/group_members.h"
+#include "distribute/collectives/shared_block.h"
 #include "distribute/collectives/transport.h"
 #include "framework/core/json.h"
-#include "framework/io/file_descriptor.h"
 
 namespace cornu::distribute {
 
 // What a rank receives from its peers: a ring of bytes for each of them, and a bell that says that
-// something has changed. Memory without a name, which is gone with the last process that has it.
+// something has changed.
 class Inbox {
  public:
   // For a group of `size`, with rings for these senders. ResourceExhausted where there is no
@@ -27,9 +27,6 @@ class Inbox {
   // The one that another process of this machine has described. None where it can't be reached: on
   // another machine, in another container, of another user.
   static std::shared_ptr<Inbox> open(const Json& description);
-  ~Inbox();
-  Inbox(const Inbox&) = delete;
-  Inbox& operator=(const Inbox&) = delete;
 
   // What open() needs, for processes that this one trusts.
   Json description() const;
@@ -41,12 +38,9 @@ class Inbox {
   std::byte* data(int sender) const;
 
  private:
-  Inbox(FileDescriptor memory, size_t bytes);
-  void map();
+  explicit Inbox(std::shared_ptr<SharedBlock> block) : block_(std::move(block)) {}
 
-  FileDescriptor memory_;
-  size_t bytes_;
-  std::byte* mapped_ = nullptr;
+  std::shared_ptr<SharedBlock> block_;
 };
 
 // Inboxes by rank; none where two ranks exchange nothing.

@@ -8,6 +8,8 @@
 #include <memory>
 #include <span>
 
+#include "distribute/collectives/shared_block.h"
+
 namespace cornu::distribute {
 
 // One rank's connections to the others of its group: a stream of bytes each way. No call waits but
@@ -34,6 +36,22 @@ class Transport {
   // Returns when `to` (kNobody: none) may take bytes, or some more may have come from `from`.
   static constexpr int kNobody = -1;
   virtual void wait(int to, int from) = 0;
+
+  // Whether all ranks are processes of one machine that can read memory of each other's.
+  virtual bool shares_memory() const { return false; }
+  // Memory that other ranks can read, at least so many bytes of it; null where they can't. This
+  // rank's until the next call, or the end of the transport.
+  virtual std::byte* memory(size_t bytes) {
+    static_cast<void>(bytes);
+    return nullptr;
+  }
+  virtual std::span<const std::byte> own_memory() const { return {}; }  // what memory() gave
+  virtual SharedBlock::Handle memory_handle() const { return {}; }
+  // Another rank's, as its memory_handle() names it; empty where it can't be reached.
+  virtual std::span<const std::byte> memory_of(int rank, const SharedBlock::Handle& handle) {
+    static_cast<void>(rank), static_cast<void>(handle);
+    return {};
+  }
 
   // Ends what waits, now and later, with this error. From any thread; the first call counts.
   virtual void abort(std::exception_ptr why) = 0;

@@ -31,6 +31,7 @@ class WorkerCollectives::End : public CollectiveGroup {
         replica_, {Kind::AllReduce, {segments.begin(), segments.end()}, dtype, op, 0}, Wake::Yes);
   }
   void await(int64_t ticket) override { group_->await(replica_, ticket); }
+  std::byte* memory(size_t bytes) override { return group_->memory(replica_, bytes); }
 
   void reduce_scatter(const void* in, void* out, int64_t count_per_rank, DType dtype,
                       ReduceOp op) override {
@@ -59,9 +60,12 @@ class WorkerCollectives::End : public CollectiveGroup {
   int replica_;
 };
 
-WorkerCollectives::WorkerCollectives(std::unique_ptr<Transport> transport, int replicas)
+WorkerCollectives::WorkerCollectives(std::unique_ptr<Transport> transport, int replicas,
+                                     const Communication& communication,
+                                     const CollectivesOptions& options)
     : transport_(std::move(transport)),
-      ring_(*transport_),
+      in_background_(!transport_->shares_memory()),
+      collectives_(communication.make(*transport_, options)),
       replicas_(replicas),
       started_(static_cast<size_t>(replicas)),
       thread_([this] { work(); }) {
@@ -105,7 +109,7 @@ int64_t WorkerCollectives::start(int replica, CollectiveCall call, Wake wake) {
   Round& round = rounds_[place];
   round.calls[static_cast<size_t>(replica)] = std::move(call);
   if (++round.started == replicas_) {
-    if (wake == Wake::Yes) for_work_.notify_one();
+    if (wake == Wake::Yes && in_background_) for_work_.notify_one();
     if (replicas_ > 1) for_others_.notify_all();
   }
   return ticket;
@@ -134,7 +138,7 @@ void WorkerCollectives::await(int replica, int64_t ticket) {
 void WorkerCollectives::work() {
   std::unique_lock lock(mutex_);
   while (!stops_) {
-    if (can_work()) {
+    if (in_background_ && can_work()) {
       work_on_next(lock);
     } else {
       for_work_.wait(lock);
@@ -170,7 +174,7 @@ void WorkerCollectives::work_on_next(std::unique_lock<std::mutex>& lock) {
     ++done_;
   }
   for_others_.notify_all();
-  if (can_work()) for_work_.notify_one();
+  if (in_background_ && can_work()) for_work_.notify_one();
 }
 
 void WorkerCollectives::fail(std::exception_ptr why) {
@@ -183,6 +187,14 @@ void WorkerCollectives::end_step() {
   const std::lock_guard lock(mutex_);
   if (++ended_ == replicas_) ended_ = 0;
   for_others_.notify_all();
+}
+
+// The first replica's is where the sums of all of them come together.
+std::byte* WorkerCollectives::memory(int replica, size_t bytes) {
+  if (replica != 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  CORNU_ASSERT(working_, ==, false);
+  return transport_->memory(bytes);
 }
 
 // When it returns, nobody uses the memory of calls any more.
@@ -219,7 +231,7 @@ void WorkerCollectives::execute(const Round& round) {
     case Kind::Broadcast:
       return broadcast(round);
     case Kind::Barrier:
-      return ring_.barrier(round.calls[0]);
+      return collectives_->barrier(round.calls[0]);
   }
 }
 
@@ -235,7 +247,7 @@ void WorkerCollectives::require_agreement(const Round& round) const {
 void WorkerCollectives::all_reduce(const Round& round) {
   const CollectiveCall& first = round.calls[0];
   const int64_t divisor = first.op == ReduceOp::Mean ? int64_t{workers()} * replicas_ : 1;
-  if (replicas_ == 1) return ring_.all_reduce(first, first.segments, divisor);
+  if (replicas_ == 1) return collectives_->all_reduce(first, first.segments, divisor);
   const ReduceOp op = first.op == ReduceOp::Mean ? ReduceOp::Sum : first.op;
   std::vector<Segment> sums;
   for (size_t i = 0; i < first.segments.size(); ++i) {
@@ -245,7 +257,7 @@ void WorkerCollectives::all_reduce(const Round& round) {
     reduce_elements(own.out, in, 0, own.count, *first.dtype, op);
     sums.push_back({own.out, own.out, own.count});
   }
-  ring_.all_reduce(first, sums, divisor);
+  collectives_->all_reduce(first, sums, divisor);
   for (size_t k = 1; k < round.calls.size(); ++k) {
     for (size_t i = 0; i < sums.size(); ++i) {
       const size_t bytes = static_cast<size_t>(sums[i].count) * size_of(*first.dtype);
@@ -266,7 +278,7 @@ void WorkerCollectives::reduce_scatter(const Round& round) {
   std::vector<std::byte> sums(static_cast<size_t>(count) * size_of(*first.dtype));
   reduce_elements(sums.data(), in, 0, count, *first.dtype, op);
   std::vector<std::byte> own(per_rank * static_cast<size_t>(replicas_));
-  ring_.reduce_scatter(first, sums.data(), own.data(), count / workers(), divisor);
+  collectives_->reduce_scatter(first, sums.data(), own.data(), count / workers(), divisor);
   for (size_t k = 0; k < round.calls.size() && per_rank > 0; ++k) {
     std::memcpy(round.calls[k].segments[0].out, own.data() + k * per_rank, per_rank);
   }
@@ -280,7 +292,7 @@ void WorkerCollectives::all_gather(const Round& round) {
     std::memcpy(own.data() + k * bytes, round.calls[k].segments[0].in, bytes);
   }
   void* result = first.segments[0].out;
-  ring_.all_gather(first, own.data(), result, own.size());
+  collectives_->all_gather(first, own.data(), result, own.size());
   for (size_t k = 1; k < round.calls.size() && bytes > 0; ++k) {
     std::memcpy(round.calls[k].segments[0].out, result,
                 own.size() * static_cast<size_t>(workers()));
@@ -293,7 +305,7 @@ void WorkerCollectives::broadcast(const Round& round) {
   const auto source = static_cast<size_t>(root_worker == worker() ? first.root % replicas_ : 0);
   const Segment& own = round.calls[source].segments[0];
   const auto bytes = static_cast<size_t>(own.count);
-  ring_.broadcast(first, own.out, bytes, root_worker);
+  collectives_->broadcast(first, own.out, bytes, root_worker);
   for (size_t k = 0; k < round.calls.size() && bytes > 0; ++k) {
     if (k != source) std::memcpy(round.calls[k].segments[0].out, own.out, bytes);
   }
@@ -311,7 +323,7 @@ std::vector<std::byte> WorkerCollectives::exchange_bytes(std::span<const std::by
   try {
     const CollectiveCall call{
         Kind::AllGather, {{nullptr, nullptr, static_cast<int64_t>(own.size())}}, {}, {}, -1};
-    ring_.all_gather(call, own.data(), all.data(), own.size());
+    collectives_->all_gather(call, own.data(), all.data(), own.size());
   } catch (...) {
     failed = std::current_exception();
   }

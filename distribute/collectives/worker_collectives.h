@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "distribute/collectives/ring.h"
+#include "distribute/collectives/collectives.h"
 #include "distribute/collectives/transport.h"
 #include "framework/graph/communicator.h"
 #include "framework/strategy/collective_calls.h"
@@ -27,7 +27,9 @@ namespace cornu::distribute {
 class WorkerCollectives {
  public:
   // At least two workers, with equally many replicas each.
-  WorkerCollectives(std::unique_ptr<Transport> transport, int replicas);
+  WorkerCollectives(std::unique_ptr<Transport> transport, int replicas,
+                    const Communication& communication = ring_communication(),
+                    const CollectivesOptions& options = {});
   ~WorkerCollectives();
   WorkerCollectives(const WorkerCollectives&) = delete;
   WorkerCollectives& operator=(const WorkerCollectives&) = delete;
@@ -65,6 +67,7 @@ class WorkerCollectives {
   int64_t start(int replica, CollectiveCall call, Wake wake);
   void await(int replica, int64_t ticket);
   void end_step();
+  std::byte* memory(int replica, size_t bytes);
 
   void work();
   // Whether the next call can be made now: all replicas have started it, and nobody works.
@@ -80,7 +83,10 @@ class WorkerCollectives {
   void fail(std::exception_ptr why);
 
   std::unique_ptr<Transport> transport_;
-  RingCollectives ring_;  // for whoever has set working_
+  // Between processes that share memory a collective is work for the cores that compute: it is done
+  // where it is awaited.
+  const bool in_background_;
+  const std::unique_ptr<Collectives> collectives_;  // for whoever has set working_
   const int replicas_;
   std::mutex mutex_;  // guards all that follows
   std::condition_variable for_work_;

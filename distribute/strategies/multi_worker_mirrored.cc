@@ -17,6 +17,7 @@
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
 #include "framework/ops/ops.h"
+#include "framework/strategy/exchange_tensors.h"
 #include "framework/strategy/reduce_elements.h"
 
 namespace cornu::distribute {
@@ -27,16 +28,19 @@ constexpr char kName[] = "MultiWorkerMirroredStrategy";
 // What a worker says when a step begins.
 struct StepNotice {
   uint64_t key = 0;  // of random numbers; worker 0's counts
+  int64_t examples = 0;
   uint32_t bits = 0;
   uint32_t is_new = 0;  // whether it uses variables that it hasn't used before
 };
 
 class MultiWorkerMirrored : public MirroredReplicas {
  public:
-  MultiWorkerMirrored(std::vector<Device> devices, ClusterOptions options, size_t bytes_per_pack)
+  MultiWorkerMirrored(std::vector<Device> devices, ClusterOptions options,
+                      const CommunicationOptions& communication)
       : MirroredReplicas(kName, std::move(devices), CrossDeviceOps()),
         cluster_(std::move(options)),
-        bytes_per_pack_(bytes_per_pack) {
+        bytes_per_pack_(static_cast<size_t>(communication.bytes_per_pack)),
+        compression_(communication.compression) {
     form({});
   }
   ~MultiWorkerMirrored() override;
@@ -50,6 +54,8 @@ class MultiWorkerMirrored : public MirroredReplicas {
   size_t bytes_per_pack() const override {
     return bytes_per_pack_ > 0 ? bytes_per_pack_ : MirroredReplicas::bytes_per_pack();
   }
+
+  std::optional<DType> gradient_dtype() const override { return compression_; }
 
   std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
     return source->divide(num_workers())->shard(num_workers(), worker());
@@ -135,6 +141,7 @@ class MultiWorkerMirrored : public MirroredReplicas {
   const int exceptions_ = std::uncaught_exceptions();
   bool told_ = false;            // the program knows that the group has ended
   const size_t bytes_per_pack_;  // 0: the default
+  const std::optional<DType> compression_;
   std::shared_ptr<WorkerCollectives> group_;
   std::recursive_mutex steps_;  // one step at a time: all workers run them in the same order
   static thread_local bool in_step_;
@@ -202,18 +209,18 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
 
 void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
                                const std::vector<Compiled>& functions) {
-  std::vector<std::byte> own(sizeof(StepNotice) + replicas.size() * sizeof(int64_t));
-  const StepNotice notice{
+  const std::vector<double> own_sums = replicas.front().sums;
+  StepNotice notice{
       .key = key.value_or(0), .bits = wished_, .is_new = uses_new_variables(functions)};
+  for (const Replica& replica : replicas) notice.examples += replica.examples;
+  std::vector<std::byte> own(sizeof notice + own_sums.size() * sizeof(double));
   std::memcpy(own.data(), &notice, sizeof notice);
-  for (size_t i = 0; i < replicas.size(); ++i) {
-    std::memcpy(own.data() + sizeof notice + i * sizeof(int64_t), &replicas[i].examples,
-                sizeof(int64_t));
-  }
+  std::memcpy(own.data() + sizeof notice, own_sums.data(), own_sums.size() * sizeof(double));
   const std::vector<std::byte> all = group().exchange_bytes(own);
   agreed_ = 0;
   bool is_new = false;
   int64_t before = 0;
+  std::vector<double> sums(own_sums.size());
   for (int64_t w = 0; w < num_workers(); ++w) {
     const std::byte* theirs = all.data() + static_cast<size_t>(w) * own.size();
     StepNotice said;
@@ -221,13 +228,17 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
     agreed_ |= said.bits;
     is_new = is_new || said.is_new;
     if (w == 0 && key) key = said.key;
-    for (size_t i = 0; i < replicas.size() && w < worker(); ++i) {
-      int64_t examples = 0;
-      std::memcpy(&examples, theirs + sizeof said + i * sizeof(int64_t), sizeof examples);
-      before += examples;
+    if (w < worker()) before += said.examples;
+    for (size_t k = 0; k < sums.size(); ++k) {
+      double part = 0;
+      std::memcpy(&part, theirs + sizeof said + k * sizeof part, sizeof part);
+      sums[k] += part;
     }
   }
-  for (Replica& replica : replicas) replica.first_example += before;
+  for (Replica& replica : replicas) {
+    replica.first_example += before;
+    replica.sums = sums;
+  }
   if (is_new) take_values_of_chief(functions);
 }
 
@@ -280,25 +291,17 @@ Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_re
     }
   }
   const Tensor local = MirroredReplicas::reduce(is_mean ? ReduceOp::Sum : op, values).host();
-  const std::string type = fmt::format("{} of shape {}\n", local.dtype(), local.shape());
-  const std::string bytes(reinterpret_cast<const char*>(local.raw()), local.bytes());
-  const std::vector<std::string> all = exchange(type + bytes);
+  const std::vector<Tensor> all = exchange_tensors(*this, local);
   std::vector<const void*> in;
   for (size_t w = 0; w < all.size(); ++w) {
-    const std::string theirs = all[w].substr(0, all[w].find('\n') + 1);
-    check<InvalidArgument>(theirs == type,
+    check<InvalidArgument>(all[w].dtype() == local.dtype() && all[w].shape() == local.shape(),
                            "Strategy '{}': reduce expected values of one type on all workers, got "
-                           "{}on worker {} and {}on worker {}.",
-                           name(), type, worker(), theirs, w);
-  }
-  std::vector<Tensor> copies;
-  for (const std::string& theirs : all) {
-    copies.push_back(Tensor::empty(local.shape(), local.dtype()));
-    if (local.bytes() == 0) continue;
-    std::memcpy(copies.back().mutable_raw(), theirs.data() + type.size(), local.bytes());
+                           "{} of shape {} on worker {} and {} of shape {} on worker {}.",
+                           name(), local.dtype(), local.shape(), worker(), all[w].dtype(),
+                           all[w].shape(), w);
+    in.push_back(all[w].raw());
   }
   Tensor result = Tensor::empty(local.shape(), local.dtype());
-  for (const Tensor& copy : copies) in.push_back(copy.raw());
   reduce_elements(result.mutable_raw(), in, 0, local.num_elements(), local.dtype(),
                   is_mean ? ReduceOp::Sum : op);
   return is_mean ? result / num_replicas_in_sync() : result;
@@ -314,16 +317,45 @@ std::chrono::milliseconds timeout_of(const CommunicationOptions& options) {
   return std::chrono::milliseconds(std::max<int64_t>(1, std::llround(seconds * 1000)));
 }
 
-std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& options) {
-  const CommunicationOptions& communication = options.communication_options;
-  if (communication.implementation == CommunicationImplementation::Nccl) {
+Communication implementation_of(const CommunicationOptions& options) {
+  const CommunicationImplementation& asked = options.implementation;
+  if (asked == CommunicationImplementation::Nccl) {
     logging::warn(
         fmt::format("{}: this build has no NCCL; workers exchange tensors by RING.", kName));
   }
-  check<InvalidArgument>(communication.bytes_per_pack >= 0,
+  const bool is_ring = asked == CommunicationImplementation::Auto ||
+                       asked == CommunicationImplementation::Ring ||
+                       asked == CommunicationImplementation::Nccl;
+  return is_ring ? ring_communication() : communication_registry().at(asked.name());
+}
+
+void require_valid(const CommunicationOptions& options) {
+  check<InvalidArgument>(options.bytes_per_pack >= 0,
                          "CommunicationOptions: expected bytes_per_pack of 0 (chosen) or more, got "
                          "{}.",
-                         communication.bytes_per_pack);
+                         options.bytes_per_pack);
+  check<InvalidArgument>(!options.compression || *options.compression == DType::Float16 ||
+                             *options.compression == DType::BFloat16,
+                         "CommunicationOptions: expected compression to float16 or bfloat16, got "
+                         "{}.",
+                         *options.compression);
+}
+
+// What all workers must have alike.
+Json facts_of(const CommunicationOptions& options, int replicas) {
+  return Json::object(
+      {{"version of Cornu", CORNU_VERSION},
+       {"strategy", kName},
+       {"number of local replicas", int64_t{replicas}},
+       {"communication implementation", options.implementation.name()},
+       {"bytes_per_pack", options.bytes_per_pack},
+       {"compression", options.compression ? fmt::format("{}", *options.compression) : "none"}});
+}
+
+std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& options) {
+  const CommunicationOptions& communication = options.communication_options;
+  require_valid(communication);
+  Communication implementation = implementation_of(communication);
   const auto timeout = timeout_of(communication);
   std::vector<Device> devices = parse_devices(kName, options.devices);
   const std::optional<ClusterResolver> resolver =
@@ -352,13 +384,13 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
       .rank = static_cast<int>(id_in_cluster(spec, *task)),
       .addresses = std::move(addresses),
       .replicas = replicas,
-      .facts = Json::object({{"version of Cornu", CORNU_VERSION},
-                             {"strategy", kName},
-                             {"number of local replicas", int64_t{replicas}}}),
+      .facts = facts_of(communication, replicas),
+      .communication = std::move(implementation),
+      .collectives = {.narrow_sums = communication.compression.has_value()},
       .timeout = timeout,
       .insecure = options.insecure || (insecure && std::string(insecure) == "1")};
   return std::make_shared<MultiWorkerMirrored>(std::move(devices), std::move(cluster),
-                                               static_cast<size_t>(communication.bytes_per_pack));
+                                               communication);
 }
 
 }  // namespace

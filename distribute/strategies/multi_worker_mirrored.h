@@ -5,25 +5,45 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "distribute/cluster/cluster_resolver.h"
+#include "distribute/collectives/collectives.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu::distribute {
 
 // Who moves gradients between workers (tf.distribute.experimental.CommunicationImplementation).
-enum class CommunicationImplementation {
-  Auto,  // by hardware: Ring, where there are no GPUs
-  Ring,  // a ring of processes, over shared memory on one machine, over TCP otherwise
-  Nccl,  // NVIDIA's library; without it a warning, and Ring
+class CommunicationImplementation {
+ public:
+  static const CommunicationImplementation Auto;  // by hardware: Ring, where there are no GPUs
+  // Processes that exchange bytes over shared memory on one machine, over TCP otherwise: round a
+  // ring where there are many bytes, in fewer steps where there are few.
+  static const CommunicationImplementation Ring;
+  static const CommunicationImplementation Nccl;  // NVIDIA's; without it a warning, and Ring
+
+  // One that the program has registered: register_communication.
+  explicit CommunicationImplementation(std::string name) : name_(std::move(name)) {}
+  const std::string& name() const { return name_; }
+  bool operator==(const CommunicationImplementation&) const = default;
+
+ private:
+  std::string name_;
 };
+inline const CommunicationImplementation CommunicationImplementation::Auto("AUTO");
+inline const CommunicationImplementation CommunicationImplementation::Ring("RING");
+inline const CommunicationImplementation CommunicationImplementation::Nccl("NCCL");
 
 // tf.distribute.experimental.CommunicationOptions.
 struct CommunicationOptions {
   CommunicationImplementation implementation = CommunicationImplementation::Auto;
   // How many bytes of gradients travel together; 0: it is chosen (4 MiB).
   int64_t bytes_per_pack = 0;
+  // BFloat16 or Float16: what gradients of float32 are rounded to before they are summed over the
+  // replicas, so that half the bytes travel. Sums of gradients of these types, then, are rounded at
+  // each worker, too; without compression they travel as float32. None: no gradient is rounded.
+  std::optional<DType> compression = {};
   // How long a worker may keep the others waiting in one exchange, in seconds, while it gives signs
   // of life. None: ten minutes.
   std::optional<double> timeout_seconds = {};

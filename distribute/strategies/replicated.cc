@@ -125,6 +125,7 @@ std::vector<Tensors> ReplicatedStrategy::run_together(
   // Random numbers are those of the example's place in the batch: one key serves all.
   std::optional<uint64_t> key;
   if (is(&CompiledFunction::has_key)) key = next_key();
+  add_sums(replicas, functions);
   if (is(&CompiledFunction::communicates)) meet(replicas, key, functions);
   const std::vector<std::vector<Variable>> variables = variables_of(functions);
   std::vector<std::vector<Tensor>> inputs;
@@ -153,6 +154,23 @@ std::vector<Tensors> ReplicatedStrategy::run_together(
     results.push_back(functions[i]->structure.with(std::move(launches[i].outputs)));
   }
   return results;
+}
+
+// Over the replicas of this process.
+void ReplicatedStrategy::add_sums(std::vector<Replica>& replicas,
+                                  const std::vector<Compiled>& functions) const {
+  std::vector<double> sums(functions.front()->replica_sums.size());
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const std::vector<double>& own = functions[i]->replica_sums;
+    check<RanksDiffer>(own.size() == sums.size(),
+                       "Strategy '{}': step '{}' counts elements over all replicas {} times on "
+                       "replica 0 and {} times on replica {}. Every replica must compute the same "
+                       "losses and metrics: look for an if or a loop that a replica's number, its "
+                       "data or the size of its part of the batch decides.",
+                       name_, functions[i]->name, sums.size(), own.size(), i);
+    for (size_t k = 0; k < sums.size(); ++k) sums[k] += own[k];
+  }
+  for (Replica& replica : replicas) replica.sums = sums;
 }
 
 namespace {

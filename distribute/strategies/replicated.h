@@ -48,8 +48,8 @@ class ReplicatedStrategy : public StrategyImpl {
   virtual void give_back(Group group);
   // The number of this process's first replica among all.
   virtual int64_t first_replica() const { return 0; }
-  // Called before a step that communicates: completes who its replicas are, and the key of its
-  // random numbers, by what those of other processes are.
+  // Called before a step that communicates: completes who its replicas are, their sums, and the key
+  // of its random numbers, by what those of other processes are.
   virtual void meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
                     const std::vector<Compiled>& functions) {
     static_cast<void>(replicas), static_cast<void>(key), static_cast<void>(functions);
@@ -68,6 +68,7 @@ class ReplicatedStrategy : public StrategyImpl {
   std::vector<Tensors> run_together(const std::vector<Compiled>& functions,
                                     const std::vector<std::vector<Tensors>>& arguments,
                                     std::vector<Replica> replicas);
+  void add_sums(std::vector<Replica>& replicas, const std::vector<Compiled>& functions) const;
   void require_same_gathers(const std::vector<Compiled>& functions) const;
   void require_untaped(const CompiledFunction& function,
                        const std::vector<Tensors>& arguments) const;

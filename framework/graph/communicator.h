@@ -44,6 +44,12 @@ class CollectiveGroup {
     return 0;
   }
   virtual void await(int64_t ticket) { static_cast<void>(ticket); }
+  // Memory for a step's values, at least `bytes` of it, aligned to 64: what lies there is reduced
+  // fastest. This rank's, until it asks again or the group ends. Null: any memory is as good.
+  virtual std::byte* memory(size_t bytes) {
+    static_cast<void>(bytes);
+    return nullptr;
+  }
   virtual void reduce_scatter(const void* in, void* out, int64_t count_per_rank, DType dtype,
                               ReduceOp op) = 0;
   virtual void all_gather(const void* in, void* out, size_t bytes_per_rank) = 0;

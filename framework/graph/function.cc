@@ -249,11 +249,12 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
   }
   compiled->device = home_of(compiled->variables, options.name);
   compiled->has_key = traced.has_key;
-  compiled->communicates = !traced.replica_values.empty() ||
+  compiled->communicates = !traced.replica_values.empty() || !traced.replica_sums.empty() ||
                            std::ranges::any_of(traced.graph.nodes, [](const Node& node) {
                              return node.traits().collective;
                            });
   compiled->replica_values = std::move(traced.replica_values);
+  compiled->replica_sums = std::move(traced.replica_sums);
   compiled->graph = traced.graph;
   compiled->name = options.name;
   compiled->signature = join(describe(arguments), ", ");
@@ -333,6 +334,7 @@ std::vector<Tensor> CompiledFunction::inputs(const std::vector<Tensors>& argumen
     result.push_back(
         Tensor::scalar(value == ReplicaValue::Id ? replica.id : replica.first_example));
   }
+  for (const double sum : replica.sums) result.push_back(Tensor::scalar(sum));
   bring_to(device, result);
   return result;
 }

@@ -49,7 +49,8 @@ struct CompiledFunction {
   Tensors structure;          // of the results, around undefined tensors
   bool has_key = false;       // an input uint32[2] that random ops without a seed draw from
   bool communicates = false;  // is a part of what replicas do together
-  std::vector<ReplicaValue> replica_values;  // the last inputs
+  std::vector<ReplicaValue> replica_values;  // inputs after the key
+  std::vector<double> replica_sums;          // and after these; here this replica's parts
   std::string name;                          // of the function
   std::string signature;                     // its arguments, for people
   double tracing_seconds = 0;
@@ -57,7 +58,7 @@ struct CompiledFunction {
 
   CompileReport report() const;
   // The inputs of a run, on `device`: the tensors of all arguments, the key if has_key (`key`, or
-  // the next one of this thread's sequence), and the replica_values of `replica`.
+  // the next one of this thread's sequence), the replica_values, and the sums of `replica`.
   std::vector<Tensor> inputs(const std::vector<Tensors>& arguments,
                              std::optional<uint64_t> key = {}, const Replica& replica = {}) const;
 };

@@ -34,4 +34,9 @@ Tensor replica_value(ReplicaValue which) {
   return traced ? *traced : Tensor::scalar(int64_t{0});
 }
 
+Tensor sum_of_known(double own) {
+  const auto traced = replicas_in_sync() > 1 ? traced_sum_of_known(own) : std::nullopt;
+  return traced ? *traced : Tensor::scalar(own);
+}
+
 }  // namespace cornu

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "framework/core/tensor.h"
 
@@ -11,10 +12,11 @@ namespace cornu {
 // One of the replicas that run a step together. A step is traced once for all replicas with the
 // same number of examples: what differs between these is an input of the graph (`replica_value`).
 struct Replica {
-  int64_t count = 1;          // of all workers
-  int64_t examples = 0;       // rows of this replica's part of the batch
-  int64_t id = 0;             // its number among all replicas
-  int64_t first_example = 0;  // the number that its first row has in the global batch
+  int64_t count = 1;              // of all workers
+  int64_t examples = 0;           // rows of this replica's part of the batch
+  int64_t id = 0;                 // its number among all replicas
+  int64_t first_example = 0;      // the number that its first row has in the global batch
+  std::vector<double> sums = {};  // over all replicas, of the numbers that their traces know
 };
 
 // The replica that a step is being traced for on this thread; null outside of strategies' steps.
@@ -67,5 +69,9 @@ bool updating_replicas();
 enum class ReplicaValue { Id, FirstExample };
 // An int64 scalar: an input of the graph while one is traced for several replicas; else 0.
 Tensor replica_value(ReplicaValue which);
+// The sum over all replicas of a number that this one's trace knows, such as a count of elements: a
+// float64 scalar, and an input of the graph while one is traced for several replicas, which costs
+// no collective; else the number. All replicas must have as many sums, in one order.
+Tensor sum_of_known(double own);
 
 }  // namespace cornu

@@ -11,6 +11,12 @@ namespace {
 
 constexpr char kShapeInference[] = "shape inference";
 
+bool reads(const Graph& graph, ValueId value) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return std::ranges::find(node.inputs, value) != node.inputs.end();
+  });
+}
+
 class Trace : public Tracer, public VariableHooks, public std::enable_shared_from_this<Trace> {
  public:
   explicit Trace(const TraceOptions& options) : options_(options) {}
@@ -42,6 +48,12 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     }
     replica_values_.emplace_back(which, graph_.add_value({DType::Int64, Shape{}}));
     return symbol(replica_values_.back().second);
+  }
+
+  Tensor sum_of_known(double own) {
+    if (outer_) return outer_->sum_of_known(own);
+    replica_sums_.emplace_back(own, graph_.add_value({DType::Float64, Shape{}}));
+    return symbol(replica_sums_.back().second);
   }
 
   std::string describe(int64_t id) const override {
@@ -110,18 +122,29 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
       if (options_.allow_state && known.part == VariablePart::Value) (state++)->out = out;
       result.followed.push_back({known.variable, known.part, known.in, out, known.differs});
     }
+    bring_inputs(result);
+    result.graph = std::move(graph_);
+    result.captures = std::move(captures_);
+    result.has_key = key_ != kNoValue;
+    result.draws = options_.draws;
+    return result;
+  }
+
+  // The inputs that aren't arguments. A sum that nothing reads was made in a trace that was given
+  // up, which other replicas may not have had.
+  void bring_inputs(TracedGraph& result) {
     std::vector<ValueId> brought;
     if (key_ != kNoValue) brought.push_back(key_);
     for (const auto& [value, id] : replica_values_) {
       brought.push_back(id);
       result.replica_values.push_back(value);
     }
+    for (const auto& [own, id] : replica_sums_) {
+      if (!reads(graph_, id)) continue;
+      brought.push_back(id);
+      result.replica_sums.push_back(own);
+    }
     graph_.inputs.insert(graph_.inputs.begin() + own_inputs_, brought.begin(), brought.end());
-    result.graph = std::move(graph_);
-    result.captures = std::move(captures_);
-    result.has_key = key_ != kNoValue;
-    result.draws = options_.draws;
-    return result;
   }
 
   // Combines the values that replicas have assigned to variables separately, in one collective.
@@ -384,6 +407,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   int64_t own_inputs_ = 0;
   ValueId key_ = kNoValue;
   std::vector<std::pair<ReplicaValue, ValueId>> replica_values_;
+  std::vector<std::pair<double, ValueId>> replica_sums_;
   std::vector<Tensor> captures_;
   std::map<std::pair<const void*, int64_t>, ValueId> captured_;
   std::unordered_map<const void*, ValueId> constants_;
@@ -486,6 +510,11 @@ std::optional<TracedDraw> next_traced_draw() {
 std::optional<Tensor> traced_replica_value(ReplicaValue which) {
   auto* tracer = dynamic_cast<Trace*>(current_tracer());
   return tracer ? std::optional(tracer->replica_value(which)) : std::nullopt;
+}
+
+std::optional<Tensor> traced_sum_of_known(double own) {
+  auto* tracer = dynamic_cast<Trace*>(current_tracer());
+  return tracer ? std::optional(tracer->sum_of_known(own)) : std::nullopt;
 }
 
 bool is_traced(const Tensor& symbol) {

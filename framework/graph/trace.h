@@ -62,6 +62,7 @@ struct TracedGraph {
   std::vector<Tensor> captures;
   bool has_key = false;                      // an input uint32[2] after the function's own
   std::vector<ReplicaValue> replica_values;  // inputs after that: int64 scalars
+  std::vector<double> replica_sums;          // and float64 scalars: this replica's parts of them
   uint32_t draws = 0;                        // the first unused draw number
   std::vector<Followed> followed;
 };
@@ -85,6 +86,8 @@ std::optional<TracedDraw> next_traced_draw();
 // A value that differs between replicas, as an input of the outermost trace on this thread; nothing
 // outside of traces.
 std::optional<Tensor> traced_replica_value(ReplicaValue which);
+// The same for a sum over replicas, of which `own` is this one's part.
+std::optional<Tensor> traced_sum_of_known(double own);
 
 // Whether a symbol is a trace's, rather than a functional model's placeholder.
 bool is_traced(const Tensor& symbol);

@@ -87,7 +87,7 @@ Tensor reduced(const Unreduced& losses, Reduction reduction) {
     return ops::divide_no_nan(sum, sum_over_replicas(left));
   }
   if (replicas_in_sync() == 1) return count <= 1 ? sum : sum * (1.0 / count);
-  const Tensor total = sum_over_replicas(ops::cast(Tensor::scalar(count), values.dtype()));
+  const Tensor total = ops::cast(sum_of_known(count), values.dtype());
   return sum * ops::divide_no_nan(1.0, total);
 }
 

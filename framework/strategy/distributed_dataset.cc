@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/strategy/distributed_dataset.h"
 
+#include "framework/core/random.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu::distribute {
@@ -10,6 +11,13 @@ std::optional<int64_t> DistributedDataset::cardinality() const {
   if (divided_ == Divided::No || !batches || *batches == kInfiniteCardinality) return batches;
   const auto replicas = static_cast<int64_t>(strategy_->devices().size());
   return (*batches + replicas - 1) / replicas;
+}
+
+DistributedIterator DistributedDataset::iterator() const {
+  if (!seed_) return {strategy_, source_->iterate(), divided_};
+  constexpr uint64_t kApart = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+  const SeedSequenceScope scope(*seed_ + kApart * (*passes_)++);
+  return {strategy_, source_->iterate(), divided_};
 }
 
 // Empty at the end.

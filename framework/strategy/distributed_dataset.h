@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -55,12 +57,17 @@ class DistributedIterator {
 //   }
 class DistributedDataset {
  public:
+  // `seed`: what unseeded shuffles begin with, so that all workers shuffle alike; none: they draw
+  // it from the thread's sequence.
   DistributedDataset(std::shared_ptr<StrategyImpl> strategy, std::shared_ptr<BatchSource> source,
-                     Divided divided)
-      : strategy_(std::move(strategy)), source_(std::move(source)), divided_(divided) {}
+                     Divided divided, std::optional<uint64_t> seed = {})
+      : strategy_(std::move(strategy)),
+        source_(std::move(source)),
+        divided_(divided),
+        seed_(seed) {}
 
   // A new pass.
-  DistributedIterator iterator() const { return {strategy_, source_->iterate(), divided_}; }
+  DistributedIterator iterator() const;
 
   // What range-for goes through: a new pass, a batch at a time.
   class Cursor;
@@ -73,6 +80,8 @@ class DistributedDataset {
   std::shared_ptr<StrategyImpl> strategy_;
   std::shared_ptr<BatchSource> source_;
   Divided divided_;
+  std::optional<uint64_t> seed_;
+  std::shared_ptr<std::atomic<uint64_t>> passes_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 
 class DistributedDataset::Cursor {

@@ -48,14 +48,14 @@ Tensor sum_of_parts(const Tensor& part) {
 
 Tensor by_share_of_examples(const Tensor& value) {
   if (replicas_in_sync() == 1) return value;
-  const int64_t examples = current_replica()->examples;
-  auto scalar = [&](int64_t count) {
-    return ops::cast(Tensor::scalar(static_cast<double>(count)), value.dtype());
-  };
-  const Tensor all = sum_over_replicas(scalar(examples));
+  const auto examples = static_cast<double>(current_replica()->examples);
+  const Tensor all = sum_of_known(examples);
   // What is computed of no examples may be NaN. Gradients still go back: zeros, by the optimizer.
-  if (examples == 0) return ops::where(Tensor::scalar(false), value, ops::zeros_like(value));
-  return value * ops::divide_no_nan(scalar(examples), all);
+  // Every replica reads the sum, or none would be the others' part.
+  const Tensor share = ops::cast(ops::divide_no_nan(Tensor::scalar(examples), all), value.dtype());
+  if (examples == 0)
+    return ops::where(Tensor::scalar(false), value, ops::zeros_like(value) * share);
+  return value * share;
 }
 
 namespace distribute {
@@ -140,8 +140,7 @@ Tensor compute_average_loss(const Tensor& per_example_loss, const AverageLossOpt
     return sum / static_cast<double>(*options.global_batch_size);
   }
   const auto examples = static_cast<double>(per_example_loss.dim(0));
-  return ops::divide_no_nan(sum,
-                            sum_over_replicas(ops::cast(Tensor::scalar(examples), sum.dtype())));
+  return ops::divide_no_nan(sum, ops::cast(sum_of_known(examples), sum.dtype()));
 }
 
 Tensor scale_regularization_loss(const Tensor& loss) {

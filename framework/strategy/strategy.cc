@@ -5,6 +5,7 @@
 
 #include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
+#include "framework/strategy/exchange_tensors.h"
 
 namespace cornu {
 namespace {
@@ -197,12 +198,14 @@ Tensor Strategy::gather(const distribute::PerReplica& values, int64_t axis) cons
   if (is_merging("gather", "all_gather", values)) {
     return distribute::ReplicaContext(replicas_in_sync()).all_gather(values[0].single(), axis);
   }
-  check<Unimplemented>(impl_->num_replicas_in_sync() == static_cast<int64_t>(values.size()),
-                       "Strategy '{}': gather of values that other workers have isn't there. "
-                       "Gather within a step: get_replica_context().all_gather.",
-                       name());
-  std::vector<Tensor> parts;
-  for (const Tensors& value : values.values()) parts.push_back(value.single());
+  const size_t local = values.size();
+  std::vector<Tensor> parts(local * static_cast<size_t>(impl_->num_workers()));
+  for (size_t i = 0; i < local; ++i) {
+    const Tensor& own = values[i].single();
+    const std::vector<Tensor> all =
+        impl_->num_workers() == 1 ? std::vector<Tensor>{own} : exchange_tensors(*impl_, own);
+    for (size_t worker = 0; worker < all.size(); ++worker) parts[worker * local + i] = all[worker];
+  }
   require_gatherable(fmt::format("Strategy '{}': gather", name()), parts, axis);
   bring_to_first(*impl_, parts);
   return parts.size() == 1 ? parts[0] : ops::concatenate(parts, axis);
@@ -212,7 +215,7 @@ distribute::DistributedDataset Strategy::distribute_dataset(
     const std::shared_ptr<BatchSource>& dataset) const {
   check<InvalidArgument>(dataset != nullptr,
                          "Strategy '{}': distribute_dataset expected a dataset, got none.", name());
-  return {impl_, impl_->distribute(dataset), distribute::Divided::No};
+  return {impl_, impl_->distribute(dataset), distribute::Divided::No, agreed_seed(*impl_)};
 }
 
 distribute::DistributedDataset Strategy::distribute_parts(

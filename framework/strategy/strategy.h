@@ -60,6 +60,9 @@ class StrategyImpl {
   // How many bytes of gradients are summed over the replicas together, at least, where there are so
   // many: large ones cost less a byte, small ones begin earlier.
   virtual size_t bytes_per_pack() const { return size_t{4} << 20; }
+  // What gradients of float32 are rounded to before they are summed over the replicas; none: they
+  // are not.
+  virtual std::optional<DType> gradient_dtype() const { return {}; }
   // What each worker gives, by worker. All of them must call it at the same place of their
   // programs, outside of steps; Errors as CollectiveGroup's.
   virtual std::vector<std::string> exchange(const std::string& own) { return {own}; }
@@ -117,7 +120,7 @@ class Strategy : public Handle<StrategyImpl> {
   // within a step, unless in a merge_call.
   Tensor reduce(ReduceOp op, const distribute::PerReplica& values,
                 std::optional<int64_t> axis = {}) const;
-  // The replicas' results one after the other along `axis`.
+  // The results of all workers' replicas one after the other along `axis`.
   Tensor gather(const distribute::PerReplica& values, int64_t axis = 0) const;
   std::vector<Tensors> local_results(const distribute::PerReplica& values) const {
     return values.values();

@@ -87,7 +87,7 @@ Tensor joined_loss(const Tensor& total, const Tensor& part) {
   const auto& [of_batch, by_example] =
       total.rank() == 0 ? std::tie(total, part) : std::tie(part, total);
   const auto own = static_cast<double>(by_example.num_elements());
-  const Tensor all = sum_over_replicas(ops::cast(Tensor::scalar(own), of_batch.dtype()));
+  const Tensor all = ops::cast(sum_of_known(own), of_batch.dtype());
   const Tensor whole = ops::stop_gradient(sum_over_replicas(of_batch));
   const Tensor no_value = of_batch - ops::stop_gradient(of_batch);
   return by_example + (whole + no_value * (all / std::max(own, 1.0)));

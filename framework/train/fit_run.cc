@@ -92,7 +92,8 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
                  {.verbose = options.verbose.resolve(),
                   .epochs = options.epochs,
                   .steps = iterator_.steps()}),
-      epoch_(options.initial_epoch) {
+      epoch_(options.initial_epoch),
+      number_(next_fit_number()) {
   iterator_.check_finite("fit", "steps_per_epoch");
   if (validation_) validation_iterator_.check_finite("fit", "validation_steps");
 }
@@ -112,6 +113,7 @@ History Trainer::FitRun::run() {
   for (std::optional<PeerLost> lost;;) {
     if (lost) recover(*lost);
     try {
+      if (!joins_workers(number_)) return end_unneeded();
       require_same_on_workers("fit", facts);
       resume();
       if (!lost || resumed_ || !history_.epoch.empty()) {
@@ -126,12 +128,23 @@ History Trainer::FitRun::run() {
   }
 }
 
+// The others have been through this call: its results are in the state of a later one.
+History Trainer::FitRun::end_unneeded() {
+  logging::warn(fmt::format(
+      "fit: the other workers have been through call {} of fit already. This worker, which has "
+      "begun anew, goes on with the next one.",
+      number_));
+  callbacks_.on_train_end({});
+  return {};
+}
+
 // To the last epoch, from wherever the run is.
 void Trainer::FitRun::train() {
   Logs logs;
   for (; epoch_ < options_.epochs; ++epoch_) {
     model_.reset_metrics();
     callbacks_.on_epoch_begin(epoch_);
+    agree_on_learning_rate(trainer_.optimizer(model_));
     if (resumed_) {  // within this epoch, whose beginning changed what it was
       restore(*resumed_);
     } else {
@@ -184,6 +197,7 @@ namespace {
 constexpr uint32_t kInterrupt = 1;
 constexpr uint32_t kTerminate = 2;
 constexpr uint32_t kStopTraining = 4;
+constexpr uint32_t kKeep = 8;  // a state, without ending
 
 }  // namespace
 
@@ -192,10 +206,14 @@ std::optional<StopSignal> Trainer::FitRun::stop_signal() {
   StrategyImpl& strategy = get_strategy().impl();
   const std::optional<StopSignal> own = signals_->received();
   if (strategy.num_workers() == 1) return own;
-  if (own && own->ends) bits_ |= own->number == SIGTERM ? kTerminate : kInterrupt;
+  bits_ &= ~kKeep;
+  if (own) bits_ |= !own->ends ? kKeep : own->number == SIGTERM ? kTerminate : kInterrupt;
   if (own && own->ends) noticed_ = own;
-  const uint32_t agreed = strategy.agree(bits_) & (kInterrupt | kTerminate);
-  if (agreed == 0) return {};
+  const uint32_t agreed = strategy.agree(bits_);
+  if ((agreed & (kInterrupt | kTerminate)) == 0) {
+    return agreed & kKeep ? std::optional(StopSignal{.number = SIGTERM, .ends = false})
+                          : std::nullopt;
+  }
   // As if it had been sent to this process, which may ignore it: the others don't.
   const int number = agreed & kTerminate ? SIGTERM : SIGINT;
   if (!noticed_ || noticed_->number != number) {

@@ -21,6 +21,7 @@ class Trainer::FitRun {
 
  private:
   void train();
+  History end_unneeded();
   Logs train_epoch();
   void evaluate(Logs& logs);
 
@@ -61,6 +62,7 @@ class Trainer::FitRun {
   CallbackList callbacks_;
   History history_;
   int64_t epoch_;
+  const int64_t number_;             // of the process's calls of fit
   Json optimizer_config_;            // as the run began
   Json targets_;                     // compile's arguments but the optimizer
   std::optional<RunState> resumed_;  // a state from within an epoch, until its next batch

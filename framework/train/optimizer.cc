@@ -229,13 +229,16 @@ void OptimizerImpl::apply_gradients(const std::vector<Tensor>& gradients,
 // first: buckets begin there, so that they can travel while it goes on.
 void OptimizerImpl::sum_gradients(Pairs& pairs) {
   if (replicas_in_sync() == 1) return;
-  const size_t bucket_bytes = get_strategy().impl().bytes_per_pack();
+  const StrategyImpl& strategy = get_strategy().impl();
+  const size_t bucket_bytes = strategy.bytes_per_pack();
+  const DType rounded = strategy.gradient_dtype().value_or(DType::Float32);
   for (size_t end = pairs.size(); end > 0;) {
     size_t begin = end;
     size_t bytes = 0;
     std::vector<Tensor> bucket;
     while (begin > 0 && (bucket.empty() || bytes < bucket_bytes)) {
-      const Tensor& own = pairs[--begin].first;
+      Tensor own = pairs[--begin].first;
+      if (own.dtype() == DType::Float32) own = ops::cast(own, rounded);
       bytes += own.bytes();
       // What is computed of no examples may be NaN.
       const bool has_examples = current_replica()->examples > 0;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/train/worker_parts.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "framework/core/error.h"
+#include "framework/core/logging.h"
 #include "framework/core/random.h"
+#include "framework/ops/ops.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu {
@@ -29,6 +34,41 @@ void require_same_on_workers(const std::string& what, const Json& facts) {
                                 "workers must run the same program with the same options and data.",
                                 what, name, worker, theirs ? theirs->excerpt() : "unknown",
                                 value.excerpt());
+    }
+  }
+}
+
+int64_t next_fit_number() {
+  static std::atomic<int64_t> calls = 0;
+  return get_strategy().impl().num_workers() == 1 ? 0 : ++calls;
+}
+
+bool joins_workers(int64_t number) {
+  StrategyImpl& strategy = get_strategy().impl();
+  while (strategy.num_workers() > 1) {
+    const std::vector<std::string> all = strategy.exchange(std::to_string(number));
+    std::vector<int64_t> numbers;
+    for (const std::string& text : all) numbers.push_back(std::stoll(text));
+    const auto [least, most] = std::ranges::minmax(numbers);
+    if (number < most) return false;
+    if (least == most) break;
+  }
+  return true;
+}
+
+void agree_on_learning_rate(const Optimizer& optimizer) {
+  StrategyImpl& strategy = get_strategy().impl();
+  if (strategy.num_workers() == 1) return;
+  const double own = ops::cast(optimizer.learning_rate(), DType::Float64).host().item<double>();
+  const std::vector<std::string> all = strategy.exchange(Json(own).dump());
+  for (size_t worker = 1; worker < all.size(); ++worker) {
+    if (all[worker] == all.front()) continue;
+    logging::warn(fmt::format(
+        "fit: the learning rate of worker {} is {}, that of worker 0 is {}, which all take. "
+        "Callbacks that set it must do so on every worker.",
+        worker, all[worker], all.front()));
+    if (static_cast<int64_t>(worker) == strategy.worker()) {
+      optimizer.set_learning_rate(Json::parse(all.front()).as_double());
     }
   }
 }

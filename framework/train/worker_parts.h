@@ -2,17 +2,30 @@
 // The state of a run that several workers train together: one file has what all of them need.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "framework/core/json.h"
 #include "framework/saving/run_state.h"
+#include "framework/train/optimizer.h"
 
 namespace cornu {
 
 // FailedPrecondition, on every worker, where what they say of their programs differs: `facts` by
 // name. `what` begins the message. Called by all workers.
 void require_same_on_workers(const std::string& what, const Json& facts);
+
+// The number of a call of fit by several workers, from 1 on; 0 where there is one worker.
+int64_t next_fit_number();
+// Whether all workers are in the same call of fit, the `number`th of this program's; false where
+// others have ended this one, and are in a later call (this worker was lost there, and has begun
+// anew). Waits for those that are in an earlier one. Called by all workers.
+bool joins_workers(int64_t number);
+
+// Where a callback has set an optimizer's learning rate on one worker alone, that of the chief is
+// everybody's, with a warning. Called by all workers.
+void agree_on_learning_rate(const Optimizer& optimizer);
 
 // What is drawn without a seed from now on is the same on all workers: the chief's. Called by all.
 void agree_on_seeds();

@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 
+#include "framework/train/worker_parts.h"
 #include "tests/distribute/models.h"
+#include "tests/support/files.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
@@ -121,6 +123,91 @@ TEST_CASE("models that draw their first weights without a seed" * doctest::skip(
     bytes.append(reinterpret_cast<const char*>(weight.raw()), weight.bytes());
   }
   for (const std::string& theirs : strategy.impl().exchange(bytes)) CHECK(theirs == bytes);
+}
+
+TEST_CASE("gather brings the values of all workers together" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  const int64_t all = strategy.num_replicas_in_sync();
+  // Replica i gives i + 1 rows of i.
+  const auto rows =
+      strategy.distribute_values_from_function([](const distribute::ValueContext& context) {
+        const int64_t id = context.replica_id_in_sync_group;
+        return Tensors(ops::full({id + 1, 2}, static_cast<double>(id), DType::Float64));
+      });
+  const Tensor gathered = strategy.gather(rows, 0);
+  CHECK(gathered.shape() == Shape({all * (all + 1) / 2, 2}));
+  std::vector<double> expected;
+  for (int64_t id = 0; id < all; ++id) {
+    expected.insert(expected.end(), static_cast<size_t>(2 * (id + 1)), static_cast<double>(id));
+  }
+  CHECK(numbers(gathered) == expected);
+}
+
+TEST_CASE("a worker that is to end ends all after the same step" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  const testing::TempFolder folder;  // each worker's own
+  const int64_t told = strategy.impl().num_workers() - 1;
+  const Function step = function([](const Tensor& x) {
+    return distribute::get_replica_context().all_reduce(ReduceOp::Sum, x);
+  });
+  const auto train = [&](int64_t calls, int64_t last) {
+    Variable count(Tensor::scalar(int64_t{0}), {.trainable = false});
+    bool ends = false;
+    int64_t asked = 0;
+    distribute::PreemptionCheckpointHandler handler(
+        Checkpoint({{"count", count}}), folder / "run",
+        {.termination_watcher_fn = [&] { return ++asked == 3 && strategy.impl().worker() == told; },
+         .exit_fn = [&] { ends = true; }});
+    CHECK(count.item<int64_t>() == calls);
+    while (!ends) {
+      handler.run([&] {
+        strategy.run(step, Tensors(Tensor::scalar(1.0)));
+        count.assign(count.value() + 1);
+      });
+    }
+    CHECK(handler.total_run_calls() == last);
+    for (const std::string& theirs :
+         strategy.impl().exchange(std::to_string(handler.total_run_calls()))) {
+      CHECK(theirs == std::to_string(last));
+    }
+  };
+  // It is told after its third step; the others hear of it in the fourth.
+  train(0, 4);
+  train(4, 8);
+}
+
+TEST_CASE("a callback that sets the learning rate on the chief alone" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
+  callbacks::LambdaCallbackOptions options;
+  options.on_epoch_begin = [&](int64_t epoch, const Logs&) {
+    if (epoch == 1 && strategy.is_chief()) model.optimizer().set_learning_rate(0.025);
+  };
+  const Tensor x = random::normal({8, 4}, {.seed = 1});
+  model.fit(x, ops::sum(x, 1, true),
+            {.batch_size = 4,
+             .epochs = 3,
+             .verbose = 0,
+             .callbacks = {callbacks::LambdaCallback(options)}});
+  CHECK(model.optimizer().learning_rate().item<float>() == 0.025F);
+  const Tensor kernel = model.get_weights()[0];
+  const std::string bytes(reinterpret_cast<const char*>(kernel.raw()), kernel.bytes());
+  for (const std::string& theirs : strategy.impl().exchange(bytes)) CHECK(theirs == bytes);
+}
+
+TEST_CASE("a worker that has begun anew passes by calls of fit that are over" *
+          doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  if (strategy.impl().worker() == 1) {
+    CHECK(!joins_workers(1));
+    CHECK(!joins_workers(2));
+  }
+  CHECK(joins_workers(3));
 }
 
 // The last one: its group has ended.

@@ -36,16 +36,23 @@ class MirroredThreads : public StrategyImpl {
     std::vector<std::vector<Tensor>> inputs;
     std::vector<std::vector<Variable>> variables;
     std::vector<Launch> launches(replicas_);
+    std::vector<Replica> who(replicas_);
+    std::vector<double> sums;  // of what traces count: all replicas together know them beforehand
     int64_t first_example = 0;
     for (size_t i = 0; i < replicas_; ++i) {
-      const Replica replica{.count = num_replicas_in_sync(),
-                            .examples = arguments[i].at(0)[0].dim(0),
-                            .id = static_cast<int64_t>(i),
-                            .first_example = first_example};
-      first_example += replica.examples;
-      const ReplicaScope scope(&replica);
+      who[i] = {.count = num_replicas_in_sync(),
+                .examples = arguments[i].at(0)[0].dim(0),
+                .id = static_cast<int64_t>(i),
+                .first_example = first_example};
+      first_example += who[i].examples;
+      const ReplicaScope scope(&who[i]);
       code.push_back(step.compiled_for(arguments[i]));
-      inputs.push_back(code[i]->inputs(arguments[i], {}, replica));
+      sums.resize(code[i]->replica_sums.size());
+      for (size_t k = 0; k < sums.size(); ++k) sums[k] += code[i]->replica_sums[k];
+    }
+    for (size_t i = 0; i < replicas_; ++i) {
+      who[i].sums = sums;
+      inputs.push_back(code[i]->inputs(arguments[i], {}, who[i]));
       variables.push_back(Variable::of_replicas(code[i]->variables, replicas_)[i]);
       launches[i].executable = code[i]->executable.get();
       launches[i].device = where[i];

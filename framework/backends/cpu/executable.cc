@@ -140,13 +140,15 @@ class Run {
     size_t first_state = 0;
     for (size_t i = 0; i < index; ++i) first_state += launches_[i].variables.size();
     const CpuExecutable::Lease lease(executable);
-    const Workspace workspace(lease.program().workspace_bytes());
+    const size_t workspace_bytes = lease.program().workspace_bytes();
+    std::byte* of_group = launch.group ? launch.group->memory(workspace_bytes) : nullptr;
+    const Workspace workspace(of_group ? 0 : workspace_bytes);
     touched_[index] = true;
     try {
       lease.program().run({.inputs = inputs,
                            .states = {states_.data() + first_state, launch.variables.size()},
                            .outputs = outputs,
-                           .workspace = workspace.data(),
+                           .workspace = of_group ? of_group : workspace.data(),
                            .group = launch.group});
     } catch (const std::exception& error) {
       touched_[index] = lease.program().states_touched();

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/train/preemption_checkpoint_handler.h"
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <filesystem>
+#include <vector>
+
+#include "framework/core/error.h"
+#include "framework/core/json.h"
+#include "framework/core/logging.h"
+
+namespace cornu::distribute {
+namespace {
+
+constexpr char kWho[] = "PreemptionCheckpointHandler";
+constexpr uint32_t kEnds = 16;  // what workers agree on: beside those of fit
+
+std::string folder_of(const StrategyImpl& strategy, const std::string& directory) {
+  if (strategy.worker() == 0) return directory;
+  const std::string own = fmt::format("worker-{}", strategy.worker());
+  return (std::filesystem::path(directory) / own).string();
+}
+
+// By the calls after which they were saved; of names that end in -<calls>.
+std::vector<int64_t> saved_after(const CheckpointManager& manager) {
+  std::vector<int64_t> calls;
+  for (const std::string& path : manager.checkpoints()) {
+    const std::string digits = path.substr(path.rfind('-') + 1);
+    int64_t number = 0;
+    const char* end = digits.data() + digits.size();
+    if (std::from_chars(digits.data(), end, number).ptr == end) calls.push_back(number);
+  }
+  return calls;
+}
+
+}  // namespace
+
+PreemptionCheckpointHandler::PreemptionCheckpointHandler(const Checkpoint& checkpoint,
+                                                         const std::string& checkpoint_dir,
+                                                         TerminationConfig config)
+    : strategy_(get_strategy()),
+      config_(std::move(config)),
+      checkpoint_(checkpoint),
+      manager_(checkpoint, {.directory = folder_of(strategy_.impl(), checkpoint_dir),
+                            .max_to_keep = 2}) {  // one of them all workers have
+  restore();
+}
+
+void PreemptionCheckpointHandler::restore() {
+  Json own = Json::array();
+  for (const int64_t calls : saved_after(manager_)) own.push_back(calls);
+  std::vector<std::vector<int64_t>> by_worker;
+  for (const std::string& text : strategy_.impl().exchange(own.dump())) {
+    std::vector<int64_t>& theirs = by_worker.emplace_back();
+    for (const Json& calls : Json::parse(text).as_array()) theirs.push_back(calls.as_int());
+  }
+  std::optional<int64_t> newest;
+  for (const int64_t calls : by_worker.front()) {
+    const bool all_have = std::ranges::all_of(by_worker, [&](const auto& theirs) {
+      return std::ranges::find(theirs, calls) != theirs.end();
+    });
+    if (all_have) newest = std::max(calls, newest.value_or(0));
+  }
+  if (!newest) {
+    const bool some = std::ranges::any_of(by_worker, [](const auto& all) { return !all.empty(); });
+    if (some) {
+      logging::warn(fmt::format(
+          "{}: there are checkpoints in {}, but none that all workers have. It begins anew.", kWho,
+          manager_.directory()));
+    }
+    return;
+  }
+  for (const std::string& path : manager_.checkpoints()) {
+    if (!path.ends_with(fmt::format("-{}", *newest))) continue;
+    checkpoint_.restore(path);
+    calls_ = *newest;
+    logging::info(fmt::format("{}: it goes on from {}.", kWho, path));
+  }
+}
+
+std::string PreemptionCheckpointHandler::save() { return manager_.save(calls_, false).value(); }
+
+// By its signals, and its watcher.
+bool PreemptionCheckpointHandler::is_told() {
+  if (const auto signal = signals_.received(); signal && signal->ends) signal_ = signal;
+  told_ = told_ || signal_ || (config_.termination_watcher_fn && config_.termination_watcher_fn());
+  return told_;
+}
+
+void PreemptionCheckpointHandler::end_call() {
+  ++calls_;
+  StrategyImpl& strategy = strategy_.impl();
+  if ((strategy.agree(is_told() ? kEnds : 0) & kEnds) == 0) return;
+  if (config_.save_fn) {
+    config_.save_fn();
+  } else {
+    save();
+  }
+  const std::string text = fmt::format(
+      "{}: a worker is to end. The state after {} calls is kept: the same program, "
+      "started again, goes on from there.",
+      kWho, calls_);
+  logging::info(text);
+  const bool was_signal = signal_.has_value();
+  const int number = was_signal ? signal_->number : SIGTERM;
+  told_ = false;
+  signal_.reset();
+  strategy.agree(0);
+  if (config_.exit_fn) return config_.exit_fn();
+  if (!was_signal) {  // as if it had been sent to this process
+    std::raise(number);
+    static_cast<void>(signals_.received());
+  }
+  throw Interrupted(number, text);
+}
+
+}  // namespace cornu::distribute
