@@ -100,7 +100,7 @@ def free_ports(count):
 
 
 def worker_settings(addresses, rank, meeting):
-    """The environment of one of a job's workers, as TensorFlow and Cornu read it, and as PyTorch."""
+    """The environment of one of a job's workers, as TensorFlow and Cornu read it, and PyTorch."""
     cluster = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": rank}}
     host, port = meeting.rsplit(":", 1)
     return {"TF_CONFIG": json.dumps(cluster), "RANK": str(rank), "WORLD_SIZE": str(len(addresses)),

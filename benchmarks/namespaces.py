@@ -35,7 +35,8 @@ class Namespaces:
                 device = f"cornu{i}"
                 run_ip("link", "set", device, "netns", name)
                 run_ip("-n", name, "address", "add", f"10.77.0.{i + 1}/24", "dev", device)
-                run_ip("-n", name, "link", "set", device, "mtu", str(MTU), "txqueuelen", "4000", "up")
+                run_ip("-n", name, "link", "set", device, "mtu", str(MTU), "txqueuelen", "4000",
+                       "up")
                 run_ip("-n", name, "link", "set", "lo", "up")
             self.stack = stack.pop_all()
         return self

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How training scales to 1,024 workers: a model of a step's time, calibrated on 1 to 8 processes
 of this machine, which wait where others compute and really sum gradients, on networks with a rate
-and a delay. Prints the model's error at points that it wasn't calibrated on, and the bucket size and
-the algorithm that it would choose; writes its prediction as a picture. Needs root and Linux.
+and a delay. Prints the model's error at points that it wasn't calibrated on, and the bucket size
+and the algorithm that it would choose; writes its prediction as a picture. Needs root and Linux.
 """
 import argparse
 import dataclasses
@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 HEADER = 64  # bytes, by which ranks compare their calls
 PIECE = MTU  # bytes that come at once, and are passed on while the rest of a chunk travels
 SMALL = 64 << 10  # bytes in all, up to which every rank gets everything, and sums by itself
+MESSAGE = 32 << 10  # bytes that travel in the time of a message by itself, as Cornu assumes
 KIB, MIB = 1 << 10, 1 << 20
 BUCKETS = [64 * KIB << i for i in range(12)]
 WORKERS = [1 << i for i in range(11)]
@@ -53,8 +54,8 @@ class Host:
 
 
 def ring(size, ranks, latency, per_byte):
-    """Cornu's: a header, then 2 (ranks - 1) steps with a chunk each. A chunk's first piece is passed
-    on when it has come: where a chunk takes longer than that, links are never idle."""
+    """Cornu's of many bytes: a header, then 2 (ranks - 1) steps with a chunk each. A chunk's first
+    piece is passed on when it has come: where a chunk takes longer than that, no link is idle."""
     chunk = size / ranks
     step = max(chunk * per_byte, latency + min(chunk, PIECE) * per_byte)
     return 2 * latency + 2 * (ranks - 1) * step
@@ -64,6 +65,24 @@ def gather(size, ranks, latency, per_byte):
     """Cornu's of few bytes: what a rank has got it passes on, in log2(ranks) steps."""
     steps = math.ceil(math.log2(ranks))
     return 2 * steps * latency + (ranks - 1) * (size + HEADER) * per_byte
+
+
+def doubling(size, ranks, latency, per_byte):
+    """Cornu's of sizes in between: a header, then in each step ranks in pairs exchange all they
+    have; what is above a power of two takes two steps more."""
+    steps = math.floor(math.log2(ranks)) + (0 if ranks & (ranks - 1) == 0 else 2)
+    return (1 + steps) * latency + steps * size * per_byte
+
+
+def cornu(size, ranks, latency, per_byte):
+    """What Cornu chooses over TCP, which knows nothing of the network (distribute/collectives)."""
+    if size * ranks <= SMALL:
+        return gather(size, ranks, latency, per_byte)
+    steps = math.floor(math.log2(ranks)) + (0 if ranks & (ranks - 1) == 0 else 2)
+    message = size / MESSAGE
+    if ranks > 2 and steps * (1 + message) < 2 * (ranks - 1) * (1 + message / ranks):
+        return doubling(size, ranks, latency, per_byte)
+    return ring(size, ranks, latency, per_byte)
 
 
 def halving(size, ranks, latency, per_byte):
@@ -81,20 +100,18 @@ def two_rings(size, ranks, latency, per_byte):
     return time if outer < 2 else time + ring(size / inner, outer, latency, per_byte)
 
 
-ALGORITHMS = {"ring": ring, "two rings": two_rings, "halving": halving}
+ALGORITHMS = {"Cornu's": cornu, "ring": ring, "doubling": doubling, "two rings": two_rings,
+              "halving": halving}
 
 
-def all_reduce(size, ranks, network, host, algorithm=ring):
+def all_reduce(size, ranks, network, host, algorithm=cornu):
     """Seconds."""
     if ranks == 1:
         return 0.0
-    figures = host.latency(network), host.per_byte(network)
-    if size * ranks <= SMALL:
-        return gather(size, ranks, *figures)
-    return algorithm(size, ranks, *figures)
+    return algorithm(size, ranks, host.latency(network), host.per_byte(network))
 
 
-def step_time(step, ranks, network, host, algorithm=ring):
+def step_time(step, ranks, network, host, algorithm=cornu):
     """Seconds. Sums follow one another, each when the slowest rank has its gradients."""
     slowest = step.compute + step.jitter * sum(1 / k for k in range(1, ranks + 1))
     takes = all_reduce(step.bucket, ranks, network, host, algorithm)
@@ -141,7 +158,8 @@ def points(ranks, networks, works):
 
 def calibration_points():
     networks = [Network(50e6, 0), Network(50e6, 2e-3), Network(12.5e6, 0.5e-3)]
-    works = [4 * KIB, 256 * KIB, 2 * MIB, Step(40e-3, 0, 512 * KIB, 4), Step(40e-3, 4e-3, 64 * KIB, 4)]
+    works = [4 * KIB, 256 * KIB, 2 * MIB,
+             Step(40e-3, 0, 512 * KIB, 4), Step(40e-3, 4e-3, 64 * KIB, 4)]
     return points((1, 2, 4, 8), networks, works)
 
 
@@ -152,7 +170,7 @@ def held_out_points():
 
 
 def measure(namespaces, wanted, rounds):
-    """Seconds by point: the median of the rounds, each that of the slowest rank."""
+    """Seconds by point: those of the round that was disturbed least, on its slowest rank."""
     found = {}
     for ranks in sorted({point.ranks for point in wanted}):
         with namespaces.job(ranks) as job:
@@ -162,17 +180,17 @@ def measure(namespaces, wanted, rounds):
                     network = point.network
                     namespaces.set(network.rate, network.delay)
                     job.ask(f"all_reduce {MIB} 8")  # TCP's windows open
-                found[point] = statistics.median(
-                    max(job.ask(point.line())) for _ in range(rounds)) / 1e6
+                found[point] = min(max(job.ask(point.line())) for _ in range(rounds)) / 1e6
     return found
 
 
 def copy_cost(build, rounds, size=16 * MIB):
     """Seconds a byte of a sum by two workers, over TCP without a limit, each with a core."""
-    job = start_job("Cornu", [os.path.join(build, "bin", "bench_distribute"), "tcp"], 2, pinned=True)
+    program = os.path.join(build, "bin", "bench_distribute")
+    job = start_job("Cornu", [program, "tcp"], 2, pinned=True)
     times = [max(job.ask(f"all_reduce {size} 8")) for _ in range(rounds)]
     job.close()
-    return statistics.median(times) / 1e6 / size
+    return min(times) / 1e6 / size
 
 
 # ---- fitting ----
@@ -229,8 +247,9 @@ class Case:
 
 CASES = [Case("10 Gbit/s, 50 us", Network(1.25e9, 50e-6)),
          Case("100 Gbit/s, 10 us", Network(12.5e9, 10e-6))]
-CURVES = [("ring, 4 MiB", lambda case, ranks, host: case.efficiency(ranks, host, 4 * MIB, "ring")),
-          ("ring, best bucket", lambda case, ranks, host: case.best(ranks, host, ["ring"])[0]),
+CURVES = [("Cornu, 4 MiB", lambda case, ranks, host: case.efficiency(
+               ranks, host, 4 * MIB, "Cornu's")),
+          ("Cornu, best bucket", lambda case, ranks, host: case.best(ranks, host, ["Cornu's"])[0]),
           ("best algorithm", lambda case, ranks, host: case.best(ranks, host, [*ALGORITHMS])[0])]
 COLOURS = ["#b03a2e", "#1f618d"]
 DASHES = ["2 4", "8 4", "none"]
@@ -244,7 +263,8 @@ def picture(host):
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height + 110}" '
            'font-family="sans-serif" font-size="12">',
            f'<rect width="{width}" height="{height + 110}" fill="white"/>',
-           f'<text x="{left}" y="18">Predicted throughput of a worker over that of one alone</text>']
+           f'<text x="{left}" y="18">Predicted throughput of a worker over that of one alone'
+           '</text>']
     for tenth in range(0, 11, 2):
         (x, y), (end, _) = at(0, tenth / 10), at(len(WORKERS) - 1, 0)
         out += [f'<path d="M{x:.0f} {y:.1f}H{end:.0f}" stroke="#ddd"/>',
@@ -268,15 +288,16 @@ def picture(host):
 def predictions(host):
     first = CASES[0]
     print(f"\nSteps of {first.compute * 1e3:g} ms and {first.jitter * 1e3:g} ms of jitter, "
-          f"{first.gradients // MIB} MiB of gradients: throughput of a worker over that of one alone")
-    print("| network | workers | ring, 4 MiB | ring, best bucket | of all algorithms the best |")
+          f"{first.gradients // MIB} MiB of gradients: throughput of a worker over that of one "
+          "that is alone")
+    print("| network | workers | Cornu, 4 MiB | Cornu, best bucket | best of all algorithms |")
     print("|---|---|---|---|---|")
     for case in CASES:
         for ranks in WORKERS[1:]:
-            own = case.best(ranks, host, ["ring"])
+            own = case.best(ranks, host, ["Cornu's"])
             best = case.best(ranks, host, [*ALGORITHMS])
-            print(f"| {case.name} | {ranks} | {case.efficiency(ranks, host, 4 * MIB, 'ring'):.3f} "
-                  f"| {own[0]:.3f} ({own[1] // KIB} KiB) "
+            default = case.efficiency(ranks, host, 4 * MIB, "Cornu's")
+            print(f"| {case.name} | {ranks} | {default:.3f} | {own[0]:.3f} ({own[1] // KIB} KiB) "
                   f"| {best[0]:.3f} ({best[2]}, {best[1] // KIB} KiB) |")
 
 
@@ -302,7 +323,7 @@ def main():
     build = os.path.abspath(arguments.build)
     if os.geteuid() != 0:
         parser.error("needs root, for network namespaces")
-    os.nice(-10)  # they hardly compute, but should be on time
+    os.nice(-20)  # they hardly compute, but should be on time
     calibration, held_out = calibration_points(), held_out_points()
     with Namespaces(build, 8) as namespaces:
         found = measure(namespaces, calibration + held_out, arguments.rounds)

@@ -74,8 +74,8 @@ def distribute(program, rounds):
             for row in rows:
                 row.measure()
         print(f"{title}: processes of one thread, each on a core of its own; images/s, seconds an "
-              f"epoch\nof {EPOCH} images, throughput over that of one process, and of two that train "
-              "alone at once")
+              f"epoch\nof {EPOCH} images, throughput over that of one process, and of two that "
+              "train alone at once")
         print("| | images in a step | images/s | s an epoch | / one | / two alone |")
         print("|---|---|---|---|---|---|")
         for row in rows:
@@ -121,5 +121,6 @@ def settings(name, command, batch):
     one = Setting(f"{name}, one process", jobs[0], batch)
     two = Setting(f"{name}, two alone", jobs[1], 2 * batch, one)
     one.two = two
-    return [one, two, Setting(f"{name}, 2 workers, each with that batch", jobs[2], 2 * batch, one, two),
+    each = Setting(f"{name}, 2 workers, each with that batch", jobs[2], 2 * batch, one, two)
+    return [one, two, each,
             Setting(f"{name}, 2 workers, that batch in all", jobs[3], batch, one, two)]

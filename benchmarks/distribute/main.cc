@@ -10,10 +10,12 @@
 //     of BYTES are ready and summed, the last one at its end.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <random>
+#include <span>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -89,21 +91,29 @@ class Worker {
     check<InvalidArgument>(!words.fail(), "expected numbers behind the command, got '{}'.", line);
   }
 
-  // The memory of `buckets` sums, in which ones were summed once.
+  // The values of `buckets` sums, in which ones were summed once. They lie where a step's gradients
+  // do.
   void prepare(int64_t bytes, int64_t buckets) {
     const auto count = static_cast<size_t>(bytes / 4);
-    values_.assign(static_cast<size_t>(buckets), std::vector<float>(count, 1));
-    for (std::vector<float>& bucket : values_) {
+    const auto all = count * static_cast<size_t>(buckets);
+    auto* memory = reinterpret_cast<float*>(end_->memory(all * sizeof(float)));
+    own_.resize(memory ? 0 : all);
+    values_.clear();
+    for (size_t i = 0; i < all; i += count) {
+      values_.emplace_back((memory ? memory : own_.data()) + i, count);
+    }
+    for (const std::span<float> bucket : values_) {
+      std::ranges::fill(bucket, 1.0F);
       sum(bucket);
       const auto ranks = static_cast<float>(size_);
       check<DataLoss>(bucket.front() == ranks && bucket.back() == ranks,
                       "the sum of {} ones is {}.", ranks, bucket.back());
-      bucket.assign(count, 0);
+      std::ranges::fill(bucket, 0.0F);
     }
     end_->barrier();
   }
 
-  void sum(std::vector<float>& values) {
+  void sum(std::span<float> values) {
     end_->all_reduce(values.data(), values.data(), static_cast<int64_t>(values.size()),
                      DType::Float32, ReduceOp::Sum);
   }
@@ -143,7 +153,8 @@ class Worker {
   int size_;
   std::unique_ptr<Cluster> cluster_;  // none of a single worker
   std::unique_ptr<CollectiveGroup> end_;
-  std::vector<std::vector<float>> values_;
+  std::vector<float> own_;
+  std::vector<std::span<float>> values_;
   std::mt19937_64 random_{static_cast<uint64_t>(rank_)};
 };
 
