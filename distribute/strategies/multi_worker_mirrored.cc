@@ -24,6 +24,7 @@ namespace cornu::distribute {
 namespace {
 
 constexpr char kName[] = "MultiWorkerMirroredStrategy";
+constexpr size_t kBytesPerPackOfWorker = size_t{128} << 10;
 
 // What a worker says when a step begins.
 struct StepNotice {
@@ -52,7 +53,10 @@ class MultiWorkerMirrored : public MirroredReplicas {
   int64_t worker() const override { return cluster_.rank(); }
   bool is_chief() const override { return cluster_.rank() == 0; }
   size_t bytes_per_pack() const override {
-    return bytes_per_pack_ > 0 ? bytes_per_pack_ : MirroredReplicas::bytes_per_pack();
+    if (bytes_per_pack_ > 0) return bytes_per_pack_;
+    // What goes round a large ring must be worth the time of its hops (docs/benchmarks.md).
+    return std::max(MirroredReplicas::bytes_per_pack(),
+                    kBytesPerPackOfWorker * static_cast<size_t>(num_workers()));
   }
 
   std::optional<DType> gradient_dtype() const override { return compression_; }

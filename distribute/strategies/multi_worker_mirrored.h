@@ -38,7 +38,8 @@ inline const CommunicationImplementation CommunicationImplementation::Nccl("NCCL
 // tf.distribute.experimental.CommunicationOptions.
 struct CommunicationOptions {
   CommunicationImplementation implementation = CommunicationImplementation::Auto;
-  // How many bytes of gradients travel together; 0: it is chosen (4 MiB).
+  // How many bytes of gradients travel together; 0: it is chosen (4 MiB, or 128 KiB a
+  // worker where that is more).
   int64_t bytes_per_pack = 0;
   // BFloat16 or Float16: what gradients of float32 are rounded to before they are summed over the
   // replicas, so that half the bytes travel. Sums of gradients of these types, then, are rounded at
