@@ -23,6 +23,9 @@ MNIST's files, and the peak memory of an epoch.
 "data": input pipelines beside tf.data and PyTorch's DataLoader (with the number of worker processes
 that is fastest), which read the same files.
 
+"distribute": workers of several processes: their all-reduce beside gloo's; training by two of them
+beside two processes that train alone, and TensorFlow's workers.
+
 "compile": the training steps of large networks: nodes, seconds and memory; the peers' memory.
 """
 import argparse
@@ -34,6 +37,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from contenders import columns, need, spread, start
+from workers import distribute
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKS = {
@@ -49,10 +55,6 @@ FORMS = {
                                    ["channels_last", "compile"]]),
     "PyTorch C++": ("libtorch", [[], ["channels_last"], ["optim"], ["channels_last", "optim"]]),
 }
-# The C library gives freed memory back to the system, and takes it anew, in pages of zeros, for the
-# next step: up to a third of a step's time, more or less by chance. PyTorch's processes keep it.
-KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
-               "MALLOC_TOP_PAD_": str(64 << 20)}
 SIZES = [4 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]  # of all-reduces
 PIPELINES = {
     "bytes": "MNIST's sizes from memory, bytes: shuffle, batches of 64",
@@ -66,44 +68,6 @@ PIPELINES = {
     "csv": "a CSV file of 20 columns of numbers: make_csv_dataset, batches of 64",
 }
 NETWORKS = ["ResNet50", "ResNet152", "EfficientNetV2M"]
-
-
-class Contender:
-    """A process that trains an epoch for each line it is sent."""
-
-    def __init__(self, name, command):
-        self.name = name
-        settings = KEPT_MEMORY if name.startswith("PyTorch") else {}
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True,
-                                        env={**os.environ, **settings})
-        self.times = []
-
-    def ready(self):
-        for line in self.process.stdout:
-            if line.strip() == "ready":
-                return True
-        return False
-
-    def ask(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return [float(figure) for figure in self.process.stdout.readline().split()]
-
-    def round(self):
-        return self.ask()[0]
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def start(name, command):
-    contender = Contender(name, command)
-    if not contender.ready():
-        contender.close()
-        return None
-    return contender
 
 
 @functools.cache
@@ -160,16 +124,6 @@ def fastest_form(peer, work, build):
         else:
             contender.close()
     return best
-
-
-def spread(values):
-    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
-
-
-def need(contender, program):
-    if contender is None:
-        sys.exit(f"{program} does not run. Build it with ./run build.")
-    return contender
 
 
 def compare(work, build, rounds):
@@ -307,13 +261,6 @@ def startup(program, rounds):
     print(f"CNN, an epoch of MNIST: peak memory {run(938)[1]:.0f} MiB", flush=True)
 
 
-def columns(contender, rounds):
-    """The figures of several rounds: a list for each of them."""
-    lines = [contender.ask() for _ in range(rounds)]
-    contender.close()
-    return list(zip(*lines))
-
-
 def allreduce(program, rounds):
     """The sum over two replicas of one process, beside the bound: copies of as many bytes."""
     contender = need(start("Cornu", [program] + [str(size) for size in SIZES]), program)
@@ -396,7 +343,8 @@ def main():
     alone = {"serving": (serving, "bench_serving"), "replicas": (replicas, "bench_steps"),
              "startup": (startup, "bench_startup"), "allreduce": (allreduce, "bench_allreduce"),
              "runstate": (runstate, "bench_runstate"), "data": (pipelines, "bench_pipelines"),
-             "compile": (compiling, "bench_compile")}
+             "compile": (compiling, "bench_compile"),
+             "distribute": (distribute, "bench_distribute")}
     works = [*WORKS, *alone]
     parser.add_argument("works", nargs="*", default=works, help="of: " + ", ".join(works))
     parser.add_argument("--rounds", type=int, default=9)

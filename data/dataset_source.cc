@@ -51,6 +51,10 @@ class DatasetSource : public BatchSource {
     return std::make_unique<DatasetBatches>(node_, counter_, part_);
   }
   std::optional<int64_t> cardinality() const override { return node_->cardinality(); }
+  std::string description() const override {
+    const bool own = node_->options().distribute.auto_shard_policy == AutoShardPolicy::Off;
+    return own ? "" : describe_chain(*node_);
+  }
 
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
     const WorkerShare share = share_of_worker(node_, count, index);

@@ -28,6 +28,7 @@ struct Options {
   bool synthetic = false;
   std::string checkpoint_dir = {};
   std::optional<int64_t> checkpoint_every = {};
+  bool evaluator = false;
   std::string save = {};
   int64_t seed = 1;
   int verbose = 2;
@@ -64,6 +65,11 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--checkpoint-every", options.checkpoint_every,
                  "Training steps between states; without it, an epoch")
       ->check(CLI::PositiveNumber);
+  app.add_flag(
+         "--evaluator", options.evaluator,
+         "Write the weights into --checkpoint-dir after each epoch; with -n, one process more "
+         "evaluates them there while training goes on")
+      ->needs("--checkpoint-dir");
   app.add_option("--save", options.save, "Write the trained model to this .keras file")
       ->check(CLI::Validator(apps::check_model_file, ""));
   app.add_option("--seed", options.seed, "Seed of weights and shuffling")->capture_default_str();
@@ -81,9 +87,9 @@ void add_options(CLI::App& app, Options& options) {
                                    "-n",
                                    std::to_string(options.workers),
                                    "--max-restarts",
-                                   std::to_string(options.max_restarts),
-                                   "--",
-                                   self.string()};
+                                   std::to_string(options.max_restarts)};
+  if (options.evaluator) line.emplace_back("--evaluator");
+  line.insert(line.end(), {"--", self.string()});
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "-n" || word == "--workers" || word == "--max-restarts") {
@@ -103,8 +109,11 @@ void add_options(CLI::App& app, Options& options) {
 
 struct Data {
   data::Dataset batches;
+  data::Dataset test;
   int64_t classes = 10;
   Shape shape = {28, 28, 1};
+
+  Shape batched_shape() const { return Shape({kUnknown, shape[0], shape[1], shape[2]}); }
 };
 
 Data load(const Options& options, int64_t batch) {
@@ -114,6 +123,7 @@ Data load(const Options& options, int64_t batch) {
     const auto pictures = data::image_dataset_from_directory(
         options.dataset, {.batch_size = batch, .image_size = {96, 96}, .seed = options.seed});
     return {pictures.repeat().with_options(policy),
+            pictures,
             static_cast<int64_t>(pictures.class_names().size()),
             {96, 96, 3}};
   }
@@ -123,7 +133,8 @@ Data load(const Options& options, int64_t batch) {
               .shuffle(60'000, {.seed = options.seed})
               .repeat()
               .batch(batch)
-              .with_options(policy)};
+              .with_options(policy),
+          data::Dataset::from_tensor_slices({test.x, test.y}).batch(batch)};
 }
 
 Sequential make_network(const Data& data) {
@@ -138,6 +149,28 @@ Sequential make_network(const Data& data) {
   });
 }
 
+void compile(Sequential& model, double learning_rate) {
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = learning_rate}),
+                 .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                 .metrics = {"accuracy"}});
+}
+
+bool is_evaluator() {
+  const auto resolver = distribute::resolve_default();
+  const auto task = resolver ? resolver->task() : std::nullopt;
+  return task && task->type == "evaluator";
+}
+
+// The task that evaluates what the others have trained, until the launcher ends it.
+void evaluate(const Options& options) {
+  const Data data = load(options, options.batch_size);
+  Sequential model = make_network(data);
+  compile(model, options.learning_rate);
+  model.build(data.batched_shape());
+  SidecarEvaluator(model, data.test, {.checkpoint_dir = options.checkpoint_dir, .verbose = 2})
+      .start();
+}
+
 void train(const Options& options) {
   set_random_seed(static_cast<uint64_t>(options.seed));
   const distribute::MultiWorkerMirroredStrategy strategy;
@@ -145,15 +178,19 @@ void train(const Options& options) {
   const Data data = load(options, options.batch_size * replicas);
   const auto scope = strategy.scope();
   Sequential model = make_network(data);
-  model.compile({.optimizer = optimizers::SGD(
-                     {.learning_rate = options.learning_rate * static_cast<double>(replicas)}),
-                 .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
-                 .metrics = {"accuracy"}});
+  compile(model, options.learning_rate * static_cast<double>(replicas));
   std::vector<CallbackHandle> callbacks;
   if (!options.checkpoint_dir.empty()) {
     callbacks::BackupAndRestoreOptions backup{.backup_dir = options.checkpoint_dir};
     if (options.checkpoint_every) backup.save_freq = *options.checkpoint_every;
     callbacks.push_back(callbacks::BackupAndRestore(backup));
+  }
+  if (options.evaluator) {  // the chief's alone are written
+    callbacks::LambdaCallbackOptions after;
+    after.on_epoch_end = [&](int64_t, const Logs&) {
+      model.save_weights((fs::path(options.checkpoint_dir) / "model.weights.h5").string());
+    };
+    callbacks.push_back(callbacks::LambdaCallback(after));
   }
   model.fit(data.batches, {.epochs = options.epochs,
                            .verbose = strategy.is_chief() ? options.verbose : 0,
@@ -174,6 +211,6 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   return apps::run_program([&] {
     if (options.workers > 0) launch(options, argc, argv);
-    train(options);
+    is_evaluator() ? evaluate(options) : train(options);
   });
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One of the measured trainings, run on demand: prints "ready", then for every line it reads trains
 // one epoch and prints its milliseconds a step. compare.py drives it beside the peers.
-//   bench_steps WORK BATCH_SIZE STEPS [REPLICAS]     WORK: mlp, cnn, cifar, mobilenet or resnet
-// With REPLICAS on that many logical CPUs under MirroredStrategy.
+//   bench_steps WORK BATCH_SIZE STEPS [REPLICAS|workers]
+//     WORK: mlp, cnn, cifar, mobilenet or resnet
+// With REPLICAS on that many logical CPUs under MirroredStrategy; with "workers" as one of the
+// workers that TF_CONFIG tells of. BATCH_SIZE is that of all of them together.
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 
@@ -64,14 +66,15 @@ Work make_work(const std::string& name) {
           optimizers::Adam({.learning_rate = 1e-3})};
 }
 
-Strategy make_strategy(int replicas) {
-  if (replicas == 0) return get_strategy();
+Strategy make_strategy(const std::string& replicas) {
+  if (replicas.empty()) return get_strategy();
+  if (replicas == "workers") return distribute::MultiWorkerMirroredStrategy();
   std::vector<std::string> devices;
-  for (int i = 0; i < replicas; ++i) devices.push_back(fmt::format("CPU:{}", i));
+  for (int i = 0; i < std::atoi(replicas.c_str()); ++i) devices.push_back(fmt::format("CPU:{}", i));
   return distribute::MirroredStrategy({.devices = devices});
 }
 
-int run(const std::string& name, int64_t batch_size, int64_t steps, int replicas) {
+int run(const std::string& name, int64_t batch_size, int64_t steps, const std::string& replicas) {
   set_random_seed(0);
   const Strategy strategy = make_strategy(replicas);
   const auto scope = strategy.scope();
@@ -100,12 +103,12 @@ int run(const std::string& name, int64_t batch_size, int64_t steps, int replicas
 int main(int argc, char** argv) {
   if (argc != 4 && argc != 5) {
     fmt::print(stderr,
-               "usage: bench_steps mlp|cnn|cifar|mobilenet|resnet BATCH_SIZE STEPS [REPLICAS]\n");
+               "usage: bench_steps mlp|cnn|cifar|mobilenet|resnet BATCH_SIZE STEPS "
+               "[REPLICAS|workers]\n");
     return 2;
   }
   try {
-    return run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]),
-               argc == 5 ? std::atoi(argv[4]) : 0);
+    return run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]), argc == 5 ? argv[4] : "");
   } catch (const Error& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;

@@ -25,6 +25,12 @@ size_t buffer_bytes(const std::optional<int64_t>& asked) {
   return static_cast<size_t>(asked.value_or(0) == 0 ? kDefaultBuffer : *asked);
 }
 
+// Small files need no large buffer. Those that don't tell their size (pipes) have 0.
+size_t enough_for(const FileReader& file, size_t buffer) {
+  constexpr size_t kLeast = 4096;
+  return file.size() == 0 ? buffer : std::min(buffer, std::max(kLeast, file.size() + 1));
+}
+
 }  // namespace
 
 Compression compression_of(const std::string& type, const char* who) {
@@ -99,7 +105,8 @@ class InputFile::Unpacker {
 };
 
 struct InputFile::State {
-  State(const std::string& name, size_t bytes) : path(name), file(name), buffer_size(bytes) {}
+  State(const std::string& name, size_t bytes)
+      : path(name), file(name), buffer_size(enough_for(file, bytes)) {}
 
   std::string path;
   FileReader file;

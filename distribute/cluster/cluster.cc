@@ -131,8 +131,9 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
   }
 }
 
-// By rank, where this worker has connections; empty where not all of them are in reach.
+// By rank, where this worker has connections; empty where not all of them are in reach, or wanted.
 std::vector<std::shared_ptr<Inbox>> Cluster::open_inboxes(const GroupOffer& offer) const {
+  if (!options_.share_memory) return {};
   std::vector<std::shared_ptr<Inbox>> inboxes(offer.inboxes.size());
   inboxes[static_cast<size_t>(rank())] = inbox_;
   for (const int peer : peers()) {

@@ -34,6 +34,9 @@ struct ClusterOptions {
   std::chrono::milliseconds lost_after = std::chrono::seconds(10);
   // Whether tasks on other machines are trusted without a job token.
   bool insecure = false;
+  // Whether workers of one machine exchange tensors by memory that they share; by TCP otherwise, as
+  // between machines. All workers share it, or none does.
+  bool share_memory = true;
 };
 
 // Listens on its address; the first worker coordinates. Groups are formed of all workers, one after

@@ -13,6 +13,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/hex.h"
+#include "framework/core/logging.h"
 
 namespace cornu::distribute {
 
@@ -233,11 +234,18 @@ class SharedMemoryTransport : public Transport {
 
   bool shares_memory() const override { return true; }
   std::byte* memory(size_t bytes) override {
-    if (!memory_ || memory_->bytes().size() < bytes) {
-      memory_.reset();
+    if (memory_ && memory_->bytes().size() >= bytes) return memory_->bytes().data();
+    memory_.reset();
+    if (bytes > most_memory_) return nullptr;
+    try {
       memory_ = SharedBlock::create(bytes);
+      return memory_->bytes().data();
+    } catch (const ResourceExhausted& error) {
+      logging::warn(
+          fmt::format("{} Workers send each other what they reduce instead.", error.what()));
+      most_memory_ = bytes - 1;
+      return nullptr;
     }
-    return memory_->bytes().data();
   }
   std::span<const std::byte> own_memory() const override {
     return memory_ ? memory_->bytes() : std::span<std::byte>();
@@ -274,6 +282,7 @@ class SharedMemoryTransport : public Transport {
   std::vector<std::shared_ptr<Inbox>> inboxes_;  // by rank
   std::vector<End> ends_;
   std::shared_ptr<SharedBlock> memory_;
+  size_t most_memory_ = SIZE_MAX;                        // more wasn't to be had
   std::vector<std::shared_ptr<SharedBlock>> memory_of_;  // by rank
   alignas(64) std::array<std::byte, kMostWanted> joined_;
   GroupEnd end_;

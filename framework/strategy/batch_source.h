@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "framework/core/json.h"
 #include "framework/core/tensors.h"
@@ -58,6 +59,10 @@ class BatchSource {
 
   // Batches in a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
   virtual std::optional<int64_t> cardinality() const = 0;
+
+  // What it consists of, which must be the same on all workers that share its batches; empty where
+  // each may have its own.
+  virtual std::string description() const { return ""; }
 
   // Part `index` of `count` of this source, as its auto-shard policy says; by default every
   // `count`-th batch from batch `index` on. All parts have equally many batches, so that workers

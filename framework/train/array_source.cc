@@ -130,6 +130,7 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
     return std::make_unique<ArrayIterator>(arrays_, batching_);
   }
   std::optional<int64_t> cardinality() const override { return batching_.batches; }
+  std::string description() const override { return arrays_->describe() + batching_.text; }
 
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
     check<InvalidArgument>(0 <= index && index < count,
@@ -185,6 +186,7 @@ class ClassWeightSource : public BatchSource {
     return std::make_unique<Iterator>(source_->iterate(), weights_);
   }
   std::optional<int64_t> cardinality() const override { return source_->cardinality(); }
+  std::string description() const override { return source_->description(); }
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
     return std::make_shared<ClassWeightSource>(source_->shard(count, index), weights_);
   }

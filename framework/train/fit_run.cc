@@ -80,6 +80,7 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
                         const FitOptions& options)
     : trainer_(trainer),
       model_(model),
+      dataset_(source->description()),
       options_(options),
       iterator_(distributed(with_class_weight(std::move(source), options.class_weight)),
                 options.steps_per_epoch),
@@ -174,6 +175,7 @@ Json Trainer::FitRun::facts() const {
        {"initial epoch", options_.initial_epoch},
        {"number of steps of an epoch", or_null(iterator_.steps())},
        {"number of validation steps", validation_ ? or_null(validation_iterator_.steps()) : Json()},
+       {"dataset", dataset_},
        {"number of weights", model_.built() ? Json(model_.count_params()) : Json()},
        {"optimizer", config_of(trainer_.optimizer(model_))},
        {"loss and metrics", targets_of(model_)}});

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "framework/core/stop_signals.h"
 #include "framework/saving/run_state.h"
@@ -55,6 +56,7 @@ class Trainer::FitRun {
   std::optional<StopSignals> signals_;
   Trainer& trainer_;
   Model& model_;
+  const std::string dataset_;  // what it consists of
   const FitOptions& options_;
   EpochIterator iterator_;
   std::shared_ptr<BatchSource> validation_;

@@ -14,6 +14,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <future>
 #include <thread>
 #include <utility>
@@ -126,6 +127,40 @@ TEST_CASE("workers form a group, and another one when that has ended") {
     CHECK(sums == std::vector<double>{6, 6, 6});
   }
   end_all(clusters);
+}
+
+// Memory of inboxes that this process holds.
+int64_t inboxes() {
+  int64_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const auto target = std::filesystem::read_symlink(entry.path(), gone).string();
+    count += target.starts_with("/memfd:");
+  }
+  return count;
+}
+
+TEST_CASE("workers share memory where all of them want to") {
+  logging::set_level(logging::Level::Off);
+  for (const int unwilling : {0, 1, 3}) {
+    CAPTURE(unwilling);
+    const std::vector<std::string> addresses = free_addresses(3);
+    std::vector<std::unique_ptr<Cluster>> clusters;
+    for (int rank = 0; rank < 3; ++rank) {
+      ClusterOptions options = options_of(rank, addresses);
+      options.share_memory = rank >= unwilling;
+      clusters.push_back(std::make_unique<Cluster>(options));
+    }
+    const auto groups = on_all(clusters, [](Cluster& cluster) { return cluster.form(); });
+    CHECK(inboxes() ==
+          (unwilling == 0 ? 9 : 3));  // of each worker, and the two others' that it has
+    std::vector<std::future<double>> sums;
+    for (const GroupPtr& group : groups) {
+      sums.push_back(std::async(std::launch::async, [&group] { return sum_of_ranks(group); }));
+    }
+    for (auto& sum : sums) CHECK(sum.get() == 6);
+    end_all(clusters);
+  }
 }
 
 // A worker in a process of its own.

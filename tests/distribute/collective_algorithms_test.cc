@@ -116,6 +116,17 @@ TEST_CASE("memory of a group grows, and serves beside other memory") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("where there isn't so much memory, ranks send") {
+  const Groups groups = groups_of(over_shared_memory(2), 1);
+  on_ranks(groups, [](CollectiveGroup& end) {
+    CHECK(end.memory(size_t{1} << 62) == nullptr);
+    CHECK(end.memory(size_t{1} << 62) == nullptr);
+  });
+  const Results<float> expected = all_reduce<float>(groups, 60'000, ReduceOp::Sum, false);
+  const Results<float> direct = all_reduce<float>(groups, 60'000, ReduceOp::Sum, true);
+  CHECK(same_bits(direct[0], expected[0]));
+}
+
 TEST_CASE("a group over sockets has no memory of its own") {
   const Groups groups = groups_of(over_sockets(2), 1);
   on_ranks(groups, [](CollectiveGroup& end) { CHECK(end.memory(1000) == nullptr); });

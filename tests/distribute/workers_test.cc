@@ -2,6 +2,7 @@
 // What several processes do together that replicas of one process don't: run by on_workers.py.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdlib>
 
 #include "framework/train/worker_parts.h"
@@ -208,6 +209,23 @@ TEST_CASE("a worker that has begun anew passes by calls of fit that are over" *
     CHECK(!joins_workers(2));
   }
   CHECK(joins_workers(3));
+}
+
+TEST_CASE("datasets that differ are fine where each worker has its own" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
+  const int64_t rows = 8 + 4 * strategy.impl().worker();
+  const Tensor x = random::normal({rows, 4}, {.seed = 1});
+  data::Options own;
+  own.distribute.auto_shard_policy = data::AutoShardPolicy::Off;
+  const auto dataset = data::Dataset::from_tensor_slices({x, ops::sum(x, 1, true)})
+                           .repeat()
+                           .batch(4)
+                           .with_options(own);
+  const History history = model.fit(dataset, {.epochs = 1, .verbose = 0, .steps_per_epoch = 3});
+  CHECK(std::isfinite(history["loss"].back()));
 }
 
 // The last one: its group has ended.

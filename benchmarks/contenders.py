@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes that benchmarks drive, one or several that work together, and their figures.
+
+A process prints "ready"; then each line that it is sent makes it measure once, and print its
+figures in one line.
+"""
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+
+# The C library gives freed memory back to the system, and takes it anew, in pages of zeros, for the
+# next step: up to a third of a step's time, more or less by chance. PyTorch's processes keep it.
+KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
+               "MALLOC_TOP_PAD_": str(64 << 20)}
+
+
+class Contender:
+    """A process that measures for each line it is sent. `core`: the only one it may use."""
+
+    def __init__(self, name, command, settings=None, core=None):
+        self.name = name
+        kept = KEPT_MEMORY if name.startswith("PyTorch") else {}
+        pin = None if core is None else lambda: os.sched_setaffinity(0, {core})
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True, preexec_fn=pin,
+                                        env={**os.environ, **kept, **(settings or {})})
+        self.times = []
+
+    def ready(self):
+        for line in self.process.stdout:
+            if line.strip() == "ready":
+                return True
+        return False
+
+    def tell(self, line=""):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit(f"{self.name}: ended with code {self.process.wait()} while it measured.")
+        return [float(figure) for figure in answer.split()]
+
+    def ask(self, line=""):
+        self.tell(line)
+        return self.answer()
+
+    def round(self):
+        return self.ask()[0]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def start(name, command):
+    contender = Contender(name, command)
+    if not contender.ready():
+        contender.close()
+        return None
+    return contender
+
+
+class Job:
+    """Processes that measure at the same time."""
+
+    def __init__(self, name, members):
+        self.name = name
+        self.members = members
+        self.times = []
+
+    def ready(self):
+        return all([member.ready() for member in self.members])
+
+    def ask(self, line=""):
+        """The first figure of each."""
+        for member in self.members:
+            member.tell(line)
+        return [member.answer()[0] for member in self.members]
+
+    def close(self):
+        for member in self.members:  # the workers of a job end together
+            member.process.stdin.close()
+        for member in self.members:
+            member.process.wait()
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def worker_settings(addresses, rank, meeting):
+    """The environment of one of a job's workers, as TensorFlow and Cornu read it, and PyTorch."""
+    cluster = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": rank}}
+    host, port = meeting.rsplit(":", 1)
+    return {"TF_CONFIG": json.dumps(cluster), "RANK": str(rank), "WORLD_SIZE": str(len(addresses)),
+            "MASTER_ADDR": host, "MASTER_PORT": port}
+
+
+def start_job(name, command, workers, settings=None, pinned=False, alone=False):
+    """`workers` processes, which know of each other unless they work `alone`; `pinned`: each to a
+    core, in turns."""
+    *addresses, meeting = [f"127.0.0.1:{port}" for port in free_ports(workers + 1)]
+    cores = sorted(os.sched_getaffinity(0))
+    members = []
+    for rank in range(workers):
+        own = {} if alone else worker_settings(addresses, rank, meeting)
+        core = cores[rank % len(cores)] if pinned else None
+        members.append(Contender(name, command, {**(settings or {}), **own}, core))
+    job = Job(name, members)
+    if not job.ready():
+        job.close()
+        return None
+    return job
+
+
+def need(contender, program):
+    if contender is None:
+        sys.exit(f"{program} does not run. Build it with ./run build.")
+    return contender
+
+
+def spread(values):
+    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
+
+
+def columns(contender, rounds):
+    """The figures of several rounds: a list for each of them."""
+    lines = [contender.ask() for _ in range(rounds)]
+    contender.close()
+    return list(zip(*lines))
