@@ -105,8 +105,8 @@ class Life:
 
 
 class Job:
-    def __init__(self, program, workers, folder, places=None, epochs=EPOCHS, steps=STEPS,
-                 deadline=DEADLINE):
+    def __init__(self, program, workers, folder, places=None, steps=STEPS, deadline=DEADLINE,
+                 epochs=EPOCHS):
         self.folder = folder
         self.temporary = os.path.join(folder, "temporary")
         os.mkdir(self.temporary)
@@ -234,9 +234,10 @@ class Job:
         return self.state_time() > 0 and self.lives[0][0].when(f"Epoch {self.epochs}/") is None
 
 
-def undisturbed(program, workers, places=None):
+def undisturbed(program, workers, places=None, steps=STEPS):
     """What a job leaves, and for how many seconds it takes steps."""
-    with tempfile.TemporaryDirectory() as folder, Job(program, workers, folder, places) as job:
+    with tempfile.TemporaryDirectory() as folder, Job(
+            program, workers, folder, places, steps) as job:
         job.wait_until(lambda: job.begins("forward"), "the first state")
         first = time.monotonic()
         job.finish()
@@ -261,10 +262,10 @@ class Report:
 
 
 def check_reports(job, lost, survivors, since, limit, report, required=False):
-    """Those who were in a group with the lost say so in time. Where their own part may have been
-    done they needn't; where it is required they must."""
+    """Those who were in a group with the lost (a pattern of ranks) say so in time. Where their own
+    part may have been done they needn't; where it is required they must."""
     for life in survivors:
-        at = life.when(f"worker {lost} .*is lost", since)
+        at = life.when(rf"worker {lost} \(\S+ (is lost|to come back)", since)
         if at is not None:
             report.took("a loss was reported after", at - since, limit, job)
             report.count["losses reported"] += 1
