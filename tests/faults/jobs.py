@@ -234,10 +234,10 @@ class Job:
         return self.state_time() > 0 and self.lives[0][0].when(f"Epoch {self.epochs}/") is None
 
 
-def undisturbed(program, workers, places=None, steps=STEPS):
+def undisturbed(program, workers, places=None, steps=STEPS, deadline=DEADLINE):
     """What a job leaves, and for how many seconds it takes steps."""
     with tempfile.TemporaryDirectory() as folder, Job(
-            program, workers, folder, places, steps) as job:
+            program, workers, folder, places, steps, deadline) as job:
         job.wait_until(lambda: job.begins("forward"), "the first state")
         first = time.monotonic()
         job.finish()
@@ -252,13 +252,14 @@ class Report:
         self.longest = collections.defaultdict(float)
 
     def took(self, what, seconds, limit, job):
+        what = f"seconds until {what}"
         self.longest[what] = max(self.longest[what], seconds)
         if seconds > limit:
-            job.fail(f"{what} took {seconds:.1f} s, expected at most {limit} s")
+            job.fail(f"{what}: {seconds:.1f}, expected at most {limit}")
 
     def text(self):
         return ", ".join([f"{name}: {count}" for name, count in sorted(self.count.items())] + [
-            f"{what} {seconds:.2f} s at most" for what, seconds in sorted(self.longest.items())])
+            f"{what} {figure:.2f} at most" for what, figure in sorted(self.longest.items())])
 
 
 def check_reports(job, lost, survivors, since, limit, report, required=False):
@@ -267,7 +268,7 @@ def check_reports(job, lost, survivors, since, limit, report, required=False):
     for life in survivors:
         at = life.when(rf"worker {lost} \(\S+ (is lost|to come back)", since)
         if at is not None:
-            report.took("a loss was reported after", at - since, limit, job)
+            report.took("a loss was reported", at - since, limit, job)
             report.count["losses reported"] += 1
         elif required:
             job.fail(f"worker {life.rank} hasn't said that worker {lost} is lost")

@@ -70,7 +70,7 @@ class Disturbance:
             self.job.wait_until(
                 lambda: self.job.tend() or self.job.state_time() not in (0, self.written),
                 "a new state")
-            self.report.took(f"after a {self.kind} a new state came after",
+            self.report.took(f"a new state came after a {self.kind}",
                              time.monotonic() - healed, FIRST_STEP, self.job)
         self.job.finish()
         self.check()

@@ -37,7 +37,7 @@ def disturb(job, rank, phase, kind, chance, seconds, stands_still, report):
     if trained and kind == signal.SIGKILL:
         job.tend()
         job.wait_until(lambda: job.tend() or job.state_time() not in (0, written), "a new state")
-        report.took("a new state came after", time.monotonic() - restarted, FIRST_STEP, job)
+        report.took("a new state came", time.monotonic() - restarted, FIRST_STEP, job)
     job.finish()
     check_reports(job, rank, survivors, since, SILENCE if kind == signal.SIGSTOP else REPORT, report,
                   required=trained and kind != signal.SIGTERM)
