@@ -112,7 +112,7 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
                                .timeout = options_.timeout,
                                .step = step_};
     std::unique_ptr<Transport> transport =
-        *shares ? make_shared_memory_transport(members, inboxes) : sockets(offer, members);
+        *shares ? make_shared_memory_transport(members, inboxes) : sockets(offer, members, lost);
     if (!transport) continue;
     auto group = std::make_shared<WorkerCollectives>(std::move(transport), options_.replicas,
                                                      options_.communication, options_.collectives);
@@ -144,19 +144,21 @@ std::vector<std::shared_ptr<Inbox>> Cluster::open_inboxes(const GroupOffer& offe
   return inboxes;
 }
 
-// The lower rank connects. None where a worker was lost meanwhile.
-std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const GroupMembers& members) {
-  const auto until = std::chrono::steady_clock::now() + 3 * options_.lost_after;
+// The lower rank connects. None where a worker was lost meanwhile: `lost`, where this one missed
+// it.
+std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const GroupMembers& members,
+                                            std::optional<int>& lost) {
+  const Patience patience{std::chrono::steady_clock::now() + options_.lost_after,
+                          [&] { return membership_->is_in_group(offer.generation); }};
   std::vector<FileDescriptor> sockets(options_.addresses.size());
-  std::optional<int> missing;
   for (const int peer : peers()) {
     FileDescriptor& socket = sockets[static_cast<size_t>(peer)];
     if (peer < rank()) {
-      socket = server_->take({offer.generation, peer, rank()}, until);
+      socket = server_->take({offer.generation, peer, rank()}, patience);
     } else {
       const Address address =
           Address::parse(options_.addresses[static_cast<size_t>(peer)], "Cluster");
-      socket = connect_to(address, until);
+      socket = connect_to(address, patience);
       const std::string preface = TaskServer::preface({offer.generation, rank(), peer}, offer.key);
       const auto size = static_cast<ssize_t>(preface.size());
       if (socket.is_open() &&
@@ -164,12 +166,14 @@ std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const Group
         socket = FileDescriptor();
       }
     }
-    if (!socket.is_open()) missing = peer;
+    if (socket.is_open()) continue;
+    if (!patience.lasts()) return nullptr;
+    logging::warn(fmt::format("Cluster: worker {} has no connection with worker {} ({}).", rank(),
+                              peer, options_.addresses[static_cast<size_t>(peer)]));
+    lost = peer;
+    return nullptr;
   }
-  if (!missing) return make_socket_transport(members, std::move(sockets));
-  logging::warn(fmt::format("Cluster: worker {} has no connection with worker {} ({}).", rank(),
-                            *missing, options_.addresses[static_cast<size_t>(*missing)]));
-  return nullptr;
+  return make_socket_transport(members, std::move(sockets));
 }
 
 }  // namespace cornu::distribute

@@ -262,6 +262,11 @@ std::optional<bool> Membership::start(int64_t generation, bool shares_memory) {
   return in_group_ && generation == generation_ ? started_ : std::nullopt;
 }
 
+bool Membership::is_in_group(int64_t generation) {
+  const std::lock_guard lock(mutex_);
+  return in_group_ && generation == generation_;
+}
+
 void Membership::on_group_end(Tell tell) {
   const std::lock_guard lock(mutex_);
   if (in_group_) {

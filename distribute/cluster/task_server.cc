@@ -66,9 +66,12 @@ void TaskServer::expect(int64_t generation, std::string key) {
   wake();  // one that came early may be decided on now
 }
 
-FileDescriptor TaskServer::take(const DataLink& link, std::chrono::steady_clock::time_point until) {
+FileDescriptor TaskServer::take(const DataLink& link, const Patience& patience) {
   std::unique_lock lock(mutex_);
-  if (!arrived_.wait_until(lock, until, [&] { return links_.contains(link); })) return {};
+  const auto is_there = [&] { return links_.contains(link); };
+  while (!arrived_.wait_for(lock, Patience::kAsks, is_there)) {
+    if (std::chrono::steady_clock::now() >= patience.until || !patience.lasts()) return {};
+  }
   FileDescriptor socket = std::move(links_[link]);
   links_.erase(link);
   return socket;

@@ -39,8 +39,8 @@ class TaskServer {
 
   // Links of this generation are signed with `key`; those of others are turned away from now on.
   void expect(int64_t generation, std::string key);
-  // The link that another rank has made, waiting for it until then; none when it doesn't come.
-  FileDescriptor take(const DataLink& link, std::chrono::steady_clock::time_point until);
+  // The link that another rank has made, waiting for it; none when it doesn't come in time.
+  FileDescriptor take(const DataLink& link, const Patience& patience);
 
   // What begins a link's connection.
   static std::string preface(const DataLink& link, const std::string& key);

@@ -101,7 +101,7 @@ class Setting {
 
 FileDescriptor connected(const std::string& address) {
   return connect_to(Address::parse(address, "test"),
-                    std::chrono::steady_clock::now() + std::chrono::seconds(10));
+                    {std::chrono::steady_clock::now() + std::chrono::seconds(10)});
 }
 
 // Whether the other end closes the connection.
@@ -341,6 +341,30 @@ TEST_CASE("what isn't an address") {
   CHECK(Address::parse("[::1]:80", "here").text() == "[::1]:80");
   CHECK(Address::parse("localhost:80", "here").is_loopback());
   CHECK_FALSE(Address::parse("128.0.0.1:80", "here").is_loopback());
+}
+
+TEST_CASE("waiting for a connection ends when it isn't worth it any more") {
+  const std::string address = free_addresses(1).front();
+  const Address parsed = Address::parse(address, "test");
+  int asked = 0;
+  const Patience patience{std::chrono::steady_clock::now() + std::chrono::hours(1),
+                          [&] { return ++asked < 3; }};
+  {
+    TaskServer server(parsed, {});
+    CHECK(!server.take({.generation = 1, .from = 0, .to = 1}, patience).is_open());
+    CHECK(asked == 3);
+  }
+  // A port whose queue is full doesn't answer.
+  const FileDescriptor listens = listen_on(parsed);
+  REQUIRE(::listen(listens.get(), 0) == 0);
+  std::vector<FileDescriptor> queue;
+  for (int i = 0; i < 20; ++i) {
+    asked = 0;
+    queue.push_back(connect_to(parsed, patience));
+    if (!queue.back().is_open()) break;
+  }
+  CHECK(!queue.back().is_open());
+  CHECK(asked == 3);
 }
 
 TEST_CASE("garbage at a port is turned away, and the group goes on") {

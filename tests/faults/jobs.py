@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of several workers that tests disturb, and what they find out about them.
+
+A worker that ends as one ends that is to come back (killed, terminated, unfinished) is started
+again, as a launcher does it. A job's places say where workers run: here (Loopback), or in networks
+of their own (networks.py).
+"""
+import argparse
+import collections
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+
+EPOCHS, STEPS, STATE_EVERY = 2, 8, 3
+PHASES = ["rendezvous", "trace", "forward", "all-reduce", "optimizer", "checkpoint", "epoch end",
+          "shutdown"]
+DEADLINE = 120  # seconds for a whole job, where a hang ends
+REPORT = 5  # seconds in which survivors know that a worker's process is gone
+SILENCE = 15  # the same, where nothing says that it is gone: it stands still, or is cut off
+FIRST_STEP = 10  # seconds from a restart to the first state that is new
+MOST_STARTS = 8  # of one worker
+TERMINATED, UNFINISHED = 143, 75
+SECONDS_AFTER = {  # the moment that a phase begins: how long after it a fault comes, at most
+    "rendezvous": 0.4, "trace": 0.5, "checkpoint": 0.01, "epoch end": 0.05, "shutdown": 0.3}
+
+
+class Failure(Exception):
+    pass
+
+
+class Loopback:
+    """Each worker has a port of this machine, for the whole job."""
+
+    def __init__(self, workers):
+        # Each life listens on a socket of its own.
+        self.reserved = [self.bound_socket(0) for _ in range(workers)]
+        self.addresses = ["127.0.0.1:%d" % one.getsockname()[1] for one in self.reserved]
+
+    @staticmethod
+    def bound_socket(port):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("127.0.0.1", port))
+        return one
+
+    def start(self, rank, line, environment):
+        with self.bound_socket(self.reserved[rank].getsockname()[1]) as own:
+            return subprocess.Popen(
+                line, env=dict(environment, CORNU_LISTEN_FD=str(own.fileno())),
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                pass_fds=[own.fileno()])
+
+    def close(self):
+        for one in self.reserved:
+            one.close()
+
+
+class Life:
+    """One process of a worker, and what it has said when."""
+
+    def __init__(self, job, rank):
+        environment = dict(
+            os.environ, OMP_NUM_THREADS="1", GOMP_SPINCOUNT="0", TMPDIR=job.temporary,
+            TF_CONFIG=json.dumps({"cluster": {"worker": job.places.addresses},
+                                  "task": {"type": "worker", "index": rank}}))
+        self.rank = rank
+        self.lines = []
+        self.began = time.monotonic()
+        self.process = job.places.start(rank, job.line, environment)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append((time.monotonic(), line.rstrip()))
+
+    def code(self):
+        code = self.process.poll()
+        if code is not None:
+            self.reader.join()
+            self.process.stdout.close()
+        return code
+
+    def when(self, text, since=0.0):
+        """The moment when it first said something like this."""
+        return next((at for at, line in list(self.lines) if at >= since and re.search(text, line)),
+                    None)
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+
+
+class Job:
+    def __init__(self, program, workers, folder, places=None, steps=STEPS, deadline=DEADLINE,
+                 epochs=EPOCHS):
+        self.folder = folder
+        self.temporary = os.path.join(folder, "temporary")
+        os.mkdir(self.temporary)
+        self.state = os.path.join(folder, "state")
+        self.saved = os.path.join(folder, "model.keras")
+        self.epochs = epochs
+        self.line = [program, "--synthetic", "--epochs", str(epochs), "--steps-per-epoch",
+                     str(steps), "--batch-size", "16", "--checkpoint-dir", self.state,
+                     "--checkpoint-every", str(STATE_EVERY), "--save", self.saved]
+        self.places = places or Loopback(workers)
+        self.most_starts = MOST_STARTS
+        self.began = time.monotonic()
+        self.end = self.began + deadline
+        self.others_ended = None
+        self.after_the_end = False
+        self.lives = []
+        for rank in range(workers):
+            self.lives.append([Life(self, rank)])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for life in (life for lives in self.lives for life in lives):
+            life.end()
+        self.places.close()
+
+    def now(self):
+        return [lives[-1] for lives in self.lives]
+
+    def fail(self, what):
+        text = "".join(f"--- worker {life.rank}, code {life.process.poll()}\n"
+                       + "".join(f"{at - self.began:8.3f} {line}\n" for at, line in life.lines)
+                       for lives in self.lives for life in lives)
+        raise Failure(f"{time.monotonic() - self.began:.3f} {what}\n{text}")
+
+    def wait_until(self, happened, what):
+        while not happened():
+            if time.monotonic() > self.end:
+                self.fail(f"{what}: not within {self.end - self.began:.0f} s")
+            time.sleep(0.001)
+
+    def start(self, rank, why):
+        if len(self.lives[rank]) >= self.most_starts:
+            self.fail(f"worker {rank} was started {self.most_starts} times, the last time after "
+                      f"{why}")
+        self.lives[rank].append(Life(self, rank))
+
+    def tend(self):
+        """Starts again what has failed; whether the job has ended."""
+        codes = [life.code() for life in self.now()]
+        if self.waits_in_vain(codes):
+            self.after_the_end = True
+            for life in self.now():
+                life.process.kill()
+            return True
+        for rank, code in enumerate(codes):
+            if code in (1, TERMINATED, UNFINISHED, -signal.SIGKILL, -signal.SIGTERM):
+                self.start(rank, f"code {code}")
+            elif code not in (0, None):
+                self.fail(f"worker {rank} ended with {code}")
+        return all(code == 0 for code in codes)
+
+    def waits_in_vain(self, codes):
+        """A program has ended well: so all had left the job. Those that were ended before they had
+        heard so, and were started again, wait for others that never come."""
+        waiting = [life for life, code in zip(self.now(), codes) if code is None]
+        if 0 not in codes or any(codes) or not waiting:
+            self.others_ended = None
+            return False
+        if self.others_ended is None:
+            self.others_ended = time.monotonic()
+        return all(len(self.lives[life.rank]) > 1
+                   and life.when("waiting for worker", self.others_ended + 1) is not None
+                   for life in waiting)
+
+    def finish(self):
+        self.wait_until(self.tend, "the job's end")
+
+    def outcome(self):
+        """Of the weights; nothing else may be left."""
+        left = sorted(os.listdir(self.folder)) + os.listdir(self.temporary)
+        if left != ["model.keras", "temporary"]:
+            self.fail(f"the job has left {left}")
+        with zipfile.ZipFile(self.saved) as archive:
+            return hashlib.sha256(archive.read("model.weights.h5")).hexdigest()
+
+    # ---- moments ----
+
+    def state_time(self):
+        try:
+            return os.stat(os.path.join(self.state, "run_state")).st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    def writes(self):
+        try:
+            return any(name not in ("run_state", "run_state.previous", "run_state.lock")
+                       for name in os.listdir(self.state))
+        except FileNotFoundError:
+            return False
+
+    def begins(self, phase):
+        """Whether the phase has begun, or is over."""
+        chief = self.lives[0][0]
+        if phase == "rendezvous":
+            return True
+        if phase == "trace":
+            return os.path.exists(os.path.join(self.state, "run_state.lock"))
+        if phase == "epoch end":
+            return chief.when("Epoch 1/") is not None
+        if phase == "shutdown":
+            return chief.when(f"Epoch {self.epochs}/") is not None
+        if phase == "checkpoint" and not self.writes():
+            return chief.code() is not None
+        return self.state_time() > 0
+
+    def wait_for_phase(self, phase, chance, seconds):
+        """Returns in it, at a random moment."""
+        self.wait_until(lambda: self.begins(phase), phase)
+        time.sleep(max(0, chance.uniform(0, SECONDS_AFTER.get(phase, seconds))))
+
+    def trains(self):
+        """Whether all are in a group, and have steps before them."""
+        return self.state_time() > 0 and self.lives[0][0].when(f"Epoch {self.epochs}/") is None
+
+
+def undisturbed(program, workers, places=None, steps=STEPS, deadline=DEADLINE):
+    """What a job leaves, and for how many seconds it takes steps."""
+    with tempfile.TemporaryDirectory() as folder, Job(
+            program, workers, folder, places, steps, deadline) as job:
+        job.wait_until(lambda: job.begins("forward"), "the first state")
+        first = time.monotonic()
+        job.finish()
+        if any(len(lives) > 1 for lives in job.lives):
+            job.fail("a worker failed that nobody disturbed")
+        return job.outcome(), job.now()[0].when(f"Epoch {EPOCHS}/") - first
+
+
+class Report:
+    def __init__(self):
+        self.count = collections.Counter()
+        self.longest = collections.defaultdict(float)
+
+    def took(self, what, seconds, limit, job):
+        what = f"seconds until {what}"
+        self.longest[what] = max(self.longest[what], seconds)
+        if seconds > limit:
+            job.fail(f"{what}: {seconds:.1f}, expected at most {limit}")
+
+    def text(self):
+        return ", ".join([f"{name}: {count}" for name, count in sorted(self.count.items())] + [
+            f"{what} {figure:.2f} at most" for what, figure in sorted(self.longest.items())])
+
+
+def check_reports(job, lost, survivors, since, limit, report, required=False):
+    """Those who were in a group with the lost (a pattern of ranks) say so in time. Where their own
+    part may have been done they needn't; where it is required they must."""
+    for life in survivors:
+        at = life.when(rf"worker {lost} \(\S+ (is lost|to come back)", since)
+        if at is not None:
+            report.took("a loss was reported", at - since, limit, job)
+            report.count["losses reported"] += 1
+        elif required:
+            job.fail(f"worker {life.rank} hasn't said that worker {lost} is lost")
+
+
+def no_children():
+    """No process is left of those that were started, dead or alive."""
+    try:
+        return os.waitpid(-1, os.WNOHANG) is None
+    except ChildProcessError:
+        return True
+
+
+def arguments(description):
+    parser = argparse.ArgumentParser(description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--workers", type=int, nargs="+", default=[2, 3])
+    parser.add_argument("--phases", nargs="+", default=PHASES, choices=PHASES)
+    parser.add_argument("--seed", type=int, default=random.randrange(2**31))
+    parser.add_argument("--logs", help="a folder for what failing jobs said: the others go on")
+    return parser
+
+
+def run_all(runs, options, report):
+    """Runs each of these (what it is, a function of a folder), which raise Failure."""
+    print(f"seed {options.seed}", flush=True)
+    failures = 0
+    for number, (what, run) in enumerate(runs):
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                run(folder)
+            if not no_children():
+                raise Failure("a process is left")
+        except Failure as failure:
+            failures += 1
+            text = f"run {number}, seed {options.seed}: {what}: {failure}"
+            if not options.logs:
+                sys.exit(f"{text}\nso far: {report.text()}")
+            os.makedirs(options.logs, exist_ok=True)
+            with open(os.path.join(options.logs, f"{options.seed}-{number}.log"), "w") as log:
+                log.write(text)
+            print(text.split("\n")[0], flush=True)
+    if failures:
+        sys.exit(f"{failures} of {number + 1} runs failed: {options.logs}. {report.text()}")
+    print(f"no hang, and the same weights as without a fault. {report.text()}")

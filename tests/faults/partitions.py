@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trains by several workers on machines of their own (networks.py), drops packets between them at
+some moment, and compares what the job leaves with what it leaves when nobody disturbs it.
+
+usage: partitions.py PROGRAM [--runs N] [--kinds cut ...] [--workers 2 3] [--seed S]
+  PROGRAM: multi_worker. --runs: of each number of workers; kinds, phases and ranks come in turn:
+    cut      a worker is cut off for 20 s
+    to       nothing reaches it for 20 s, but what it sends arrives
+    from     nothing that it sends arrives for 20 s
+    blink    it is cut off for 4 s: nobody is lost
+    crash    its machine is gone without a word, and comes back after 1 s or 14 s
+    pair     of three workers two can't reach each other for 20 s, but the third one can
+"""
+import random
+import sys
+import time
+
+from jobs import (FIRST_STEP, SILENCE, Job, Report, arguments, check_reports, run_all, undisturbed)
+from networks import Machines, why_not
+
+KINDS = ["cut", "to", "from", "blink", "crash", "pair"]
+CUT, BLINK = 20, 4  # seconds
+STEPS = 40  # of an epoch: so that there is time to cut cables
+DEADLINE = 180
+SKIPPED = 77
+
+
+def ways(kind, rank, workers):
+    """Who can't reach whom, in pairs."""
+    if kind == "pair":
+        return [(1, 2), (2, 1)]
+    others = [other for other in range(workers) if other != rank]
+    to = [(other, rank) for other in others]
+    away = [(rank, other) for other in others]
+    return {"to": to, "from": away}.get(kind, to + away)
+
+
+class Disturbance:
+    def __init__(self, job, kind, rank, chance, report):
+        self.job, self.kind, self.rank, self.chance, self.report = job, kind, rank, chance, report
+        self.ways = ways(kind, rank, len(job.lives))
+        self.lives = job.now()
+        self.victim = self.lives[rank]
+        self.since = time.monotonic()
+
+    def wait(self, seconds):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not self.job.tend():
+            time.sleep(0.01)
+
+    def run(self):
+        places = self.job.places
+        for sender, receiver in self.ways:
+            places.pass_packets(sender, receiver, False)
+        time.sleep(0.2)  # what was said before comes to be known
+        self.trained = self.job.trains()
+        self.written = self.job.state_time()
+        if self.kind == "crash":
+            self.victim.end()
+            places.crash(self.rank)
+            pause = self.chance.choice([1, 14])
+            time.sleep(pause)
+            places.boot(self.rank)
+        else:
+            self.wait(BLINK if self.kind == "blink" else CUT)
+        for sender, receiver in self.ways:
+            places.pass_packets(sender, receiver)
+        healed = time.monotonic()
+        if self.trained:
+            self.job.wait_until(
+                lambda: self.job.tend() or self.job.state_time() not in (0, self.written),
+                "a new state")
+            self.report.took(f"a new state came after a {self.kind}",
+                             time.monotonic() - healed, FIRST_STEP, self.job)
+        self.job.finish()
+        self.check()
+
+    def check(self):
+        job = self.job
+        lost = any(life.when("is lost", self.since) for life in self.lives)
+        if self.kind == "blink":
+            if lost and self.trained:
+                job.fail(f"a worker was lost that was cut off for {BLINK} s")
+            return
+        if self.kind == "pair":
+            names, tell = "[12]", self.lives
+        else:
+            names, tell = str(self.rank), [life for life in self.lives if life is not self.victim]
+        check_reports(job, names, tell, self.since, SILENCE, self.report, required=self.trained)
+        if self.kind in ("cut", "to", "from"):
+            check_reports(job, r"\d+", [self.victim], self.since, SILENCE, self.report,
+                          required=self.trained)
+
+
+def all_runs(options, report):
+    chance = random.Random(options.seed)
+    for workers in options.workers:
+        expected, seconds = undisturbed(options.program, workers, Machines(workers), STEPS)
+        for run in range(options.runs):
+            kinds = [kind for kind in options.kinds if kind != "pair" or workers > 2]
+            kind = kinds[run % len(kinds)]
+            phase = options.phases[run // len(kinds) % len(options.phases)]
+            rank = (run // len(kinds) + run // len(kinds) // len(options.phases)) % workers
+            # Workers that share memory lose each other's signs of life alone.
+            shares = run % 4 == 3 and kind != "pair"
+
+            def job_of(folder, workers=workers, kind=kind, phase=phase, rank=rank, shares=shares):
+                places = Machines(workers, one_process_space=shares)
+                with Job(options.program, workers, folder, places, STEPS, DEADLINE) as job:
+                    job.wait_for_phase(phase, chance, seconds)
+                    Disturbance(job, kind, rank, chance, report).run()
+                    if job.outcome() != expected:
+                        job.fail("the weights differ from those of a run without a partition")
+                    report.count["killed after all had left"] += job.after_the_end
+                    report.count["workers started again"] += sum(
+                        len(lives) - 1 for lives in job.lives)
+                report.count[f"{kind} runs"] += 1
+            yield (f"{kind} of worker {rank} of {workers}{', which share memory' * shares}, in "
+                   f"phase '{phase}'", job_of)
+
+
+def main():
+    parser = arguments(__doc__)
+    parser.add_argument("--runs", type=int, default=6)
+    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
+    options = parser.parse_args()
+    reason = why_not()
+    if reason:
+        print(f"skipped: partitions need network namespaces, which can't be made here: {reason}")
+        sys.exit(SKIPPED)
+    report = Report()
+    run_all(all_runs(options, report), options, report)
+
+
+if __name__ == "__main__":
+    main()
