@@ -84,6 +84,18 @@ FileDescriptor bound_to_all(int port) {
   return bound_to(info);
 }
 
+bool becomes_writable(int socket, const Patience& patience) {
+  pollfd waits{socket, POLLOUT, 0};
+  while (patience.lasts()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        patience.until - std::chrono::steady_clock::now());
+    const auto next = std::clamp<int64_t>(left.count(), 0, Patience::kAsks.count());
+    if (::poll(&waits, 1, static_cast<int>(next)) == 1) return true;
+    if (left.count() <= 0) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 Address Address::parse(std::string_view text, std::string_view where) {
@@ -129,7 +141,7 @@ FileDescriptor listen_on(const Address& address) {
   return socket;
 }
 
-FileDescriptor connect_to(const Address& address, std::chrono::steady_clock::time_point until) {
+FileDescriptor connect_to(const Address& address, const Patience& patience) {
   const Infos infos = resolve(address);
   for (const addrinfo* info = infos.get(); info; info = info->ai_next) {
     FileDescriptor socket(::socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -137,12 +149,7 @@ FileDescriptor connect_to(const Address& address, std::chrono::steady_clock::tim
     set_options(socket.get());
     if (::connect(socket.get(), info->ai_addr, info->ai_addrlen) == 0) return socket;
     if (errno != EINPROGRESS) continue;
-    pollfd waits{socket.get(), POLLOUT, 0};
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        until - std::chrono::steady_clock::now());
-    if (::poll(&waits, 1, static_cast<int>(std::clamp<int64_t>(left.count(), 0, 60'000))) != 1) {
-      continue;
-    }
+    if (!becomes_writable(socket.get(), patience)) continue;
     int error = 0;
     socklen_t size = sizeof error;
     ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);

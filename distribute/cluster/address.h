@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -26,8 +27,15 @@ struct Address {
 // that one. FailedPrecondition when the port is taken, NotFound for a host without an address.
 FileDescriptor listen_on(const Address& address);
 
-// A connection, or none when nobody answers until then. NotFound for a host without an address.
-FileDescriptor connect_to(const Address& address, std::chrono::steady_clock::time_point until);
+// How long to wait for another task: until then, and while it is worth waiting.
+struct Patience {
+  static constexpr std::chrono::milliseconds kAsks{100};
+  std::chrono::steady_clock::time_point until;
+  std::function<bool()> lasts = [] { return true; };
+};
+
+// A connection, or none when nobody answers in time. NotFound for a host without an address.
+FileDescriptor connect_to(const Address& address, const Patience& patience);
 
 // A connection whose other end is gone, or out of reach, ends within seconds. No delays.
 void set_options(int socket);

@@ -40,14 +40,20 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)), token_(
   require_trust(options_, token_);
   const Address own =
       Address::parse(options_.addresses[static_cast<size_t>(options_.rank)], "Cluster");
+  const auto refusals = std::make_shared<Refusals>();
   if (options_.rank == 0) {
-    coordinator_ = std::make_shared<Coordinator>(CoordinatorOptions{
-        .addresses = options_.addresses, .token = token_, .lost_after = options_.lost_after});
+    coordinator_ =
+        std::make_shared<Coordinator>(CoordinatorOptions{.addresses = options_.addresses,
+                                                         .token = token_,
+                                                         .lost_after = options_.lost_after,
+                                                         .refusals = refusals});
   }
   server_ = std::make_unique<TaskServer>(
-      own, [coordinator = coordinator_](const std::shared_ptr<Session>& session) {
+      own,
+      [coordinator = coordinator_](const std::shared_ptr<Session>& session) {
         return coordinator ? coordinator->accept(session) : refuse_sessions(session);
-      });
+      },
+      refusals);
   const std::string first = options_.addresses.front();
   membership_ = std::make_unique<Membership>(
       MembershipOptions{.rank = options_.rank,
@@ -112,7 +118,7 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
                                .timeout = options_.timeout,
                                .step = step_};
     std::unique_ptr<Transport> transport =
-        *shares ? make_shared_memory_transport(members, inboxes) : sockets(offer, members);
+        *shares ? make_shared_memory_transport(members, inboxes) : sockets(offer, members, lost);
     if (!transport) continue;
     auto group = std::make_shared<WorkerCollectives>(std::move(transport), options_.replicas,
                                                      options_.communication, options_.collectives);
@@ -144,32 +150,36 @@ std::vector<std::shared_ptr<Inbox>> Cluster::open_inboxes(const GroupOffer& offe
   return inboxes;
 }
 
-// The lower rank connects. None where a worker was lost meanwhile.
-std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const GroupMembers& members) {
-  const auto until = std::chrono::steady_clock::now() + 3 * options_.lost_after;
+// The lower rank connects. None where a worker was lost meanwhile: `lost`, where this one missed
+// it.
+std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const GroupMembers& members,
+                                            std::optional<int>& lost) {
+  const Patience patience{std::chrono::steady_clock::now() + options_.lost_after,
+                          [&] { return membership_->is_in_group(offer.generation); }};
   std::vector<FileDescriptor> sockets(options_.addresses.size());
-  std::optional<int> missing;
   for (const int peer : peers()) {
     FileDescriptor& socket = sockets[static_cast<size_t>(peer)];
     if (peer < rank()) {
-      socket = server_->take({offer.generation, peer, rank()}, until);
+      socket = server_->take({offer.generation, peer, rank()}, patience);
     } else {
       const Address address =
           Address::parse(options_.addresses[static_cast<size_t>(peer)], "Cluster");
-      socket = connect_to(address, until);
-      const std::string preface = TaskServer::preface({offer.generation, rank(), peer}, offer.key);
+      socket = connect_to(address, patience);
+      const std::string preface = link_preface({offer.generation, rank(), peer}, offer.key);
       const auto size = static_cast<ssize_t>(preface.size());
       if (socket.is_open() &&
           ::send(socket.get(), preface.data(), preface.size(), MSG_NOSIGNAL) != size) {
         socket = FileDescriptor();
       }
     }
-    if (!socket.is_open()) missing = peer;
+    if (socket.is_open()) continue;
+    if (!patience.lasts()) return nullptr;
+    logging::warn(fmt::format("Cluster: worker {} has no connection with worker {} ({}).", rank(),
+                              peer, options_.addresses[static_cast<size_t>(peer)]));
+    lost = peer;
+    return nullptr;
   }
-  if (!missing) return make_socket_transport(members, std::move(sockets));
-  logging::warn(fmt::format("Cluster: worker {} has no connection with worker {} ({}).", rank(),
-                            *missing, options_.addresses[static_cast<size_t>(*missing)]));
-  return nullptr;
+  return make_socket_transport(members, std::move(sockets));
 }
 
 }  // namespace cornu::distribute

@@ -68,7 +68,8 @@ class Cluster {
   void set_step(int64_t step);
 
  private:
-  std::unique_ptr<Transport> sockets(const GroupOffer& offer, const GroupMembers& members);
+  std::unique_ptr<Transport> sockets(const GroupOffer& offer, const GroupMembers& members,
+                                     std::optional<int>& lost);
   std::vector<std::shared_ptr<Inbox>> open_inboxes(const GroupOffer& offer) const;
   std::vector<int> peers() const { return options_.communication.peers(rank(), size()); }
   void tick();

@@ -55,6 +55,9 @@ class Membership {
   // the group has ended already.
   std::optional<bool> start(int64_t generation, bool shares_memory);
 
+  // Whether this group has begun, and not ended.
+  bool is_in_group(int64_t generation);
+
   // What to do when the group ends before this worker leaves it: PeerLost, or Aborted where
   // another worker's program has failed. `after` calls: of the group, at once where there is none;
   // a worker that has left it takes part in so many and no more (FailedPrecondition). Called at
@@ -76,6 +79,7 @@ class Membership {
   void on_message(uint64_t session, const Json& message);
   void on_challenge(const Json& message);
   void on_session_end(uint64_t session, const std::string& why);
+  void on_members(const Json& message);
   void on_left(const Json& message);
   void end_group(std::exception_ptr why);
   void connect(std::unique_lock<std::mutex>& lock);
