@@ -40,14 +40,20 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)), token_(
   require_trust(options_, token_);
   const Address own =
       Address::parse(options_.addresses[static_cast<size_t>(options_.rank)], "Cluster");
+  const auto refusals = std::make_shared<Refusals>();
   if (options_.rank == 0) {
-    coordinator_ = std::make_shared<Coordinator>(CoordinatorOptions{
-        .addresses = options_.addresses, .token = token_, .lost_after = options_.lost_after});
+    coordinator_ =
+        std::make_shared<Coordinator>(CoordinatorOptions{.addresses = options_.addresses,
+                                                         .token = token_,
+                                                         .lost_after = options_.lost_after,
+                                                         .refusals = refusals});
   }
   server_ = std::make_unique<TaskServer>(
-      own, [coordinator = coordinator_](const std::shared_ptr<Session>& session) {
+      own,
+      [coordinator = coordinator_](const std::shared_ptr<Session>& session) {
         return coordinator ? coordinator->accept(session) : refuse_sessions(session);
-      });
+      },
+      refusals);
   const std::string first = options_.addresses.front();
   membership_ = std::make_unique<Membership>(
       MembershipOptions{.rank = options_.rank,
@@ -159,7 +165,7 @@ std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const Group
       const Address address =
           Address::parse(options_.addresses[static_cast<size_t>(peer)], "Cluster");
       socket = connect_to(address, patience);
-      const std::string preface = TaskServer::preface({offer.generation, rank(), peer}, offer.key);
+      const std::string preface = link_preface({offer.generation, rank(), peer}, offer.key);
       const auto size = static_cast<ssize_t>(preface.size());
       if (socket.is_open() &&
           ::send(socket.get(), preface.data(), preface.size(), MSG_NOSIGNAL) != size) {

@@ -10,12 +10,20 @@
 #include "framework/core/logging.h"
 
 namespace cornu::distribute {
+namespace {
+
+constexpr int64_t kMostGenerations = int64_t{1} << 53;
+
+}  // namespace
 
 struct Coordinator::Guest {
   std::shared_ptr<Session> session;
   Time heard;
-  std::string nonces;  // both, once it has said hello
-  int rank = -1;       // once it has joined
+  Time came;
+  std::string nonces;       // both, once it has said hello
+  int rank = -1;            // once it has joined
+  bool has_proved = false;  // that it knows the token
+  bool is_refused = false;
 };
 
 Coordinator::Coordinator(CoordinatorOptions options)
@@ -24,7 +32,7 @@ Coordinator::Coordinator(CoordinatorOptions options)
 Session::Listener Coordinator::accept(const std::shared_ptr<Session>& session) {
   auto guest = std::make_shared<Guest>();
   guest->session = session;
-  guest->heard = std::chrono::steady_clock::now();
+  guest->heard = guest->came = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
   std::erase_if(guests_, [](const auto& known) { return known.expired(); });
   guests_.push_back(guest);
@@ -49,12 +57,14 @@ void Coordinator::on_message(const std::shared_ptr<Guest>& guest, const Json& me
     if (kind == "leave") return on_leave(*guest, message);
     raise<DataLoss>("Cluster: no such message: {}.", message.excerpt());
   } catch (const Error& error) {
-    logging::warn(fmt::format("Cluster: turned {} away: {}", guest->session->peer(), error.what()));
+    guest->is_refused = true;
+    options_.refusals->add(guest->session->peer(), error.what());
     throw;  // which ends the session
   }
 }
 
 void Coordinator::on_hello(Guest& guest, const Json& message) {
+  check<DataLoss>(guest.nonces.empty(), "Cluster: expected one hello, got two.");
   if (message.at("protocol").as_int() != kProtocol) {
     return refuse(guest, "refused",
                   fmt::format("its cluster protocol is number {}, that of worker 0 is {}. All "
@@ -71,6 +81,12 @@ void Coordinator::on_hello(Guest& guest, const Json& message) {
 
 void Coordinator::on_join(const std::shared_ptr<Guest>& guest, const Json& message) {
   const int64_t rank = message.at("rank").as_int();
+  // What a group is formed with later, when all have joined.
+  const int64_t generation = message.at("generation").as_int();
+  check<DataLoss>(generation >= 0 && generation < kMostGenerations,
+                  "Cluster: expected a generation, got {}.", generation);
+  message.at("facts").as_object();
+  message.at("inbox");
   check<DataLoss>(rank >= 0 && rank < static_cast<int64_t>(members_.size()),
                   "Cluster: expected a rank of 0 to {}, got {}.", members_.size() - 1, rank);
   if (phase_ == Phase::Over) {
@@ -81,6 +97,7 @@ void Coordinator::on_join(const std::shared_ptr<Guest>& guest, const Json& messa
                         same_signature(message.at("proof").as_string(),
                                        signature(options_.token, "worker " + guest->nonces)),
                     "Cluster: its CORNU_JOB_TOKEN is another one.");
+    guest->has_proved = true;
     Member& member = members_[static_cast<size_t>(rank)];
     if (member.guest && guest->heard - member.guest->heard < options_.lost_after / 2) {
       return refuse(*guest, "busy",
@@ -192,6 +209,10 @@ void Coordinator::on_leave(const Guest& guest, const Json& message) {
 
 void Coordinator::on_end(const std::shared_ptr<Guest>& guest, const std::string& why) {
   const std::lock_guard lock(mutex_);
+  if (!guest->has_proved && !guest->is_refused) {
+    options_.refusals->add(guest->session->peer(),
+                           "its session has ended before it joined the job: " + why);
+  }
   lose(*guest, why);
 }
 
@@ -226,7 +247,9 @@ void Coordinator::tick(Time now) {
     send_to_all(Json::object({{"kind", "heartbeat"}}));
     for (const auto& known : guests_) {
       const auto guest = known.lock();
-      if (!guest || now - guest->heard <= options_.lost_after) continue;
+      if (!guest) continue;
+      const Time since = guest->rank < 0 ? guest->came : guest->heard;
+      if (now - since <= options_.lost_after) continue;
       silent.push_back(guest);
       lose(*guest, fmt::format("it has given no sign of life for {:g} s",
                                std::chrono::duration<double>(options_.lost_after).count()));
@@ -251,7 +274,9 @@ void Coordinator::see_off(std::chrono::milliseconds at_most) {
   });
 }
 
-void Coordinator::refuse(const Guest& guest, const std::string& kind, const std::string& why) {
+void Coordinator::refuse(Guest& guest, const std::string& kind, const std::string& why) {
+  guest.is_refused = true;
+  options_.refusals->add(guest.session->peer(), why);
   guest.session->send(Json::object({{"kind", kind}, {"why", why}}));
   guest.session->close(why);
 }

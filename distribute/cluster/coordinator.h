@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "distribute/cluster/refusals.h"
 #include "distribute/cluster/session.h"
 
 namespace cornu::distribute {
@@ -19,6 +20,7 @@ struct CoordinatorOptions {
   std::string token;
   // Without a word for so long a worker is lost.
   std::chrono::milliseconds lost_after = std::chrono::seconds(10);
+  std::shared_ptr<Refusals> refusals = std::make_shared<Refusals>();
 };
 
 // Workers hold a session each (docs/cluster/protocol.md says which messages). When all of them have
@@ -58,7 +60,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void lose(Guest& guest, const std::string& why);
 
   void admit(const std::shared_ptr<Guest>& guest, const Json& message);
-  void refuse(const Guest& guest, const std::string& kind, const std::string& why);
+  void refuse(Guest& guest, const std::string& kind, const std::string& why);
   std::string difference(const Json& join) const;
   void end_group(const Json& message, int but);
   void form_if_complete();

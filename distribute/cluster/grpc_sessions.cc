@@ -17,22 +17,6 @@
 
 namespace cornu::distribute {
 
-Json parse_message(std::string_view bytes) {
-  check<DataLoss>(bytes.size() <= kLargestMessage,
-                  "Cluster: expected a message of at most {} bytes, got {}.", kLargestMessage,
-                  bytes.size());
-  Json message;
-  try {
-    message = Json::parse(bytes);
-  } catch (const Error& error) {
-    raise<DataLoss>("Cluster: expected a message, an object with a kind: {}", error.what());
-  }
-  const Json* kind = message.is_object() ? message.find("kind") : nullptr;
-  check<DataLoss>(kind && kind->is_string(),
-                  "Cluster: expected a message, an object with a kind, got {}.", message.excerpt());
-  return message;
-}
-
 namespace {
 
 constexpr char kMethod[] = "/cornu.Cluster/Session";
@@ -197,11 +181,15 @@ void keep(const std::shared_ptr<grpc::Channel>& channel) {
 
 class Service : public grpc::CallbackGenericService {
  public:
-  explicit Service(SessionServer::Accept accept) : accept_(std::move(accept)) {}
+  Service(SessionServer::Accept accept, SessionServer::Refuse refuse)
+      : accept_(std::move(accept)), refuse_(std::move(refuse)) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override {
-    if (context->method() != kMethod) return grpc::CallbackGenericService::CreateReactor(context);
+    if (context->method() != kMethod) {
+      refuse_(context->peer(), "it calls " + context->method() + ", which tasks don't have");
+      return grpc::CallbackGenericService::CreateReactor(context);
+    }
     auto stream = std::make_shared<ServerStream>(context->peer());
     stream->start(accept_(stream));
     return stream.get();
@@ -209,6 +197,7 @@ class Service : public grpc::CallbackGenericService {
 
  private:
   SessionServer::Accept accept_;
+  SessionServer::Refuse refuse_;
 };
 
 }  // namespace
@@ -223,17 +212,19 @@ std::shared_ptr<Session> connect_session(const std::string& address, Session::Li
 }
 
 struct SessionServer::Impl {
-  explicit Impl(Accept accept) : service(std::move(accept)) {}
+  Impl(Accept accept, Refuse refuse) : service(std::move(accept), std::move(refuse)) {}
 
   Service service;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> server;
 };
 
-SessionServer::SessionServer(Accept accept) : impl_(std::make_unique<Impl>(std::move(accept))) {
+SessionServer::SessionServer(Accept accept, Refuse refuse)
+    : impl_(std::make_unique<Impl>(std::move(accept), std::move(refuse))) {
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(kLargestMessage);
+  builder.SetMaxReceiveMessageSize(kLargestToCoordinator);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1);  // of a connection
   builder.RegisterCallbackGenericService(&impl_->service);
   impl_->acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,

@@ -20,7 +20,10 @@ class SessionServer {
   // What it does with a new session, before the first message comes.
   using Accept = std::function<Session::Listener(const std::shared_ptr<Session>& session)>;
 
-  explicit SessionServer(Accept accept);
+  // Told of calls that are none of a session.
+  using Refuse = std::function<void(const std::string& peer, const std::string& why)>;
+
+  SessionServer(Accept accept, Refuse refuse);
   ~SessionServer();  // ends all sessions
   SessionServer(const SessionServer&) = delete;
   SessionServer& operator=(const SessionServer&) = delete;

@@ -85,34 +85,23 @@ void Membership::on_message(uint64_t session, const Json& message) {
   heard_ = Clock::now();
   const std::string& kind = message.at("kind").as_string();
   const auto why = [&] { return message.at("why").as_string(); };
+  check<DataLoss>(admitted_ || kind == "challenge" || kind == "refused",
+                  "Cluster: expected a challenge first, got {}.", message.excerpt());
   if (kind == "challenge") {
     on_challenge(message);
   } else if (kind == "members") {
-    offer_.emplace();
-    offer_->generation = generation_ = message.at("generation").as_int();
-    offer_->key = signature(options_.token, "group " + message.at("nonce").as_string());
-    for (const Json& member : message.at("members").as_array()) {
-      offer_->inboxes.push_back(member.at("inbox"));
-    }
-    check<DataLoss>(offer_->inboxes.size() == options_.addresses.size(),
-                    "Cluster: expected {} members, got {}.", options_.addresses.size(),
-                    offer_->inboxes.size());
-    in_group_ = true;
-    ended_ = nullptr;
-    has_stopped_ = false;
-    left_.clear();
-    started_.reset();
+    on_members(message);
   } else if (kind == "start") {
     if (message.at("generation").as_int() == generation_) {
       started_ = message.at("shares_memory").as_bool();
     }
   } else if (kind == "lost") {
-    const auto rank = static_cast<int>(message.at("rank").as_int());
-    check<DataLoss>(rank >= 0 && rank < static_cast<int>(options_.addresses.size()),
+    const int64_t rank = message.at("rank").as_int();
+    check<DataLoss>(rank >= 0 && rank < static_cast<int64_t>(options_.addresses.size()),
                     "Cluster: expected a rank, got {}.", rank);
     logging::warn(fmt::format("Cluster: {} is lost: {}.", message.at("name").as_string(), why()));
     end_group(std::make_exception_ptr(
-        PeerLost(rank, options_.addresses[static_cast<size_t>(rank)], step_)));
+        PeerLost(static_cast<int>(rank), options_.addresses[static_cast<size_t>(rank)], step_)));
   } else if (kind == "stopped") {
     end_group(std::make_exception_ptr(Aborted(
         fmt::format("Cluster: {} has stopped: {}", message.at("name").as_string(), why()))));
@@ -154,6 +143,28 @@ void Membership::on_challenge(const Json& message) {
   if (join_.is_null()) return;
   join_.set("proof", signature(options_.token, "worker " + nonces));
   session_->send(join_);
+}
+
+void Membership::on_members(const Json& message) {
+  GroupOffer offer;
+  offer.generation = message.at("generation").as_int();
+  offer.key = signature(options_.token, "group " + message.at("nonce").as_string());
+  for (const Json& member : message.at("members").as_array()) {
+    offer.inboxes.push_back(member.at("inbox"));
+  }
+  check<DataLoss>(offer.inboxes.size() == options_.addresses.size(),
+                  "Cluster: expected {} members, got {}.", options_.addresses.size(),
+                  offer.inboxes.size());
+  check<DataLoss>(offer.generation > generation_,
+                  "Cluster: expected a generation after {}, got {}.", generation_,
+                  offer.generation);
+  generation_ = offer.generation;
+  offer_ = std::move(offer);
+  in_group_ = true;
+  ended_ = nullptr;
+  has_stopped_ = false;
+  left_.clear();
+  started_.reset();
 }
 
 void Membership::on_left(const Json& message) {

@@ -79,6 +79,7 @@ class Membership {
   void on_message(uint64_t session, const Json& message);
   void on_challenge(const Json& message);
   void on_session_end(uint64_t session, const std::string& why);
+  void on_members(const Json& message);
   void on_left(const Json& message);
   void end_group(std::exception_ptr why);
   void connect(std::unique_lock<std::mutex>& lock);

@@ -12,6 +12,8 @@
 namespace cornu::distribute {
 
 inline constexpr size_t kLargestMessage = size_t{4} << 20;  // bytes
+// Of workers, which may be strangers yet.
+inline constexpr size_t kLargestToCoordinator = size_t{256} << 10;
 
 // One end of a stream of messages, both ways, each an object with a "kind". Thread-safe; nothing
 // waits.

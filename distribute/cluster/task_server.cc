@@ -9,39 +9,69 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <charconv>
+#include <utility>
 
 #include "distribute/cluster/credentials.h"
-#include "framework/core/error.h"
-#include "framework/core/logging.h"
 
 namespace cornu::distribute {
 namespace {
 
-constexpr std::string_view kMagic = "CORNULNK";
-constexpr std::string_view kHttp2 = "PRI * HTTP/2.0";
-// "CORNULNK generation from to signature\n", with numbers of ten and twenty digits.
-constexpr size_t kPreface = 8 + 1 + 20 + 1 + 10 + 1 + 10 + 1 + 64 + 1;
 constexpr size_t kMostUndecided = 256;
 constexpr std::chrono::seconds kTimeToDecide(10);
 
-std::string unsigned_preface(const DataLink& link) {
-  return fmt::format("{} {:020} {:010} {:010}", kMagic, link.generation, link.from, link.to);
+// The number behind the last colon; -1 where there is none.
+int port_in(std::string_view address) {
+  const std::string_view digits = address.substr(address.rfind(':') + 1);
+  int port = -1;
+  std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  return port;
 }
 
 }  // namespace
 
-std::string TaskServer::preface(const DataLink& link, const std::string& key) {
-  const std::string text = unsigned_preface(link);
-  const std::string whole = fmt::format("{} {}\n", text, signature(key, text));
-  CORNU_ASSERT(whole.size(), ==, kPreface);
-  return whole;
+// How many sessions come from each port. (gRPC writes addresses in other ways; that two machines
+// come from the same port is rare, and then one of them is watched less closely.)
+struct TaskServer::Sessions {
+  std::mutex mutex;
+  std::map<int, int> by_port;
+
+  bool has(int port) {
+    const std::lock_guard lock(mutex);
+    return by_port.contains(port);
+  }
+  void add(int port, int count) {
+    const std::lock_guard lock(mutex);
+    if ((by_port[port] += count) == 0) by_port.erase(port);
+  }
+};
+
+SessionServer::Accept TaskServer::counted(std::shared_ptr<Sessions> sessions,
+                                          SessionServer::Accept accept) {
+  return [sessions = std::move(sessions),
+          accept = std::move(accept)](const std::shared_ptr<Session>& session) {
+    const int port = port_in(session->peer());
+    sessions->add(port, 1);
+    Session::Listener listener = accept(session);
+    listener.on_end = [sessions, port,
+                       on_end = std::move(listener.on_end)](const std::string& why) {
+      sessions->add(port, -1);
+      on_end(why);
+    };
+    return listener;
+  };
 }
 
-TaskServer::TaskServer(const Address& address, SessionServer::Accept accept)
-    : listener_(listen_on(address)),
+TaskServer::TaskServer(const Address& address, SessionServer::Accept accept,
+                       std::shared_ptr<Refusals> refusals)
+    : refusals_(std::move(refusals)),
+      sessions_(std::make_shared<Sessions>()),
+      listener_(listen_on(address)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      sessions_(std::move(accept)),
+      session_server_(counted(sessions_, std::move(accept)),
+                      [refusals = refusals_](const std::string& peer, const std::string& why) {
+                        refusals->add(peer, why);
+                      }),
       thread_([this] { serve(); }) {}
 
 TaskServer::~TaskServer() {
@@ -77,91 +107,125 @@ FileDescriptor TaskServer::take(const DataLink& link, const Patience& patience) 
   return socket;
 }
 
+bool TaskServer::is_full() const { return undecided_.size() + strangers_ >= kMostUndecided; }
+
 void TaskServer::serve() {
   ::fcntl(listener_.get(), F_SETFL, ::fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
   while (true) {
     std::vector<pollfd> waits = {{wake_.get(), POLLIN, 0}};
     const bool listens = std::chrono::steady_clock::now() >= deaf_until_;
-    if (listens && undecided_.size() < kMostUndecided) {
-      waits.push_back({listener_.get(), POLLIN, 0});
-    }
+    if (listens && !is_full()) waits.push_back({listener_.get(), POLLIN, 0});
+    for (const Guest& guest : guests_) waits.push_back({guest.socket.get(), 0, 0});  // their ends
     // Undecided ones are looked at now and then: a partial preface would make poll return at once.
-    ::poll(waits.data(), waits.size(), undecided_.empty() && listens ? -1 : 10);
+    const int time = !undecided_.empty() || !listens ? 10 : guests_.empty() ? -1 : 500;
+    ::poll(waits.data(), waits.size(), time);
     {
       const std::lock_guard lock(mutex_);
       if (stops_) return;
     }
     uint64_t rung = 0;
     static_cast<void>(!::read(wake_.get(), &rung, sizeof rung));
-    accept_one();
     const auto now = std::chrono::steady_clock::now();
-    std::erase_if(undecided_, [&](Undecided& one) {
-      const Verdict verdict = decide(one.socket);
-      if (verdict == Verdict::Taken) return true;
-      if (verdict == Verdict::Wait && now < one.until) return false;
-      logging::warn(
-          fmt::format("Cluster: turned a connection from {} away: it is no task of this job's.",
-                      peer_of(one.socket.get())));
-      return true;
-    });
+    if (listens) accept_one(now);
+    look(now);
+    refusals_->tick(now);
   }
 }
 
-void TaskServer::accept_one() {
-  if (undecided_.size() >= kMostUndecided) return;
+void TaskServer::look(Time now) {
+  std::erase_if(undecided_, [&](Undecided& one) {
+    std::string why = "it is no task of this job's";
+    const Verdict verdict = decide(one.socket, why);
+    if (verdict == Verdict::Taken) return true;
+    if (verdict == Verdict::Wait) {
+      if (now < one.until) return false;
+      why = "it didn't say within ten seconds what it is";
+    }
+    refusals_->add(peer_of(one.socket.get()), why);
+    return true;
+  });
+  strangers_ = 0;
+  std::erase_if(guests_, [&](Guest& guest) { return has_gone(guest, now); });
+}
+
+// A connection without a session is one that came, or was left behind: it has to end soon.
+bool TaskServer::has_gone(Guest& guest, Time now) {
+  const bool has_session = sessions_->has(guest.port);
+  guest.met = guest.met || has_session;
+  if (has_session) guest.until = now + kTimeToDecide;
+  pollfd waits{guest.socket.get(), 0, 0};
+  const bool gone = ::poll(&waits, 1, 0) > 0;
+  if (!gone && now < guest.until) {
+    strangers_ += has_session ? 0 : 1;
+    return false;
+  }
+  ::shutdown(guest.socket.get(), SHUT_RDWR);  // gRPC ends it, too
+  if (!guest.met) refusals_->add(guest.peer, "it has begun as a session does, and holds none");
+  return true;
+}
+
+void TaskServer::accept_one(Time now) {
+  if (is_full()) return;
   FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket.is_open()) {  // none waits, or the process has no descriptor for it
-    if (errno != EAGAIN && errno != EINTR) {
-      deaf_until_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-    }
+    if (errno != EAGAIN && errno != EINTR) deaf_until_ = now + std::chrono::milliseconds(100);
     return;
   }
   set_options(socket.get());
-  undecided_.push_back({std::move(socket), std::chrono::steady_clock::now() + kTimeToDecide});
+  undecided_.push_back({std::move(socket), now + kTimeToDecide});
 }
 
-TaskServer::Verdict TaskServer::decide(FileDescriptor& socket) {
+TaskServer::Verdict TaskServer::decide(FileDescriptor& socket, std::string& why) {
   char begin[kPreface];
   const ssize_t came = ::recv(socket.get(), begin, sizeof begin, MSG_PEEK);
   if (came < 0) {
     return errno == EAGAIN || errno == EINTR ? Verdict::Wait : Verdict::Refused;
   }
-  const std::string_view text(begin, static_cast<size_t>(came));
-  const auto begins_as = [&](std::string_view expected) {
-    const size_t common = std::min(expected.size(), text.size());
-    return text.substr(0, common) == expected.substr(0, common);
-  };
-  if (came == 0 || (!begins_as(kMagic) && !begins_as(kHttp2))) return Verdict::Refused;
-  if (text.size() >= kHttp2.size() && begins_as(kHttp2)) {
-    sessions_.add(std::move(socket));
-    return Verdict::Taken;
+  if (came == 0) {
+    why = "it has ended before it said what it is";
+    return Verdict::Refused;
   }
-  if (text.size() < kPreface) return Verdict::Wait;
-  return decide_link(socket, std::string(text));
+  const std::string_view text(begin, static_cast<size_t>(came));
+  switch (opening_of(text)) {
+    case Opening::Unclear:
+      return Verdict::Wait;
+    case Opening::Http2:
+      return admit_guest(socket);
+    case Opening::Link:
+      return decide_link(socket, text);
+    case Opening::Tls:
+    case Opening::Foreign:
+      break;
+  }
+  return Verdict::Refused;
 }
 
-TaskServer::Verdict TaskServer::decide_link(FileDescriptor& socket, const std::string& preface) {
-  const auto number = [&](size_t at, size_t digits) -> int64_t {
-    int64_t value = 0;
-    for (const char digit : std::string_view(preface).substr(at, digits)) {
-      if (digit < '0' || digit > '9' || value > INT64_MAX / 100) return -1;
-      value = value * 10 + (digit - '0');
-    }
-    return value;
-  };
-  const DataLink link{number(9, 20), static_cast<int>(number(30, 10)),
-                      static_cast<int>(number(41, 10))};
+TaskServer::Verdict TaskServer::admit_guest(FileDescriptor& socket) {
+  FileDescriptor watched(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 3));
+  if (!watched.is_open()) return Verdict::Wait;  // until there are descriptors again
+  const std::string peer = peer_of(socket.get());
+  guests_.push_back({.socket = std::move(watched),
+                     .peer = peer,
+                     .port = port_in(peer),
+                     .until = std::chrono::steady_clock::now() + kTimeToDecide});
+  session_server_.add(std::move(socket));
+  return Verdict::Taken;
+}
+
+TaskServer::Verdict TaskServer::decide_link(FileDescriptor& socket, std::string_view preface) {
+  const std::optional<DataLink> link = parse_preface(preface);
+  if (!link) return Verdict::Refused;
   const std::lock_guard lock(mutex_);
-  if (link.generation > generation_) return Verdict::Wait;  // this task will hear of it, too
-  if (link.generation < std::max<int64_t>(generation_, 1) || links_.contains(link) ||
-      !same_signature(preface, TaskServer::preface(link, key_))) {
+  if (link->generation > generation_) return Verdict::Wait;  // this task will hear of it, too
+  if (link->generation < generation_ || links_.contains(*link) ||
+      !same_signature(preface, link_preface(*link, key_))) {
     return Verdict::Refused;
   }
   std::string consumed(kPreface, '\0');
   if (::recv(socket.get(), consumed.data(), kPreface, 0) != static_cast<ssize_t>(kPreface)) {
     return Verdict::Refused;
   }
-  links_[link] = std::move(socket);
+  links_[*link] = std::move(socket);
   arrived_.notify_all();
   return Verdict::Taken;
 }

@@ -13,26 +13,21 @@
 #include <vector>
 
 #include "distribute/cluster/address.h"
+#include "distribute/cluster/data_link.h"
 #include "distribute/cluster/grpc_sessions.h"
+#include "distribute/cluster/refusals.h"
 
 namespace cornu::distribute {
 
-// Between whom a connection for collectives is, and in which group.
-struct DataLink {
-  int64_t generation = 0;
-  int from = 0;  // the rank that connects
-  int to = 0;
-  auto operator<=>(const DataLink&) const = default;
-};
-
 // Accepts connections on a thread of its own, and looks at how each begins: HTTP/2 is a session's;
 // a DataLink, signed with its group's key, is kept until its group takes it. Everything else is
-// closed, with a warning that names the address. At most 256 connections may be undecided, each for
-// ten seconds.
+// closed, and told to `refusals`. At most 256 connections may be undecided or without a session,
+// each for ten seconds; who comes then waits.
 class TaskServer {
  public:
   // FailedPrecondition when the port is taken.
-  TaskServer(const Address& address, SessionServer::Accept accept);
+  TaskServer(const Address& address, SessionServer::Accept accept,
+             std::shared_ptr<Refusals> refusals = std::make_shared<Refusals>());
   ~TaskServer();
   TaskServer(const TaskServer&) = delete;
   TaskServer& operator=(const TaskServer&) = delete;
@@ -42,27 +37,44 @@ class TaskServer {
   // The link that another rank has made, waiting for it; none when it doesn't come in time.
   FileDescriptor take(const DataLink& link, const Patience& patience);
 
-  // What begins a link's connection.
-  static std::string preface(const DataLink& link, const std::string& key);
-
  private:
+  using Time = std::chrono::steady_clock::time_point;
   struct Undecided {
     FileDescriptor socket;
-    std::chrono::steady_clock::time_point until;
+    Time until;
   };
+  // A connection that gRPC has, by another descriptor of it.
+  struct Guest {
+    FileDescriptor socket;
+    std::string peer;
+    int port = 0;      // of the peer
+    bool met = false;  // it has held a session
+    Time until;        // without one
+  };
+  struct Sessions;
   enum class Verdict { Wait, Taken, Refused };
 
+  static SessionServer::Accept counted(std::shared_ptr<Sessions> sessions,
+                                       SessionServer::Accept accept);
   void serve();
-  void accept_one();
-  Verdict decide(FileDescriptor& socket);
-  Verdict decide_link(FileDescriptor& socket, const std::string& preface);
+  void look(Time now);
+  void accept_one(Time now);
+  Verdict decide(FileDescriptor& socket, std::string& why);
+  Verdict decide_link(FileDescriptor& socket, std::string_view preface);
+  Verdict admit_guest(FileDescriptor& socket);
+  bool has_gone(Guest& guest, Time now);
+  bool is_full() const;
   void wake();
 
+  const std::shared_ptr<Refusals> refusals_;
+  const std::shared_ptr<Sessions> sessions_;  // by their connections
   FileDescriptor listener_;
   FileDescriptor wake_;
-  SessionServer sessions_;
-  std::vector<Undecided> undecided_;  // the thread's own
-  std::chrono::steady_clock::time_point deaf_until_;
+  SessionServer session_server_;
+  std::vector<Undecided> undecided_;  // the thread's own, as are the next ones
+  std::vector<Guest> guests_;
+  size_t strangers_ = 0;  // guests without a session
+  Time deaf_until_;
   std::mutex mutex_;  // guards all that follows
   std::condition_variable arrived_;
   bool stops_ = false;

@@ -373,7 +373,7 @@ TEST_CASE("garbage at a port is turned away, and the group goes on") {
   std::vector<GroupPtr> groups = on_all(clusters, [](Cluster& cluster) { return cluster.form(); });
   PhiloxEngine random(5);
   const std::string starts[] = {"", "GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-                                TaskServer::preface({1, 0, 1}, "no key"),
+                                link_preface({1, 0, 1}, "no key"),
                                 "CORNULNK 9999999999999999999999"};
   for (int i = 0; i < 200; ++i) {
     std::string bytes = starts[static_cast<size_t>(i) % 5];

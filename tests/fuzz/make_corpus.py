@@ -19,6 +19,7 @@ import zlib
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = HERE.parent / "golden" / "data" / "files"
 MOST = 64 * 1024  # bytes of a seed
+FLOAT32 = 9  # DType::Float32
 
 
 def put(target, name, data):
@@ -222,6 +223,65 @@ GRAPHS = {
 }
 
 
+def session(*lines):
+    """Messages; each line's first byte says whose session it is."""
+    return "\n".join(who + json.dumps(message) for who, message in lines).encode()
+
+
+def exchange(*calls):
+    """What a rank sends in calls, each (kind, dtype, count, content): a header, and what follows."""
+    stream = b""
+    for i, (kind, dtype, count, content) in enumerate(calls):
+        counts = 14695981039346656037  # FNV-1a of the counts
+        segments = 0 if count is None else 1
+        if segments:
+            counts = (counts ^ count) * 1099511628211 % 2**64
+        stream += struct.pack("<QQqqiiii16x", i, counts, count or 0, segments, kind, dtype, 0, 0)
+        stream += content + bytes(-len(content) % 64)
+    return stream
+
+
+def wire():
+    """The first byte is the target's choice of what reads the others."""
+    link = f"CORNULNK {3:020} {0:010} {1:010} "
+    put("wire", "preface", b"p" + link.encode() + b"0" * 64 + b"\n")
+    put("wire", "http2", b"pPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    hello = {"kind": "hello", "protocol": 1, "nonce": "1"}
+    def join(rank):
+        return {"kind": "join", "proof": "?", "rank": rank, "generation": 0,
+                "facts": {"version": "1"}, "inbox": {}}
+    ready = {"kind": "ready", "generation": 1, "shares_memory": True}
+    left = {"kind": "leave", "generation": 1, "calls": 7}
+    formed = [(str(rank), message) for step in (lambda rank: hello, join, lambda rank: ready)
+              for rank, message in ((0, step(0)), (1, step(1)))]
+    put("wire", "job", b"c" + session(*formed, ("0", {"kind": "heartbeat"}), ("0", left), ("1", left)))
+    put("wire", "stopped", b"c" + session(*formed, ("1", {"kind": "stopped", "generation": 1,
+                                                           "why": "the disk is full"})))
+    again = {**join(0), "generation": 1, "lost": 1}
+    put("wire", "lost", b"c" + session(*formed, ("0", again), ("!", {"kind": "heartbeat"})))
+    put("wire", "differs", b"c" + session(*formed[:3], ("1", {**join(1), "facts": {"version": "2"}})))
+    inbox = {"space": "?", "process": 1, "descriptor": 3, "tag": "00" * 16}
+    worker = [{"kind": "challenge", "nonce": "0", "proof": "?"},
+              {"kind": "waiting", "for": ["worker 0 (host0:1)"]},
+              {"kind": "members", "generation": 1, "nonce": "2",
+               "members": [{"inbox": inbox}, {"inbox": {}}]},
+              {"kind": "start", "generation": 1, "shares_memory": False},
+              {"kind": "left", "name": "worker 0", "generation": 1, "calls": 7},
+              {"kind": "lost", "rank": 0, "name": "worker 0 (host0:1)", "why": "killed"},
+              {"kind": "busy", "why": "again"}, {"kind": "bye"}]
+    put("wire", "worker", b"w" + session(*(("", message) for message in worker)))
+    put("wire", "fenced", b"w" + session(*(("", message) for message in worker[:3] + worker[5:])))
+    floats = struct.pack("<3f", 1, 2, 3)
+    small = [(4, -1, None, b""), (0, FLOAT32, 3, floats), (2, -1, 8, b"12345678"),
+             (3, -1, 8, b"12345678")]
+    put("wire", "small", b"e0" + exchange(*small))
+    ring = struct.pack("<9000f", *range(9000))
+    put("wire", "ring", b"e0" + exchange(*small, (0, FLOAT32, 9000, ring)))
+    directory = struct.pack("<qq16xqQQ", 0, 3, 1, 0, 0)
+    again = (0, FLOAT32, 9000, b"")  # all have read, all have written
+    put("wire", "direct", b"e1" + exchange(*small, (0, FLOAT32, 9000, directory), again, again))
+
+
 def main():
     shutil.rmtree(HERE / "corpus", ignore_errors=True)
     from_archives()
@@ -233,6 +293,7 @@ def main():
     records()
     examples()
     tables()
+    wire()
     for name, text in GRAPHS.items():
         put("graph", name + ".txt", text.encode())
 
