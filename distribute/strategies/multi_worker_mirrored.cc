@@ -9,6 +9,7 @@
 #include <exception>
 #include <iostream>
 #include <mutex>
+#include <span>
 #include <unordered_set>
 #include <utility>
 
@@ -219,7 +220,7 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
   for (const Replica& replica : replicas) notice.examples += replica.examples;
   std::vector<std::byte> own(sizeof notice + own_sums.size() * sizeof(double));
   std::memcpy(own.data(), &notice, sizeof notice);
-  std::memcpy(own.data() + sizeof notice, own_sums.data(), own_sums.size() * sizeof(double));
+  std::ranges::copy(std::as_bytes(std::span(own_sums)), own.begin() + sizeof notice);
   const std::vector<std::byte> all = group().exchange_bytes(own);
   agreed_ = 0;
   bool is_new = false;

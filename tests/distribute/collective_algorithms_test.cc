@@ -3,9 +3,11 @@
 // recursive doubling, rounded, and by implementations of programs.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <random>
+#include <span>
 #include <string>
 
 #include "framework/core/error.h"
@@ -58,7 +60,7 @@ Results<T> all_reduce(const Groups& groups, size_t count, ReduceOp op, bool in_g
 
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+  return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
 }
 
 template <class T>
