@@ -7,6 +7,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <iterator>
 #include <mutex>
@@ -155,8 +156,14 @@ class ServerStream : public Stream<grpc::ServerGenericBidiReactor> {
   std::string peer_;
 };
 
+// gRPC would write a line for each stranger who speaks it badly. What matters comes as a status.
+void silence_grpc() {
+  if (std::getenv("GRPC_VERBOSITY")) return;
+  gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
+}
+
 grpc::ChannelArguments channel_arguments() {
-  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+  silence_grpc();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // each tries by itself, at once
@@ -221,7 +228,7 @@ struct SessionServer::Impl {
 
 SessionServer::SessionServer(Accept accept, Refuse refuse)
     : impl_(std::make_unique<Impl>(std::move(accept), std::move(refuse))) {
-  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+  silence_grpc();
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kLargestToCoordinator);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1);  // of a connection

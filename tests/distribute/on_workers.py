@@ -2,7 +2,8 @@
 """Runs one program as several workers of a cluster on this machine, all at once; fails when one of
 them does, and shows what it said.
 
-usage: on_workers.py [--workers N] [--replicas R] PROGRAM ARGUMENTS...
+usage: on_workers.py [--workers N] [--replicas R] [--most-lines L] PROGRAM ARGUMENTS...
+  --most-lines: that each may write.
 """
 import argparse
 import json
@@ -20,6 +21,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--replicas", type=int, default=1)
+    parser.add_argument("--most-lines", type=int)
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
 
@@ -56,6 +58,10 @@ def main():
             process.kill()
             process.wait()
     for index, (process, output) in enumerate(processes):
+        output.seek(0)
+        lines = output.read().count(b"\n")
+        if options.most_lines is not None and lines > options.most_lines:
+            codes[index] = f"{lines} lines, expected at most {options.most_lines}"
         output.seek(0)
         if any(codes) or None in codes or index == 0:
             print(f"--- worker {index}: {codes[index]}")
