@@ -78,10 +78,12 @@ struct Iterator::State {
   }
 
   SourcePosition position() const {
-    SourcePosition here{describe_chain(*node), pass, consumed, {}};
+    SourcePosition here{describe_chain(node->whole()), pass, consumed, {}};
     for (const auto* seed : drawn_seeds(*node)) here.seeds.push_back(iteration.seeds.at(seed));
     return here;
   }
+  // Which part of it this is; empty for the whole.
+  std::string share() const { return &node->whole() == node.get() ? "" : node->describe(); }
 
   NodePtr node;
   NodePtr counter;
@@ -134,7 +136,10 @@ Json Iterator::save() const {
       "Dataset: after an error there is no position where elements come as they are ready. Save it "
       "before, or set map's deterministic to true.");
   const Json tree = tells ? here.stream->save() : Json();
-  if (!tree.is_null()) json.set("state", tree);
+  if (!tree.is_null()) {
+    json.set("state", tree);
+    json.set("share", here.share());
+  }
   return SourcePosition::sealed(std::move(json));
 }
 
@@ -150,7 +155,9 @@ void Iterator::restore(const Json& json) {
   }
   state.pass = saved.pass;
   state.counter->passes().set_next(state.part, saved.pass + 1);
-  if (const Json* tree = json.find("state")) {
+  const Json* tree = json.find("state");
+  const Json* share = json.find("share");
+  if (tree && share && *share == Json(state.share())) {
     try {
       state.opened().restore(*tree);
     } catch (Error& error) {
@@ -158,8 +165,14 @@ void Iterator::restore(const Json& json) {
       throw;
     }
     state.consumed = saved.consumed;
-  } else {  // a count will do
-    state.consumed = state.opened().skip(saved.consumed);
+  } else {  // a count will do, also of the elements that others have had parts of
+    Stream<Element>& elements = state.opened();
+    check<FailedPrecondition>(
+        !tree || !state.iteration.any_order,
+        "Dataset: the position is that of another worker's part, and elements come as they are "
+        "ready: it can't be told which ones have been. Set map's deterministic to true, or go on "
+        "with as many workers.");
+    state.consumed = elements.skip(saved.consumed);
     saved.check_reached(state.consumed, "Dataset");
   }
 }

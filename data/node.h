@@ -123,6 +123,15 @@ class Node : public std::enable_shared_from_this<Node> {
   // Are the examples that parts of the input give, together, those that the input gives?
   virtual bool works_on_parts() const { return false; }
 
+  // Where each element is one of equally many parts of an element of another chain: that chain. A
+  // place in one is the place in the other. Itself elsewhere.
+  virtual const Node& whole() const { return *this; }
+  // The input, where this many elements are made of each of its elements. Null elsewhere.
+  virtual const Node* divided_into(int64_t parts) const {
+    static_cast<void>(parts);
+    return nullptr;
+  }
+
   // Whether it shuffles, or draws what comes next, anew in each pass.
   virtual bool is_reshuffled() const { return false; }
 

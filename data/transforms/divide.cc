@@ -32,6 +32,9 @@ class Divided : public Node {
     return whole ? std::optional(streams::parts_of(*whole, parts_)) : std::nullopt;
   }
   bool works_on_parts() const override { return true; }
+  const Node* divided_into(int64_t parts) const override {
+    return parts == parts_ ? &input() : nullptr;
+  }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   bool is_bounded() const override { return input().is_bounded(); }
   std::string describe() const override { return fmt::format("divide({})", parts_); }

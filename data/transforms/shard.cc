@@ -78,6 +78,10 @@ class EvenlySharded : public Node {
   std::string describe() const override {
     return fmt::format("even_shard({}, {})", count_, index_);
   }
+  const Node& whole() const override {
+    const Node* divided = input().divided_into(count_);
+    return divided ? *divided : *this;
+  }
   void write(LinkWriter& link) const override {
     link.kind("even_shard")("count", count_)("index", index_);
   }

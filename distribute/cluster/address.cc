@@ -16,6 +16,7 @@
 #include <cstring>
 #include <memory>
 
+#include "distribute/cluster/port_owner.h"
 #include "framework/core/error.h"
 
 namespace cornu::distribute {
@@ -130,15 +131,17 @@ FileDescriptor listen_on(const Address& address) {
   if (!socket.is_open()) {
     socket = address.is_loopback() ? bound_to(*resolve(address)) : bound_to_all(address.port);
   }
-  const bool listens = socket.is_open() && ::listen(socket.get(), SOMAXCONN) == 0;
-  check<FailedPrecondition>(
-      listens,
-      "Cluster: this task's port {} can't be listened on: {}. Another task of this job or of "
-      "another one may have it (ss -ltnp 'sport = :{}' tells); end that one, or give this job "
-      "other "
-      "ports.",
-      address.port, std::strerror(errno), address.port);
-  return socket;
+  if (socket.is_open() && ::listen(socket.get(), SOMAXCONN) == 0) return socket;
+  const std::string why = std::strerror(errno);
+  const std::string owner = port_owner(address.port);
+  raise<FailedPrecondition>(
+      "Cluster: this task's port {} can't be listened on: {}. {} End that one, or give this job "
+      "other ports.",
+      address.port, why,
+      owner.empty() ? fmt::format("Another task of this job or of another one may have it (ss "
+                                  "-ltnp 'sport = :{}' tells).",
+                                  address.port)
+                    : fmt::format("It is {} that listens there.", owner));
 }
 
 FileDescriptor connect_to(const Address& address, const Patience& patience) {

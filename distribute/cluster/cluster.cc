@@ -61,6 +61,7 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)), token_(
                         .token = token_,
                         .facts = options_.facts,
                         .lost_after = options_.lost_after,
+                        .job_is_over = options_.job_is_over,
                         .connect = [first](Session::Listener listener) {
                           return connect_session(first, std::move(listener));
                         }});

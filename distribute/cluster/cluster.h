@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,6 +33,8 @@ struct ClusterOptions {
   std::chrono::milliseconds timeout = kCollectiveTimeout;
   // Without a sign of life for so long a worker is lost.
   std::chrono::milliseconds lost_after = std::chrono::seconds(10);
+  // See MembershipOptions.
+  std::function<bool()> job_is_over = [] { return false; };
   // Whether tasks on other machines are trusted without a job token.
   bool insecure = false;
   // Whether workers of one machine exchange tensors by memory that they share; by TCP otherwise, as

@@ -246,6 +246,12 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
   auto said = Clock::now();
   while (!offer_) {
     if (refused_) std::rethrow_exception(refused_);
+    if (options_.job_is_over()) {
+      raise<JobOver>(
+          "Cluster: all of this job's workers have come to the end of their programs. {} was "
+          "started again, and has nothing left to do.",
+          worker_name(options_.rank, options_.addresses[static_cast<size_t>(options_.rank)]));
+    }
     if (!session_ && Clock::now() >= next_attempt_) {
       next_attempt_ = Clock::now() + kAttempts;
       connect(lock);

@@ -16,8 +16,16 @@
 #include <vector>
 
 #include "distribute/cluster/session.h"
+#include "framework/core/error.h"
 
 namespace cornu::distribute {
+
+// All workers' programs have come to their ends, as is known from outside of the job: one that was
+// started again has nothing to do.
+class JobOver : public FailedPrecondition {
+ public:
+  using FailedPrecondition::FailedPrecondition;
+};
 
 struct MembershipOptions {
   int rank = 0;
@@ -25,6 +33,8 @@ struct MembershipOptions {
   std::string token;
   Json facts = Json::object();  // what all workers must have alike, by name
   std::chrono::milliseconds lost_after = std::chrono::seconds(10);
+  // Whether the program of a worker has ended well, which it only does after all have left.
+  std::function<bool()> job_is_over = [] { return false; };
   // Makes a session with worker 0.
   std::function<std::shared_ptr<Session>(Session::Listener)> connect;
 };
@@ -48,8 +58,8 @@ class Membership {
 
   // Joins, and waits for all the others, as long as it takes; says every few seconds for whom.
   // `lost`: the rank that this worker has missed, where that ended its last group. Errors:
-  // FailedPrecondition where the coordinator turns it away, or workers' facts differ; Aborted when
-  // it is fenced.
+  // FailedPrecondition where the coordinator turns it away, or workers' facts differ; JobOver;
+  // Aborted when it is fenced.
   GroupOffer join(const Json& inbox, std::optional<int> lost);
   // Says that this worker is ready, and waits for the start. Whether all share memory; none when
   // the group has ended already.

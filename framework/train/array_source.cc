@@ -71,6 +71,9 @@ struct Batching {
   int64_t batches = 0;
   int64_t batch_size = 0;
   std::string text;  // what they depend on
+  // Before each was divided into so many: a place in one of equally many shards is one there.
+  std::string whole_text = {};
+  int64_t parts = 1;
   std::string part;  // which shard this is
 };
 
@@ -142,7 +145,10 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
                                                                  index);
     };
     sharded.batches = streams::parts_of(batching_.batches, count);
-    sharded.text += fmt::format(" | shard({}, {})", count, index);
+    sharded.text = count == batching_.parts
+                       ? batching_.whole_text
+                       : batching_.text + fmt::format(" | shard({}, {})", count, index);
+    sharded.parts = 1;
     sharded.part += fmt::format("{}/{} ", index, count);
     return std::make_shared<ArraySource>(arrays_, std::move(sharded));
   }
@@ -156,6 +162,8 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
       return std::make_unique<streams::DivideStream<RowList>>(open(pass), parts);
     };
     divided.batches = streams::saturating_product(batching_.batches, parts);
+    divided.whole_text = batching_.text;
+    divided.parts = parts;
     divided.text += fmt::format(" | divide({})", parts);
     return std::make_shared<ArraySource>(arrays_, std::move(divided));
   }

@@ -183,7 +183,9 @@ Json Trainer::FitRun::facts() const {
 
 void Trainer::FitRun::recover(const PeerLost& lost) {
   if (!kept_) throw lost;  // there is no state to go back to
+  signals_.reset();        // one that comes while it waits ends it: there is nothing to be kept
   get_strategy().impl().rejoin(lost);
+  signals_.emplace();
   agree_on_seeds();
   bits_ = 0;
   noticed_.reset();
@@ -350,7 +352,7 @@ RunState Trainer::FitRun::own_part() const {
   RunState own;
   own.info =
       Json::object({{"source", iterator_.save()}, {"validation", validation_iterator_.save()}});
-  save_variables(own, "on read", on_read());
+  save_variables(own, kOwnVariables, on_read());
   return own;
 }
 
@@ -394,13 +396,30 @@ void Trainer::FitRun::resume() {
   warn_of_other_callbacks(*resumed_, callbacks_.callbacks());
   make_variables(*resumed_);
   history_ = history_from_json(info.at("history"));
-  const Json& positions = own ? own->info : info;
-  iterator_.restore(positions.at("source"));
-  if (validation_) validation_iterator_.restore(positions.at("validation"));
+  restore_places(own ? own->info : info, workers_of(*resumed_));
   restore(*resumed_);
   if (batch.is_null()) {
     ++epoch_;
     resumed_.reset();
+  }
+}
+
+void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {
+  const int64_t now = get_strategy().impl().num_workers();
+  if (workers != now) {
+    logging::info(fmt::format("fit: {} workers go on where {} have been.", now, workers));
+  }
+  try {
+    iterator_.restore(places.at("source"));
+    if (validation_) validation_iterator_.restore(places.at("validation"));
+  } catch (const FailedPrecondition& error) {
+    if (workers == now) throw;
+    raise<FailedPrecondition>(
+        "fit: the run to go on with had {} workers, this one has {}, and where they were in their "
+        "data can't be told for others: {} Workers can be more or fewer where batches are divided "
+        "among them (AutoShardPolicy::Data, or arrays), and the global batch is as large as it "
+        "was. Start as many, or remove the saved state to begin anew.",
+        workers, now, error.what());
   }
 }
 
@@ -435,7 +454,7 @@ void Trainer::FitRun::restore(const RunState& state) {
                               group, difference);
   }
   for (const auto& [group, members] : groups) restore_variables(state, group, members);
-  if (const auto own = own_worker_part(state)) restore_variables(*own, "on read", on_read());
+  restore_own_variables(state, on_read());
   restore_callbacks(state, callbacks_.callbacks());
   restore_seeds(state);
 }

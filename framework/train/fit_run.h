@@ -46,6 +46,7 @@ class Trainer::FitRun {
   std::vector<std::pair<std::string, std::vector<Variable>>> variables() const;
   // Resumes from the state that a callback has, if one does.
   void resume();
+  void restore_places(const Json& places, int64_t workers);
   void make_variables(const RunState& state);
   // Variables, callbacks and random seeds.
   void restore(const RunState& state);

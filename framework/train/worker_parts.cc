@@ -11,6 +11,7 @@
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
 #include "framework/ops/ops.h"
+#include "framework/saving/saved_variables.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu {
@@ -101,17 +102,56 @@ void add_worker_parts(RunState& state, const RunState& own) {
   state.info.set("workers", static_cast<int64_t>(parts.size()));
 }
 
-std::optional<RunState> own_worker_part(const RunState& state) {
-  const StrategyImpl& strategy = get_strategy().impl();
+int64_t workers_of(const RunState& state) {
   const Json* saved = state.info.find("workers");
-  const int64_t workers = saved ? saved->as_int() : 1;
-  check<FailedPrecondition>(workers == strategy.num_workers(),
-                            "fit: the run to go on with had {} workers, this one has {}. Start it "
-                            "with as many, or remove the saved state to begin anew.",
-                            workers, strategy.num_workers());
-  if (workers == 1) return {};
-  const Tensor& bytes = state.tensor(name_of_part(strategy.worker()));
+  return saved ? saved->as_int() : 1;
+}
+
+namespace {
+
+RunState part_of(const RunState& state, int64_t worker) {
+  const Tensor& bytes = state.tensor(name_of_part(worker));
   return decode_run_state({reinterpret_cast<const char*>(bytes.raw()), bytes.bytes()});
+}
+
+// Each worker has had its own ones: they are put together as when the variable is read.
+Tensor together(const Variable& variable, const std::vector<Tensor>& by_worker) {
+  const VariableAggregation how = variable.aggregation();
+  if (how != VariableAggregation::Sum && how != VariableAggregation::Mean) return by_worker.front();
+  Tensor sum = by_worker.front();
+  for (size_t worker = 1; worker < by_worker.size(); ++worker) sum = sum + by_worker[worker];
+  if (how == VariableAggregation::Sum) return sum;
+  return ops::cast(sum / static_cast<int64_t>(by_worker.size()), variable.dtype());
+}
+
+}  // namespace
+
+std::optional<RunState> own_worker_part(const RunState& state) {
+  const int64_t workers = workers_of(state);
+  if (workers == 1) return {};
+  const StrategyImpl& strategy = get_strategy().impl();
+  return part_of(state, workers == strategy.num_workers() ? strategy.worker() : 0);
+}
+
+void restore_own_variables(const RunState& state, const std::vector<Variable>& variables) {
+  const StrategyImpl& strategy = get_strategy().impl();
+  const int64_t workers = workers_of(state);
+  if (workers == strategy.num_workers()) {
+    if (workers > 1) restore_variables(*own_worker_part(state), kOwnVariables, variables);
+    return;
+  }
+  std::vector<std::vector<Tensor>> values(variables.size());  // of each, by worker
+  for (int64_t worker = 0; worker < workers; ++worker) {
+    // Of a single one they have been restored with all others.
+    if (workers > 1) restore_variables(part_of(state, worker), kOwnVariables, variables);
+    for (size_t i = 0; i < variables.size(); ++i) values[i].push_back(variables[i].value());
+  }
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const Tensor all = together(variables[i], values[i]);
+    const bool is_others = variables[i].aggregation() == VariableAggregation::Sum &&
+                           strategy.num_workers() > 1 && strategy.worker() > 0;
+    variables[i].assign(is_others ? ops::zeros_like(all) : all);
+  }
 }
 
 std::optional<RunState> state_of_chief(std::optional<RunState> own) {

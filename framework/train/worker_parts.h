@@ -30,12 +30,20 @@ void agree_on_learning_rate(const Optimizer& optimizer);
 // What is drawn without a seed from now on is the same on all workers: the chief's. Called by all.
 void agree_on_seeds();
 
+// The name of these variables in such parts.
+inline constexpr const char* kOwnVariables = "on read";
+
 // Adds what each worker has of its own (where it is in its data, its parts of metrics) to the state
 // that all have. Called by all workers.
 void add_worker_parts(RunState& state, const RunState& own);
-// This worker's own part of a state; none where it has no parts. FailedPrecondition when there were
-// more or fewer workers.
+// This worker's own part of a state, or that of the first one where there were more or fewer; none
+// where it has no parts.
 std::optional<RunState> own_worker_part(const RunState& state);
+// How many workers have trained it.
+int64_t workers_of(const RunState& state);
+// Gives variables of which each replica has its own part those of this worker. Where there were
+// more or fewer workers, what all of them had together is kept.
+void restore_own_variables(const RunState& state, const std::vector<Variable>& variables);
 
 // The chief's state, on every worker. Called by all workers.
 std::optional<RunState> state_of_chief(std::optional<RunState> own);

@@ -263,6 +263,55 @@ TEST_CASE("positions among parts of batches that a map has made larger or smalle
   CHECK(all == batches(*source_of(uneven_batches())->divide(2)));
 }
 
+TEST_CASE("a worker's position is that of more or fewer workers, too") {
+  const auto shuffled = [] { return rows_to(20).shuffle(8).batch(6).prefetch(1); };
+  for (const bool is_uneven : {false, true}) {
+    for (const int64_t before : {1, 2, 3}) {
+      for (const int64_t after : {1, 2, 4}) {
+        for (size_t stop = 0; stop <= 4; ++stop) {
+          CAPTURE(before);
+          CAPTURE(after);
+          CAPTURE(stop);
+          const auto make = [&] { return source_of(is_uneven ? uneven_batches() : shuffled()); };
+          const auto source = make();
+          const auto global = source->iterate();
+          const auto saved = source->divide(before)->shard(before, before - 1)->iterate();
+          Batch batch;
+          for (size_t i = 0; i < stop; ++i) {
+            REQUIRE(saved->next(batch));
+            REQUIRE(global->next(batch));
+          }
+          const std::vector<Numbers> expected = rest_of(*global);
+          std::vector<Numbers> joined(expected.size());
+          for (int64_t index = 0; index < after; ++index) {
+            const auto restored = make()->divide(after)->shard(after, index)->iterate();
+            restored->restore(Json::parse(saved->save().dump()));
+            const std::vector<Numbers> parts = rest_of(*restored);
+            REQUIRE(parts.size() == expected.size());
+            for (size_t i = 0; i < parts.size(); ++i) {
+              joined[i].insert(joined[i].end(), parts[i].begin(), parts[i].end());
+            }
+          }
+          CHECK(joined == expected);
+        }
+      }
+    }
+  }
+  const auto any_order = [] {
+    return source_of(Dataset::range(6)
+                         .map([](const Tensor& x) { return x; },
+                              {.num_parallel_calls = 2, .deterministic = false})
+                         .batch(2));
+  };
+  const auto iterator = any_order()->divide(2)->shard(2, 0)->iterate();
+  Batch batch;
+  REQUIRE(iterator->next(batch));
+  CHECK(contains(
+      message_of<FailedPrecondition>([&] { any_order()->iterate()->restore(iterator->save()); }),
+      "the position is that of another worker's part, and elements come as they are "
+      "ready"));
+}
+
 TEST_CASE("a divided shard's position") {
   auto make = [] { return source_of(rows_to(20).batch(6))->divide(3)->shard(2, 1); };
   const auto all = batches(*make());

@@ -21,9 +21,11 @@
 
 #include "distribute/cluster/cluster.h"
 #include "distribute/cluster/credentials.h"
+#include "distribute/cluster/port_owner.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
+#include "tests/support/files.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
@@ -326,6 +328,34 @@ TEST_CASE("a port that is taken is named") {
   const std::string port = addresses[0].substr(addresses[0].find(':') + 1);
   CHECK(text.find("FailedPrecondition: Cluster: this task's port " + port +
                   " can't be listened on: ") == 0);
+  CHECK(text.find(fmt::format("It is process {} (", ::getpid())) != std::string::npos);
+  CHECK(text.find("test_distribute_cluster") != std::string::npos);
+  CHECK(text.find("End that one, or give this job other ports.") != std::string::npos);
+}
+
+TEST_CASE("who listens on a port, as far as the system tells") {
+  const testing::TempFolder proc;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::filesystem::create_directories((proc / name).parent_path());
+    std::ofstream(proc / name, std::ios::binary) << text;
+  };
+  write("net/tcp",
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+        "   0: 0100007F:1F90 0100007F:0050 01 00000000:00000000 00:00000000 00000000 0 0 41 1 x\n"
+        "   1: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 42 1 x\n"
+        "   2: cut");
+  CHECK(port_owner(8080, proc.path()).empty());  // nobody's that is seen
+  std::filesystem::create_directories(proc / "7/fd");
+  std::filesystem::create_symlink("socket:[41]", proc / "7/fd/3");
+  CHECK(port_owner(8080, proc.path()).empty());  // its connection is another
+  std::filesystem::create_directories(proc / "8/fd");
+  std::filesystem::create_symlink("socket:[42]", proc / "8/fd/5");
+  write("8/cmdline", std::string("./train\0--epochs\0"
+                                 "5\n\0",
+                                 20));
+  CHECK(port_owner(8080, proc.path()) == "process 8 (./train --epochs 5\\x0a)");
+  CHECK(port_owner(8081, proc.path()).empty());
+  CHECK(port_owner(8080, proc / "none").empty());
 }
 
 TEST_CASE("what isn't an address") {

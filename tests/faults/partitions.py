@@ -15,7 +15,7 @@ import random
 import sys
 import time
 
-from jobs import (FIRST_STEP, SILENCE, Job, Report, arguments, check_reports, run_all, undisturbed)
+from jobs import SILENCE, Job, Report, arguments, check_reports, run_all, undisturbed
 from networks import Machines, why_not
 
 KINDS = ["cut", "to", "from", "blink", "crash", "pair"]
@@ -36,8 +36,9 @@ def ways(kind, rank, workers):
 
 
 class Disturbance:
-    def __init__(self, job, kind, rank, chance, report):
+    def __init__(self, job, kind, rank, first_step, chance, report):
         self.job, self.kind, self.rank, self.chance, self.report = job, kind, rank, chance, report
+        self.first_step = first_step
         self.ways = ways(kind, rank, len(job.lives))
         self.lives = job.now()
         self.victim = self.lives[rank]
@@ -55,6 +56,8 @@ class Disturbance:
         time.sleep(0.2)  # what was said before comes to be known
         self.trained = self.job.trains()
         self.written = self.job.state_time()
+        # Over memory that they share they train until they miss signs of life.
+        self.must_report = self.trained and not places.one_process_space
         if self.kind == "crash":
             self.victim.end()
             places.crash(self.rank)
@@ -71,7 +74,7 @@ class Disturbance:
                 lambda: self.job.tend() or self.job.state_time() not in (0, self.written),
                 "a new state")
             self.report.took(f"a new state came after a {self.kind}",
-                             time.monotonic() - healed, FIRST_STEP, self.job)
+                             time.monotonic() - healed, self.first_step, self.job)
         self.job.finish()
         self.check()
 
@@ -86,10 +89,10 @@ class Disturbance:
             names, tell = "[12]", self.lives
         else:
             names, tell = str(self.rank), [life for life in self.lives if life is not self.victim]
-        check_reports(job, names, tell, self.since, SILENCE, self.report, required=self.trained)
+        check_reports(job, names, tell, self.since, SILENCE, self.report, required=self.must_report)
         if self.kind in ("cut", "to", "from"):
             check_reports(job, r"\d+", [self.victim], self.since, SILENCE, self.report,
-                          required=self.trained)
+                          required=self.must_report)
 
 
 def all_runs(options, report):
@@ -108,10 +111,10 @@ def all_runs(options, report):
                 places = Machines(workers, one_process_space=shares)
                 with Job(options.program, workers, folder, places, STEPS, DEADLINE) as job:
                     job.wait_for_phase(phase, chance, seconds)
-                    Disturbance(job, kind, rank, chance, report).run()
+                    Disturbance(job, kind, rank, options.first_step, chance, report).run()
                     if job.outcome() != expected:
                         job.fail("the weights differ from those of a run without a partition")
-                    report.count["killed after all had left"] += job.after_the_end
+                    report.count["killed after all had left"] += job.after_the_end()
                     report.count["workers started again"] += sum(
                         len(lives) - 1 for lives in job.lives)
                 report.count[f"{kind} runs"] += 1

@@ -14,11 +14,11 @@ import random
 import signal
 import time
 
-from jobs import (FIRST_STEP, REPORT, SILENCE, TERMINATED, Job, Report, arguments, check_reports,
+from jobs import (REPORT, SILENCE, TERMINATED, Job, Report, arguments, check_reports,
                   run_all, undisturbed)
 
 
-def disturb(job, rank, phase, kind, chance, seconds, stands_still, report):
+def disturb(job, rank, phase, kind, chance, seconds, options, report):
     job.wait_for_phase(phase, chance, seconds)
     victim = job.now()[rank]
     survivors = [life for life in job.now() if life is not victim]
@@ -29,7 +29,7 @@ def disturb(job, rank, phase, kind, chance, seconds, stands_still, report):
         victim.process.send_signal(kind)
     if kind == signal.SIGSTOP:
         # The launcher doesn't know: only when it goes on it ends, and is started again.
-        time.sleep(stands_still)
+        time.sleep(options.stop_seconds)
         victim.process.send_signal(signal.SIGCONT)
     else:
         job.wait_until(lambda: victim.code() is not None, "the end of a killed worker")
@@ -37,7 +37,7 @@ def disturb(job, rank, phase, kind, chance, seconds, stands_still, report):
     if trained and kind == signal.SIGKILL:
         job.tend()
         job.wait_until(lambda: job.tend() or job.state_time() not in (0, written), "a new state")
-        report.took("a new state came", time.monotonic() - restarted, FIRST_STEP, job)
+        report.took("a new state came", time.monotonic() - restarted, options.first_step, job)
     job.finish()
     check_reports(job, rank, survivors, since, SILENCE if kind == signal.SIGSTOP else REPORT, report,
                   required=trained and kind != signal.SIGTERM)
@@ -45,7 +45,7 @@ def disturb(job, rank, phase, kind, chance, seconds, stands_still, report):
         job.fail(f"worker {rank} ended with {victim.code()} after SIGTERM")
     if kind == signal.SIGSTOP and trained and not victim.when("stood still for"):
         job.fail(f"worker {rank} stood still, and hasn't been fenced")
-    report.count["killed after all had left"] += job.after_the_end
+    report.count["killed after all had left"] += job.after_the_end()
     report.count["workers started again"] += sum(len(lives) - 1 for lives in job.lives)
 
 
@@ -62,7 +62,7 @@ def all_runs(options, report):
 
             def job_of(folder, workers=workers, rank=rank, phase=phase, kind=kind):
                 with Job(options.program, workers, folder) as job:
-                    disturb(job, rank, phase, kind, chance, seconds, options.stop_seconds, report)
+                    disturb(job, rank, phase, kind, chance, seconds, options, report)
                     if job.outcome() != expected:
                         job.fail("the weights differ from those of a run without a signal")
                 report.count[f"{kind.name} runs"] += 1

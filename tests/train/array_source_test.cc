@@ -134,6 +134,33 @@ TEST_CASE("workers get the parts of one global batch in the same step, and as ma
   }
 }
 
+TEST_CASE("a worker's position is that of more or fewer workers, too") {
+  const auto make = [] { return arrays(31, {.batch_size = 7, .shuffle_seed = 5}); };
+  for (const int64_t before : {1, 2, 3}) {
+    for (const int64_t after : {1, 2, 4}) {
+      const auto global = make()->iterate();
+      const auto saved = make()->divide(before)->shard(before, before - 1)->iterate();
+      Batch batch;
+      for (int i = 0; i < 2; ++i) {
+        REQUIRE(saved->next(batch));
+        REQUIRE(global->next(batch));
+      }
+      const std::vector<Numbers> expected = rest(*global);
+      std::vector<Numbers> joined(expected.size());
+      for (int64_t index = 0; index < after; ++index) {
+        const auto restored = make()->divide(after)->shard(after, index)->iterate();
+        restored->restore(saved->save());
+        const std::vector<Numbers> parts = rest(*restored);
+        REQUIRE(parts.size() == expected.size());
+        for (size_t i = 0; i < parts.size(); ++i) {
+          joined[i].insert(joined[i].end(), parts[i].begin(), parts[i].end());
+        }
+      }
+      CHECK(joined == expected);
+    }
+  }
+}
+
 TEST_CASE("a shard of whole batches that has run out gives batches of no rows") {
   const Source source = arrays(65, {.batch_size = 32});
   CHECK(pass(source->shard(2, 0)).size() == 2);

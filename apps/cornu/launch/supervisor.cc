@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -65,7 +66,8 @@ int Signals::next() {
 }
 
 Supervisor::Supervisor(const LaunchOptions& options)
-    : options_(options), tasks_(plan_tasks(options)) {
+    : options_(options), tasks_(plan_tasks(options)), ended_(memfd_create("ended", MFD_CLOEXEC)) {
+  if (!ended_.is_open()) fail_launch("no file for what has ended: {}", std::strerror(errno));
   const std::vector<CpuShare> shares = share_cpus(static_cast<int>(tasks_.size()));
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const int number = static_cast<int>(i);
@@ -95,8 +97,9 @@ int Supervisor::run() {
 }
 
 std::vector<std::string> Supervisor::environment_of(const Run& run, int listens) const {
-  std::vector<std::string> ours = {"TF_CONFIG=" + tf_config(tasks_, run.task),
-                                   fmt::format("CORNU_RESTARTS={}", run.restarts)};
+  std::vector<std::string> ours = {
+      "TF_CONFIG=" + tf_config(tasks_, run.task), fmt::format("CORNU_RESTARTS={}", run.restarts),
+      fmt::format("CORNU_ENDED_FILE=/proc/{}/fd/{}", ::getpid(), ended_.get())};
   if (listens >= 0) ours.push_back(fmt::format("CORNU_LISTEN_FD={}", listens));
   if (!token_.empty()) ours.push_back("CORNU_JOB_TOKEN=" + token_);
   if (!std::getenv("OMP_NUM_THREADS")) {
@@ -219,6 +222,9 @@ void Supervisor::find_ended() {
 
 void Supervisor::on_end(Run& run, int code) {
   run.code = code;
+  if (code == 0 && (run.task.type == "worker" || run.task.type == "chief")) {
+    static_cast<void>(!::write(ended_.get(), "\n", 1));
+  }
   const bool may_restart = !stops_ && signals_seen_ == 0 && run.restarts < options_.max_restarts;
   if (code != 0 && may_restart) return restart_later(run);
   run.is_over = true;

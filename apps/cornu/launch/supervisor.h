@@ -79,7 +79,8 @@ class Supervisor {
   Guard guard_;
   std::vector<Run> runs_;
   std::vector<PlannedTask> tasks_;
-  std::string token_;  // of the job; "": the environment has one
+  cornu::FileDescriptor ended_;  // a file with something in it when a worker has ended well
+  std::string token_;            // of the job; "": the environment has one
   int signals_seen_ = 0;
   bool stops_ = false;
   std::optional<Clock::time_point> kills_ = {};
