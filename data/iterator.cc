@@ -168,7 +168,7 @@ void Iterator::restore(const Json& json) {
   } else {  // a count will do, also of the elements that others have had parts of
     Stream<Element>& elements = state.opened();
     check<FailedPrecondition>(
-        !tree || !state.iteration.any_order,
+        saved.consumed == 0 || !state.iteration.any_order,
         "Dataset: the position is that of another worker's part, and elements come as they are "
         "ready: it can't be told which ones have been. Set map's deterministic to true, or go on "
         "with as many workers.");

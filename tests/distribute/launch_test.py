@@ -196,10 +196,14 @@ else:
             self.assertEqual(config["task"], {"type": kind, "index": int(index)})
 
     def test_each_task_has_the_socket_of_its_address(self):
-        done = self.launched("-n 2 --evaluator", """
+        path = self.fifo("said")  # it is ended when the workers have
+        done = self.launched("-n 2 --evaluator", f"said = {path!r}" + """
 if me == "evaluator 0":
     say("CORNU_LISTEN_FD" in os.environ)
+    opened(said)
     sys.exit()
+if me == "worker 0":
+    awaited(said)
 other = address("worker", 1 - task["index"])
 with socket.socket() as stranger:
     try:
