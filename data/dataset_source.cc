@@ -51,9 +51,20 @@ class DatasetSource : public BatchSource {
     return std::make_unique<DatasetBatches>(node_, counter_, part_);
   }
   std::optional<int64_t> cardinality() const override { return node_->cardinality(); }
-  std::string description() const override {
-    const bool own = node_->options().distribute.auto_shard_policy == AutoShardPolicy::Off;
-    return own ? "" : describe_chain(*node_);
+  std::string description() const override { return is_own() ? "" : describe_chain(*node_); }
+
+  std::vector<uint64_t> drawn_seeds() const override {
+    std::vector<uint64_t> seeds;
+    if (is_own()) return seeds;
+    for (const auto* seed : data::drawn_seeds(*node_)) seeds.push_back(seed->load());
+    return seeds;
+  }
+  void set_drawn_seeds(const std::vector<uint64_t>& seeds) const override {
+    const auto own = is_own() ? std::vector<std::atomic<uint64_t>*>() : data::drawn_seeds(*node_);
+    check<InvalidArgument>(seeds.size() == own.size(),
+                           "Dataset: {} has {} drawn seeds, got {} for it.", describe_chain(*node_),
+                           own.size(), seeds.size());
+    for (size_t i = 0; i < own.size(); ++i) own[i]->store(seeds[i]);
   }
 
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
@@ -67,6 +78,10 @@ class DatasetSource : public BatchSource {
   }
 
  private:
+  // Each worker has all of it.
+  bool is_own() const {
+    return node_->options().distribute.auto_shard_policy == AutoShardPolicy::Off;
+  }
   std::shared_ptr<BatchSource> derived(NodePtr node, std::string part) const {
     return std::make_shared<DatasetSource>(std::move(node), counter_, std::move(part));
   }

@@ -335,18 +335,28 @@ std::vector<std::byte> WorkerCollectives::exchange_bytes(std::span<const std::by
   return all;
 }
 
-std::vector<std::string> WorkerCollectives::exchange(const std::string& own) {
-  const auto size = static_cast<uint64_t>(own.size());
+std::vector<std::string> WorkerCollectives::exchange(std::string_view what,
+                                                     const std::string& own) {
+  const std::string text = fmt::format("{}\n{}", what, own);
+  const auto size = static_cast<uint64_t>(text.size());
   const std::vector<std::byte> sizes = exchange_bytes(std::as_bytes(std::span(&size, 1)));
   std::vector<uint64_t> by_worker(static_cast<size_t>(workers()));
   std::memcpy(by_worker.data(), sizes.data(), sizes.size());
   const uint64_t most = *std::ranges::max_element(by_worker);
-  std::string padded = own;
+  std::string padded = text;
   padded.resize(most);
   const std::vector<std::byte> all = exchange_bytes(std::as_bytes(std::span(padded)));
   std::vector<std::string> result;
   for (size_t i = 0; i < by_worker.size(); ++i) {
-    result.emplace_back(reinterpret_cast<const char*>(all.data()) + i * most, by_worker[i]);
+    const std::string_view theirs(reinterpret_cast<const char*>(all.data()) + i * most,
+                                  by_worker[i]);
+    const size_t line = std::min(theirs.find('\n'), theirs.size());
+    check<RanksDiffer>(theirs.substr(0, line) == what,
+                       "Collective: every worker must make the same calls in the same order, but "
+                       "worker {} exchanges {}, and worker {} {}. The workers' programs or options "
+                       "must differ, or one of them has begun anew.",
+                       i, theirs.substr(0, line), worker(), what);
+    result.emplace_back(theirs.substr(line + 1));
   }
   return result;
 }

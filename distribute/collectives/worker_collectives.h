@@ -43,7 +43,7 @@ class WorkerCollectives {
       const std::shared_ptr<WorkerCollectives>& group);
 
   // Between steps: what each worker gives, by worker. `what` is compared as collectives are.
-  std::vector<std::string> exchange(const std::string& own);
+  std::vector<std::string> exchange(std::string_view what, const std::string& own);
   // The same for few bytes of one size, in one go.
   std::vector<std::byte> exchange_bytes(std::span<const std::byte> own);
 

@@ -68,8 +68,8 @@ class MultiWorkerMirrored : public MirroredReplicas {
   }
 
   Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) override;
-  std::vector<std::string> exchange(const std::string& own) override {
-    return guarded([&] { return group().exchange(own); });
+  std::vector<std::string> exchange(std::string_view what, const std::string& own) override {
+    return guarded([&] { return group().exchange(what, own); });
   }
   uint32_t agree(uint32_t bits) override {
     const std::lock_guard lock(steps_);
@@ -200,7 +200,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       const SeedSequence own = seed_sequence();
       const std::string seeds =
           Json::object({{"seed", static_cast<int64_t>(own.seed)}, {"chosen", own.chosen}}).dump();
-      const Json first = Json::parse(exchange(seeds).front());
+      const Json first = Json::parse(exchange("seeds", seeds).front());
       if (!own.chosen && !lost) {
         restore_seed_sequence(
             {.seed = static_cast<uint64_t>(first.at("seed").as_int()), .drawn = 0});
@@ -275,7 +275,7 @@ void MultiWorkerMirrored::take_values_of_chief(const std::vector<Compiled>& func
     const Tensor value = variable.value().host();
     if (is_chief()) values.append(reinterpret_cast<const char*>(value.raw()), value.bytes());
   }
-  const std::string chiefs = group().exchange(values).front();
+  const std::string chiefs = group().exchange("values of variables", values).front();
   size_t at = 0;
   for (const Variable& variable : used) {
     const Tensor own = variable.value().host();

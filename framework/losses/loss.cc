@@ -51,12 +51,16 @@ void require_fitting(const Tensor& given, const Tensor& weights, const Shape& va
       given.shape());
 }
 
+bool is_narrow(DType dtype) { return !is_floating(dtype) || size_of(dtype) < 4; }
+
 Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) {
-  const bool narrow = !is_floating(y_pred.dtype()) || size_of(y_pred.dtype()) < 4;
+  const bool narrow = is_narrow(y_pred.dtype());
   Unreduced result;
   result.values = loss.call(y_true, narrow ? ops::cast(y_pred, DType::Float32) : y_pred);
   result.mask = both_masks(y_pred.mask(), result.values.mask());
+  // A function may give others: their sum might not be exact, or overflow.
+  if (is_narrow(result.values.dtype())) result.values = ops::cast(result.values, DType::Float32);
   result.weights = masked_weights(result.mask, sample_weight);
   if (!result.weights.defined()) return result;
   auto [values, weights] = squeeze_or_expand_to_same_rank(result.values, result.weights);

@@ -35,4 +35,9 @@ int64_t examples_of(const Batch& batch) {
   return 0;
 }
 
+void BatchSource::set_drawn_seeds(const std::vector<uint64_t>& seeds) const {
+  check<InvalidArgument>(seeds.empty(), "BatchSource: it has no drawn seeds, got {}.",
+                         seeds.size());
+}
+
 }  // namespace cornu

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/core/json.h"
 #include "framework/core/tensors.h"
@@ -63,6 +64,12 @@ class BatchSource {
   // What it consists of, which must be the same on all workers that share its batches; empty where
   // each may have its own.
   virtual std::string description() const { return ""; }
+
+  // Seeds that were drawn where none were given, for workers to have the same: none where each may
+  // have its own. Those that are set are for passes that begin later, also of what this source was
+  // made of. InvalidArgument unless there are as many.
+  virtual std::vector<uint64_t> drawn_seeds() const { return {}; }
+  virtual void set_drawn_seeds(const std::vector<uint64_t>& seeds) const;
 
   // Part `index` of `count` of this source, as its auto-shard policy says; by default every
   // `count`-th batch from batch `index` on. All parts have equally many batches, so that workers

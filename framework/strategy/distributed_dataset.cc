@@ -1,10 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/strategy/distributed_dataset.h"
 
-#include "framework/core/random.h"
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+
 #include "framework/strategy/strategy.h"
 
 namespace cornu::distribute {
+
+void agree_on_drawn_seeds(StrategyImpl& strategy, const BatchSource& source) {
+  if (strategy.num_workers() == 1) return;
+  const std::vector<uint64_t> own = source.drawn_seeds();
+  std::string text(own.size() * sizeof(uint64_t), '\0');
+  std::ranges::copy(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(text)).begin());
+  const std::string chiefs = strategy.exchange("seeds of a dataset", text).front();
+  // Those of another dataset: what compares workers' datasets says so, or each has its own.
+  if (chiefs.size() != text.size()) return;
+  std::vector<uint64_t> seeds(own.size());
+  std::ranges::copy(std::as_bytes(std::span(chiefs)),
+                    std::as_writable_bytes(std::span(seeds)).begin());
+  source.set_drawn_seeds(seeds);
+}
 
 std::optional<int64_t> DistributedDataset::cardinality() const {
   const std::optional<int64_t> batches = source_->cardinality();
@@ -14,9 +32,6 @@ std::optional<int64_t> DistributedDataset::cardinality() const {
 }
 
 DistributedIterator DistributedDataset::iterator() const {
-  if (!seed_) return {strategy_, source_->iterate(), divided_};
-  constexpr uint64_t kApart = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
-  const SeedSequenceScope scope(*seed_ + kApart * (*passes_)++);
   return {strategy_, source_->iterate(), divided_};
 }
 

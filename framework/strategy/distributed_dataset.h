@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -19,6 +18,10 @@ namespace cornu {
 class StrategyImpl;
 
 namespace distribute {
+
+// Where links of the source have drawn seeds of their own, all workers take worker 0's: they share
+// its batches. Called by all workers, before a pass begins.
+void agree_on_drawn_seeds(StrategyImpl& strategy, const BatchSource& source);
 
 // Whether a batch is one replica's part already, instead of being divided between all.
 enum class Divided { No, Yes };
@@ -57,14 +60,9 @@ class DistributedIterator {
 //   }
 class DistributedDataset {
  public:
-  // `seed`: what unseeded shuffles begin with, so that all workers shuffle alike; none: they draw
-  // it from the thread's sequence.
   DistributedDataset(std::shared_ptr<StrategyImpl> strategy, std::shared_ptr<BatchSource> source,
-                     Divided divided, std::optional<uint64_t> seed = {})
-      : strategy_(std::move(strategy)),
-        source_(std::move(source)),
-        divided_(divided),
-        seed_(seed) {}
+                     Divided divided)
+      : strategy_(std::move(strategy)), source_(std::move(source)), divided_(divided) {}
 
   // A new pass.
   DistributedIterator iterator() const;
@@ -80,8 +78,6 @@ class DistributedDataset {
   std::shared_ptr<StrategyImpl> strategy_;
   std::shared_ptr<BatchSource> source_;
   Divided divided_;
-  std::optional<uint64_t> seed_;
-  std::shared_ptr<std::atomic<uint64_t>> passes_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 
 class DistributedDataset::Cursor {

@@ -6,7 +6,6 @@
 
 #include "framework/core/error.h"
 #include "framework/core/json.h"
-#include "framework/core/random.h"
 
 namespace cornu {
 namespace {
@@ -46,17 +45,10 @@ std::vector<Tensor> exchange_tensors(StrategyImpl& strategy, const Tensor& own) 
                        "numbers that stand for them.",
                        strategy.name());
   std::vector<Tensor> result;
-  for (const std::string& text : strategy.exchange(encode(own.host()))) {
+  for (const std::string& text : strategy.exchange("tensors", encode(own.host()))) {
     result.push_back(decode(text));
   }
   return result;
-}
-
-std::optional<uint64_t> agreed_seed(StrategyImpl& strategy) {
-  if (strategy.num_workers() == 1) return {};
-  const Tensor chiefs =
-      exchange_tensors(strategy, Tensor::scalar(static_cast<int64_t>(next_key()))).front();
-  return static_cast<uint64_t>(chiefs.item<int64_t>());
 }
 
 }  // namespace cornu

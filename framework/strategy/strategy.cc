@@ -215,7 +215,8 @@ distribute::DistributedDataset Strategy::distribute_dataset(
     const std::shared_ptr<BatchSource>& dataset) const {
   check<InvalidArgument>(dataset != nullptr,
                          "Strategy '{}': distribute_dataset expected a dataset, got none.", name());
-  return {impl_, impl_->distribute(dataset), distribute::Divided::No, agreed_seed(*impl_)};
+  distribute::agree_on_drawn_seeds(*impl_, *dataset);
+  return {impl_, impl_->distribute(dataset), distribute::Divided::No};
 }
 
 distribute::DistributedDataset Strategy::distribute_parts(

@@ -64,8 +64,12 @@ class StrategyImpl {
   // are not.
   virtual std::optional<DType> gradient_dtype() const { return {}; }
   // What each worker gives, by worker. All of them must call it at the same place of their
-  // programs, outside of steps; Errors as CollectiveGroup's.
-  virtual std::vector<std::string> exchange(const std::string& own) { return {own}; }
+  // programs, outside of steps: `what` says at which, and errors compare it. Errors as
+  // CollectiveGroup's.
+  virtual std::vector<std::string> exchange(std::string_view what, const std::string& own) {
+    static_cast<void>(what);
+    return {own};
+  }
   // The bits that any worker had set when it began its last step, which all workers see after the
   // same one: how they decide together what one of them has noticed alone.
   virtual uint32_t agree(uint32_t bits) { return bits; }

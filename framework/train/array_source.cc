@@ -195,6 +195,10 @@ class ClassWeightSource : public BatchSource {
   }
   std::optional<int64_t> cardinality() const override { return source_->cardinality(); }
   std::string description() const override { return source_->description(); }
+  std::vector<uint64_t> drawn_seeds() const override { return source_->drawn_seeds(); }
+  void set_drawn_seeds(const std::vector<uint64_t>& seeds) const override {
+    source_->set_drawn_seeds(seeds);
+  }
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
     return std::make_shared<ClassWeightSource>(source_->shard(count, index), weights_);
   }

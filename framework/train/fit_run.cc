@@ -77,13 +77,13 @@ std::shared_ptr<BatchSource> distributed(std::shared_ptr<BatchSource> source) {
 }  // namespace
 
 Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSource> source,
-                        const FitOptions& options)
+                        const FitOptions& options, JointCall& call)
     : trainer_(trainer),
       model_(model),
       dataset_(source->description()),
       options_(options),
-      iterator_(distributed(with_class_weight(std::move(source), options.class_weight)),
-                options.steps_per_epoch),
+      source_(distributed(with_class_weight(std::move(source), options.class_weight))),
+      iterator_(source_, options.steps_per_epoch),
       validation_(options.validation_data.empty()
                       ? nullptr
                       : distributed(options.validation_data.source(
@@ -94,7 +94,7 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
                   .epochs = options.epochs,
                   .steps = iterator_.steps()}),
       epoch_(options.initial_epoch),
-      number_(next_fit_number()) {
+      call_(call) {
   iterator_.check_finite("fit", "steps_per_epoch");
   if (validation_) validation_iterator_.check_finite("fit", "validation_steps");
 }
@@ -114,7 +114,10 @@ History Trainer::FitRun::run() {
   for (std::optional<PeerLost> lost;;) {
     if (lost) recover(*lost);
     try {
-      if (!joins_workers(number_)) return end_unneeded();
+      if (lost && !call_.join()) return {};
+      for (const auto& source : {source_, validation_}) {
+        if (source) distribute::agree_on_drawn_seeds(get_strategy().impl(), *source);
+      }
       require_same_on_workers("fit", facts);
       resume();
       if (!lost || resumed_ || !history_.epoch.empty()) {
@@ -127,16 +130,6 @@ History Trainer::FitRun::run() {
     }
     throw *lost;  // no state had been written that this run could go back to
   }
-}
-
-// The others have been through this call: its results are in the state of a later one.
-History Trainer::FitRun::end_unneeded() {
-  logging::warn(fmt::format(
-      "fit: the other workers have been through call {} of fit already. This worker, which has "
-      "begun anew, goes on with the next one.",
-      number_));
-  callbacks_.on_train_end({});
-  return {};
 }
 
 // To the last epoch, from wherever the run is.
@@ -160,7 +153,7 @@ void Trainer::FitRun::train() {
     offer_state({}, {});
   }
   // No worker is to come back to a state that the chief has removed.
-  get_strategy().impl().exchange("");
+  get_strategy().impl().exchange("the end of fit", "");
   if (!history_.epoch.empty()) {
     trainer_.optimizer(model_).impl().finalize_variable_values();
   }
@@ -186,7 +179,6 @@ void Trainer::FitRun::recover(const PeerLost& lost) {
   signals_.reset();        // one that comes while it waits ends it: there is nothing to be kept
   get_strategy().impl().rejoin(lost);
   signals_.emplace();
-  agree_on_seeds();
   bits_ = 0;
   noticed_.reset();
   model_.stop_training = false;
@@ -237,7 +229,8 @@ bool Trainer::FitRun::stops_here() {
 }
 
 bool Trainer::FitRun::stops_after_epoch() {
-  const auto by_worker = get_strategy().impl().exchange(model_.stop_training ? "stops" : "");
+  const auto by_worker =
+      get_strategy().impl().exchange("whether to stop", model_.stop_training ? "stops" : "");
   model_.stop_training =
       !std::ranges::all_of(by_worker, [](const std::string& said) { return said.empty(); });
   return model_.stop_training;
@@ -431,7 +424,8 @@ void Trainer::FitRun::make_variables(const RunState& state) {
     return static_cast<int64_t>(group.second.size()) !=
            count_of_saved_variables(state, group.first);
   });
-  const auto by_worker = get_strategy().impl().exchange(lacks ? "lacks some" : "");
+  const auto by_worker =
+      get_strategy().impl().exchange("what is lacking", lacks ? "lacks some" : "");
   if (std::ranges::all_of(by_worker, &std::string::empty)) return;
   // A step that failed has left values that can't be used.
   for (const auto& [group, members] : groups) {

@@ -10,19 +10,20 @@
 #include "framework/saving/run_state.h"
 #include "framework/train/epoch_iterator.h"
 #include "framework/train/trainer.h"
+#include "framework/train/worker_parts.h"
 
 namespace cornu {
 
 class Trainer::FitRun {
  public:
+  // All workers have joined the call.
   FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSource> source,
-         const FitOptions& options);
+         const FitOptions& options, JointCall& call);
 
   History run();
 
  private:
   void train();
-  History end_unneeded();
   Logs train_epoch();
   void evaluate(Logs& logs);
 
@@ -59,13 +60,14 @@ class Trainer::FitRun {
   Model& model_;
   const std::string dataset_;  // what it consists of
   const FitOptions& options_;
+  std::shared_ptr<BatchSource> source_;  // this worker's part
   EpochIterator iterator_;
   std::shared_ptr<BatchSource> validation_;
   EpochIterator validation_iterator_;
   CallbackList callbacks_;
   History history_;
   int64_t epoch_;
-  const int64_t number_;             // of the process's calls of fit
+  JointCall& call_;
   Json optimizer_config_;            // as the run began
   Json targets_;                     // compile's arguments but the optimizer
   std::optional<RunState> resumed_;  // a state from within an epoch, until its next batch

@@ -52,7 +52,7 @@ void PreemptionCheckpointHandler::restore() {
   Json own = Json::array();
   for (const int64_t calls : saved_after(manager_)) own.push_back(calls);
   std::vector<std::vector<int64_t>> by_worker;
-  for (const std::string& text : strategy_.impl().exchange(own.dump())) {
+  for (const std::string& text : strategy_.impl().exchange("checkpoints", own.dump())) {
     std::vector<int64_t>& theirs = by_worker.emplace_back();
     for (const Json& calls : Json::parse(text).as_array()) theirs.push_back(calls.as_int());
   }

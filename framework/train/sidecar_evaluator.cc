@@ -71,6 +71,7 @@ bool SidecarEvaluator::load(const File& file) {
     if (has_weights(file.path)) {
       model_.load_weights(file.path);
     } else {
+      if (model_.built()) model_.optimizer().build(model_.trainable_variables());
       Checkpoint({{"model", model_}, {"optimizer", model_.optimizer()}}).restore(file.path);
     }
     return true;

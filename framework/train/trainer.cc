@@ -230,7 +230,8 @@ void Trainer::check_options(const FitOptions& options) {
 
 History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const FitOptions& options) {
   check_options(options);
-  agree_on_seeds();
+  JointCall call("fit");
+  if (!call.is_joined()) return {};
   FitOptions for_source = options;
   Tensors train_x = x;
   Tensors train_y = y;
@@ -250,17 +251,18 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
   for_source.validation_batch_size = options.validation_batch_size.value_or(batch_size);
   for_source.sample_weight = Tensors();
   for_source.validation_split = 0;
-  return fit_source(model, make_array_source(train_x, train_y, weight, arrays), for_source);
+  return fit_source(model, make_array_source(train_x, train_y, weight, arrays), for_source, call);
 }
 
 History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options) {
   check_options(options);
-  agree_on_seeds();
-  return fit_source(model, std::move(source), options);
+  JointCall call("fit");
+  if (!call.is_joined()) return {};
+  return fit_source(model, std::move(source), options, call);
 }
 
 History Trainer::fit_source(Model& model, std::shared_ptr<BatchSource> source,
-                            const FitOptions& options) {
+                            const FitOptions& options, JointCall& call) {
   require_compiled(model, "fit");
   check_options(options);
   check_arrays_only("fit", "batch_size", !options.batch_size,
@@ -269,7 +271,7 @@ History Trainer::fit_source(Model& model, std::shared_ptr<BatchSource> source,
                     "let the dataset give (x, y, sample_weight)");
   check_arrays_only("fit", "validation_split", options.validation_split == 0,
                     "split the dataset with take() and skip(), and give validation_data");
-  FitRun run(*this, model, std::move(source), options);
+  FitRun run(*this, model, std::move(source), options, call);
   const TrainingScope alone = train_alone(model);
   const MetricScope metrics = metric_scope(model);
   try {
@@ -336,7 +338,11 @@ Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
                     "call batch() on the dataset instead");
   check_arrays_only("evaluate", "sample_weight", options.sample_weight.empty(),
                     "let the dataset give (x, y, sample_weight)");
-  EpochIterator iterator(get_strategy().impl().distribute(std::move(source)), options.steps);
+  const JointCall call("evaluate");
+  if (!call.is_joined()) return {};
+  StrategyImpl& strategy = get_strategy().impl();
+  distribute::agree_on_drawn_seeds(strategy, *source);
+  EpochIterator iterator(strategy.distribute(std::move(source)), options.steps);
   iterator.check_finite("evaluate", "steps");
   CallbackList callbacks(
       options.callbacks, in_training(model),

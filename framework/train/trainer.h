@@ -15,6 +15,8 @@
 
 namespace cornu {
 
+class JointCall;
+
 // What the handles of one model share. Thread-safe but for compile: several threads may predict and
 // evaluate, beside one that trains. A step (forward, loss, backward, all-reduce, update,
 // metrics) is one traced function; its metrics come back as named scalars.
@@ -76,7 +78,8 @@ class Trainer {
   TrainingScope train_alone(const Model& model);
   MetricScope metric_scope(Model& model);
   static void check_options(const FitOptions& options);
-  History fit_source(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options);
+  History fit_source(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options,
+                     JointCall& call);
   Tensors run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch);
   Logs test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks);
   static OutputNames output_names(const Model& model, const Tensors& y_pred);

@@ -24,13 +24,13 @@ std::string name_of_part(int64_t worker) { return fmt::format("worker {}", worke
 void require_same_on_workers(const std::string& what, const Json& facts) {
   StrategyImpl& strategy = get_strategy().impl();
   if (strategy.num_workers() == 1) return;
-  const std::vector<std::string> all = strategy.exchange(facts.dump());
+  const std::vector<std::string> all = strategy.exchange("facts of " + what, facts.dump());
   const Json first = Json::parse(all.front());
   for (size_t worker = 1; worker < all.size(); ++worker) {
     const Json other = Json::parse(all[worker]);
     for (const auto& [name, value] : first.as_object()) {
       const Json* theirs = other.find(name);
-      check<FailedPrecondition>(theirs && *theirs == value,
+      check<FailedPrecondition>(theirs && theirs->dump() == value.dump(),
                                 "{}: the {} of worker {} is {}, that of worker 0 is {}. All "
                                 "workers must run the same program with the same options and data.",
                                 what, name, worker, theirs ? theirs->excerpt() : "unknown",
@@ -39,29 +39,58 @@ void require_same_on_workers(const std::string& what, const Json& facts) {
   }
 }
 
-int64_t next_fit_number() {
-  static std::atomic<int64_t> calls = 0;
-  return get_strategy().impl().num_workers() == 1 ? 0 : ++calls;
-}
+namespace {
 
-bool joins_workers(int64_t number) {
+std::atomic<int64_t> joint_calls = 0;  // that have begun
+thread_local int64_t open_calls = 0;   // one within the other
+
+// Whether all are in the same call; false where others are in a later one.
+bool all_are_at(int64_t number) {
   StrategyImpl& strategy = get_strategy().impl();
-  while (strategy.num_workers() > 1) {
-    const std::vector<std::string> all = strategy.exchange(std::to_string(number));
+  while (true) {
     std::vector<int64_t> numbers;
-    for (const std::string& text : all) numbers.push_back(std::stoll(text));
+    for (const std::string& text : strategy.exchange("numbers of calls", std::to_string(number))) {
+      numbers.push_back(std::stoll(text));
+    }
     const auto [least, most] = std::ranges::minmax(numbers);
     if (number < most) return false;
-    if (least == most) break;
+    if (least == most) return true;
   }
-  return true;
+}
+
+}  // namespace
+
+JointCall::JointCall(const char* what) : what_(what), is_within_another_(open_calls++ > 0) {
+  if (is_within_another_ || get_strategy().impl().num_workers() == 1) return;
+  number_ = ++joint_calls;
+  try {
+    is_joined_ = join();
+  } catch (...) {
+    --open_calls;
+    throw;
+  }
+}
+
+JointCall::~JointCall() { --open_calls; }
+
+bool JointCall::join() {
+  if (number_ == 0) return true;
+  if (all_are_at(number_)) {
+    agree_on_seeds();
+    return true;
+  }
+  logging::warn(fmt::format(
+      "{}: the other workers have been through call {} of fit and evaluate already. This worker, "
+      "which has begun anew, goes on with the next one.",
+      what_, number_));
+  return false;
 }
 
 void agree_on_learning_rate(const Optimizer& optimizer) {
   StrategyImpl& strategy = get_strategy().impl();
   if (strategy.num_workers() == 1) return;
   const double own = ops::cast(optimizer.learning_rate(), DType::Float64).host().item<double>();
-  const std::vector<std::string> all = strategy.exchange(Json(own).dump());
+  const std::vector<std::string> all = strategy.exchange("learning rates", Json(own).dump());
   for (size_t worker = 1; worker < all.size(); ++worker) {
     if (all[worker] == all.front()) continue;
     logging::warn(fmt::format(
@@ -78,13 +107,13 @@ void agree_on_seeds() {
   StrategyImpl& strategy = get_strategy().impl();
   if (strategy.num_workers() == 1) return;
   const SeedSequence own = seed_sequence();
-  const Json chiefs =
-      Json::parse(strategy
-                      .exchange(Json::object({{"seed", static_cast<int64_t>(own.seed)},
-                                              {"drawn", static_cast<int64_t>(own.drawn)},
-                                              {"chosen", own.chosen}})
-                                    .dump())
-                      .front());
+  const Json chiefs = Json::parse(
+      strategy
+          .exchange("seeds of fit", Json::object({{"seed", static_cast<int64_t>(own.seed)},
+                                                  {"drawn", static_cast<int64_t>(own.drawn)},
+                                                  {"chosen", own.chosen}})
+                                        .dump())
+          .front());
   restore_seed_sequence({.seed = static_cast<uint64_t>(chiefs.at("seed").as_int()),
                          .drawn = static_cast<uint64_t>(chiefs.at("drawn").as_int()),
                          .chosen = chiefs.at("chosen").as_bool()});
@@ -93,7 +122,8 @@ void agree_on_seeds() {
 void add_worker_parts(RunState& state, const RunState& own) {
   StrategyImpl& strategy = get_strategy().impl();
   if (strategy.num_workers() == 1) return;
-  const std::vector<std::string> parts = strategy.exchange(encode_run_state(own));
+  const std::vector<std::string> parts =
+      strategy.exchange("parts of a state", encode_run_state(own));
   for (size_t worker = 0; worker < parts.size(); ++worker) {
     Tensor bytes = Tensor::empty({static_cast<int64_t>(parts[worker].size())}, DType::UInt8);
     std::memcpy(bytes.mutable_raw(), parts[worker].data(), parts[worker].size());
@@ -158,7 +188,7 @@ std::optional<RunState> state_of_chief(std::optional<RunState> own) {
   StrategyImpl& strategy = get_strategy().impl();
   if (strategy.num_workers() == 1) return own;
   const std::string bytes = strategy.worker() == 0 && own ? encode_run_state(*own) : "";
-  const std::string chiefs = strategy.exchange(bytes).front();
+  const std::string chiefs = strategy.exchange("a state", bytes).front();
   if (chiefs.empty()) return {};
   return decode_run_state(chiefs);
 }

@@ -299,12 +299,35 @@ TEST_CASE("workers exchange texts of any length between steps") {
     threads.emplace_back([&group] {
       const auto w = static_cast<size_t>(group->worker());
       const std::string own(w * 100'000, static_cast<char>('a' + w));
-      const std::vector<std::string> all = group->exchange(own);
+      const std::vector<std::string> all = group->exchange("text", own);
       CHECK(all ==
             std::vector<std::string>{"", std::string(100'000, 'b'), std::string(200'000, 'c')});
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST_CASE("workers that are at different places of their programs are told so") {
+  const Groups groups = groups_of(over_shared_memory(2), 1);
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (const auto& group : groups) {
+    threads.emplace_back([&group, &errors] {
+      const bool is_first = group->worker() == 0;
+      try {
+        group->exchange(is_first ? "seeds" : "learning rates", is_first ? "1" : "23");
+      } catch (const RanksDiffer& error) {
+        errors[is_first ? 0 : 1] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::string begin =
+      "Collective: every worker must make the same calls in the same order, but worker ";
+  const std::string end =
+      ". The workers' programs or options must differ, or one of them has begun anew.";
+  CHECK(errors[0] == begin + "1 exchanges learning rates, and worker 0 seeds" + end);
+  CHECK(errors[1] == begin + "0 exchanges seeds, and worker 1 learning rates" + end);
 }
 
 TEST_CASE("an inbox is found by its description alone, and others' aren't") {

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trainings that go on with more or fewer workers than they were begun with give what one gives that
-one worker does alone, to 1e-6 in float64; and where that can't be, they say why.
+one worker does alone, to 1e-6 in float64; and where that can't be, they say why. One in whose second
+call of fit a worker is killed, and started again, gives the same bits as one that nobody disturbed.
 
 usage: elastic_test.py ELASTIC
 """
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -16,24 +18,53 @@ TERMINATED = 143
 TRAININGS = [[(2, 3), (3, 2), (1, 2), (2, 0)], [(1, 4), (2, 0)], [(3, 6), (2, 3), (1, 0)]]
 
 
-def run(program, kind, workers, folder, steps, output):
-    """The exit codes, and what they said."""
-    sockets = [socket.socket() for _ in range(workers)]
-    for own in sockets:
-        own.bind(("127.0.0.1", 0))
-    addresses = [f"127.0.0.1:{own.getsockname()[1]}" for own in sockets]
-    processes = []
-    for index, own in enumerate(sockets):
+class Workers:
+    """Processes with a port each, which they have again when they are started again."""
+
+    def __init__(self, program, kind, workers, folder, output):
+        self.line = [program, kind, folder]
+        self.output = output
+        self.sockets = [socket.socket() for _ in range(workers)]
+        for own in self.sockets:
+            own.bind(("127.0.0.1", 0))
+
+    def start(self, index, steps):
+        addresses = [f"127.0.0.1:{own.getsockname()[1]}" for own in self.sockets]
+        listener = self.sockets[index].fileno()
         environment = dict(
-            os.environ, CORNU_LISTEN_FD=str(own.fileno()), OMP_NUM_THREADS="1",
+            os.environ, CORNU_LISTEN_FD=str(listener), OMP_NUM_THREADS="1",
             TF_CONFIG=json.dumps({"cluster": {"worker": addresses},
                                   "task": {"type": "worker", "index": index}}))
-        processes.append(subprocess.Popen(
-            [program, kind, folder, str(steps), output], env=environment, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=[own.fileno()]))
-        own.close()
+        return subprocess.Popen([*self.line, str(steps), self.output], env=environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                pass_fds=[listener])
+
+    def close(self):
+        for own in self.sockets:
+            own.close()
+
+
+def run(program, kind, workers, folder, steps, output):
+    """The exit codes, and what they said."""
+    job = Workers(program, kind, workers, folder, output)
+    processes = [job.start(index, steps) for index in range(workers)]
     said = [process.communicate(timeout=120)[0] for process in processes]
+    job.close()
     return [process.returncode for process in processes], "".join(said)
+
+
+def run_with_a_loss(program, folder, steps, output):
+    """Worker 1 is killed after so many steps of the second training."""
+    job = Workers(program, "twice", 2, folder, output)
+    first = job.start(0, 0)
+    lost = job.start(1, steps)
+    said = [lost.communicate(timeout=120)[0]]
+    assert lost.returncode == -signal.SIGKILL, said
+    back = job.start(1, 0)
+    said += [process.communicate(timeout=120)[0] for process in (first, back)]
+    job.close()
+    assert [first.returncode, back.returncode] == [0, 0], said
+    return said[-1]
 
 
 def numbers(path):
@@ -60,6 +91,17 @@ def main():
                 worst = max(abs(a - b) for a, b in zip(got, expected))
                 print(f"{kind}, by {training}: differs by {worst:.2g}")
                 assert worst < 1e-6, said
+        output = os.path.join(folder, "twice")
+        codes, said = run(program, "twice", 2, output + ".state", 0, output)
+        assert codes == [0, 0], said
+        expected = numbers(output)
+        for steps in [3, 7]:
+            output = os.path.join(folder, f"twice{steps}")
+            said = run_with_a_loss(program, output + ".state", steps, output)
+            assert numbers(output) == expected, said
+            for call, number in [("fit", 1), ("evaluate", 2)]:
+                assert f"{call}: the other workers have been through call {number} of fit and " \
+                       "evaluate already." in said, said
         state = os.path.join(folder, "off.state")
         codes, said = run(program, "off", 2, state, 3, os.path.join(folder, "off"))
         assert codes == [TERMINATED] * 2, said

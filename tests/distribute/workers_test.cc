@@ -69,6 +69,7 @@ TEST_CASE("every row of a dataset goes to one replica" * doctest::skip(alone()))
   const auto scope = strategy.scope();
   for (const int64_t rows : {1, 7, 24}) {
     CAPTURE(rows);
+    for (int64_t i = 0; i < strategy.impl().worker(); ++i) random::normal({1});
     const auto dataset = data::Dataset::range(rows)
                              .map([](const Tensor& i) { return i + 1; })
                              .shuffle(rows)  // without a seed: all workers shuffle alike
@@ -123,7 +124,7 @@ TEST_CASE("models that draw their first weights without a seed" * doctest::skip(
   for (const Tensor& weight : model.get_weights()) {
     bytes.append(reinterpret_cast<const char*>(weight.raw()), weight.bytes());
   }
-  for (const std::string& theirs : strategy.impl().exchange(bytes)) CHECK(theirs == bytes);
+  for (const std::string& theirs : strategy.impl().exchange("bytes", bytes)) CHECK(theirs == bytes);
 }
 
 TEST_CASE("gather brings the values of all workers together" * doctest::skip(alone())) {
@@ -170,7 +171,7 @@ TEST_CASE("a worker that is to end ends all after the same step" * doctest::skip
     }
     CHECK(handler.total_run_calls() == last);
     for (const std::string& theirs :
-         strategy.impl().exchange(std::to_string(handler.total_run_calls()))) {
+         strategy.impl().exchange("calls", std::to_string(handler.total_run_calls()))) {
       CHECK(theirs == std::to_string(last));
     }
   };
@@ -197,18 +198,32 @@ TEST_CASE("a callback that sets the learning rate on the chief alone" * doctest:
   CHECK(model.optimizer().learning_rate().item<float>() == 0.025F);
   const Tensor kernel = model.get_weights()[0];
   const std::string bytes(reinterpret_cast<const char*>(kernel.raw()), kernel.bytes());
-  for (const std::string& theirs : strategy.impl().exchange(bytes)) CHECK(theirs == bytes);
+  for (const std::string& theirs : strategy.impl().exchange("bytes", bytes)) CHECK(theirs == bytes);
 }
 
-TEST_CASE("a worker that has begun anew passes by calls of fit that are over" *
+TEST_CASE("a dataset's shuffle without a seed is one of all workers, whenever it was made" *
           doctest::skip(alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
-  if (strategy.impl().worker() == 1) {
-    CHECK(!joins_workers(1));
-    CHECK(!joins_workers(2));
+  for (int64_t i = 0; i < strategy.impl().worker(); ++i) random::normal({1});  // for itself alone
+  const Tensor x = ops::reshape(ops::arange(0, 16, 1, DType::Float32), {16, 1});
+  const auto dataset = data::Dataset::from_tensor_slices({x, x}).shuffle(16).batch(4);
+  Sequential model({Input({.shape = {1}}), layers::Dense({.units = 1})});
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.0}),
+                 .loss = "mse",
+                 .metrics = {Metric("mean", [](const Tensor& y, const Tensor&) { return y; }),
+                             Metric("of_squares", [](const Tensor& y, const Tensor&) {
+                               return ops::square(y);
+                             })}});
+  const History history =
+      model.fit(dataset, {.epochs = 2, .verbose = 0, .validation_data = dataset});
+  for (const char* prefix : {"", "val_"}) {
+    for (const double mean : history[prefix + std::string("mean")]) CHECK(mean == 7.5);
+    for (const double mean : history[prefix + std::string("of_squares")]) CHECK(mean == 77.5);
   }
-  CHECK(joins_workers(3));
+  for (int64_t i = 0; i < strategy.impl().worker(); ++i) random::normal({1});
+  const auto another = data::Dataset::from_tensor_slices({x, x}).shuffle(16).batch(4);
+  CHECK(model.evaluate(another, {.verbose = 0}).at("of_squares") == 77.5);
 }
 
 TEST_CASE("datasets that differ are fine where each worker has its own" * doctest::skip(alone())) {

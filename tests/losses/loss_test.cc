@@ -161,6 +161,17 @@ TEST_CASE("16-bit predictions are computed in float32, float64 stays") {
   CHECK(losses::MeanSquaredError()(ops::zeros({2, 1}), wide).dtype() == DType::Float64);
 }
 
+TEST_CASE("values of functions that aren't exact in sums are reduced in float32") {
+  const auto by_dtype = [](DType dtype) {
+    return Loss([dtype](const Tensor&, const Tensor& y_pred) { return ops::cast(y_pred, dtype); });
+  };
+  const Tensor many = ops::full({80'000}, 1.5F);
+  CHECK(by_dtype(DType::Float16)(many, many).item<float>() == 1.5F);
+  CHECK(by_dtype(DType::Int32)(floats({1, 2}, {2}), floats({1, 2}, {2})).item<float>() == 1.5F);
+  const Loss scalar([](const Tensor&, const Tensor&) { return Tensor::scalar(int32_t{5}); });
+  CHECK(scalar(many, many).dtype() == DType::Float32);
+}
+
 TEST_CASE("callables are losses of labels converted to the predictions' dtype") {
   const Loss loss = [](const Tensor& y_true, const Tensor& y_pred) {
     CHECK(y_true.dtype() == DType::Float32);

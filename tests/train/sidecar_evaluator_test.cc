@@ -117,6 +117,26 @@ TEST_CASE("checkpoints of a manager, with the optimizer's iterations") {
   CHECK(iterations == std::vector<int64_t>{1, 2});
 }
 
+TEST_CASE("a checkpoint with an optimizer's variables needs no step before") {
+  const TempFolder folder;
+  const auto compiled = [] {
+    Sequential model({Input({.shape = {1}}), layers::Dense({.units = 1})});
+    model.compile({.optimizer = "adam", .loss = "mse"});
+    return model;
+  };
+  Sequential model = compiled();
+  model.train_on_batch(ops::ones({2, 1}), ops::ones({2, 1}));
+  CheckpointManager(Checkpoint({{"model", model}, {"optimizer", model.optimizer()}}),
+                    {.directory = folder.path(), .max_to_keep = 1})
+      .save();
+  Sequential beside = compiled();
+  SidecarEvaluator(beside, rows(),
+                   {.checkpoint_dir = folder.path(), .max_evaluations = 1, .verbose = 0})
+      .start();
+  CHECK(beside.optimizer().iterations() == 1);
+  CHECK(beside.get_weights()[0].item<float>() == model.get_weights()[0].item<float>());
+}
+
 TEST_CASE("a file that isn't complete is said so once, and tried again") {
   const TempFolder folder;
   const std::string path = folder / "w.weights.h5";
