@@ -116,12 +116,15 @@ void Coordinator::on_join(const std::shared_ptr<Guest>& guest, const Json& messa
 
 void Coordinator::admit(const std::shared_ptr<Guest>& guest, const Json& message) {
   if (phase_ != Phase::Gathering) {
-    // It knows of a loss that hasn't been noticed here.
+    // It knows of a loss that hasn't been noticed here. Worker 0 is where this is: who misses it is
+    // the one that is cut off.
     const Json* lost = message.find("lost");
     const auto size = static_cast<int64_t>(members_.size());
-    const bool names_one = lost && lost->is_int() && lost->as_int() >= 0 && lost->as_int() < size;
+    const bool names_one = lost && lost->is_int() && lost->as_int() > 0 && lost->as_int() < size;
     const int rank = names_one ? static_cast<int>(lost->as_int()) : guest->rank;
-    end_group(lost_message(rank, name_of(rank), "a worker has lost it"), guest->rank);
+    const std::string why =
+        rank == guest->rank ? "it hasn't heard of the others" : "a worker has lost it";
+    end_group(lost_message(rank, name_of(rank), why), guest->rank);
   }
   const std::string differs = difference(message);
   Member& member = member_of(*guest);

@@ -215,6 +215,30 @@ TEST_CASE("a member whose session ends as its group forms joins again") {
   CHECK(other.session().wait_for("start").at("generation").as_int() == 2);
 }
 
+TEST_CASE("a worker that no longer hears of worker 0 is the one that is lost") {
+  logging::set_level(logging::Level::Off);
+  const auto coordinator = std::make_shared<Coordinator>(
+      CoordinatorOptions{.addresses = {"host0:1", "host1:1", "host2:1"}, .token = kSecret});
+  std::vector<std::unique_ptr<Client>> clients;
+  for (const int rank : {0, 1, 2}) {
+    clients.push_back(std::make_unique<Client>(*coordinator, fmt::format("client {}", rank)));
+    clients.back()->join(rank);
+  }
+  CHECK(clients[2]->session().wait_for("members").at("generation").as_int() == 1);
+  clients[1]->say(with(clients[1]->join_message(1, 1), "lost", 0));
+  for (const size_t rank : {size_t{0}, size_t{2}}) {
+    const Json lost = clients[rank]->session().wait_for("lost");
+    CHECK(lost.at("rank").as_int() == 1);
+    CHECK(lost.at("why").as_string() == "it hasn't heard of the others");
+  }
+  clients[2]->say(with(clients[2]->join_message(2, 1), "lost", 1));
+  clients[0]->say(with(clients[0]->join_message(0, 1), "lost", 1));
+  CHECK(clients[2]->session().wait_for("members").at("generation").as_int() == 2);
+  // Worker 2 has lost worker 1 before anybody else has noticed.
+  clients[2]->say(with(clients[2]->join_message(2, 2), "lost", 1));
+  CHECK(clients[0]->session().wait_for("lost").at("why").as_string() == "a worker has lost it");
+}
+
 TEST_CASE("a worker whose 'members' message is lost joins again, and takes the next") {
   logging::set_level(logging::Level::Off);
   Worker worker(1);
