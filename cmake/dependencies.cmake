@@ -10,6 +10,7 @@
 #   cli11       CLI11::CLI11                    CLI11 (headers)             libcli11-dev
 #   zip         libzip::zip                     libzip                      libzip-dev
 #   crypto      OpenSSL::Crypto                 libcrypto of OpenSSL        libssl-dev
+#   ssl         OpenSSL::SSL                    libssl of OpenSSL           libssl-dev
 #   curl        CURL::libcurl                   libcurl                     libcurl4-openssl-dev
 #   zlib        ZLIB::ZLIB                      zlib                        zlib1g-dev
 #   hwy         hwy::hwy                        Google Highway              libhwy-dev
@@ -69,7 +70,7 @@ function(cornu_find_dependency name result)
     "hdf5=hdf5::hdf5=libhdf5-dev" "fmt=fmt::fmt=libfmt-dev" "spdlog=spdlog::spdlog=libspdlog-dev"
     "json=nlohmann_json::nlohmann_json=nlohmann-json3-dev" "cli11=CLI11::CLI11=libcli11-dev"
     "zip=libzip::zip=libzip-dev" "curl=CURL::libcurl=libcurl4-openssl-dev"
-    "crypto=OpenSSL::Crypto=libssl-dev" "zlib=ZLIB::ZLIB=zlib1g-dev" "hwy=hwy::hwy=libhwy-dev"
+    "crypto=OpenSSL::Crypto=libssl-dev" "ssl=OpenSSL::SSL=libssl-dev" "zlib=ZLIB::ZLIB=zlib1g-dev" "hwy=hwy::hwy=libhwy-dev"
     "jpeg=JPEG::JPEG=libjpeg62-turbo-dev" "png=PNG::PNG=libpng-dev" "gif=GIF::GIF=libgif-dev"
     "re2=re2::re2=libre2-dev" "grpc=gRPC::grpc++=libgrpc++-dev" "threads=Threads::Threads=libc6-dev"
     "openmp=GOMP::gomp=libgomp1" "doctest=doctest::doctest=doctest-dev"
@@ -101,7 +102,7 @@ function(cornu_find_dependency name result)
       _cornu_import(${target} HEADER zip.h LIBRARY zip)
     elseif(key STREQUAL "openmp")
       _cornu_import(${target} LIBRARY libgomp.so.1 gomp)
-    elseif(key STREQUAL "crypto")
+    elseif(key STREQUAL "crypto" OR key STREQUAL "ssl")
       find_package(OpenSSL QUIET)
     elseif(key STREQUAL "curl")
       find_package(CURL QUIET)

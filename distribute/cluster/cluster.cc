@@ -16,13 +16,14 @@ namespace cornu::distribute {
 namespace {
 
 void require_trust(const ClusterOptions& options, const std::string& token) {
-  if (!token.empty() || options.insecure) return;
+  if (!token.empty() || options.identity || options.insecure) return;
   for (const std::string& address : options.addresses) {
     check<FailedPrecondition>(
         Address::parse(address, "Cluster").is_loopback(),
         "Cluster: the workers at {} are reached over a network, and nothing keeps others from "
         "taking part. Give all tasks of the job the same secret in CORNU_JOB_TOKEN, or in a file "
-        "that CORNU_JOB_TOKEN_FILE names (make one with: openssl rand -hex 32). On a network where "
+        "that CORNU_JOB_TOKEN_FILE names (make one with: openssl rand -hex 32), or certificates "
+        "(CORNU_TLS_CERT, CORNU_TLS_KEY, CORNU_TLS_CA). On a network where "
         "everybody is trusted, insecure = true, or CORNU_INSECURE=1, does without.",
         address);
   }
@@ -53,18 +54,18 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)), token_(
       [coordinator = coordinator_](const std::shared_ptr<Session>& session) {
         return coordinator ? coordinator->accept(session) : refuse_sessions(session);
       },
-      refusals);
+      refusals, options_.identity);
   const std::string first = options_.addresses.front();
-  membership_ = std::make_unique<Membership>(
-      MembershipOptions{.rank = options_.rank,
-                        .addresses = options_.addresses,
-                        .token = token_,
-                        .facts = options_.facts,
-                        .lost_after = options_.lost_after,
-                        .job_is_over = options_.job_is_over,
-                        .connect = [first](Session::Listener listener) {
-                          return connect_session(first, std::move(listener));
-                        }});
+  membership_ = std::make_unique<Membership>(MembershipOptions{
+      .rank = options_.rank,
+      .addresses = options_.addresses,
+      .token = token_,
+      .facts = options_.facts,
+      .lost_after = options_.lost_after,
+      .job_is_over = options_.job_is_over,
+      .connect = [first, identity = options_.identity](Session::Listener listener) {
+        return connect_session(first, identity, std::move(listener));
+      }});
   if (coordinator_) ticker_ = std::thread([this] { tick(); });
 }
 
@@ -151,28 +152,46 @@ std::vector<std::shared_ptr<Inbox>> Cluster::open_inboxes(const GroupOffer& offe
   return inboxes;
 }
 
-// The lower rank connects. None where a worker was lost meanwhile: `lost`, where this one missed
-// it.
+// The lower rank connects. None where the other one is gone, or makes none in time.
+FileDescriptor Cluster::link(int peer, const GroupOffer& offer, const Patience& patience) {
+  FileDescriptor socket;
+  if (peer < rank()) {
+    socket = server_->take({offer.generation, peer, rank()}, patience);
+  } else {
+    socket = connect_to(Address::parse(options_.addresses[static_cast<size_t>(peer)], "Cluster"),
+                        patience);
+    const std::string preface = link_preface({offer.generation, rank(), peer}, offer.key);
+    const auto size = static_cast<ssize_t>(preface.size());
+    if (socket.is_open() &&
+        ::send(socket.get(), preface.data(), preface.size(), MSG_NOSIGNAL) != size) {
+      return {};
+    }
+  }
+  if (!socket.is_open() || !options_.identity) return socket;
+  try {
+    const TlsRole role = peer < rank() ? TlsRole::Accepts : TlsRole::Connects;
+    tls_links_.push_back(
+        std::make_unique<TlsLink>(std::move(socket), role, *options_.identity, patience));
+    return tls_links_.back()->take_plain();
+  } catch (const Unavailable& error) {
+    logging::warn(fmt::format("Cluster: {}", error.what()));
+    return {};
+  }
+}
+
+// None where a worker was lost meanwhile: `lost`, where this one missed it. All workers make their
+// connections in the order of ranks, so that none waits for one that waits for it.
 std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const GroupMembers& members,
                                             std::optional<int>& lost) {
   const Patience patience{std::chrono::steady_clock::now() + options_.lost_after,
                           [&] { return membership_->is_in_group(offer.generation); }};
+  tls_links_.clear();
   std::vector<FileDescriptor> sockets(options_.addresses.size());
-  for (const int peer : peers()) {
+  std::vector<int> in_order = peers();
+  std::ranges::sort(in_order);
+  for (const int peer : in_order) {
     FileDescriptor& socket = sockets[static_cast<size_t>(peer)];
-    if (peer < rank()) {
-      socket = server_->take({offer.generation, peer, rank()}, patience);
-    } else {
-      const Address address =
-          Address::parse(options_.addresses[static_cast<size_t>(peer)], "Cluster");
-      socket = connect_to(address, patience);
-      const std::string preface = link_preface({offer.generation, rank(), peer}, offer.key);
-      const auto size = static_cast<ssize_t>(preface.size());
-      if (socket.is_open() &&
-          ::send(socket.get(), preface.data(), preface.size(), MSG_NOSIGNAL) != size) {
-        socket = FileDescriptor();
-      }
-    }
+    socket = link(peer, offer, patience);
     if (socket.is_open()) continue;
     if (!patience.lasts()) return nullptr;
     logging::warn(fmt::format("Cluster: worker {} has no connection with worker {} ({}).", rank(),

@@ -37,6 +37,8 @@ struct ClusterOptions {
   std::function<bool()> job_is_over = [] { return false; };
   // Whether tasks on other machines are trusted without a job token.
   bool insecure = false;
+  // What this task shows the others; null: they speak without TLS.
+  std::shared_ptr<const TlsIdentity> identity = nullptr;
   // Whether workers of one machine exchange tensors by memory that they share; by TCP otherwise, as
   // between machines. All workers share it, or none does.
   bool share_memory = true;
@@ -48,7 +50,7 @@ struct ClusterOptions {
 class Cluster {
  public:
   // InvalidArgument for addresses that are none; FailedPrecondition when the port is taken, or when
-  // there are other machines, no token, and not `insecure`.
+  // there are other machines, no token, no identity, and not `insecure`.
   explicit Cluster(ClusterOptions options);
   // Leaves it, where leave() hasn't; where an exception ends this worker's program, tells the
   // others so instead.
@@ -73,6 +75,7 @@ class Cluster {
  private:
   std::unique_ptr<Transport> sockets(const GroupOffer& offer, const GroupMembers& members,
                                      std::optional<int>& lost);
+  FileDescriptor link(int peer, const GroupOffer& offer, const Patience& patience);
   std::vector<std::shared_ptr<Inbox>> open_inboxes(const GroupOffer& offer) const;
   std::vector<int> peers() const { return options_.communication.peers(rank(), size()); }
   void tick();
@@ -84,6 +87,7 @@ class Cluster {
   std::unique_ptr<TaskServer> server_;
   std::unique_ptr<Membership> membership_;
   std::shared_ptr<Inbox> inbox_;
+  std::vector<std::unique_ptr<TlsLink>> tls_links_;    // of the group, where it has connections
   std::shared_ptr<const std::atomic<int64_t>> calls_;  // of the group
   std::mutex mutex_;
   std::condition_variable stopped_;

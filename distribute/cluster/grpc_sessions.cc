@@ -5,6 +5,8 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -186,6 +188,34 @@ void keep(const std::shared_ptr<grpc::Channel>& channel) {
   channels->erase(first, channels->end());
 }
 
+// Certificates are verified; names in them aren't looked at.
+std::shared_ptr<grpc::experimental::StaticDataCertificateProvider> certificates_of(
+    const TlsIdentity& identity) {
+  return std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
+      identity.authority(), std::vector<grpc::experimental::IdentityKeyCertPair>{
+                                {identity.key(), identity.certificate()}});
+}
+
+std::shared_ptr<grpc::ChannelCredentials> secured_channel(const TlsIdentity& identity) {
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(certificates_of(identity));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_verify_server_certs(true);
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
+  return grpc::experimental::TlsCredentials(options);
+}
+
+std::shared_ptr<grpc::ServerCredentials> secured_server(const TlsIdentity& identity) {
+  grpc::experimental::TlsServerCredentialsOptions options(certificates_of(identity));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
+  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  return grpc::experimental::TlsServerCredentials(options);
+}
+
 class Service : public grpc::CallbackGenericService {
  public:
   Service(SessionServer::Accept accept, SessionServer::Refuse refuse)
@@ -209,9 +239,12 @@ class Service : public grpc::CallbackGenericService {
 
 }  // namespace
 
-std::shared_ptr<Session> connect_session(const std::string& address, Session::Listener listener) {
-  auto channel = grpc::CreateCustomChannel("dns:///" + address, grpc::InsecureChannelCredentials(),
-                                           channel_arguments());
+std::shared_ptr<Session> connect_session(const std::string& address,
+                                         const std::shared_ptr<const TlsIdentity>& identity,
+                                         Session::Listener listener) {
+  const auto credentials =
+      identity ? secured_channel(*identity) : grpc::InsecureChannelCredentials();
+  auto channel = grpc::CreateCustomChannel("dns:///" + address, credentials, channel_arguments());
   keep(channel);
   auto stream = std::make_shared<ClientStream>(std::move(channel), address);
   stream->start(std::move(listener));
@@ -226,7 +259,8 @@ struct SessionServer::Impl {
   std::unique_ptr<grpc::Server> server;
 };
 
-SessionServer::SessionServer(Accept accept, Refuse refuse)
+SessionServer::SessionServer(Accept accept, Refuse refuse,
+                             const std::shared_ptr<const TlsIdentity>& identity)
     : impl_(std::make_unique<Impl>(std::move(accept), std::move(refuse))) {
   silence_grpc();
   grpc::ServerBuilder builder;
@@ -235,7 +269,7 @@ SessionServer::SessionServer(Accept accept, Refuse refuse)
   builder.RegisterCallbackGenericService(&impl_->service);
   impl_->acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+      identity ? secured_server(*identity) : grpc::InsecureServerCredentials());
   impl_->server = builder.BuildAndStart();
   check<Internal>(impl_->server != nullptr, "Cluster: gRPC's server doesn't start.");
 }

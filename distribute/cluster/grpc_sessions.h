@@ -7,12 +7,16 @@
 #include <string>
 
 #include "distribute/cluster/session.h"
+#include "distribute/cluster/tls.h"
 #include "framework/io/file_descriptor.h"
 
 namespace cornu::distribute {
 
-// A stream to a task's server. Where there is none (yet), the session ends with the reason.
-std::shared_ptr<Session> connect_session(const std::string& address, Session::Listener listener);
+// A stream to a task's server, over TLS where there is an identity. Where there is none (yet), the
+// session ends with the reason.
+std::shared_ptr<Session> connect_session(const std::string& address,
+                                         const std::shared_ptr<const TlsIdentity>& identity,
+                                         Session::Listener listener);
 
 // Takes sessions over connections that others have accepted.
 class SessionServer {
@@ -23,7 +27,7 @@ class SessionServer {
   // Told of calls that are none of a session.
   using Refuse = std::function<void(const std::string& peer, const std::string& why)>;
 
-  SessionServer(Accept accept, Refuse refuse);
+  SessionServer(Accept accept, Refuse refuse, const std::shared_ptr<const TlsIdentity>& identity);
   ~SessionServer();  // ends all sessions
   SessionServer(const SessionServer&) = delete;
   SessionServer& operator=(const SessionServer&) = delete;

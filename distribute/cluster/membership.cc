@@ -182,6 +182,7 @@ void Membership::on_session_end(uint64_t session, const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (session != sessions_) return;
   ended_session_ = session;
+  why_ended_ = why;
   session_ = nullptr;
   admitted_ = false;
   offer_.reset();
@@ -260,8 +261,9 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
     changed_.wait_for(lock, kAttempts);
     if (!admitted_ && Clock::now() - said > kSayWhom) {
       said = Clock::now();
-      logging::info(
-          fmt::format("Cluster: waiting for {} to answer.", worker_name(0, coordinator())));
+      logging::info(fmt::format("Cluster: waiting for {} to answer{}.",
+                                worker_name(0, coordinator()),
+                                why_ended_.empty() ? "" : "; the last attempt: " + why_ended_));
     }
   }
   join_ = nullptr;

@@ -110,6 +110,7 @@ class Membership {
   std::shared_ptr<Session> session_;
   uint64_t sessions_ = 0;  // their numbers
   uint64_t ended_session_ = 0;
+  std::string why_ended_;  // the last session
   std::string nonce_;
   bool admitted_ = false;  // the coordinator knows the token, and this worker has shown it
   Json join_;              // what it joins with, while it waits for the others; else null

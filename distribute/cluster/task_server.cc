@@ -63,15 +63,19 @@ SessionServer::Accept TaskServer::counted(std::shared_ptr<Sessions> sessions,
 }
 
 TaskServer::TaskServer(const Address& address, SessionServer::Accept accept,
-                       std::shared_ptr<Refusals> refusals)
+                       std::shared_ptr<Refusals> refusals,
+                       const std::shared_ptr<const TlsIdentity>& identity)
     : refusals_(std::move(refusals)),
       sessions_(std::make_shared<Sessions>()),
+      over_tls_(identity != nullptr),
       listener_(listen_on(address)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      session_server_(counted(sessions_, std::move(accept)),
-                      [refusals = refusals_](const std::string& peer, const std::string& why) {
-                        refusals->add(peer, why);
-                      }),
+      session_server_(
+          counted(sessions_, std::move(accept)),
+          [refusals = refusals_](const std::string& peer, const std::string& why) {
+            refusals->add(peer, why);
+          },
+          identity),
       thread_([this] { serve(); }) {}
 
 TaskServer::~TaskServer() {
@@ -190,10 +194,15 @@ TaskServer::Verdict TaskServer::decide(FileDescriptor& socket, std::string& why)
     case Opening::Unclear:
       return Verdict::Wait;
     case Opening::Http2:
-      return admit_guest(socket);
+      if (!over_tls_) return admit_guest(socket);
+      why = "it doesn't use TLS, as this job's tasks do (CORNU_TLS_CERT)";
+      break;
+    case Opening::Tls:
+      if (over_tls_) return admit_guest(socket);
+      why = "it uses TLS, which this job's tasks don't (CORNU_TLS_CERT)";
+      break;
     case Opening::Link:
       return decide_link(socket, text);
-    case Opening::Tls:
     case Opening::Foreign:
       break;
   }

@@ -16,6 +16,7 @@
 #include "distribute/cluster/data_link.h"
 #include "distribute/cluster/grpc_sessions.h"
 #include "distribute/cluster/refusals.h"
+#include "distribute/cluster/tls.h"
 
 namespace cornu::distribute {
 
@@ -25,9 +26,11 @@ namespace cornu::distribute {
 // each for ten seconds; who comes then waits.
 class TaskServer {
  public:
-  // FailedPrecondition when the port is taken.
+  // `identity`: sessions come over TLS, and none otherwise; null: none does. FailedPrecondition
+  // when the port is taken.
   TaskServer(const Address& address, SessionServer::Accept accept,
-             std::shared_ptr<Refusals> refusals = std::make_shared<Refusals>());
+             std::shared_ptr<Refusals> refusals = std::make_shared<Refusals>(),
+             const std::shared_ptr<const TlsIdentity>& identity = nullptr);
   ~TaskServer();
   TaskServer(const TaskServer&) = delete;
   TaskServer& operator=(const TaskServer&) = delete;
@@ -68,6 +71,7 @@ class TaskServer {
 
   const std::shared_ptr<Refusals> refusals_;
   const std::shared_ptr<Sessions> sessions_;  // by their connections
+  const bool over_tls_;
   FileDescriptor listener_;
   FileDescriptor wake_;
   SessionServer session_server_;

@@ -398,16 +398,16 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
   }
   const char* insecure = std::getenv("CORNU_INSECURE");
   const auto replicas = static_cast<int>(devices.size());
-  ClusterOptions cluster{
-      .rank = static_cast<int>(id_in_cluster(spec, *task)),
-      .addresses = std::move(addresses),
-      .replicas = replicas,
-      .facts = facts_of(communication, replicas),
-      .communication = std::move(implementation),
-      .collectives = {.narrow_sums = communication.compression.has_value()},
-      .timeout = timeout,
-      .job_is_over = job_is_over,
-      .insecure = options.insecure || (insecure && std::string(insecure) == "1")};
+  ClusterOptions cluster{.rank = static_cast<int>(id_in_cluster(spec, *task)),
+                         .addresses = std::move(addresses),
+                         .replicas = replicas,
+                         .facts = facts_of(communication, replicas),
+                         .communication = std::move(implementation),
+                         .collectives = {.narrow_sums = communication.compression.has_value()},
+                         .timeout = timeout,
+                         .job_is_over = job_is_over,
+                         .insecure = options.insecure || (insecure && std::string(insecure) == "1"),
+                         .identity = TlsIdentity::of_environment()};
   return std::make_shared<MultiWorkerMirrored>(std::move(devices), std::move(cluster),
                                                communication);
 }

@@ -57,8 +57,8 @@ struct MultiWorkerMirroredStrategyOptions {
   CommunicationOptions communication_options = {};
   // This process's replicas, as MirroredStrategy has them. All workers must have equally many.
   std::vector<std::string> devices = {};
-  // Whether tasks on other machines are trusted without CORNU_JOB_TOKEN; CORNU_INSECURE=1 does the
-  // same.
+  // Whether tasks on other machines are trusted without CORNU_JOB_TOKEN or CORNU_TLS_CERT;
+  // CORNU_INSECURE=1 does the same.
   bool insecure = false;
 };
 

@@ -25,50 +25,23 @@
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
+#include "tests/distribute/clusters.h"
 #include "tests/support/files.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
 using namespace cornu::distribute;
+using test::end_all;
 using test::error_of;
+using test::free_addresses;
+using test::GroupPtr;
+using test::on_all;
+using test::sum_of_ranks;
 
 namespace {
 
-// Ports that nobody has at the moment.
-std::vector<std::string> free_addresses(int count) {
-  std::vector<FileDescriptor> sockets;
-  std::vector<std::string> addresses;
-  for (int i = 0; i < count; ++i) {
-    sockets.emplace_back(::socket(AF_INET, SOCK_STREAM, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    REQUIRE(::bind(sockets.back().get(), generic, size) == 0);
-    REQUIRE(::getsockname(sockets.back().get(), generic, &size) == 0);
-    addresses.push_back(fmt::format("127.0.0.1:{}", ntohs(address.sin_port)));
-  }
-  return addresses;
-}
-
 ClusterOptions options_of(int rank, const std::vector<std::string>& addresses) {
   return {.rank = rank, .addresses = addresses};
-}
-
-using GroupPtr = std::shared_ptr<WorkerCollectives>;
-
-// What all workers' `body` give, each called on a thread of its own.
-template <class Body>
-auto on_all(std::vector<std::unique_ptr<Cluster>>& clusters, Body body) {
-  using Result = decltype(body(*clusters[0]));
-  std::vector<std::future<Result>> futures;
-  for (auto& cluster : clusters) {
-    futures.push_back(std::async(std::launch::async, [&] { return body(*cluster); }));
-  }
-  std::vector<Result> results;
-  for (auto& future : futures) results.push_back(future.get());
-  return results;
 }
 
 std::vector<std::unique_ptr<Cluster>> clusters_at(const std::vector<std::string>& addresses) {
@@ -77,19 +50,6 @@ std::vector<std::unique_ptr<Cluster>> clusters_at(const std::vector<std::string>
     clusters.push_back(std::make_unique<Cluster>(options_of(static_cast<int>(i), addresses)));
   }
   return clusters;
-}
-
-void end_all(std::vector<std::unique_ptr<Cluster>>& clusters) {
-  std::vector<std::thread> threads;
-  for (auto& cluster : clusters) threads.emplace_back([&cluster] { cluster.reset(); });
-  for (std::thread& thread : threads) thread.join();
-}
-
-double sum_of_ranks(const GroupPtr& group) {
-  auto ends = WorkerCollectives::ends(group);
-  double value = group->worker() + 1;
-  ends[0]->all_reduce(&value, &value, 1, DType::Float64, ReduceOp::Sum);
-  return value;
 }
 
 class Setting {

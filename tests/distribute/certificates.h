@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Certificates for tests, made as they run.
+#pragma once
+
+#include <memory>
+#include <string>
+
+using EVP_PKEY = struct evp_pkey_st;
+using X509 = struct x509_st;
+
+namespace cornu::test {
+
+// A certificate and its key, in PEM format.
+struct Certificate {
+  std::string certificate;
+  std::string key;
+};
+
+class Authority {
+ public:
+  explicit Authority(const std::string& name);
+  const std::string& certificate() const { return text_; }
+  // Good from a day ago until so many days from now.
+  Certificate issue(const std::string& name, int days = 1) const;
+
+ private:
+  std::shared_ptr<EVP_PKEY> key_;
+  std::shared_ptr<X509> own_;
+  std::string text_;
+};
+
+}  // namespace cornu::test
