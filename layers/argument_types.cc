@@ -34,6 +34,13 @@ Margins2 Margins2::from_json(const Json& json) {
   return {margin_from_json(json[0]), margin_from_json(json[1])};
 }
 
+Margins3 Margins3::from_json(const Json& json) {
+  if (json.is_int()) return json.as_int();
+  check<InvalidArgument>(json.is_array() && json.size() == 3,
+                         "expected two numbers for each of three axes, got {}.", json.excerpt());
+  return {margin_from_json(json[0]), margin_from_json(json[1]), margin_from_json(json[2])};
+}
+
 template <class T>
 OneOrMany<T> OneOrMany<T>::from_json(const Json& json) {
   auto number = [](const Json& element) {

@@ -65,6 +65,23 @@ class Margins2 {
   Margin width_;
 };
 
+// Margins of three spatial axes: one number for all, one for each, or {before, after} for each.
+class Margins3 {
+ public:
+  template <std::integral T>
+  Margins3(T all)  // NOLINT: implicit on purpose
+      : Margins3(static_cast<int64_t>(all), static_cast<int64_t>(all), static_cast<int64_t>(all)) {}
+  Margins3(int64_t a, int64_t b, int64_t c) : axes_{{a, a}, {b, b}, {c, c}} {}
+  Margins3(Margin a, Margin b, Margin c) : axes_{a, b, c} {}
+
+  const std::vector<Margin>& axes() const { return axes_; }
+
+  static Margins3 from_json(const Json& json);
+
+ private:
+  std::vector<Margin> axes_;
+};
+
 // A number or a list of them; configs tell the two apart. Empty: None.
 template <class T>
 class OneOrMany {

@@ -5,12 +5,22 @@
 
 namespace cornu::layers {
 
+namespace {
+
+Json pair_of(const Margin& margin) { return Json::array({margin.before, margin.after}); }
+
+}  // namespace
+
 Json config_value(const Margins2& value) {
-  auto pair = [](const Margin& margin) { return Json::array({margin.before, margin.after}); };
-  return Json::array({pair(value.height()), pair(value.width())});
+  return Json::array({pair_of(value.height()), pair_of(value.width())});
+}
+Json config_value(const Margins3& value) {
+  return Json::array(
+      {pair_of(value.axes()[0]), pair_of(value.axes()[1]), pair_of(value.axes()[2])});
 }
 
 void set_from_config(const Json& json, Margins2& value) { value = Margins2::from_json(json); }
+void set_from_config(const Json& json, Margins3& value) { value = Margins3::from_json(json); }
 
 void set_from_config(const Json& json, AbsentFeature& feature) {
   check<Unimplemented>(json.is_null() || json == feature.off,

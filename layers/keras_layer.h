@@ -56,6 +56,8 @@ void set_from_config(const Json& json, OneOrMany<T>& value) {
 }
 Json config_value(const Margins2& value);
 void set_from_config(const Json& json, Margins2& value);
+Json config_value(const Margins3& value);
+void set_from_config(const Json& json, Margins3& value);
 
 // A key of Keras's config for a feature that isn't here: written as the feature's "off", and
 // Unimplemented when a config has anything else.

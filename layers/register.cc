@@ -18,6 +18,7 @@ void register_all(Registry<LayerFactory>& registry) {
   add<Activation>(registry, "Activation");
   add<ActivityRegularization>(registry, "ActivityRegularization");
   add<Add>(registry, "Add");
+  add<AlphaDropout>(registry, "AlphaDropout");
   add<Average>(registry, "Average");
   add<AveragePooling1D>(registry, "AveragePooling1D");
   add<AveragePooling2D>(registry, "AveragePooling2D");
@@ -32,6 +33,7 @@ void register_all(Registry<LayerFactory>& registry) {
   add<Conv3D>(registry, "Conv3D");
   add<Cropping1D>(registry, "Cropping1D");
   add<Cropping2D>(registry, "Cropping2D");
+  add<Cropping3D>(registry, "Cropping3D");
   add<Dense>(registry, "Dense");
   add<DepthwiseConv1D>(registry, "DepthwiseConv1D");
   add<DepthwiseConv2D>(registry, "DepthwiseConv2D");
@@ -81,9 +83,12 @@ void register_all(Registry<LayerFactory>& registry) {
   add<SpatialDropout3D>(registry, "SpatialDropout3D");
   add<Subtract>(registry, "Subtract");
   add<UnitNormalization>(registry, "UnitNormalization");
+  add<UpSampling1D>(registry, "UpSampling1D");
   add<UpSampling2D>(registry, "UpSampling2D");
+  add<UpSampling3D>(registry, "UpSampling3D");
   add<ZeroPadding1D>(registry, "ZeroPadding1D");
   add<ZeroPadding2D>(registry, "ZeroPadding2D");
+  add<ZeroPadding3D>(registry, "ZeroPadding3D");
 }
 
 }  // namespace cornu::layers

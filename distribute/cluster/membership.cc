@@ -247,10 +247,11 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
   auto said = Clock::now();
   while (!offer_) {
     if (refused_) std::rethrow_exception(refused_);
-    if (options_.job_is_over()) {
+    if (generation_ == 0 && !lost && options_.job_is_over()) {
       raise<JobOver>(
-          "Cluster: all of this job's workers have come to the end of their programs. {} was "
-          "started again, and has nothing left to do.",
+          "Cluster: all of this job's workers have left it at the end of their programs. {} was "
+          "ended after that, and started again: it has nothing left to do with the others. What "
+          "its program does after its strategy has gone isn't done again.",
           worker_name(options_.rank, options_.addresses[static_cast<size_t>(options_.rank)]));
     }
     if (!session_ && Clock::now() >= next_attempt_) {

@@ -20,8 +20,8 @@
 
 namespace cornu::distribute {
 
-// All workers' programs have come to their ends, as is known from outside of the job: one that was
-// started again has nothing to do.
+// All workers have left at the ends of their programs, as is known from outside of the job: one
+// that was started again has nothing to do.
 class JobOver : public FailedPrecondition {
  public:
   using FailedPrecondition::FailedPrecondition;
@@ -33,7 +33,8 @@ struct MembershipOptions {
   std::string token;
   Json facts = Json::object();  // what all workers must have alike, by name
   std::chrono::milliseconds lost_after = std::chrono::seconds(10);
-  // Whether the program of a worker has ended well, which it only does after all have left.
+  // Whether all workers have left a group at the end of their programs. Asked in a process's first
+  // join only.
   std::function<bool()> job_is_over = [] { return false; };
   // Makes a session with worker 0.
   std::function<std::shared_ptr<Session>(Session::Listener)> connect;

@@ -28,7 +28,7 @@ class SharedBlock {
 
   // ResourceExhausted where there is no memory. It begins with zeros.
   static std::shared_ptr<SharedBlock> create(size_t bytes);
-  // Null where it can't be reached: it has gone, or is another user's.
+  // Null where it can't be reached: it has gone (errno is ENOENT), or is another user's.
   static std::shared_ptr<SharedBlock> open(const Handle& handle);
   ~SharedBlock();
   SharedBlock(const SharedBlock&) = delete;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <new>
 #include <thread>
@@ -255,7 +256,12 @@ class SharedMemoryTransport : public Transport {
   }
   std::span<const std::byte> memory_of(int rank, const SharedBlock::Handle& handle) override {
     std::shared_ptr<SharedBlock>& known = memory_of_[static_cast<size_t>(rank)];
-    if (!known || known->handle() != handle) known = SharedBlock::open(handle);
+    if (!known || known->handle() != handle) {
+      errno = 0;
+      known = SharedBlock::open(handle);
+      // It keeps its memory until all have used it: it is its process that has gone.
+      if (!known && handle.descriptor >= 0 && errno == ENOENT) end_.raise(members_.lost(rank));
+    }
     return known ? known->bytes() : std::span<std::byte>();
   }
 

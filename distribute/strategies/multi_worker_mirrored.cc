@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <mutex>
 #include <span>
@@ -69,12 +70,13 @@ class MultiWorkerMirrored : public MirroredReplicas {
 
   Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) override;
   std::vector<std::string> exchange(std::string_view what, const std::string& own) override {
+    const std::lock_guard one_at_a_time(steps_);
     return guarded([&] { return group().exchange(what, own); });
   }
-  uint32_t agree(uint32_t bits) override {
+  uint32_t agree(uint32_t mask, uint32_t bits) override {
     const std::lock_guard lock(steps_);
-    wished_ = bits;
-    return agreed_;
+    wished_ = (wished_ & ~mask) | (bits & mask);
+    return agreed_ & mask;
   }
   void rejoin(const PeerLost& lost) override {
     logging::info(fmt::format("{}: waiting for worker {} ({}) to come back.", name(), lost.rank(),
@@ -122,7 +124,7 @@ class MultiWorkerMirrored : public MirroredReplicas {
   WorkerCollectives& group() { return *group_; }
   void form(std::optional<int> lost);
   bool uses_new_variables(const std::vector<Compiled>& functions);
-  void take_values_of_chief(const std::vector<Compiled>& functions);
+  void take_values(const std::vector<Compiled>& functions);
 
   // What fails here ends the others' steps, too, unless it came from them.
   template <class F>
@@ -154,10 +156,30 @@ class MultiWorkerMirrored : public MirroredReplicas {
   int64_t step_ = 0;
   uint32_t wished_ = 0;
   uint32_t agreed_ = 0;
+  int64_t source_ = 0;                  // the worker whose variables have the right values
   std::unordered_set<uint64_t> known_;  // variables whose values are the same on all workers
 };
 
 thread_local bool MultiWorkerMirrored::in_step_ = false;
+
+namespace {
+
+// Where what started the program wants to know that all workers have come to the end of theirs.
+constexpr const char* kEndedFile = "CORNU_ENDED_FILE";
+
+void tell_that_job_is_over() {
+  const char* path = std::getenv(kEndedFile);
+  if (path) std::ofstream(path, std::ios::app) << "\n";
+}
+
+// Whether a worker has said so: the file has something in it.
+bool job_is_over() {
+  const char* path = std::getenv(kEndedFile);
+  std::error_code none;
+  return path && std::filesystem::file_size(path, none) > 0 && !none;
+}
+
+}  // namespace
 
 // Why not all have come to the end of their programs; empty where they have, or where the program
 // knows why not.
@@ -165,6 +187,7 @@ std::string MultiWorkerMirrored::leave() {
   try {
     const std::exception_ptr why = cluster_.leave();
     if (why && !told_) std::rethrow_exception(why);
+    if (!why) tell_that_job_is_over();
     if (!why && !told_) clean_up_now();
     return "";
   } catch (const std::exception& error) {
@@ -198,9 +221,16 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       known_.clear();
       agreed_ = wished_ = 0;
       const SeedSequence own = seed_sequence();
-      const std::string seeds =
-          Json::object({{"seed", static_cast<int64_t>(own.seed)}, {"chosen", own.chosen}}).dump();
-      const Json first = Json::parse(exchange("seeds", seeds).front());
+      const std::string seeds = Json::object({{"seed", static_cast<int64_t>(own.seed)},
+                                              {"chosen", own.chosen},
+                                              {"has values", lost.has_value()}})
+                                    .dump();
+      const std::vector<std::string> all = exchange("seeds", seeds);
+      const Json first = Json::parse(all.front());
+      const auto has_values = std::ranges::find_if(all, [](const std::string& theirs) {
+        return Json::parse(theirs).at("has values").as_bool();
+      });
+      source_ = has_values == all.end() ? 0 : has_values - all.begin();
       if (!own.chosen && !lost) {
         restore_seed_sequence(
             {.seed = static_cast<uint64_t>(first.at("seed").as_int()), .drawn = 0});
@@ -210,7 +240,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       group_.reset();
       lost = another.rank();
     } catch (const JobOver& over) {
-      logging::info(over.what());
+      logging::warn(over.what());
       std::fflush(nullptr);
       std::cout.flush();
       std::_Exit(0);
@@ -250,7 +280,7 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
     replica.first_example += before;
     replica.sums = sums;
   }
-  if (is_new) take_values_of_chief(functions);
+  if (is_new) take_values(functions);
 }
 
 // Since the group has formed.
@@ -264,8 +294,9 @@ bool MultiWorkerMirrored::uses_new_variables(const std::vector<Compiled>& functi
   return is_new;
 }
 
-// Of all variables that a step uses, but those of which every replica has its own part.
-void MultiWorkerMirrored::take_values_of_chief(const std::vector<Compiled>& functions) {
+// Of all variables that a step uses, but those of which every replica has its own part: those of
+// the first worker that has been there before the group, if there is one.
+void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions) {
   std::vector<Variable> used;
   for (const Variable& variable : functions.front()->variables) {
     if (variable.synchronization() != VariableSynchronization::OnRead) used.push_back(variable);
@@ -273,20 +304,22 @@ void MultiWorkerMirrored::take_values_of_chief(const std::vector<Compiled>& func
   std::string values;
   for (const Variable& variable : used) {
     const Tensor value = variable.value().host();
-    if (is_chief()) values.append(reinterpret_cast<const char*>(value.raw()), value.bytes());
+    if (worker() == source_)
+      values.append(reinterpret_cast<const char*>(value.raw()), value.bytes());
   }
-  const std::string chiefs = group().exchange("values of variables", values).front();
+  const std::string theirs =
+      group().exchange("values of variables", values)[static_cast<size_t>(source_)];
   size_t at = 0;
   for (const Variable& variable : used) {
     const Tensor own = variable.value().host();
-    check<FailedPrecondition>(at + own.bytes() <= chiefs.size(),
-                              "Strategy '{}': worker {} has other variables than worker 0: a step "
+    check<FailedPrecondition>(at + own.bytes() <= theirs.size(),
+                              "Strategy '{}': worker {} has other variables than worker {}: a step "
                               "uses '{}', {} of shape {}. All workers must make the same model.",
-                              name(), worker(), variable.path(), variable.dtype(),
+                              name(), worker(), source_, variable.path(), variable.dtype(),
                               variable.shape());
-    if (own.bytes() > 0 && std::memcmp(own.raw(), chiefs.data() + at, own.bytes()) != 0) {
+    if (own.bytes() > 0 && std::memcmp(own.raw(), theirs.data() + at, own.bytes()) != 0) {
       Tensor value = Tensor::empty(own.shape(), own.dtype());
-      std::memcpy(value.mutable_raw(), chiefs.data() + at, own.bytes());
+      std::memcpy(value.mutable_raw(), theirs.data() + at, own.bytes());
       variable.assign(value);
     }
     at += own.bytes();
@@ -361,13 +394,6 @@ Json facts_of(const CommunicationOptions& options, int replicas) {
        {"communication implementation", options.implementation.name()},
        {"bytes_per_pack", options.bytes_per_pack},
        {"compression", options.compression ? fmt::format("{}", *options.compression) : "none"}});
-}
-
-// What started the program says so in a file: with something in it.
-bool job_is_over() {
-  const char* file = std::getenv("CORNU_ENDED_FILE");
-  std::error_code none;
-  return file && std::filesystem::file_size(file, none) > 0 && !none;
 }
 
 std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& options) {

@@ -71,8 +71,9 @@ class StrategyImpl {
     return {own};
   }
   // The bits that any worker had set when it began its last step, which all workers see after the
-  // same one: how they decide together what one of them has noticed alone.
-  virtual uint32_t agree(uint32_t bits) { return bits; }
+  // same one: how they decide together what one of them has noticed alone. From now on those of
+  // `mask`, the caller's own, are set as in `bits`; it gets those.
+  virtual uint32_t agree(uint32_t mask, uint32_t bits) { return bits & mask; }
   // After PeerLost: waits until the worker is back, and goes on with it. All workers must restore
   // what they have to one state then. Rethrows where workers can't come back.
   virtual void rejoin(const PeerLost& lost) { throw lost; }

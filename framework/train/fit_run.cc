@@ -27,6 +27,13 @@ Json config_of(const Optimizer& optimizer) {
   }
 }
 
+// What one worker notices and all must act on after the same step.
+constexpr uint32_t kInterrupt = 1;
+constexpr uint32_t kTerminate = 2;
+constexpr uint32_t kStopTraining = 4;
+constexpr uint32_t kKeep = 8;  // a state, without ending
+constexpr uint32_t kBits = kInterrupt | kTerminate | kStopTraining | kKeep;
+
 // What compile was given to minimize and to measure; empty where a function is among it.
 Json targets_of(const Model& model) {
   Json targets = Json::object();
@@ -39,30 +46,6 @@ Json targets_of(const Model& model) {
     return Json::object();
   }
   return targets;
-}
-
-Json history_to_json(const History& history) {
-  Json figures = Json::object();
-  for (const auto& [name, values] : history) {
-    figures.set(name, Json(Json::Array(values.begin(), values.end())));
-  }
-  return Json::object({{"epoch", Json(history.epoch)}, {"figures", figures}});
-}
-History history_from_json(const Json& json) {
-  History history;
-  history.epoch = json.at("epoch").as_ints();
-  for (const auto& [name, values] : json.at("figures").as_object()) {
-    std::vector<double> numbers;
-    for (const Json& value : values.as_array()) numbers.push_back(value.as_double());
-    history.set(name, std::move(numbers));
-  }
-  return history;
-}
-
-Logs logs_from_json(const Json& json) {
-  Logs logs;
-  for (const auto& [name, value] : json.as_object()) logs[name] = value.as_double();
-  return logs;
 }
 
 std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
@@ -109,8 +92,8 @@ History Trainer::FitRun::run() {
     optimizer_config_ = config_of(trainer_.optimizer(model_));
     targets_ = targets_of(model_);
   }
-  get_strategy().impl().agree(0);    // nothing of an earlier run
-  const Json facts = this->facts();  // as a program that is started again sees them
+  get_strategy().impl().agree(kBits, 0);  // nothing of an earlier run
+  const Json facts = this->facts();       // as a program that is started again sees them
   for (std::optional<PeerLost> lost;;) {
     if (lost) recover(*lost);
     try {
@@ -177,6 +160,7 @@ Json Trainer::FitRun::facts() const {
 void Trainer::FitRun::recover(const PeerLost& lost) {
   if (!kept_) throw lost;  // there is no state to go back to
   signals_.reset();        // one that comes while it waits ends it: there is nothing to be kept
+  if (noticed_) std::raise(noticed_->number);  // one that others haven't heard of yet
   get_strategy().impl().rejoin(lost);
   signals_.emplace();
   bits_ = 0;
@@ -187,16 +171,6 @@ void Trainer::FitRun::recover(const PeerLost& lost) {
   resumed_.reset();
 }
 
-namespace {
-
-// What one worker notices and all must act on after the same step.
-constexpr uint32_t kInterrupt = 1;
-constexpr uint32_t kTerminate = 2;
-constexpr uint32_t kStopTraining = 4;
-constexpr uint32_t kKeep = 8;  // a state, without ending
-
-}  // namespace
-
 std::optional<StopSignal> Trainer::FitRun::stop_signal() {
   if (!signals_) return {};
   StrategyImpl& strategy = get_strategy().impl();
@@ -205,7 +179,7 @@ std::optional<StopSignal> Trainer::FitRun::stop_signal() {
   bits_ &= ~kKeep;
   if (own) bits_ |= !own->ends ? kKeep : own->number == SIGTERM ? kTerminate : kInterrupt;
   if (own && own->ends) noticed_ = own;
-  const uint32_t agreed = strategy.agree(bits_);
+  const uint32_t agreed = strategy.agree(kBits, bits_);
   if ((agreed & (kInterrupt | kTerminate)) == 0) {
     return agreed & kKeep ? std::optional(StopSignal{.number = SIGTERM, .ends = false})
                           : std::nullopt;
@@ -223,7 +197,7 @@ bool Trainer::FitRun::stops_here() {
   StrategyImpl& strategy = get_strategy().impl();
   if (strategy.num_workers() == 1) return model_.stop_training;
   if (model_.stop_training) bits_ |= kStopTraining;
-  if ((strategy.agree(bits_) & kStopTraining) == 0) return false;
+  if ((strategy.agree(kBits, bits_) & kStopTraining) == 0) return false;
   model_.stop_training = true;
   return true;
 }
@@ -323,8 +297,6 @@ std::vector<std::pair<std::string, std::vector<Variable>>> Trainer::FitRun::vari
 
 RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figures) const {
   RunState state;
-  Json logs = Json::object();
-  for (const auto& [name, value] : figures) logs.set(name, value);
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
@@ -333,7 +305,7 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
                              {"source", iterator_.save()},
                              {"validation", validation_iterator_.save()},
                              {"history", history_to_json(history_)},
-                             {"logs", logs}});
+                             {"logs", logs_to_json(figures)}});
   save_conditions(state);
   for (const auto& [group, members] : variables()) save_variables(state, group, members);
   save_callbacks(state, callbacks_.callbacks());

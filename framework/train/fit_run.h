@@ -9,8 +9,8 @@
 #include "framework/core/stop_signals.h"
 #include "framework/saving/run_state.h"
 #include "framework/train/epoch_iterator.h"
+#include "framework/train/joint_call.h"
 #include "framework/train/trainer.h"
-#include "framework/train/worker_parts.h"
 
 namespace cornu {
 

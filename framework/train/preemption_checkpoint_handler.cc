@@ -45,6 +45,7 @@ PreemptionCheckpointHandler::PreemptionCheckpointHandler(const Checkpoint& check
       checkpoint_(checkpoint),
       manager_(checkpoint, {.directory = folder_of(strategy_.impl(), checkpoint_dir),
                             .max_to_keep = 2}) {  // one of them all workers have
+  strategy_.impl().agree(kEnds, 0);               // nothing of an earlier one
   restore();
 }
 
@@ -80,6 +81,25 @@ void PreemptionCheckpointHandler::restore() {
   }
 }
 
+PreemptionCheckpointHandler::~PreemptionCheckpointHandler() {
+  if (std::uncaught_exceptions() > exceptions_) return;
+  try {
+    const auto told = strategy_.impl().exchange("whether to end", is_told() ? "yes" : "");
+    if (std::ranges::any_of(told, [](const std::string& said) { return !said.empty(); })) keep();
+  } catch (const std::exception& error) {
+    logging::warn(fmt::format("{}: the last state isn't kept: {}", kWho, error.what()));
+  }
+}
+
+// As save(), in the user's way.
+void PreemptionCheckpointHandler::keep() {
+  if (config_.save_fn) {
+    config_.save_fn();
+  } else {
+    save();
+  }
+}
+
 std::string PreemptionCheckpointHandler::save() { return manager_.save(calls_, false).value(); }
 
 // By its signals, and its watcher.
@@ -92,12 +112,8 @@ bool PreemptionCheckpointHandler::is_told() {
 void PreemptionCheckpointHandler::end_call() {
   ++calls_;
   StrategyImpl& strategy = strategy_.impl();
-  if ((strategy.agree(is_told() ? kEnds : 0) & kEnds) == 0) return;
-  if (config_.save_fn) {
-    config_.save_fn();
-  } else {
-    save();
-  }
+  if (strategy.agree(kEnds, is_told() ? kEnds : 0) == 0) return;
+  keep();
   const std::string text = fmt::format(
       "{}: a worker is to end. The state after {} calls is kept: the same program, "
       "started again, goes on from there.",
@@ -107,7 +123,7 @@ void PreemptionCheckpointHandler::end_call() {
   const int number = was_signal ? signal_->number : SIGTERM;
   told_ = false;
   signal_.reset();
-  strategy.agree(0);
+  strategy.agree(kEnds, 0);
   if (config_.exit_fn) return config_.exit_fn();
   if (!was_signal) {  // as if it had been sent to this process
     std::raise(number);

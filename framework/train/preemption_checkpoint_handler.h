@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -45,6 +46,10 @@ class PreemptionCheckpointHandler {
   // Restores the newest checkpoint that all workers have. Errors as Checkpoint::restore.
   PreemptionCheckpointHandler(const Checkpoint& checkpoint, const std::string& checkpoint_dir,
                               TerminationConfig config = {});
+  // All workers call it: where one was told to end after its last call, all save.
+  ~PreemptionCheckpointHandler();
+  PreemptionCheckpointHandler(const PreemptionCheckpointHandler&) = delete;
+  PreemptionCheckpointHandler& operator=(const PreemptionCheckpointHandler&) = delete;
 
   // Calls `step`, which runs one step or more on all replicas, and returns what it does. Where any
   // worker is to end: saves, then exit_fn.
@@ -67,6 +72,7 @@ class PreemptionCheckpointHandler {
  private:
   void restore();
   void end_call();
+  void keep();
   bool is_told();
 
   Strategy strategy_;
@@ -77,6 +83,7 @@ class PreemptionCheckpointHandler {
   StopSignals signals_;
   std::optional<StopSignal> signal_;
   bool told_ = false;
+  const int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace cornu::distribute

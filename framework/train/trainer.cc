@@ -228,10 +228,31 @@ void Trainer::check_options(const FitOptions& options) {
                          "sample_weight.");
 }
 
+namespace {
+
+// What fails on this worker ends the others' call, too.
+template <class Body>
+auto told_to_others(const Body& body) {
+  try {
+    return body();
+  } catch (const Unavailable&) {  // the other workers know: a peer was lost,
+    throw;
+  } catch (const Aborted&) {  // has failed,
+    throw;
+  } catch (const Interrupted&) {  // or all were asked to end
+    throw;
+  } catch (const std::exception& error) {
+    get_strategy().impl().fail(error.what());
+    throw;
+  }
+}
+
+}  // namespace
+
 History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const FitOptions& options) {
   check_options(options);
-  JointCall call("fit");
-  if (!call.is_joined()) return {};
+  JointCall call("fit", model);
+  if (!call.is_joined()) return history_from_json(call.figures());
   FitOptions for_source = options;
   Tensors train_x = x;
   Tensors train_y = y;
@@ -256,8 +277,8 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
 
 History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options) {
   check_options(options);
-  JointCall call("fit");
-  if (!call.is_joined()) return {};
+  JointCall call("fit", model);
+  if (!call.is_joined()) return history_from_json(call.figures());
   return fit_source(model, std::move(source), options, call);
 }
 
@@ -271,21 +292,20 @@ History Trainer::fit_source(Model& model, std::shared_ptr<BatchSource> source,
                     "let the dataset give (x, y, sample_weight)");
   check_arrays_only("fit", "validation_split", options.validation_split == 0,
                     "split the dataset with take() and skip(), and give validation_data");
-  FitRun run(*this, model, std::move(source), options, call);
-  const TrainingScope alone = train_alone(model);
-  const MetricScope metrics = metric_scope(model);
-  try {
-    return run.run();
-  } catch (const Unavailable&) {  // the other workers know: a peer was lost,
-    throw;
-  } catch (const Aborted&) {  // has failed,
-    throw;
-  } catch (const Interrupted&) {  // or all were asked to end
-    throw;
-  } catch (const std::exception& error) {
-    get_strategy().impl().fail(error.what());
-    throw;
-  }
+  return told_to_others([&] {
+    FitRun run(*this, model, std::move(source), options, call);
+    const TrainingScope alone = train_alone(model);
+    const MetricScope metrics = metric_scope(model);
+    History history = run.run();
+    call.finish(history_to_json(history), trained_variables(model));
+    return history;
+  });
+}
+
+std::weak_ptr<const TrainedVariables> Trainer::trained_variables(const Model& model) {
+  trained_variables_ = std::make_shared<TrainedVariables>(
+      TrainedVariables{.model = model.variables(), .optimizer = optimizer(model).variables()});
+  return trained_variables_;
 }
 
 // One execution: the given batch and those after it, as many as steps_per_execution says.
@@ -338,18 +358,22 @@ Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
                     "call batch() on the dataset instead");
   check_arrays_only("evaluate", "sample_weight", options.sample_weight.empty(),
                     "let the dataset give (x, y, sample_weight)");
-  const JointCall call("evaluate");
-  if (!call.is_joined()) return {};
-  StrategyImpl& strategy = get_strategy().impl();
-  distribute::agree_on_drawn_seeds(strategy, *source);
-  EpochIterator iterator(strategy.distribute(std::move(source)), options.steps);
-  iterator.check_finite("evaluate", "steps");
-  CallbackList callbacks(
-      options.callbacks, in_training(model),
-      {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
-  iterator.begin_epoch();
-  const MetricScope metrics = metric_scope(model);
-  return test_loop(model, iterator, callbacks);
+  JointCall call("evaluate", model);
+  if (!call.is_joined()) return logs_from_json(call.figures());
+  return told_to_others([&] {
+    StrategyImpl& strategy = get_strategy().impl();
+    distribute::agree_on_drawn_seeds(strategy, *source);
+    EpochIterator iterator(strategy.distribute(std::move(source)), options.steps);
+    iterator.check_finite("evaluate", "steps");
+    CallbackList callbacks(
+        options.callbacks, in_training(model),
+        {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
+    iterator.begin_epoch();
+    const MetricScope metrics = metric_scope(model);
+    const Logs logs = test_loop(model, iterator, callbacks);
+    call.finish(logs_to_json(logs));
+    return logs;
+  });
 }
 
 Tensors Trainer::predict(Model& model, const Tensors& x, const PredictOptions& options) {

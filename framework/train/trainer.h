@@ -16,6 +16,7 @@
 namespace cornu {
 
 class JointCall;
+struct TrainedVariables;
 
 // What the handles of one model share. Thread-safe but for compile: several threads may predict and
 // evaluate, beside one that trains. A step (forward, loss, backward, all-reduce, update,
@@ -30,6 +31,8 @@ class Trainer {
   // The steps are traced anew: the model's layers are others now.
   void forget_steps();
   const Optimizer& optimizer(const Model& model) const;
+  // Those of the model and of its optimizer, as long as this lives.
+  std::weak_ptr<const TrainedVariables> trained_variables(const Model& model);
   const CompileOptions& options() const { return options_; }
   // The strategy of the scope that the model was made or compiled in; null outside of scopes.
   const std::shared_ptr<StrategyImpl>& strategy() const { return strategy_; }
@@ -88,6 +91,7 @@ class Trainer {
   CompileOptions options_;
   std::shared_ptr<StrategyImpl> made_in_;
   std::shared_ptr<StrategyImpl> strategy_;
+  std::shared_ptr<const TrainedVariables> trained_variables_;
   std::unique_ptr<CompiledLoss> loss_;
   std::unique_ptr<CompiledMetrics> metrics_;
   Metric loss_tracker_;

@@ -2,7 +2,6 @@
 #include "framework/train/worker_parts.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -39,56 +38,12 @@ void require_same_on_workers(const std::string& what, const Json& facts) {
   }
 }
 
-namespace {
-
-std::atomic<int64_t> joint_calls = 0;  // that have begun
-thread_local int64_t open_calls = 0;   // one within the other
-
-// Whether all are in the same call; false where others are in a later one.
-bool all_are_at(int64_t number) {
-  StrategyImpl& strategy = get_strategy().impl();
-  while (true) {
-    std::vector<int64_t> numbers;
-    for (const std::string& text : strategy.exchange("numbers of calls", std::to_string(number))) {
-      numbers.push_back(std::stoll(text));
-    }
-    const auto [least, most] = std::ranges::minmax(numbers);
-    if (number < most) return false;
-    if (least == most) return true;
-  }
-}
-
-}  // namespace
-
-JointCall::JointCall(const char* what) : what_(what), is_within_another_(open_calls++ > 0) {
-  if (is_within_another_ || get_strategy().impl().num_workers() == 1) return;
-  number_ = ++joint_calls;
-  try {
-    is_joined_ = join();
-  } catch (...) {
-    --open_calls;
-    throw;
-  }
-}
-
-JointCall::~JointCall() { --open_calls; }
-
-bool JointCall::join() {
-  if (number_ == 0) return true;
-  if (all_are_at(number_)) {
-    agree_on_seeds();
-    return true;
-  }
-  logging::warn(fmt::format(
-      "{}: the other workers have been through call {} of fit and evaluate already. This worker, "
-      "which has begun anew, goes on with the next one.",
-      what_, number_));
-  return false;
-}
-
 void agree_on_learning_rate(const Optimizer& optimizer) {
   StrategyImpl& strategy = get_strategy().impl();
   if (strategy.num_workers() == 1) return;
+  // A schedule's rate comes from the optimizer's iterations, which are worker 0's in the first
+  // step.
+  if (optimizer.impl().options().learning_rate.schedule()) return;
   const double own = ops::cast(optimizer.learning_rate(), DType::Float64).host().item<double>();
   const std::vector<std::string> all = strategy.exchange("learning rates", Json(own).dump());
   for (size_t worker = 1; worker < all.size(); ++worker) {

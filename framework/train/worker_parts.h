@@ -16,31 +16,6 @@ namespace cornu {
 // name. `what` begins the message. Called by all workers.
 void require_same_on_workers(const std::string& what, const Json& facts);
 
-// Calls of fit and of evaluate by several workers are numbered, those within another one aside, so
-// that a worker that was lost and has begun anew finds the others. On one worker all is as if there
-// were no such numbers.
-class JointCall {
- public:
-  // `what`: "fit". Workers that call it have the same seeds from then on. Called by all workers.
-  explicit JointCall(const char* what);
-  ~JointCall();
-  JointCall(const JointCall&) = delete;
-  JointCall& operator=(const JointCall&) = delete;
-
-  // Whether all workers are in this call; false, with a warning, where others have ended it and are
-  // in a later one. Waits for those that are in an earlier one. Called by all workers, in the
-  // constructor, and again when workers have come back.
-  bool join();
-  // Of the constructor.
-  bool is_joined() const { return is_joined_; }
-
- private:
-  const char* what_;
-  bool is_within_another_;
-  int64_t number_ = 0;
-  bool is_joined_ = true;
-};
-
 // Where a callback has set an optimizer's learning rate on one worker alone, that of the chief is
 // everybody's, with a warning. Called by all workers.
 void agree_on_learning_rate(const Optimizer& optimizer);

@@ -19,11 +19,7 @@ class DropoutLayer : public RandomLayer<DropoutOptions> {
   explicit DropoutLayer(const DropoutOptions& options)
       : RandomLayer("Dropout", options, options.rate > 0) {
     require_rate(options.rate);
-    if (!options.noise_shape) return;
-    for (const int64_t size : *options.noise_shape) {
-      require(size > 0 || size == kUnknown, "expected noise_shape of axes > 0 or None, got {}.",
-              *options.noise_shape);
-    }
+    require_noise_shape(options.noise_shape);
   }
 
   Tensor call(const Tensor& x, const CallArgs& args) override {
@@ -34,9 +30,7 @@ class DropoutLayer : public RandomLayer<DropoutOptions> {
 
  protected:
   void check_input(const Shape& shape) const override {
-    require(!options_.noise_shape || options_.noise_shape->rank() == shape.rank(),
-            "expected an input of as many axes as noise_shape {}, got {}.",
-            options_.noise_shape.value_or(Shape()), shape);
+    require_rank_of(options_.noise_shape, shape);
   }
 };
 

@@ -37,6 +37,18 @@ class RandomLayer : public KerasLayerOf<Options> {
   void require_rate(double rate) const {
     this->require(rate >= 0 && rate <= 1, "expected a rate in [0, 1], got {}.", rate);
   }
+  void require_noise_shape(const OptionalShape& shape) const {
+    if (!shape) return;
+    for (const int64_t size : *shape) {
+      this->require(size > 0 || size == kUnknown,
+                    "expected noise_shape of axes > 0 or None, got {}.", *shape);
+    }
+  }
+  void require_rank_of(const OptionalShape& noise_shape, const Shape& input) const {
+    this->require(!noise_shape || noise_shape->rank() == input.rank(),
+                  "expected an input of as many axes as noise_shape {}, got {}.",
+                  noise_shape.value_or(Shape()), input);
+  }
 
  private:
   std::optional<random::SeedGenerator> generator_;

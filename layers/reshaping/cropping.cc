@@ -17,6 +17,12 @@ void visit_fields(Fields& fields, Cropping2DOptions& options) {
   fields("data_format", options.data_format);
 }
 
+template <class Fields>
+void visit_fields(Fields& fields, Cropping3DOptions& options) {
+  fields("cropping", options.cropping);
+  fields("data_format", options.data_format);
+}
+
 namespace {
 
 template <class Options>
@@ -64,6 +70,13 @@ Cropping2D::Cropping2D(const Cropping2DOptions& options)
 
 Cropping2D Cropping2D::from_config(const Json& config) {
   return Cropping2D(read_layer_options<Cropping2DOptions>(config));
+}
+
+Cropping3D::Cropping3D(const Cropping3DOptions& options)
+    : LayerHandle(std::make_shared<CroppingLayer<Cropping3DOptions>>("Cropping3D", options)) {}
+
+Cropping3D Cropping3D::from_config(const Json& config) {
+  return Cropping3D(read_layer_options<Cropping3DOptions>(config));
 }
 
 }  // namespace cornu::layers

@@ -38,4 +38,21 @@ class Cropping2D : public LayerHandle {
   static Cropping2D from_config(const Json& config);
 };
 
+struct Cropping3DOptions {
+  // One for all sides, one for each axis, or {before, after} for each.
+  Margins3 cropping = 1;
+  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Cropping3D: (batch, depth, height, width, channels) -> the same with smaller
+// volumes.
+class Cropping3D : public LayerHandle {
+ public:
+  explicit Cropping3D(const Cropping3DOptions& options = {});
+  static Cropping3D from_config(const Json& config);
+};
+
 }  // namespace cornu::layers

@@ -16,6 +16,7 @@ inline std::vector<Margin> margins_of(const Size2& sides) { return {{sides[0], s
 inline std::vector<Margin> margins_of(const Margins2& margins) {
   return {margins.height(), margins.width()};
 }
+inline std::vector<Margin> margins_of(const Margins3& margins) { return margins.axes(); }
 
 // A layer whose spatial axes have these margins, the option `what`.
 template <class Options>

@@ -18,6 +18,12 @@ void visit_fields(Fields& fields, ZeroPadding2DOptions& options) {
   fields("data_format", options.data_format);
 }
 
+template <class Fields>
+void visit_fields(Fields& fields, ZeroPadding3DOptions& options) {
+  fields("padding", options.padding);
+  fields("data_format", options.data_format);
+}
+
 namespace {
 
 template <class Options>
@@ -51,6 +57,14 @@ ZeroPadding2D::ZeroPadding2D(const ZeroPadding2DOptions& options)
 
 ZeroPadding2D ZeroPadding2D::from_config(const Json& config) {
   return ZeroPadding2D(read_layer_options<ZeroPadding2DOptions>(config));
+}
+
+ZeroPadding3D::ZeroPadding3D(const ZeroPadding3DOptions& options)
+    : LayerHandle(
+          std::make_shared<ZeroPaddingLayer<ZeroPadding3DOptions>>("ZeroPadding3D", options)) {}
+
+ZeroPadding3D ZeroPadding3D::from_config(const Json& config) {
+  return ZeroPadding3D(read_layer_options<ZeroPadding3DOptions>(config));
 }
 
 }  // namespace cornu::layers

@@ -39,4 +39,21 @@ class ZeroPadding2D : public LayerHandle {
   static ZeroPadding2D from_config(const Json& config);
 };
 
+struct ZeroPadding3DOptions {
+  // One for all sides, one for each axis, or {before, after} for each.
+  Margins3 padding = 1;
+  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.ZeroPadding3D: (batch, depth, height, width, channels) -> the same with larger
+// volumes.
+class ZeroPadding3D : public LayerHandle {
+ public:
+  explicit ZeroPadding3D(const ZeroPadding3DOptions& options = {});
+  static ZeroPadding3D from_config(const Json& config);
+};
+
 }  // namespace cornu::layers

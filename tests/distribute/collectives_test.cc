@@ -2,6 +2,8 @@
 // Collectives between processes, with threads for processes: every kind, over sockets and over
 // shared memory, 2 to 8 workers of 1 to 3 replicas, any size.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -305,6 +307,21 @@ TEST_CASE("workers exchange texts of any length between steps") {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST_CASE("memory of a process that has gone is a lost peer's") {
+  const Transports transports = over_shared_memory(2);
+  const pid_t process = ::fork();
+  if (process == 0) ::_exit(0);
+  REQUIRE(::waitpid(process, nullptr, 0) == process);
+  const SharedBlock::Handle handle{.process = process, .descriptor = 3};
+  int lost = -1;
+  try {
+    transports[0]->memory_of(1, handle);
+  } catch (const PeerLost& error) {
+    lost = error.rank();
+  }
+  CHECK(lost == 1);
 }
 
 TEST_CASE("workers that are at different places of their programs are told so") {

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training that stops after a number of steps, for elastic_test.py: usage:
-// test_distribute_elastic KIND FOLDER STEPS OUTPUT. KIND: arrays, dataset, off (each worker has a
-// whole dataset), twice (two calls of fit, where worker 1 is killed in the second); the state is
-// kept in FOLDER, STEPS are those of this process (0: to the end), and worker 0 writes weights and
-// figures of the whole training to OUTPUT. As many processes as TF_CONFIG says.
+// test_distribute_elastic KIND FOLDER STEPS OUTPUT. The state is kept in FOLDER, STEPS are those of
+// this process (0: to the end), and worker 0 writes weights and figures of the whole training to
+// OUTPUT. As many processes as TF_CONFIG says. KIND:
+//   arrays, dataset, off  one call of fit; "off": each worker has a whole dataset
+//   twice                 a second model learns what the first one has learnt: SIGKILL stops that
+//   quits                 as arrays, and it ends with code 0 instead of being stopped
+//   fails                 worker 1's evaluation throws; then it waits to be killed
 #include <cornu/cornu.h>
+
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
 
 using namespace cornu;
 
@@ -20,14 +30,20 @@ constexpr int64_t kBatch = 6;  // global, and uneven for most numbers of workers
 
 class StopsAfter : public Callback {
  public:
-  explicit StopsAfter(int64_t steps, int signal = SIGTERM) : steps_(steps), signal_(signal) {}
+  // `state`: what must have been written then.
+  explicit StopsAfter(int64_t steps, int signal = SIGTERM, std::string state = "")
+      : steps_(steps), signal_(signal), state_(std::move(state)) {}
   void on_train_batch_end(int64_t, const Logs&) override {
-    if (++done_ == steps_) std::raise(signal_);
+    if (++done_ != steps_) return;
+    while (!state_.empty() && !std::filesystem::exists(state_)) std::this_thread::yield();
+    if (signal_ == 0) std::_Exit(0);
+    std::raise(signal_);
   }
 
  private:
   int64_t steps_;
   int signal_;
+  std::string state_;
   int64_t done_ = 0;
 };
 
@@ -53,23 +69,56 @@ FitOptions options_with(const std::string& folder, const CallbackHandle& stops) 
                         stops}};
 }
 
-History trained_twice(Model model, const std::string& folder, int64_t steps) {
+void write_number(std::ofstream& file, double number) { file << number << "\n"; }
+
+void write(std::ofstream& file, const Model& model, const History& history) {
+  for (const Tensor& weight : model.get_weights()) {
+    for (const double value : weight.to_vector<double>()) write_number(file, value);
+  }
+  for (const auto& [name, values] : history) {
+    for (const double value : values) write_number(file, value);
+  }
+}
+
+void train_twice(const std::string& folder, int64_t steps, std::ofstream& file) {
   const Tensor x = numbers({kRows, 3}, 1);
   const Tensor y = numbers({kRows, 1}, 2);
+  Model teacher = compiled_model();
   FitOptions options = options_with(folder + "/1", make_callback<StopsAfter>(0));
   options.batch_size = kBatch;
-  model.fit(x, y, options);
-  model.evaluate(x, y, {.batch_size = kBatch, .verbose = 0});
-  options.callbacks =
-      options_with(folder + "/2", make_callback<StopsAfter>(steps, SIGKILL)).callbacks;
-  return model.fit(x, y, options);
+  const History first = teacher.fit(x, y, options);
+  write(file, teacher, first);
+  write_number(file, teacher.evaluate(x, y, {.batch_size = kBatch, .verbose = 0}).at("loss"));
+  Model pupil = compiled_model();
+  options.callbacks = options_with(folder + "/2", make_callback<StopsAfter>(
+                                                      steps, SIGKILL, folder + "/2/run_state"))
+                          .callbacks;
+  const History second = pupil.fit(x, teacher.predict(x, {.verbose = 0}).single(), options);
+  write(file, pupil, second);
+  write_number(file, teacher.evaluate(x, y, {.batch_size = kBatch, .verbose = 0}).at("loss"));
+  options.callbacks = {};
+  write(file, teacher, teacher.fit(x, y, options));
+}
+
+void fail(const Strategy& strategy) {
+  callbacks::LambdaCallbackOptions options;
+  options.on_test_batch_begin = [&](int64_t, const Logs&) {
+    if (strategy.impl().worker() == 1) throw std::runtime_error("no more");
+  };
+  try {
+    compiled_model().evaluate(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2),
+                              {.verbose = 0, .callbacks = {callbacks::LambdaCallback(options)}});
+  } catch (const std::runtime_error&) {
+    std::cout << "caught" << std::endl;
+    ::pause();
+  }
 }
 
 History trained(Model model, const std::string& kind, const FitOptions& given) {
   const Tensor x = numbers({kRows, 3}, 1);
   const Tensor y = numbers({kRows, 1}, 2);
   FitOptions options = given;
-  if (kind == "arrays") {
+  if (kind == "arrays" || kind == "quits") {
     options.batch_size = kBatch;
     options.validation_data = {x(Slice(0, 9)), y(Slice(0, 9))};
     return model.fit(x, y, options);
@@ -89,17 +138,6 @@ History trained(Model model, const std::string& kind, const FitOptions& given) {
   return model.fit(dataset, options);
 }
 
-void write(const std::string& path, const Model& model, const History& history) {
-  std::ofstream file(path);
-  file.precision(17);
-  for (const Tensor& weight : model.get_weights()) {
-    for (const double value : weight.to_vector<double>()) file << value << "\n";
-  }
-  for (const auto& [name, values] : history) {
-    for (const double value : values) file << value << "\n";
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -111,12 +149,21 @@ int main(int argc, char** argv) {
     set_random_seed(5);
     const distribute::MultiWorkerMirroredStrategy strategy;
     const auto scope = strategy.scope();
-    Model model = compiled_model();
-    const History history =
-        kind == "twice"
-            ? trained_twice(model, folder, steps)
-            : trained(model, kind, options_with(folder, make_callback<StopsAfter>(steps)));
-    if (strategy.is_chief()) write(argv[4], model, history);
+    std::ofstream file;
+    if (strategy.is_chief()) file.open(argv[4]);
+    file.precision(17);
+    if (kind == "twice") {
+      train_twice(folder, steps, file);
+    } else if (kind == "fails") {
+      fail(strategy);
+    } else {
+      const int signal = kind == "quits" ? 0 : SIGTERM;
+      Model model = compiled_model();
+      const History history = trained(
+          model, kind,
+          options_with(folder, make_callback<StopsAfter>(steps, signal, folder + "/run_state")));
+      write(file, model, history);
+    }
   } catch (const Error& error) {
     std::cerr << error.what() << "\n";
     return 1;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trainings that go on with more or fewer workers than they were begun with give what one gives that
 one worker does alone, to 1e-6 in float64; and where that can't be, they say why. One in whose second
-call of fit a worker is killed, and started again, gives the same bits as one that nobody disturbed.
+call of fit a worker is killed, and started again, gives the same bits as one that nobody disturbed:
+what the first call has given comes from the worker that was there.
 
 usage: elastic_test.py ELASTIC
 """
@@ -24,6 +25,8 @@ class Workers:
     def __init__(self, program, kind, workers, folder, output):
         self.line = [program, kind, folder]
         self.output = output
+        self.ended = output + ".ended"
+        open(self.ended, "w").close()
         self.sockets = [socket.socket() for _ in range(workers)]
         for own in self.sockets:
             own.bind(("127.0.0.1", 0))
@@ -33,6 +36,7 @@ class Workers:
         listener = self.sockets[index].fileno()
         environment = dict(
             os.environ, CORNU_LISTEN_FD=str(listener), OMP_NUM_THREADS="1",
+            CORNU_ENDED_FILE=self.ended,
             TF_CONFIG=json.dumps({"cluster": {"worker": addresses},
                                   "task": {"type": "worker", "index": index}}))
         return subprocess.Popen([*self.line, str(steps), self.output], env=environment, text=True,
@@ -53,18 +57,67 @@ def run(program, kind, workers, folder, steps, output):
     return [process.returncode for process in processes], "".join(said)
 
 
-def run_with_a_loss(program, folder, steps, output):
-    """Worker 1 is killed after so many steps of the second training."""
+def run_with_a_loss(program, folder, victim, steps, output):
+    """A worker is killed after so many steps of the second training; what it says then."""
     job = Workers(program, "twice", 2, folder, output)
-    first = job.start(0, 0)
-    lost = job.start(1, steps)
+    first = job.start(1 - victim, 0)
+    lost = job.start(victim, steps)
     said = [lost.communicate(timeout=120)[0]]
     assert lost.returncode == -signal.SIGKILL, said
-    back = job.start(1, 0)
+    back = job.start(victim, 0)
     said += [process.communicate(timeout=120)[0] for process in (first, back)]
     job.close()
     assert [first.returncode, back.returncode] == [0, 0], said
     return said[-1]
+
+
+def check_twice(program, folder):
+    output = os.path.join(folder, "twice")
+    codes, said = run(program, "twice", 2, output + ".state", 0, output)
+    assert codes == [0, 0], said
+    expected = numbers(output)
+    for victim in [0, 1]:
+        for steps in [3, 7]:
+            output = os.path.join(folder, f"twice{victim}{steps}")
+            said = run_with_a_loss(program, output + ".state", victim, steps, output)
+            assert numbers(output) == expected, said
+            for call, number in [("fit", 1), ("evaluate", 2)]:
+                assert f"{call}: the other workers have been through call {number} of fit and " \
+                       "evaluate already." in said, said
+
+
+def check_quits(program, folder):
+    """A worker that ends with code 0 too early hasn't ended the job; one that comes too late has
+    nothing left to do."""
+    output = os.path.join(folder, "quits")
+    codes, said = run(program, "quits", 2, output + ".whole", 0, output)
+    assert codes == [0, 0], said
+    expected = numbers(output)
+    job = Workers(program, "quits", 2, output + ".state", output)
+    first = job.start(0, 0)
+    quits = job.start(1, 4)
+    said = [quits.communicate(timeout=120)[0]]
+    assert quits.returncode == 0 and os.path.getsize(job.ended) == 0, said
+    back = job.start(1, 0)
+    said += [process.communicate(timeout=120)[0] for process in (first, back)]
+    assert [first.returncode, back.returncode] == [0, 0] and numbers(output) == expected, said
+    assert os.path.getsize(job.ended) > 0
+    late = job.start(1, 0)
+    said = late.communicate(timeout=120)[0]
+    assert late.returncode == 0 and "it has nothing left to do with the others" in said, said
+    job.close()
+
+
+def check_fails(program, folder):
+    """The others of a call are told at once that it fails on one worker, which lives on."""
+    job = Workers(program, "fails", 2, folder, os.path.join(folder, "fails"))
+    fails = job.start(1, 0)
+    other = job.start(0, 0)
+    said = other.communicate(timeout=120)[0]
+    assert other.returncode == 1 and "has stopped: no more" in said, said
+    fails.kill()
+    assert "caught" in fails.communicate()[0]
+    job.close()
 
 
 def numbers(path):
@@ -91,17 +144,9 @@ def main():
                 worst = max(abs(a - b) for a, b in zip(got, expected))
                 print(f"{kind}, by {training}: differs by {worst:.2g}")
                 assert worst < 1e-6, said
-        output = os.path.join(folder, "twice")
-        codes, said = run(program, "twice", 2, output + ".state", 0, output)
-        assert codes == [0, 0], said
-        expected = numbers(output)
-        for steps in [3, 7]:
-            output = os.path.join(folder, f"twice{steps}")
-            said = run_with_a_loss(program, output + ".state", steps, output)
-            assert numbers(output) == expected, said
-            for call, number in [("fit", 1), ("evaluate", 2)]:
-                assert f"{call}: the other workers have been through call {number} of fit and " \
-                       "evaluate already." in said, said
+        check_twice(program, folder)
+        check_quits(program, folder)
+        check_fails(program, folder)
         state = os.path.join(folder, "off.state")
         codes, said = run(program, "off", 2, state, 3, os.path.join(folder, "off"))
         assert codes == [TERMINATED] * 2, said

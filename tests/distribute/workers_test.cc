@@ -180,6 +180,38 @@ TEST_CASE("a worker that is to end ends all after the same step" * doctest::skip
   train(4, 8);
 }
 
+TEST_CASE("a worker that is told to end in the last call, or in a call of fit" *
+          doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  const testing::TempFolder folder;  // each worker's own
+  const bool is_told = strategy.impl().worker() == strategy.impl().num_workers() - 1;
+  const Tensor x = random::normal({8, 4}, {.seed = 1});
+  Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
+  // Runs at most four calls, and is told in the `number`th one; how many there were.
+  const auto train = [&](int64_t number, int64_t before) {
+    bool ends = false;
+    int64_t asked = 0;
+    distribute::PreemptionCheckpointHandler handler(
+        Checkpoint({{"model", model}}), folder / "run",
+        {.termination_watcher_fn = [&] { return ++asked >= number && is_told; },
+         .exit_fn = [&] { ends = true; }});
+    CHECK(handler.total_run_calls() == before);
+    for (int call = 0; call < 4 && !ends; ++call) {
+      handler.run([&] {
+        model.fit(x, ops::sum(x, 1, true), {.batch_size = 4, .epochs = 1, .verbose = 0});
+      });
+    }
+    return handler.total_run_calls();
+  };
+  const int64_t first = train(2, 0);
+  CHECK((first == 2 || first == 3));  // the others hear of it by the next step
+  const int64_t second = train(4, first);
+  CHECK(second == first + 4);
+  CHECK(train(100, second) == second + 4);
+}
+
 TEST_CASE("a callback that sets the learning rate on the chief alone" * doctest::skip(alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
@@ -199,6 +231,21 @@ TEST_CASE("a callback that sets the learning rate on the chief alone" * doctest:
   const Tensor kernel = model.get_weights()[0];
   const std::string bytes(reinterpret_cast<const char*>(kernel.raw()), kernel.bytes());
   for (const std::string& theirs : strategy.impl().exchange("bytes", bytes)) CHECK(theirs == bytes);
+}
+
+TEST_CASE("a schedule's learning rate follows the chief's iterations" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
+  model.compile({.optimizer = optimizers::SGD(
+                     {.learning_rate = optimizers::schedules::ExponentialDecay(
+                          {.initial_learning_rate = 0.1, .decay_steps = 1, .decay_rate = 0.5})}),
+                 .loss = "mse"});
+  model.optimizer().build(model.trainable_variables());
+  if (strategy.is_chief()) model.optimizer().impl().iterations().assign(int64_t{3});
+  const Tensor x = random::normal({8, 4}, {.seed = 1});
+  model.fit(x, ops::sum(x, 1, true), {.batch_size = 4, .epochs = 1, .verbose = 0});
+  CHECK(model.optimizer().iterations() == 5);
 }
 
 TEST_CASE("a dataset's shuffle without a seed is one of all workers, whenever it was made" *

@@ -112,6 +112,7 @@ class Job:
         os.mkdir(self.temporary)
         self.state = os.path.join(folder, "state")
         self.ended = os.path.join(folder, "ended")
+        open(self.ended, "w").close()
         self.saved = os.path.join(folder, "model.keras")
         self.epochs = epochs
         self.line = [program, "--synthetic", "--epochs", str(epochs), "--steps-per-epoch",
@@ -157,9 +158,6 @@ class Job:
     def tend(self):
         """Starts again what has failed; whether the job has ended."""
         codes = [life.code() for life in self.now()]
-        if 0 in codes:
-            with open(self.ended, "w") as file:
-                file.write("yes")
         for rank, code in enumerate(codes):
             if code in (1, TERMINATED, UNFINISHED, -signal.SIGKILL, -signal.SIGTERM):
                 self.start(rank, f"code {code}")
@@ -172,7 +170,7 @@ class Job:
 
     def after_the_end(self):
         """Whether a worker was started again when all others had left."""
-        return any(life.when("has nothing left to do") for life in self.now())
+        return any(life.when("it has nothing left to do") for life in self.now())
 
     def outcome(self):
         """Of the weights; nothing else may be left."""

@@ -148,6 +148,22 @@ def reshaping_cases():
         "zero_padding2d_uneven", lambda: layers.ZeroPadding2D(((0, 1), (2, 1))), (1, 2, 3, 2)
     )
     yield case("cropping2d", lambda: layers.Cropping2D(((1, 0), (1, 2))), (1, 4, 5, 2))
+    for layer in "ZeroPadding3D", "Cropping3D":
+        for name, size in ("", 1), ("_by_axis", (1, 0, 2)), ("_uneven", ((0, 1), (1, 2), (2, 0))):
+            yield case(
+                f"{layer.lower()}{name}",
+                lambda layer=layer, size=size: getattr(layers, layer)(size),
+                (1, 4, 5, 6, 2),
+            )
+    yield case("up_sampling1d", lambda: layers.UpSampling1D(), (2, 3, 2))
+    yield case("up_sampling1d_3", lambda: layers.UpSampling1D(3), (1, 2, 1))
+    yield case("up_sampling3d", lambda: layers.UpSampling3D(), (1, 2, 1, 2, 2))
+    yield case("up_sampling3d_1x2x3", lambda: layers.UpSampling3D((1, 2, 3)), (2, 1, 2, 2, 1))
+    yield case(
+        "up_sampling3d_channels_first",
+        lambda: layers.UpSampling3D((2, 1, 3), data_format="channels_first"),
+        (1, 2, 1, 2, 3),
+    )
     yield case("up_sampling2d_nearest", lambda: layers.UpSampling2D(), (1, 2, 3, 2))
     # TensorFlow rounds bicubic offsets to 1/1024: those of 2 and 4 times as many pixels are exact.
     for kind in "bilinear", "bicubic", "lanczos3", "lanczos5":
@@ -298,6 +314,13 @@ def other_cases():
     yield case(
         "dropout_noise_shape",
         lambda: layers.Dropout(0.3, noise_shape=(None, 1), seed=7),
+        (2, 4),
+        training=False,
+    )
+    yield case("alpha_dropout", lambda: layers.AlphaDropout(0.5, seed=3), (2, 4), training=False)
+    yield case(
+        "alpha_dropout_noise_shape",
+        lambda: layers.AlphaDropout(0.2, noise_shape=(None, 1)),
         (2, 4),
         training=False,
     )

@@ -24,7 +24,7 @@ constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 2e-6};
 const std::set<std::string> kAbsent = {"Normalization"};
 
 // Classes that take channels_first; for the others it is an error.
-const std::set<std::string> kOfBothFormats = {"UpSampling2D"};
+const std::set<std::string> kOfBothFormats = {"UpSampling2D", "UpSampling3D"};
 
 std::vector<Tensor> tensors_of(const Json& list) {
   std::vector<Tensor> tensors;

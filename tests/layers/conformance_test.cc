@@ -217,6 +217,12 @@ TEST_CASE("regularization layers conform") {
                  .random = true});
   };
   random("Dropout", make<layers::Dropout, layers::DropoutOptions>({.rate = 0.5}), kImages);
+  random("AlphaDropout", make<layers::AlphaDropout, layers::AlphaDropoutOptions>({.rate = 0.5}),
+         kVectors);
+  random("AlphaDropout with a noise_shape",
+         make<layers::AlphaDropout, layers::AlphaDropoutOptions>(
+             {.rate = 0.5, .noise_shape = {kUnknown, 1, kUnknown}}),
+         kSequences);
   random("Dropout with a noise_shape",
          make<layers::Dropout, layers::DropoutOptions>(
              {.rate = 0.5, .noise_shape = {kUnknown, 1, kUnknown}}),
@@ -278,6 +284,23 @@ TEST_CASE("reshaping layers conform") {
                .make = make<layers::Cropping2D, layers::Cropping2DOptions>({.cropping = {1, 2}}),
                .inputs = {kImages},
                .output_shape = {2, 6, 3, 4}});
+  check_layer({.name = "ZeroPadding3D",
+               .make = make<layers::ZeroPadding3D, layers::ZeroPadding3DOptions>(
+                   {.padding = {{0, 1}, {2, 3}, {1, 1}}}),
+               .inputs = {kVolumes},
+               .output_shape = {2, 6, 11, 6, 3}});
+  check_layer({.name = "Cropping3D",
+               .make = make<layers::Cropping3D, layers::Cropping3DOptions>({}),
+               .inputs = {kVolumes},
+               .output_shape = {2, 3, 4, 2, 3}});
+  check_layer({.name = "UpSampling1D",
+               .make = make<layers::UpSampling1D, layers::UpSampling1DOptions>({.size = 3}),
+               .inputs = {kSequences},
+               .output_shape = {3, 24, 4}});
+  check_layer({.name = "UpSampling3D",
+               .make = make<layers::UpSampling3D, layers::UpSampling3DOptions>({}),
+               .inputs = {kVolumes},
+               .output_shape = {2, 10, 12, 8, 3}});
   check_layer({.name = "UpSampling2D",
                .make = make<layers::UpSampling2D, layers::UpSampling2DOptions>({.size = {2, 3}}),
                .inputs = {kImages},

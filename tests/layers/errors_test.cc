@@ -153,6 +153,21 @@ TEST_CASE("arguments that were left out or make no sense") {
         "InvalidArgument: Dropout 'd': expected a rate in [0, 1], got 1.5.");
   CHECK(error_of([] { layers::Dropout({.name = "d"}); }) ==
         "InvalidArgument: Dropout 'd': expected a rate in [0, 1], got -1.");
+  CHECK(error_of([] { layers::AlphaDropout({.rate = 1, .name = "d"}); }) ==
+        "InvalidArgument: AlphaDropout 'd': expected a rate in [0, 1), got 1.");
+  CHECK(
+      call_error(layers::AlphaDropout({.rate = 0.1, .noise_shape = {1}, .name = "d"}), {{1, 4}}) ==
+      "InvalidArgument: AlphaDropout 'd': expected an input of as many axes as noise_shape (1,), "
+      "got (1, 4).");
+  CHECK(error_of([] {
+          layers::ZeroPadding3D({.padding = {1, -1, 0}, .name = "z"});
+        }) == "InvalidArgument: ZeroPadding3D 'z': expected padding >= 0, got (-1, -1).");
+  CHECK(
+      call_error(layers::Cropping3D({.cropping = 2, .name = "c"}), {{1, 5, 5, 4, 1}}) ==
+      "InvalidArgument: Cropping3D 'c': expected more than the 4 elements to be cut off on axis 3, "
+      "got (1, 5, 5, 4, 1).");
+  CHECK(call_error(layers::UpSampling1D({.name = "u"}), {{1, 5}}).find("UpSampling1D 'u'") !=
+        std::string::npos);
   CHECK(error_of([] { layers::GaussianDropout({.rate = 1, .name = "d"}); }) ==
         "InvalidArgument: GaussianDropout 'd': expected a rate in [0, 1), got 1.");
   CHECK(error_of([] { layers::Rescaling({.name = "r"}); }) ==

@@ -101,6 +101,18 @@ TEST_CASE("gaussian layers have the moments they should") {
   CHECK(ops::std(scaled).item<double>() == doctest::Approx(3.0 * 0.5).epsilon(0.02));
 }
 
+TEST_CASE("alpha dropout keeps mean and variance") {
+  const Tensor x = random::normal({300, 300}, {.seed = 2});
+  for (const double rate : {0.1, 0.5}) {
+    const Tensor y = layers::AlphaDropout({.rate = rate, .seed = 1})(x, kTraining);
+    CHECK(std::abs(mean_of(y)) < 0.02);
+    CHECK(ops::std(y).item<double>() == doctest::Approx(1.0).epsilon(0.02));
+    // The dropped ones are all alike, and as many as the rate says.
+    const Tensor lowest = ops::min(y);
+    CHECK(mean_of(ops::cast(y == lowest, DType::Float32)) == doctest::Approx(rate).epsilon(0.05));
+  }
+}
+
 TEST_CASE("a compiled step draws anew each time") {
   const layers::Dropout dropout({.rate = 0.5, .seed = 5});
   const Function step = function([&](const Tensor& x) { return Tensor(dropout(x, kTraining)); });

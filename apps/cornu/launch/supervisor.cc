@@ -222,9 +222,6 @@ void Supervisor::find_ended() {
 
 void Supervisor::on_end(Run& run, int code) {
   run.code = code;
-  if (code == 0 && (run.task.type == "worker" || run.task.type == "chief")) {
-    static_cast<void>(!::write(ended_.get(), "\n", 1));
-  }
   const bool may_restart = !stops_ && signals_seen_ == 0 && run.restarts < options_.max_restarts;
   if (code != 0 && may_restart) return restart_later(run);
   run.is_over = true;

@@ -79,7 +79,7 @@ class Supervisor {
   Guard guard_;
   std::vector<Run> runs_;
   std::vector<PlannedTask> tasks_;
-  cornu::FileDescriptor ended_;  // a file with something in it when a worker has ended well
+  cornu::FileDescriptor ended_;  // what workers write into when all have come to their ends
   std::string token_;            // of the job; "": the environment has one
   int signals_seen_ = 0;
   bool stops_ = false;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Larger spatial axes.
+#pragma once
+
+#include <string>
+
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
+
+namespace cornu::layers {
+
+struct UpSampling1DOptions {
+  Size1 size = 2;  // how many times as many steps
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.UpSampling1D: (batch, steps, channels) -> each step repeated.
+class UpSampling1D : public LayerHandle {
+ public:
+  explicit UpSampling1D(const UpSampling1DOptions& options = {});
+  static UpSampling1D from_config(const Json& config);
+};
+
+struct UpSampling2DOptions {
+  Size2 size = 2;                // how many times as high and wide
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
+  // "nearest", "bilinear", "bicubic", "lanczos3" or "lanczos5".
+  std::string interpolation = "nearest";
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.UpSampling2D: (batch, height, width, channels), or (batch, channels, height, width),
+// -> larger images, of repeated pixels or of what ops::image::resize puts between them.
+class UpSampling2D : public LayerHandle {
+ public:
+  explicit UpSampling2D(const UpSampling2DOptions& options = {});
+  static UpSampling2D from_config(const Json& config);
+};
+
+struct UpSampling3DOptions {
+  Size3 size = 2;                // how many times as deep, high and wide
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.UpSampling3D: (batch, depth, height, width, channels), or (batch, channels, depth,
+// height, width), -> larger volumes, of repeated elements.
+class UpSampling3D : public LayerHandle {
+ public:
+  explicit UpSampling3D(const UpSampling3DOptions& options = {});
+  static UpSampling3D from_config(const Json& config);
+};
+
+}  // namespace cornu::layers
