@@ -53,18 +53,21 @@ class DatasetSource : public BatchSource {
   std::optional<int64_t> cardinality() const override { return node_->cardinality(); }
   std::string description() const override { return is_own() ? "" : describe_chain(*node_); }
 
-  std::vector<uint64_t> drawn_seeds() const override {
-    std::vector<uint64_t> seeds;
-    if (is_own()) return seeds;
-    for (const auto* seed : data::drawn_seeds(*node_)) seeds.push_back(seed->load());
-    return seeds;
+  std::vector<uint64_t> order_keys() const override {
+    std::vector<uint64_t> keys;
+    if (is_own()) return keys;
+    for (const auto* seed : drawn_seeds(*node_)) keys.push_back(seed->load());
+    keys.push_back(static_cast<uint64_t>(counter_->passes().next(part_)));
+    return keys;
   }
-  void set_drawn_seeds(const std::vector<uint64_t>& seeds) const override {
-    const auto own = is_own() ? std::vector<std::atomic<uint64_t>*>() : data::drawn_seeds(*node_);
-    check<InvalidArgument>(seeds.size() == own.size(),
-                           "Dataset: {} has {} drawn seeds, got {} for it.", describe_chain(*node_),
-                           own.size(), seeds.size());
-    for (size_t i = 0; i < own.size(); ++i) own[i]->store(seeds[i]);
+  void set_order_keys(const std::vector<uint64_t>& keys) const override {
+    const auto seeds = drawn_seeds(*node_);
+    check<InvalidArgument>(keys.size() == (is_own() ? 0 : seeds.size() + 1),
+                           "Dataset: {} has {} drawn seeds, got {} keys for its order.",
+                           describe_chain(*node_), seeds.size(), keys.size());
+    if (is_own()) return;
+    for (size_t i = 0; i < seeds.size(); ++i) seeds[i]->store(keys[i]);
+    counter_->passes().set_next(part_, static_cast<int64_t>(keys.back()));
   }
 
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {

@@ -41,6 +41,7 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)), token_(
   require_trust(options_, token_);
   const Address own =
       Address::parse(options_.addresses[static_cast<size_t>(options_.rank)], "Cluster");
+  options_.facts.set("number of workers", int64_t{size()});
   const auto refusals = std::make_shared<Refusals>();
   if (options_.rank == 0) {
     coordinator_ =
@@ -71,7 +72,7 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)), token_(
 
 Cluster::~Cluster() {
   if (membership_ && std::uncaught_exceptions() > exceptions_) {
-    membership_->stop("its program ends with an error");
+    membership_->stop("its program ends with an error.");
   }
   leave();
   {

@@ -80,7 +80,7 @@ class Cluster {
   std::vector<int> peers() const { return options_.communication.peers(rank(), size()); }
   void tick();
 
-  const ClusterOptions options_;
+  ClusterOptions options_;
   const std::string token_;
   std::shared_ptr<std::atomic<int64_t>> step_ = std::make_shared<std::atomic<int64_t>>(0);
   std::shared_ptr<Coordinator> coordinator_;  // the first worker's

@@ -91,9 +91,8 @@ TlsIdentity::TlsIdentity(const ReadVariable& read)
   check<InvalidArgument>(key != nullptr, "CORNU_TLS_KEY: '{}' has no private key: {}.",
                          *read("CORNU_TLS_KEY"), complaint());
   check<InvalidArgument>(SSL_CTX_use_PrivateKey(context, key.get()) == 1,
-                         "CORNU_TLS_KEY: the key in '{}' isn't that of the certificate in '{}': "
-                         "{}.",
-                         *read("CORNU_TLS_KEY"), path_, complaint());
+                         "CORNU_TLS_KEY: the key in '{}' isn't that of the certificate in '{}'.",
+                         *read("CORNU_TLS_KEY"), path_);
   X509_STORE* store = SSL_CTX_get_cert_store(context);
   const Held<BIO> authorities = reader(authority_);
   int count = 0;

@@ -142,9 +142,7 @@ class TlsLink::Relay {
     }
   }
 
-  bool is_over() const {
-    return failed_ || (in_.ended && in_.empty() && out_.ended && out_.empty());
-  }
+  bool is_over() const { return failed_ || (in_.ended && in_.empty() && end_is_said_); }
 
   // From the plain end into TLS; whether anything has moved.
   bool send() {
@@ -155,7 +153,6 @@ class TlsLink::Relay {
         out_.filled(static_cast<size_t>(count));
       } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
         out_.ended = true;
-        SSL_shutdown(ssl_.get());  // says that no more comes
       } else {
         inner_events_ |= POLLIN;
       }
@@ -171,7 +168,16 @@ class TlsLink::Relay {
       }
       wait_or_fail(count);
     }
+    if (out_.ended && out_.empty() && !end_is_said_) say_end();
     return moved;
+  }
+
+  // That no more comes.
+  void say_end() {
+    ERR_clear_error();
+    const int done = SSL_shutdown(ssl_.get());
+    end_is_said_ = done >= 0;
+    if (!end_is_said_) wait_or_fail(done);
   }
 
   // From TLS to the plain end.
@@ -221,6 +227,7 @@ class TlsLink::Relay {
   Pending in_;
   short socket_events_ = 0;
   short inner_events_ = 0;
+  bool end_is_said_ = false;
   bool failed_ = false;
   std::thread thread_;
 };

@@ -193,6 +193,7 @@ void WorkerCollectives::end_step() {
 std::byte* WorkerCollectives::memory(int replica, size_t bytes) {
   if (replica != 0) return nullptr;
   const std::lock_guard lock(mutex_);
+  if (failed_) std::rethrow_exception(failed_);
   CORNU_ASSERT(working_, ==, false);
   return transport_->memory(bytes);
 }
@@ -316,6 +317,7 @@ void WorkerCollectives::broadcast(const Round& round) {
 std::vector<std::byte> WorkerCollectives::exchange_bytes(std::span<const std::byte> own) {
   std::vector<std::byte> all(own.size() * static_cast<size_t>(workers()));
   std::unique_lock lock(mutex_);
+  if (failed_) std::rethrow_exception(failed_);
   CORNU_ASSERT(rounds_.size(), ==, size_t{0});
   if (!begin_call()) std::rethrow_exception(failed_);
   lock.unlock();

@@ -2,6 +2,7 @@
 #include "distribute/strategies/multi_worker_mirrored.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -37,6 +38,20 @@ struct StepNotice {
   uint32_t is_new = 0;  // whether it uses variables that it hasn't used before
 };
 
+std::atomic<int> strategies_alive = 0;
+
+// Of a program that calls exit(0) where its strategy is in use: the others still need it.
+void unless_left(int code, void*) {
+  if (code != 0 || strategies_alive == 0) return;
+  // (The logger may be gone already.)
+  fmt::print(stderr,
+             "{}: this worker's program ends by exit(0) before its strategy has gone, while the "
+             "others may compute with it. It ends with code {}, to be started again.\n",
+             kName, kUnfinishedExitCode);
+  std::fflush(nullptr);
+  std::_Exit(kUnfinishedExitCode);
+}
+
 class MultiWorkerMirrored : public MirroredReplicas {
  public:
   MultiWorkerMirrored(std::vector<Device> devices, ClusterOptions options,
@@ -46,6 +61,9 @@ class MultiWorkerMirrored : public MirroredReplicas {
         bytes_per_pack_(static_cast<size_t>(communication.bytes_per_pack)),
         compression_(communication.compression) {
     form({});
+    ++strategies_alive;
+    static const int registered = ::on_exit(unless_left, nullptr);
+    static_cast<void>(registered);
   }
   ~MultiWorkerMirrored() override;
 
@@ -179,6 +197,11 @@ bool job_is_over() {
   return path && std::filesystem::file_size(path, none) > 0 && !none;
 }
 
+// A program may have one strategy after the other.
+void begin_job() {
+  if (job_is_over()) std::ofstream(std::getenv(kEndedFile), std::ios::trunc);
+}
+
 }  // namespace
 
 // Why not all have come to the end of their programs; empty where they have, or where the program
@@ -198,6 +221,7 @@ std::string MultiWorkerMirrored::leave() {
 // A worker that dies when others have come to the end of their programs needs them again: to
 // restore the last state, and to do what was left. So they must be started again, too.
 MultiWorkerMirrored::~MultiWorkerMirrored() {
+  --strategies_alive;
   if (std::uncaught_exceptions() > exceptions_) return;
   const std::string why = leave();
   if (why.empty()) return;
@@ -214,16 +238,18 @@ MultiWorkerMirrored::~MultiWorkerMirrored() {
 // Whatever isn't seeded draws what worker 0 draws: shuffles and initial values must be the same.
 void MultiWorkerMirrored::form(std::optional<int> lost) {
   group_.reset();
+  const bool was_there = lost.has_value();  // in a group before
   while (true) {
     try {
       group_ = cluster_.form(lost);
+      if (is_chief()) begin_job();
       told_ = false;
       known_.clear();
       agreed_ = wished_ = 0;
       const SeedSequence own = seed_sequence();
       const std::string seeds = Json::object({{"seed", static_cast<int64_t>(own.seed)},
                                               {"chosen", own.chosen},
-                                              {"has values", lost.has_value()}})
+                                              {"has values", was_there}})
                                     .dump();
       const std::vector<std::string> all = exchange("seeds", seeds);
       const Json first = Json::parse(all.front());
@@ -231,7 +257,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
         return Json::parse(theirs).at("has values").as_bool();
       });
       source_ = has_values == all.end() ? 0 : has_values - all.begin();
-      if (!own.chosen && !lost) {
+      if (!own.chosen && !was_there) {
         restore_seed_sequence(
             {.seed = static_cast<uint64_t>(first.at("seed").as_int()), .drawn = 0});
       }
@@ -423,17 +449,20 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
     return std::make_shared<MirroredReplicas>(kName, std::move(devices), CrossDeviceOps());
   }
   const char* insecure = std::getenv("CORNU_INSECURE");
+  // Only a process's first strategy can be one that comes too late.
+  static std::atomic<bool> is_first = true;
   const auto replicas = static_cast<int>(devices.size());
-  ClusterOptions cluster{.rank = static_cast<int>(id_in_cluster(spec, *task)),
-                         .addresses = std::move(addresses),
-                         .replicas = replicas,
-                         .facts = facts_of(communication, replicas),
-                         .communication = std::move(implementation),
-                         .collectives = {.narrow_sums = communication.compression.has_value()},
-                         .timeout = timeout,
-                         .job_is_over = job_is_over,
-                         .insecure = options.insecure || (insecure && std::string(insecure) == "1"),
-                         .identity = TlsIdentity::of_environment()};
+  ClusterOptions cluster{
+      .rank = static_cast<int>(id_in_cluster(spec, *task)),
+      .addresses = std::move(addresses),
+      .replicas = replicas,
+      .facts = facts_of(communication, replicas),
+      .communication = std::move(implementation),
+      .collectives = {.narrow_sums = communication.compression.has_value()},
+      .timeout = timeout,
+      .job_is_over = is_first.exchange(false) ? job_is_over : [] { return false; },
+      .insecure = options.insecure || (insecure && std::string(insecure) == "1"),
+      .identity = TlsIdentity::of_environment()};
   return std::make_shared<MultiWorkerMirrored>(std::move(devices), std::move(cluster),
                                                communication);
 }

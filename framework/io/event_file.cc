@@ -38,12 +38,13 @@ std::string host_name() {
   return name;
 }
 
-// A new file: another process may have had this one's number, on this host, in this second.
+// A new file, whose name comes after those of the same second: they are read in that order. Another
+// process may have had this one's number, on this host, in this second.
 std::pair<std::string, int> make_file(const std::string& folder) {
   static std::atomic<int64_t> made = 0;
   const auto seconds = static_cast<int64_t>(seconds_now());
   while (true) {
-    std::string path = fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}.v2", folder, seconds,
+    std::string path = fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{:06}.v2", folder, seconds,
                                    host_name(), getpid(), made++);
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     if (file >= 0) return {std::move(path), file};

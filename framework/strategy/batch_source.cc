@@ -35,9 +35,9 @@ int64_t examples_of(const Batch& batch) {
   return 0;
 }
 
-void BatchSource::set_drawn_seeds(const std::vector<uint64_t>& seeds) const {
-  check<InvalidArgument>(seeds.empty(), "BatchSource: it has no drawn seeds, got {}.",
-                         seeds.size());
+void BatchSource::set_order_keys(const std::vector<uint64_t>& keys) const {
+  check<InvalidArgument>(keys.empty(), "BatchSource: it has no order of its own, got {} keys.",
+                         keys.size());
 }
 
 }  // namespace cornu

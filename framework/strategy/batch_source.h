@@ -65,11 +65,12 @@ class BatchSource {
   // each may have its own.
   virtual std::string description() const { return ""; }
 
-  // Seeds that were drawn where none were given, for workers to have the same: none where each may
-  // have its own. Those that are set are for passes that begin later, also of what this source was
-  // made of. InvalidArgument unless there are as many.
-  virtual std::vector<uint64_t> drawn_seeds() const { return {}; }
-  virtual void set_drawn_seeds(const std::vector<uint64_t>& seeds) const;
+  // What decides in which order later passes come, for workers to have the same: seeds that were
+  // drawn where none were given, then the number of the next pass. None where each may have its
+  // own. Seeds that are set are also those of what this source was made of. InvalidArgument unless
+  // there are as many.
+  virtual std::vector<uint64_t> order_keys() const { return {}; }
+  virtual void set_order_keys(const std::vector<uint64_t>& keys) const;
 
   // Part `index` of `count` of this source, as its auto-shard policy says; by default every
   // `count`-th batch from batch `index` on. All parts have equally many batches, so that workers

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/strategy/distributed_dataset.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <span>
 #include <string>
 
 #include "framework/strategy/strategy.h"
 
 namespace cornu::distribute {
 
-void agree_on_drawn_seeds(StrategyImpl& strategy, const BatchSource& source) {
+void agree_on_order(StrategyImpl& strategy, const BatchSource& source) {
   if (strategy.num_workers() == 1) return;
-  const std::vector<uint64_t> own = source.drawn_seeds();
-  std::string text(own.size() * sizeof(uint64_t), '\0');
-  std::ranges::copy(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(text)).begin());
-  const std::string chiefs = strategy.exchange("seeds of a dataset", text).front();
-  // Those of another dataset: what compares workers' datasets says so, or each has its own.
-  if (chiefs.size() != text.size()) return;
-  std::vector<uint64_t> seeds(own.size());
-  std::ranges::copy(std::as_bytes(std::span(chiefs)),
-                    std::as_writable_bytes(std::span(seeds)).begin());
-  source.set_drawn_seeds(seeds);
+  const std::vector<uint64_t> own = source.order_keys();
+  Json text = Json::array();
+  for (const uint64_t key : own) text.push_back(static_cast<int64_t>(key));
+  std::vector<int64_t> furthest;
+  for (const std::string& said : strategy.exchange("the order of a dataset", text.dump())) {
+    const std::vector<int64_t> theirs = Json::parse(said).as_ints();
+    // Those of another dataset: what compares workers' datasets says so, or each has its own.
+    if (theirs.size() != own.size() || own.empty()) return;
+    if (furthest.empty() || theirs.back() > furthest.back()) furthest = theirs;
+  }
+  source.set_order_keys({furthest.begin(), furthest.end()});
 }
 
 std::optional<int64_t> DistributedDataset::cardinality() const {

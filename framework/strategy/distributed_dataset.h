@@ -19,9 +19,9 @@ class StrategyImpl;
 
 namespace distribute {
 
-// Where links of the source have drawn seeds of their own, all workers take worker 0's: they share
-// its batches. Called by all workers, before a pass begins.
-void agree_on_drawn_seeds(StrategyImpl& strategy, const BatchSource& source);
+// All workers have a source's batches in one order: that of the worker which has been through most
+// passes (of worker 0, where all are alike). Called by all, each with its part, before a pass.
+void agree_on_order(StrategyImpl& strategy, const BatchSource& source);
 
 // Whether a batch is one replica's part already, instead of being divided between all.
 enum class Divided { No, Yes };

@@ -18,6 +18,12 @@ class PassCounter {
     const std::lock_guard lock(mutex_);
     return next_[part]++;
   }
+  // The number that the next one will have.
+  int64_t next(const std::string& part) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = next_.find(part);
+    return found == next_.end() ? 0 : found->second;
+  }
   // The next pass will have this number.
   void set_next(const std::string& part, int64_t number) {
     const std::lock_guard lock(mutex_);
@@ -25,7 +31,7 @@ class PassCounter {
   }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::string, int64_t> next_;
 };
 

@@ -215,8 +215,9 @@ distribute::DistributedDataset Strategy::distribute_dataset(
     const std::shared_ptr<BatchSource>& dataset) const {
   check<InvalidArgument>(dataset != nullptr,
                          "Strategy '{}': distribute_dataset expected a dataset, got none.", name());
-  distribute::agree_on_drawn_seeds(*impl_, *dataset);
-  return {impl_, impl_->distribute(dataset), distribute::Divided::No};
+  std::shared_ptr<BatchSource> own = impl_->distribute(dataset);
+  distribute::agree_on_order(*impl_, *own);
+  return {impl_, std::move(own), distribute::Divided::No};
 }
 
 distribute::DistributedDataset Strategy::distribute_parts(

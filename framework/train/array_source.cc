@@ -195,9 +195,9 @@ class ClassWeightSource : public BatchSource {
   }
   std::optional<int64_t> cardinality() const override { return source_->cardinality(); }
   std::string description() const override { return source_->description(); }
-  std::vector<uint64_t> drawn_seeds() const override { return source_->drawn_seeds(); }
-  void set_drawn_seeds(const std::vector<uint64_t>& seeds) const override {
-    source_->set_drawn_seeds(seeds);
+  std::vector<uint64_t> order_keys() const override { return source_->order_keys(); }
+  void set_order_keys(const std::vector<uint64_t>& keys) const override {
+    source_->set_order_keys(keys);
   }
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
     return std::make_shared<ClassWeightSource>(source_->shard(count, index), weights_);

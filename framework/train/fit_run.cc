@@ -97,9 +97,9 @@ History Trainer::FitRun::run() {
   for (std::optional<PeerLost> lost;;) {
     if (lost) recover(*lost);
     try {
-      if (lost && !call_.join()) return {};
+      if (lost && !call_.join()) return history_from_json(call_.figures());
       for (const auto& source : {source_, validation_}) {
-        if (source) distribute::agree_on_drawn_seeds(get_strategy().impl(), *source);
+        if (source) distribute::agree_on_order(get_strategy().impl(), *source);
       }
       require_same_on_workers("fit", facts);
       resume();
@@ -190,7 +190,8 @@ std::optional<StopSignal> Trainer::FitRun::stop_signal() {
     std::raise(number);
     static_cast<void>(signals_->received());
   }
-  return StopSignal{.number = number, .ends = true};
+  noticed_ = StopSignal{.number = number, .ends = true};
+  return noticed_;
 }
 
 bool Trainer::FitRun::stops_here() {
@@ -275,6 +276,13 @@ void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64
     if (callback->keeps_run_state()) callback->keep_run_state(state);
   }
   if (!signal.ends) return;
+  try {  // who is done first mustn't be missed by those that have yet to keep it
+    get_strategy().impl().exchange("that the state is kept", "");
+  } catch (const Unavailable& error) {
+    logging::warn(error.what());
+  } catch (const Aborted& error) {
+    logging::warn(error.what());
+  }
   const std::string text = fmt::format(
       "fit: {} ends it {}. Its state is kept: the same program, started again, resumes from there.",
       signal.name(), place_of(epoch_, batch));

@@ -10,6 +10,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
+#include "framework/core/random.h"
 #include "framework/saving/run_state.h"
 #include "framework/saving/saved_variables.h"
 #include "framework/strategy/strategy.h"
@@ -60,6 +61,7 @@ struct Calls {
     Json figures;
     bool trains = false;
     std::weak_ptr<const TrainedVariables> trained;
+    SeedSequence seeds = {};  // at its end
   };
 
   std::mutex mutex;
@@ -76,6 +78,23 @@ std::string group_of(int64_t number, const char* part) {
   return fmt::format("call {} {}", number, part);
 }
 
+// A step that failed half-way has taken those of the model that is in training: the state that all
+// go back to has them.
+bool have_values(const TrainedVariables& trained) {
+  try {
+    for (const auto* variables : {&trained.model, &trained.optimizer}) {
+      for (const Variable& variable : *variables) static_cast<void>(variable.value());
+    }
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool are_same(const std::vector<Variable>& a, const std::vector<Variable>& b) {
+  return std::ranges::equal(a, b, {}, &Variable::number, &Variable::number);
+}
+
 // What these calls have given, for workers that have begun anew.
 std::string finished_calls(const std::set<int64_t>& numbers) {
   RunState state;
@@ -84,10 +103,16 @@ std::string finished_calls(const std::set<int64_t>& numbers) {
     const auto call = calls().finished.find(number);
     if (call == calls().finished.end()) continue;  // it ended with an error that was caught
     const auto trained = call->second.trained.lock();
-    state.info.set(std::to_string(number), Json::object({{"figures", call->second.figures},
-                                                         {"has variables", trained != nullptr},
-                                                         {"trains", call->second.trains}}));
-    if (!trained) continue;
+    const bool has_values = trained && have_values(*trained);
+    const SeedSequence& seeds = call->second.seeds;
+    state.info.set(std::to_string(number),
+                   Json::object({{"figures", call->second.figures},
+                                 {"has variables", has_values},
+                                 {"trains", call->second.trains},
+                                 {"seed", static_cast<int64_t>(seeds.seed)},
+                                 {"drawn", static_cast<int64_t>(seeds.drawn)},
+                                 {"chosen", seeds.chosen}}));
+    if (!has_values) continue;
     save_variables(state, group_of(number, "model"), trained->model);
     save_variables(state, group_of(number, "optimizer"), trained->optimizer);
   }
@@ -95,6 +120,10 @@ std::string finished_calls(const std::set<int64_t>& numbers) {
 }
 
 }  // namespace
+
+bool TrainedVariables::operator==(const TrainedVariables& other) const {
+  return are_same(model, other.model) && are_same(optimizer, other.optimizer);
+}
 
 JointCall::JointCall(const char* what, const Model& model)
     : what_(what), model_(model), is_within_another_(open_calls++ > 0) {
@@ -155,38 +184,46 @@ void JointCall::take(const std::string& finished) {
                             "{}: call {} of the others has ended with an error. Start all workers "
                             "again.",
                             what_, number);
-  if (call->at("trains").as_bool()) {
-    check<FailedPrecondition>(
-        call->at("has variables").as_bool(),
-        "{}: the model of call {} is gone on the other workers, so that this "
-        "one, which has begun anew, can't have its weights. Start all workers "
-        "again, or keep models until the program's end.",
-        what_, number);
-    const Optimizer& optimizer = model_.optimizer();
-    if (model_.built()) optimizer.build(model_.trainable_variables());
-    for (const auto& [part, variables] :
-         {std::pair("model", model_.variables()), std::pair("optimizer", optimizer.variables())}) {
-      const std::string group = group_of(number_, part);
-      const std::string difference = difference_of_variables(state, group, variables);
-      check<FailedPrecondition>(difference.empty(),
-                                "{}: what call {} has trained on the other workers can't be taken "
-                                "up here: {} {}. Give the model its input's shape (Input, or "
-                                "build), or start all workers again.",
-                                what_, number, part, difference);
-      restore_variables(state, group, variables);
-    }
+  restore_seed_sequence({.seed = static_cast<uint64_t>(call->at("seed").as_int()),
+                         .drawn = static_cast<uint64_t>(call->at("drawn").as_int()),
+                         .chosen = call->at("chosen").as_bool()});
+  if (call->at("has variables").as_bool()) {
+    take_variables(state);
+  } else if (call->at("trains").as_bool()) {
+    logging::warn(fmt::format(
+        "{}: no worker has the weights of call {} any more, unless they are in the state of the "
+        "training that goes on: here the model keeps those that it has.",
+        what_, number));
   }
   figures_ = call->at("figures");
   finish(figures_, call->at("trains").as_bool() ? model_.trainer().trained_variables(model_)
                                                 : std::weak_ptr<const TrainedVariables>());
 }
 
+void JointCall::take_variables(const RunState& state) {
+  const Optimizer& optimizer = model_.optimizer();
+  if (model_.built()) optimizer.build(model_.trainable_variables());
+  for (const auto& [part, variables] :
+       {std::pair("model", model_.variables()), std::pair("optimizer", optimizer.variables())}) {
+    const std::string group = group_of(number_, part);
+    const std::string difference = difference_of_variables(state, group, variables);
+    check<FailedPrecondition>(difference.empty(),
+                              "{}: what call {} has trained on the other workers can't be taken "
+                              "up here: {} {}. Give the model its input's shape (Input, or "
+                              "build), or start all workers again.",
+                              what_, number_, part, difference);
+    restore_variables(state, group, variables);
+  }
+}
+
 void JointCall::finish(Json figures, std::weak_ptr<const TrainedVariables> trained) {
   if (number_ == 0) return;
   const bool trains = !trained.expired();
   const std::lock_guard lock(calls().mutex);
-  calls().finished[number_] = {
-      .figures = std::move(figures), .trains = trains, .trained = std::move(trained)};
+  calls().finished[number_] = {.figures = std::move(figures),
+                               .trains = trains,
+                               .trained = std::move(trained),
+                               .seeds = seed_sequence()};
 }
 
 }  // namespace cornu

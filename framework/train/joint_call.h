@@ -9,6 +9,7 @@
 #include "framework/callbacks/logs.h"
 #include "framework/core/json.h"
 #include "framework/core/variable.h"
+#include "framework/saving/run_state.h"
 
 namespace cornu {
 
@@ -23,6 +24,8 @@ Logs logs_from_json(const Json& json);
 struct TrainedVariables {
   std::vector<Variable> model;
   std::vector<Variable> optimizer;
+
+  bool operator==(const TrainedVariables& other) const;  // whether they are the same ones
 };
 
 // Calls of fit and of evaluate by several workers are numbered, those within another one aside, so
@@ -41,7 +44,7 @@ class JointCall {
   // Whether all workers are in this call; false, with a warning, where others have finished it and
   // are in a later one. Waits for those that are in an earlier one. Called by all workers, in the
   // constructor, and again when workers have come back. FailedPrecondition where the variables of a
-  // finished call can't be had, or taken.
+  // finished call can't be taken up.
   bool join();
   // Of the constructor.
   bool is_joined() const { return is_joined_; }
@@ -53,6 +56,7 @@ class JointCall {
  private:
   bool meet();
   void take(const std::string& finished);
+  void take_variables(const RunState& state);
 
   const char* what_;
   const Model& model_;

@@ -66,11 +66,11 @@ void PreemptionCheckpointHandler::restore() {
   }
   if (!newest) {
     const bool some = std::ranges::any_of(by_worker, [](const auto& all) { return !all.empty(); });
-    if (some) {
-      logging::warn(fmt::format(
-          "{}: there are checkpoints in {}, but none that all workers have. It begins anew.", kWho,
-          manager_.directory()));
-    }
+    check<FailedPrecondition>(!some,
+                              "{}: workers have checkpoints in the folders of {}, but none that "
+                              "all of them have. Start as "
+                              "many workers as before, or remove the folder to begin anew.",
+                              kWho, manager_.directory());
     return;
   }
   for (const std::string& path : manager_.checkpoints()) {
@@ -84,7 +84,8 @@ void PreemptionCheckpointHandler::restore() {
 PreemptionCheckpointHandler::~PreemptionCheckpointHandler() {
   if (std::uncaught_exceptions() > exceptions_) return;
   try {
-    const auto told = strategy_.impl().exchange("whether to end", is_told() ? "yes" : "");
+    const auto told =
+        strategy_.impl().exchange("whether to end", is_signalled() || told_ ? "yes" : "");
     if (std::ranges::any_of(told, [](const std::string& said) { return !said.empty(); })) keep();
   } catch (const std::exception& error) {
     logging::warn(fmt::format("{}: the last state isn't kept: {}", kWho, error.what()));
@@ -102,10 +103,15 @@ void PreemptionCheckpointHandler::keep() {
 
 std::string PreemptionCheckpointHandler::save() { return manager_.save(calls_, false).value(); }
 
+bool PreemptionCheckpointHandler::is_signalled() {
+  if (const auto signal = signals_.received(); signal && signal->ends) signal_ = signal;
+  return signal_.has_value();
+}
+
 // By its signals, and its watcher.
 bool PreemptionCheckpointHandler::is_told() {
-  if (const auto signal = signals_.received(); signal && signal->ends) signal_ = signal;
-  told_ = told_ || signal_ || (config_.termination_watcher_fn && config_.termination_watcher_fn());
+  told_ = is_signalled() || told_ ||
+          (config_.termination_watcher_fn && config_.termination_watcher_fn());
   return told_;
 }
 
@@ -114,6 +120,13 @@ void PreemptionCheckpointHandler::end_call() {
   StrategyImpl& strategy = strategy_.impl();
   if (strategy.agree(kEnds, is_told() ? kEnds : 0) == 0) return;
   keep();
+  try {  // who is done first mustn't be missed by those that have yet to keep it
+    strategy.exchange("that the state is kept", "");
+  } catch (const Unavailable& error) {
+    logging::warn(error.what());
+  } catch (const Aborted& error) {
+    logging::warn(error.what());
+  }
   const std::string text = fmt::format(
       "{}: a worker is to end. The state after {} calls is kept: the same program, "
       "started again, goes on from there.",

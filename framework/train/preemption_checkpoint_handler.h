@@ -43,7 +43,8 @@ struct TerminationConfig {
 // there is one, and by all workers alike.
 class PreemptionCheckpointHandler {
  public:
-  // Restores the newest checkpoint that all workers have. Errors as Checkpoint::restore.
+  // Restores the newest checkpoint that all workers have. FailedPrecondition where there are some,
+  // but none of all (there are more workers than before); errors as Checkpoint::restore.
   PreemptionCheckpointHandler(const Checkpoint& checkpoint, const std::string& checkpoint_dir,
                               TerminationConfig config = {});
   // All workers call it: where one was told to end after its last call, all save.
@@ -73,6 +74,7 @@ class PreemptionCheckpointHandler {
   void restore();
   void end_call();
   void keep();
+  bool is_signalled();
   bool is_told();
 
   Strategy strategy_;

@@ -68,10 +68,11 @@ std::optional<SidecarEvaluator::File> SidecarEvaluator::newest() const {
 // It may be written just now by a program that doesn't rename what is complete.
 bool SidecarEvaluator::load(const File& file) {
   try {
+    // For what the file has of its variables, the number of steps among them.
+    if (model_.built()) model_.optimizer().build(model_.trainable_variables());
     if (has_weights(file.path)) {
       model_.load_weights(file.path);
     } else {
-      if (model_.built()) model_.optimizer().build(model_.trainable_variables());
       Checkpoint({{"model", model_}, {"optimizer", model_.optimizer()}}).restore(file.path);
     }
     return true;

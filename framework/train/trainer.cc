@@ -303,9 +303,11 @@ History Trainer::fit_source(Model& model, std::shared_ptr<BatchSource> source,
 }
 
 std::weak_ptr<const TrainedVariables> Trainer::trained_variables(const Model& model) {
-  trained_variables_ = std::make_shared<TrainedVariables>(
-      TrainedVariables{.model = model.variables(), .optimizer = optimizer(model).variables()});
-  return trained_variables_;
+  TrainedVariables now{.model = model.variables(), .optimizer = optimizer(model).variables()};
+  if (trained_variables_.empty() || *trained_variables_.back() != now) {
+    trained_variables_.push_back(std::make_shared<const TrainedVariables>(std::move(now)));
+  }
+  return trained_variables_.back();
 }
 
 // One execution: the given batch and those after it, as many as steps_per_execution says.
@@ -362,8 +364,9 @@ Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
   if (!call.is_joined()) return logs_from_json(call.figures());
   return told_to_others([&] {
     StrategyImpl& strategy = get_strategy().impl();
-    distribute::agree_on_drawn_seeds(strategy, *source);
-    EpochIterator iterator(strategy.distribute(std::move(source)), options.steps);
+    const std::shared_ptr<BatchSource> own = strategy.distribute(std::move(source));
+    distribute::agree_on_order(strategy, *own);
+    EpochIterator iterator(own, options.steps);
     iterator.check_finite("evaluate", "steps");
     CallbackList callbacks(
         options.callbacks, in_training(model),

@@ -91,7 +91,7 @@ class Trainer {
   CompileOptions options_;
   std::shared_ptr<StrategyImpl> made_in_;
   std::shared_ptr<StrategyImpl> strategy_;
-  std::shared_ptr<const TrainedVariables> trained_variables_;
+  std::vector<std::shared_ptr<const TrainedVariables>> trained_variables_;  // of each compile
   std::unique_ptr<CompiledLoss> loss_;
   std::unique_ptr<CompiledMetrics> metrics_;
   Metric loss_tracker_;

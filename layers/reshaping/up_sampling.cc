@@ -35,6 +35,12 @@ namespace {
 
 constexpr const char* kChannelsFirst = "channels_first";
 
+std::vector<int64_t> times_of(int64_t size) { return {size}; }
+template <int kAxes>
+const std::vector<int64_t>& times_of(const Size<kAxes>& size) {
+  return size.values();
+}
+
 // Repeats the elements of each spatial axis.
 template <class Options>
 class UpSamplingLayer : public KerasLayerOf<Options> {
@@ -46,13 +52,13 @@ class UpSamplingLayer : public KerasLayerOf<Options> {
         this->options_.data_format = check_data_format(this->label(), options.data_format);
       }
     }
-    require_positive(this->label(), "size", options.size.values());
+    require_positive(this->label(), "size", times_of(options.size));
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
     Tensor result = x;
     int64_t axis = is_channels_first() ? 2 : 1;
-    for (const int64_t times : this->options_.size.values()) {
+    for (const int64_t times : times_of(this->options_.size)) {
       result = ops::repeat(result, times, axis++);
     }
     return result;
@@ -61,7 +67,7 @@ class UpSamplingLayer : public KerasLayerOf<Options> {
  protected:
   void check_input(const Shape& shape) const override {
     require_spatial(this->label(), shape,
-                    static_cast<int64_t>(this->options_.size.values().size()));
+                    static_cast<int64_t>(times_of(this->options_.size).size()));
   }
   bool is_channels_first() const {
     if constexpr (requires(Options options) { options.data_format; }) {

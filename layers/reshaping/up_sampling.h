@@ -2,6 +2,7 @@
 // Larger spatial axes.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "framework/model/layer.h"
@@ -10,7 +11,7 @@
 namespace cornu::layers {
 
 struct UpSampling1DOptions {
-  Size1 size = 2;  // how many times as many steps
+  int64_t size = 2;  // how many times as many steps
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

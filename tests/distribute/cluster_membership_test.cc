@@ -239,6 +239,20 @@ TEST_CASE("what workers say of their programs is compared") {
   end_all(clusters);
 }
 
+TEST_CASE("workers that know different numbers of workers are told so") {
+  const auto addresses = free_addresses(3);
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  clusters.push_back(std::make_unique<Cluster>(options_of(0, {addresses[0], addresses[1]})));
+  clusters.push_back(std::make_unique<Cluster>(options_of(1, addresses)));
+  const auto texts =
+      on_all(clusters, [](Cluster& cluster) { return error_of([&] { cluster.form(); }); });
+  for (const std::string& text : texts) {
+    CHECK(text.find("the number of workers of worker ") != std::string::npos);
+    CHECK(text.find("All workers must run the same.") != std::string::npos);
+  }
+  end_all(clusters);
+}
+
 TEST_CASE("a worker with another token is turned away, and told so") {
   const auto addresses = free_addresses(2);
   std::vector<std::unique_ptr<Cluster>> clusters;

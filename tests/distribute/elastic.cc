@@ -5,7 +5,8 @@
 // OUTPUT. As many processes as TF_CONFIG says. KIND:
 //   arrays, dataset, off  one call of fit; "off": each worker has a whole dataset
 //   twice                 a second model learns what the first one has learnt: SIGKILL stops that
-//   quits                 as arrays, and it ends with code 0 instead of being stopped
+//   quits                 as arrays, and it ends by _Exit(0) instead of being stopped
+//   exits                 as arrays, and it ends by exit(0)
 //   fails                 worker 1's evaluation throws; then it waits to be killed
 #include <cornu/cornu.h>
 
@@ -37,6 +38,7 @@ class StopsAfter : public Callback {
     if (++done_ != steps_) return;
     while (!state_.empty() && !std::filesystem::exists(state_)) std::this_thread::yield();
     if (signal_ == 0) std::_Exit(0);
+    if (signal_ < 0) std::exit(0);
     std::raise(signal_);
   }
 
@@ -71,13 +73,17 @@ FitOptions options_with(const std::string& folder, const CallbackHandle& stops) 
 
 void write_number(std::ofstream& file, double number) { file << number << "\n"; }
 
+void write(std::ofstream& file, const History& history) {
+  for (const auto& [name, values] : history) {
+    for (const double value : values) write_number(file, value);
+  }
+}
+
 void write(std::ofstream& file, const Model& model, const History& history) {
   for (const Tensor& weight : model.get_weights()) {
     for (const double value : weight.to_vector<double>()) write_number(file, value);
   }
-  for (const auto& [name, values] : history) {
-    for (const double value : values) write_number(file, value);
-  }
+  write(file, history);
 }
 
 void train_twice(const std::string& folder, int64_t steps, std::ofstream& file) {
@@ -86,18 +92,22 @@ void train_twice(const std::string& folder, int64_t steps, std::ofstream& file) 
   Model teacher = compiled_model();
   FitOptions options = options_with(folder + "/1", make_callback<StopsAfter>(0));
   options.batch_size = kBatch;
-  const History first = teacher.fit(x, y, options);
-  write(file, teacher, first);
-  write_number(file, teacher.evaluate(x, y, {.batch_size = kBatch, .verbose = 0}).at("loss"));
+  // Of these calls a worker that begins anew gets the figures, and the weights as they are by then.
+  write(file, teacher.fit(x, y, options));
+  // Its shuffle has no seed: each pass goes on where the last one was.
+  const auto shuffled = data::Dataset::from_tensor_slices({x, y}).shuffle(10).batch(kBatch);
+  const FitOptions without_state{.epochs = 1, .verbose = 0};
+  write(file, teacher.fit(shuffled, without_state));
+  write_number(file, teacher.evaluate(shuffled, {.verbose = 0}).at("loss"));
+  const Tensor order = random::shuffle(ops::arange(0, kRows, 1, DType::Int64));
+  const Tensor rows = ops::take(x, order, 0);
   Model pupil = compiled_model();
   options.callbacks = options_with(folder + "/2", make_callback<StopsAfter>(
                                                       steps, SIGKILL, folder + "/2/run_state"))
                           .callbacks;
-  const History second = pupil.fit(x, teacher.predict(x, {.verbose = 0}).single(), options);
-  write(file, pupil, second);
-  write_number(file, teacher.evaluate(x, y, {.batch_size = kBatch, .verbose = 0}).at("loss"));
-  options.callbacks = {};
-  write(file, teacher, teacher.fit(x, y, options));
+  write(file, pupil, pupil.fit(rows, teacher.predict(rows, {.verbose = 0}).single(), options));
+  write(file, teacher, teacher.fit(shuffled, without_state));
+  write_number(file, teacher.evaluate(shuffled, {.verbose = 0}).at("loss"));
 }
 
 void fail(const Strategy& strategy) {
@@ -118,7 +128,7 @@ History trained(Model model, const std::string& kind, const FitOptions& given) {
   const Tensor x = numbers({kRows, 3}, 1);
   const Tensor y = numbers({kRows, 1}, 2);
   FitOptions options = given;
-  if (kind == "arrays" || kind == "quits") {
+  if (kind == "arrays" || kind == "quits" || kind == "exits") {
     options.batch_size = kBatch;
     options.validation_data = {x(Slice(0, 9)), y(Slice(0, 9))};
     return model.fit(x, y, options);
@@ -157,7 +167,7 @@ int main(int argc, char** argv) {
     } else if (kind == "fails") {
       fail(strategy);
     } else {
-      const int signal = kind == "quits" ? 0 : SIGTERM;
+      const int signal = kind == "quits" ? 0 : kind == "exits" ? -1 : SIGTERM;
       Model model = compiled_model();
       const History history = trained(
           model, kind,

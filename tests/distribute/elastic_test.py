@@ -81,7 +81,7 @@ def check_twice(program, folder):
             output = os.path.join(folder, f"twice{victim}{steps}")
             said = run_with_a_loss(program, output + ".state", victim, steps, output)
             assert numbers(output) == expected, said
-            for call, number in [("fit", 1), ("evaluate", 2)]:
+            for call, number in [("fit", 1), ("fit", 2), ("evaluate", 3)]:
                 assert f"{call}: the other workers have been through call {number} of fit and " \
                        "evaluate already." in said, said
 
@@ -106,6 +106,20 @@ def check_quits(program, folder):
     said = late.communicate(timeout=120)[0]
     assert late.returncode == 0 and "it has nothing left to do with the others" in said, said
     job.close()
+
+
+def check_exits(program, folder):
+    """A worker that calls exit(0) too early is to be started again."""
+    output = os.path.join(folder, "exits")
+    job = Workers(program, "exits", 2, output + ".state", output)
+    first = job.start(0, 0)
+    exits = job.start(1, 4)
+    said = [exits.communicate(timeout=120)[0]]
+    assert exits.returncode == 75 and "ends by exit(0) before its strategy has gone" in said[0], said
+    back = job.start(1, 0)
+    said += [process.communicate(timeout=120)[0] for process in (first, back)]
+    job.close()
+    assert [first.returncode, back.returncode] == [0, 0], said
 
 
 def check_fails(program, folder):
@@ -146,6 +160,7 @@ def main():
                 assert worst < 1e-6, said
         check_twice(program, folder)
         check_quits(program, folder)
+        check_exits(program, folder)
         check_fails(program, folder)
         state = os.path.join(folder, "off.state")
         codes, said = run(program, "off", 2, state, 3, os.path.join(folder, "off"))

@@ -51,7 +51,7 @@ class Manifests(unittest.TestCase):
         replicas = job["spec"]["tfReplicaSpecs"]
         self.assertLessEqual(set(replicas), {"Chief", "Worker", "PS", "Evaluator"})
         for replica in replicas.values():
-            self.assertEqual(replica["restartPolicy"], "ExitCode")  # so that 143 starts it again
+            self.assertEqual(replica["restartPolicy"], "OnFailure")  # 143 and 75 start it again
             pod = replica["template"]["spec"]
             self.check_containers(pod, "mnist-token")
             self.assertEqual([container["name"] for container in pod["containers"]], ["tensorflow"])
