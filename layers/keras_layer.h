@@ -20,6 +20,9 @@ inline Json config_value(const Regularizer& value) { return serialize(value); }
 inline Json config_value(const Constraint& value) { return serialize(value); }
 inline Json config_value(const Activation& value) { return serialize(value); }
 inline Json config_value(const OptionalShape& value) { return value ? Json(*value) : Json(); }
+// Numbers as nested lists, null for None.
+Json config_value(const Tensor& numbers);
+void set_from_config(const Json& json, Tensor& numbers);
 inline void set_from_config(const Json& json, Initializer& value) {
   value = initializer_from_json(json);
 }
@@ -134,6 +137,12 @@ class KerasLayer : public Layer {
  private:
   std::string class_name_;
 };
+
+// The layer behind a handle that was made of one of this class.
+template <class T>
+T& layer_of(const LayerHandle& handle) {
+  return static_cast<T&>(handle.get());
+}
 
 // A KerasLayer whose config is its options'.
 template <class Options>

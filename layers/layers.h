@@ -27,6 +27,7 @@
 #include "layers/pooling/global_pooling.h"
 #include "layers/pooling/pooling.h"
 #include "layers/preprocessing/center_crop.h"
+#include "layers/preprocessing/normalization.h"
 #include "layers/preprocessing/random_brightness.h"
 #include "layers/preprocessing/random_contrast.h"
 #include "layers/preprocessing/random_crop.h"

@@ -61,6 +61,7 @@ void register_all(Registry<LayerFactory>& registry) {
   add<MaxPooling3D>(registry, "MaxPooling3D");
   add<Minimum>(registry, "Minimum");
   add<Multiply>(registry, "Multiply");
+  add<Normalization>(registry, "Normalization");
   add<Permute>(registry, "Permute");
   add<PReLU>(registry, "PReLU");
   add<RandomBrightness>(registry, "RandomBrightness");
