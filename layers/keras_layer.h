@@ -20,6 +20,8 @@ inline Json config_value(const Regularizer& value) { return serialize(value); }
 inline Json config_value(const Constraint& value) { return serialize(value); }
 inline Json config_value(const Activation& value) { return serialize(value); }
 inline Json config_value(const OptionalShape& value) { return value ? Json(*value) : Json(); }
+inline Json config_value(const Json& value) { return value; }
+inline void set_from_config(const Json& json, Json& value) { value = json; }
 // Numbers as nested lists, null for None.
 Json config_value(const Tensor& numbers);
 void set_from_config(const Json& json, Tensor& numbers);

@@ -12,9 +12,19 @@ void add(Registry<LayerFactory>& registry, const char* class_name) {
                [](const Json& config) -> LayerHandle { return Handle::from_config(config); });
 }
 
+// Of numbers, categories and texts.
+void add_preprocessing(Registry<LayerFactory>& registry) {
+  add<CategoryEncoding>(registry, "CategoryEncoding");
+  add<Discretization>(registry, "Discretization");
+  add<HashedCrossing>(registry, "HashedCrossing");
+  add<Hashing>(registry, "Hashing");
+  add<Normalization>(registry, "Normalization");
+}
+
 }  // namespace
 
 void register_all(Registry<LayerFactory>& registry) {
+  add_preprocessing(registry);
   add<Activation>(registry, "Activation");
   add<ActivityRegularization>(registry, "ActivityRegularization");
   add<Add>(registry, "Add");
@@ -61,7 +71,6 @@ void register_all(Registry<LayerFactory>& registry) {
   add<MaxPooling3D>(registry, "MaxPooling3D");
   add<Minimum>(registry, "Minimum");
   add<Multiply>(registry, "Multiply");
-  add<Normalization>(registry, "Normalization");
   add<Permute>(registry, "Permute");
   add<PReLU>(registry, "PReLU");
   add<RandomBrightness>(registry, "RandomBrightness");

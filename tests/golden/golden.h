@@ -38,6 +38,8 @@ inline Tensor golden_tensor(const Json& json) {
     for (size_t i = 0; i < out.size(); ++i) {
       if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
         out[i] = T(static_cast<float>(golden_number(data[i])));
+      } else if (std::is_integral_v<T> && data[i].is_int()) {
+        out[i] = static_cast<T>(data[i].as_int());  // a double has too few digits
       } else {
         out[i] = static_cast<T>(golden_number(data[i]));
       }

@@ -51,6 +51,84 @@ def normalization_cases():
                lambda: make(axis=(1, 2), mean=[1.0, 2.0, 3.0], variance=[1.0, 2.0, 4.0]), (2, 2, 3))
 
 
+MODES = ["one_hot", "multi_hot", "count"]
+
+
+def discretization_cases():
+    make = layers.Discretization
+    data = floats(-3, 0, 0.5, 1, 7, 20, -0.1, 0.49)
+    bounds = [-1.5, 0.0, 0.5, 10]
+    yield case("discretization", lambda: make(bounds), data.reshape(2, 4), data[0],
+               np.array([[-2, 0], [5, 10]]))
+    yield case("discretization_no_boundaries", lambda: make([]), data)
+    for mode in MODES:
+        yield case(f"discretization_{mode}", lambda mode=mode: make(bounds, output_mode=mode),
+                   data.reshape(2, 4), data.reshape(8, 1), data)
+    rng = np.random.default_rng(5)
+    many = np.round(rng.standard_normal((40, 25)), 3).astype("float32")
+    few = floats([1, 5], [2, 7])
+    for name, options, values in [
+        ("", {"num_bins": 4}, many), ("_epsilon", {"num_bins": 7, "epsilon": 0.2}, many),
+        ("_one_bin", {"num_bins": 1}, few), ("_more_bins", {"num_bins": 9}, few),
+        ("_fine", {"num_bins": 5, "epsilon": 0.001, "output_mode": "one_hot"}, many),
+    ]:
+        make_it = lambda options=options: make(**options)
+        yield case(f"discretization_adapted{name}", make_it, data.reshape(2, 4), adapt=values)
+        parts = [values[:1], values[1:15], values[15:]] if len(values) > 2 else list(values)
+        yield case(f"discretization_batches{name}", make_it, data, batches=parts)
+
+
+def category_encoding_cases():
+    make = layers.CategoryEncoding
+    numbers = np.array([[0, 1, 1], [3, 2, 0]])
+    for mode in MODES:
+        yield case(f"category_encoding_{mode}", lambda mode=mode: make(4, output_mode=mode),
+                   numbers, numbers[0], numbers[:, :1], numbers.astype("int32"), np.array(2))
+    yield case("category_encoding", lambda: make(num_tokens=3), np.array([[5, 1], [2, 2]]))
+    yield case("category_encoding_dtype", lambda: make(4, "one_hot", dtype="float64"), numbers)
+    weights = floats([0.5, 1, 0.25], [2, 3, 4])
+    yield case("category_encoding_weights", lambda: make(4, "count"), [numbers, weights],
+               [numbers[0], weights[0]], call=lambda layer, x, w: layer(x, count_weights=w))
+
+
+WORDS = ["", "a", "be", "cat", "word", "eight ch", "sixteen letters.", "seventeen letters",
+         "\u00e9t\u00e9", "x" * 32, "y" * 33, "z" * 64, "0123456789" * 7, "abcdefgh" * 16, "q" * 200]
+NUMBERS = [0, 1, -1, 9, 10, 99, 123, -123, 1234, 99999, -1234567, 12345678, 10**15 - 1, 10**16,
+           -(10**14), -(10**15), -(10**16), 2**62, 2**63 - 1, -(2**63)]
+
+
+def hashing_cases():
+    make = layers.Hashing
+    words, numbers = np.array(WORDS), np.array(NUMBERS)
+    for name, options in {
+        "": {}, "_salt": {"salt": 137}, "_salts": {"salt": [3, 2**40]}, "_int32": {"dtype": "int32"}
+    }.items():
+        yield case(f"hashing{name}", lambda options=options: make(1000003, **options),
+                   words, numbers, numbers.reshape(5, 4), np.array("scalar"))
+    yield case("hashing_mask", lambda: make(3, mask_value="a"), words.reshape(3, 5))
+    yield case("hashing_mask_number", lambda: make(3, mask_value=-1), numbers)
+    yield case("hashing_one_bin_mask", lambda: make(1, mask_value=-1), numbers)
+    yield case("hashing_small_dtypes", lambda: make(50), np.array([1, -7, 100], "int8"),
+               np.array([1, 7, 200], "uint8"), np.array([1, -70000], "int32"))
+    yield case("hashing_floats", lambda: make(5), floats(1.5, -2.5, 1e9))
+    for mode in MODES:
+        for salt in [None, 5]:
+            yield case(f"hashing_{mode}_{salt}",
+                       lambda mode=mode, salt=salt: make(4, output_mode=mode, salt=salt),
+                       words.reshape(3, 5), numbers[:4, None], numbers[:3])
+
+
+def hashed_crossing_cases():
+    make = layers.HashedCrossing
+    words, numbers = np.array(WORDS[:5]), np.array(NUMBERS[1:6])
+    for mode in ["int", "one_hot"]:
+        yield case(f"hashed_crossing_{mode}", lambda mode=mode: make(7, output_mode=mode),
+                   [words, numbers], [numbers, words], [numbers, numbers * 3 - 5],
+                   [words[:, None], numbers[:, None]], [numbers[0], words[0]])
+    yield case("hashed_crossing_three", lambda: make(1000, dtype="int32"),
+               [words, numbers, np.array(WORDS[9:14])], [numbers] * 4)
+
+
 def text(value):
     return value.decode() if isinstance(value, bytes) else str(value)
 
@@ -82,7 +160,11 @@ def run(spec):
     calls = []
     for given in inputs:
         several = isinstance(given, list)
-        output = layer([tf.constant(x) for x in given] if several else tf.constant(given))
+        tensors = [tf.constant(x) for x in (given if several else [given])]
+        if spec["call"]:
+            output = spec["call"](layer, *tensors)
+        else:
+            output = layer(tensors if several else tensors[0])
         calls.append({"inputs": [tensor(x) for x in (given if several else [given])],
                       "output": tensor(output)})
     result = {
@@ -101,5 +183,11 @@ def run(spec):
 
 
 def make():
-    groups = [normalization_cases]
+    groups = [
+        normalization_cases,
+        discretization_cases,
+        category_encoding_cases,
+        hashing_cases,
+        hashed_crossing_cases,
+    ]
     return [run(spec) for group in groups for spec in group()]

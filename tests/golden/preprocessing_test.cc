@@ -33,6 +33,7 @@ Made adaptable(const Json& config) {
 
 Made make(const Json& object) {
   static const std::map<std::string, Made (*)(const Json&)> kAdaptable = {
+      {"Discretization", adaptable<layers::Discretization>},
       {"Normalization", adaptable<layers::Normalization>},
   };
   const auto found = kAdaptable.find(object.at("class_name").as_string());

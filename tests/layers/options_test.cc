@@ -161,7 +161,8 @@ TEST_CASE("every registered layer is of the class that it is registered as") {
   const Json config = Json::parse(R"({
       "units": 2, "filters": 2, "kernel_size": 1, "rate": 0.5, "stddev": 0.5, "n": 2,
       "input_dim": 3, "output_dim": 2, "target_shape": [2], "dims": [1], "axes": 1,
-      "activation": "relu", "height": 2, "width": 3, "height_factor": 0.5, "width_factor": 0.5})");
+      "activation": "relu", "height": 2, "width": 3, "height_factor": 0.5, "width_factor": 0.5,
+      "num_tokens": 4, "num_bins": 4})");
   Registry<LayerFactory> registry("layer");
   layers::register_all(registry);
   const std::vector<std::string> names = registry.names();
