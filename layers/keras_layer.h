@@ -146,6 +146,16 @@ T& layer_of(const LayerHandle& handle) {
   return static_cast<T&>(handle.get());
 }
 
+// The same of any handle. InvalidArgument unless its layer is a T, whose class errors call
+// `class_name`.
+template <class T>
+std::shared_ptr<T> require_class(const LayerHandle& handle, const char* class_name) {
+  auto layer = std::dynamic_pointer_cast<T>(handle.shared());
+  check<InvalidArgument>(layer != nullptr, "{}::of: expected a layer of this class, got {} '{}'.",
+                         class_name, handle.get().class_name(), handle.name());
+  return layer;
+}
+
 // A KerasLayer whose config is its options'.
 template <class Options>
 class KerasLayerOf : public KerasLayer {

@@ -18,7 +18,9 @@ void add_preprocessing(Registry<LayerFactory>& registry) {
   add<Discretization>(registry, "Discretization");
   add<HashedCrossing>(registry, "HashedCrossing");
   add<Hashing>(registry, "Hashing");
+  add<IntegerLookup>(registry, "IntegerLookup");
   add<Normalization>(registry, "Normalization");
+  add<StringLookup>(registry, "StringLookup");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace cornu {
 namespace {
 
 constexpr char kShapeInference[] = "shape inference";
+thread_local int inferences = 0;  // of types, in progress
 
 bool reads(const Graph& graph, ValueId value) {
   return std::ranges::any_of(graph.nodes, [&](const Node& node) {
@@ -349,7 +350,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   }
 
   static void require_numbers(DType dtype) {
-    check<NotTraceable>(dtype != DType::String,
+    check<NotTraceable>(dtype != DType::String || is_inferring_types(),
                         "Traced code works on numbers; it can't take or give strings.");
   }
 
@@ -562,6 +563,7 @@ std::vector<TensorType> infer_types(
     const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body) {
   const TraceOptions options{.name = kShapeInference};
   StopRecordingScope quiet;
+  const std::shared_ptr<void> inferring(&++inferences, [](void*) { --inferences; });
   auto output_types = [&](int64_t size) {
     const TracedGraph traced = trace(substitute(inputs, size), body, options);
     std::vector<TensorType> types;
@@ -593,5 +595,6 @@ std::vector<TensorType> infer_types(
   }
   return types;
 }
+bool is_inferring_types() { return inferences > 0; }
 
 }  // namespace cornu

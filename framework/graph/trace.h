@@ -104,9 +104,12 @@ TracedGraph trace(const std::vector<TensorType>& inputs,
 std::vector<Tensor> replay(const Graph& graph, const std::vector<Tensor>& inputs);
 
 // Output types of `body` for inputs that may have unknown axes, by tracing it with two
-// substitutes for each unknown axis: output axes that differ are unknown.
+// substitutes for each unknown axis: output axes that differ are unknown. Nothing of this trace is
+// run, so that strings may be among its inputs and outputs.
 std::vector<TensorType> infer_types(
     const std::vector<TensorType>& inputs,
     const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body);
+// Whether this thread traces for infer_types: what it computes then has shapes and dtypes alone.
+bool is_inferring_types();
 
 }  // namespace cornu

@@ -7,6 +7,7 @@
 
 #include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
+#include "framework/model/saved_parts.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/saving/weight_paths.h"
 
@@ -18,6 +19,11 @@ constexpr char kOldRoot[] = "_layer_checkpoint_dependencies";  // of Keras 2.13
 
 std::string item(const std::string& group, size_t index) {
   return fmt::format("{}/{}", group, index);
+}
+
+SavedParts::Values values_of(const Layer& layer) {
+  const auto parts = saved_parts_of(layer);
+  return parts ? parts->saved_values() : SavedParts::Values();
 }
 
 void write_group(Hdf5Writer& writer, const std::string& group, const std::string& name,
@@ -44,7 +50,7 @@ class Loading {
                              file_, more, layer.class_name(), layer.name());
     }
     const std::string group = find_group(saved.vars());
-    const size_t stored = count(group);
+    const size_t stored = read_values(layer, group);
     check<InvalidArgument>(
         stored == saved.weights.size(), "{}: {} '{}' expected {} weights at '{}', got {}. {}",
         file_, layer.class_name(), layer.name(), saved.weights.size(), saved.vars(), stored,
@@ -60,6 +66,27 @@ class Loading {
       values_.emplace_back(variable,
                            reader_.read(item(group, i), variable.shape(), variable.dtype()));
     }
+  }
+
+  // Those that the layer has beside weights. How many weights there are.
+  size_t read_values(const Layer& layer, const std::string& group) {
+    const SavedParts::Values wanted = values_of(layer);
+    SavedParts::Values found;
+    for (const auto& [name, like] : wanted) {
+      const std::string path = group + "/" + name;
+      check<InvalidArgument>(reader_.is_dataset(path),
+                             "{}: {} '{}' expected '{}' at '{}', which isn't "
+                             "there. {}",
+                             file_, layer.class_name(), layer.name(), name, path, kMend);
+      const Shape shape = reader_.describe(path).shape;
+      check<InvalidArgument>(
+          shape == like.shape(), "{}: {} '{}': '{}' expected shape {}, got {} at '{}'. {}", file_,
+          layer.class_name(), layer.name(), name, like.shape(), shape, path, kMend);
+      found.emplace_back(name, reader_.read(path, shape, like.dtype()));
+    }
+    const size_t weights = count(group) - found.size();
+    if (!found.empty()) parts_.emplace_back(saved_parts_of(layer), std::move(found));
+    return weights;
   }
 
   OptimizerRestore read_optimizer(const OptimizerState& optimizer) {
@@ -86,6 +113,7 @@ class Loading {
 
   void assign() const {
     for (const auto& [variable, value] : values_) variable.store(value);
+    for (const auto& [parts, values] : parts_) parts->load_values(values);
   }
 
  private:
@@ -120,6 +148,7 @@ class Loading {
   const Hdf5Reader& reader_;
   std::string file_;
   std::vector<std::pair<Variable, Tensor>> values_;
+  std::vector<std::pair<std::shared_ptr<SavedParts>, SavedParts::Values>> parts_;
 };
 
 OptimizerRestore load(const Hdf5Reader& reader, const std::string& name, const Layer& model,
@@ -138,6 +167,9 @@ std::vector<std::byte> weights_to_bytes(const Layer& model, const OptimizerState
   for (const SavedLayer& saved : weight_paths(model)) {
     try {
       write_group(writer, saved.vars(), saved.layer->name(), saved.weights);
+      for (const auto& [name, value] : values_of(*saved.layer)) {
+        writer.write(saved.vars() + "/" + name, value);
+      }
     } catch (Error& error) {
       error.add_place(fmt::format("{} '{}'", saved.layer->class_name(), saved.layer->name()));
       throw;

@@ -16,8 +16,9 @@ void require_numbers(const Tensors& tensors, const char* what) {
                                                    : fmt::format(" number {}", i);
     raise<InvalidArgument>(
         "the column{} of {} has strings, and models take numbers. Make numbers of them in "
-        "Dataset::map, for example with a data::StaticHashTable or strings::to_number, or leave "
-        "the column out there.",
+        "Dataset::map, for example with layers::StringLookup, a data::StaticHashTable or "
+        "strings::to_number, or "
+        "leave the column out there.",
         name, what);
   }
 }

@@ -12,6 +12,7 @@
 #include "framework/io/archive.h"
 #include "framework/io/atomic_file.h"
 #include "framework/model/weight_limit.h"
+#include "framework/saving/assets.h"
 #include "framework/saving/weights_file.h"
 #include "framework/train/body.h"
 #include "framework/train/model_config.h"
@@ -127,8 +128,10 @@ void Model::save(const std::string& path, const SaveOptions& options) {
   const std::string config = serialize_model(*this).dump();
   const std::vector<std::byte> weights = weights_to_bytes(*this, optimizer_state(*this));
   if (!get_strategy().is_chief()) return;
-  const ArchiveMember members[] = {
+  const auto assets = assets_of(*this);
+  std::vector<ArchiveMember> members = {
       {kMetadata, bytes_of(metadata)}, {kConfig, bytes_of(config)}, {kWeights, weights}};
+  for (const auto& [name, bytes] : assets) members.push_back({name, bytes_of(bytes)});
   write_archive(path, members);
 }
 
@@ -184,6 +187,7 @@ Model load_model(const std::string& path, const LoadOptions& options) {
   report(load_weights_from_bytes(std::move(weights), path + ": " + kWeights, model,
                                  optimizer_state(model)),
          model, path);
+  load_assets(archive, path, kMostExpansion * file_size(path), model);
   return model;
 }
 

@@ -66,8 +66,8 @@ TEST_CASE("a column of strings is refused by its name") {
   };
   CHECK(error_of(Dataset::from_tensor_slices({{{"age", t}, {"name", s}}, t})) ==
         "the column 'name' of x has strings, and models take numbers. Make numbers of them in "
-        "Dataset::map, for example with a data::StaticHashTable or strings::to_number, or leave "
-        "the column out there.");
+        "Dataset::map, for example with layers::StringLookup, a data::StaticHashTable or "
+        "strings::to_number, or leave the column out there.");
   CHECK(contains(error_of(Dataset::from_tensor_slices({t, s})), "the column of y has strings"));
 }
 

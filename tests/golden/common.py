@@ -56,6 +56,10 @@ def probabilities(rng, shape, digits=3):
     return np.round(values, digits).astype("float32")
 
 
+def text(value):
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
 def tensor(value):
     """The encoding of a tensor: shape, dtype, flat data."""
     if value is None:
@@ -63,6 +67,9 @@ def tensor(value):
     if isinstance(value, tf.IndexedSlices):
         value = tf.convert_to_tensor(value)
     value = np.asarray(value)
+    if value.dtype.kind in "OSU":
+        data = [text(item) for item in value.ravel()]
+        return {"shape": list(value.shape), "dtype": "string", "data": data}
     return {"shape": list(value.shape), "dtype": str(value.dtype), "data": list(value.ravel())}
 
 

@@ -13,6 +13,7 @@ import common
 import h5py
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import layers
 from keras.src.saving import saving_lib, serialization_lib
 
@@ -158,6 +159,41 @@ def dense_compiled(rng):
     return model, x
 
 
+def categories(rng):
+    """What layers have learned: variables, boundaries in the config, vocabularies in assets."""
+    numbers, ids = keras.Input((3,), name="numbers"), keras.Input((2,), dtype="int64", name="ids")
+    normalization, bins = layers.Normalization(), layers.Discretization(num_bins=3)
+    lookup, weighed = layers.IntegerLookup(), layers.IntegerLookup(output_mode="tf_idf")
+    data = common.normal(rng, (20, 3))
+    counted = np.array([[7, 3], [7, -2], [3, 100], [7, 0]])
+    normalization.adapt(data)
+    bins.adapt(data)
+    lookup.adapt(counted)
+    weighed.adapt(counted)
+    given = layers.IntegerLookup(vocabulary=[3, 7], output_mode="count", num_oov_indices=2)
+    outputs = [
+        normalization(numbers),
+        bins(numbers),
+        layers.Embedding(6, 2)(lookup(ids)),
+        weighed(ids),
+        given(ids),
+        layers.CategoryEncoding(9, output_mode="multi_hot")(lookup(ids)),
+        layers.Hashing(5, salt=3)(ids),
+        layers.HashedCrossing(7)([ids[:, :1], ids[:, 1:]]),
+    ]
+    model = keras.Model([numbers, ids], outputs, name="categories")
+    return model, [common.normal(rng, (4, 3)), np.array([[7, 3], [1, 0], [-2, 100], [3, 3]])]
+
+
+def words(rng):
+    lookup = layers.StringLookup(output_mode="tf_idf", num_oov_indices=2)
+    lookup.adapt(np.array([["a", "b\u00e9"], ["c", "a"], ["d", "b\u00e9"]]))
+    model = keras.Sequential([keras.Input((2,), dtype="string"), lookup, layers.Dense(2)])
+    for weight in model.layers[-1].weights:
+        weight.assign(common.normal(rng, weight.shape, 0.5))
+    return model, [np.array([["a", "b\u00e9"], ["x", "c"], ["", "y"]], dtype=object)]
+
+
 CASES = {
     "sequential.keras": sequential,
     "functional.keras": functional,
@@ -165,6 +201,8 @@ CASES = {
     "nested.keras": nested,
     "mask_of_embedding.keras": mask_of_embedding,
     "mask_of_masking.keras": mask_of_masking,
+    "categories.keras": categories,
+    "words.keras": words,
     "dense.weights.h5": dense,
     "dense_compiled.weights.h5": dense_compiled,
     "dense_legacy.h5": dense,  # a whole model, as Keras 2 saved it
@@ -201,6 +239,13 @@ def archive(path):
     return {"entries": entries} | texts, weights
 
 
+def predict(model, x):
+    if x[0].dtype == object:  # text, which predict doesn't take as an array
+        x = [tf.constant(item) for item in x]
+    outputs = model.predict(x if len(x) > 1 else x[0], verbose=0)
+    return outputs if isinstance(outputs, list) else [outputs]
+
+
 def run(name, make_model):
     rng = common.start(name)
     model, x = make_model(rng)
@@ -216,8 +261,7 @@ def run(name, make_model):
         weights = path.read_bytes()
     with h5py.File(io.BytesIO(weights)) as file:
         result["h5"] = h5_listing(file)
-    outputs = model.predict(x if len(x) > 1 else x[0], verbose=0)
-    outputs = outputs if isinstance(outputs, list) else [outputs]
+    outputs = predict(model, x)
     result |= {
         "variables": [common.variable(v) for v in model.variables],
         "inputs": [common.tensor(t) for t in x],
@@ -227,8 +271,7 @@ def run(name, make_model):
         result["optimizer_variables"] = [common.variable(v) for v in model.optimizer.variables]
     if name.endswith(".keras"):
         reloaded = keras.models.load_model(path)
-        again = reloaded.predict(x if len(x) > 1 else x[0], verbose=0)
-        again = again if isinstance(again, list) else [again]
+        again = predict(reloaded, x)
         assert all(np.array_equal(a, b) for a, b in zip(again, outputs))
     assert path.stat().st_size < 60 * 1024
     common.write_group(name, [result], FILES / f"{name}.json")

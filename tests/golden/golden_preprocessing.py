@@ -129,15 +129,68 @@ def hashed_crossing_cases():
                [words, numbers, np.array(WORDS[9:14])], [numbers] * 4)
 
 
-def text(value):
-    return value.decode() if isinstance(value, bytes) else str(value)
+ALL_MODES = [*MODES, "tf_idf"]
+TEXTS = np.array([["cat", "dog", "cat"], ["be", "", "cat"], ["dog", "\u00e9t\u00e9", "zebra"]])
+SOUGHT = [np.array([["cat", "nothing", "dog"], ["\u00e9t\u00e9", "", "[UNK]"]]),
+          np.array(["be", "cat", "?"]), np.array([["be"], ["cat"], ["?"]]), np.array("dog")]
+COUNTED = np.array([[7, 3, 7], [5, -2, 7], [3, 100, 0]])
+WANTED = [np.array([[7, 1, 3], [100, -2, -1]]), np.array([5, 7, 8], "int32"),
+          np.array([[5], [7], [-9]]), np.array(0)]
 
 
-def tensor(value):
-    value = np.asarray(value)
-    if value.dtype.kind not in "OSU":
-        return common.tensor(value)
-    return {"shape": list(value.shape), "dtype": "string", "data": [text(x) for x in value.ravel()]}
+def lookup_cases(kind, make, data, sought, vocabulary, mask, oov):
+    """The same of strings and of integers."""
+    idf = [round(0.5 + 0.25 * i, 2) for i in range(len(vocabulary))]
+
+    def with_options(name, adapt=True, inputs=sought, **options):
+        if adapt:
+            yield case(f"{kind}_{name}", lambda: make(**options), *inputs, adapt=data)
+            yield case(f"{kind}_{name}_batches", lambda: make(**options), *inputs,
+                       batches=[data[:1], data[1:]])
+        else:
+            yield case(f"{kind}_{name}", lambda: make(**options), *inputs)
+
+    yield from with_options("default")
+    yield from with_options("max_tokens", max_tokens=4)
+    yield from with_options("mask", mask_token=mask, num_oov_indices=3)
+    yield from with_options("salt", num_oov_indices=4, salt=[5, 6],
+                            **({} if kind == "string_lookup" else {"oov_method": "farmhash"}))
+    if kind == "integer_lookup":
+        yield from with_options("farmhash", num_oov_indices=5, oov_method="farmhash")
+    known = [x.ravel()[:1] for x in sought[:1]]
+    yield from with_options("no_oov", inputs=known, num_oov_indices=0)
+    yield from with_options("vector_of_examples", adapt=False, vocabulary=vocabulary)
+    yield case(f"{kind}_adapt_vector", lambda: make(output_mode="tf_idf"), sought[0],
+               adapt=data.ravel())
+    yield case(f"{kind}_adapt_vectors", lambda: make(output_mode="tf_idf"), sought[0],
+               batches=[data.ravel()[:4], data.ravel()[4:]])
+    for mode in ALL_MODES:
+        yield from with_options(mode, output_mode=mode)
+        yield from with_options(f"{mode}_padded", output_mode=mode, max_tokens=12,
+                                pad_to_max_tokens=True, mask_token=mask, num_oov_indices=2)
+        given = {"idf_weights": idf} if mode == "tf_idf" else {}
+        yield from with_options(f"{mode}_given", adapt=False, output_mode=mode,
+                                vocabulary=vocabulary, **given)
+        if given:
+            given["idf_weights"] = [9.0, *idf]
+        yield from with_options(f"{mode}_given_with_oov", adapt=False, output_mode=mode,
+                                vocabulary=[oov, *vocabulary], **given)
+    yield from with_options("given_with_mask_and_oov", adapt=False, mask_token=mask,
+                            vocabulary=[mask, oov, *vocabulary])
+    indices = [np.array([[0, 1, 2], [3, 4, 99]]), np.array(-1)]
+    yield from with_options("invert", inputs=indices, invert=True, mask_token=mask)
+    yield from with_options("invert_given", adapt=False, inputs=indices, invert=True,
+                            num_oov_indices=2, vocabulary=vocabulary)
+
+
+def string_lookup_cases():
+    yield from lookup_cases("string_lookup", layers.StringLookup, TEXTS, SOUGHT,
+                            ["dog", "cat", "\u00e9t\u00e9"], "", "[UNK]")
+
+
+def integer_lookup_cases():
+    yield from lookup_cases("integer_lookup", layers.IntegerLookup, COUNTED, WANTED,
+                            [7, 3, 100], 0, -1)
 
 
 def dataset(batches):
@@ -165,20 +218,20 @@ def run(spec):
             output = spec["call"](layer, *tensors)
         else:
             output = layer(tensors if several else tensors[0])
-        calls.append({"inputs": [tensor(x) for x in (given if several else [given])],
-                      "output": tensor(output)})
+        calls.append({"inputs": [common.tensor(x) for x in (given if several else [given])],
+                      "output": common.tensor(output)})
     result = {
         "name": spec["name"],
         "before": before,
-        "adapt": None if spec["adapt"] is None else tensor(spec["adapt"]),
-        "batches": None if spec["batches"] is None else [tensor(x) for x in spec["batches"]],
+        "adapt": None if spec["adapt"] is None else common.tensor(spec["adapt"]),
+        "batches": None if spec["batches"] is None else [common.tensor(x) for x in spec["batches"]],
         "object": common.serialize(layer),
         "calls": calls,
         "weights": [common.variable(weight) for weight in layer.weights],
     }
     if hasattr(layer, "get_vocabulary"):
-        result["vocabulary"] = [text(x) for x in layer.get_vocabulary()]
-        result["tokens"] = [text(x) for x in layer.get_vocabulary(include_special_tokens=False)]
+        result["vocabulary"] = [common.text(x) for x in layer.get_vocabulary()]
+        result["tokens"] = [common.text(x) for x in layer.get_vocabulary(include_special_tokens=False)]
     return result
 
 
@@ -189,5 +242,7 @@ def make():
         category_encoding_cases,
         hashing_cases,
         hashed_crossing_cases,
+        string_lookup_cases,
+        integer_lookup_cases,
     ]
     return [run(spec) for group in groups for spec in group()]

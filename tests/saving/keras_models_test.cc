@@ -105,6 +105,22 @@ Case pictures() {
   return {model, numbers({4, 9, 8, 3})};
 }
 
+// Layers that have learned from data.
+Case categories() {
+  const Tensor numbers_in = Input({.shape = {3}, .name = "numbers"});
+  const Tensor ids = Input({.shape = {2}, .dtype = DType::Int64, .name = "ids"});
+  const layers::Normalization normalization;
+  normalization.adapt(numbers({20, 3}, 3));
+  const layers::Discretization bins({.num_bins = 4});
+  bins.adapt(numbers({20, 3}, 3));
+  const layers::IntegerLookup lookup({.vocabulary = {4, 9}, .output_mode = "count"});
+  const layers::CategoryEncoding encoding({.num_tokens = 12});
+  const layers::Hashing hashing({.num_bins = 6, .salt = {1, 2}});
+  const Model model({numbers_in, ids}, Tensors({normalization(numbers_in), bins(numbers_in),
+                                                lookup(ids), encoding(ids), hashing(ids)}));
+  return {model, {numbers({4, 3}), Tensor::from<int64_t>({4, 1, 9, 9, 0, 11, 3, 4}, {4, 2})}};
+}
+
 class Branches : public Model {
  public:
   Branches() : Model(ModelOptions{}) {}
@@ -139,6 +155,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   cases.emplace("masked", masked());
   cases.emplace("parts", parts());
   cases.emplace("pictures", pictures());
+  cases.emplace("categories", categories());
   for (auto& [name, item] : cases) {
     item.model.save(scratch.path(name + ".keras"));
     item.model.save_weights(scratch.path(name + ".weights.h5"));
@@ -167,6 +184,49 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   REQUIRE(test::distance(test::predictions(others, x), test::predictions(branches, x)) > 1e-3);
   others.load_weights(scratch.path("back_branches.weights.h5"));
   CHECK(test::distance(test::predictions(others, x), test::predictions(branches, x)) < 1e-5);
+}
+
+Json json_of(const Tensor& tensor) {
+  Json::Array list;
+  if (tensor.rank() > 1) {
+    for (int64_t row = 0; row < tensor.dim(0); ++row) {
+      list.push_back(json_of(tensor.rows(row, row + 1).with_shape(tensor.shape().slice(1))));
+    }
+  } else if (tensor.dtype() == DType::String) {
+    for (const std::string& text : tensor.data<std::string>()) list.emplace_back(text);
+  } else {
+    for (const double number : test::numbers_of(tensor)) list.emplace_back(number);
+  }
+  return list;
+}
+
+TEST_CASE("vocabularies go to Keras and come back") {
+  const Scratch scratch;
+  const Tensor words = Tensor::from({"cat", "\xc3\xa9t\xc3\xa9", "cat", "dog"});
+  const layers::StringLookup lookup({.mask_token = "", .name = "lookup"});
+  const layers::StringLookup weighed({.output_mode = "tf_idf", .name = "weighed"});
+  const layers::StringLookup given({.vocabulary = {"dog"}, .name = "given"});
+  for (const layers::StringLookup& layer : {lookup, weighed}) layer.adapt(words);
+  const Tensor in = Input({.shape = {2}, .dtype = "string"});
+  Model model({in}, Tensors({lookup(in), weighed(in), given(in)}));
+  const Tensor x = Tensor::from({"dog", "cat", "", "\xc3\xa9t\xc3\xa9", "x", "cat"}, {3, 2});
+  const Tensors y = model(x);
+  Json values = Json::object({{"x", Json::array({json_of(x)})}});
+  Json::Array outputs;
+  for (const Tensor& output : y) outputs.push_back(json_of(output));
+  values.set("y", outputs);
+  Json vocabularies = Json::object();
+  for (const layers::StringLookup& layer : {lookup, weighed, given}) {
+    vocabularies.set(layer.name(), json_of(Tensor::from(layer.get_vocabulary())));
+  }
+  values.set("vocabularies", vocabularies);
+  const std::string text = values.dump();
+  write_file_atomically(scratch.path("values.json"),
+                        std::as_bytes(std::span(text.data(), text.size())));
+  model.save(scratch.path("words.keras"));
+  REQUIRE(test::run_python(CORNU_KERAS_WORDS_SCRIPT, fmt::format("'{}'", scratch.path())) == 0);
+  Model back = load_model(scratch.path("back.keras"));
+  CHECK(test::distance(back(x), y) < 1e-6);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ Tensors tensors(const Json& list) {
 TEST_CASE("files that Keras wrote") {
   for (const std::string name :
        {"sequential.keras", "functional.keras", "nested.keras", "bn_cnn.keras",
-        "mask_of_embedding.keras", "mask_of_masking.keras"}) {
+        "mask_of_embedding.keras", "mask_of_masking.keras", "categories.keras"}) {
     CAPTURE(name);
     const Json expected = golden(name);
     Model model = load_model(golden_file(name));
