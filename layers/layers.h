@@ -43,6 +43,7 @@
 #include "layers/preprocessing/rescaling.h"
 #include "layers/preprocessing/resizing.h"
 #include "layers/preprocessing/string_lookup.h"
+#include "layers/preprocessing/text_vectorization.h"
 #include "layers/regularization/activity_regularization.h"
 #include "layers/regularization/alpha_dropout.h"
 #include "layers/regularization/dropout.h"

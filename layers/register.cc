@@ -21,6 +21,7 @@ void add_preprocessing(Registry<LayerFactory>& registry) {
   add<IntegerLookup>(registry, "IntegerLookup");
   add<Normalization>(registry, "Normalization");
   add<StringLookup>(registry, "StringLookup");
+  add<TextVectorization>(registry, "TextVectorization");
 }
 
 }  // namespace

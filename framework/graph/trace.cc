@@ -9,9 +9,6 @@
 namespace cornu {
 namespace {
 
-constexpr char kShapeInference[] = "shape inference";
-thread_local int inferences = 0;  // of types, in progress
-
 bool reads(const Graph& graph, ValueId value) {
   return std::ranges::any_of(graph.nodes, [&](const Node& node) {
     return std::ranges::find(node.inputs, value) != node.inputs.end();
@@ -59,7 +56,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
 
   std::string describe(int64_t id) const override {
     constexpr char kMend[] = "ops::where and ops::cond choose by a value there";
-    if (options_.name == kShapeInference) {
+    if (is_inferring_types()) {
       return fmt::format("a value of a call on shapes alone, before any data ({})", kMend);
     }
     return fmt::format("value %{} of '{}' while it is traced ({})", id, options_.name, kMend);
@@ -418,65 +415,6 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   bool closed_ = false;
 };
 
-// Two sizes to substitute for unknown axes, unlikely in any model.
-constexpr int64_t kSubstitutes[2] = {83, 89};
-
-std::vector<TensorType> substitute(const std::vector<TensorType>& types, int64_t size) {
-  std::vector<TensorType> result = types;
-  for (TensorType& type : result) {
-    for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
-      if (type.shape[axis] == kUnknown) type.shape[axis] = size;
-    }
-  }
-  return result;
-}
-
-// The error text of one substitute, for the user: numbers that differ with the other substitute
-// become None. Unchanged where the two texts don't match.
-std::string with_unknowns(const std::string& text, const std::string& other) {
-  auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  auto number_at = [&](const std::string& from, size_t i) {
-    size_t end = i;
-    while (end < from.size() && is_digit(from[end])) ++end;
-    return from.substr(i, end - i);
-  };
-  std::string result;
-  size_t i = 0;
-  size_t j = 0;
-  while (i < text.size() && j < other.size()) {
-    const std::string number = number_at(text, i);
-    const std::string number_of_other = number_at(other, j);
-    if (number.empty() != number_of_other.empty()) return text;
-    if (number.empty()) {
-      if (text[i] != other[j++]) return text;
-      result += text[i++];
-      continue;
-    }
-    result += number == number_of_other ? number : "None";
-    i += number.size();
-    j += number_of_other.size();
-  }
-  return i == text.size() && j == other.size() ? result : text;
-}
-
-// Whether the text already names a place, so that add_place changes nothing.
-bool names_place(Error error) {
-  const std::string text = error.what();
-  error.add_place("?");
-  return error.what() == text;
-}
-
-// Throws an error of the same kind with another text; a place that it names is kept.
-template <class... Kinds>
-void throw_alike(const Error& like, const std::string& text) {
-  auto if_it_is = [&](auto error) {
-    if (!dynamic_cast<const decltype(error)*>(&like)) return;
-    if (names_place(like)) error.add_place("");
-    throw error;
-  };
-  (if_it_is(Kinds(text)), ...);
-}
-
 }  // namespace
 
 std::unique_lock<std::recursive_mutex> tracing_lock() {
@@ -557,44 +495,5 @@ std::vector<Tensor> replay(const Graph& graph, const std::vector<Tensor>& inputs
   for (ValueId id : graph.outputs) outputs.push_back(at(id));
   return outputs;
 }
-
-std::vector<TensorType> infer_types(
-    const std::vector<TensorType>& inputs,
-    const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body) {
-  const TraceOptions options{.name = kShapeInference};
-  StopRecordingScope quiet;
-  const std::shared_ptr<void> inferring(&++inferences, [](void*) { --inferences; });
-  auto output_types = [&](int64_t size) {
-    const TracedGraph traced = trace(substitute(inputs, size), body, options);
-    std::vector<TensorType> types;
-    for (ValueId id : traced.graph.outputs) types.push_back(traced.graph.type(id));
-    return types;
-  };
-  const bool known = std::all_of(inputs.begin(), inputs.end(),
-                                 [](const TensorType& type) { return type.shape.is_static(); });
-  if (known) return output_types(kSubstitutes[0]);
-  std::vector<TensorType> types;
-  try {
-    types = output_types(kSubstitutes[0]);
-  } catch (const Error& error) {
-    std::string text = error.what();
-    try {
-      output_types(kSubstitutes[1]);
-    } catch (const Error& other) {
-      text = with_unknowns(text, other.what());
-    }
-    throw_alike<InvalidArgument, NotTraceable, FailedPrecondition, OutOfRange, NotFound,
-                Unimplemented>(error, text);
-    throw;
-  }
-  const std::vector<TensorType> others = output_types(kSubstitutes[1]);
-  for (size_t i = 0; i < types.size(); ++i) {
-    for (int64_t axis = 0; axis < types[i].shape.rank(); ++axis) {
-      if (types[i].shape[axis] != others[i].shape[axis]) types[i].shape[axis] = kUnknown;
-    }
-  }
-  return types;
-}
-bool is_inferring_types() { return inferences > 0; }
 
 }  // namespace cornu

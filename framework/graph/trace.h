@@ -111,5 +111,7 @@ std::vector<TensorType> infer_types(
     const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body);
 // Whether this thread traces for infer_types: what it computes then has shapes and dtypes alone.
 bool is_inferring_types();
+// The size of an axis that depends on values, for use then: one that nobody knows.
+int64_t unknown_size();
 
 }  // namespace cornu

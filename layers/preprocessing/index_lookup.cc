@@ -126,7 +126,7 @@ Tensor IndexLookup<Token>::call(const Tensor& x) const {
           x.dtype());
   if (is_inferring_types() && x.is_symbolic()) {
     if (settings_.invert && kOfText<Token>) return Tensor::empty(x.shape(), DType::String);
-    return encoded(ops::zeros(x.shape(), DType::Int64));
+    return stand_in(x.shape());
   }
   check<FailedPrecondition>(
       known_, "{}: it has no vocabulary yet. Give one, or call adapt with data first.",

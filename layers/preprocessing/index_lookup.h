@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/model/saved_parts.h"
+#include "framework/ops/shape.h"
 #include "layers/preprocessing/adapt_data.h"
 #include "layers/preprocessing/string_hash.h"
 #include "layers/preprocessing/vocabulary.h"
@@ -45,6 +46,8 @@ class IndexLookup : public SavedParts {
 
   // Of values, of a trace of integers, and where types are inferred.
   Tensor call(const Tensor& x) const;
+  // What it gives for indices of this shape, where types are inferred.
+  Tensor stand_in(const Shape& shape) const { return encoded(ops::zeros(shape, DType::Int64)); }
 
   void set_vocabulary(const Vocabulary<Token>& vocabulary, const std::vector<double>& idf_weights);
   std::vector<Token> vocabulary(bool include_special_tokens = true) const;

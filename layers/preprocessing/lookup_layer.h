@@ -85,7 +85,9 @@ LookupConfig<Options> read_lookup_config(const Json& config) {
 template <class Options, class Token>
 class LookupLayer : public KerasLayer, public HasSavedParts {
  public:
-  LookupLayer(const char* class_name, const LookupConfig<Options>& config)
+  // `owner`: how errors begin where the layer is a part of another; "": as its own.
+  LookupLayer(const char* class_name, const LookupConfig<Options>& config,
+              const std::string& owner = "")
       : KerasLayer(class_name, {.name = config.options.name}), config_(config) {
     Options& options = config_.options;
     if (options.output_mode == "binary") options.output_mode = "multi_hot";  // names of Keras 2
@@ -93,7 +95,7 @@ class LookupLayer : public KerasLayer, public HasSavedParts {
     const auto& salt = options.salt.values();
     require(salt.size() <= 2, "expected a salt of one or two numbers, got {}.", salt.size());
     if (options.salt.is_one()) options.salt = {salt[0], salt[0]};
-    LookupSettings<Token> settings = {.label = label(),
+    LookupSettings<Token> settings = {.label = owner.empty() ? label() : owner,
                                       .max_tokens = options.max_tokens,
                                       .num_oov_indices = options.num_oov_indices,
                                       .mask_token = options.mask_token,
@@ -111,7 +113,7 @@ class LookupLayer : public KerasLayer, public HasSavedParts {
       settings.hash_oov = options.oov_method == "farmhash";
       require(settings.hash_oov || salt.empty(), "a salt goes with oov_method \"farmhash\".");
     } else {
-      check_one_of(label(), "encoding", options.encoding, {"utf-8"});
+      check_one_of(owner.empty() ? label() : owner, "encoding", options.encoding, {"utf-8"});
     }
     if (options.salt.given()) {
       settings.salt = HashKey{static_cast<uint64_t>(options.salt.values().at(0)),

@@ -185,6 +185,16 @@ def categories(rng):
     return model, [common.normal(rng, (4, 3)), np.array([[7, 3], [1, 0], [-2, 100], [3, 3]])]
 
 
+def texts(rng):
+    counts = layers.TextVectorization(output_mode="tf_idf", ngrams=2)
+    indices = layers.TextVectorization(max_tokens=4, output_sequence_length=3)
+    for layer in counts, indices:
+        layer.adapt(np.array(["A cat!", "the cat, the dog", "caf\u00e9"]))
+    inputs = keras.Input((1,), dtype="string")
+    model = keras.Model(inputs, [counts(inputs), indices(inputs)])
+    return model, [np.array([["the cat"], [""], ["a dog. caf\u00e9 ?"]], dtype=object)]
+
+
 def words(rng):
     lookup = layers.StringLookup(output_mode="tf_idf", num_oov_indices=2)
     lookup.adapt(np.array([["a", "b\u00e9"], ["c", "a"], ["d", "b\u00e9"]]))
@@ -202,6 +212,7 @@ CASES = {
     "mask_of_embedding.keras": mask_of_embedding,
     "mask_of_masking.keras": mask_of_masking,
     "categories.keras": categories,
+    "texts.keras": texts,
     "words.keras": words,
     "dense.weights.h5": dense,
     "dense_compiled.weights.h5": dense_compiled,

@@ -193,6 +193,44 @@ def integer_lookup_cases():
                             [7, 3, 100], 0, -1)
 
 
+def text_vectorization_cases():
+    make = layers.TextVectorization
+    data = np.array(["The cat sat; on the mat!", "A dog (the dog) sat.", "", "cat\tand  dog\n"])
+    sought = np.array(["the CAT and the unknown", "", "dog", "don't sit: sat."])
+    column = sought.reshape(4, 1)
+    given = ["cat", "dog", "sat"]
+
+    def both(name, *inputs, **options):
+        inputs = inputs or (sought, column)
+        yield case(f"text_{name}", lambda: make(**options), *inputs, adapt=data)
+        yield case(f"text_{name}_batches", lambda: make(**options), *inputs,
+                   batches=[data[:3], data[3:]])
+
+    yield from both("default", sought, column, sought[2], np.array("a cat"))
+    for length in [2, 9]:
+        yield from both(f"length_{length}", output_sequence_length=length)
+    for standardize in [None, "lower", "strip_punctuation"]:
+        yield from both(f"standardize_{standardize}", standardize=standardize)
+    yield from both("characters", np.array(["\u00e9t\u00e9 \U0001f600", "a,b"]), split="character")
+    yield from both("no_split", np.array(["dog", "a dog the dog sat"]), split=None)
+    yield case("text_no_split_rows", lambda: make(split=None, ngrams=2, output_sequence_length=4),
+               TEXTS, adapt=TEXTS)
+    for ngrams in [2, (3,), (2, 1)]:
+        name = "_".join(str(n) for n in np.ravel(ngrams))
+        yield from both(f"ngrams_{name}_{type(ngrams).__name__}", ngrams=ngrams)
+    yield from both("max_tokens", max_tokens=4)
+    for mode in ["multi_hot", "count", "tf_idf"]:
+        yield from both(mode, output_mode=mode)
+        yield from both(f"{mode}_ngrams_padded", output_mode=mode, ngrams=2, max_tokens=20,
+                        pad_to_max_tokens=True)
+        weights = {"idf_weights": [1.0, 0.5, 2.0]} if mode == "tf_idf" else {}
+        yield case(f"text_{mode}_given",
+                   lambda mode=mode, weights=weights: make(output_mode=mode, vocabulary=given,
+                                                           **weights), sought, column)
+    yield case("text_given", lambda: make(vocabulary=given), sought)
+    yield case("text_given_with_special", lambda: make(vocabulary=["", "[UNK]", *given]), sought)
+
+
 def dataset(batches):
     """One dataset of batches that may differ in size."""
     first = tf.convert_to_tensor(batches[0])
@@ -244,5 +282,6 @@ def make():
         hashed_crossing_cases,
         string_lookup_cases,
         integer_lookup_cases,
+        text_vectorization_cases,
     ]
     return [run(spec) for group in groups for spec in group()]

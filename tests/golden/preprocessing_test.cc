@@ -52,6 +52,7 @@ Made make(const Json& object) {
       {"IntegerLookup", with_vocabulary<layers::IntegerLookup>},
       {"Normalization", adaptable<layers::Normalization>},
       {"StringLookup", with_vocabulary<layers::StringLookup>},
+      {"TextVectorization", with_vocabulary<layers::TextVectorization>},
   };
   const auto found = kAdaptable.find(object.at("class_name").as_string());
   return found == kAdaptable.end() ? Made{layer_from_json(object)}

@@ -207,8 +207,11 @@ TEST_CASE("vocabularies go to Keras and come back") {
   const layers::StringLookup weighed({.output_mode = "tf_idf", .name = "weighed"});
   const layers::StringLookup given({.vocabulary = {"dog"}, .name = "given"});
   for (const layers::StringLookup& layer : {lookup, weighed}) layer.adapt(words);
+  const layers::TextVectorization texts(
+      {.split = {}, .ngrams = 2, .output_sequence_length = 4, .name = "texts"});
+  texts.adapt(Tensor::from({"cat", "dog", "dog", "cat"}, {2, 2}));
   const Tensor in = Input({.shape = {2}, .dtype = "string"});
-  Model model({in}, Tensors({lookup(in), weighed(in), given(in)}));
+  Model model({in}, Tensors({lookup(in), weighed(in), given(in), texts(in)}));
   const Tensor x = Tensor::from({"dog", "cat", "", "\xc3\xa9t\xc3\xa9", "x", "cat"}, {3, 2});
   const Tensors y = model(x);
   Json values = Json::object({{"x", Json::array({json_of(x)})}});
@@ -219,6 +222,7 @@ TEST_CASE("vocabularies go to Keras and come back") {
   for (const layers::StringLookup& layer : {lookup, weighed, given}) {
     vocabularies.set(layer.name(), json_of(Tensor::from(layer.get_vocabulary())));
   }
+  vocabularies.set("texts", json_of(Tensor::from(texts.get_vocabulary())));
   values.set("vocabularies", vocabularies);
   const std::string text = values.dump();
   write_file_atomically(scratch.path("values.json"),

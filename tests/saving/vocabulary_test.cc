@@ -15,11 +15,13 @@ using test::Scratch;
 
 constexpr char kWordsFile[] = "assets/layers/string_lookup/vocabulary.txt";
 
-std::string golden_words() {
+std::string golden_file_of(const std::string& name) {
   const char* folder = std::getenv("CORNU_TEST_DATA");
   REQUIRE(folder != nullptr);
-  return std::string(folder) + "/files/words.keras";
+  return std::string(folder) + "/files/" + name;
 }
+
+std::string golden_words() { return golden_file_of("words.keras"); }
 
 layers::StringLookup lookup_in(const Model& model) {
   return layers::StringLookup::of(model.get_layer("string_lookup"));
@@ -70,6 +72,30 @@ TEST_CASE("a model of words that Keras wrote, and one that Cornu writes of it") 
   CHECK(lookup_in(again).get_vocabulary(false) == std::vector<std::string>{"z", "y", "x", "w"});
 }
 
+TEST_CASE("a model of texts that Keras wrote, and one that Cornu writes of it") {
+  const Json expected = test::golden_cases("files/texts.keras")[0];
+  const Tensor x = test::golden_tensor(expected.at("inputs")[0]);
+  const Scratch scratch;
+  std::string path = golden_file_of("texts.keras");
+  for (const bool written_here : {false, true}) {
+    CAPTURE(written_here);
+    Model model = load_model(path);
+    const Tensors y = model(x);
+    REQUIRE(y.size() == 2);
+    for (size_t i = 0; i < 2; ++i) {
+      CHECK(test::difference(y[i], expected.at("outputs")[i], {.relative = 1e-6}) == "");
+    }
+    path = scratch.path("a.keras");
+    if (!written_here) model.save(path);
+  }
+  const auto sorted_names = [](const std::string& file) {
+    std::vector<std::string> names = ArchiveReader(file).names();
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  CHECK(sorted_names(path) == sorted_names(golden_file_of("texts.keras")));
+}
+
 TEST_CASE("a vocabulary that ends in empty lines") {
   clear_session();
   const Scratch scratch;
@@ -98,10 +124,10 @@ TEST_CASE("lists are in the config, and lines can't be tokens") {
   CHECK(lookup_in(load_model(path)).get_vocabulary(false) == std::vector<std::string>{"a\nb"});
   const layers::StringLookup lookup({.name = "l"});
   lookup.set_vocabulary({"a\nb"});
-  CHECK(
-      contains(message_of<FailedPrecondition>([&] { save(lookup); }),
-               "StringLookup 'l': the token 'a\\x0ab' has a line's end, and the file of a vocabulary "
-               "has a line for each. Give the vocabulary when the layer is made"));
+  CHECK(contains(
+      message_of<FailedPrecondition>([&] { save(lookup); }),
+      "StringLookup 'l': the token 'a\\x0ab' has a line's end, and the file of a vocabulary "
+      "has a line for each. Give the vocabulary when the layer is made"));
 }
 
 TEST_CASE("vocabularies that are missing, or don't fit") {

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "framework/graph/trace.h"
+
+namespace cornu {
+namespace {
+
+// Two sizes to substitute for unknown axes, unlikely in any model.
+constexpr int64_t kSubstitutes[2] = {83, 89};
+
+std::vector<TensorType> substitute(const std::vector<TensorType>& types, int64_t size) {
+  std::vector<TensorType> result = types;
+  for (TensorType& type : result) {
+    for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
+      if (type.shape[axis] == kUnknown) type.shape[axis] = size;
+    }
+  }
+  return result;
+}
+
+// The error text of one substitute, for the user: numbers that differ with the other substitute
+// become None. Unchanged where the two texts don't match.
+std::string with_unknowns(const std::string& text, const std::string& other) {
+  auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  auto number_at = [&](const std::string& from, size_t i) {
+    size_t end = i;
+    while (end < from.size() && is_digit(from[end])) ++end;
+    return from.substr(i, end - i);
+  };
+  std::string result;
+  size_t i = 0;
+  size_t j = 0;
+  while (i < text.size() && j < other.size()) {
+    const std::string number = number_at(text, i);
+    const std::string number_of_other = number_at(other, j);
+    if (number.empty() != number_of_other.empty()) return text;
+    if (number.empty()) {
+      if (text[i] != other[j++]) return text;
+      result += text[i++];
+      continue;
+    }
+    result += number == number_of_other ? number : "None";
+    i += number.size();
+    j += number_of_other.size();
+  }
+  return i == text.size() && j == other.size() ? result : text;
+}
+
+// Whether the text already names a place, so that add_place changes nothing.
+bool names_place(Error error) {
+  const std::string text = error.what();
+  error.add_place("?");
+  return error.what() == text;
+}
+
+// Throws an error of the same kind with another text; a place that it names is kept.
+template <class... Kinds>
+void throw_alike(const Error& like, const std::string& text) {
+  auto if_it_is = [&](auto error) {
+    if (!dynamic_cast<const decltype(error)*>(&like)) return;
+    if (names_place(like)) error.add_place("");
+    throw error;
+  };
+  (if_it_is(Kinds(text)), ...);
+}
+
+class Inference;
+thread_local const Inference* innermost = nullptr;
+
+// One trace for types, on this thread.
+class Inference {
+ public:
+  explicit Inference(int64_t size) : size_(size), outer_(innermost) { innermost = this; }
+  ~Inference() { innermost = outer_; }
+  Inference(const Inference&) = delete;
+  Inference& operator=(const Inference&) = delete;
+
+  int64_t unknown_size() const {
+    has_unknown_ = true;
+    return size_;
+  }
+  // Whether somebody asked for one.
+  bool has_unknown() const { return has_unknown_; }
+
+ private:
+  int64_t size_;
+  const Inference* outer_;
+  mutable bool has_unknown_ = false;
+};
+
+}  // namespace
+
+std::vector<TensorType> infer_types(
+    const std::vector<TensorType>& inputs,
+    const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body) {
+  const TraceOptions options{.name = "shape inference"};
+  StopRecordingScope quiet;
+  bool known = std::all_of(inputs.begin(), inputs.end(),
+                           [](const TensorType& type) { return type.shape.is_static(); });
+  auto output_types = [&](int64_t size) {
+    const Inference inference(size);
+    const TracedGraph traced = trace(substitute(inputs, size), body, options);
+    std::vector<TensorType> types;
+    for (ValueId id : traced.graph.outputs) types.push_back(traced.graph.type(id));
+    known = known && !inference.has_unknown();
+    return types;
+  };
+  std::vector<TensorType> types;
+  try {
+    types = output_types(kSubstitutes[0]);
+    if (known) return types;
+  } catch (const Error& error) {
+    if (known) throw;
+    std::string text = error.what();
+    try {
+      output_types(kSubstitutes[1]);
+    } catch (const Error& other) {
+      text = with_unknowns(text, other.what());
+    }
+    throw_alike<InvalidArgument, NotTraceable, FailedPrecondition, OutOfRange, NotFound,
+                Unimplemented>(error, text);
+    throw;
+  }
+  const std::vector<TensorType> others = output_types(kSubstitutes[1]);
+  for (size_t i = 0; i < types.size(); ++i) {
+    for (int64_t axis = 0; axis < types[i].shape.rank(); ++axis) {
+      if (types[i].shape[axis] != others[i].shape[axis]) types[i].shape[axis] = kUnknown;
+    }
+  }
+  return types;
+}
+
+bool is_inferring_types() { return innermost != nullptr; }
+
+int64_t unknown_size() {
+  check<Internal>(innermost != nullptr, "unknown_size: nobody infers types.");
+  return innermost->unknown_size();
+}
+
+}  // namespace cornu
