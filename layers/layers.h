@@ -32,6 +32,7 @@
 #include "layers/preprocessing/hashed_crossing.h"
 #include "layers/preprocessing/hashing.h"
 #include "layers/preprocessing/integer_lookup.h"
+#include "layers/preprocessing/mel_spectrogram.h"
 #include "layers/preprocessing/normalization.h"
 #include "layers/preprocessing/random_brightness.h"
 #include "layers/preprocessing/random_contrast.h"

@@ -19,6 +19,7 @@ void add_preprocessing(Registry<LayerFactory>& registry) {
   add<HashedCrossing>(registry, "HashedCrossing");
   add<Hashing>(registry, "Hashing");
   add<IntegerLookup>(registry, "IntegerLookup");
+  add<MelSpectrogram>(registry, "MelSpectrogram");
   add<Normalization>(registry, "Normalization");
   add<StringLookup>(registry, "StringLookup");
   add<TextVectorization>(registry, "TextVectorization");

@@ -231,6 +231,22 @@ def text_vectorization_cases():
     yield case("text_given_with_special", lambda: make(vocabulary=["", "[UNK]", *given]), sought)
 
 
+def mel_spectrogram_cases():
+    make = layers.MelSpectrogram
+    small = {"fft_length": 64, "sequence_stride": 20, "num_mel_bins": 7, "sampling_rate": 800}
+    table = {
+        "": {}, "_window": {"sequence_length": 41, "window": "hamming"}, "_no_window": {"window": None},
+        "_frequencies": {"min_freq": 50.0, "max_freq": 300}, "_power": {"power_to_db": False},
+        "_magnitude": {"power_to_db": False, "mag_exp": 1.0},
+        "_decibels": {"top_db": 9.0, "ref_power": 0.5, "min_power": 0.01},
+        "_odd": {"fft_length": 63, "sequence_stride": 64},
+    }
+    for name, options in table.items():
+        yield case(f"mel_spectrogram{name}", lambda options=options: make(**(small | options)),
+                   (2, 100), (150,))
+    yield case("mel_spectrogram_default", lambda: make(fft_length=256), (1, 1024))
+
+
 def dataset(batches):
     """One dataset of batches that may differ in size."""
     first = tf.convert_to_tensor(batches[0])
@@ -283,5 +299,6 @@ def make():
         string_lookup_cases,
         integer_lookup_cases,
         text_vectorization_cases,
+        mel_spectrogram_cases,
     ]
     return [run(spec) for group in groups for spec in group()]

@@ -284,3 +284,49 @@ TEST_CASE("what layers of categories refuse") {
           crossing({some_values({2}), row});
         }) == "InvalidArgument: HashedCrossing 'x': expected strings or integers, got float32.");
 }
+
+TEST_CASE("MelSpectrogram conforms") {
+  test::check_layer({.name = "MelSpectrogram",
+                     .make =
+                         [] {
+                           return layers::MelSpectrogram({.fft_length = 32,
+                                                          .sequence_stride = 8,
+                                                          .sampling_rate = 200,
+                                                          .num_mel_bins = 5,
+                                                          .power_to_db = false});
+                         },
+                     .inputs = {some_values({3, 64})},
+                     .output_shape = {3, 5, 9}});
+}
+
+TEST_CASE("what MelSpectrogram refuses") {
+  const auto refused = [](const layers::MelSpectrogramOptions& options) {
+    return error_of([&] { layers::MelSpectrogram{options}; });
+  };
+  CHECK(refused({.fft_length = 1, .name = "m"}) ==
+        "InvalidArgument: MelSpectrogram 'm': expected fft_length > 1, got 1.");
+  CHECK(refused({.fft_length = 1 << 20, .name = "m"}) ==
+        "InvalidArgument: MelSpectrogram 'm': expected fft_length of 65536 or less, got 1048576.");
+  CHECK(
+      refused({.fft_length = 8, .sequence_length = 9, .name = "m"}) ==
+      "InvalidArgument: MelSpectrogram 'm': expected a sequence_length of 1 to fft_length (8), got "
+      "9.");
+  CHECK(refused({.sequence_stride = 0, .name = "m"}) ==
+        "InvalidArgument: MelSpectrogram 'm': expected sequence_stride > 0, got 0.");
+  CHECK(refused({.window = "blackman", .name = "m"}) ==
+        "InvalidArgument: MelSpectrogram 'm': unknown window 'blackman'. Known: hann, hamming.");
+  CHECK(refused({.min_freq = 9000, .name = "m"}) ==
+        "InvalidArgument: MelSpectrogram 'm': expected frequencies 0 <= min_freq < max_freq, got "
+        "9000 and 8000.");
+  const layers::MelSpectrogram layer({.fft_length = 64, .name = "m"});
+  CHECK(error_of([&] {
+          layer(some_values({2, 32}));
+        }) ==
+        "InvalidArgument: MelSpectrogram 'm': expected signals of 33 samples or more, half of a "
+        "frame, got (2, 32).");
+  CHECK(error_of([&] {
+          layer(some_values({2, 64, 1}));
+        }) ==
+        "InvalidArgument: MelSpectrogram 'm': expected a signal (samples) or a batch of them, got "
+        "(2, 64, 1).");
+}
