@@ -15,7 +15,7 @@ Json serialize_layer(const Layer& layer) {
   const auto& shapes = layer.built_shapes();
   if (shapes.size() == 1) {
     json.set("build_config", Json::object({{"input_shape", shapes[0]}}));
-  } else if (shapes.size() > 1) {
+  } else if (shapes.size() > 1 && layer.built_names().empty()) {
     Json::Array list(shapes.begin(), shapes.end());
     json.set("build_config", Json::object({{"input_shape", std::move(list)}}));
   }

@@ -386,7 +386,7 @@ class Model : public Layer {
   Json get_config() const override;
   bool autocast() const override;
   bool supports_masking() const override;
-  bool takes_separate_inputs() const override;
+  const CallSignature& call_signature() const override;
   Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const override;
   // Makes the weights for an input of this shape, of a subclass by its call on shapes alone.
   void build(const Shape& input_shape) override;

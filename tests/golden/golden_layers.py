@@ -2,6 +2,7 @@
 """Layers: outputs, gradients of inputs and weights, weights after the call."""
 
 import common
+import golden_recurrent
 import numpy as np
 import tensorflow as tf
 from keras import layers, regularizers
@@ -9,14 +10,17 @@ from keras import layers, regularizers
 NORMAL, DISTINCT = "normal", "distinct"
 
 
-def case(name, layer, *inputs, training=None, values=NORMAL):
-    """layer: makes the layer; inputs: shapes of random inputs, or arrays."""
+def case(name, layer, *inputs, training=None, values=NORMAL, names=None, mask=None):
+    """layer: makes the layer; inputs: shapes of random inputs, or arrays; names: of the call's
+    arguments that they are, several of one name being a list; mask: of the first."""
     return {
         "name": name,
         "layer": layer,
         "inputs": inputs,
         "training": training,
         "values": values,
+        "names": names,
+        "mask": mask,
     }
 
 
@@ -367,13 +371,22 @@ def run(spec):
     layer = spec["layer"]()
     inputs = list(make_inputs(rng, spec))
     single = len(inputs) == 1
-    layer.build(inputs[0].shape if single else [x.shape for x in inputs])
+    names = spec["names"]
+    alone = single or names is not None
+    layer.build(inputs[0].shape if alone else [x.shape for x in inputs])
     randomize(rng, layer)
     before = [common.variable(weight) for weight in layer.weights]
     arguments = {} if spec["training"] is None else {"training": spec["training"]}
+    if spec["mask"] is not None:
+        arguments["mask"] = tf.constant(spec["mask"])
 
     def call(tensors):
-        return layer(tensors[0] if single else tensors, **arguments)
+        if names is None:
+            return layer(tensors[0] if single else tensors, **arguments)
+        named = {}
+        for name, tensor in zip(names[1:], tensors[1:]):
+            named.setdefault(name, []).append(tensor)
+        return layer(tensors[0], **named, **arguments)
 
     tensors = [tf.constant(x) for x in inputs]
     variables = [weight.value for weight in layer.trainable_weights]
@@ -390,7 +403,9 @@ def run(spec):
     result = {
         "name": spec["name"],
         "object": common.serialize(layer),
-        "call_arguments": {"training": spec["training"]},
+        "call_arguments": {"training": spec["training"]}
+        | ({"names": names} if names else {})
+        | ({} if spec["mask"] is None else {"mask": common.tensor(spec["mask"])}),
         "inputs": [common.tensor(x) for x in inputs],
         "weights": before,
         "outputs": [common.tensor(output) for output in outputs],
@@ -424,5 +439,6 @@ def make():
         merging_cases,
         preprocessing_cases,
         other_cases,
+        lambda: golden_recurrent.cases(case),
     ]
     return [run(spec) for group in groups for spec in group()]

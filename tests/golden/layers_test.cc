@@ -32,10 +32,20 @@ std::vector<Tensor> tensors_of(const Json& list) {
   return tensors;
 }
 
+// The inputs, with the names of the call's arguments where the case has some.
+Tensors arguments_of(const Json& item, const std::vector<Tensor>& inputs) {
+  const Json* names = item.at("call_arguments").find("names");
+  if (!names) return inputs;
+  std::vector<Tensors::Named> named;
+  for (size_t i = 0; i < inputs.size(); ++i) named.emplace_back((*names)[i].as_string(), inputs[i]);
+  return Tensors::named(std::move(named));
+}
+
 // Builds the layer for the case's inputs and gives it Keras's weights.
 void prepare(const LayerHandle& layer, const Json& item, const std::vector<Tensor>& inputs) {
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  if (item.at("call_arguments").contains("names")) shapes.resize(1);
   layer.get().ensure_built(shapes);
   CHECK(difference(serialize_layer(layer.get()), item.at("object")) == "");
   const auto& expected = item.at("weights").as_array();
@@ -81,14 +91,19 @@ void check_case(const Json& item) {
   const LayerHandle layer = layer_from_json(item.at("object"));
   prepare(layer, item, inputs);
 
-  CallArgs args;
   const Json& training = item.at("call_arguments").at("training");
-  if (!training.is_null()) args.training = training.as_bool();
+  CallOptions options;
+  if (!training.is_null()) options.training = training.as_bool();
+  if (const Json* mask = item.at("call_arguments").find("mask")) {
+    std::vector<Tensor> masks(inputs.size());
+    masks[0] = golden_tensor(*mask);
+    options.mask = masks;
+  }
   GradientTape tape({.persistent = true});
   for (const Tensor& input : inputs) {
     if (is_floating(input.dtype())) tape.watch(input);
   }
-  const Tensors outputs = layer(Tensors(inputs), args);
+  const Tensors outputs = layer(arguments_of(item, inputs), options);
   const auto stopped = tape.stop_recording();
 
   const auto& expected = item.at("outputs").as_array();

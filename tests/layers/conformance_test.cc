@@ -403,3 +403,54 @@ TEST_CASE("preprocessing layers conform") {
                .inputs = {kImages},
                .output_shape = kImages.shape()});
 }
+
+TEST_CASE("recurrent layers conform") {
+  check_layer({.name = "SimpleRNN",
+               .make = make<layers::SimpleRNN, layers::SimpleRNNOptions>({.units = 5}),
+               .inputs = {kSequences},
+               .output_shape = {3, 5},
+               .trainable_weights = 3});
+  check_layer({.name = "SimpleRNN with dropout",
+               .make = make<layers::SimpleRNN, layers::SimpleRNNOptions>(
+                   {.units = 5, .dropout = 0.5, .recurrent_dropout = 0.5, .seed = 3}),
+               .inputs = {kSequences},
+               .output_shape = {3, 5},
+               .trainable_weights = 3,
+               .differs_in_training = true,
+               .random = true});
+  check_layer({.name = "LSTM of sequences",
+               .make = make<layers::LSTM, layers::LSTMOptions>(
+                   {.units = 5, .return_sequences = true, .go_backwards = true}),
+               .inputs = {kSequences},
+               .output_shape = {3, 8, 5},
+               .trainable_weights = 3});
+  check_layer({.name = "LSTM with a state",
+               .make = make<layers::LSTM, layers::LSTMOptions>({.units = 5, .unroll = true}),
+               .inputs = {kSequences, some_values({3, 5}, 2), some_values({3, 5}, 3)},
+               .output_shape = {3, 5},
+               .trainable_weights = 3});
+  check_layer({.name = "LSTM with dropout of each gate",
+               .make = make<layers::LSTM, layers::LSTMOptions>(
+                   {.units = 5, .dropout = 0.5, .recurrent_dropout = 0.5, .seed = 3}),
+               .inputs = {kSequences},
+               .output_shape = {3, 5},
+               .trainable_weights = 3,
+               .differs_in_training = true,
+               .random = true});
+  check_layer({.name = "GRU",
+               .make = make<layers::GRU, layers::GRUOptions>({.units = 5, .dropout = 0.5}),
+               .inputs = {kSequences},
+               .output_shape = {3, 5},
+               .trainable_weights = 3,
+               .differs_in_training = true,
+               .random = true});
+  check_layer(
+      {.name = "GRU that resets before",
+       .make = make<layers::GRU, layers::GRUOptions>(
+           {.units = 5, .recurrent_dropout = 0.5, .return_sequences = true, .reset_after = false}),
+       .inputs = {kSequences},
+       .output_shape = {3, 8, 5},
+       .trainable_weights = 3,
+       .differs_in_training = true,
+       .random = true});
+}

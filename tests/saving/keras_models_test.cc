@@ -105,6 +105,25 @@ Case pictures() {
   return {model, numbers({4, 9, 8, 3})};
 }
 
+// A sequence that is read, and one that is written from the states that are left of it.
+Case recurrent() {
+  const Tensor words = Input({.shape = {5}, .dtype = DType::Int32, .name = "words"});
+  const Tensor start = Input({.shape = {3, 4}, .name = "start"});
+  const Tensor x = layers::Embedding({.input_dim = 6, .output_dim = 3, .mask_zero = true})(words);
+  const Tensors read = layers::LSTM({.units = 4, .return_state = true})(x);
+  const Tensor written = layers::LSTM({.units = 4, .return_sequences = true})(
+      {{"sequences", start}, {"initial_state", read[1]}, {"initial_state", read[2]}});
+  const Tensor both = layers::Bidirectional(layers::GRU({.units = 3, .return_sequences = true}))(x);
+  const Tensor each = layers::TimeDistributed(layers::Dense({.units = 2}))(written);
+  const Tensor plain = layers::SimpleRNN({.units = 2, .go_backwards = true})(both);
+  const Tensor stacked =
+      layers::RNN({layers::LSTMCell({.units = 3}), layers::GRUCell({.units = 2})},
+                  {.zero_output_for_mask = true})(x);
+  const Tensor indices =
+      Tensor::from<int32_t>({1, 3, 0, 0, 5, 4, 3, 2, 0, 0, 0, 0, 0, 0, 1}, {3, 5});
+  return {Model({words, start}, {read[0], each, plain, stacked}), {indices, numbers({3, 3, 4})}};
+}
+
 class Branches : public Model {
  public:
   Branches() : Model(ModelOptions{}) {}
@@ -139,6 +158,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   cases.emplace("masked", masked());
   cases.emplace("parts", parts());
   cases.emplace("pictures", pictures());
+  cases.emplace("recurrent", recurrent());
   for (auto& [name, item] : cases) {
     item.model.save(scratch.path(name + ".keras"));
     item.model.save_weights(scratch.path(name + ".weights.h5"));
