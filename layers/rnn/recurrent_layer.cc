@@ -117,6 +117,14 @@ RecurrentLayer::Ran RecurrentLayer::run(const Tensor& x, std::vector<Tensor> sta
                                         const SteppedCell& cell,
                                         const StepConstants& constants) const {
   const bool has_mask = x.mask().defined();
+  if (!has_mask && !loop_.unroll) {
+    const Tensor projected = cell.project(with_time_swapped(x), constants);
+    std::vector<Tensor> all = cell.advance_all(projected, states, constants, loop_.go_backwards);
+    if (!all.empty()) {
+      const Tensor outputs = loop_.go_backwards ? ops::flip(all[0], 0) : all[0];
+      return {all[1], outputs, {all.begin() + 1, all.end()}};
+    }
+  }
   const bool carries_output = has_mask || !loop_.return_sequences;
   std::vector<Tensor> xs = {cell.project(with_time_swapped(x), constants)};
   if (has_mask) xs.push_back(with_time_swapped(ops::cast(x.mask(), DType::Bool)));

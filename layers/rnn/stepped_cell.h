@@ -33,6 +33,13 @@ class SteppedCell : public RNNCell {
   virtual std::vector<Tensor> advance(const Tensor& projected, const std::vector<Tensor>& states,
                                       const StepConstants& constants) const = 0;
 
+  // All steps as one op, where the cell has one for such constants: the outputs in the order of
+  // `projected` (time, batch, …), then the states behind the last step. Empty: it has none.
+  virtual std::vector<Tensor> advance_all(const Tensor&, const std::vector<Tensor>&,
+                                          const StepConstants&, bool /*go_backwards*/) const {
+    return {};
+  }
+
  protected:
   // A step by itself, as the cell's call: of {input, states…}.
   Tensors step(const Tensors& inputs, const CallArgs& args);
