@@ -185,6 +185,11 @@ Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>
   frame.finish();
   std::vector<Tensors::Named> figures;
   for (const auto& [name, value] : results) {
+    check<InvalidArgument>(value.num_elements() == 1,
+                           "{}: expected one number for '{}', as logs and the history hold, got "
+                           "shape {}. Give the metric the option that makes one of them: average "
+                           "of F1Score, class_aggregation of R2Score, a single threshold.",
+                           title_of(model), name, value.shape());
     figures.emplace_back(name, ops::reshape(ops::cast(value, DType::Float32), Shape{}));
   }
   std::stable_sort(figures.begin(), figures.end(),

@@ -563,3 +563,14 @@ TEST_CASE("predict: what batches give must go together") {
         "but batch 1 (counted from 0) gave 2 outputs, and batch 0 4. Return as many for each "
         "batch, or call predict_on_batch on each batch.");
 }
+
+TEST_CASE("a metric of several numbers") {
+  Sequential model =
+      classifier({.optimizer = "sgd", .loss = "mse", .metrics = {metrics::F1Score()}});
+  const Tensor x = some_values({kRows, 4});
+  CHECK(
+      error_of([&] { model.fit(x, ops::one_hot(good_labels(), 3), {.verbose = 0}); })
+          .find("Sequential 'm': expected one number for 'f1_score', as logs and the history hold, "
+                "got shape (3,). Give the metric the option that makes one of them: average of "
+                "F1Score") != std::string::npos);
+}
