@@ -18,7 +18,7 @@ constexpr test::Tolerance kClose = {.relative = 1e-6, .absolute = 1e-7};
 
 // Exponentials of numbers of up to a hundred, whose last digits are relative errors of the
 // gradient.
-constexpr test::Tolerance kOfLargeSums = {.relative = 3e-6, .absolute = 3e-7};
+constexpr test::Tolerance kOfLargeSums = {.relative = 1e-5, .absolute = 1e-6};
 
 test::Tolerance tolerance_of(const Json& item) {
   const std::string& class_name = item.at("object").at("class_name").as_string();
