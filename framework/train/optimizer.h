@@ -123,6 +123,8 @@ class OptimizerImpl {
   // iteration, learning_rate (without a schedule), then slots in Keras's order.
   const std::vector<Variable>& variables() const { return variables_; }
   const std::vector<Variable>& trainable_variables() const { return trained_; }
+  // With use_ema, once built: the averages of trainable_variables(), in their order.
+  const std::vector<Variable>& averages() const { return averages_; }
   virtual const Variable& iterations() const { return iterations_; }
   // The current rate, a float32 scalar. set: FailedPrecondition with a schedule.
   virtual Tensor learning_rate() const;
