@@ -243,6 +243,8 @@ Registry<ScheduleFactory>& schedule_registry();
 // What the two hold at first; defined by framework/registration.
 void register_builtins(Registry<OptimizerFactory>& registry);
 void register_builtins(Registry<ScheduleFactory>& registry);
+// A LossScaleOptimizer around it, unless it is one. Defined by framework/registration.
+Optimizer with_scaled_losses(const Optimizer& optimizer);
 
 // Keras's serialized form: {"module", "class_name", "config", "registered_name"}, and back.
 Json serialize(const Optimizer& optimizer);

@@ -54,6 +54,10 @@ void Trainer::compile(Model& model, const CompileOptions& options) {
                             title_of(model), made_in_ ? made_in_->name() : "",
                             here ? here->name() : "");
   options_ = options;
+  // Its config has the optimizer that scales losses, unlike Keras's, which loses that one's state.
+  if (options.auto_scale_loss && model.dtype_policy().name() == "mixed_float16") {
+    options_.optimizer = with_scaled_losses(options.optimizer);
+  }
   strategy_ = here;
   loss_ = std::make_unique<CompiledLoss>(options.loss, options.loss_weights);
   metrics_ = std::make_unique<CompiledMetrics>(options.metrics, options.weighted_metrics);

@@ -3,6 +3,8 @@
 // parts of a batch that are uneven or empty, it has one device's value.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/distribute/models.h"
 
 using namespace cornu;
@@ -104,6 +106,42 @@ TEST_CASE("metrics in fit have one device's values under replicas") {
       }
     }
   }
+}
+
+TEST_CASE("losses of sequences and embeddings in fit are one device's under replicas") {
+  auto train = [](const char* loss) {
+    clear_session();
+    const bool is_ctc = loss == std::string("ctc");
+    const Tensor input = Input({.shape = is_ctc ? Shape{6, 3} : Shape{3}});
+    Tensor output = layers::Dense({.units = 4})(input);
+    if (!is_ctc) output = layers::UnitNormalization()(output);
+    Model model(input, output);
+    int64_t seed = 1;
+    for (const Variable& weight : model.weights()) {
+      weight.assign(random::normal(weight.shape(), {.seed = seed++}));
+    }
+    model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = loss});
+    const Shape shape = is_ctc ? Shape{7, 6, 3} : Shape{7, 3};
+    const Tensor x = random::normal(shape, {.seed = 5});
+    const std::vector<int32_t> labels = {1, 2, 3, 0, 2, 2, 3, 0, 1, 1, 3, 2, 1, 0};
+    const std::vector<int32_t> kinds = {0, 1, 0, 1, 0, 1, 1};
+    const History history =
+        model.fit(x, is_ctc ? Tensor::from(labels, {7, 2}) : Tensor::from(kinds),
+                  {.batch_size = 4, .epochs = 3, .verbose = 0, .shuffle = false});
+    return std::pair(history["loss"], model.get_weights());
+  };
+  for (const StrategyKind& kind : strategy_kinds()) {
+    CAPTURE(kind.name);
+    const auto expected = train("ctc");
+    const Strategy strategy = kind.make(2);
+    const auto scope = strategy.scope();
+    const auto result = train("ctc");
+    CHECK(test::distance(result.second, expected.second) < 1e-5);
+    for (size_t i = 0; i < 3; ++i) {
+      CHECK(result.first[i] == doctest::Approx(expected.first[i]).epsilon(1e-5));
+    }
+  }
+  CHECK(std::isfinite(train("circle").first.back()));
 }
 
 TEST_CASE("a metric's integers are counted exactly under replicas, and read as one value") {

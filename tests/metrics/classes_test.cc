@@ -147,6 +147,10 @@ TEST_CASE("metrics of classes are reset, and named as Keras names them") {
   CHECK(MeanIoU({.num_classes = 1}).name() == "mean_io_u");
   CHECK(MeanIoU({.num_classes = 1}).name() == "mean_io_u_1");
   CHECK(BinaryIoU().name() == "binary_io_u");
+  for (const char* name : {"f1_score", "f_beta_score", "r2_score", "pearson_correlation",
+                           "concordance_correlation", "binary_io_u"}) {
+    CHECK(Metric(name).name() == name);
+  }
   CHECK(SensitivityAtSpecificity({.specificity = 0.5}).name() == "sensitivity_at_specificity");
   for (const char* dtype : {"int32", "float32"}) {
     const BinaryIoU iou({.dtype = dtype});

@@ -198,6 +198,28 @@ TEST_CASE("a scale too large for float16 comes down until steps are taken") {
   CHECK(model.optimizer().iterations() > 0);
 }
 
+TEST_CASE("a model of mixed_float16 scales its losses itself") {
+  for (const bool scales : {true, false}) {
+    clear_session();
+    const layers::Dense dense({.units = 2, .dtype = "mixed_float16"});
+    Sequential model(Input({.shape = {4}}), {dense}, {.name = "m", .dtype = "mixed_float16"});
+    const Optimizer given = SGD({.learning_rate = 0.1});
+    model.compile({.optimizer = given, .loss = "mse", .auto_scale_loss = scales});
+    const std::string expected = scales ? "LossScaleOptimizer" : "SGD";
+    CHECK(model.optimizer().impl().class_name() == expected);
+    train(model);
+    CHECK(given.iterations() == 6);
+    const test::Scratch scratch;
+    model.save(scratch.path("m.keras"));
+    Model back = load_model(scratch.path("m.keras"));
+    CHECK(back.optimizer().impl().class_name() == expected);
+    CHECK(numbers_of(back.optimizer().variables()) == numbers_of(model.optimizer().variables()));
+    const LossScaleOptimizer own({.inner_optimizer = SGD()});
+    model.compile({.optimizer = own, .loss = "mse"});
+    CHECK(&model.optimizer().impl() == &own.impl());
+  }
+}
+
 TEST_CASE("trainings go on from a saved model as if it hadn't been saved") {
   const test::Scratch scratch;
   for (const Optimizer& optimizer : all_kinds()) {
