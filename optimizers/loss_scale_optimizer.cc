@@ -88,7 +88,9 @@ LossScaleOptimizer::LossScaleOptimizer(const LossScaleOptimizerOptions& options)
 
 Optimizer loss_scale_optimizer_from_config(const Json& config) {
   LossScaleOptimizerOptions options;
-  options.inner_optimizer = optimizer_from_json(config.at("inner_optimizer"));
+  if (const Json* inner = config.find("inner_optimizer")) {
+    options.inner_optimizer = optimizer_from_json(*inner);
+  }
   ConfigReader fields(config);
   fields("name", options.name);
   fields("initial_scale", options.initial_scale);

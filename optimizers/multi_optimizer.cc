@@ -167,7 +167,9 @@ MultiOptimizer::MultiOptimizer(const MultiOptimizerOptions& options)
     : Optimizer(std::make_shared<MultiImpl>(options)) {}
 
 Optimizer multi_optimizer_from_config(const Json& config) {
-  const Json map = read_serialized(config.at("optimizer_map"), "optimizer map").config;
+  const Json* given = config.find("optimizer_map");
+  check<InvalidArgument>(given != nullptr, "MultiOptimizer: expected an optimizer_map, got none.");
+  const Json map = read_serialized(*given, "optimizer map").config;
   OptimizerMap::Entries entries;
   for (const auto& [expression, optimizer] : map.at("optimizer_map").as_object()) {
     entries.emplace_back(expression, optimizer_from_json(optimizer));

@@ -58,6 +58,9 @@ Variable weight(const std::string& name) { return Variable(ops::ones({2}), {.nam
 
 TEST_CASE("optimizers of these kinds say what they need") {
   clear_session();
+  CHECK(message_of([] { Optimizer("LossScaleOptimizer"); }) ==
+        "LossScaleOptimizer 'loss_scale_optimizer': expected an inner_optimizer, got none.");
+  clear_session();
   CHECK(message_of([] { LossScaleOptimizer({}); }) ==
         "LossScaleOptimizer 'loss_scale_optimizer': expected an inner_optimizer, got none.");
   CHECK(message_of([] {
@@ -84,6 +87,8 @@ TEST_CASE("optimizers of these kinds say what they need") {
 }
 
 TEST_CASE("a MultiOptimizer says what it needs") {
+  CHECK(message_of([] { Optimizer("MultiOptimizer"); }) ==
+        "MultiOptimizer: expected an optimizer_map, got none.");
   CHECK(message_of([] { OptimizerMap{Optimizer()}; }) ==
         "OptimizerMap: expected a default_optimizer, got none.");
   CHECK(message_of([] {
