@@ -39,6 +39,11 @@ class MultiImpl : public OptimizerImpl {
     if (const auto* map = std::get_if<OptimizerMap>(&choose_)) {
       for (const auto& entry : map->entries()) number_of(entry.second);
       number_of(map->default_optimizer());
+    } else {
+      check<InvalidArgument>(static_cast<bool>(std::get<Chooser>(choose_)),
+                             "MultiOptimizer '{}': expected a function that chooses optimizers, "
+                             "got none.",
+                             name());
     }
   }
 
@@ -129,7 +134,8 @@ class MultiImpl : public OptimizerImpl {
     return inner_.size() - 1;
   }
 
-  std::variant<OptimizerMap, std::function<Optimizer(const Variable&)>> choose_;
+  using Chooser = std::function<Optimizer(const Variable&)>;
+  std::variant<OptimizerMap, Chooser> choose_;
   std::vector<Optimizer> inner_;
   // Of each variable: its optimizer, and its place among that one's.
   std::vector<std::pair<size_t, size_t>> places_;

@@ -116,6 +116,10 @@ TEST_CASE("a MultiOptimizer says what it needs") {
       "impl().parts() gives.";
   CHECK(message_of<FailedPrecondition>([&] { optimizer.learning_rate(); }) == no_rate);
   CHECK(message_of<FailedPrecondition>([&] { optimizer.set_learning_rate(0.1); }) == no_rate);
+  CHECK(message_of([] {
+          MultiOptimizer(
+              {.optimizer_map = std::function<Optimizer(const Variable&)>(), .name = "m"});
+        }) == "MultiOptimizer 'm': expected a function that chooses optimizers, got none.");
   const MultiOptimizer chosen(
       {.optimizer_map = [](const Variable&) { return Optimizer(); }, .name = "m"});
   CHECK(message_of([&] { serialize(chosen); }) ==
