@@ -54,6 +54,10 @@ template <class T>
 void set_from_config(const Json& json, OneOrMany<T>& value) {
   value = OneOrMany<T>::from_json(json);
 }
+inline Json config_value(const PartialShape& value) { return value.to_json(); }
+inline void set_from_config(const Json& json, PartialShape& value) {
+  value = PartialShape::from_json(json);
+}
 Json config_value(const Margins2& value);
 void set_from_config(const Json& json, Margins2& value);
 Json config_value(const Margins3& value);

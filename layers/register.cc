@@ -14,6 +14,7 @@ void add(Registry<LayerFactory>& registry, const char* class_name) {
 
 void register_core(Registry<LayerFactory>& registry) {
   add<Dense>(registry, "Dense");
+  add<EinsumDense>(registry, "EinsumDense");
   add<Embedding>(registry, "Embedding");
   add<Identity>(registry, "Identity");
   add<Masking>(registry, "Masking");
@@ -26,6 +27,13 @@ void register_activations(Registry<LayerFactory>& registry) {
   add<PReLU>(registry, "PReLU");
   add<ReLU>(registry, "ReLU");
   add<Softmax>(registry, "Softmax");
+}
+
+void register_attention(Registry<LayerFactory>& registry) {
+  add<AdditiveAttention>(registry, "AdditiveAttention");
+  add<Attention>(registry, "Attention");
+  add<GroupQueryAttention>(registry, "GroupQueryAttention");
+  add<MultiHeadAttention>(registry, "MultiHeadAttention");
 }
 
 void register_convolutional(Registry<LayerFactory>& registry) {
@@ -131,6 +139,7 @@ void register_rnn(Registry<LayerFactory>& registry) {
 void register_all(Registry<LayerFactory>& registry) {
   register_core(registry);
   register_activations(registry);
+  register_attention(registry);
   register_convolutional(registry);
   register_pooling(registry);
   register_merging(registry);

@@ -14,6 +14,7 @@
 #include "framework/model/call_frame.h"
 #include "framework/model/functional.h"
 #include "framework/model/input.h"
+#include "framework/model/layer_registry.h"
 #include "framework/model/layer_state.h"
 #include "framework/ops/ops.h"
 
@@ -63,7 +64,7 @@ const std::string& Layer::name() const {
   if (!state.named.load(std::memory_order_acquire)) {
     const std::lock_guard lock(state.naming);
     if (!state.named) {
-      state.name = unique_name(to_snake_case(class_name()));
+      state.name = unique_name(default_name(class_name()));
       state.named = true;
     }
   }

@@ -50,6 +50,7 @@ struct CallSignature {
   // belong to the last, which is a list then. Empty: all inputs are Keras's first argument.
   std::vector<std::string> inputs = {};
   std::vector<std::string> settings = {};
+  size_t built = 0;  // so many of the inputs, from the first, are what Keras's build takes
 };
 
 // What `call` gets beside the inputs, with every option decided.

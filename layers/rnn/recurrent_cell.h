@@ -69,7 +69,7 @@ template <class Options>
 class RecurrentCell : public KerasLayerOf<Options>, public SteppedCell {
  public:
   const CallSignature& call_signature() const override {
-    static const CallSignature signature{.inputs = {"inputs", "states"}};
+    static const CallSignature signature{.inputs = {"inputs", "states"}, .built = 1};
     return signature;
   }
   void build_list(const std::vector<Shape>& shapes) override {

@@ -15,7 +15,7 @@ RecurrentLayer::RecurrentLayer(std::string class_name, const LayerOptions& optio
 }
 
 const CallSignature& RecurrentLayer::call_signature() const {
-  static const CallSignature signature{.inputs = {"sequences", "initial_state"}};
+  static const CallSignature signature{.inputs = {"sequences", "initial_state"}, .built = 2};
   return signature;
 }
 

@@ -36,7 +36,7 @@ class StackedRNNCellsLayer : public KerasLayer, public SteppedCell {
   }
 
   const CallSignature& call_signature() const override {
-    static const CallSignature signature{.inputs = {"inputs", "states"}};
+    static const CallSignature signature{.inputs = {"inputs", "states"}, .built = 1};
     return signature;
   }
   void build_list(const std::vector<Shape>& shapes) override {

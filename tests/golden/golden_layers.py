@@ -2,6 +2,7 @@
 """Layers: outputs, gradients of inputs and weights, weights after the call."""
 
 import common
+import golden_attention
 import golden_recurrent
 import numpy as np
 import tensorflow as tf
@@ -10,9 +11,12 @@ from keras import layers, regularizers
 NORMAL, DISTINCT = "normal", "distinct"
 
 
-def case(name, layer, *inputs, training=None, values=NORMAL, names=None, mask=None):
+def case(
+    name, layer, *inputs, training=None, values=NORMAL, names=None, mask=None, settings=None, built=1
+):
     """layer: makes the layer; inputs: shapes of random inputs, or arrays; names: of the call's
-    arguments that they are, several of one name being a list; mask: of the first."""
+    arguments that they are, several of one name being a list, the first `built` of them build's;
+    mask: of the first, or a list; settings: further arguments."""
     return {
         "name": name,
         "layer": layer,
@@ -21,6 +25,8 @@ def case(name, layer, *inputs, training=None, values=NORMAL, names=None, mask=No
         "values": values,
         "names": names,
         "mask": mask,
+        "settings": settings,
+        "built": built,
     }
 
 
@@ -366,19 +372,31 @@ def randomize(rng, layer):
             weight.assign(common.normal(rng, weight.shape, 0.5))
 
 
+def masks_of(mask):
+    """One, or a list with None for inputs that have none."""
+    masks = mask if isinstance(mask, list) else [mask]
+    return [None if each is None else common.tensor(each) for each in masks]
+
+
 def run(spec):
     rng = common.start(spec["name"])
     layer = spec["layer"]()
     inputs = list(make_inputs(rng, spec))
     single = len(inputs) == 1
     names = spec["names"]
-    alone = single or names is not None
-    layer.build(inputs[0].shape if alone else [x.shape for x in inputs])
+    if names is not None:
+        layer.build(*[x.shape for x in inputs[: spec["built"]]])
+    else:
+        layer.build(inputs[0].shape if single else [x.shape for x in inputs])
     randomize(rng, layer)
     before = [common.variable(weight) for weight in layer.weights]
     arguments = {} if spec["training"] is None else {"training": spec["training"]}
-    if spec["mask"] is not None:
-        arguments["mask"] = tf.constant(spec["mask"])
+    mask = spec["mask"]
+    if isinstance(mask, list):
+        arguments["mask"] = [None if each is None else tf.constant(each) for each in mask]
+    elif mask is not None:
+        arguments["mask"] = tf.constant(mask)
+    arguments |= spec["settings"] or {}
 
     def call(tensors):
         if names is None:
@@ -386,6 +404,8 @@ def run(spec):
         named = {}
         for name, tensor in zip(names[1:], tensors[1:]):
             named.setdefault(name, []).append(tensor)
+        if spec["built"] > 1 or "initial_state" not in named:
+            named = {name: tensor for name, (tensor,) in named.items()}
         return layer(tensors[0], **named, **arguments)
 
     tensors = [tf.constant(x) for x in inputs]
@@ -404,8 +424,9 @@ def run(spec):
         "name": spec["name"],
         "object": common.serialize(layer),
         "call_arguments": {"training": spec["training"]}
-        | ({"names": names} if names else {})
-        | ({} if spec["mask"] is None else {"mask": common.tensor(spec["mask"])}),
+        | ({"names": names, "built": spec["built"]} if names else {})
+        | ({"settings": spec["settings"]} if spec["settings"] else {})
+        | ({} if mask is None else {"masks": masks_of(mask)}),
         "inputs": [common.tensor(x) for x in inputs],
         "weights": before,
         "outputs": [common.tensor(output) for output in outputs],
@@ -440,5 +461,6 @@ def make():
         preprocessing_cases,
         other_cases,
         lambda: golden_recurrent.cases(case),
+        lambda: golden_attention.cases(case),
     ]
     return [run(spec) for group in groups for spec in group()]

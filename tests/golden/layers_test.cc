@@ -45,8 +45,12 @@ Tensors arguments_of(const Json& item, const std::vector<Tensor>& inputs) {
 void prepare(const LayerHandle& layer, const Json& item, const std::vector<Tensor>& inputs) {
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape());
-  if (item.at("call_arguments").contains("names")) shapes.resize(1);
-  layer.get().ensure_built(shapes);
+  std::vector<std::string> names;
+  if (const Json* given = item.at("call_arguments").find("names")) {
+    shapes.resize(static_cast<size_t>(item.at("call_arguments").at("built").as_int()));
+    for (size_t i = 0; i < shapes.size(); ++i) names.push_back((*given)[i].as_string());
+  }
+  layer.get().ensure_built(shapes, names);
   CHECK(difference(serialize_layer(layer.get()), item.at("object")) == "");
   const auto& expected = item.at("weights").as_array();
   const std::vector<Variable> weights = layer.weights();
@@ -94,10 +98,15 @@ void check_case(const Json& item) {
   const Json& training = item.at("call_arguments").at("training");
   CallOptions options;
   if (!training.is_null()) options.training = training.as_bool();
-  if (const Json* mask = item.at("call_arguments").find("mask")) {
+  if (const Json* given = item.at("call_arguments").find("masks")) {
     std::vector<Tensor> masks(inputs.size());
-    masks[0] = golden_tensor(*mask);
+    for (size_t i = 0; i < given->size(); ++i) {
+      if (!(*given)[i].is_null()) masks[i] = golden_tensor((*given)[i]);
+    }
     options.mask = masks;
+  }
+  if (const Json* settings = item.at("call_arguments").find("settings")) {
+    options.settings = *settings;
   }
   GradientTape tape({.persistent = true});
   for (const Tensor& input : inputs) {

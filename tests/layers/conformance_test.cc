@@ -454,3 +454,47 @@ TEST_CASE("recurrent layers conform") {
        .differs_in_training = true,
        .random = true});
 }
+
+TEST_CASE("attention layers conform") {
+  const Tensor queries = some_values({3, 5, 4}, 2);
+  check_layer({.name = "EinsumDense",
+               .make = make<layers::EinsumDense, layers::EinsumDenseOptions>(
+                   {.equation = "abc,cd->abd", .output_shape = {kUnknown, 6}, .bias_axes = "d"}),
+               .inputs = {kSequences},
+               .output_shape = {3, 8, 6},
+               .trainable_weights = 2});
+  check_layer({.name = "Attention",
+               .make = make<layers::Attention, layers::AttentionOptions>(
+                   {.use_scale = true, .score_mode = "concat", .dropout = 0.5}),
+               .inputs = {queries, kSequences},
+               .output_shape = {3, 5, 4},
+               .trainable_weights = 2,
+               .differs_in_training = true,
+               .random = true});
+  check_layer({.name = "AdditiveAttention",
+               .make = make<layers::AdditiveAttention, layers::AdditiveAttentionOptions>({}),
+               .inputs = {queries, kSequences, kSequences},
+               .output_shape = {3, 5, 4},
+               .trainable_weights = 1});
+  check_layer({.name = "MultiHeadAttention",
+               .make = make<layers::MultiHeadAttention, layers::MultiHeadAttentionOptions>(
+                   {.num_heads = 2, .key_dim = 3}),
+               .inputs = {queries, kSequences},
+               .output_shape = {3, 5, 4},
+               .trainable_weights = 8});
+  check_layer(
+      {.name = "MultiHeadAttention with dropout and a gate",
+       .make = make<layers::MultiHeadAttention, layers::MultiHeadAttentionOptions>(
+           {.num_heads = 2, .key_dim = 3, .dropout = 0.5, .output_shape = 7, .use_gate = true}),
+       .inputs = {queries, kSequences, kSequences},
+       .output_shape = {3, 5, 7},
+       .trainable_weights = 10,
+       .differs_in_training = true,
+       .random = true});
+  check_layer({.name = "GroupQueryAttention",
+               .make = make<layers::GroupQueryAttention, layers::GroupQueryAttentionOptions>(
+                   {.head_dim = 3, .num_query_heads = 4, .num_key_value_heads = 2}),
+               .inputs = {queries, kSequences},
+               .output_shape = {3, 5, 4},
+               .trainable_weights = 8});
+}

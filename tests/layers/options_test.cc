@@ -171,6 +171,12 @@ TEST_CASE("every registered layer is of the class that it is registered as") {
     Json own = config;
     if (name == "Rescaling") own.set("scale", 2);
     if (name.starts_with("Random")) own.set("factor", 0.5);
+    if (name == "EinsumDense") own.set("output_shape", 2);
+    own.set("equation", "ab,bc->ac");
+    for (const char* key :
+         {"num_heads", "key_dim", "head_dim", "num_query_heads", "num_key_value_heads"}) {
+      own.set(key, 2);
+    }
     own.set("layer", serialize_layer(layers::GRU({.units = 2}).get()));
     own.set("cell", serialize_layer(layers::GRUCell({.units = 2}).get()));
     own.set("cells", Json::array({own.at("cell")}));

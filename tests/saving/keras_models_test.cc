@@ -159,6 +159,34 @@ Case recurrent() {
   return {Model({words, start}, {read[0], each, plain, stacked}), {indices, numbers({3, 3, 4})}};
 }
 
+// Attention: arguments by name and in order, settings, masks that ride on tensors. Each attention
+// has a masked tensor of its own: Keras's takes the masks off its inputs.
+Case attending() {
+  const Tensor words = Input({.shape = {5}, .dtype = DType::Int32, .name = "words"});
+  const Tensor other = Input({.shape = {3, 4}, .name = "other"});
+  const auto embedded = [&] {
+    return Tensor(layers::Embedding({.input_dim = 6, .output_dim = 4, .mask_zero = true})(words));
+  };
+  const Tensor x = embedded();
+  const layers::MultiHeadAttention heads({.num_heads = 2, .key_dim = 3});
+  const Json causal = Json::object({{"use_causal_mask", true}});
+  const Tensor itself = heads({x, x}, {.settings = causal});
+  const Tensor across = layers::MultiHeadAttention(
+      {.num_heads = 2, .key_dim = 2, .value_dim = 3, .dropout = 0.1, .use_gate = true})(
+      {{"query", other}, {"value", embedded()}, {"key", itself}});
+  const Tensor grouped = layers::GroupQueryAttention(
+      {.head_dim = 2, .num_query_heads = 4, .num_key_value_heads = 2})({other, other});
+  const Tensors scored = layers::Attention({.use_scale = true})(
+      {other, embedded()}, {.settings = Json::object({{"return_attention_scores", true}})});
+  const Tensor added = layers::AdditiveAttention()({other, across}, {.settings = causal});
+  const Tensor dense = layers::EinsumDense(
+      {.equation = "...x,xy->...y", .output_shape = 3, .bias_axes = "y"})(grouped);
+  const Tensor indices =
+      Tensor::from<int32_t>({1, 3, 0, 0, 5, 4, 3, 2, 0, 0, 2, 0, 0, 0, 1}, {3, 5});
+  return {Model({words, other}, {itself, across, scored[0], scored[1], added, dense}),
+          {indices, numbers({3, 3, 4})}};
+}
+
 class Branches : public Model {
  public:
   Branches() : Model(ModelOptions{}) {}
@@ -194,6 +222,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   cases.emplace("parts", parts());
   cases.emplace("pictures", pictures());
   cases.emplace("recurrent", recurrent());
+  cases.emplace("attending", attending());
   add_optimizers(cases);
   for (auto& [name, item] : cases) {
     item.model.save(scratch.path(name + ".keras"));
