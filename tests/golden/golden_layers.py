@@ -2,6 +2,7 @@
 """Layers: outputs, gradients of inputs and weights, weights after the call."""
 
 import common
+import golden_core
 import golden_recurrent
 import numpy as np
 import tensorflow as tf
@@ -10,9 +11,12 @@ from keras import layers, regularizers
 NORMAL, DISTINCT = "normal", "distinct"
 
 
-def case(name, layer, *inputs, training=None, values=NORMAL, names=None, mask=None):
+def case(
+    name, layer, *inputs, training=None, values=NORMAL, names=None, mask=None, settings=None
+):
     """layer: makes the layer; inputs: shapes of random inputs, or arrays; names: of the call's
-    arguments that they are, several of one name being a list; mask: of the first."""
+    arguments that they are, several of one name being a list; mask: of the first; settings: the
+    call's arguments that are no tensors."""
     return {
         "name": name,
         "layer": layer,
@@ -21,6 +25,7 @@ def case(name, layer, *inputs, training=None, values=NORMAL, names=None, mask=No
         "values": values,
         "names": names,
         "mask": mask,
+        "settings": settings,
     }
 
 
@@ -377,6 +382,7 @@ def run(spec):
     randomize(rng, layer)
     before = [common.variable(weight) for weight in layer.weights]
     arguments = {} if spec["training"] is None else {"training": spec["training"]}
+    arguments |= spec["settings"] or {}
     if spec["mask"] is not None:
         arguments["mask"] = tf.constant(spec["mask"])
 
@@ -405,6 +411,7 @@ def run(spec):
         "object": common.serialize(layer),
         "call_arguments": {"training": spec["training"]}
         | ({"names": names} if names else {})
+        | ({"settings": spec["settings"]} if spec["settings"] else {})
         | ({} if spec["mask"] is None else {"mask": common.tensor(spec["mask"])}),
         "inputs": [common.tensor(x) for x in inputs],
         "weights": before,
@@ -415,7 +422,7 @@ def run(spec):
             for x in tensors
         ],
         "weight_gradients": [
-            {"path": weight.path, "name": weight.name} | common.tensor(gradient)
+            {"path": weight.path, "name": weight.name} | (common.tensor(gradient) or {})
             for weight, gradient in zip(layer.trainable_weights, gradients[len(floating) :])
         ],
         "weights_after": [common.variable(weight) for weight in layer.weights],
@@ -440,5 +447,6 @@ def make():
         preprocessing_cases,
         other_cases,
         lambda: golden_recurrent.cases(case),
+        lambda: golden_core.cases(case),
     ]
     return [run(spec) for group in groups for spec in group()]

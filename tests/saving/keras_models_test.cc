@@ -124,6 +124,28 @@ Case recurrent() {
   return {Model({words, start}, {read[0], each, plain, stacked}), {indices, numbers({3, 3, 4})}};
 }
 
+// Tokens to vectors and back by one layer, equations, wrappers, adaptive pooling.
+Case both_ways() {
+  const Tensor words = Input({.shape = {5}, .dtype = DType::Int32, .name = "words"});
+  const Tensor picture = Input({.shape = {4, 5, 3}, .name = "picture"});
+  const layers::ReversibleEmbedding embedding(
+      {.input_dim = 7, .output_dim = 4, .tie_weights = false, .mask_zero = true});
+  Tensor x = layers::RMSNormalization()(embedding(words));
+  x = layers::EinsumDense(
+      {.equation = "abc,cde->abde", .output_shape = {kUnknown, 2, 2}, .bias_axes = "de"})(x);
+  x = layers::EinsumDense({.equation = "...cd,cde->...e", .output_shape = {4}})(x);
+  const Tensor logits = embedding(x, {.settings = Json::object({{"reverse", true}})});
+  Tensor y =
+      layers::SpectralNormalization(layers::Conv2D({.filters = 3, .kernel_size = 2}))(picture);
+  y = layers::AdaptiveAveragePooling2D({.output_size = {3, 4}})(y);
+  y = layers::Reshape({.target_shape = {3, 2, 2, 3}})(y);
+  y = layers::Conv3DTranspose({.filters = 2, .kernel_size = 2})(y);
+  const Tensor z = layers::AdaptiveMaxPooling3D({.output_size = 2})(y);
+  const Tensor indices =
+      Tensor::from<int32_t>({1, 3, 0, 0, 5, 4, 6, 2, 0, 0, 0, 0, 0, 0, 1}, {3, 5});
+  return {Model({words, picture}, {logits, z}), {indices, numbers({3, 4, 5, 3})}};
+}
+
 class Branches : public Model {
  public:
   Branches() : Model(ModelOptions{}) {}
@@ -159,6 +181,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   cases.emplace("parts", parts());
   cases.emplace("pictures", pictures());
   cases.emplace("recurrent", recurrent());
+  cases.emplace("both_ways", both_ways());
   for (auto& [name, item] : cases) {
     item.model.save(scratch.path(name + ".keras"));
     item.model.save_weights(scratch.path(name + ".weights.h5"));
