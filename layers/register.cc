@@ -18,6 +18,7 @@ void register_core(Registry<LayerFactory>& registry) {
   add<Embedding>(registry, "Embedding");
   add<Identity>(registry, "Identity");
   add<Masking>(registry, "Masking");
+  add<ReversibleEmbedding>(registry, "ReversibleEmbedding");
 }
 
 void register_activations(Registry<LayerFactory>& registry) {
@@ -42,6 +43,7 @@ void register_convolutional(Registry<LayerFactory>& registry) {
   add<Conv2D>(registry, "Conv2D");
   add<Conv2DTranspose>(registry, "Conv2DTranspose");
   add<Conv3D>(registry, "Conv3D");
+  add<Conv3DTranspose>(registry, "Conv3DTranspose");
   add<DepthwiseConv1D>(registry, "DepthwiseConv1D");
   add<DepthwiseConv2D>(registry, "DepthwiseConv2D");
   add<SeparableConv1D>(registry, "SeparableConv1D");
@@ -49,6 +51,12 @@ void register_convolutional(Registry<LayerFactory>& registry) {
 }
 
 void register_pooling(Registry<LayerFactory>& registry) {
+  add<AdaptiveAveragePooling1D>(registry, "AdaptiveAveragePooling1D");
+  add<AdaptiveAveragePooling2D>(registry, "AdaptiveAveragePooling2D");
+  add<AdaptiveAveragePooling3D>(registry, "AdaptiveAveragePooling3D");
+  add<AdaptiveMaxPooling1D>(registry, "AdaptiveMaxPooling1D");
+  add<AdaptiveMaxPooling2D>(registry, "AdaptiveMaxPooling2D");
+  add<AdaptiveMaxPooling3D>(registry, "AdaptiveMaxPooling3D");
   add<AveragePooling1D>(registry, "AveragePooling1D");
   add<AveragePooling2D>(registry, "AveragePooling2D");
   add<AveragePooling3D>(registry, "AveragePooling3D");
@@ -78,6 +86,8 @@ void register_normalization(Registry<LayerFactory>& registry) {
   add<BatchNormalization>(registry, "BatchNormalization");
   add<GroupNormalization>(registry, "GroupNormalization");
   add<LayerNormalization>(registry, "LayerNormalization");
+  add<RMSNormalization>(registry, "RMSNormalization");
+  add<SpectralNormalization>(registry, "SpectralNormalization");
   add<UnitNormalization>(registry, "UnitNormalization");
 }
 

@@ -40,8 +40,8 @@ class GroupQueryAttentionLayer : public HeadAttention<GroupQueryAttentionOptions
 
   void build_heads(const Shape& query, const Shape& value, const Shape& key) override {
     check_shapes(query, value, key);
-    const PartialShape queries = {kUnknown, options_.num_query_heads, options_.head_dim};
-    const PartialShape others = {kUnknown, options_.num_key_value_heads, options_.head_dim};
+    const Shape queries = {kUnknown, options_.num_query_heads, options_.head_dim};
+    const Shape others = {kUnknown, options_.num_key_value_heads, options_.head_dim};
     query_ = projection("_query_dense", "query", "bqm,muh->bquh", queries, "uh", query);
     key_ = projection("_key_dense", "key", "bkm,mvh->bkvh", others, "vh", key);
     if (options_.use_gate) {

@@ -108,21 +108,22 @@ class HeadAttention : public KerasLayerOf<Options> {
   virtual Tensor repeated(const Tensor& heads) const { return heads; }
 
   LayerHandle projection(const char* attribute, const char* name, std::string equation,
-                         PartialShape output, std::string bias_axes, const Shape& input,
+                         const Shape& output, const std::string& bias_axes, const Shape& input,
                          cornu::Activation activation = {}) {
-    const EinsumDense dense({.equation = std::move(equation),
-                             .output_shape = std::move(output),
-                             .activation = std::move(activation),
-                             .bias_axes = options_.use_bias ? std::move(bias_axes) : "",
-                             .kernel_initializer = options_.kernel_initializer,
-                             .bias_initializer = options_.bias_initializer,
-                             .kernel_regularizer = options_.kernel_regularizer,
-                             .bias_regularizer = options_.bias_regularizer,
-                             .kernel_constraint = options_.kernel_constraint,
-                             .bias_constraint = options_.bias_constraint,
-                             .name = name,
-                             .dtype = options_.dtype,
-                             .activity_regularizer = options_.activity_regularizer});
+    const EinsumDense dense(
+        {.equation = std::move(equation),
+         .output_shape = output,
+         .activation = std::move(activation),
+         .bias_axes = options_.use_bias ? std::optional(bias_axes) : std::nullopt,
+         .kernel_initializer = options_.kernel_initializer,
+         .bias_initializer = options_.bias_initializer,
+         .kernel_regularizer = options_.kernel_regularizer,
+         .bias_regularizer = options_.bias_regularizer,
+         .kernel_constraint = options_.kernel_constraint,
+         .bias_constraint = options_.bias_constraint,
+         .name = name,
+         .dtype = options_.dtype,
+         .activity_regularizer = options_.activity_regularizer});
     this->track(attribute, dense);
     dense.get().ensure_built({input});
     return dense;

@@ -30,10 +30,10 @@ std::string letters(int64_t from, int64_t count) {
 }
 
 // Of `rank` axes: the last ones are known, those before are as the input has them.
-PartialShape shape_behind(int64_t rank, const std::vector<int64_t>& last) {
+Shape shape_behind(int64_t rank, const std::vector<int64_t>& last) {
   std::vector<int64_t> sizes(static_cast<size_t>(rank) - last.size(), kUnknown);
   sizes.insert(sizes.end(), last.begin(), last.end());
-  return sizes;
+  return Shape(sizes);
 }
 
 class MultiHeadAttentionLayer : public HeadAttention<MultiHeadAttentionOptions> {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "framework/model/initializers.h"
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 
@@ -14,10 +15,7 @@ void visit_fields(Fields& fields, EinsumDenseOptions& options) {
   fields("output_shape", options.output_shape);
   fields("equation", options.equation);
   fields("activation", options.activation);
-  std::optional<std::string> bias_axes;
-  if (!options.bias_axes.empty()) bias_axes = options.bias_axes;
-  fields("bias_axes", bias_axes);
-  options.bias_axes = bias_axes.value_or("");
+  fields("bias_axes", options.bias_axes);
   fields("kernel_initializer", options.kernel_initializer);
   fields("bias_initializer", options.bias_initializer);
   fields("kernel_regularizer", options.kernel_regularizer);
@@ -30,165 +28,180 @@ void visit_fields(Fields& fields, EinsumDenseOptions& options) {
 
 namespace {
 
-// "x,kernel->y" taken apart.
+// An equation's letters, and where its "..." is.
 struct Equation {
   std::string input;
   std::string kernel;
   std::string output;
-  bool elided_left = false;
-  bool elided_right = false;
+  bool left = false;   // "...ab"
+  bool right = false;  // "ab..."
+
+  bool has_rank(int64_t rank) const {
+    const auto letters = static_cast<int64_t>(input.size());
+    return left ? rank > letters : right ? rank >= letters : rank == letters;
+  }
 };
 
-struct WeightShapes {
-  Shape kernel;
-  Shape bias;
-  std::vector<int64_t> input_axes;  // of the kernel: those that are summed over
-  std::vector<int64_t> output_axes;
-};
+Equation parse_equation(const std::string& who, const std::string& text) {
+  static const std::regex form(
+      R"((\.\.\.)?([A-Za-z]+)(\.\.\.)?,([A-Za-z]+)->(\.\.\.)?([A-Za-z]+)(\.\.\.)?)");
+  std::smatch match;
+  const bool matches = text.size() < 256 && std::regex_match(text, match, form) &&
+                       match[1].matched == match[5].matched &&
+                       match[3].matched == match[7].matched &&
+                       !(match[1].matched && match[3].matched);
+  check<InvalidArgument>(matches,
+                         "{}: expected an equation \"ab,bc->ac\", \"...ab,bc->...ac\" or "
+                         "\"ab...,bc->ac...\", got \"{}\".",
+                         who, text);
+  return {match[2], match[4], match[6], match[1].matched, match[3].matched};
+}
+
+// A VarianceScaling that isn't told which axes are inputs and outputs gets these.
+Initializer with_axes(const Initializer& initializer, const std::vector<int64_t>& inputs,
+                      const std::vector<int64_t>& outputs) {
+  if (!initializer || !dynamic_cast<const initializers::VarianceScaling*>(&*initializer))
+    return initializer;
+  Json json = serialize(initializer);
+  Json config = json.at("config");
+  if (!config.at("input_axes").is_null() && !config.at("output_axes").is_null()) return initializer;
+  config.set("input_axes", Json(inputs));
+  config.set("output_axes", Json(outputs));
+  json.set("config", std::move(config));
+  return initializer_from_json(json);
+}
 
 class EinsumDenseLayer : public KerasLayerOf<EinsumDenseOptions> {
  public:
   explicit EinsumDenseLayer(const EinsumDenseOptions& options)
-      : KerasLayerOf("EinsumDense", options), equation_(parse()) {
-    require(options.output_shape.given(), "expected an output_shape, got none.");
+      : KerasLayerOf("EinsumDense", options), equation_(parse_equation(label(), options.equation)) {
+    const auto letters = static_cast<int64_t>(equation_.output.size()) - (equation_.left ? 0 : 1);
+    require(options.output_shape.rank() == letters,
+            "expected an output_shape of {} sizes for equation \"{}\" (the batch's is left out), "
+            "got {}.",
+            letters, options.equation, options.output_shape);
+    for (const int64_t size : options.output_shape) {
+      require(size > 0 || size == kUnknown, "expected an output_shape of sizes > 0, got {}.",
+              options.output_shape);
+    }
+    for (const char letter : options.bias_axes.value_or("")) {
+      require(has(equation_.output, letter),
+              "expected bias_axes of the output's letters \"{}\", got \"{}\".", equation_.output,
+              *options.bias_axes);
+    }
+    require(options.bias_axes != "", "expected bias_axes of at least one letter, got \"\".");
+    for (const char letter : equation_.kernel) {
+      require(has(equation_.output, letter) || has(equation_.input, letter),
+              "the kernel's axis '{}' is neither the input's nor the output's in \"{}\".", letter,
+              options.equation);
+    }
+    for (const char letter : equation_.output) {
+      require(has(equation_.kernel, letter) || has(equation_.input, letter),
+              "the output's axis '{}' is neither the input's nor the kernel's in \"{}\".", letter,
+              options.equation);
+    }
   }
 
   void build(const Shape& input_shape) override {
-    const WeightShapes shapes = shapes_for(input_shape);
-    kernel_ = add_weight({.shape = shapes.kernel,
-                          .initializer = kernel_initializer(shapes),
+    const Shape output = output_shape(input_shape);
+    check_shared(input_shape, output);
+    Shape shape;
+    std::vector<int64_t> inputs, outputs;
+    for (const char letter : equation_.kernel) {
+      const bool is_output = has(equation_.output, letter);
+      (is_output ? outputs : inputs).push_back(shape.rank());
+      shape.push_back(is_output ? known_output(output, letter)
+                                : known_axis(input_shape, input_axis(letter, input_shape.rank())));
+    }
+    kernel_ = add_weight({.shape = shape,
+                          .initializer = with_axes(options_.kernel_initializer, inputs, outputs),
                           .regularizer = options_.kernel_regularizer,
                           .constraint = options_.kernel_constraint,
                           .name = "kernel"});
-    if (options_.bias_axes.empty()) return;
-    bias_ = add_weight({.shape = shapes.bias,
-                        .initializer = options_.bias_initializer,
-                        .regularizer = options_.bias_regularizer,
-                        .constraint = options_.bias_constraint,
-                        .name = "bias"});
+    if (options_.bias_axes) add_bias(output);
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
-    Tensor y = ops::einsum(options_.equation, {x, compute(kernel_)});
-    if (bias_.defined()) y = y + compute(bias_);
+    Tensor y = ops::einsum(options_.equation, ops::cast(x, compute_dtype()), compute(kernel_));
+    if (bias_.defined()) y = ops::add(y, compute(bias_));
     return options_.activation(y);
   }
 
  protected:
   void check_input(const Shape& shape) const override {
-    const auto letters = static_cast<int64_t>(equation_.input.size());
-    const bool elided = equation_.elided_left || equation_.elided_right;
-    require(elided ? shape.rank() >= letters : shape.rank() == letters,
-            "expected an input of {} axes{} for the equation '{}', got {}.", letters,
-            elided ? " or more" : "", options_.equation, shape);
+    require(equation_.has_rank(shape.rank()),
+            "expected an input of {} axes{} for equation \"{}\", got {}.",
+            equation_.input.size() + (equation_.left ? 1 : 0),
+            equation_.left || equation_.right ? " or more" : "", options_.equation, shape);
+    if (!kernel_.defined()) return;
+    for (size_t i = 0; i < equation_.kernel.size(); ++i) {
+      if (!has(equation_.input, equation_.kernel[i])) continue;
+      require_axis(shape, input_axis(equation_.kernel[i], shape.rank()),
+                   kernel_.dim(static_cast<int64_t>(i)));
+    }
   }
 
  private:
-  Equation parse() const {
-    static const std::regex form(
-        R"(^(\.\.\.)?([a-zA-Z]+)(\.\.\.)?,([a-zA-Z]+)->(\.\.\.)?([a-zA-Z]+)(\.\.\.)?$)");
-    std::smatch found;
-    const bool fits =
-        options_.equation.size() < 200 && std::regex_match(options_.equation, found, form) &&
-        found[1].matched == found[5].matched && found[3].matched == found[7].matched &&
-        !(found[1].matched && found[3].matched);
-    require(fits,
-            "expected an equation of the form \"[X],[Y]->[Z]\", \"...[X],[Y]->...[Z]\" or "
-            "\"[X]...,[Y]->[Z]...\", got \"{}\".",
-            options_.equation);
-    return {found[2], found[4], found[6], found[1].matched, found[3].matched};
+  static bool has(const std::string& letters, char letter) {
+    return letters.find(letter) != std::string::npos;
+  }
+  int64_t input_axis(char letter, int64_t rank) const {
+    const auto at = static_cast<int64_t>(equation_.input.find(letter));
+    return equation_.left ? rank - static_cast<int64_t>(equation_.input.size()) + at : at;
+  }
+  // How many axes "..." stands for.
+  int64_t elided(int64_t input_rank) const {
+    return input_rank - static_cast<int64_t>(equation_.input.size());
   }
 
-  // The output's whole shape, where it is known.
-  Shape full_output(const Shape& input) const {
-    Shape output = {input[0]};
-    const int64_t elided = input.rank() - static_cast<int64_t>(equation_.input.size());
-    for (int64_t i = 1; equation_.elided_left && i < elided; ++i) output.push_back(input[i]);
-    for (const int64_t size : options_.output_shape.values()) output.push_back(size);
-    for (int64_t i = input.rank() - elided; equation_.elided_right && i < input.rank(); ++i) {
-      output.push_back(input[i]);
-    }
-    const int64_t expected = static_cast<int64_t>(equation_.output.size()) + elided;
-    require(output.rank() == expected,
-            "expected an output_shape of {} axes for the equation '{}' and an input {}, got {}.",
-            options_.output_shape.values().size() + static_cast<size_t>(expected - output.rank()),
-            options_.equation, input, Shape(options_.output_shape.values()));
-    return output;
+  // With the batch and what "..." stands for; kUnknown where output_shape says so.
+  Shape output_shape(const Shape& input) const {
+    Shape shape = equation_.left ? input.slice(0, elided(input.rank())) : Shape{input[0]};
+    shape = shape.concat(options_.output_shape);
+    return equation_.right ? shape.concat(input.slice(input.rank() - elided(input.rank()))) : shape;
   }
 
-  WeightShapes shapes_for(const Shape& input) const {
-    const Shape output = full_output(input);
-    const int64_t elided = input.rank() - static_cast<int64_t>(equation_.input.size());
-    const int64_t skipped = equation_.elided_left ? elided : 0;
-    const auto size_of = [&](const std::string& letters, const Shape& shape, char letter) {
-      const size_t at = letters.find(letter);
-      return at == std::string::npos ? std::optional<int64_t>()
-                                     : shape[static_cast<int64_t>(at) + skipped];
-    };
+  int64_t output_size(const Shape& output, size_t letter) const {
+    const int64_t before =
+        equation_.left ? output.rank() - static_cast<int64_t>(equation_.output.size()) : 0;
+    return output[before + static_cast<int64_t>(letter)];
+  }
+
+  int64_t known_output(const Shape& output, char letter) const {
+    const int64_t size = output_size(output, equation_.output.find(letter));
+    require(size != kUnknown,
+            "expected a known size of axis '{}' in output_shape, got {}. Weights have it.", letter,
+            options_.output_shape);
+    return size;
+  }
+
+  // An axis that goes from the input to the output has one size.
+  void check_shared(const Shape& input, const Shape& output) const {
     for (const char letter : equation_.input) {
-      const auto given = size_of(equation_.input, input, letter);
-      const auto wanted = size_of(equation_.output, output, letter);
-      require(!wanted || *wanted == kUnknown || *given == kUnknown || *wanted == *given,
-              "expected the same size of axis '{}' in input and output_shape, got {} and {}.",
-              letter, given.value_or(0), wanted.value_or(0));
+      if (!has(equation_.output, letter)) continue;
+      const int64_t size = output_size(output, equation_.output.find(letter));
+      const int64_t given = input[input_axis(letter, input.rank())];
+      require(size == kUnknown || given == kUnknown || size == given,
+              "expected {} elements on the input's axis '{}', as output_shape {} says, got {}.",
+              size, letter, options_.output_shape, input);
     }
-    WeightShapes shapes;
-    for (const char letter : equation_.kernel) {
-      auto size = size_of(equation_.output, output, letter);
-      const auto axis = static_cast<int64_t>(shapes.kernel.rank());
-      (size ? shapes.output_axes : shapes.input_axes).push_back(axis);
-      if (!size) size = size_of(equation_.input, input, letter);
-      require(size && *size != kUnknown,
-              "expected axis '{}' of the kernel to be known from the input or output_shape, got "
-              "input {} for the equation '{}'.",
-              letter, input, options_.equation);
-      shapes.kernel.push_back(*size);
-    }
-    if (!options_.bias_axes.empty()) shapes.bias = bias_shape(output, skipped);
-    return shapes;
   }
 
-  Shape bias_shape(const Shape& output, int64_t skipped) const {
-    size_t first = std::string::npos;
-    for (const char letter : options_.bias_axes) {
-      const size_t at = equation_.output.find(letter);
-      require(at != std::string::npos,
-              "expected bias_axes to be letters of the output '{}', got '{}'.", equation_.output,
-              options_.bias_axes);
-      first = std::min(first, at);
-    }
+  void add_bias(const Shape& output) {
+    const std::string& letters = equation_.output;
     Shape shape;
-    for (size_t i = first; i < equation_.output.size(); ++i) {
-      const bool has = options_.bias_axes.find(equation_.output[i]) != std::string::npos;
-      const int64_t size = output[static_cast<int64_t>(i) + skipped];
-      require(!has || size != kUnknown,
-              "expected a known size of axis '{}', which the bias has, got output {}.",
-              equation_.output[i], output);
-      shape.push_back(has ? size : 1);
+    for (size_t i = letters.find_first_of(*options_.bias_axes); i < letters.size(); ++i) {
+      const bool biased = has(*options_.bias_axes, letters[i]);
+      shape.push_back(biased ? known_output(output, letters[i]) : 1);
     }
-    if (equation_.elided_right) {
-      for (int64_t i = static_cast<int64_t>(equation_.output.size()); i < output.rank(); ++i) {
-        shape.push_back(1);
-      }
-    }
-    return shape;
-  }
-
-  // Initializers that scale by fans count those of the equation.
-  Initializer kernel_initializer(const WeightShapes& shapes) const {
-    const Initializer& given = options_.kernel_initializer;
-    if (!given || given.shared()->class_name().empty()) return given;  // a function
-    Json json = serialize(given);
-    const Json* config = json.is_object() ? json.find("config") : nullptr;
-    if (!config || !config->find("input_axes")) return options_.kernel_initializer;
-    Json own = *config;
-    if (!own.at("input_axes").is_null() && !own.at("output_axes").is_null()) {
-      return options_.kernel_initializer;
-    }
-    own.set("input_axes", shapes.input_axes);
-    own.set("output_axes", shapes.output_axes);
-    json.set("config", own);
-    return initializer_from_json(json);
+    const int64_t after =
+        equation_.right ? output.rank() - static_cast<int64_t>(letters.size()) : 0;
+    for (int64_t i = 0; i < after; ++i) shape.push_back(1);
+    bias_ = add_weight({.shape = shape,
+                        .initializer = options_.bias_initializer,
+                        .regularizer = options_.bias_regularizer,
+                        .constraint = options_.bias_constraint,
+                        .name = "bias"});
   }
 
   Equation equation_;

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "framework/model/layer.h"
-#include "layers/argument_types.h"
 
 namespace cornu::layers {
 
 struct EinsumDenseOptions {
-  std::string equation = {};       // "ab,bc->ac"; must be given
-  PartialShape output_shape = {};  // without the batch; must be given
+  // "input,kernel->output", a letter for each axis; "..." before or after the input's and the
+  // output's letters stands for axes that stay as they are. Must be given.
+  std::string equation = {};
+  Shape output_shape = {};  // without the batch and what "..." is; kUnknown: as the input's
   cornu::Activation activation = {};
-  std::string bias_axes = {};  // letters of the output's axes that the bias has; empty: no bias
+  std::optional<std::string> bias_axes = {};  // the output's letters that the bias has; None: none
   Initializer kernel_initializer = "glorot_uniform";
   Initializer bias_initializer = "zeros";
   Regularizer kernel_regularizer = {};
@@ -25,15 +27,13 @@ struct EinsumDenseOptions {
   Regularizer activity_regularizer = {};
 };
 
-// keras.layers.EinsumDense: activation(einsum(equation, x, kernel) + bias).
+// keras.layers.EinsumDense: activation(einsum(equation, inputs, kernel) + bias).
 //
-//   layers::EinsumDense({.equation = "abc,cd->abd", .output_shape = {kUnknown, 64},
-//                        .bias_axes = "d"})
+//   layers::EinsumDense({.equation = "abc,cd->abd", .output_shape = {kUnknown, 64}})
 //
-// The equation is "x,kernel->y" in letters, with "..." at the front or at the end of x and y for
-// axes that it doesn't name. InvalidArgument for another form, and for sizes that don't fit.
-// Weights: kernel, of the axes that the equation gives it; bias, of y's axes from the first of
-// bias_axes on, 1 where bias_axes hasn't got them.
+// Integer inputs are cast to the layer's compute dtype.
+// Weights: kernel, of the sizes of its letters; bias, of the output's axes from the first one of
+// bias_axes on, with 1 for those that it lacks.
 class EinsumDense : public LayerHandle {
  public:
   explicit EinsumDense(const EinsumDenseOptions& options = {});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/rnn/time_distributed.h"
 
-#include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
+#include "layers/core/wrapper.h"
 #include "layers/keras_layer.h"
 
 namespace cornu::layers {
@@ -20,17 +20,14 @@ Tensor step_of(const Tensor& x, int64_t step) {
   return ops::squeeze(ops::slice_axis(x, 1, step, step + 1), 1);
 }
 
-class TimeDistributedLayer : public KerasLayer {
+class TimeDistributedLayer : public WrapperOf<KerasLayer> {
  public:
   TimeDistributedLayer(const LayerHandle& layer, const TimeDistributedOptions& options)
-      : KerasLayer("TimeDistributed", base_options(options)), layer_(layer) {
-    require(static_cast<bool>(layer), "expected a layer, got none.");
-    track("layer", layer_);
-  }
+      : WrapperOf(layer, "TimeDistributed", base_options(options)) {}
   bool supports_masking() const override { return true; }
 
   void build(const Shape& shape) override {
-    layer_.get().ensure_built({Shape({shape[0]}).concat(shape.slice(2))});
+    WrapperOf::build(Shape({shape[0]}).concat(shape.slice(2)));
   }
 
   Tensor call(const Tensor& x, const CallArgs& args) override {
@@ -39,14 +36,8 @@ class TimeDistributedLayer : public KerasLayer {
         !mask.defined() || (mask.rank() >= 2 && mask.dim(0) == x.dim(0) && mask.dim(1) == x.dim(1)),
         "expected a mask that begins with the axes (batch, time) of the input, got {} for {}.",
         mask.defined() ? mask.shape() : Shape(), x.shape());
-    const bool in_turn = args.training && !layer_.non_trainable_weights().empty();
+    const bool in_turn = args.training && !layer().non_trainable_weights().empty();
     return in_turn ? step_by_step(x, mask, args) : all_at_once(x, mask, args);
-  }
-
-  Json get_config() const override {
-    Json config = Layer::get_config();
-    config.set("layer", serialize_layer(layer_.get()));
-    return config;
   }
 
  protected:
@@ -59,7 +50,7 @@ class TimeDistributedLayer : public KerasLayer {
   Tensor all_at_once(const Tensor& x, const Tensor& mask, const CallArgs& args) const {
     Tensor steps = batches_of_steps(x);
     if (mask.defined()) steps = steps.with_mask(batches_of_steps(mask));
-    const Tensor y = layer_(steps, args);
+    const Tensor y = layer()(steps, args);
     return ops::reshape(y, Shape({x.dim(0), x.dim(1)}).concat(y.shape().slice(1)));
   }
 
@@ -68,12 +59,10 @@ class TimeDistributedLayer : public KerasLayer {
     for (int64_t step = 0; step < x.dim(1); ++step) {
       Tensor input = step_of(x, step);
       if (mask.defined()) input = input.with_mask(step_of(mask, step));
-      outputs.push_back(layer_(input, args));
+      outputs.push_back(layer()(input, args));
     }
     return ops::stack(outputs, 1);
   }
-
-  LayerHandle layer_;
 };
 
 }  // namespace

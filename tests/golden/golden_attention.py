@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EinsumDense and attention layers, for golden_layers.py."""
+"""Attention layers, for golden_layers.py."""
 
 import numpy as np
 from keras import layers, regularizers
@@ -10,42 +10,6 @@ V_MASK = np.array([[True, True, False, True, False], [True] * 5])
 DARK = np.array([[False] * 5, [True, False, True, False, True]])
 CAUSAL = {"use_causal_mask": True}
 SCORES = {"return_attention_scores": True}
-
-
-def einsum_cases(case):
-    dense = layers.EinsumDense
-    yield case("einsum_dense", lambda: dense("ab,bc->ac", 4), (3, 5))
-    yield case(
-        "einsum_dense_bias",
-        lambda: dense("abc,cd->abd", (None, 4), bias_axes="d", activation="relu"),
-        (2, 3, 5),
-    )
-    yield case(
-        "einsum_dense_bias_of_two", lambda: dense("abc,cde->abde", (3, 2, 4), bias_axes="be"), (2, 3, 5)
-    )
-    yield case(
-        "einsum_dense_left", lambda: dense("...x,xy->...y", 4, bias_axes="y"), (2, 3, 2, 5)
-    )
-    yield case(
-        "einsum_dense_right", lambda: dense("ab...,bc->ac...", 4, bias_axes="c"), (2, 5, 3)
-    )
-    yield case("einsum_dense_no_sum", lambda: dense("ab,b->ab", 5), (2, 5))
-    yield case(
-        "einsum_dense_everything",
-        lambda: dense(
-            "abc,bcd->abd",
-            (3, 4),
-            kernel_initializer="he_uniform",
-            bias_axes="bd",
-            bias_initializer="ones",
-            kernel_regularizer=regularizers.L2(0.1),
-            bias_regularizer=regularizers.L1(0.2),
-            activity_regularizer=regularizers.L2(0.3),
-            kernel_constraint="non_neg",
-            bias_constraint="max_norm",
-        ),
-        (2, 3, 5),
-    )
 
 
 def plain_cases(case):
@@ -132,6 +96,5 @@ def head_cases(case):
 
 
 def cases(case):
-    yield from einsum_cases(case)
     yield from plain_cases(case)
     yield from head_cases(case)

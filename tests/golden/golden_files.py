@@ -165,6 +165,25 @@ def recurrent(rng):
     return model, [values, common.normal(rng, (4, 3, 4))]
 
 
+def both_ways(rng):
+    """Tokens to vectors and back by one layer, equations, wrappers, adaptive pooling."""
+    words = keras.Input((5,), dtype="int32", name="words")
+    picture = keras.Input((4, 5, 3), name="picture")
+    embedding = layers.ReversibleEmbedding(7, 4, mask_zero=True, logit_soft_cap=3.0)
+    x = layers.RMSNormalization()(embedding(words))
+    x = layers.EinsumDense("abc,cde->abde", (5, 2, 2), bias_axes="de")(x)
+    x = layers.EinsumDense("abcd,cde->abe", (5, 4), activation="tanh")(x)
+    logits = embedding(x, reverse=True)
+    y = layers.SpectralNormalization(layers.Conv2D(3, 2), power_iterations=2)(picture)
+    y = layers.Reshape((3, 2, 2, 3))(layers.AdaptiveAveragePooling2D((3, 4))(y))
+    z = layers.Conv3DTranspose(2, 2)(y)
+    outputs = [logits, layers.AdaptiveMaxPooling3D(2)(z)]
+    model = keras.Model([words, picture], outputs, name="both_ways")
+    randomize(rng, model)
+    values = rng.integers(0, 7, (3, 5)).astype("int32")
+    return model, [values, common.normal(rng, (3, 4, 5, 3))]
+
+
 def dense(rng):
     model = keras.Sequential([keras.Input((4,)), layers.Dense(5, "relu"), layers.Dense(3)])
     randomize(rng, model)
@@ -186,6 +205,7 @@ CASES = {
     "mask_of_embedding.keras": mask_of_embedding,
     "mask_of_masking.keras": mask_of_masking,
     "recurrent.keras": recurrent,
+    "both_ways.keras": both_ways,
     "dense.weights.h5": dense,
     "dense_compiled.weights.h5": dense_compiled,
     "dense_legacy.h5": dense,  # a whole model, as Keras 2 saved it

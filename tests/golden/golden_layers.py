@@ -3,6 +3,7 @@
 
 import common
 import golden_attention
+import golden_core
 import golden_recurrent
 import numpy as np
 import tensorflow as tf
@@ -436,7 +437,7 @@ def run(spec):
             for x in tensors
         ],
         "weight_gradients": [
-            {"path": weight.path, "name": weight.name} | common.tensor(gradient)
+            {"path": weight.path, "name": weight.name} | (common.tensor(gradient) or {})
             for weight, gradient in zip(layer.trainable_weights, gradients[len(floating) :])
         ],
         "weights_after": [common.variable(weight) for weight in layer.weights],
@@ -462,5 +463,6 @@ def make():
         other_cases,
         lambda: golden_recurrent.cases(case),
         lambda: golden_attention.cases(case),
+        lambda: golden_core.cases(case),
     ]
     return [run(spec) for group in groups for spec in group()]

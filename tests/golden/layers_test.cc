@@ -86,7 +86,12 @@ void check_gradients(GradientTape& tape, const LayerHandle& layer, const Json& i
   for (size_t i = 0; i < weights.size(); ++i) {
     CAPTURE(weights[i].path());
     CHECK(weights[i].path() == of_weights[i].at("path").as_string());
-    CHECK(difference(tape.gradient(outputs, weights[i], options), of_weights[i], kClose) == "");
+    const Tensor gradient = tape.gradient(outputs, weights[i], options);
+    if (of_weights[i].contains("data")) {
+      CHECK(difference(gradient, of_weights[i], kClose) == "");
+    } else {
+      CHECK(!gradient.defined());
+    }
   }
 }
 

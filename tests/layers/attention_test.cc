@@ -98,20 +98,4 @@ TEST_CASE("what users are told of attention") {
           layers::Attention()(kQuery);
         }).find("expected inputs {query, value} or {query, value, key}, got 1 of them.") !=
         std::string::npos);
-  for (const char* equation : {"", "ab,bc", "ab,bc->ac...", "a1,bc->ac", "...ab...,bc->...ac..."}) {
-    CAPTURE(equation);
-    CHECK(error_of([&] {
-            layers::EinsumDense({.equation = equation, .output_shape = 2});
-          }).find("expected an equation of the form") != std::string::npos);
-  }
-  CHECK(
-      error_of([] {
-        layers::EinsumDense({.equation = "ab,bc->ac", .output_shape = {2, 3}})(some_values({2, 3}));
-      }).find("expected an output_shape of 1 axes for the equation 'ab,bc->ac'") !=
-      std::string::npos);
-  CHECK(error_of([] {
-          layers::EinsumDense({.equation = "ab,bc->ac", .output_shape = 2, .bias_axes = "b"})(
-              some_values({2, 3}));
-        }).find("expected bias_axes to be letters of the output 'ac', got 'b'.") !=
-        std::string::npos);
 }

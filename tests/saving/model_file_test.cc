@@ -35,7 +35,7 @@ Tensors tensors(const Json& list) {
 TEST_CASE("files that Keras wrote") {
   for (const std::string name :
        {"sequential.keras", "functional.keras", "nested.keras", "bn_cnn.keras",
-        "mask_of_embedding.keras", "mask_of_masking.keras", "recurrent.keras"}) {
+        "mask_of_embedding.keras", "mask_of_masking.keras", "recurrent.keras", "both_ways.keras"}) {
     CAPTURE(name);
     const Json expected = golden(name);
     Model model = load_model(golden_file(name));
@@ -68,7 +68,7 @@ TEST_CASE("weights that Keras wrote") {
 
 TEST_CASE("a config that went through Cornu is Keras's own, graph and all") {
   for (const std::string name : {"functional.keras", "nested.keras", "sequential.keras",
-                                 "mask_of_embedding.keras", "recurrent.keras"}) {
+                                 "mask_of_embedding.keras", "recurrent.keras", "both_ways.keras"}) {
     CAPTURE(name);
     const Json wanted = Json::parse(golden(name).at("json").as_string());
     const Json written = serialize_model(load_model(golden_file(name)));
