@@ -1,7 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/keras_layer.h"
 
+#include <cstdlib>
+#include <span>
+
 #include "framework/ops/ops.h"
+
+namespace cornu {
+namespace {
+
+constexpr int64_t kMostAxes = 32;  // as NumPy
+
+// As it was written: float32's shortest text stands for more digits than a float64's would.
+double shortest(float value) { return std::strtod(fmt::format("{}", value).c_str(), nullptr); }
+
+Json nested_list(std::span<const double> numbers, const Shape& shape) {
+  if (shape.rank() == 0) return numbers[0];
+  Json::Array list;
+  const size_t part = shape[0] == 0 ? 0 : numbers.size() / static_cast<size_t>(shape[0]);
+  for (size_t i = 0; i < static_cast<size_t>(shape[0]); ++i) {
+    list.push_back(nested_list(numbers.subspan(i * part, part), shape.slice(1)));
+  }
+  return list;
+}
+
+void read_nested(const Json& json, int64_t axis, Shape& shape, std::vector<double>& numbers) {
+  if (!json.is_array()) {
+    check<InvalidArgument>(axis == shape.rank(), "expected lists of numbers of one depth.");
+    numbers.push_back(json.as_double());
+    return;
+  }
+  const auto size = static_cast<int64_t>(json.size());
+  check<InvalidArgument>(axis < kMostAxes, "expected lists of {} levels or fewer.", kMostAxes);
+  if (axis == shape.rank() && numbers.empty()) shape.push_back(size);
+  check<InvalidArgument>(axis < shape.rank() && shape[axis] == size,
+                         "expected lists of numbers of equal lengths.");
+  for (const Json& element : json.as_array()) read_nested(element, axis + 1, shape, numbers);
+}
+
+}  // namespace
+
+Json config_value(const Tensor& numbers) {
+  if (!numbers.defined()) return nullptr;
+  if (numbers.is_weak()) return numbers.weak_value();
+  const Tensor there = numbers.host();
+  std::vector<double> values;
+  dispatch_dtype(there.dtype(), [&](auto t) {
+    for (const auto& value : there.data<decltype(t)>()) {
+      if constexpr (std::is_same_v<decltype(t), float>) {
+        values.push_back(shortest(value));
+      } else {
+        values.push_back(static_cast<double>(value));
+      }
+    }
+  });
+  return nested_list(values, there.shape());
+}
+
+void set_from_config(const Json& json, Tensor& numbers) {
+  numbers = {};
+  if (json.is_null()) return;
+  Shape shape;
+  std::vector<double> values;
+  read_nested(json, 0, shape, values);
+  numbers = Tensor::from(values, shape);
+}
+
+}  // namespace cornu
 
 namespace cornu::layers {
 

@@ -23,6 +23,11 @@ inline Json config_value(const OptionalShape& value) { return value ? Json(*valu
 inline Json config_value(const DTypeName& value) {
   return value.empty() ? Json() : Json(std::string(value));
 }
+inline Json config_value(const Json& value) { return value; }
+inline void set_from_config(const Json& json, Json& value) { value = json; }
+// Numbers as nested lists, null for None.
+Json config_value(const Tensor& numbers);
+void set_from_config(const Json& json, Tensor& numbers);
 inline void set_from_config(const Json& json, Initializer& value) {
   value = initializer_from_json(json);
 }
@@ -149,6 +154,12 @@ class KerasLayer : public Layer {
  private:
   std::string class_name_;
 };
+
+// The layer behind a handle that was made of one of this class.
+template <class T>
+T& layer_of(const LayerHandle& handle) {
+  return static_cast<T&>(handle.get());
+}
 
 // A KerasLayer whose config is its options'.
 template <class Options>

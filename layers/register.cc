@@ -119,7 +119,12 @@ void register_reshaping(Registry<LayerFactory>& registry) {
 }
 
 void register_preprocessing(Registry<LayerFactory>& registry) {
+  add<CategoryEncoding>(registry, "CategoryEncoding");
   add<CenterCrop>(registry, "CenterCrop");
+  add<Discretization>(registry, "Discretization");
+  add<HashedCrossing>(registry, "HashedCrossing");
+  add<Hashing>(registry, "Hashing");
+  add<Normalization>(registry, "Normalization");
   add<RandomBrightness>(registry, "RandomBrightness");
   add<RandomContrast>(registry, "RandomContrast");
   add<RandomCrop>(registry, "RandomCrop");

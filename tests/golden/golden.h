@@ -27,12 +27,19 @@ inline Tensor golden_tensor(const Json& json) {
   Tensor tensor =
       Tensor::empty(json.at("shape").as_shape(), dtype_from_string(json.at("dtype").as_string()));
   const auto& data = json.at("data").as_array();
+  if (tensor.dtype() == DType::String) {
+    const auto out = tensor.mutable_data<std::string>();
+    for (size_t i = 0; i < out.size(); ++i) out[i] = data[i].as_string();
+    return tensor;
+  }
   dispatch_dtype(tensor.dtype(), [&](auto t) {
     using T = decltype(t);
     const auto out = tensor.mutable_data<T>();
     for (size_t i = 0; i < out.size(); ++i) {
       if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
         out[i] = T(static_cast<float>(golden_number(data[i])));
+      } else if (std::is_integral_v<T> && data[i].is_int()) {
+        out[i] = static_cast<T>(data[i].as_int());  // a double has too few digits
       } else {
         out[i] = static_cast<T>(golden_number(data[i]));
       }
@@ -64,6 +71,11 @@ inline std::string difference(const Tensor& actual, const Json& expected, Tolera
   const Tensor wanted = golden_tensor(expected);
   if (actual.shape() != wanted.shape()) {
     return fmt::format("shape {} instead of {}", actual.shape(), wanted.shape());
+  }
+  if (wanted.dtype() == DType::String || actual.dtype() == DType::String) {
+    const bool same = actual.dtype() == wanted.dtype() &&
+                      actual.to_vector<std::string>() == wanted.to_vector<std::string>();
+    return same ? "" : fmt::format("{} instead of {}", actual, wanted);
   }
   const auto a = numbers_of(actual);
   const auto b = numbers_of(wanted);

@@ -30,6 +30,7 @@ GROUPS = {
     "numpy": "golden_numpy",
     "images": "golden_images",
     "image_layers": "golden_image_layers",
+    "preprocessing": "golden_preprocessing",
     "applications": "golden_applications",
 }
 

@@ -193,8 +193,10 @@ TEST_CASE("every registered layer is of the class that it is registered as") {
   const Json config = Json::parse(R"({
       "units": 2, "filters": 2, "kernel_size": 1, "rate": 0.5, "stddev": 0.5, "n": 2,
       "input_dim": 3, "output_dim": 2, "target_shape": [2], "dims": [1], "axes": 1,
-      "activation": "relu", "output_size": 2,
-      "equation": "ab,bc->ac", "output_shape": [2], "height": 2, "width": 3, "height_factor": 0.5, "width_factor": 0.5})");
+      "activation": "relu", "output_size": 2, "equation": "ab,bc->ac", "output_shape": [2],
+      "height": 2, "width": 3, "height_factor": 0.5, "width_factor": 0.5, "num_tokens": 4,
+      "num_bins": 4, "num_heads": 2, "key_dim": 2, "head_dim": 2, "num_query_heads": 2,
+      "num_key_value_heads": 2})");
   Registry<LayerFactory> registry("layer");
   layers::register_all(registry);
   const std::vector<std::string> names = registry.names();
@@ -204,10 +206,6 @@ TEST_CASE("every registered layer is of the class that it is registered as") {
     Json own = config;
     if (name == "Rescaling") own.set("scale", 2);
     if (name.starts_with("Random")) own.set("factor", 0.5);
-    for (const char* key :
-         {"num_heads", "key_dim", "head_dim", "num_query_heads", "num_key_value_heads"}) {
-      own.set(key, 2);
-    }
     own.set("layer", serialize_layer(layers::GRU({.units = 2}).get()));
     own.set("cell", serialize_layer(layers::GRUCell({.units = 2}).get()));
     own.set("cells", Json::array({own.at("cell")}));

@@ -31,7 +31,7 @@ struct LayerCase {
 // - does the same in inference as when it isn't told (unless it trains then), and something else in
 // training if it says so;
 // - computes the same eagerly and compiled, random numbers included;
-// - has finite gradients of the shapes of what they belong to;
+// - has finite gradients of the shapes of what they belong to, unless it gives integers;
 // - takes a batch of no rows;
 // - computes the same in float64.
 void check_layer(const LayerCase& layer_case);

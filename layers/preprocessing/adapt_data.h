@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What preprocessing layers adapt to.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "framework/core/tensor.h"
+#include "framework/strategy/batch_source.h"
+
+namespace cornu::layers {
+
+struct AdaptOptions {
+  std::optional<int64_t> steps = {};  // batches to read, of a source that may never end; None: all
+};
+
+// A tensor of all examples, or batches of them: a data::Dataset (after its batch()) or any other
+// BatchSource, of which x alone is read.
+class AdaptData {
+ public:
+  AdaptData(Tensor examples) : examples_(std::move(examples)) {}  // NOLINT: implicit on purpose
+  template <std::convertible_to<std::shared_ptr<BatchSource>> Source>
+  AdaptData(const Source& source) : source_(source) {}  // NOLINT: implicit on purpose
+
+  // Is it a tensor?
+  bool is_whole() const { return source_ == nullptr; }
+  // Calls `f` with each batch, which is on the host. InvalidArgument when there is none, when steps
+  // are given for a tensor, when steps < 1, or when batches have several inputs; what the source
+  // throws.
+  void for_each_batch(const AdaptOptions& options,
+                      const std::function<void(const Tensor&)>& f) const;
+
+ private:
+  Tensor examples_;
+  std::shared_ptr<BatchSource> source_;
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "framework/model/layer.h"
+
+namespace cornu::layers {
+
+struct HashedCrossingOptions {
+  int64_t num_bins = 0;  // must be given
+  std::string output_mode = "int";
+  std::string name = {};
+  DTypeName dtype = {};  // empty: int64 for "int", else float32
+};
+
+// keras.layers.HashedCrossing: two or more inputs of strings or integers, of shape (), (batch) or
+// (batch, 1), as the bin of each example's combination: `layer({city, hour})`. The bins are
+// TensorFlow's. output_mode: "int" (of the inputs' shape) or "one_hot", (batch, num_bins).
+//
+// Numbers may go anywhere, strings where Hashing takes them.
+class HashedCrossing : public LayerHandle {
+ public:
+  explicit HashedCrossing(const HashedCrossingOptions& options);
+  static HashedCrossing from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

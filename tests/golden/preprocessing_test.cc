@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers of numbers, categories and texts against real Keras: what they learn from data, their
+// configs before and after, and what they give, eagerly and where it can be, compiled.
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <map>
+
+#include "data/dataset.h"
+#include "framework/graph/function.h"
+#include "framework/model/layer_registry.h"
+#include "layers/layers.h"
+#include "tests/golden/golden.h"
+
+using namespace cornu;
+using cornu::test::difference;
+using cornu::test::golden_tensor;
+
+namespace {
+
+constexpr test::Tolerance kClose = {.relative = 2e-6, .absolute = 5e-6};
+
+struct Made {
+  LayerHandle layer;
+  std::function<void(const layers::AdaptData&)> adapt = {};
+};
+
+template <class Handle>
+Made adaptable(const Json& config) {
+  const Handle layer = Handle::from_config(config);
+  return {layer, [layer](const layers::AdaptData& data) { layer.adapt(data); }};
+}
+
+Made make(const Json& object) {
+  static const std::map<std::string, Made (*)(const Json&)> kAdaptable = {
+      {"Discretization", adaptable<layers::Discretization>},
+      {"Normalization", adaptable<layers::Normalization>},
+  };
+  const auto found = kAdaptable.find(object.at("class_name").as_string());
+  return found == kAdaptable.end() ? Made{layer_from_json(object)}
+                                   : found->second(object.at("config"));
+}
+
+std::vector<Tensor> tensors_of(const Json& list) {
+  std::vector<Tensor> tensors;
+  for (const Json& item : list.as_array()) tensors.push_back(golden_tensor(item));
+  return tensors;
+}
+
+data::Dataset dataset_of(const std::vector<Tensor>& batches) {
+  Shape shape = batches[0].shape();
+  for (const Tensor& batch : batches) {
+    if (batch.shape() != shape) shape[0] = kUnknown;
+  }
+  return data::Dataset::from_generator(
+      [batches, next = size_t{0}]() mutable -> std::optional<data::Element> {
+        if (next == batches.size()) return std::nullopt;
+        return data::Element(batches[next++]);
+      },
+      {.output_signature = data::ElementSpec{{{batches[0].dtype(), shape}}, {}}});
+}
+
+void adapt(const Made& made, const Json& item) {
+  if (!item.at("adapt").is_null()) made.adapt(golden_tensor(item.at("adapt")));
+  if (!item.at("batches").is_null()) made.adapt(dataset_of(tensors_of(item.at("batches"))));
+}
+
+bool has_strings(const std::vector<Tensor>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const Tensor& x) { return x.dtype() == DType::String; });
+}
+
+void check_calls(const LayerHandle& layer, const Json& item) {
+  for (const Json& call : item.at("calls").as_array()) {
+    const std::vector<Tensor> inputs = tensors_of(call.at("inputs"));
+    const Json& expected = call.at("output");
+    const Tensor output = layer(Tensors(inputs));
+    CHECK(to_string(output.dtype()) == expected.at("dtype").as_string());
+    CHECK(difference(output, expected, kClose) == "");
+    if (has_strings(inputs) || output.dtype() == DType::String) continue;
+    const Function compiled =
+        function([&](const std::vector<Tensor>& given) { return layer(Tensors(given)).list(); });
+    CHECK(difference(compiled.call(inputs).at(0), expected, kClose) == "");
+  }
+}
+
+void check_case(const Json& item) {
+  clear_session();
+  const Made made = make(item.at("before"));
+  CHECK(difference(made.layer.get_config(), item.at("before").at("config")) == "");
+  adapt(made, item);
+  check_calls(made.layer, item);
+  CHECK(difference(made.layer.get_config(), item.at("object").at("config")) == "");
+  const auto& weights = item.at("weights").as_array();
+  REQUIRE(made.layer.weights().size() == weights.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const Variable weight = made.layer.weights()[i];
+    CHECK(weight.name() == weights[i].at("name").as_string());
+    CHECK(to_string(weight.dtype()) == weights[i].at("dtype").as_string());
+    CHECK(weight.trainable() == weights[i].at("trainable").as_bool());
+    CHECK(difference(weight.stored(), weights[i], kClose) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("preprocessing layers are Keras's") {
+  const Json cases = test::golden_cases("preprocessing");
+  for (const Json& item : cases.as_array()) {
+    const std::string& name = item.at("name").as_string();
+    CAPTURE(name);
+    check_case(item);
+  }
+  CHECK(cases.size() > 15);
+}
