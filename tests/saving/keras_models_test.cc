@@ -185,96 +185,97 @@ Case attending() {
       Tensor::from<int32_t>({1, 3, 0, 0, 5, 4, 3, 2, 0, 0, 2, 0, 0, 0, 1}, {3, 5});
   return {Model({words, other}, {itself, across, scored[0], scored[1], added, dense}),
           {indices, numbers({3, 3, 4})}};
+}
 
-  // Tokens to vectors and back by one layer, equations, wrappers, adaptive pooling.
-  Case both_ways() {
-    const Tensor words = Input({.shape = {5}, .dtype = DType::Int32, .name = "words"});
-    const Tensor picture = Input({.shape = {4, 5, 3}, .name = "picture"});
-    const layers::ReversibleEmbedding embedding(
-        {.input_dim = 7, .output_dim = 4, .tie_weights = false, .mask_zero = true});
-    Tensor x = layers::RMSNormalization()(embedding(words));
-    x = layers::EinsumDense(
-        {.equation = "abc,cde->abde", .output_shape = {kUnknown, 2, 2}, .bias_axes = "de"})(x);
-    x = layers::EinsumDense({.equation = "...cd,cde->...e", .output_shape = {4}})(x);
-    const Tensor logits = embedding(x, {.settings = Json::object({{"reverse", true}})});
-    Tensor y =
-        layers::SpectralNormalization(layers::Conv2D({.filters = 3, .kernel_size = 2}))(picture);
-    y = layers::AdaptiveAveragePooling2D({.output_size = {3, 4}})(y);
-    y = layers::Reshape({.target_shape = {3, 2, 2, 3}})(y);
-    y = layers::Conv3DTranspose({.filters = 2, .kernel_size = 2})(y);
-    const Tensor z = layers::AdaptiveMaxPooling3D({.output_size = 2})(y);
-    const Tensor indices =
-        Tensor::from<int32_t>({1, 3, 0, 0, 5, 4, 6, 2, 0, 0, 0, 0, 0, 0, 1}, {3, 5});
-    return {Model({words, picture}, {logits, z}), {indices, numbers({3, 4, 5, 3})}};
+// Tokens to vectors and back by one layer, equations, wrappers, adaptive pooling.
+Case both_ways() {
+  const Tensor words = Input({.shape = {5}, .dtype = DType::Int32, .name = "words"});
+  const Tensor picture = Input({.shape = {4, 5, 3}, .name = "picture"});
+  const layers::ReversibleEmbedding embedding(
+      {.input_dim = 7, .output_dim = 4, .tie_weights = false, .mask_zero = true});
+  Tensor x = layers::RMSNormalization()(embedding(words));
+  x = layers::EinsumDense(
+      {.equation = "abc,cde->abde", .output_shape = {kUnknown, 2, 2}, .bias_axes = "de"})(x);
+  x = layers::EinsumDense({.equation = "...cd,cde->...e", .output_shape = {4}})(x);
+  const Tensor logits = embedding(x, {.settings = Json::object({{"reverse", true}})});
+  Tensor y =
+      layers::SpectralNormalization(layers::Conv2D({.filters = 3, .kernel_size = 2}))(picture);
+  y = layers::AdaptiveAveragePooling2D({.output_size = {3, 4}})(y);
+  y = layers::Reshape({.target_shape = {3, 2, 2, 3}})(y);
+  y = layers::Conv3DTranspose({.filters = 2, .kernel_size = 2})(y);
+  const Tensor z = layers::AdaptiveMaxPooling3D({.output_size = 2})(y);
+  const Tensor indices =
+      Tensor::from<int32_t>({1, 3, 0, 0, 5, 4, 6, 2, 0, 0, 0, 0, 0, 0, 1}, {3, 5});
+  return {Model({words, picture}, {logits, z}), {indices, numbers({3, 4, 5, 3})}};
+}
+
+class Branches : public Model {
+ public:
+  Branches() : Model(ModelOptions{}) {}
+  Tensor call(const Tensor& x, const CallArgs& args) override {
+    return last_(mid_(early_(zed_(x)), args));
   }
 
-  class Branches : public Model {
-   public:
-    Branches() : Model(ModelOptions{}) {}
-    Tensor call(const Tensor& x, const CallArgs& args) override {
-      return last_(mid_(early_(zed_(x)), args));
-    }
+ private:
+  layers::Dense zed_ = track("zed", layers::Dense({.units = 4}));
+  layers::Dense early_ = track("early", layers::Dense({.units = 4, .activation = "relu"}));
+  layers::BatchNormalization mid_ = track("mid", layers::BatchNormalization());
+  layers::Dense last_ = track("_last", layers::Dense({.units = 2}));
+};
 
-   private:
-    layers::Dense zed_ = track("zed", layers::Dense({.units = 4}));
-    layers::Dense early_ = track("early", layers::Dense({.units = 4, .activation = "relu"}));
-    layers::BatchNormalization mid_ = track("mid", layers::BatchNormalization());
-    layers::Dense last_ = track("_last", layers::Dense({.units = 2}));
-  };
-
-  void write_values(const std::string& path, Model& model, const Tensors& x) {
-    Hdf5Writer writer;
-    for (size_t i = 0; i < x.size(); ++i) writer.write(fmt::format("x/{}", i), x[i]);
-    const Tensors y = test::predictions(model, x);
-    for (size_t i = 0; i < y.size(); ++i) writer.write(fmt::format("y/{}", i), y[i]);
-    if (model.compiled()) {
-      writer.write("iterations", Tensor::scalar(model.optimizer().iterations()));
-    }
-    write_file_atomically(path, writer.take_bytes());
+void write_values(const std::string& path, Model& model, const Tensors& x) {
+  Hdf5Writer writer;
+  for (size_t i = 0; i < x.size(); ++i) writer.write(fmt::format("x/{}", i), x[i]);
+  const Tensors y = test::predictions(model, x);
+  for (size_t i = 0; i < y.size(); ++i) writer.write(fmt::format("y/{}", i), y[i]);
+  if (model.compiled()) {
+    writer.write("iterations", Tensor::scalar(model.optimizer().iterations()));
   }
+  write_file_atomically(path, writer.take_bytes());
+}
 
-  TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved again") {
-    const Scratch scratch;
-    std::map<std::string, Case> cases;
-    cases.emplace("cnn", trained_cnn());
-    cases.emplace("ops", ops_and_shared_layers());
-    cases.emplace("nested", nested());
-    cases.emplace("masked", masked());
-    cases.emplace("parts", parts());
-    cases.emplace("pictures", pictures());
-    cases.emplace("recurrent", recurrent());
-    cases.emplace("attending", attending());
-    add_optimizers(cases);
-    cases.emplace("both_ways", both_ways());
-    for (auto& [name, item] : cases) {
-      item.model.save(scratch.path(name + ".keras"));
-      item.model.save_weights(scratch.path(name + ".weights.h5"));
-      write_values(scratch.path(name + ".values.h5"), item.model, item.x);
-    }
-    const Tensor x = numbers({4, 3});
-    Branches branches;
-    write_values(scratch.path("branches.values.h5"), branches, x);
-    branches.save_weights(scratch.path("branches.weights.h5"));
-    REQUIRE(test::run_python(CORNU_KERAS_MODELS_SCRIPT, fmt::format("'{}'", scratch.path())) == 0);
-    for (auto& [key, item] : cases) {
-      const std::string name = key;
-      CAPTURE(name);
-      const Tensors expected = test::predictions(item.model, item.x);
-      Model back = load_model(scratch.path("back_" + name + ".keras"));
-      CHECK(test::distance(test::predictions(back, item.x), expected) < 1e-5);
-      CHECK(back.compiled() == item.model.compiled());
-      if (back.compiled()) {
-        check_same_state(back.optimizer(), item.model.optimizer());
-      }
-      Model clone = clone_model(item.model);
-      clone.load_weights(scratch.path("back_" + name + ".weights.h5"));
-      CHECK(test::distance(test::predictions(clone, item.x), expected) < 1e-5);
-    }
-    Branches others;
-    REQUIRE(test::distance(test::predictions(others, x), test::predictions(branches, x)) > 1e-3);
-    others.load_weights(scratch.path("back_branches.weights.h5"));
-    CHECK(test::distance(test::predictions(others, x), test::predictions(branches, x)) < 1e-5);
+TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved again") {
+  const Scratch scratch;
+  std::map<std::string, Case> cases;
+  cases.emplace("cnn", trained_cnn());
+  cases.emplace("ops", ops_and_shared_layers());
+  cases.emplace("nested", nested());
+  cases.emplace("masked", masked());
+  cases.emplace("parts", parts());
+  cases.emplace("pictures", pictures());
+  cases.emplace("recurrent", recurrent());
+  cases.emplace("attending", attending());
+  add_optimizers(cases);
+  cases.emplace("both_ways", both_ways());
+  for (auto& [name, item] : cases) {
+    item.model.save(scratch.path(name + ".keras"));
+    item.model.save_weights(scratch.path(name + ".weights.h5"));
+    write_values(scratch.path(name + ".values.h5"), item.model, item.x);
   }
+  const Tensor x = numbers({4, 3});
+  Branches branches;
+  write_values(scratch.path("branches.values.h5"), branches, x);
+  branches.save_weights(scratch.path("branches.weights.h5"));
+  REQUIRE(test::run_python(CORNU_KERAS_MODELS_SCRIPT, fmt::format("'{}'", scratch.path())) == 0);
+  for (auto& [key, item] : cases) {
+    const std::string name = key;
+    CAPTURE(name);
+    const Tensors expected = test::predictions(item.model, item.x);
+    Model back = load_model(scratch.path("back_" + name + ".keras"));
+    CHECK(test::distance(test::predictions(back, item.x), expected) < 1e-5);
+    CHECK(back.compiled() == item.model.compiled());
+    if (back.compiled()) {
+      check_same_state(back.optimizer(), item.model.optimizer());
+    }
+    Model clone = clone_model(item.model);
+    clone.load_weights(scratch.path("back_" + name + ".weights.h5"));
+    CHECK(test::distance(test::predictions(clone, item.x), expected) < 1e-5);
+  }
+  Branches others;
+  REQUIRE(test::distance(test::predictions(others, x), test::predictions(branches, x)) > 1e-3);
+  others.load_weights(scratch.path("back_branches.weights.h5"));
+  CHECK(test::distance(test::predictions(others, x), test::predictions(branches, x)) < 1e-5);
+}
 
 }  // namespace
 }  // namespace cornu

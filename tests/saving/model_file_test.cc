@@ -85,9 +85,10 @@ TEST_CASE("a config that went through Cornu is Keras's own, graph and all") {
         for (size_t call = 0; call < calls->size(); ++call) {
           CHECK(test::difference(layer.at("inbound_nodes")[call].at("args"),
                                  (*calls)[call].at("args")) == "");
-          for (const auto& [key, value] : (*calls)[call].at("kwargs").as_object()) {
+          for (const auto& argument : (*calls)[call].at("kwargs").as_object()) {
+            const auto& [key, value] = argument;
             if (value.is_null() || (key == "training" && !value.as_bool())) continue;
-            CAPTURE(key);
+            CAPTURE(argument.first);
             CHECK(test::difference(layer.at("inbound_nodes")[call].at("kwargs").at(key), value) ==
                   "");
           }
