@@ -46,6 +46,8 @@ WORKS = {
     "cnn": ("MNIST CNN (conv 32, pool, dense 64, dense 10), SGD, batch 64", 64, 150),
     "mlp": ("MLP 784-512-10, Adam, batch 128", 128, 200),
     "cifar": ("CIFAR CNN (32-32-pool-64-64-pool-512-10), Adam, batch 64", 64, 20),
+    "lstm": ("LSTM 128 on 50 steps of 64 features, Adam, batch 64", 64, 20),
+    "gru": ("GRU 128 on 50 steps of 64 features, Adam, batch 64", 64, 20),
     "mobilenet": ("MobileNetV2 of 96x96 images, Adam, batch 32", 32, 6),
     "resnet": ("ResNet50 of 64x64 images, SGD, batch 16", 16, 6),
 }

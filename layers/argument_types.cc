@@ -70,4 +70,22 @@ template class Size<3>;
 template class OneOrMany<int64_t>;
 template class OneOrMany<double>;
 
+PartialShape PartialShape::from_json(const Json& json) {
+  if (json.is_null()) return {};
+  if (json.is_int()) return PartialShape(json.as_int());
+  std::vector<int64_t> sizes;
+  for (const Json& size : json.as_array()) {
+    sizes.push_back(size.is_null() ? kUnknown : size.as_int());
+  }
+  return PartialShape(std::move(sizes));
+}
+
+Json PartialShape::to_json() const {
+  if (!given()) return nullptr;
+  if (is_one()) return values().front();
+  Json::Array sizes;
+  for (const int64_t size : values()) sizes.push_back(size == kUnknown ? Json() : Json(size));
+  return sizes;
+}
+
 }  // namespace cornu::layers

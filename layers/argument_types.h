@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/core/json.h"
+#include "framework/core/shape.h"
 
 namespace cornu::layers {
 
@@ -107,6 +108,16 @@ class OneOrMany {
   Kind kind_ = Kind::None;
 };
 using AxisList = OneOrMany<int64_t>;
+
+// The sizes of an output's axes but the batch: one number, or several, of which kUnknown (Keras's
+// None) is what the input has.
+class PartialShape : public OneOrMany<int64_t> {
+ public:
+  using OneOrMany::OneOrMany;
+  // An integer or an array of integers and nulls. InvalidArgument otherwise.
+  static PartialShape from_json(const Json& json);
+  Json to_json() const;
+};
 using NumberList = OneOrMany<double>;
 
 }  // namespace cornu::layers

@@ -140,6 +140,13 @@ void KerasLayer::require_axis(const Shape& shape, int64_t axis, int64_t size) co
       size, axis, shape);
 }
 
+bool KerasLayer::flag(const CallArgs& args, const char* key) const {
+  const Json* value = args.settings.is_null() ? nullptr : args.settings.find(key);
+  if (!value || value->is_null()) return false;
+  require(value->is_bool(), "expected {} to be true or false, got {}.", key, value->excerpt());
+  return value->as_bool();
+}
+
 Tensor KerasLayer::compute(const Variable& weight) const {
   return ops::cast(weight.value(), compute_dtype());
 }

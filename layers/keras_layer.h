@@ -20,6 +20,9 @@ inline Json config_value(const Regularizer& value) { return serialize(value); }
 inline Json config_value(const Constraint& value) { return serialize(value); }
 inline Json config_value(const Activation& value) { return serialize(value); }
 inline Json config_value(const OptionalShape& value) { return value ? Json(*value) : Json(); }
+inline Json config_value(const DTypeName& value) {
+  return value.empty() ? Json() : Json(std::string(value));
+}
 inline Json config_value(const Json& value) { return value; }
 inline void set_from_config(const Json& json, Json& value) { value = json; }
 // Numbers as nested lists, null for None.
@@ -37,6 +40,10 @@ inline void set_from_config(const Json& json, Constraint& value) {
 inline void set_from_config(const Json& json, Activation& value) {
   value = activation_from_json(json);
 }
+inline void set_from_config(const Json& json, DTypeName& value) {
+  value = json.is_null() ? DTypeName() : DTypeName(json.as_string());
+}
+inline void set_from_config(const Json& json, Shape& value) { value = json.as_shape(); }
 inline void set_from_config(const Json& json, OptionalShape& value) {
   value = json.is_null() ? OptionalShape() : OptionalShape(json.as_shape());
 }
@@ -58,6 +65,10 @@ Json config_value(const OneOrMany<T>& value) {
 template <class T>
 void set_from_config(const Json& json, OneOrMany<T>& value) {
   value = OneOrMany<T>::from_json(json);
+}
+inline Json config_value(const PartialShape& value) { return value.to_json(); }
+inline void set_from_config(const Json& json, PartialShape& value) {
+  value = PartialShape::from_json(json);
 }
 Json config_value(const Margins2& value);
 void set_from_config(const Json& json, Margins2& value);
@@ -132,6 +143,10 @@ class KerasLayer : public Layer {
   int64_t known_axis(const Shape& shape, int64_t axis) const;
   // An axis of a later input must be as it was when the weights were made.
   void require_axis(const Shape& shape, int64_t axis, int64_t size) const;
+
+  // A setting of the call that is true or false; false where it isn't given. InvalidArgument for
+  // anything else.
+  bool flag(const CallArgs& args, const char* key) const;
 
   // A weight in the dtype that the layer computes in.
   Tensor compute(const Variable& weight) const;

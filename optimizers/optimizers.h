@@ -3,6 +3,7 @@
 #pragma once
 
 #include "optimizers/adadelta.h"
+#include "optimizers/adafactor.h"
 #include "optimizers/adagrad.h"
 #include "optimizers/adam.h"
 #include "optimizers/adamax.h"
@@ -10,8 +11,12 @@
 #include "optimizers/ftrl.h"
 #include "optimizers/lamb.h"
 #include "optimizers/lion.h"
+#include "optimizers/loss_scale_optimizer.h"
+#include "optimizers/multi_optimizer.h"
+#include "optimizers/muon.h"
 #include "optimizers/nadam.h"
 #include "optimizers/rmsprop.h"
+#include "optimizers/schedule_free_adamw.h"
 #include "optimizers/schedules/cosine_decay.h"
 #include "optimizers/schedules/cosine_decay_restarts.h"
 #include "optimizers/schedules/exponential_decay.h"

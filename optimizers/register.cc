@@ -20,6 +20,7 @@ void add(Registry<OptimizerFactory>& registry, const std::string& name) {
 
 void register_all(Registry<OptimizerFactory>& registry) {
   add<Adadelta, AdadeltaOptions>(registry, "Adadelta");
+  add<Adafactor, AdafactorOptions>(registry, "Adafactor");
   add<Adagrad, AdagradOptions>(registry, "Adagrad");
   add<Adam, AdamOptions>(registry, "Adam");
   add<AdamW, AdamWOptions>(registry, "AdamW");
@@ -27,9 +28,13 @@ void register_all(Registry<OptimizerFactory>& registry) {
   add<Ftrl, FtrlOptions>(registry, "Ftrl");
   add<Lamb, LambOptions>(registry, "Lamb");
   add<Lion, LionOptions>(registry, "Lion");
+  add<Muon, MuonOptions>(registry, "Muon");
   add<Nadam, NadamOptions>(registry, "Nadam");
   add<RMSprop, RMSpropOptions>(registry, "RMSprop");
   add<SGD, SGDOptions>(registry, "SGD");
+  add<ScheduleFreeAdamW, ScheduleFreeAdamWOptions>(registry, "ScheduleFreeAdamW");
+  registry.add("LossScaleOptimizer", loss_scale_optimizer_from_config);
+  registry.add("MultiOptimizer", multi_optimizer_from_config);
 }
 
 namespace schedules {

@@ -28,6 +28,9 @@ def make_work(name):
         body = [conv(32, "same"), conv(32, "valid"), layers.MaxPooling2D(),
                 conv(64, "same"), conv(64, "valid"), layers.MaxPooling2D(), layers.Flatten(),
                 layers.Dense(512, activation="relu"), layers.Dropout(0.5), layers.Dense(10)]
+    elif name in ("lstm", "gru"):
+        shape, optimizer = (50, 64), keras.optimizers.Adam(1e-3)
+        body = [(layers.LSTM if name == "lstm" else layers.GRU)(128), layers.Dense(10)]
     elif name in ("mobilenet", "resnet"):
         options = {"weights": None, "classes": 10, "classifier_activation": None}
         if name == "mobilenet":
@@ -36,7 +39,7 @@ def make_work(name):
         model = keras.applications.ResNet50(input_shape=(64, 64, 3), **options)
         return model, (64, 64, 3), keras.optimizers.SGD(1e-3)
     else:
-        sys.exit(f"expected mlp, cnn, cifar, mobilenet or resnet, got {name}")
+        sys.exit(f"expected mlp, cnn, cifar, lstm, gru, mobilenet or resnet, got {name}")
     return keras.Sequential([keras.Input(shape)] + body), shape, optimizer
 
 

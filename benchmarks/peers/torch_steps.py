@@ -16,6 +16,17 @@ from torch_networks import mobilenet_v2, resnet
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
 
 
+class LastOutput(nn.Module):
+    """What a recurrent layer gives at the last step."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)[0][:, -1]
+
+
 def make_work(name):
     if name == "mlp":
         model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 10))
@@ -31,13 +42,17 @@ def make_work(name):
             nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64 * 36, 512), nn.ReLU(),
             nn.Dropout(0.5), nn.Linear(512, 10))
         return model, (3, 32, 32), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
+    if name in ("lstm", "gru"):
+        layer = (nn.LSTM if name == "lstm" else nn.GRU)(64, 128, batch_first=True)
+        model = nn.Sequential(LastOutput(layer), nn.Linear(128, 10))
+        return model, (50, 64), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
     if name == "mobilenet":
         model = mobilenet_v2()
         return model, (3, 96, 96), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
     if name == "resnet":
         model = resnet()
         return model, (3, 64, 64), torch.optim.SGD(model.parameters(), 1e-3, fused=True)
-    sys.exit(f"expected mlp, cnn, cifar, mobilenet or resnet, got {name}")
+    sys.exit(f"expected mlp, cnn, cifar, lstm, gru, mobilenet or resnet, got {name}")
 
 
 def main():

@@ -2,7 +2,7 @@
 // One of the measured trainings, run on demand: prints "ready", then for every line it reads trains
 // one epoch and prints its milliseconds a step. compare.py drives it beside the peers.
 //   bench_steps WORK BATCH_SIZE STEPS [REPLICAS|workers]
-//     WORK: mlp, cnn, cifar, mobilenet or resnet
+//     WORK: mlp, cnn, cifar, lstm, gru, mobilenet or resnet
 // With REPLICAS on that many logical CPUs under MirroredStrategy; with "workers" as one of the
 // workers that TF_CONFIG tells of. BATCH_SIZE is that of all of them together.
 #include <cornu/cornu.h>
@@ -51,8 +51,15 @@ Work make_work(const std::string& name) {
     return {
         benchmarks::resnet50({64, 64, 3}), {64, 64, 3}, optimizers::SGD({.learning_rate = 1e-3})};
   }
-  check<InvalidArgument>(name == "cifar",
-                         "expected mlp, cnn, cifar, mobilenet or resnet, got '{}'.", name);
+  if (name == "lstm" || name == "gru") {
+    const LayerHandle recurrent = name == "lstm" ? LayerHandle(layers::LSTM({.units = 128}))
+                                                 : LayerHandle(layers::GRU({.units = 128}));
+    return {Sequential(Input({.shape = {50, 64}}), {recurrent, layers::Dense({.units = 10})}),
+            {50, 64},
+            optimizers::Adam({.learning_rate = 1e-3})};
+  }
+  check<InvalidArgument>(
+      name == "cifar", "expected mlp, cnn, cifar, lstm, gru, mobilenet or resnet, got '{}'.", name);
   auto conv = [](int64_t filters, const char* padding) {
     return layers::Conv2D(
         {.filters = filters, .kernel_size = 3, .padding = padding, .activation = "relu"});
@@ -103,7 +110,7 @@ int run(const std::string& name, int64_t batch_size, int64_t steps, const std::s
 int main(int argc, char** argv) {
   if (argc != 4 && argc != 5) {
     fmt::print(stderr,
-               "usage: bench_steps mlp|cnn|cifar|mobilenet|resnet BATCH_SIZE STEPS "
+               "usage: bench_steps mlp|cnn|cifar|lstm|gru|mobilenet|resnet BATCH_SIZE STEPS "
                "[REPLICAS|workers]\n");
     return 2;
   }

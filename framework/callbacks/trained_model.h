@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/core/tensor.h"
+#include "framework/core/variable.h"
 #include "framework/metrics/metric.h"
 #include "framework/model/layer.h"
 
@@ -30,6 +32,9 @@ class TrainedModel {
   virtual double learning_rate() const = 0;
   virtual void set_learning_rate(double rate) = 0;
   virtual int64_t iterations() const = 0;
+  // The variables that the optimizer keeps averages of (use_ema), each with its own; none before it
+  // is built. InvalidArgument where it keeps none.
+  virtual std::vector<std::pair<Variable, Variable>> averages() const = 0;
   // As Model has them.
   virtual std::vector<LayerHandle> layers() const = 0;
   virtual void save(const std::string& path) const = 0;

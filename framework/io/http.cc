@@ -21,9 +21,8 @@ size_t add_to_body(char* data, size_t size, size_t count, void* user) {
   return size * count;
 }
 
-}  // namespace
-
-HttpAnswer http_get(const std::string& url, const HttpOptions& options) {
+// A GET where there is nothing to post.
+HttpAnswer ask(const std::string& url, const HttpPost* post, const HttpOptions& options) {
   HttpAnswer answer;
   HttpBody body{answer.body, static_cast<size_t>(options.most_bytes)};
   CurlTransfer curl(url);
@@ -34,12 +33,28 @@ HttpAnswer http_get(const std::string& url, const HttpOptions& options) {
   curl.set(CURLOPT_WRITEDATA, &body);
   if (!options.ca_file.empty()) curl.set(CURLOPT_CAINFO, options.ca_file.c_str());
   if (!options.through_proxy) curl.set(CURLOPT_NOPROXY, "*");
+  if (post) {
+    curl.add_header("Content-Type: " + post->content_type);
+    curl.add_header("Expect:");  // no question whether the body is wanted
+    curl.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(post->body.size()));
+    curl.set(CURLOPT_POSTFIELDS, post->body.c_str());
+  }
   const CURLcode code = curl.perform();
   check<ResourceExhausted>(!body.is_too_large, "{}: the answer has more than {} bytes.", url,
                            options.most_bytes);
   check<Unavailable>(code == CURLE_OK, "{}: no answer: {}.", url, curl.reason(code));
   answer.status = curl.status();
   return answer;
+}
+
+}  // namespace
+
+HttpAnswer http_get(const std::string& url, const HttpOptions& options) {
+  return ask(url, nullptr, options);
+}
+
+HttpAnswer http_post(const std::string& url, const HttpPost& post, const HttpOptions& options) {
+  return ask(url, &post, options);
 }
 
 }  // namespace cornu

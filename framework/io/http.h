@@ -26,4 +26,12 @@ struct HttpAnswer {
 // more than most_bytes. Thread-safe.
 HttpAnswer http_get(const std::string& url, const HttpOptions& options = {});
 
+struct HttpPost {
+  std::string content_type;
+  std::string body;
+};
+
+// The same, of a POST.
+HttpAnswer http_post(const std::string& url, const HttpPost& post, const HttpOptions& options = {});
+
 }  // namespace cornu

@@ -13,7 +13,9 @@ namespace cornu::losses {
 
 // All of this folder, and one for each file.
 void register_all(Registry<LossFactory>& registry);
+void register_circle(Registry<LossFactory>& registry);
 void register_crossentropy(Registry<LossFactory>& registry);
+void register_ctc(Registry<LossFactory>& registry);
 void register_hinge(Registry<LossFactory>& registry);
 void register_overlap(Registry<LossFactory>& registry);
 void register_regression(Registry<LossFactory>& registry);

@@ -91,8 +91,9 @@ Json MetricImpl::get_config() const {
   return Json::object({{"name", name_}, {"dtype", to_string(DType::Float32)}});
 }
 
-Variable MetricImpl::add_variable(const Shape& shape, const std::string& name, double initial) {
-  Variable variable(initializers::Constant(initial)(shape, DType::Float32),
+Variable MetricImpl::add_variable(const Shape& shape, const std::string& name, double initial,
+                                  DTypeLike dtype) {
+  Variable variable(initializers::Constant(initial)(shape, dtype),
                     {.name = name,
                      .trainable = false,
                      .synchronization = VariableSynchronization::OnRead,

@@ -38,8 +38,9 @@ class MetricImpl {
   virtual const std::vector<Variable>& variables() const { return variables_; }
 
  protected:
-  // Float32, created at construction or in the first update (eagerly); summed over replicas.
-  Variable add_variable(const Shape& shape, const std::string& name, double initial = 0);
+  // Created at construction or in the first update (eagerly); summed over replicas.
+  Variable add_variable(const Shape& shape, const std::string& name, double initial = 0,
+                        DTypeLike dtype = DType::Float32);
 
  private:
   std::string name_;

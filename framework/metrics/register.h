@@ -17,7 +17,12 @@ void register_all(Registry<MetricFactory>& registry);
 void register_accuracy(Registry<MetricFactory>& registry);
 void register_auc(Registry<MetricFactory>& registry);
 void register_confusion(Registry<MetricFactory>& registry);
+void register_correlation(Registry<MetricFactory>& registry);
+void register_f_score(Registry<MetricFactory>& registry);
+void register_iou(Registry<MetricFactory>& registry);
 void register_of_losses(Registry<MetricFactory>& registry);
+void register_operating_point(Registry<MetricFactory>& registry);
+void register_r2_score(Registry<MetricFactory>& registry);
 void register_reduction(Registry<MetricFactory>& registry);
 
 // The config of options' own fields (visit_fields; the name is added elsewhere).

@@ -43,12 +43,13 @@ Tensors KerasNode::outputs() {
 
 namespace {
 
-// In the order in which Keras walks them: a dictionary by its keys, sorted.
-std::vector<Tensor> walked(const Tensors& tensors) {
+// In the order in which Keras walks them: a dictionary by its keys, sorted, behind the arguments
+// that have no names there.
+std::vector<Tensor> walked(const Tensors& tensors, size_t positional = 0) {
   if (!tensors.has_names()) return tensors.list();
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
+  std::stable_sort(order.begin() + static_cast<int64_t>(positional), order.end(),
                    [&](size_t a, size_t b) { return tensors.names()[a] < tensors.names()[b]; });
   std::vector<Tensor> result;
   for (const size_t i : order) result.push_back(tensors[i]);
@@ -57,9 +58,20 @@ std::vector<Tensor> walked(const Tensors& tensors) {
 
 }  // namespace
 
+size_t KerasNode::positional_inputs() const {
+  const std::vector<std::string>& order = layer_->call_signature().inputs;
+  const std::vector<std::string>& names = inputs_.names();
+  size_t count = 0;
+  while (count < std::min(order.size(), names.size()) && names[count] == order[count] &&
+         (count + 1 == names.size() || names[count + 1] != names[count])) {
+    ++count;
+  }
+  return count;
+}
+
 std::vector<Tensor> KerasNode::operands() const {
   std::vector<Tensor> result;
-  for (const Tensor& input : walked(inputs_)) {
+  for (const Tensor& input : walked(inputs_, positional_inputs())) {
     if (is_placeholder(input)) result.push_back(input);
   }
   for (const Tensor& mask : options_.mask) {
@@ -360,11 +372,9 @@ Tensors FunctionalGraph::call(const Tensors& inputs) const {
   };
   for (const auto& node : nodes_) {
     if (node->inputs().empty()) continue;
-    const CallOptions& options = node->options();
-    values[node.get()] =
-        (*node->layer())(values_of(node->inputs()),
-                         {.training = options.training, .mask = values_of(options.mask)})
-            .list();
+    CallOptions options = node->options();
+    options.mask = values_of(options.mask);
+    values[node.get()] = (*node->layer())(values_of(node->inputs()), options).list();
   }
   if (outputs_.size() == 1 && !outputs_.has_names()) return value_of(outputs_[0]);
   const std::vector<std::string> names = output_names();

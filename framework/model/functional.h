@@ -33,6 +33,9 @@ class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> 
   int64_t index() const { return index_; }
   const Tensors& inputs() const { return inputs_; }
   const CallOptions& options() const { return options_; }
+  // Inputs, first to last, that stand at their places in the layer's call signature: what Keras
+  // calls positional arguments. The others are given by name.
+  size_t positional_inputs() const;
   // All placeholders that the call reads: inputs, then masks.
   std::vector<Tensor> operands() const;
   // The placeholders the node makes.

@@ -191,6 +191,7 @@ void register_all(Registry<InitializerFactory>& registry) {
   add_class<LecunUniform, FanOptions>(registry);
   add_class<LecunNormal, FanOptions>(registry);
   add_class<Orthogonal, OrthogonalOptions>(registry);
+  register_stft(registry);
   registry.add_alias("zero", "Zeros");
   registry.add_alias("one", "Ones");
   registry.add_alias("normal", "RandomNormal");

@@ -14,6 +14,7 @@
 #include "framework/model/call_frame.h"
 #include "framework/model/functional.h"
 #include "framework/model/input.h"
+#include "framework/model/layer_registry.h"
 #include "framework/model/layer_state.h"
 #include "framework/ops/ops.h"
 
@@ -63,7 +64,7 @@ const std::string& Layer::name() const {
   if (!state.named.load(std::memory_order_acquire)) {
     const std::lock_guard lock(state.naming);
     if (!state.named) {
-      state.name = unique_name(to_snake_case(class_name()));
+      state.name = unique_name(default_name(class_name()));
       state.named = true;
     }
   }
@@ -78,6 +79,7 @@ void Layer::set_name(std::string name) {
 
 bool Layer::built() const { return state_->built; }
 const std::vector<Shape>& Layer::built_shapes() const { return state_->built_shapes; }
+const std::vector<std::string>& Layer::built_names() const { return state_->built_names; }
 const DTypePolicy& Layer::dtype_policy() const { return state_->policy; }
 const Regularizer& Layer::activity_regularizer() const { return state_->activity_regularizer; }
 
@@ -131,9 +133,54 @@ Tensor Layer::compute_mask(const Tensors&, const Tensor& mask) const {
   return supports_masking() ? mask : Tensor();
 }
 
-Tensors Layer::operator()(const Tensors& inputs, const CallOptions& options) {
+const CallSignature& Layer::call_signature() const {
+  static const CallSignature none;
+  return none;
+}
+
+namespace {
+
+// Names of so many inputs that are given in order.
+std::vector<std::string> names_in_order(const CallSignature& signature, size_t inputs) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < inputs && !signature.inputs.empty(); ++i) {
+    names.push_back(signature.inputs[std::min(i, signature.inputs.size() - 1)]);
+  }
+  return names;
+}
+
+}  // namespace
+
+void Layer::require_argument(const std::string& key, const std::vector<std::string>& known) const {
+  check<InvalidArgument>(std::find(known.begin(), known.end(), key) != known.end(),
+                         "{} '{}': its call has no argument '{}'.{}", class_name(), name(), key,
+                         did_you_mean(key, known));
+}
+
+void Layer::check_settings(const CallOptions& options) const {
+  if (options.settings.is_null()) return;
+  for (const auto& [key, value] : options.settings.as_object()) {
+    require_argument(key, call_signature().settings);
+  }
+}
+
+Tensors Layer::named_by_signature(const Tensors& inputs) const {
+  const CallSignature& signature = call_signature();
+  for (const std::string& key : inputs.names()) require_argument(key, signature.inputs);
+  if (inputs.has_names()) return inputs;
+  const std::vector<std::string> names = names_in_order(signature, inputs.size());
+  std::vector<Tensors::Named> named;
+  for (size_t i = 0; i < inputs.size(); ++i) named.emplace_back(names[i], inputs[i]);
+  return Tensors::named(std::move(named));
+}
+
+Tensors Layer::operator()(const Tensors& given, const CallOptions& options) {
   try {
     const internal::CallDepth depth(*this);
+    check_settings(options);
+    const bool by_name = !call_signature().inputs.empty();
+    const Tensors named = by_name ? named_by_signature(given) : Tensors();
+    const Tensors& inputs = by_name ? named : given;
     check<InvalidArgument>(!inputs.empty(), "{} '{}': expected an input, got none.", class_name(),
                            name());
     check<InvalidArgument>(options.mask.empty() || options.mask.size() == inputs.size(),
@@ -166,19 +213,20 @@ Tensors Layer::call_on_values(const Tensors& inputs, const CallOptions& options)
   if (internal::CallScope::outermost()) clear_losses();
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape());
-  build_once(shapes);
+  build_once(shapes, inputs.names());
   if (stray) internal::CallFrame::require_nothing_lost(*this);
   const NameScope scope(name());
   const internal::CallScope calls(options.training);
   internal::CallFrame frame(*this, internal::CallFrame::Phase::Call);
-  Tensors outputs = call_built(inputs, options.mask);
+  Tensors outputs = call_built(inputs, options);
   frame.finish();
   if (stray) internal::CallFrame::require_nothing_lost(*this);
   return outputs;
 }
 
 // The call itself, with the inputs as the layer wants them.
-Tensors Layer::call_built(const Tensors& inputs, const Tensors& masks) {
+Tensors Layer::call_built(const Tensors& inputs, const CallOptions& options) {
+  const Tensors& masks = options.mask;
   std::vector<Tensor> cast;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& input = inputs[i];
@@ -187,7 +235,8 @@ Tensors Layer::call_built(const Tensors& inputs, const Tensors& masks) {
     const Tensor typed = wrong ? ops::cast(input, compute_dtype()) : input.strong();
     cast.push_back(mask.defined() ? typed.with_mask(mask) : typed);
   }
-  CallArgs args{.training = current_training().value_or(training_by_default())};
+  CallArgs args{.training = current_training().value_or(training_by_default()),
+                .settings = options.settings};
   if (cast.size() == 1) args.mask = cast[0].mask();
   const Tensors typed = inputs.with(std::move(cast));
   Tensors outputs = call_list(typed, args);
@@ -208,13 +257,14 @@ Tensors Layer::call_built(const Tensors& inputs, const Tensors& masks) {
   return outputs.with(std::move(masked));
 }
 
-void Layer::ensure_built(const std::vector<Shape>& input_shapes) {
+void Layer::ensure_built(const std::vector<Shape>& input_shapes, std::vector<std::string> names) {
   const bool stray = internal::CallFrame::is_stray(*this);
-  build_once(input_shapes);
+  if (names.empty()) names = names_in_order(call_signature(), input_shapes.size());
+  build_once(input_shapes, std::move(names));
   if (stray) internal::CallFrame::require_nothing_lost(*this);
 }
 
-void Layer::build_once(const std::vector<Shape>& input_shapes) {
+void Layer::build_once(const std::vector<Shape>& input_shapes, std::vector<std::string> names) {
   if (built()) return;
   const NameScope scope(name());
   internal::CallFrame frame(*this, internal::CallFrame::Phase::Call);
@@ -223,6 +273,7 @@ void Layer::build_once(const std::vector<Shape>& input_shapes) {
   const size_t made_before = own_weights().size();
   internal::BuildUndo undo(*state_);
   state_->building = true;
+  state_->built_names = std::move(names);
   const std::shared_ptr<void> ended(nullptr, [&](void*) { state_->building = false; });
   internal::outside_of_traces([&] {
     build_list(input_shapes);
@@ -247,7 +298,7 @@ Layer::CallTypes Layer::infer_call(const std::vector<std::pair<DType, Shape>>& i
   for (const Tensor& mask : options.mask) {
     if (mask.defined()) types.push_back(type_of(mask));
   }
-  build_once(shapes);
+  build_once(shapes, input_names);
   CallTypes result;
   const auto outputs = infer_types(types, [&](const std::vector<Tensor>& values) {
     auto next = values.begin() + static_cast<int64_t>(inputs.size());
@@ -259,7 +310,9 @@ Layer::CallTypes Layer::infer_call(const std::vector<std::pair<DType, Shape>>& i
     }
     std::vector<Tensor> masks;
     for (const Tensor& mask : options.mask) masks.push_back(mask.defined() ? *next++ : mask);
-    const Tensors called = (*this)(given, {.training = options.training, .mask = std::move(masks)});
+    const Tensors called = (*this)(
+        given,
+        {.training = options.training, .mask = std::move(masks), .settings = options.settings});
     result.names = called.names();
     return called.list();
   });

@@ -39,12 +39,25 @@ struct CallOptions {
   // Bool, one for each input (an undefined one: none). They take the place of the masks that ride
   // on the inputs.
   Tensors mask = {};
+  // Arguments that are no tensors, where the layer has some (Layer::call_signature):
+  // {"use_causal_mask": true}. Null: none.
+  Json settings = {};
+};
+
+// The arguments that a layer's call takes beside `training` and `mask`, by Keras's names.
+struct CallSignature {
+  // The inputs, each an argument of its own, in order ("query", "value"); inputs beyond these
+  // belong to the last, which is a list then. Empty: all inputs are Keras's first argument.
+  std::vector<std::string> inputs = {};
+  std::vector<std::string> settings = {};
+  size_t built = 0;  // so many of the inputs, from the first, are what Keras's build takes
 };
 
 // What `call` gets beside the inputs, with every option decided.
 struct CallArgs {
   bool training = false;
-  Tensor mask = {};  // the mask that rides on the only input, if any
+  Tensor mask = {};    // the mask that rides on the only input, if any
+  Json settings = {};  // as in CallOptions
   // So that `dense_(x, args)` passes on what it was told. Masks ride on tensors: x has its own.
   operator CallOptions() const { return {.training = training}; }  // NOLINT: implicit on purpose
 };
@@ -134,8 +147,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // The list that files keep under "layers": all layers of a model. None for other layers, whose
   // sub-layers are kept by attribute alone.
   virtual std::optional<std::vector<std::shared_ptr<Layer>>> saved_list() const { return {}; }
-  // Whether several inputs are several arguments of Keras's call (query, value) instead of a list.
-  virtual bool takes_separate_inputs() const { return false; }
+  // The call's arguments. Where they name inputs, build_list (by build_names()) and call_list find
+  // these names on all inputs; callers may give them by name or in order.
+  virtual const CallSignature& call_signature() const;
 
   // ---- state ----
 
@@ -178,10 +192,12 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // size) and by weight regularizers, sub-layers' included.
   std::vector<Tensor> losses() const;
 
-  // Builds for these input shapes if that wasn't done: what operator() does first.
-  void ensure_built(const std::vector<Shape>& input_shapes);
-  // Shapes that the layer was built with; empty before.
+  // Builds for these input shapes if that wasn't done: what operator() does first. `names`: of the
+  // inputs, where the layer's call has arguments; without, they are in order.
+  void ensure_built(const std::vector<Shape>& input_shapes, std::vector<std::string> names = {});
+  // Shapes that the layer was built with, and names where its call has arguments; empty before.
   const std::vector<Shape>& built_shapes() const;
+  const std::vector<std::string>& built_names() const;
   // Output types for input types that may have unknown axes.
   std::vector<std::pair<DType, Shape>> compute_output_types(
       const std::vector<std::pair<DType, Shape>>& inputs, const CallOptions& options = {});
@@ -243,10 +259,13 @@ class Layer : public std::enable_shared_from_this<Layer> {
   };
   CallTypes infer_call(const std::vector<std::pair<DType, Shape>>& inputs,
                        const std::vector<std::string>& input_names, const CallOptions& options);
-  void build_once(const std::vector<Shape>& input_shapes);
+  void build_once(const std::vector<Shape>& input_shapes, std::vector<std::string> names);
+  void require_argument(const std::string& key, const std::vector<std::string>& known) const;
+  void check_settings(const CallOptions& options) const;
+  Tensors named_by_signature(const Tensors& inputs) const;
   Tensors call_on_placeholders(const Tensors& inputs, const CallOptions& options);
   Tensors call_on_values(const Tensors& inputs, const CallOptions& options);
-  Tensors call_built(const Tensors& inputs, const Tensors& masks);
+  Tensors call_built(const Tensors& inputs, const CallOptions& options);
   void clear_losses();
   void set_trainable_since(bool trainable, uint64_t when);
   void walk(std::unordered_set<uint64_t>& seen,

@@ -1,9 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/layer_registry.h"
 
+#include <algorithm>
+
 #include "framework/core/strings.h"
 
 namespace cornu {
+
+std::string default_name(const std::string& class_name) {
+  // Keras's class has a longer name than the one it is exported under.
+  if (class_name == "GroupQueryAttention") return "grouped_query_attention";
+  return to_snake_case(class_name);
+}
+
+namespace {
+
+// By the names of the arguments that Keras's build takes: a shape, or a list of them. Empty where
+// the call has no arguments by name.
+Json named_shapes(const Layer& layer) {
+  Json result = Json::object();
+  const CallSignature& signature = layer.call_signature();
+  const auto& shapes = layer.built_shapes();
+  const auto& names = layer.built_names();
+  for (size_t i = 0; i < std::min(signature.built, signature.inputs.size()); ++i) {
+    Json::Array own;
+    for (size_t k = 0; k < names.size(); ++k) {
+      if (names[k] == signature.inputs[i]) own.push_back(shapes[k]);
+    }
+    if (own.empty()) continue;
+    result.set(signature.inputs[i] + "_shape", own.size() == 1 ? own[0] : Json(std::move(own)));
+  }
+  return result;
+}
+
+}  // namespace
 
 Json serialize_layer(const Layer& layer) {
   const Json module = layer.module();
@@ -13,7 +43,11 @@ Json serialize_layer(const Layer& layer) {
        {"config", layer.get_config()},
        {"registered_name", module.is_null() ? Json(layer.class_name()) : Json(nullptr)}});
   const auto& shapes = layer.built_shapes();
-  if (shapes.size() == 1) {
+  if (Json named = named_shapes(layer); named.size() > 1) {
+    json.set("build_config", Json::object({{"shapes_dict", std::move(named)}}));
+  } else if (named.size() == 1) {
+    json.set("build_config", Json::object({{"input_shape", shapes[0]}}));
+  } else if (shapes.size() == 1) {
     json.set("build_config", Json::object({{"input_shape", shapes[0]}}));
   } else if (shapes.size() > 1) {
     Json::Array list(shapes.begin(), shapes.end());

@@ -68,6 +68,7 @@ struct LayerState {
   bool building = false;
   std::atomic<bool> built = false;
   std::vector<Shape> built_shapes;
+  std::vector<std::string> built_names;
   std::atomic<unsigned> phases_done = 0;
 
   std::vector<Variable> own_weights;

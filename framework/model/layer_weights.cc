@@ -130,6 +130,13 @@ std::vector<Variable> Layer::collect(bool (*wanted)(const Layer&, const Variable
   std::vector<Variable> result;
   std::unordered_set<const void*> known;
   std::unordered_set<uint64_t> seen;
+  if (wanted == is_trainable_weight) {  // of several layers: where none of them is frozen
+    walk(seen, [&](const Layer& layer) {
+      if (layer.trainable()) return;
+      for (const Variable& variable : layer.own_weights()) known.insert(variable.id());
+    });
+    seen.clear();
+  }
   walk(seen, [&](const Layer& layer) {
     auto add = [&](const Variable& variable) {
       if (wanted(layer, variable) && known.insert(variable.id()).second) result.push_back(variable);

@@ -16,7 +16,8 @@ void register_builtins(Registry<LayerFactory>& registry);
 
 namespace initializers {
 void register_all(Registry<InitializerFactory>& registry);
-}
+void register_stft(Registry<InitializerFactory>& registry);
+}  // namespace initializers
 namespace regularizers {
 void register_all(Registry<RegularizerFactory>& registry);
 }

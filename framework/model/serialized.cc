@@ -36,6 +36,10 @@ Json config_value(const std::vector<double>& values) {
   return Json(Json::Array(values.begin(), values.end()));
 }
 
+Json config_value(const std::vector<std::string>& values) {
+  return Json(Json::Array(values.begin(), values.end()));
+}
+
 void set_from_config(const Json& json, bool& value) { value = json.as_bool(); }
 void set_from_config(const Json& json, int64_t& value) { value = json.as_int(); }
 void set_from_config(const Json& json, double& value) { value = json.as_double(); }
@@ -55,6 +59,16 @@ void set_from_config(const Json& json, std::vector<double>& values) {
     return;
   }
   for (const Json& element : json.as_array()) values.push_back(element.as_double());
+}
+
+void set_from_config(const Json& json, std::vector<std::string>& values) {
+  values.clear();
+  if (json.is_null()) return;
+  if (json.is_string()) {
+    values.push_back(json.as_string());
+    return;
+  }
+  for (const Json& element : json.as_array()) values.push_back(element.as_string());
 }
 
 }  // namespace cornu

@@ -48,6 +48,7 @@ Json config_value(const std::optional<T>& value) {
   return value ? config_value(*value) : Json();
 }
 Json config_value(const std::vector<double>& values);
+Json config_value(const std::vector<std::string>& values);
 
 void set_from_config(const Json& json, bool& value);
 void set_from_config(const Json& json, int64_t& value);
@@ -56,6 +57,7 @@ void set_from_config(const Json& json, std::string& value);
 // Lists: a number alone is a list of one, null an empty one.
 void set_from_config(const Json& json, std::vector<int64_t>& values);
 void set_from_config(const Json& json, std::vector<double>& values);
+void set_from_config(const Json& json, std::vector<std::string>& values);
 template <class T>
 void set_from_config(const Json& json, std::optional<T>& value) {
   if (json.is_null()) {

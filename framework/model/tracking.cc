@@ -6,6 +6,7 @@
 #include "framework/core/strings.h"
 #include "framework/graph/trace.h"
 #include "framework/model/call_frame.h"
+#include "framework/model/layer_registry.h"
 #include "framework/model/layer_state.h"
 
 namespace cornu {
@@ -35,7 +36,7 @@ std::string label(const Layer& layer) {
 // A key among `children` for a layer without a name of its own: its class, numbered.
 std::string numbered_key(const std::string& prefix, const Layer& layer,
                          const Layer::NamedLayers& children, size_t count) {
-  const std::string stem = prefix + to_snake_case(layer.class_name());
+  const std::string stem = prefix + default_name(layer.class_name());
   auto taken = [&](const std::string& candidate) {
     return std::any_of(children.begin(), children.begin() + static_cast<int64_t>(count),
                        [&](const auto& entry) { return entry.first == candidate; });

@@ -29,6 +29,7 @@
 #include "framework/ops/pool.h"
 #include "framework/ops/random.h"
 #include "framework/ops/random_distributions.h"
+#include "framework/ops/recurrent.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/scatter.h"
 #include "framework/ops/shape.h"

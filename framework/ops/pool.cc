@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "framework/core/checked.h"
 #include "framework/ops/definition.h"
+#include "framework/ops/index.h"
 #include "framework/ops/math.h"
+#include "framework/ops/shape.h"
 
 namespace cornu::ops {
 
@@ -160,6 +163,90 @@ Tensor max_pool(const Tensor& inputs, const Sizes& pool_size, const PoolOptions&
 Tensor average_pool(const Tensor& inputs, const Sizes& pool_size, const PoolOptions& options) {
   const Tensor x = is_floating(inputs.dtype()) ? inputs : cast(inputs, DType::Float32);
   return pool<"avg_pool">("average_pool", x, pool_size, options);
+}
+
+namespace {
+
+// The windows of one axis of adaptive pooling, laid side by side: shorter ones are filled up with
+// their last element.
+struct AdaptiveWindows {
+  int64_t width = 1;  // of the widest
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> elements;  // `width` for each window
+
+  AdaptiveWindows(int64_t size, int64_t count) {
+    std::vector<int64_t> begins;
+    for (int64_t i = 0; i < count; ++i) {
+      begins.push_back(i * size / count);
+      sizes.push_back(((i + 1) * size + count - 1) / count - begins.back());
+      width = std::max(width, sizes.back());
+    }
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      for (int64_t k = 0; k < width; ++k) {
+        elements.push_back(begins[i] + std::min(k, sizes[i] - 1));
+      }
+    }
+  }
+  // Whether the axis is its windows as it stands: they hold all of it, and nothing twice.
+  bool plain(int64_t size) const { return static_cast<int64_t>(elements.size()) == size; }
+  bool even() const {
+    return std::all_of(sizes.begin(), sizes.end(), [this](int64_t s) { return s == width; });
+  }
+};
+
+// A vector as long as `axis` of x, brought to where it broadcasts over it.
+template <class T>
+Tensor along(const std::vector<T>& values, const Tensor& x, int64_t axis) {
+  Shape shape(std::vector<int64_t>(static_cast<size_t>(x.rank()), 1));
+  shape[axis] = static_cast<int64_t>(values.size());
+  return reshape(Tensor::from(values), shape);
+}
+
+// x, whose `axis` is windows side by side, with zeros for what fills them up and the others as
+// large as makes the mean of `width` elements that of the window.
+Tensor weigh_windows(const Tensor& x, int64_t axis, const AdaptiveWindows& windows) {
+  std::vector<double> factors;
+  std::vector<uint8_t> inside;
+  for (const int64_t size : windows.sizes) {
+    for (int64_t k = 0; k < windows.width; ++k) {
+      inside.push_back(k < size);
+      factors.push_back(static_cast<double>(windows.width) / static_cast<double>(size));
+    }
+  }
+  const Tensor counted = where(cast(along(inside, x, axis), DType::Bool), x, 0);
+  return counted * cast(along(factors, x, axis), x.dtype());
+}
+
+Tensor adaptive_pool(const char* who, Tensor x, const Sizes& output_size, bool average) {
+  check<InvalidArgument>(x.rank() >= 3 && x.rank() <= 5,
+                         "{}: expected an input (batch, spatial…, channels), got {}.", who,
+                         x.shape());
+  const auto counts = output_size.spread(x.rank() - 2, who, "output_size");
+  std::vector<int64_t> window;
+  for (int64_t axis = 1; axis + 1 < x.rank(); ++axis) {
+    const int64_t size = x.dim(axis);
+    check<InvalidArgument>(size > 0, "{}: expected known spatial axes with elements, got {}.", who,
+                           x.shape());
+    const int64_t count = counts[static_cast<size_t>(axis) - 1];
+    checked_multiply(size, checked_add(count, 1, who), who);
+    const AdaptiveWindows windows(size, count);
+    window.push_back(windows.width);
+    if (!windows.plain(size)) {
+      x = take(x, Tensor::from(windows.elements), axis);
+    }
+    if (average && !windows.even()) x = weigh_windows(x, axis, windows);
+  }
+  return average ? average_pool(x, window) : max_pool(x, window);
+}
+
+}  // namespace
+
+Tensor adaptive_max_pool(const Tensor& inputs, const Sizes& output_size) {
+  return adaptive_pool("adaptive_max_pool", inputs, output_size, false);
+}
+
+Tensor adaptive_average_pool(const Tensor& inputs, const Sizes& output_size) {
+  return adaptive_pool("adaptive_average_pool", inputs, output_size, true);
 }
 
 }  // namespace cornu::ops

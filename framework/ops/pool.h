@@ -19,4 +19,10 @@ Tensor max_pool(const Tensor& inputs, const Sizes& pool_size, const PoolOptions&
 // The mean of each window; padding isn't counted in the divisor.
 Tensor average_pool(const Tensor& inputs, const Sizes& pool_size, const PoolOptions& options = {});
 
+// Pooling into as many windows as output_size says, for each axis or one for all: window i of n
+// goes from floor(i * size / n) to ceil((i + 1) * size / n), so that neighbours may overlap.
+// Spatial axes must be known. Gradients as of max_pool and average_pool.
+Tensor adaptive_max_pool(const Tensor& inputs, const Sizes& output_size);
+Tensor adaptive_average_pool(const Tensor& inputs, const Sizes& output_size);
+
 }  // namespace cornu::ops

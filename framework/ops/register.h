@@ -27,6 +27,8 @@
 //   softmax_cross_entropy(logits, targets) -> loss, probabilities;
 //   sparse_softmax_cross_entropy(logits, labels: integers) {ignore_class: INT64_MIN for none} ->
 //   both.
+// Recurrent, float32: lstm(inputs, h, c, recurrent_kernel) {reverse} -> h of all steps, c of all,
+//   gates; lstm_grad(gates, c of all, c, recurrent_kernel, dh, dc) {reverse} -> dinputs, dh, dc.
 // Rearranging: reshape(x) {shape: one may be -1}; transpose(x) {permutation};
 //   concatenate(x…) {axis}; slice(x) {begin, size: -1 is up to the end, strides};
 //   pad(x, value) {low, high, interior}; reverse(x) {axes}; broadcast_to(x) {shape};
@@ -68,6 +70,7 @@ void register_index(OpRegistry& registry);
 void register_scatter(OpRegistry& registry);
 void register_linalg(OpRegistry& registry);
 void register_nn(OpRegistry& registry);
+void register_recurrent(OpRegistry& registry);
 void register_random(OpRegistry& registry);
 void register_distributions(OpRegistry& registry);
 void register_control(OpRegistry& registry);

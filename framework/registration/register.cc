@@ -8,6 +8,7 @@
 #include "framework/train/model_config.h"
 #include "framework/train/optimizer.h"
 #include "layers/register.h"
+#include "optimizers/loss_scale_optimizer.h"
 #include "optimizers/register.h"
 
 namespace cornu {
@@ -46,6 +47,12 @@ void register_builtins(Registry<OptimizerFactory>& registry) { optimizers::regis
 
 void register_builtins(Registry<ScheduleFactory>& registry) {
   optimizers::schedules::register_all(registry);
+}
+
+Optimizer with_scaled_losses(const Optimizer& optimizer) {
+  if (optimizer.impl().class_name() == "LossScaleOptimizer") return optimizer;
+  return optimizers::LossScaleOptimizer(
+      {.inner_optimizer = optimizer, .name = "loss_scale_optimizer"});
 }
 
 }  // namespace cornu

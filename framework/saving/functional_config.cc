@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "framework/core/strings.h"
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
@@ -118,21 +119,45 @@ class GraphWriter {
       }
       return op_arguments(*op, std::move(list));
     }
+    if (!node.layer()->call_signature().inputs.empty()) {
+      for (size_t i = 0; i < node.positional_inputs(); ++i) list.push_back(value(inputs[i]));
+      return list;
+    }
     if (inputs.has_names()) {
       Json named = Json::object();
       for (size_t i = 0; i < inputs.size(); ++i) named.set(inputs.names()[i], value(inputs[i]));
       return {named};
     }
     for (const Tensor& input : inputs) list.push_back(value(input));
-    if (list.size() == 1 || node.layer()->takes_separate_inputs()) return list;
+    if (list.size() == 1) return list;
     return {Json(std::move(list))};
   }
 
+  // Arguments that are given by name: a tensor, or a list where several have one name.
+  Json named_arguments(const KerasNode& node) const {
+    Json result = Json::object();
+    if (node.layer()->call_signature().inputs.empty()) return result;
+    const Tensors& inputs = node.inputs();
+    std::map<std::string, Json::Array> lists;
+    for (size_t i = node.positional_inputs(); i < inputs.size(); ++i) {
+      lists[inputs.names()[i]].push_back(value(inputs[i]));
+    }
+    for (auto& [key, list] : lists) {
+      result.set(key, list.size() == 1 ? list[0] : Json(std::move(list)));
+    }
+    return result;
+  }
+
   Json call(const KerasNode& node) const {
-    Json kwargs = Json::object();
+    Json kwargs = named_arguments(node);
     const CallOptions& options = node.options();
+    if (!options.settings.is_null()) kwargs.merge(options.settings);
     if (options.training) kwargs.set("training", *options.training);
-    if (!options.mask.empty()) {
+    const bool has_mask = std::any_of(options.mask.begin(), options.mask.end(),
+                                      [](const Tensor& mask) { return mask.defined(); });
+    if (has_mask && !node.layer()->call_signature().inputs.empty()) {
+      kwargs.set("mask", options.mask[0].defined() ? value(options.mask[0]) : Json());
+    } else if (has_mask) {
       Json::Array masks;
       for (const Tensor& mask : options.mask)
         masks.push_back(mask.defined() ? value(mask) : Json());
@@ -365,23 +390,57 @@ class GraphReader {
     return result;
   }
 
-  Tensors call_layer(const Part& part, const Json& call) const {
+  // The positional arguments, with the names of the layer's where it names them.
+  Operands positional(const Part& part, const Json::Array& arguments) const {
+    const auto& order = part.layer.get().call_signature().inputs;
     Operands operands;
-    collect(call.at("args"), operands);
+    if (order.empty()) {
+      collect(arguments, operands);
+      return operands;
+    }
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      check<InvalidArgument>(i < order.size() || arguments[i].is_null(),
+                             "Layer '{}': expected at most {} arguments ({}), got {}.", part.name,
+                             order.size(), join(order, ", "), arguments.size());
+      if (!arguments[i].is_null()) collect_named(order[i], arguments[i], operands);
+    }
+    return operands;
+  }
+
+  void collect_named(const std::string& name, const Json& value, Operands& operands) const {
+    collect(value, operands);
+    operands.names.resize(operands.list.size(), name);
+  }
+
+  Tensors call_layer(const Part& part, const Json& call) const {
+    const CallSignature& signature = part.layer.get().call_signature();
+    const auto among = [](const std::vector<std::string>& names, const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    Operands operands = positional(part, call.at("args").as_array());
     CallOptions options;
     for (const auto& [key, value] : call.at("kwargs").as_object()) {
-      const bool is_tensor = history_of(value) != nullptr;
       if (key == "training" && value.is_bool()) {
         options.training = value.as_bool();
       } else if (key == "mask") {
         options.mask = masks(value);
-      } else if (is_tensor) {
+      } else if (among(signature.inputs, key) && !value.is_null()) {
+        collect_named(key, value, operands);
+      } else if (among(signature.settings, key)) {
+        if (options.settings.is_null()) options.settings = Json::object();
+        options.settings.set(key, value);
+      } else if (history_of(value) != nullptr) {
         collect(value, operands);
       } else {
         const bool off = value.is_null() || (value.is_bool() && !value.as_bool());
         check<Unimplemented>(off, "Layer '{}': calls with {}={} aren't implemented.", part.name,
                              key, value.excerpt());
       }
+    }
+    if (!signature.inputs.empty() && !options.mask.empty()) {  // the first input's alone
+      std::vector<Tensor> each = options.mask.list();
+      each.resize(operands.list.size());
+      options.mask = std::move(each);
     }
     const bool named = !operands.names.empty() && operands.names.size() == operands.list.size();
     if (!named) return part.layer(Tensors(std::move(operands.list)), options);

@@ -11,6 +11,7 @@
 #include "framework/core/strings.h"
 #include "framework/model/call_frame.h"
 #include "framework/model/functional.h"
+#include "framework/model/layer_registry.h"
 
 namespace cornu {
 namespace {
@@ -46,10 +47,10 @@ class Walk {
     std::vector<std::string> result;
     std::set<std::string> stems;
     for (size_t i = children.size() - count; i < children.size(); ++i) {
-      const std::string stem = to_snake_case(children[i].second->class_name());
+      const std::string stem = default_name(children[i].second->class_name());
       if (!stems.insert(stem).second) continue;
       const auto same = std::count_if(children.begin(), children.end(), [&](const auto& child) {
-        return to_snake_case(child.second->class_name()) == stem;
+        return default_name(child.second->class_name()) == stem;
       });
       for (const char* list : {"", "layers/"}) {
         result.push_back(fmt::format("{}{}{}_{}", prefix, list, stem, same));
@@ -78,7 +79,7 @@ class Walk {
     std::map<std::string, int> used;
     for (const auto& layer : layers) {
       if (dynamic_cast<const OpLayer*>(layer.get())) continue;  // no layer in Keras
-      const std::string stem = to_snake_case(layer->class_name());
+      const std::string stem = default_name(layer->class_name());
       const int number = used[stem]++;
       visit(*layer, prefix + (number == 0 ? stem : stem + "_" + std::to_string(number)));
     }

@@ -177,6 +177,9 @@ std::vector<std::byte> weights_to_bytes(const Layer& model, const OptimizerState
   }
   if (!optimizer.empty()) {
     write_group(writer, std::string(kOptimizer) + "/vars", optimizer.name, optimizer.variables);
+    for (const auto& [group, part] : optimizer.parts) {
+      write_group(writer, fmt::format("{}/{}/vars", kOptimizer, group), part.name, part.variables);
+    }
   }
   return writer.take_bytes();
 }

@@ -11,10 +11,13 @@
 
 namespace cornu {
 
-// An optimizer's state, as files keep it: "optimizer/vars/0", ….
+// An optimizer's state, as files keep it: "optimizer/vars/0", …. Those of optimizers that it gives
+// its updates to are among its variables; Keras's files have them in groups of their own, too
+// ("optimizer/inner_optimizer/vars/0"), which are written, but not read.
 struct OptimizerState {
   std::string name;  // "adam"
   std::vector<Variable> variables;
+  std::vector<std::pair<std::string, OptimizerState>> parts = {};  // "inner_optimizer", …
   bool empty() const { return variables.empty(); }
 };
 

@@ -165,8 +165,8 @@ bool Model::autocast() const { return object_ ? object_->autocast() : Layer::aut
 bool Model::supports_masking() const {
   return object_ ? object_->supports_masking() : Layer::supports_masking();
 }
-bool Model::takes_separate_inputs() const {
-  return object_ ? object_->takes_separate_inputs() : Layer::takes_separate_inputs();
+const CallSignature& Model::call_signature() const {
+  return object_ ? object_->call_signature() : Layer::call_signature();
 }
 Tensor Model::compute_mask(const Tensors& inputs, const Tensor& mask) const {
   return object_ ? object_->compute_mask(inputs, mask) : Layer::compute_mask(inputs, mask);

@@ -105,6 +105,7 @@ struct CompileOptions {
   bool run_eagerly = false;               // call the step op by op, for debugging
   int64_t steps_per_execution = 1;        // between calls of the callbacks' batch methods
   bool jit_compile = true;                // false: compile without any graph pass
+  bool auto_scale_loss = true;  // a model of dtype "mixed_float16" has a LossScaleOptimizer
 };
 
 // 0 silent, 1 a progress bar, 2 one line an epoch; "auto" is 1 (2 where the output is no terminal).
@@ -386,7 +387,7 @@ class Model : public Layer {
   Json get_config() const override;
   bool autocast() const override;
   bool supports_masking() const override;
-  bool takes_separate_inputs() const override;
+  const CallSignature& call_signature() const override;
   Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const override;
   // Makes the weights for an input of this shape, of a subclass by its call on shapes alone.
   void build(const Shape& input_shape) override;

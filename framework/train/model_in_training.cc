@@ -8,6 +8,12 @@
 namespace cornu {
 namespace {
 
+// Optimizers that keep averages, among one and those that it gives its updates to.
+void find_averaging(const OptimizerImpl& optimizer, std::vector<const OptimizerImpl*>& found) {
+  if (optimizer.options().use_ema) found.push_back(&optimizer);
+  for (const auto& part : optimizer.parts()) find_averaging(part.second.impl(), found);
+}
+
 class ModelInTraining final : public TrainedModel {
  public:
   explicit ModelInTraining(Model& model) : model_(model) {}
@@ -22,6 +28,22 @@ class ModelInTraining final : public TrainedModel {
   }
   void set_learning_rate(double rate) override { model_.optimizer().set_learning_rate(rate); }
   int64_t iterations() const override { return model_.optimizer().iterations(); }
+  std::vector<std::pair<Variable, Variable>> averages() const override {
+    const OptimizerImpl& optimizer = model_.optimizer().impl();
+    std::vector<const OptimizerImpl*> averaging;
+    find_averaging(optimizer, averaging);
+    check<InvalidArgument>(!averaging.empty(),
+                           "expected an optimizer that keeps averages of the variables, got {} "
+                           "'{}'. Make it with .use_ema = true.",
+                           optimizer.class_name(), optimizer.name());
+    std::vector<std::pair<Variable, Variable>> pairs;
+    for (const OptimizerImpl* one : averaging) {
+      for (size_t i = 0; i < one->averages().size(); ++i) {
+        pairs.emplace_back(one->trainable_variables()[i], one->averages()[i]);
+      }
+    }
+    return pairs;
+  }
   std::vector<LayerHandle> layers() const override { return model_.layers(); }
   const FunctionalGraph* graph() const override {
     return model_.body() ? model_.body()->graph() : nullptr;

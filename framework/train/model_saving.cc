@@ -53,7 +53,12 @@ OptimizerState optimizer_state(const Model& model) {
   if (!model.compiled()) return {};
   const OptimizerImpl& optimizer = model.optimizer().impl();
   const std::string& name = optimizer.name();
-  return {name.empty() ? to_snake_case(optimizer.class_name()) : name, optimizer.variables()};
+  OptimizerState state = {name.empty() ? to_snake_case(optimizer.class_name()) : name,
+                          optimizer.variables()};
+  for (const auto& [group, part] : optimizer.parts()) {
+    state.parts.emplace_back(group, OptimizerState{part.impl().name(), part.variables()});
+  }
+  return state;
 }
 
 void report(OptimizerRestore restored, const Model& model, const std::string& path) {

@@ -43,20 +43,6 @@ class DeferredAssignments : public VariableHooks {
   std::vector<std::pair<Variable, Tensor>> assigned_;
 };
 
-// Runs `body`; its assignments take effect where `condition` (a bool scalar) holds.
-template <class F>
-void assign_where(const Tensor& condition, const F& body) {
-  std::vector<std::pair<Variable, Tensor>> assigned;
-  {
-    DeferredAssignments deferred;
-    body();
-    assigned = deferred.assigned();
-  }
-  for (const auto& [variable, value] : assigned) {
-    variable.assign(ops::where(condition, value, variable.value()));
-  }
-}
-
 void check_options(const std::string& class_name, const OptimizerOptions& options) {
   check<InvalidArgument>(options.name.find('/') == std::string::npos,
                          "{}: expected a name without '/', which parts paths of variables in "
@@ -113,10 +99,25 @@ OptimizerImpl::OptimizerImpl(std::string class_name, OptimizerOptions options)
 
 OptimizerImpl::~OptimizerImpl() = default;
 
+void OptimizerImpl::assign_where(const Tensor& condition, const std::function<void()>& body) {
+  std::vector<std::pair<Variable, Tensor>> assigned;
+  {
+    DeferredAssignments deferred;
+    body();
+    assigned = deferred.assigned();
+  }
+  for (const auto& [variable, value] : assigned) {
+    variable.assign(ops::where(condition, value, variable.value()));
+  }
+}
+
 Variable OptimizerImpl::add_variable(const std::string& path, const Shape& shape, DType dtype,
                                      double initial) {
-  Variable variable(initializers::Constant(initial)(shape, dtype),
-                    {.name = path.substr(path.rfind('/') + 1), .trainable = false});
+  return add_variable(path, initializers::Constant(initial)(shape, dtype));
+}
+
+Variable OptimizerImpl::add_variable(const std::string& path, const Tensor& initial) {
+  Variable variable(initial, {.name = path.substr(path.rfind('/') + 1), .trainable = false});
   variable.set_path(path);
   variables_.push_back(variable);
   return variable;
@@ -165,6 +166,19 @@ void OptimizerImpl::make_slots(const std::vector<Variable>& variables) {
   build_extra();
 }
 
+void OptimizerImpl::adopt(OptimizerImpl& inner, const std::vector<Variable>& variables) {
+  inner.build(variables);
+  bool same = inner.trained_.size() == variables.size();
+  for (size_t i = 0; same && i < variables.size(); ++i) {
+    same = inner.trained_[i].id() == variables[i].id();
+  }
+  check<FailedPrecondition>(same,
+                            "{} '{}': expected optimizers that were built for no other variables, "
+                            "but {} '{}' was. Make it with a new one.",
+                            class_name_, name(), inner.class_name_, inner.name());
+  variables_.insert(variables_.end(), inner.variables_.begin(), inner.variables_.end());
+}
+
 OptimizerImpl::Pairs OptimizerImpl::known_pairs(const std::vector<Tensor>& gradients,
                                                 const std::vector<Variable>& variables) {
   check<InvalidArgument>(gradients.size() == variables.size(),
@@ -207,7 +221,11 @@ void OptimizerImpl::apply_gradients(const std::vector<Tensor>& gradients,
   Pairs pairs = known_pairs(gradients, variables);
   if (pairs.empty()) return;
   sum_gradients(pairs);
-  const UpdateScope update;
+  const UpdateScope scope_of_update;
+  update(std::move(pairs));
+}
+
+void OptimizerImpl::update(Pairs pairs) {
   for (auto& [gradient, index] : pairs) {
     gradient = cast_like(gradient, trained_[index]);
     if (options_.loss_scale_factor) gradient = gradient / *options_.loss_scale_factor;
@@ -222,8 +240,10 @@ void OptimizerImpl::apply_gradients(const std::vector<Tensor>& gradients,
     const Variable& variable = trained_[index];
     if (variable.constraint()) variable.assign(variable.constraint()(variable.value()));
   }
-  iterations_.assign(iterations_.value() + 1);
+  count_step();
 }
+
+void OptimizerImpl::count_step() { iterations_.assign(iterations_.value() + 1); }
 
 // Over all replicas, in buckets of a few MB. The backward pass makes the last layers' gradients
 // first: buckets begin there, so that they can travel while it goes on.
@@ -301,22 +321,25 @@ void OptimizerImpl::clip(Pairs& pairs) const {
   }
 }
 
-bool OptimizerImpl::decays(const Variable& variable) const {
-  for (const Variable& excluded : exclusions_.var_list) {
-    if (excluded.id() == variable.id()) return false;
-  }
-  return std::none_of(
-      exclusions_.var_names.begin(), exclusions_.var_names.end(),
-      [&](const std::string& text) { return variable.name().find(text) != std::string::npos; });
+std::optional<double> OptimizerImpl::weight_decay_of(const Variable&) const {
+  return options_.weight_decay;
 }
 
 void OptimizerImpl::decay_weights(const Pairs& pairs, const Tensor& learning_rate) const {
-  if (!options_.weight_decay) return;
+  auto is_excluded = [&](const Variable& variable) {
+    return std::ranges::any_of(
+               exclusions_.var_list,
+               [&](const Variable& excluded) { return excluded.id() == variable.id(); }) ||
+           std::ranges::any_of(exclusions_.var_names, [&](const std::string& text) {
+             return variable.name().find(text) != std::string::npos;
+           });
+  };
   for (const auto& [gradient, index] : pairs) {
     const Variable& variable = trained_[index];
-    if (!decays(variable)) continue;
+    const std::optional<double> decay = weight_decay_of(variable);
+    if (!decay || is_excluded(variable)) continue;
     const Tensor value = variable.value();
-    variable.assign(value - value * *options_.weight_decay * cast_like(learning_rate, variable));
+    variable.assign(value - value * *decay * cast_like(learning_rate, variable));
   }
 }
 
@@ -381,6 +404,8 @@ void OptimizerImpl::set_learning_rate(double value) {
       class_name_, name(), schedule ? schedule->class_name() : "");
   learning_rate_.assign(value);
 }
+
+std::vector<std::pair<std::string, Optimizer>> OptimizerImpl::parts() const { return {}; }
 
 Json OptimizerImpl::get_config() const {
   Json config = Json::object();

@@ -86,6 +86,8 @@ struct WeightDecayExclusions {
   std::vector<std::string> var_names = {};  // variables with one of these in their names
 };
 
+class Optimizer;
+
 // The update of one variable is what subclasses write; clipping, decay, averaging, accumulation and
 // schedules are done here. All in ops: an update is part of the compiled training step, and becomes
 // one elementwise kernel a variable.
@@ -112,19 +114,23 @@ class OptimizerImpl {
                        const std::vector<Variable>& variables);
   // The loss to differentiate: times loss_scale_factor, where there is one. Gradients are divided
   // by it in apply_gradients.
-  Tensor scale_loss(const Tensor& loss) const;
+  virtual Tensor scale_loss(const Tensor& loss) const;
   // With use_ema: replaces the trained variables by their averages. What fit does at its end.
-  void finalize_variable_values();
+  virtual void finalize_variable_values();
   // FailedPrecondition once built.
-  void exclude_from_weight_decay(const WeightDecayExclusions& exclusions);
+  virtual void exclude_from_weight_decay(const WeightDecayExclusions& exclusions);
 
   // iteration, learning_rate (without a schedule), then slots in Keras's order.
   const std::vector<Variable>& variables() const { return variables_; }
   const std::vector<Variable>& trainable_variables() const { return trained_; }
-  const Variable& iterations() const { return iterations_; }
+  // With use_ema, once built: the averages of trainable_variables(), in their order.
+  const std::vector<Variable>& averages() const { return averages_; }
+  virtual const Variable& iterations() const { return iterations_; }
   // The current rate, a float32 scalar. set: FailedPrecondition with a schedule.
-  Tensor learning_rate() const;
-  void set_learning_rate(double value);
+  virtual Tensor learning_rate() const;
+  virtual void set_learning_rate(double value);
+  // The optimizers that this one gives its updates to, under the names of their groups in files.
+  virtual std::vector<std::pair<std::string, Optimizer>> parts() const;
   const std::string& class_name() const { return class_name_; }
   virtual Json get_config() const;
   const std::string& name() const { return options_.name; }
@@ -137,8 +143,8 @@ class OptimizerImpl {
   };
   // The slots in groups: a group is made variable by variable (momentum and velocity of the first,
   // of the second, …), one group after the other. That is the order of variables(), and of files.
-  virtual std::vector<std::vector<Slot>> slots() const = 0;
-  // State beside the slots, made after them with add_variable.
+  virtual std::vector<std::vector<Slot>> slots() const { return {}; }
+  // State beside the slots, made after them with add_variable and add_like.
   virtual void build_extra() {}
   // Scalars that the updates of all variables share, computed once a step: the learning rate,
   // unless overridden (Adam's, with its bias corrections). float32 in and out.
@@ -155,19 +161,35 @@ class OptimizerImpl {
   // Updates counted from 1 at the step in progress, a float32 scalar.
   Tensor update_number() const;
   Variable add_variable(const std::string& path, const Shape& shape, DType dtype, double initial);
+  Variable add_variable(const std::string& path, const Tensor& initial);
+  // Named after both, and of the variable's shape and dtype.
+  Variable add_like(const Variable& variable, const Slot& slot);
+  // Of weight_decay, unless overridden; none for variables that are excluded.
+  virtual std::optional<double> weight_decay_of(const Variable& variable) const;
+
+  // ---- for optimizers that give updates to others ----
+
+  using Pairs = std::vector<std::pair<Tensor, size_t>>;  // gradient and index of the variable
+  // One step with gradients that have been summed over replicas, as they came of the scaled loss.
+  virtual void update(Pairs pairs);
+  static void update(OptimizerImpl& inner, Pairs pairs) { inner.update(std::move(pairs)); }
+  // Builds `inner`, whose variables come after those that are there.
+  void adopt(OptimizerImpl& inner, const std::vector<Variable>& variables);
+  static void set_loss_scale_factor(OptimizerImpl& inner, const std::optional<double>& factor) {
+    inner.options_.loss_scale_factor = factor;
+  }
+  // Runs `body`; its assignments take effect where `condition` (a bool scalar) holds.
+  static void assign_where(const Tensor& condition, const std::function<void()>& body);
+  void count_step();
 
  private:
   void make_slots(const std::vector<Variable>& variables);
-  using Pairs = std::vector<std::pair<Tensor, size_t>>;  // gradient and index of the variable
-
-  Variable add_like(const Variable& variable, const Slot& slot);
   Pairs known_pairs(const std::vector<Tensor>& gradients, const std::vector<Variable>& variables);
   static void sum_gradients(Pairs& pairs);
   void step(Pairs pairs);
   void accumulate(const Pairs& pairs);
   void clip(Pairs& pairs) const;
   void decay_weights(const Pairs& pairs, const Tensor& learning_rate) const;
-  bool decays(const Variable& variable) const;
   void average_variables();
   Tensor update_count() const;
 
@@ -221,6 +243,8 @@ Registry<ScheduleFactory>& schedule_registry();
 // What the two hold at first; defined by framework/registration.
 void register_builtins(Registry<OptimizerFactory>& registry);
 void register_builtins(Registry<ScheduleFactory>& registry);
+// A LossScaleOptimizer around it, unless it is one. Defined by framework/registration.
+Optimizer with_scaled_losses(const Optimizer& optimizer);
 
 // Keras's serialized form: {"module", "class_name", "config", "registered_name"}, and back.
 Json serialize(const Optimizer& optimizer);

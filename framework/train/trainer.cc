@@ -54,6 +54,10 @@ void Trainer::compile(Model& model, const CompileOptions& options) {
                             title_of(model), made_in_ ? made_in_->name() : "",
                             here ? here->name() : "");
   options_ = options;
+  // Its config has the optimizer that scales losses, unlike Keras's, which loses that one's state.
+  if (options.auto_scale_loss && model.dtype_policy().name() == "mixed_float16") {
+    options_.optimizer = with_scaled_losses(options.optimizer);
+  }
   strategy_ = here;
   loss_ = std::make_unique<CompiledLoss>(options.loss, options.loss_weights);
   metrics_ = std::make_unique<CompiledMetrics>(options.metrics, options.weighted_metrics);
@@ -185,6 +189,11 @@ Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>
   frame.finish();
   std::vector<Tensors::Named> figures;
   for (const auto& [name, value] : results) {
+    check<InvalidArgument>(value.num_elements() == 1,
+                           "{}: expected one number for '{}', as logs and the history hold, got "
+                           "shape {}. Give the metric the option that makes one of them: average "
+                           "of F1Score, class_aggregation of R2Score, a single threshold.",
+                           title_of(model), name, value.shape());
     figures.emplace_back(name, ops::reshape(ops::cast(value, DType::Float32), Shape{}));
   }
   std::stable_sort(figures.begin(), figures.end(),

@@ -41,6 +41,9 @@ void require_same_on_workers(const std::string& what, const Json& facts) {
 void agree_on_learning_rate(const Optimizer& optimizer) {
   StrategyImpl& strategy = get_strategy().impl();
   if (strategy.num_workers() == 1) return;
+  const auto parts = optimizer.impl().parts();
+  for (const auto& part : parts) agree_on_learning_rate(part.second);
+  if (!parts.empty()) return;
   // A schedule's rate comes from the optimizer's iterations, which are worker 0's in the first
   // step.
   if (optimizer.impl().options().learning_rate.schedule()) return;

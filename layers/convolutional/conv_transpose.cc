@@ -78,5 +78,6 @@ ConvTranspose<kAxes> ConvTranspose<kAxes>::from_config(const Json& config) {
 
 template class ConvTranspose<1>;
 template class ConvTranspose<2>;
+template class ConvTranspose<3>;
 
 }  // namespace cornu::layers

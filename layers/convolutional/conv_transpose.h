@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolutions ("deconvolutions"), in 1 or 2 spatial axes.
+// Transposed convolutions ("deconvolutions"), in 1, 2 or 3 spatial axes.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,10 @@ struct ConvTransposeOptions {
   bool trainable = true;
 };
 
-// keras.layers.Conv1DTranspose, Conv2DTranspose: goes from what a convolution would give to what it
-// would be given. (batch, spatial…, channels) -> (batch, new spatial…, filters), where a spatial
-// axis becomes strides times as large with "same", and larger with "valid".
+// keras.layers.Conv1DTranspose, Conv2DTranspose, Conv3DTranspose: goes from what a convolution
+// would give to what it would be given. (batch, spatial…, channels) -> (batch, new spatial…,
+// filters), where a spatial axis becomes strides times as large with "same", and larger with
+// "valid".
 //
 // Weights: kernel (*kernel_size, filters, channels), bias (filters,).
 template <int kAxes>
@@ -50,9 +51,12 @@ class ConvTranspose : public LayerHandle {
 
 using Conv1DTransposeOptions = ConvTransposeOptions<1>;
 using Conv2DTransposeOptions = ConvTransposeOptions<2>;
+using Conv3DTransposeOptions = ConvTransposeOptions<3>;
 using Conv1DTranspose = ConvTranspose<1>;
 using Conv2DTranspose = ConvTranspose<2>;
+using Conv3DTranspose = ConvTranspose<3>;
 using Convolution1DTranspose = Conv1DTranspose;
 using Convolution2DTranspose = Conv2DTranspose;
+using Convolution3DTranspose = Conv3DTranspose;
 
 }  // namespace cornu::layers

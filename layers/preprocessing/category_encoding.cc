@@ -26,7 +26,10 @@ class CategoryEncodingLayer : public KerasLayerOf<CategoryEncodingOptions> {
             options.num_tokens);
   }
   bool autocast() const override { return false; }  // large numbers don't fit a small float
-  bool takes_separate_inputs() const override { return true; }
+  const CallSignature& call_signature() const override {
+    static const CallSignature signature{.inputs = {"inputs", "count_weights"}, .built = 1};
+    return signature;
+  }
 
   void build_list(const std::vector<Shape>& shapes) override { build(shapes[0]); }
 

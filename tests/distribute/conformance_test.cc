@@ -139,6 +139,17 @@ TEST_CASE("optimizers, op by op, without weights") {
       {.weighted = false},
       {.examples = 11, .batch_size = 4, .epochs = 2, .eager = true},
       {.epochs = 3, .optimizer = optimizers::SGD({.gradient_accumulation_steps = 2})},
+      {.optimizer = optimizers::Adafactor({.learning_rate = 0.01})},
+      {.optimizer = optimizers::Muon({.learning_rate = 0.01, .clipnorm = 1.0})},
+      {.optimizer = optimizers::ScheduleFreeAdamW({.learning_rate = 0.01, .warmup_steps = 5})},
+      {.optimizer = optimizers::LossScaleOptimizer(
+           {.inner_optimizer = optimizers::SGD({.learning_rate = 0.02, .use_ema = true}),
+            .dynamic_growth_steps = 3})},
+      {.optimizer =
+           optimizers::MultiOptimizer({.optimizer_map = optimizers::OptimizerMap(
+                                           optimizers::SGD({.learning_rate = 0.02}),
+                                           {{".*bias", optimizers::Adam({.learning_rate = 0.01})}}),
+                                       .loss_scale_factor = 4.0})},
   };
   for (const Training& training : trainings) {
     CAPTURE(training.optimizer.impl().class_name());

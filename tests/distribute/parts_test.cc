@@ -102,6 +102,31 @@ TEST_CASE("gradients of a replica without examples count nothing, whatever they 
   CHECK(w.value().item<float>() == doctest::Approx(0.8));
 }
 
+TEST_CASE("a gradient of one replica that isn't finite skips the step of all") {
+  const distribute::MirroredStrategy strategy({.devices = devices(2)});
+  const auto scope = strategy.scope();
+  const Variable w(ops::ones({}), {.name = "w"});
+  const optimizers::LossScaleOptimizer optimizer(
+      {.inner_optimizer = optimizers::SGD({.learning_rate = 0.1}), .initial_scale = 8.0});
+  const Function step = function([&](const Tensor& x) {
+    GradientTape tape;
+    const Tensor loss = optimizer.impl().scale_loss(by_share_of_examples(ops::mean(x)) * w);
+    optimizer.apply_gradients({tape.gradient(loss, w)}, {w});
+    return loss;
+  });
+  auto run = [&](float first, float second) {
+    strategy.run(step,
+                 PerReplica({Tensors(test::floats({first})), Tensors(test::floats({second}))}));
+    return w.value().item<float>();
+  };
+  CHECK(run(1, 3) == doctest::Approx(0.8));
+  CHECK(run(1, INFINITY) == doctest::Approx(0.8));
+  CHECK(run(NAN, 1) == doctest::Approx(0.8));
+  CHECK(optimizer.iterations() == 1);
+  CHECK(optimizer.variables()[3].value().item<float>() == 2.0f);  // 8 / 2 / 2
+  CHECK(run(2, 2) == doctest::Approx(0.6));
+}
+
 TEST_CASE("a whole batch without examples leaves averages alone") {
   const distribute::MirroredStrategy strategy({.devices = devices(2)});
   const auto scope = strategy.scope();

@@ -64,8 +64,9 @@ class Strangers {
     for (const std::string& address : addresses) ports_.push_back(Address::parse(address, "test"));
   }
 
-  // One message of each kind in turn, to one port after the other. Sessions come first: what they
-  // are turned away for is known later than of others, and of many the first few are named.
+  // One message of each kind in turn, to one port after the other. The first one, worker 0's first
+  // session, is waited for: what it is turned away for is known later than of others, and of many
+  // the first few are named.
   void send_one() {
     const size_t kind = (kAnswered + count_ / ports_.size()) % kKinds;
     std::string bytes = bytes_of(kind);
@@ -76,7 +77,9 @@ class Strangers {
     if (!socket.is_open()) return;
     ++connected_;
     ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (kind >= kHalfOpen) {  // for a while, nothing more comes
+    if (connected_ == 1) {
+      wait_for_end_of_call(socket);
+    } else if (kind >= kHalfOpen) {  // for a while, nothing more comes
       open_.push_back(std::move(socket));
       if (open_.size() > 50) open_.pop_front();
     } else if (kind >= kAnswered) {
@@ -141,11 +144,34 @@ class Strangers {
     return bytes;
   }
 
+  // Until the other end has ended the call: an HTTP/2 frame of headers with END_STREAM, or a reset.
+  static void wait_for_end_of_call(const FileDescriptor& socket) {
+    wait_at_most(socket, {.tv_sec = 60, .tv_usec = 0});
+    const auto receive = [&](size_t count) {
+      std::string bytes(count, '\0');
+      const ssize_t got = ::recv(socket.get(), bytes.data(), count, MSG_WAITALL);
+      REQUIRE(got == static_cast<ssize_t>(count));
+      return bytes;
+    };
+    const auto byte = [](const std::string& bytes, size_t at) {
+      return static_cast<size_t>(static_cast<unsigned char>(bytes[at]));
+    };
+    for (bool ended = false; !ended;) {
+      const std::string head = receive(9);
+      const size_t length = byte(head, 0) << 16 | byte(head, 1) << 8 | byte(head, 2);
+      ended = (head[3] == 1 && (head[4] & 1) != 0) || head[3] == 3;
+      receive(length);
+    }
+  }
+
+  static void wait_at_most(const FileDescriptor& socket, const timeval& time) {
+    ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  }
+
   // Until the other end has said something, so that what was sent is heard.
   static void listen_to(const FileDescriptor& socket) {
-    ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
-    const timeval time{0, 20'000};
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+    wait_at_most(socket, {.tv_sec = 0, .tv_usec = 20'000});
     char bytes[1000];
     static_cast<void>(::recv(socket.get(), bytes, sizeof bytes, 0));
   }

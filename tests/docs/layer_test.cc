@@ -3,7 +3,6 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
-#include "tests/docs/rms_normalization.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
@@ -41,19 +40,6 @@ void register_scale() {
 }
 
 }  // namespace
-
-TEST_CASE("a layer as those of layers/ conforms") {
-  layer_registry().add("RMSNormalization", [](const Json& config) -> LayerHandle {
-    return example::RMSNormalization::from_config(config);
-  });
-  test::check_layer({.name = "RMSNormalization",
-                     .make = [] { return example::RMSNormalization(); },
-                     .inputs = {test::some_values({4, 6})},
-                     .output_shape = {4, 6},
-                     .trainable_weights = 1});
-  CHECK(test::error_of([] { example::RMSNormalization({.epsilon = 0, .name = "rms"}); }) ==
-        "InvalidArgument: RMSNormalization 'rms': expected epsilon > 0, got 0.");
-}
 
 TEST_CASE("a program's own layer comes back from a file's config") {
   register_scale();

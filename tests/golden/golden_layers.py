@@ -2,6 +2,9 @@
 """Layers: outputs, gradients of inputs and weights, weights after the call."""
 
 import common
+import golden_attention
+import golden_core
+import golden_recurrent
 import numpy as np
 import tensorflow as tf
 from keras import layers, regularizers
@@ -9,14 +12,22 @@ from keras import layers, regularizers
 NORMAL, DISTINCT = "normal", "distinct"
 
 
-def case(name, layer, *inputs, training=None, values=NORMAL):
-    """layer: makes the layer; inputs: shapes of random inputs, or arrays."""
+def case(
+    name, layer, *inputs, training=None, values=NORMAL, names=None, mask=None, settings=None, built=1
+):
+    """layer: makes the layer; inputs: shapes of random inputs, or arrays; names: of the call's
+    arguments that they are, several of one name being a list, the first `built` of them build's;
+    mask: of the first, or a list; settings: further arguments."""
     return {
         "name": name,
         "layer": layer,
         "inputs": inputs,
         "training": training,
         "values": values,
+        "names": names,
+        "mask": mask,
+        "settings": settings,
+        "built": built,
     }
 
 
@@ -362,18 +373,41 @@ def randomize(rng, layer):
             weight.assign(common.normal(rng, weight.shape, 0.5))
 
 
+def masks_of(mask):
+    """One, or a list with None for inputs that have none."""
+    masks = mask if isinstance(mask, list) else [mask]
+    return [None if each is None else common.tensor(each) for each in masks]
+
+
 def run(spec):
     rng = common.start(spec["name"])
     layer = spec["layer"]()
     inputs = list(make_inputs(rng, spec))
     single = len(inputs) == 1
-    layer.build(inputs[0].shape if single else [x.shape for x in inputs])
+    names = spec["names"]
+    if names is not None:
+        layer.build(*[x.shape for x in inputs[: spec["built"]]])
+    else:
+        layer.build(inputs[0].shape if single else [x.shape for x in inputs])
     randomize(rng, layer)
     before = [common.variable(weight) for weight in layer.weights]
     arguments = {} if spec["training"] is None else {"training": spec["training"]}
+    mask = spec["mask"]
+    if isinstance(mask, list):
+        arguments["mask"] = [None if each is None else tf.constant(each) for each in mask]
+    elif mask is not None:
+        arguments["mask"] = tf.constant(mask)
+    arguments |= spec["settings"] or {}
 
     def call(tensors):
-        return layer(tensors[0] if single else tensors, **arguments)
+        if names is None:
+            return layer(tensors[0] if single else tensors, **arguments)
+        named = {}
+        for name, tensor in zip(names[1:], tensors[1:]):
+            named.setdefault(name, []).append(tensor)
+        if spec["built"] > 1 or "initial_state" not in named:
+            named = {name: tensor for name, (tensor,) in named.items()}
+        return layer(tensors[0], **named, **arguments)
 
     tensors = [tf.constant(x) for x in inputs]
     variables = [weight.value for weight in layer.trainable_weights]
@@ -390,7 +424,10 @@ def run(spec):
     result = {
         "name": spec["name"],
         "object": common.serialize(layer),
-        "call_arguments": {"training": spec["training"]},
+        "call_arguments": {"training": spec["training"]}
+        | ({"names": names, "built": spec["built"]} if names else {})
+        | ({"settings": spec["settings"]} if spec["settings"] else {})
+        | ({} if mask is None else {"masks": masks_of(mask)}),
         "inputs": [common.tensor(x) for x in inputs],
         "weights": before,
         "outputs": [common.tensor(output) for output in outputs],
@@ -400,7 +437,7 @@ def run(spec):
             for x in tensors
         ],
         "weight_gradients": [
-            {"path": weight.path, "name": weight.name} | common.tensor(gradient)
+            {"path": weight.path, "name": weight.name} | (common.tensor(gradient) or {})
             for weight, gradient in zip(layer.trainable_weights, gradients[len(floating) :])
         ],
         "weights_after": [common.variable(weight) for weight in layer.weights],
@@ -424,5 +461,8 @@ def make():
         merging_cases,
         preprocessing_cases,
         other_cases,
+        lambda: golden_recurrent.cases(case),
+        lambda: golden_attention.cases(case),
+        lambda: golden_core.cases(case),
     ]
     return [run(spec) for group in groups for spec in group()]

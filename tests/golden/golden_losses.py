@@ -182,6 +182,39 @@ def other_cases(rng):
     yield case("tversky", losses.Tversky, binary, predictions, weights=[None], alpha=0.3, beta=0.7)
 
 
+def ctc_cases(rng):
+    cls = losses.CTC
+    labels = np.array([[1, 2, 2, 3], [3, 1, 0, 0], [2, 2, 2, 0], [1, 0, 0, 0]], "int32")
+    logits = common.normal(rng, (4, 9, 5))
+    yield case("ctc", cls, labels, logits)
+    yield case("ctc_int64", cls, labels.astype("int64"), logits)
+    yield case("ctc_float_labels", cls, labels.astype("float32"), logits)
+    empty = labels * np.array([[1], [0], [1], [0]], "int32")
+    yield case("ctc_empty", cls, empty, logits)
+    yield case("ctc_no_labels", cls, labels * 0, logits)
+    yield case("ctc_tight", cls, labels, logits[:, :5])
+    yield case("ctc_too_few_steps", cls, labels, logits[:, :3])
+    yield case("ctc_one_step", cls, labels[3:, :1], logits[3:, :1])
+    yield case("ctc_large_logits", cls, labels, logits * 100)
+    yield case("ctc_long", cls, rng.integers(1, 6, (2, 12)), common.normal(rng, (2, 60, 7), 2.0))
+
+
+def circle_cases(rng):
+    cls = losses.Circle
+    embeddings = rng.standard_normal((8, 4))
+    embeddings = (embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)).round(3)
+    labels = np.array([0, 1, 2, 0, 1, 1, 2, 0], "int32")
+    yield case("circle", cls, labels, embeddings)
+    yield case("circle_column", cls, labels[:, None], embeddings)
+    yield case("circle_options", cls, labels, embeddings, gamma=8.0, margin=0.25)
+    yield case("circle_diagonal", cls, labels, embeddings, gamma=2.0, remove_diagonal=False)
+    # Classes of one embedding, and only one class.
+    alone = np.array([0, 1, 2, 0, 3, 4, 5, 6], "int32")
+    yield case("circle_alone", cls, alone, embeddings, gamma=4.0)
+    yield case("circle_one_class", cls, labels * 0, embeddings, gamma=4.0)
+    yield case("circle_of_two", cls, labels[:2] * 0, embeddings[:2])
+
+
 def value_and_gradient(spec, reduction, weight):
     loss = spec["class"](reduction=reduction, **spec["options"])
     y_pred = tf.constant(spec["y_pred"])
@@ -242,7 +275,15 @@ def run(spec):
 
 
 def make():
-    groups = [binary_cases, categorical_cases, sparse_cases, regression_cases, other_cases]
+    groups = [
+        binary_cases,
+        categorical_cases,
+        sparse_cases,
+        regression_cases,
+        other_cases,
+        ctc_cases,
+        circle_cases,
+    ]
     return [
         run(spec)
         for group in groups

@@ -225,6 +225,144 @@ def confusion_cases(rng):
     yield case("mean_iou", lambda: metrics.MeanIoU(num_classes=3), maps)
 
 
+def iou_cases(rng):
+    def classes(shape, count=3, dtype="int32"):
+        return rng.integers(0, count, shape).astype(dtype)
+
+    maps = [
+        (classes((2, 3, 4)), classes((2, 3, 4))),
+        (classes((6,), dtype="float32"), classes((6,), dtype="uint8"), classes((6,), 4)),
+        (classes((2, 3)), classes((2, 3)), np.float32([[0.5, 1.9, 2.0], [0.0, 1.0, 3.5]])),
+    ]
+    outside = [(np.int32([0, 1, 5, 2, -1, 1, 2]), np.int32([0, 2, 1, 7, 0, 1, -3]))]
+    numbers = [(np.float32([0.9, 1.5, -0.5, 3]), np.float32([0, 1, 2.99, 2]))]
+    empty = [(np.zeros((0,), "int32"), np.zeros((0,), "int32"))]
+    absent = [(np.int32([0, 0]), np.int32([0, 1]))]
+    for name, updates in {
+        "maps": maps,
+        "outside": outside,
+        "numbers": numbers,
+        "empty": empty,
+        "absent": absent,
+    }.items():
+        yield case(f"mean_iou_{name}", lambda: metrics.MeanIoU(num_classes=3), updates)
+    yield case("mean_iou_one_class", lambda: metrics.MeanIoU(num_classes=1), outside)
+    yield case("iou_ignored", lambda: metrics.IoU(3, [1, 2, 1], ignore_class=0), maps)
+    yield case("iou_void", lambda: metrics.MeanIoU(3, ignore_class=255), outside)
+    yield case("iou_float", lambda: metrics.IoU(3, (0, 1), name="f", dtype="float32"), maps)
+    yield case("mean_iou_int32", lambda: metrics.MeanIoU(3, dtype="int32"), maps)
+    scores = [
+        (common.probabilities(rng, (2, 3, 4)), common.normal(rng, (2, 3, 4))),
+        (common.probabilities(rng, (5, 4)), common.normal(rng, (5, 4)), classes((5,), 3)),
+    ]
+    dense = {"sparse_y_true": False, "sparse_y_pred": False}
+    yield case("iou_dense", lambda: metrics.IoU(4, [0, 3], **dense), scores)
+    yield case("one_hot_iou", lambda: metrics.OneHotIoU(4, [0, 3]), scores)
+    yield case("one_hot_mean_iou", lambda: metrics.OneHotMeanIoU(4), scores)
+    mixed = [(x[0], x[1].argmax(-1).astype("int32")) + x[2:] for x in scores]
+    every = {"ignore_class": 1, "sparse_y_pred": True, "dtype": "float32"}
+    yield case("one_hot_iou_sparse", lambda: metrics.OneHotIoU(4, [2], name="h", **every), mixed)
+    yield case("one_hot_mean_iou_sparse", lambda: metrics.OneHotMeanIoU(4, **every), mixed)
+    yield case("mean_iou_dense", lambda: metrics.MeanIoU(4, ignore_class=2, **dense), scores)
+    binary = [
+        (classes((3, 2), 2), common.uniform(rng, (3, 2))),
+        (classes((4,), 2), np.float32([0.5, 0.3, 0.29, 0.7]), classes((4,), 3)),
+    ]
+    yield case("binary_iou", metrics.BinaryIoU, binary)
+    options = {"target_class_ids": [1], "threshold": 0.3, "name": "b", "dtype": "float32"}
+    yield case("binary_iou_options", lambda: metrics.BinaryIoU(**options), binary)
+
+
+def f_score_cases(rng):
+    eye = np.eye(3, dtype="float32")
+    weights = common.uniform(rng, (4,), 0.2, 2.0)
+    updates = [
+        (eye[rng.integers(0, 3, 5)], common.probabilities(rng, (5, 3))),
+        (rng.integers(0, 2, (4, 3)), common.normal(rng, (4, 3)), weights),
+        (eye[[0, 1]], np.float32([[0, 0, 0], [0.4, 0.4, 0.2]])),
+    ]
+    for average in [None, "micro", "macro", "weighted"]:
+        yield case(
+            f"f1_score_{average}_default", lambda a=average: metrics.F1Score(average=a), updates
+        )
+        yield case(
+            f"fbeta_score_{average}_options",
+            lambda a=average: metrics.FBetaScore(average=a, beta=0.5, threshold=0.3, name="f"),
+            updates,
+        )
+    one = [(np.float32([[1], [0], [1]]), np.float32([[0.9], [0.6], [0.2]]))]
+    yield case("f1_score_one_class", lambda: metrics.F1Score(threshold=0.5), one)
+    yield case("fbeta_score_default", metrics.FBetaScore, updates)
+
+
+def r2_score_cases(rng):
+    updates = [
+        (common.normal(rng, (5, 2)), common.normal(rng, (5, 2), 0.5)),
+        (common.normal(rng, (4, 2)), common.normal(rng, (4, 2)), common.uniform(rng, (4,))),
+        (common.normal(rng, (3, 2)), common.normal(rng, (3, 2)), common.uniform(rng, (3, 2))),
+    ]
+    for aggregation in [None, "uniform_average", "variance_weighted_average"]:
+        for regressors in [0, 3, 9, 40]:
+            yield case(
+                f"r2_score_{aggregation}_{regressors}",
+                lambda a=aggregation, r=regressors: metrics.R2Score(a, num_regressors=r, name="r"),
+                updates,
+            )
+    column = [(common.normal(rng, (4, 1)), common.normal(rng, (4,)))]
+    yield case("r2_score_column", metrics.R2Score, column)
+    same = np.float32([[1, 2], [1, 3]])
+    yield case("r2_score_constant", lambda: metrics.R2Score(None), [(same, same + 0.5)])
+    yield case("r2_score_exact", lambda: metrics.R2Score(None), [(same, same)])
+
+
+def correlation_cases(rng):
+    updates = [
+        (common.normal(rng, (3, 6)), common.normal(rng, (3, 6))),
+        (common.normal(rng, (4, 5)), common.normal(rng, (4, 5)), common.uniform(rng, (4,))),
+        (common.normal(rng, (2, 3, 4)), common.normal(rng, (2, 3, 4))),
+    ]
+    for cls in [metrics.PearsonCorrelation, metrics.ConcordanceCorrelation]:
+        name = cls().name
+        yield case(name, cls, updates)
+        yield case(f"{name}_axis", lambda cls=cls: cls(name="c", axis=0), updates[:1])
+        yield case(f"{name}_middle", lambda cls=cls: cls(axis=1), updates[2:])
+        column = [(common.normal(rng, (5, 1)), common.normal(rng, (5,)))]
+        yield case(f"{name}_column", lambda cls=cls: cls(axis=0), column)
+        constant = [(np.float32([[1, 1, 1]]), np.float32([[0.5, 1, 2]]))]
+        yield case(f"{name}_constant", cls, constant)
+        labels = [(rng.integers(0, 4, (2, 5)).astype("int32"), common.normal(rng, (2, 5)))]
+        yield case(f"{name}_integers", cls, labels)
+
+
+def operating_point_cases(rng):
+    updates = auc_updates(rng)
+    edge = [(np.float32([1, 0, 1, 0]), np.float32([0, 0, 1, 1]))]
+    columns = [(rng.integers(0, 2, (6, 3)).astype("float32"), common.uniform(rng, (6, 3)))]
+    columns += [(*columns[0], common.uniform(rng, (6,), 0.2, 2.0))]
+    for cls in [
+        metrics.SensitivityAtSpecificity,
+        metrics.SpecificityAtSensitivity,
+        metrics.PrecisionAtRecall,
+        metrics.RecallAtPrecision,
+    ]:
+        name = cls(0.5).name
+        for bound in [0, 0.35, 0.8, 1]:
+            yield case(f"{name}_{bound}", lambda cls=cls, b=bound: cls(b), updates + edge)
+        yield case(
+            f"{name}_options",
+            lambda cls=cls: cls(0.6, num_thresholds=11, class_id=1, name="p"),
+            columns,
+        )
+        for count in [1, 2, 3]:
+            yield case(
+                f"{name}_of_{count}",
+                lambda cls=cls, n=count: cls(0.4, num_thresholds=n),
+                updates + edge,
+            )
+        empty = [(np.zeros((0,), "float32"), np.zeros((0,), "float32"))]
+        yield case(f"{name}_empty", lambda cls=cls: cls(0.5), empty)
+
+
 def run(spec):
     common.start(spec["name"])
     metric = spec["make"]()
@@ -248,7 +386,18 @@ def run(spec):
 
 
 def make():
-    groups = [reduction_cases, accuracy_cases, auc_cases, loss_cases, confusion_cases]
+    groups = [
+        reduction_cases,
+        accuracy_cases,
+        auc_cases,
+        loss_cases,
+        confusion_cases,
+        iou_cases,
+        f_score_cases,
+        r2_score_cases,
+        correlation_cases,
+        operating_point_cases,
+    ]
     return [
         run(spec)
         for group in groups

@@ -70,12 +70,41 @@ def run_constraint(name, constraint, shape):
     }
 
 
+WINDOWS = [
+    "barthann",
+    "bartlett",
+    "blackmanharris",
+    "bohman",
+    "boxcar",
+    "cosine",
+    "flattop",
+    "hann",
+    "lanczos",
+    "nuttall",
+    "parzen",
+    "triang",
+]
+
+
 def fixed_initializer_cases():
     yield "zeros", initializers.Zeros(), (2, 3)
     yield "ones", initializers.Ones(), (2, 3)
     yield "constant", initializers.Constant(0.25), (2, 3)
     yield "identity", initializers.Identity(), (3, 3)
     yield "identity_gain", initializers.Identity(gain=2.5), (3, 2)
+    stft = initializers.STFT
+    yield "stft", stft(), (8, 1, 5)
+    yield "stft_large", stft(periodic=True), (200, 1, 9)
+    yield "stft_imag", stft("imag", "hamming", "spectrum", True), (6, 1, 7)
+    yield "stft_no_window", stft("imag", None, "density"), (4, 1, 3)
+    yield "stft_no_scaling", stft("real", "blackman", None, True), (7, 1, 2)
+    yield "stft_values", stft(window=[0.5, 1.0, -2.0, 0.25]), (4, 1, 3)
+    yield "stft_one_sample", stft(), (1, 1, 3)
+    for window in WINDOWS:
+        for periodic in [False, True]:
+            name = f"stft_{window}_{'periodic' if periodic else 'symmetric'}"
+            for size in [6, 7]:
+                yield f"{name}_{size}", stft("real", window, None, periodic), (size, 1, 2)
 
 
 def random_initializer_cases():

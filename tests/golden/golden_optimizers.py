@@ -18,6 +18,10 @@ def cases():
     yield from rmsprop_cases()
     yield from schedule_cases()
     yield from other_cases()
+    yield from adafactor_cases()
+    yield from muon_cases()
+    yield from schedule_free_cases()
+    yield from wrapper_cases()
 
 
 def sgd_cases():
@@ -116,29 +120,143 @@ def other_cases():
     )
 
 
+def adafactor_cases():
+    adafactor = optimizers.Adafactor
+    yield "adafactor_default", lambda: adafactor()
+    yield "adafactor_options", lambda: adafactor(
+        0.5,
+        beta_2_decay=-0.5,
+        epsilon_1=1e-3,
+        epsilon_2=0.1,
+        clip_threshold=0.5,
+        relative_step=False,
+        weight_decay=0.05,
+        clipnorm=1.0,
+        name="factors",
+    )
+    yield "adafactor_schedule", lambda: adafactor(schedules.ExponentialDecay(0.2, 5, 0.5))
+    yield "adafactor_ema", lambda: adafactor(0.2, use_ema=True, ema_momentum=0.8)
+    yield "adafactor_accumulation2", lambda: adafactor(0.2, gradient_accumulation_steps=2)
+    yield "adafactor_shapes", lambda: adafactor(0.1)
+
+
+def muon_cases():
+    muon = optimizers.Muon
+    yield "muon", lambda: muon()
+    yield "muon_large_rate", lambda: muon(0.05)
+    yield "muon_options", lambda: muon(
+        0.05,
+        adam_beta_1=0.8,
+        adam_beta_2=0.9,
+        adam_weight_decay=0.2,
+        epsilon=0.01,
+        weight_decay=0.1,
+        global_clipnorm=1.0,
+        name="m",
+        muon_a=3.0,
+        muon_b=-4.0,
+        muon_c=1.5,
+        adam_lr_ratio=0.1,
+        momentum=0.7,
+        ns_steps=2,
+        nesterov=False,
+        rms_rate=None,
+    )
+    yield "muon_no_decay", lambda: muon(0.05, adam_weight_decay=None, weight_decay=None)
+    yield "muon_excluded", lambda: muon(0.05, exclude_layers=["^nothing", "matri."])
+    yield "muon_shapes", lambda: muon(0.05)
+    yield "muon_embeddings_shapes", lambda: muon(0.05, exclude_embeddings=False)
+    yield "muon_ema", lambda: muon(0.05, use_ema=True, ema_overwrite_frequency=4, clipvalue=0.5)
+    yield "muon_accumulation3", lambda: muon(0.05, gradient_accumulation_steps=3)
+    yield "muon_schedule", lambda: muon(schedules.ExponentialDecay(0.2, 5, 0.5))
+
+
+def schedule_free_cases():
+    adamw = optimizers.ScheduleFreeAdamW
+    yield "schedule_free_adamw", lambda: adamw()
+    yield "schedule_free_adamw_warmup", lambda: adamw(0.1, warmup_steps=7)
+    yield "schedule_free_adamw_options", lambda: adamw(
+        0.1, beta_1=0.6, beta_2=0.9, epsilon=0.01, weight_decay=0.1, clipnorm=1.0, name="s"
+    )
+    yield "schedule_free_adamw_ema", lambda: adamw(0.1, use_ema=True, ema_momentum=0.7)
+    yield "schedule_free_adamw_accumulation2", lambda: adamw(0.1, gradient_accumulation_steps=2)
+    yield "schedule_free_adamw_schedule", lambda: adamw(schedules.ExponentialDecay(0.2, 5, 0.5))
+    yield "schedule_free_adamw_loss_scale_factor", lambda: adamw(0.1, loss_scale_factor=16.0)
+
+
+def wrapper_cases():
+    scaled, multi, chosen = (
+        optimizers.LossScaleOptimizer,
+        optimizers.MultiOptimizer,
+        optimizers.OptimizerMap,
+    )
+    sgd, adam = optimizers.SGD, optimizers.Adam
+    yield "loss_scale_default", lambda: scaled(sgd(0.1, loss_scale_factor=4.0))
+    yield "loss_scale_every_step", lambda: scaled(
+        sgd(0.1, momentum=0.9, clipnorm=1.0, weight_decay=0.1),
+        initial_scale=2.0,
+        dynamic_growth_steps=1,
+        name="l",
+    )
+    yield "loss_scale_schedule", lambda: scaled(sgd(schedules.ExponentialDecay(0.2, 5, 0.5)), 0.5)
+    yield "loss_scale_ema", lambda: scaled(adam(0.05, use_ema=True, ema_momentum=0.8), 8.0, 5)
+    yield "loss_scale_accumulation2", lambda: scaled(
+        sgd(0.1, gradient_accumulation_steps=2), 8.0, 5
+    )
+    yield "multi", lambda: multi(chosen(sgd(0.1, momentum=0.9), {"matrix": adam(0.05)}))
+    yield "multi_patterns_shapes", lambda: multi(
+        chosen(sgd(0.1), {".*ding.*": adam(0.05), "cube": optimizers.Lion(0.01), "x": sgd()}),
+        name="several",
+    )
+    yield "multi_loss_scale_factor", lambda: multi(
+        chosen(sgd(0.1, loss_scale_factor=2.0), {"v.*": sgd(0.2)}), loss_scale_factor=8.0
+    )
+    yield "multi_default", lambda: multi(chosen(adam(0.05, clipnorm=1.0, weight_decay=0.1)))
+    yield "multi_ema", lambda: multi(
+        chosen(sgd(0.1, use_ema=True), {"vector": adam(0.1, use_ema=True, ema_momentum=0.5)})
+    )
+
+
+def shapes_of(name):
+    """The variables of a case."""
+    if name.endswith("_shapes"):
+        return {"tall": (4, 2), "embeddings": (3, 3), "cube": (2, 3, 2), "scalar": ()}
+    return {"matrix": (2, 3), "vector": (3,)}
+
+
 def make_gradients(rng, name):
     gradients = []
     for step in range(STEPS):
-        matrix, vector = common.normal(rng, (2, 3)), common.normal(rng, (3,))
-        if name == "loss_scale" and step in (4, 5, 12):
-            vector[1] = np.inf if step != 5 else np.nan
-        gradients.append([matrix, vector])
+        gradients.append([common.normal(rng, shape) for shape in shapes_of(name).values()])
+        if name.startswith("loss_scale") and step in (4, 5, 12):
+            gradients[-1][1][1] = np.inf if step != 5 else np.nan
     return gradients
+
+
+def rate_of(optimizer):
+    if isinstance(optimizer, optimizers.MultiOptimizer):
+        return None
+    return np.float32(optimizer.learning_rate)
+
+
+def uses_averages(optimizer):
+    inner = getattr(optimizer, "optimizers", [getattr(optimizer, "inner_optimizer", optimizer)])
+    return any(x.use_ema for x in inner)
 
 
 def run(name, make_optimizer):
     rng = common.start(name)
     optimizer = make_optimizer()
     variables = [
-        keras.Variable(common.normal(rng, (2, 3)), name="matrix"),
-        keras.Variable(common.normal(rng, (3,)), name="vector"),
+        keras.Variable(common.normal(rng, shape), name=key)
+        for key, shape in shapes_of(name).items()
     ]
     initial = [common.variable(v) for v in variables]
     optimizer.build(variables)
     gradients = make_gradients(rng, name)
     rates, trajectory = [], []
     for step in gradients:
-        rates.append(np.float32(optimizer.learning_rate))
+        rates.append(rate_of(optimizer))
         optimizer.apply([tf.constant(g) for g in step], variables)
         trajectory.append([common.tensor(v) for v in variables])
     result = {
@@ -153,7 +271,7 @@ def run(name, make_optimizer):
     }
     if name == "adamw_exclude":
         result["exclude_from_weight_decay"] = {"var_names": ["vector"]}
-    if getattr(optimizer, "use_ema", False):
+    if uses_averages(optimizer):
         optimizer.finalize_variable_values(variables)
         result["finalized"] = [common.tensor(v) for v in variables]
     return result

@@ -131,6 +131,46 @@ def own_steps():
         yield case | {"x": common.tensor(x), "y": [common.tensor(y)]}
 
 
+def averages():
+    """Weights that callbacks find at the ends of epochs, where averages are swapped in."""
+    for name, swap_on_epoch in [("averages_in_tests", False), ("averages_on_epochs", True)]:
+        rng = common.start(name)
+        x, y, _ = data(rng)
+        model = Plain()
+        model(x[:1])
+        model.set_weights([common.normal(rng, (3, 1)), common.normal(rng, (1,))])
+        start = [common.tensor(value) for value in model.get_weights()]
+        model.compile(keras.optimizers.SGD(0.05, use_ema=True, ema_momentum=0.5), loss="mse")
+        seen = []
+        history = model.fit(
+            x,
+            y,
+            batch_size=4,
+            epochs=3,
+            shuffle=False,
+            verbose=0,
+            validation_data=(x[:5] + 1, y[:5]),
+            callbacks=[
+                keras.callbacks.SwapEMAWeights(swap_on_epoch),
+                keras.callbacks.LambdaCallback(
+                    on_epoch_end=lambda epoch, logs, model=model, seen=seen: seen.append(
+                        [common.tensor(value) for value in model.get_weights()]
+                    )
+                ),
+            ],
+        )
+        yield {
+            "name": name,
+            "swap_on_epoch": swap_on_epoch,
+            "x": common.tensor(x),
+            "y": common.tensor(y),
+            "start": start,
+            "history": {key: list(map(float, value)) for key, value in history.history.items()},
+            "seen": seen,
+            "end": [common.tensor(value) for value in model.get_weights()],
+        }
+
+
 class Two(keras.Model):
     def __init__(self, named):
         super().__init__()
@@ -230,6 +270,7 @@ def make():
     return [
         *own_steps(),
         *several_outputs(),
+        *averages(),
         batches_seen("steps_even", 8, 3, 2),
         batches_seen("steps_uneven", 10, 4, 2),
         batches_seen("steps_too_many", 8, 2, 6),

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <set>
-
 #include "framework/graph/function.h"
 #include "framework/metrics/metrics.h"
 #include "tests/golden/golden.h"
@@ -15,26 +13,6 @@ namespace {
 
 // Float32 sums of up to ten in another order; differences of such sums may be 0 on one side.
 constexpr test::Tolerance kClose = {.relative = 1e-6, .absolute = 5e-7};
-
-// Classes of Keras's that aren't there.
-const std::set<std::string> kMissing = {"F1Score",
-                                        "FBetaScore",
-                                        "IoU",
-                                        "MeanIoU",
-                                        "PrecisionAtRecall",
-                                        "R2Score",
-                                        "RecallAtPrecision",
-                                        "SensitivityAtSpecificity",
-                                        "SpecificityAtSensitivity"};
-
-std::vector<Json> cases() {
-  std::vector<Json> result;
-  const Json all = test::golden_cases("metrics");
-  for (const Json& item : all.as_array()) {
-    if (!kMissing.contains(item.at("object").at("class_name").as_string())) result.push_back(item);
-  }
-  return result;
-}
 
 void update(const Metric& metric, const std::vector<Tensor>& inputs, bool of_values) {
   const Tensor weight = inputs.back();
@@ -84,7 +62,7 @@ void run(const Json& item, bool compiled) {
 }  // namespace
 
 TEST_CASE("metrics have Keras's results after each update, eagerly and compiled") {
-  for (const Json& item : cases()) {
+  for (const Json& item : test::golden_cases("metrics").as_array()) {
     CAPTURE(item.at("name").as_string());
     run(item, false);
     run(item, true);
@@ -92,7 +70,7 @@ TEST_CASE("metrics have Keras's results after each update, eagerly and compiled"
 }
 
 TEST_CASE("metrics are serialized as Keras does") {
-  for (const Json& item : cases()) {
+  for (const Json& item : test::golden_cases("metrics").as_array()) {
     CAPTURE(item.at("name").as_string());
     CHECK(difference(serialize(metric_from_json(item.at("object"))), item.at("object")) == "");
   }

@@ -142,7 +142,8 @@ TEST_CASE("fixed initializers have Keras's values") {
     }
     const Initializer initializer = initializer_from_json(object);
     const Tensor value = (*initializer)(item.at("shape").as_shape(), DType::Float32);
-    CHECK(difference(value, item.at("value"), {}) == "");
+    const bool is_exact = object.at("class_name").as_string() != "STFT";
+    CHECK(difference(value, item.at("value"), is_exact ? test::Tolerance{} : kClose) == "");
     CHECK(difference(serialize(initializer), object) == "");
   }
 }

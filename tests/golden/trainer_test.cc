@@ -197,6 +197,49 @@ TEST_CASE("metrics that a model and its layers track are reported and reset") {
   check_report("tracked_metrics", model, {.loss = "mse", .metrics = {"mae"}});
 }
 
+TEST_CASE("SwapEMAWeights puts averages into the model where Keras's does") {
+  for (const char* name : {"averages_in_tests", "averages_on_epochs"}) {
+    CAPTURE(name);
+    const Json item = golden_case(name);
+    const Tensor x = golden_tensor(item.at("x"));
+    const Tensor y = golden_tensor(item.at("y"));
+    constexpr test::Tolerance kClose = {.relative = 1e-5, .absolute = 1e-6};
+    Plain model;
+    auto check_weights = [&](const Json& expected) {
+      const std::vector<Tensor> weights = model.get_weights();
+      for (size_t i = 0; i < weights.size(); ++i) {
+        CHECK(test::difference(weights[i], expected[i], kClose) == "");
+      }
+    };
+    model(x.rows(0, 1));
+    std::vector<Tensor> start;
+    for (const Json& weight : item.at("start").as_array()) start.push_back(golden_tensor(weight));
+    model.set_weights(start);
+    model.compile({.optimizer = optimizers::SGD(
+                       {.learning_rate = 0.05, .use_ema = true, .ema_momentum = 0.5}),
+                   .loss = "mse"});
+    const callbacks::SwapEMAWeights swap({.swap_on_epoch = item.at("swap_on_epoch").as_bool()});
+    const callbacks::LambdaCallback look({.on_epoch_end = [&](int64_t epoch, const Logs&) {
+      check_weights(item.at("seen")[static_cast<size_t>(epoch)]);
+    }});
+    const History history = model.fit(x, y,
+                                      {.batch_size = 4,
+                                       .epochs = 3,
+                                       .verbose = 0,
+                                       .callbacks = {swap, look},
+                                       .validation_data = {x.rows(0, 5) + 1.0F, y.rows(0, 5)},
+                                       .shuffle = false});
+    for (const char* figure : {"loss", "val_loss"}) {
+      CAPTURE(figure);
+      for (size_t epoch = 0; epoch < 3; ++epoch) {
+        const double expected = item.at("history").at(figure)[epoch].as_double();
+        CHECK(history[figure][epoch] == doctest::Approx(expected).epsilon(1e-5));
+      }
+    }
+    check_weights(item.at("end"));
+  }
+}
+
 TEST_CASE("losses and metrics of several outputs have Keras's names and values") {
   const auto check_functional = [](const std::string& name, const CompileOptions& options) {
     Model model = functional();

@@ -45,6 +45,33 @@ TEST_CASE("core layers conform") {
                .make = make<layers::Identity, layers::IdentityOptions>({}),
                .inputs = {kImages},
                .output_shape = kImages.shape()});
+  check_layer({.name = "EinsumDense",
+               .make = make<layers::EinsumDense, layers::EinsumDenseOptions>(
+                   {.equation = "abc,cde->abde",
+                    .output_shape = {kUnknown, 2, 5},
+                    .activation = "tanh",
+                    .bias_axes = "de"}),
+               .inputs = {kSequences},
+               .output_shape = {3, 8, 2, 5},
+               .trainable_weights = 2});
+  check_layer({.name = "EinsumDense of any axes before",
+               .make = make<layers::EinsumDense, layers::EinsumDenseOptions>(
+                   {.equation = "...x,xy->...y", .output_shape = {5}}),
+               .inputs = {kImages},
+               .output_shape = {2, 8, 7, 5},
+               .trainable_weights = 1});
+  check_layer({.name = "EinsumDense of any axes after",
+               .make = make<layers::EinsumDense, layers::EinsumDenseOptions>(
+                   {.equation = "ab...,bc->ac...", .output_shape = {5}, .bias_axes = "c"}),
+               .inputs = {kImages},
+               .output_shape = {2, 5, 7, 4},
+               .trainable_weights = 2});
+  check_layer({.name = "ReversibleEmbedding",
+               .make = make<layers::ReversibleEmbedding, layers::ReversibleEmbeddingOptions>(
+                   {.input_dim = 7, .output_dim = 3, .reverse_dtype = DType::Float32}),
+               .inputs = {Tensor::from<int32_t>({0, 6, 2, 2, 5, 1}, {2, 3})},
+               .output_shape = {2, 3, 3},
+               .trainable_weights = 1});
   check_layer({.name = "Masking",
                .make = make<layers::Masking, layers::MaskingOptions>({}),
                .inputs = {kSequences},
@@ -110,6 +137,34 @@ TEST_CASE("convolutional layers conform") {
                .inputs = {kImages},
                .output_shape = {2, 16, 7, 3},
                .trainable_weights = 2});
+}
+
+TEST_CASE("transposed convolutions of volumes and adaptive pooling conform") {
+  check_layer({.name = "Conv3DTranspose",
+               .make = make<layers::Conv3DTranspose, layers::Conv3DTransposeOptions>(
+                   {.filters = 2, .kernel_size = {2, 3, 1}, .strides = {2, 1, 1}}),
+               .inputs = {kVolumes},
+               .output_shape = {2, 10, 8, 4, 2},
+               .trainable_weights = 2});
+  const auto check = [](const std::string& name, const std::function<LayerHandle()>& layer,
+                        const Tensor& input, const Shape& output_shape) {
+    check_layer({.name = name, .make = layer, .inputs = {input}, .output_shape = output_shape});
+  };
+  using layers::AdaptiveAveragePooling1DOptions;
+  using layers::AdaptiveAveragePooling2DOptions;
+  using layers::AdaptiveAveragePooling3DOptions;
+  const AdaptiveAveragePooling1DOptions one{.output_size = 3};
+  const AdaptiveAveragePooling2DOptions two{.output_size = {4, 9}};
+  const AdaptiveAveragePooling3DOptions three{.output_size = {5, 4, 1}};
+  const Shape of_one = {3, 3, 4}, of_two = {2, 4, 9, 4}, of_three = {2, 5, 4, 1, 3};
+  check("AdaptiveAveragePooling1D", make<layers::AdaptiveAveragePooling1D>(one), kSequences,
+        of_one);
+  check("AdaptiveAveragePooling2D", make<layers::AdaptiveAveragePooling2D>(two), kImages, of_two);
+  check("AdaptiveAveragePooling3D", make<layers::AdaptiveAveragePooling3D>(three), kVolumes,
+        of_three);
+  check("AdaptiveMaxPooling1D", make<layers::AdaptiveMaxPooling1D>(one), kSequences, of_one);
+  check("AdaptiveMaxPooling2D", make<layers::AdaptiveMaxPooling2D>(two), kImages, of_two);
+  check("AdaptiveMaxPooling3D", make<layers::AdaptiveMaxPooling3D>(three), kVolumes, of_three);
 }
 
 TEST_CASE("pooling layers conform") {
@@ -392,6 +447,37 @@ TEST_CASE("layers of pictures conform") {
         {2, 5, 9, 4});
 }
 
+TEST_CASE("normalizations by length and by singular values conform") {
+  check_layer({.name = "RMSNormalization",
+               .make = make<layers::RMSNormalization, layers::RMSNormalizationOptions>({}),
+               .inputs = {kSequences},
+               .output_shape = kSequences.shape(),
+               .trainable_weights = 1});
+  check_layer(
+      {.name = "RMSNormalization over two axes",
+       .make = make<layers::RMSNormalization, layers::RMSNormalizationOptions>({.axis = {2, 1}}),
+       .inputs = {kImages},
+       .output_shape = kImages.shape(),
+       .trainable_weights = 1});
+  check_layer({.name = "SpectralNormalization",
+               .make =
+                   [] {
+                     const layers::Conv2D conv({.filters = 5, .kernel_size = 2});
+                     return layers::SpectralNormalization(conv, {.power_iterations = 2});
+                   },
+               .inputs = {kImages},
+               .output_shape = {2, 7, 6, 5},
+               .trainable_weights = 2,
+               .non_trainable_weights = 1,
+               .differs_in_training = true,
+               .moves_without_rows = true});
+  check_layer({.name = "TimeDistributed",
+               .make = [] { return layers::TimeDistributed(layers::Dense({.units = 5})); },
+               .inputs = {kImages},
+               .output_shape = {2, 8, 7, 5},
+               .trainable_weights = 2});
+}
+
 TEST_CASE("preprocessing layers conform") {
   check_layer({.name = "Rescaling",
                .make = make<layers::Rescaling, layers::RescalingOptions>({.scale = 0.5}),
@@ -402,4 +488,93 @@ TEST_CASE("preprocessing layers conform") {
                    {.scale = {1.0, 2.0, 3.0, 4.0}, .offset = -1}),
                .inputs = {kImages},
                .output_shape = kImages.shape()});
+}
+
+TEST_CASE("recurrent layers conform") {
+  check_layer({.name = "SimpleRNN",
+               .make = make<layers::SimpleRNN, layers::SimpleRNNOptions>({.units = 5}),
+               .inputs = {kSequences},
+               .output_shape = {3, 5},
+               .trainable_weights = 3});
+  check_layer({.name = "SimpleRNN with dropout",
+               .make = make<layers::SimpleRNN, layers::SimpleRNNOptions>(
+                   {.units = 5, .dropout = 0.5, .recurrent_dropout = 0.5, .seed = 3}),
+               .inputs = {kSequences},
+               .output_shape = {3, 5},
+               .trainable_weights = 3,
+               .differs_in_training = true,
+               .random = true});
+  check_layer({.name = "LSTM of sequences",
+               .make = make<layers::LSTM, layers::LSTMOptions>(
+                   {.units = 5, .return_sequences = true, .go_backwards = true}),
+               .inputs = {kSequences},
+               .output_shape = {3, 8, 5},
+               .trainable_weights = 3});
+  check_layer({.name = "LSTM with a state",
+               .make = make<layers::LSTM, layers::LSTMOptions>({.units = 5, .unroll = true}),
+               .inputs = {kSequences, some_values({3, 5}, 2), some_values({3, 5}, 3)},
+               .output_shape = {3, 5},
+               .trainable_weights = 3});
+  check_layer({.name = "LSTM with dropout of each gate",
+               .make = make<layers::LSTM, layers::LSTMOptions>(
+                   {.units = 5, .dropout = 0.5, .recurrent_dropout = 0.5, .seed = 3}),
+               .inputs = {kSequences},
+               .output_shape = {3, 5},
+               .trainable_weights = 3,
+               .differs_in_training = true,
+               .random = true});
+  check_layer({.name = "GRU",
+               .make = make<layers::GRU, layers::GRUOptions>({.units = 5, .dropout = 0.5}),
+               .inputs = {kSequences},
+               .output_shape = {3, 5},
+               .trainable_weights = 3,
+               .differs_in_training = true,
+               .random = true});
+  check_layer(
+      {.name = "GRU that resets before",
+       .make = make<layers::GRU, layers::GRUOptions>(
+           {.units = 5, .recurrent_dropout = 0.5, .return_sequences = true, .reset_after = false}),
+       .inputs = {kSequences},
+       .output_shape = {3, 8, 5},
+       .trainable_weights = 3,
+       .differs_in_training = true,
+       .random = true});
+}
+
+TEST_CASE("attention layers conform") {
+  const Tensor queries = some_values({3, 5, 4}, 2);
+  check_layer({.name = "Attention",
+               .make = make<layers::Attention, layers::AttentionOptions>(
+                   {.use_scale = true, .score_mode = "concat", .dropout = 0.5}),
+               .inputs = {queries, kSequences},
+               .output_shape = {3, 5, 4},
+               .trainable_weights = 2,
+               .differs_in_training = true,
+               .random = true});
+  check_layer({.name = "AdditiveAttention",
+               .make = make<layers::AdditiveAttention, layers::AdditiveAttentionOptions>({}),
+               .inputs = {queries, kSequences, kSequences},
+               .output_shape = {3, 5, 4},
+               .trainable_weights = 1});
+  check_layer({.name = "MultiHeadAttention",
+               .make = make<layers::MultiHeadAttention, layers::MultiHeadAttentionOptions>(
+                   {.num_heads = 2, .key_dim = 3}),
+               .inputs = {queries, kSequences},
+               .output_shape = {3, 5, 4},
+               .trainable_weights = 8});
+  check_layer(
+      {.name = "MultiHeadAttention with dropout and a gate",
+       .make = make<layers::MultiHeadAttention, layers::MultiHeadAttentionOptions>(
+           {.num_heads = 2, .key_dim = 3, .dropout = 0.5, .output_shape = 7, .use_gate = true}),
+       .inputs = {queries, kSequences, kSequences},
+       .output_shape = {3, 5, 7},
+       .trainable_weights = 10,
+       .differs_in_training = true,
+       .random = true});
+  check_layer({.name = "GroupQueryAttention",
+               .make = make<layers::GroupQueryAttention, layers::GroupQueryAttentionOptions>(
+                   {.head_dim = 3, .num_query_heads = 4, .num_key_value_heads = 2}),
+               .inputs = {queries, kSequences},
+               .output_shape = {3, 5, 4},
+               .trainable_weights = 8});
 }

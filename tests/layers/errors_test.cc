@@ -315,3 +315,105 @@ TEST_CASE("sizes whose products or sums leave int64") {
         "InvalidArgument: Reshape 'reshape': expected sizes whose product fits 64 bits, got "
         "4294967296 * 4294967296.");
 }
+
+TEST_CASE("equations of dense layers") {
+  const auto made = [](const layers::EinsumDenseOptions& options) {
+    layers::EinsumDenseOptions named = options;
+    named.name = "e";
+    return error_of([&] { layers::EinsumDense{named}; });
+  };
+  const auto form = [](const std::string& equation) {
+    return "InvalidArgument: EinsumDense 'e': expected an equation \"ab,bc->ac\", "
+           "\"...ab,bc->...ac\" or \"ab...,bc->ac...\", got \"" +
+           equation + "\".";
+  };
+  for (const std::string equation : {"", "ab,bc", "ab->ac", "...ab,bc->ac", "ab,bc->...ac",
+                                     "...a...,ab->...b...", "ab,b1->a1", "a b,bc->ac"}) {
+    CHECK(made({.equation = equation, .output_shape = {2}}) == form(equation));
+  }
+  CHECK(made({.equation = "abc,cd->abd", .output_shape = {2}}) ==
+        "InvalidArgument: EinsumDense 'e': expected an output_shape of 2 sizes for equation "
+        "\"abc,cd->abd\" (the batch's is left out), got (2,).");
+  CHECK(made({.equation = "ab,bc->ac", .output_shape = {0}}) ==
+        "InvalidArgument: EinsumDense 'e': expected an output_shape of sizes > 0, got (0,).");
+  CHECK(made({.equation = "ab,bc->ac", .output_shape = {2}, .bias_axes = "d"}) ==
+        "InvalidArgument: EinsumDense 'e': expected bias_axes of the output's letters \"ac\", got "
+        "\"d\".");
+  CHECK(made({.equation = "ab,bc->ac", .output_shape = {2}, .bias_axes = ""}) ==
+        "InvalidArgument: EinsumDense 'e': expected bias_axes of at least one letter, got \"\".");
+  CHECK(made({.equation = "ab,bx->ac", .output_shape = {2}}) ==
+        "InvalidArgument: EinsumDense 'e': the kernel's axis 'x' is neither the input's nor the "
+        "output's in \"ab,bx->ac\".");
+  CHECK(made({.equation = "ab,b->ac", .output_shape = {2}}) ==
+        "InvalidArgument: EinsumDense 'e': the output's axis 'c' is neither the input's nor the "
+        "kernel's in \"ab,b->ac\".");
+  const layers::EinsumDense dense(
+      {.equation = "abc,cd->abd", .output_shape = {3, 4}, .bias_axes = "d", .name = "e"});
+  CHECK(call_error(dense, {{2, 5}}) ==
+        "InvalidArgument: EinsumDense 'e': expected an input of 3 axes for equation "
+        "\"abc,cd->abd\", got (2, 5).");
+  CHECK(call_error(dense, {{2, 2, 5}}) ==
+        "InvalidArgument: EinsumDense 'e': expected 3 elements on the input's axis 'b', as "
+        "output_shape (3, 4) says, got (2, 2, 5).");
+  dense(some_values({2, 3, 5}));
+  CHECK(call_error(dense, {{2, 3, 6}}) ==
+        "InvalidArgument: EinsumDense 'e': expected 5 elements on axis 2, as when the layer was "
+        "built, got (2, 3, 6). Another size needs another layer.");
+  const layers::EinsumDense unknown(
+      {.equation = "abc,bcd->abd", .output_shape = {kUnknown, 4}, .name = "e"});
+  CHECK(call_error(unknown, {{2, 3, 5}}) ==
+        "InvalidArgument: EinsumDense 'e': expected a known size of axis 'b' in output_shape, got "
+        "(None, 4). Weights have it.");
+}
+
+TEST_CASE("wrappers, and embeddings that go both ways") {
+  CHECK(error_of([] { layers::SpectralNormalization({}, {.name = "s"}); }) ==
+        "InvalidArgument: SpectralNormalization: expected a layer, got none.");
+  CHECK(error_of([] { layers::TimeDistributed{LayerHandle()}; }) ==
+        "InvalidArgument: TimeDistributed: expected a layer, got none.");
+  const layers::Dense dense({.units = 2, .name = "d"});
+  CHECK(error_of([&] {
+          layers::SpectralNormalization(dense, {.power_iterations = 0, .name = "s"});
+        }) == "InvalidArgument: SpectralNormalization 's': expected power_iterations > 0, got 0.");
+  const layers::SpectralNormalization relu(layers::ReLU({.name = "r"}), {.name = "s"});
+  CHECK(call_error(relu, {{2, 3}}) ==
+        "NotFound: SpectralNormalization 's': expected a layer with a weight \"kernel\" or "
+        "\"embeddings\", got ReLU 'r'.");
+  const layers::ReversibleEmbedding embedding({.input_dim = 5, .output_dim = 3, .name = "e"});
+  CHECK(error_of([&] {
+          embedding(some_values({2, 4}), {.settings = Json::object({{"reverse", true}})});
+        }) ==
+        "InvalidArgument: ReversibleEmbedding 'e': expected rows (…, 3) to go back from, got (2, "
+        "4).");
+  CHECK(error_of([&] {
+          embedding(some_values({2, 3}), {.settings = Json::object({{"revers", true}})});
+        }) ==
+        "InvalidArgument: ReversibleEmbedding 'e': its call has no argument 'revers'. Did you mean "
+        "'reverse'? Known: reverse.");
+  CHECK(error_of([] {
+          layers::ReversibleEmbedding(
+              {.input_dim = 5, .output_dim = 3, .reverse_dtype = "int32", .name = "e"});
+        }) ==
+        "InvalidArgument: ReversibleEmbedding 'e': expected a floating-point reverse_dtype, got "
+        "\"int32\".");
+  CHECK(error_of([] {
+          layers::ReversibleEmbedding(
+              {.input_dim = 5, .output_dim = 3, .logit_soft_cap = 0, .name = "e"});
+        }) == "InvalidArgument: ReversibleEmbedding 'e': expected logit_soft_cap > 0, got 0.");
+}
+
+TEST_CASE("sizes of adaptive pooling, lengths of RMSNormalization") {
+  CHECK(error_of([] {
+          layers::AdaptiveMaxPooling2D({.name = "p"});
+        }).find("InvalidArgument: AdaptiveMaxPooling2D 'p': ") == 0);
+  CHECK(error_of([] {
+          layers::AdaptiveAveragePooling1D({.output_size = 0, .name = "p"});
+        }).find("InvalidArgument: AdaptiveAveragePooling1D 'p': ") == 0);
+  CHECK(call_error(layers::AdaptiveMaxPooling1D({.output_size = 2, .name = "p"}), {{2, 8}}) ==
+        "InvalidArgument: AdaptiveMaxPooling1D 'p': expected 3-D input (batch, steps, channels), "
+        "got (2, 8). Reshape it first, for example with layers::Reshape({8, 1}).");
+  CHECK(error_of([] { layers::RMSNormalization({.epsilon = -1, .name = "rms"}); }) ==
+        "InvalidArgument: RMSNormalization 'rms': expected epsilon >= 0, got -1.");
+  CHECK(call_error(layers::RMSNormalization({.axis = 2, .name = "rms"}), {{2, 3}}) ==
+        "InvalidArgument: RMSNormalization 'rms': expected an input with axis 2, got (2, 3).");
+}

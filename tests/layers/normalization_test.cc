@@ -65,3 +65,41 @@ TEST_CASE("GroupNormalization of one group a channel") {
   CHECK(layer.get_config().at("groups").as_int() == 3);
   CHECK(test::distance(ops::mean(y, 1), ops::zeros({2, 3})) < 1e-6);
 }
+
+TEST_CASE("SpectralNormalization brings the largest singular value to 1") {
+  const layers::Dense dense({.units = 3, .use_bias = false});
+  const layers::SpectralNormalization layer(dense, {.power_iterations = 50});
+  const Tensor x = test::some_values({2, 4});
+  layer(x, {.training = false});
+  const Tensor before = dense.kernel().stored();
+  layer(x, kTraining);
+  const Tensor kernel = dense.kernel().stored();
+  const Tensor sigma = ops::norm(kernel, {.ord = 2, .axis = {0, 1}});
+  CHECK(sigma.item<float>() == doctest::Approx(1).epsilon(1e-4));
+  const double factor = ops::sum(kernel).item<float>() / ops::sum(before).item<float>();
+  CHECK(test::distance(kernel, before * factor) < 1e-5);
+  layer(x, {.training = false});
+  CHECK(test::distance(dense.kernel().stored(), kernel) == 0);
+}
+
+TEST_CASE("SpectralNormalization leaves a kernel of zeros as it is") {
+  const layers::Dense dense({.units = 3, .kernel_initializer = "zeros"});
+  const layers::SpectralNormalization layer(dense);
+  const Tensor x = test::some_values({2, 4});
+  layer(x, {.training = false});
+  const Tensor vector_u = layer.vector_u().stored();
+  CHECK(test::distance(layer(x, kTraining), ops::zeros({2, 3})) == 0);
+  CHECK(test::distance(layer.vector_u().stored(), vector_u) == 0);
+}
+
+TEST_CASE("a frozen layer stays frozen in SpectralNormalization, which has its kernel too") {
+  const layers::Dense dense({.units = 3, .trainable = false});
+  const layers::SpectralNormalization layer(dense);
+  layer(test::some_values({2, 4}));
+  CHECK(layer.trainable_weights().empty());
+  CHECK(layer.non_trainable_weights().size() == 3);
+  CHECK(layer.weights().size() == 3);
+  dense.set_trainable(true);
+  CHECK(layer.trainable_weights().size() == 2);
+  CHECK(layer.non_trainable_weights().size() == 1);
+}

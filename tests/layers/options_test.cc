@@ -156,13 +156,47 @@ TEST_CASE("frozen layers stay so in their configs") {
   CHECK(layers::Dense::from_config(dense.get_config()).trainable() == false);
 }
 
+namespace {
+
+class Twice : public layers::Wrapper {
+ public:
+  explicit Twice(const LayerHandle& inner) : Wrapper(inner) {}
+  std::string class_name() const override { return "options_test>Twice"; }
+  Tensor call(const Tensor& x, const CallArgs& args) override {
+    return layer()(layer()(x, args), args);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a program's own wrapper: weights, config, nothing to wrap") {
+  layer_registry().add("options_test>Twice", [](const Json& config) -> LayerHandle {
+    return make_layer<Twice>(layer_from_json(config.at("layer")));
+  });
+  const layers::Dense dense({.units = 3, .name = "inner"});
+  const auto twice = make_layer<Twice>(dense);
+  const Tensor x = test::some_values({2, 3});
+  const Tensor y = twice(x);
+  CHECK(test::distance(y, dense(dense(x))) == 0);
+  REQUIRE(twice.weights().size() == 2);
+  CHECK(twice.get().tracked().at(0).first == "layer");
+  const LayerHandle copy = layer_from_json(Json::parse(serialize_layer(*twice).dump()));
+  copy.get().ensure_built({x.shape()});
+  copy.set_weights(twice.get_weights());
+  CHECK(test::distance(copy(x), y) == 0);
+  CHECK(test::error_of([] { make_layer<Twice>(LayerHandle()); }) ==
+        "InvalidArgument: Wrapper: expected a layer, got none.");
+}
+
 TEST_CASE("every registered layer is of the class that it is registered as") {
   // Whatever a class needs; the others ignore it.
   const Json config = Json::parse(R"({
       "units": 2, "filters": 2, "kernel_size": 1, "rate": 0.5, "stddev": 0.5, "n": 2,
       "input_dim": 3, "output_dim": 2, "target_shape": [2], "dims": [1], "axes": 1,
-      "activation": "relu", "height": 2, "width": 3, "height_factor": 0.5, "width_factor": 0.5,
-      "num_tokens": 4, "num_bins": 4})");
+      "activation": "relu", "output_size": 2, "equation": "ab,bc->ac", "output_shape": [2],
+      "height": 2, "width": 3, "height_factor": 0.5, "width_factor": 0.5, "num_tokens": 4,
+      "num_bins": 4, "num_heads": 2, "key_dim": 2, "head_dim": 2, "num_query_heads": 2,
+      "num_key_value_heads": 2})");
   Registry<LayerFactory> registry("layer");
   layers::register_all(registry);
   const std::vector<std::string> names = registry.names();
@@ -172,6 +206,9 @@ TEST_CASE("every registered layer is of the class that it is registered as") {
     Json own = config;
     if (name == "Rescaling") own.set("scale", 2);
     if (name.starts_with("Random")) own.set("factor", 0.5);
+    own.set("layer", serialize_layer(layers::GRU({.units = 2}).get()));
+    own.set("cell", serialize_layer(layers::GRUCell({.units = 2}).get()));
+    own.set("cells", Json::array({own.at("cell")}));
     const LayerHandle layer = registry.at(name)(own);
     CHECK(layer.get().class_name() == name);
     CHECK(layer.get().module() == Json("keras.layers"));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "data/dataset.h"
+#include "framework/graph/dispatch.h"
 #include "framework/graph/function.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
@@ -112,17 +113,27 @@ TEST_CASE("a compiled function sees what Normalization has adapted to since") {
   CHECK(test::distance(call(kRows), Tensor::from<float>({-1, -1, 1, 1}, {2, 2})) < 1e-6);
 }
 
-TEST_CASE("Normalization in a model and in a dataset") {
+TEST_CASE("Normalization in a model") {
   const layers::Normalization layer;
   layer.adapt(data::Dataset::from_tensor_slices({kRows, Tensor::from({0, 1})}).batch(1));
   Sequential model({Input({.shape = {2}}), layer});
   const Tensor expected = Tensor::from<float>({-1, -1, 1, 1}, {2, 2});
   CHECK(test::distance(model.predict(kRows, {.verbose = 0}), expected) < 1e-6);
+}
+
+TEST_CASE("Normalization in a dataset, whose functions run on the host") {
+  const DeviceScope scope("CPU:0");
+  const layers::Normalization layer;
+  layer.adapt(data::Dataset::from_tensor_slices({kRows, Tensor::from({0, 1})}).batch(1));
+  const Tensor expected = Tensor::from<float>({-1, -1, 1, 1}, {2, 2});
   auto dataset = data::Dataset::from_tensor_slices({kRows}).batch(2).map(
       [=](const Tensor& x) { return Tensor(layer(x)); });
+  int64_t batches = 0;
   for (const auto& element : dataset) {
     CHECK(test::distance(element.tensor(0), expected) < 1e-6);
+    ++batches;
   }
+  CHECK(batches == 1);
 }
 
 TEST_CASE("adapting reads the first steps") {

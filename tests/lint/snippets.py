@@ -11,15 +11,15 @@ from sources import CPP, Finding, read
 class Kind(NamedTuple):
     pages: str  # a glob
     language: str
-    folder: str  # of the files that are quoted
+    folders: tuple[str, ...]  # of the files that are quoted
     suffixes: set[str]
 
 
 KINDS = [
-    Kind("docs/adding/*.md", "cpp", "tests/docs", CPP),
-    Kind("docs/checkpoints.md", "cpp", "tests/docs", CPP),
-    Kind("docs/from_keras.md", "cpp", "tests/guides", CPP),
-    Kind("docs/from_keras.md", "python", "tests/guides", {".py"}),
+    Kind("docs/adding/*.md", "cpp", ("tests/docs", "layers/normalization", "tests/layers"), CPP),
+    Kind("docs/checkpoints.md", "cpp", ("tests/docs",), CPP),
+    Kind("docs/from_keras.md", "cpp", ("tests/guides",), CPP),
+    Kind("docs/from_keras.md", "python", ("tests/guides",), {".py"}),
 ]
 
 
@@ -37,7 +37,7 @@ def check(root: Path) -> Iterator[Finding]:
     for kind in KINDS:
         blocks = re.compile(rf"^```{kind.language}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
         examples = ["\n" + read(root, path.relative_to(root))
-                    for path in sorted((root / kind.folder).glob("*"))
+                    for folder in kind.folders for path in sorted((root / folder).glob("*"))
                     if path.suffix in kind.suffixes]
         for path in sorted(root.glob(kind.pages)):
             page = path.relative_to(root)
@@ -45,5 +45,6 @@ def check(root: Path) -> Iterator[Finding]:
             for match in blocks.finditer(text):
                 if not _quotes(match.group(1), examples):
                     line = text.count("\n", 0, match.start(1)) + 1
-                    yield Finding(page, line, f"this code stands in no file of {kind.folder}: "
-                                              "quote one, so that it is tested")
+                    yield Finding(page, line, f"this code stands in no file of "
+                                              f"{', '.join(kind.folders)}: quote one, so that it "
+                                              "is tested")

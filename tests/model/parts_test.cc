@@ -11,6 +11,7 @@
 #include "framework/model/constraints.h"
 #include "framework/model/initializers.h"
 #include "framework/model/regularizers.h"
+#include "framework/model/stft_initializer.h"
 #include "framework/ops/ops.h"
 #include "tests/support/errors.h"
 
@@ -42,6 +43,29 @@ TEST_CASE("options resolve names in both spellings, and aliases") {
   CHECK(Constraint("NonNeg")->class_name() == "NonNeg");
   CHECK(Activation("relu").name() == "relu");
   CHECK(Activation("swish").name() == "silu");
+}
+
+TEST_CASE("STFT says what it needs") {
+  using initializers::STFT;
+  CHECK(message_of([] { STFT({.side = "left"}); }) ==
+        "STFT: expected side \"real\" or \"imag\", got \"left\".");
+  CHECK(message_of([] { STFT({.scaling = "l2"}); }) ==
+        "STFT: expected scaling \"density\", \"spectrum\" or empty, got \"l2\".");
+  CHECK(begins_with(message_of([] { STFT({.window = "haming"}); }),
+                    "STFT: unknown window 'haming'. Did you mean 'hamming'? Known: barthann, "));
+  CHECK(message_of([] {
+          STFT()({8, 3}, DType::Float32);
+        }) ==
+        "STFT: expected the shape (samples of a frame, 1, frequencies), of at least two "
+        "frequencies, got (8, 3).");
+  CHECK(message_of([] {
+          STFT()({8, 1, 3}, DType::Int32);
+        }) == "STFT: expected a floating dtype, got int32.");
+  CHECK(message_of([] {
+          STFT({.window_values = {1, 2}})({3, 1, 3}, DType::Float32);
+        }) == "STFT: expected as many window_values as the 3 samples of a frame, got 2.");
+  CHECK(STFT()({4, 1, 3}, DType::BFloat16).dtype() == DType::BFloat16);
+  CHECK(Initializer("stft")->class_name() == "STFT");
 }
 
 TEST_CASE("unknown names are errors that suggest the nearest one, spelled alike") {

@@ -335,6 +335,59 @@ TEST_CASE("max_pool and average_pool: value, gradient, second-order gradient") {
   }
 }
 
+// Adaptive pooling by its definition, in two spatial axes.
+std::vector<double> plain_adaptive_pool(const Tensor& x, const Shape& out, bool largest) {
+  const std::vector<double> values = to_doubles(x);
+  const auto window = [&](int64_t i, int64_t axis) {
+    const int64_t size = x.dim(axis), count = out[axis];
+    return std::pair(i * size / count, ((i + 1) * size + count - 1) / count);
+  };
+  std::vector<double> result;
+  for (const auto& at : indices_of(out)) {
+    const auto rows = window(at[1], 1), columns = window(at[2], 2);
+    double total = largest ? -std::numeric_limits<double>::infinity() : 0;
+    for (int64_t row = rows.first; row < rows.second; ++row) {
+      for (int64_t column = columns.first; column < columns.second; ++column) {
+        const double value = values[offset_of(x.shape(), {at[0], row, column, at[3]})];
+        total = largest ? std::max(total, value) : total + value;
+      }
+    }
+    const auto count = (rows.second - rows.first) * (columns.second - columns.first);
+    result.push_back(largest ? total : total / static_cast<double>(count));
+  }
+  return result;
+}
+
+TEST_CASE("adaptive pooling: value, gradient, second-order gradient") {
+  struct Case {
+    Shape x;
+    std::vector<int64_t> output_size;
+  };
+  for (const Case& c : std::vector<Case>{{{2, 4, 6, 2}, {2, 3}},
+                                         {{2, 5, 7, 2}, {3, 2}},
+                                         {{1, 3, 2, 2}, {5, 2}},
+                                         {{1, 1, 4, 1}, {3, 4}},
+                                         {{1, 7, 3, 1}, {1, 3}}}) {
+    INFO("pooling " << c.x.to_string() << " into " << Shape(c.output_size).to_string());
+    const Tensor x = random_tensor(c.x, -2, 2, 4);
+    const Shape out = {c.x[0], c.output_size[0], c.output_size[1], c.x[3]};
+    check_op([&](const Inputs& in) { return ops::adaptive_max_pool(in[0], c.output_size); }, {x},
+             out, plain_adaptive_pool(x, out, true));
+    check_op([&](const Inputs& in) { return ops::adaptive_average_pool(in[0], c.output_size); },
+             {x}, out, plain_adaptive_pool(x, out, false));
+  }
+  // What fills windows up is as if it weren't there.
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor edge = Tensor::from(std::vector<double>{1, 2, 3, 4, infinity}, {1, 5, 1});
+  check_values(ops::adaptive_average_pool(edge, 3), {1, 3, 1}, {1.5, 3, infinity});
+  CHECK(message_of([] {
+          ops::adaptive_max_pool(ops::ones({1, 2, 2, 1}), {1, 2, 3});
+        }).find("adaptive_max_pool") == 0);
+  CHECK(message_of([] {
+          ops::adaptive_average_pool(ops::ones({1, 0, 1}), 2);
+        }) == "adaptive_average_pool: expected known spatial axes with elements, got (1, 0, 1).");
+}
+
 TEST_CASE("max_pool: the gradient goes to the first of equal maxima") {
   const Tensor x = ops::ones({1, 2, 2, 1}, DType::Float64);
   GradientTape tape;

@@ -23,6 +23,16 @@ std::string read_request(int connection) {
     if (count <= 0) break;
     request.append(buffer, static_cast<size_t>(count));
   }
+  const std::string field = "Content-Length: ";
+  const size_t found = request.find(field);
+  if (found == std::string::npos) return request;
+  const size_t whole =
+      request.find("\r\n\r\n") + 4 + std::stoul(request.substr(found + field.size()));
+  while (request.size() < whole) {
+    const ssize_t count = recv(connection, buffer, sizeof(buffer), 0);
+    if (count <= 0) break;
+    request.append(buffer, static_cast<size_t>(count));
+  }
   return request;
 }
 
@@ -89,6 +99,16 @@ void HttpServer::serve() {
 
 void HttpServer::answer(int connection) {
   const std::string request = read_request(connection);
+  if (request.starts_with("POST ")) {
+    {
+      std::lock_guard lock(mutex_);
+      requests_.push_back(request);
+    }
+    const bool refuses = !behavior_.reply.empty();
+    send_all(connection,
+             closing(refuses ? behavior_.reply : "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    return;
+  }
   if (!request.starts_with("GET ")) return;
   const std::string path = request.substr(4, request.find(' ', 4) - 4);
   const size_t asked = range_start(request);

@@ -30,7 +30,7 @@ class HttpServer {
 
   // "http://127.0.0.1:<port>/"
   std::string url() const;
-  // What was asked for so far: "/a.gz", or "/a.gz from 100".
+  // What was asked for so far: "/a.gz", or "/a.gz from 100"; of a POST, all of it.
   std::vector<std::string> requests() const;
 
  private:

@@ -65,8 +65,8 @@ void check_config(const LayerCase& c) {
   CHECK(json.at("config").at("name").as_string() == layer.name());
   for (const Json& form : {json, Json::parse(json.dump())}) {
     LayerHandle copy = layer_from_json(form);
-    CHECK(copy.get_config() == layer.get_config());
     copy.get().ensure_built(layer.get().built_shapes());
+    CHECK(copy.get_config() == layer.get_config());
     copy.set_weights(layer.get_weights());
     CHECK(distance(copy(Tensors(c.inputs), kInference), expected) == 0);
   }
@@ -85,7 +85,8 @@ void check_weights(const LayerCase& c) {
   REQUIRE(layer.weights().size() == weights.size());
   for (size_t i = 0; i < weights.size(); ++i) {
     CHECK(layer.weights()[i].id() == weights[i].id());
-    CHECK(weights[i].path() == layer.name() + "/" + weights[i].name());
+    CHECK(weights[i].path().starts_with(layer.name() + "/"));
+    CHECK(weights[i].path().ends_with("/" + weights[i].name()));
   }
   std::vector<Tensor> values;
   for (const Variable& weight : weights) values.push_back(some_values(weight.shape(), 7));
@@ -192,18 +193,24 @@ void check_no_rows(const LayerCase& c) {
   for (const Tensor& gradient : tape.gradient(output, layer.trainable_weights())) {
     if (gradient.defined()) CHECK(distance(gradient, ops::zeros_like(gradient)) == 0);
   }
+  if (c.moves_without_rows) return;
   const std::vector<Tensor> after = layer.get_weights();
   for (size_t i = 0; i < before.size(); ++i) CHECK(distance(after[i], before[i]) == 0);
+}
+
+// The same layer, and the one that it wraps, in float64.
+Json in_float64(Json json) {
+  Json config = json.at("config");
+  config.set("dtype", "float64");
+  if (const Json* layer = config.find("layer")) config.set("layer", in_float64(*layer));
+  json.set("config", config);
+  return json;
 }
 
 void check_float64(const LayerCase& c) {
   LayerHandle layer = c.make();
   const Tensor expected = layer(Tensors(c.inputs), kInference);
-  Json json = serialize_layer(layer.get());
-  Json config = json.at("config");
-  config.set("dtype", "float64");
-  json.set("config", config);
-  LayerHandle wide = layer_from_json(json);
+  LayerHandle wide = layer_from_json(in_float64(serialize_layer(layer.get())));
   wide.get().ensure_built(layer.get().built_shapes());
   wide.set_weights(layer.get_weights());
   for (const Variable& weight : wide.weights()) CHECK(weight.dtype() == DType::Float64);

@@ -19,7 +19,8 @@ struct LayerCase {
   int trainable_weights = 0;
   int non_trainable_weights = 0;
   bool differs_in_training = false;
-  bool random = false;  // draws in training
+  bool random = false;              // draws in training
+  bool moves_without_rows = false;  // training changes weights whatever the inputs are
 };
 
 // Fails the running doctest case unless the layer

@@ -211,6 +211,22 @@ nn::Sequential cifar() {
                         nn::ReLU(), nn::Dropout(0.5), nn::Linear(512, 10));
 }
 
+// What a recurrent layer gives at the last step.
+template <class Layer>
+struct LastOutputImpl : nn::Module {
+  explicit LastOutputImpl(Layer layer) : layer_(register_module("layer", layer)) {}
+  torch::Tensor forward(const torch::Tensor& x) {
+    return std::get<0>(layer_->forward(x)).select(1, -1);
+  }
+  Layer layer_;
+};
+
+template <class Layer, class Options>
+nn::Sequential recurrent() {
+  const Layer layer(Options(64, 128).batch_first(true));
+  return nn::Sequential(std::make_shared<LastOutputImpl<Layer>>(layer), nn::Linear(128, 10));
+}
+
 Work make_work(const std::string& name) {
   Work work;
   if (name == "mlp") {
@@ -223,11 +239,16 @@ Work make_work(const std::string& name) {
   } else if (name == "cifar") {
     work.model = cifar();
     work.example = {3, 32, 32};
+  } else if (name == "lstm" || name == "gru") {
+    work.model = name == "lstm" ? recurrent<nn::LSTM, nn::LSTMOptions>()
+                                : recurrent<nn::GRU, nn::GRUOptions>();
+    work.example = {50, 64};
   } else if (name == "mobilenet") {
     work.model = mobilenet_v2();
     work.example = {3, 96, 96};
   } else {
-    TORCH_CHECK(name == "resnet", "expected mlp, cnn, cifar, mobilenet or resnet, got ", name);
+    TORCH_CHECK(name == "resnet", "expected mlp, cnn, cifar, lstm, gru, mobilenet or resnet, got ",
+                name);
     work.model = resnet50();
     work.example = {3, 64, 64};
   }

@@ -84,9 +84,10 @@ void register_softmax_kernels(KernelTable& table);      // softmax, log_softmax,
 void register_matmul_kernels(KernelTable& table);
 void register_conv_kernels(KernelTable& table);
 void register_pooling_kernels(KernelTable& table);
-void register_shape_kernels(KernelTable& table);    // reshape, transpose, concat, slice, pad, …
-void register_index_kernels(KernelTable& table);    // gather, scatter_add, one_hot, iota
-void register_segment_kernels(KernelTable& table);  // segment_reduce
+void register_recurrent_kernels(KernelTable& table);  // lstm
+void register_shape_kernels(KernelTable& table);      // reshape, transpose, concat, slice, pad, …
+void register_index_kernels(KernelTable& table);      // gather, scatter_add, one_hot, iota
+void register_segment_kernels(KernelTable& table);    // segment_reduce
 void register_factorization_kernels(KernelTable& table);  // lu, cholesky, qr, triangular_solve
 void register_spectral_kernels(KernelTable& table);       // eigh, svd
 void register_random_kernels(KernelTable& table);

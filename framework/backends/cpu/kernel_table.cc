@@ -69,6 +69,7 @@ const KernelTable& kernel_table() {
     register_matmul_kernels(*made);
     register_conv_kernels(*made);
     register_pooling_kernels(*made);
+    register_recurrent_kernels(*made);
     register_shape_kernels(*made);
     register_index_kernels(*made);
     register_segment_kernels(*made);

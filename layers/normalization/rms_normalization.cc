@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layer of docs/adding/layer.md: its source.
-#include "tests/docs/rms_normalization.h"
+#include "layers/normalization/rms_normalization.h"
+
+#include <algorithm>
 
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 
-namespace cornu::example {
+namespace cornu::layers {
 
 template <class Fields>
 void visit_fields(Fields& fields, RMSNormalizationOptions& options) {
@@ -15,17 +16,20 @@ void visit_fields(Fields& fields, RMSNormalizationOptions& options) {
 
 namespace {
 
-class RMSNormalizationLayer : public layers::KerasLayerOf<RMSNormalizationOptions> {
+class RMSNormalizationLayer : public KerasLayerOf<RMSNormalizationOptions> {
  public:
   explicit RMSNormalizationLayer(const RMSNormalizationOptions& options)
       : KerasLayerOf("RMSNormalization", options) {
-    require(options.epsilon > 0, "expected epsilon > 0, got {}.", options.epsilon);
+    require(!options.axis.values().empty(), "expected an axis, got none.");
+    require(options.epsilon >= 0, "expected epsilon >= 0, got {}.", options.epsilon);
   }
-  bool supports_masking() const override { return true; }
 
   void build(const Shape& input_shape) override {
+    std::vector<int64_t> axes = options_.axis.values();
+    std::sort(axes.begin(), axes.end());
+    options_.axis = axes;
     Shape shape;
-    for (int64_t axis : options_.axis.values()) shape.push_back(known_axis(input_shape, axis));
+    for (const int64_t axis : axes) shape.push_back(known_axis(input_shape, axis));
     scale_ = add_weight({.shape = shape, .initializer = "ones", .name = "scale"});
   }
 
@@ -40,6 +44,10 @@ class RMSNormalizationLayer : public layers::KerasLayerOf<RMSNormalizationOption
       require(axis >= -shape.rank() && axis < shape.rank(),
               "expected an input with axis {}, got {}.", axis, shape);
     }
+    if (!scale_.defined()) return;
+    for (int64_t i = 0; i < scale_.rank(); ++i) {
+      require_axis(shape, options_.axis.values()[static_cast<size_t>(i)], scale_.dim(i));
+    }
   }
 
  private:
@@ -52,7 +60,7 @@ RMSNormalization::RMSNormalization(const RMSNormalizationOptions& options)
     : LayerHandle(std::make_shared<RMSNormalizationLayer>(options)) {}
 
 RMSNormalization RMSNormalization::from_config(const Json& config) {
-  return RMSNormalization(layers::read_layer_options<RMSNormalizationOptions>(config));
+  return RMSNormalization(read_layer_options<RMSNormalizationOptions>(config));
 }
 
-}  // namespace cornu::example
+}  // namespace cornu::layers

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/callbacks/remote_monitor.h"
+
+#include <cctype>
+#include <string_view>
+
+#include "framework/core/logging.h"
+#include "framework/io/http.h"
+#include "framework/strategy/strategy.h"
+
+namespace cornu::callbacks {
+namespace {
+
+// As forms write it (application/x-www-form-urlencoded).
+std::string form_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) || std::string_view("-._~").find(c) != std::string_view::npos) {
+      result += c;
+    } else {
+      result += fmt::format("%{:02X}", byte);
+    }
+  }
+  return result;
+}
+
+class RemoteMonitorImpl : public Callback {
+ public:
+  explicit RemoteMonitorImpl(const RemoteMonitorOptions& options) : options_(options) {
+    for (const auto& [name, value] : options.headers) {
+      check<InvalidArgument>((name + value).find_first_of("\r\n") == std::string::npos,
+                             "RemoteMonitor: expected headers of one line, got '{}'.", name);
+      http_.headers.push_back(name + ": " + value);
+    }
+  }
+  std::string class_name() const override { return "RemoteMonitor"; }
+
+  void on_epoch_end(int64_t epoch, const Logs& logs) override {
+    if (!get_strategy().is_chief()) return;
+    Json sent = Json::object({{"epoch", epoch}});
+    for (const auto& [name, value] : logs) sent.set(name, value);
+    HttpPost post = {.content_type = "application/json", .body = sent.dump()};
+    if (!options_.send_as_json) {
+      post = {.content_type = "application/x-www-form-urlencoded",
+              .body = form_text(options_.field) + "=" + form_text(post.body)};
+    }
+    try {
+      http_post(options_.root + options_.path, post, http_);
+    } catch (const Error& error) {
+      logging::warn(fmt::format("Could not reach RemoteMonitor root server at {}: {}",
+                                options_.root, error.what()));
+    }
+  }
+
+ private:
+  RemoteMonitorOptions options_;
+  HttpOptions http_;
+};
+
+}  // namespace
+
+RemoteMonitor::RemoteMonitor(const RemoteMonitorOptions& options)
+    : CallbackHandle(std::make_shared<RemoteMonitorImpl>(options)) {}
+
+}  // namespace cornu::callbacks

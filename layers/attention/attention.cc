@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/attention/attention.h"
+
+#include <optional>
+
+#include "framework/core/strings.h"
+#include "layers/attention/attention_base.h"
+
+namespace cornu::layers {
+
+template <class Fields>
+void visit_fields(Fields& fields, AttentionOptions& options) {
+  fields("use_scale", options.use_scale);
+  fields("score_mode", options.score_mode);
+  fields("dropout", options.dropout);
+  fields("seed", options.seed);
+}
+template <class Fields>
+void visit_fields(Fields& fields, AdditiveAttentionOptions& options) {
+  fields("use_scale", options.use_scale);
+  fields("dropout", options.dropout);
+  fields("seed", options.seed);
+}
+
+namespace {
+
+// A layer of query, value and perhaps key, whose scores a subclass computes.
+template <class Options>
+class ScoredAttention : public KerasLayerOf<Options> {
+ public:
+  bool supports_masking() const override { return true; }
+  const CallSignature& call_signature() const override {
+    static const CallSignature signature{
+        .settings = {"return_attention_scores", "use_causal_mask"}};
+    return signature;
+  }
+  // The output has the query's mask.
+  Tensor compute_mask(const Tensors&, const Tensor&) const override { return {}; }
+
+  void build_list(const std::vector<Shape>& shapes) override {
+    check_inputs(shapes);
+    this->build(shapes[0]);
+  }
+
+  Tensors call_list(const Tensors& inputs, const CallArgs& args) override {
+    std::vector<Shape> shapes;
+    for (const Tensor& input : inputs) shapes.push_back(input.shape());
+    check_inputs(shapes);
+    const Tensor& query = inputs[0];
+    const Tensor& value = inputs[1];
+    const Tensor& key = inputs.size() > 2 ? inputs[2] : value;
+    Tensor mask = value.mask();
+    if (mask.defined()) mask = ops::expand_dims(ops::cast(mask, DType::Bool), -2);
+    if (bool_setting(args, "use_causal_mask")) {
+      mask = both_masks(mask, causal_mask(query.dim(-2), key.dim(-2)));
+    }
+    const Tensor weights = ops::softmax(masked(this->scores(query, key), mask), -1);
+    Tensor dropped = weights;
+    if (args.training && generator_) {
+      dropped = random::dropout(weights, options_.dropout, {.seed = generator_->next()});
+    }
+    Tensor output = ops::matmul(dropped, value);
+    if (const Tensor& of_query = query.mask(); of_query.defined()) {
+      output = ops::where(ops::expand_dims(ops::cast(of_query, DType::Bool), -1), output, 0.0);
+      output = output.with_mask(of_query);
+    }
+    if (!bool_setting(args, "return_attention_scores")) return output;
+    return {output, weights};
+  }
+
+ protected:
+  using Base = KerasLayerOf<Options>;
+  using Base::options_;
+
+  ScoredAttention(const std::string& class_name, const Options& options)
+      : Base(class_name, options) {
+    this->require(options.dropout >= 0 && options.dropout <= 1,
+                  "expected dropout in [0, 1], got {}.", options.dropout);
+    if (options.dropout <= 0) return;
+    generator_.emplace(
+        this->add_state("seed_generator_state", random::SeedGenerator::initial_state(options.seed)),
+        options.seed);
+  }
+
+  // (…, Tq, Tv) of query (…, Tq, dim) and key (…, Tv, dim).
+  virtual Tensor scores(const Tensor& query, const Tensor& key) const = 0;
+
+ private:
+  void check_inputs(const std::vector<Shape>& shapes) const {
+    this->require(shapes.size() == 2 || shapes.size() == 3,
+                  "expected inputs {{query, value}} or {{query, value, key}}, got {} of them.",
+                  shapes.size());
+    for (const Shape& shape : shapes) {
+      this->require(shape.rank() >= 2, "expected inputs (batch, time, features), got {}.", shape);
+    }
+  }
+
+  // A score that is masked keeps its gradient, as in Keras; it is only far below all others.
+  static Tensor masked(const Tensor& scores, const Tensor& mask) {
+    if (!mask.defined()) return scores;
+    const double far = scores.dtype() == DType::Float16 ? 65504.0 : 1e9;
+    return ops::where(mask, scores, scores - far);
+  }
+
+  std::optional<random::SeedGenerator> generator_;
+};
+
+// Each query beside each key: (…, Tq, Tv, dim).
+Tensor sums_of_pairs(const Tensor& query, const Tensor& key) {
+  return ops::expand_dims(query, -2) + ops::expand_dims(key, -3);
+}
+
+class AttentionLayer : public ScoredAttention<AttentionOptions> {
+ public:
+  explicit AttentionLayer(const AttentionOptions& options) : ScoredAttention("Attention", options) {
+    require(options.score_mode == "dot" || options.score_mode == "concat",
+            "expected score_mode \"dot\" or \"concat\", got \"{}\".", options.score_mode);
+  }
+
+  void build(const Shape&) override {
+    if (options_.use_scale) {
+      scale_ = add_weight({.shape = {}, .initializer = "ones", .name = "scale"});
+    }
+    if (options_.score_mode == "concat") {
+      concat_ = add_weight({.shape = {}, .initializer = "ones", .name = "concat_score_weight"});
+    }
+  }
+
+ protected:
+  Tensor scores(const Tensor& query, const Tensor& key) const override {
+    if (options_.score_mode == "dot") {
+      const Tensor products = ops::matmul(query, key, {.transpose_x2 = true});
+      return scale_.defined() ? products * compute(scale_) : products;
+    }
+    Tensor sums = sums_of_pairs(query, key);
+    if (scale_.defined()) sums = compute(scale_) * sums;
+    return compute(concat_) * ops::sum(ops::tanh(sums), -1);
+  }
+
+ private:
+  Variable scale_;
+  Variable concat_;
+};
+
+class AdditiveAttentionLayer : public ScoredAttention<AdditiveAttentionOptions> {
+ public:
+  explicit AdditiveAttentionLayer(const AdditiveAttentionOptions& options)
+      : ScoredAttention("AdditiveAttention", options) {}
+
+  void build(const Shape& query) override {
+    if (!options_.use_scale) return;
+    scale_ = add_weight({.shape = {known_axis(query, -1)}, .name = "scale"});
+  }
+
+ protected:
+  Tensor scores(const Tensor& query, const Tensor& key) const override {
+    const Tensor squashed = ops::tanh(sums_of_pairs(query, key));
+    return ops::sum(scale_.defined() ? compute(scale_) * squashed : squashed, -1);
+  }
+
+ private:
+  Variable scale_;
+};
+
+}  // namespace
+
+Attention::Attention(const AttentionOptions& options)
+    : LayerHandle(std::make_shared<AttentionLayer>(options)) {}
+
+Attention Attention::from_config(const Json& config) {
+  return Attention(read_layer_options<AttentionOptions>(config));
+}
+
+AdditiveAttention::AdditiveAttention(const AdditiveAttentionOptions& options)
+    : LayerHandle(std::make_shared<AdditiveAttentionLayer>(options)) {}
+
+AdditiveAttention AdditiveAttention::from_config(const Json& config) {
+  return AdditiveAttention(read_layer_options<AdditiveAttentionOptions>(config));
+}
+
+}  // namespace cornu::layers

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the layers of several heads share. Internal: their .cc files include it.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layers/activations/softmax.h"
+#include "layers/attention/attention_base.h"
+#include "layers/core/einsum_dense.h"
+#include "layers/regularization/dropout.h"
+
+namespace cornu::layers {
+
+template <class Fields, class Options>
+void visit_head_fields(Fields& fields, Options& options) {
+  fields("kernel_initializer", options.kernel_initializer);
+  fields("bias_initializer", options.bias_initializer);
+  fields("kernel_regularizer", options.kernel_regularizer);
+  fields("bias_regularizer", options.bias_regularizer);
+  fields("activity_regularizer", options.activity_regularizer);
+  fields("kernel_constraint", options.kernel_constraint);
+  fields("bias_constraint", options.bias_constraint);
+  fields("seed", options.seed);
+}
+
+// How projected queries and keys are joined to scores, and scores and values to what is given.
+struct HeadEquations {
+  std::string scores;   // of key and query
+  std::string combine;  // of scores and value
+  size_t axes = 1;      // over which attention runs
+};
+
+// A layer that projects query, key and value to heads, and what they give back.
+template <class Options>
+class HeadAttention : public KerasLayerOf<Options> {
+ public:
+  const CallSignature& call_signature() const override {
+    static const CallSignature signature{.inputs = {"query", "value", "key", "query_mask",
+                                                    "value_mask", "key_mask", "attention_mask"},
+                                         .settings = {"return_attention_scores", "use_causal_mask"},
+                                         .built = 3};
+    return signature;
+  }
+  bool supports_masking() const override { return true; }
+  // The output has the mask that call_list gave it.
+  Tensor compute_mask(const Tensors&, const Tensor&) const override { return {}; }
+
+  void build_list(const std::vector<Shape>& shapes) override {
+    const auto& names = this->built_names();
+    const auto find = [&](const char* name) -> const Shape* {
+      for (size_t i = 0; i < shapes.size(); ++i) {
+        if (names[i] == name) return &shapes[i];
+      }
+      return nullptr;
+    };
+    const Shape* query = find("query");
+    const Shape* value = find("value");
+    this->require(query && value, "expected a query and a value.");
+    const Shape* key = find("key");
+    build_heads(*query, *value, key ? *key : *value);
+  }
+
+  Tensors call_list(const Tensors& inputs, const CallArgs& args) override {
+    const Tensor query = argument(inputs, "query");
+    const Tensor value = argument(inputs, "value");
+    this->require(query.defined() && value.defined(), "expected a query and a value.");
+    const Tensor given = argument(inputs, "key");
+    const Tensor key = given.defined() ? given : value;
+    check_shapes(query.shape(), value.shape(), key.shape());
+    const Tensor query_mask = mask_of(inputs, "query");
+    const Tensor mask = attention_mask(inputs, query, value, query_mask, args);
+    Tensor gate;
+    if (gate_) gate = gate_(query.with_mask(Tensor()), args);
+    const Tensor q = query_(query.with_mask(Tensor()), args);
+    const Tensor k = repeated(key_(key.with_mask(Tensor()), args));
+    const Tensor v = repeated(value_(value.with_mask(Tensor()), args));
+    const bool return_scores = bool_setting(args, "return_attention_scores");
+    auto [output, scores] = attend(q, k, v, mask, args, return_scores);
+    if (gate.defined()) output = output * gate;
+    output = output_(output, args);
+    if (query_mask.defined()) output = output.with_mask(query_mask);
+    if (!return_scores) return output;
+    return {output, scores};
+  }
+
+ protected:
+  using Base = KerasLayerOf<Options>;
+  using Base::options_;
+
+  // `head_dim`: of queries and keys.
+  HeadAttention(const std::string& class_name, const Options& options, int64_t head_dim)
+      : Base(class_name, options), head_dim_(head_dim) {
+    this->require(head_dim > 0, "expected heads of a size > 0, got {}.", head_dim);
+    this->require(options.dropout >= 0 && options.dropout <= 1,
+                  "expected dropout in [0, 1], got {}.", options.dropout);
+    this->require(!options.sliding_window || *options.sliding_window > 0,
+                  "expected a sliding_window > 0, got {}.", options.sliding_window.value_or(0));
+  }
+
+  // Makes the projections and the equations.
+  virtual void build_heads(const Shape& query, const Shape& value, const Shape& key) = 0;
+  virtual void check_shapes(const Shape& query, const Shape& value, const Shape& key) const = 0;
+  // Keys or values of as many heads as queries.
+  virtual Tensor repeated(const Tensor& heads) const { return heads; }
+
+  LayerHandle projection(const char* attribute, const char* name, std::string equation,
+                         const Shape& output, const std::string& bias_axes, const Shape& input,
+                         cornu::Activation activation = {}) {
+    const EinsumDense dense(
+        {.equation = std::move(equation),
+         .output_shape = output,
+         .activation = std::move(activation),
+         .bias_axes = options_.use_bias ? std::optional(bias_axes) : std::nullopt,
+         .kernel_initializer = options_.kernel_initializer,
+         .bias_initializer = options_.bias_initializer,
+         .kernel_regularizer = options_.kernel_regularizer,
+         .bias_regularizer = options_.bias_regularizer,
+         .kernel_constraint = options_.kernel_constraint,
+         .bias_constraint = options_.bias_constraint,
+         .name = name,
+         .dtype = options_.dtype,
+         .activity_regularizer = options_.activity_regularizer});
+    this->track(attribute, dense);
+    dense.get().ensure_built({input});
+    return dense;
+  }
+
+  void set_equations(HeadEquations equations) {
+    equations_ = std::move(equations);
+    std::vector<int64_t> axes;
+    for (size_t i = equations_.axes; i > 0; --i) axes.push_back(-static_cast<int64_t>(i));
+    softmax_ = this->track("_softmax", Softmax({.axis = axes, .dtype = options_.dtype}));
+    dropout_ = this->track(
+        "_dropout_layer",
+        Dropout({.rate = options_.dropout, .seed = options_.seed, .dtype = options_.dtype}));
+  }
+
+  LayerHandle query_;
+  LayerHandle key_;
+  LayerHandle value_;
+  LayerHandle gate_;
+  LayerHandle output_;
+
+ private:
+  static Tensor argument(const Tensors& inputs, const char* name) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs.names()[i] == name) return inputs[i];
+    }
+    return {};
+  }
+
+  // As it is given, or as it rides on the tensor.
+  static Tensor mask_of(const Tensors& inputs, const std::string& name) {
+    Tensor mask = argument(inputs, (name + "_mask").c_str());
+    if (const Tensor tensor = argument(inputs, name.c_str()); !mask.defined() && tensor.defined()) {
+      mask = tensor.mask();
+    }
+    return mask.defined() ? ops::cast(mask, DType::Bool) : mask;
+  }
+
+  // All masks as one of (batch, queries, keys), where there are some.
+  Tensor attention_mask(const Tensors& inputs, const Tensor& query, const Tensor& value,
+                        const Tensor& query_mask, const CallArgs& args) const {
+    Tensor mask;
+    if (query_mask.defined()) mask = ops::expand_dims(query_mask, -1);
+    for (const char* name : {"value", "key"}) {
+      const Tensor own = mask_of(inputs, name);
+      if (own.defined()) mask = both_masks(mask, ops::expand_dims(own, -2));
+    }
+    const int64_t queries = query.dim(1);
+    const int64_t keys = value.dim(1);
+    if (bool_setting(args, "use_causal_mask")) {
+      mask = both_masks(mask, causal_mask(queries, keys));
+    }
+    if (options_.sliding_window) {
+      mask = both_masks(mask, window_mask(queries, keys, *options_.sliding_window));
+    }
+    const Tensor given = argument(inputs, "attention_mask");
+    return given.defined() ? both_masks(ops::cast(given, DType::Bool), mask) : mask;
+  }
+
+  // {what attention gives, scores}.
+  std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
+                                   Tensor mask, const CallArgs& args, bool return_scores) const {
+    const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
+    const Tensor products = ops::einsum(equations_.scores, {key, query * scale});
+    while (mask.defined() && mask.rank() < products.rank()) {
+      mask = ops::expand_dims(mask, -2 * static_cast<int64_t>(equations_.axes) - 1);
+    }
+    // Where nothing is to be seen, Keras's kernel looks at all alike, its Softmax layer at nothing.
+    const bool by_kernel = options_.dropout == 0 && !return_scores && query.rank() == 4;
+    Tensor weights;
+    if (by_kernel) {
+      const double far = products.dtype() == DType::Float16 ? -3e4 : -1e9;
+      weights = ops::softmax(mask.defined() ? ops::where(mask, products, far) : products, -1);
+    } else {
+      weights = softmax_(products, {.training = args.training, .mask = {mask}});
+      if (options_.dropout > 0) {
+        return {ops::einsum(equations_.combine, {Tensor(dropout_(weights, args)), value}), weights};
+      }
+    }
+    return {ops::einsum(equations_.combine, {weights, value}), weights};
+  }
+
+  int64_t head_dim_;
+  HeadEquations equations_;
+  LayerHandle softmax_;
+  LayerHandle dropout_;
+};
+
+}  // namespace cornu::layers

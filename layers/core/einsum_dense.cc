@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/core/einsum_dense.h"
+
+#include <algorithm>
+#include <regex>
+
+#include "framework/model/initializers.h"
+#include "framework/ops/ops.h"
+#include "layers/keras_layer.h"
+
+namespace cornu::layers {
+
+template <class Fields>
+void visit_fields(Fields& fields, EinsumDenseOptions& options) {
+  fields("output_shape", options.output_shape);
+  fields("equation", options.equation);
+  fields("activation", options.activation);
+  fields("bias_axes", options.bias_axes);
+  fields("kernel_initializer", options.kernel_initializer);
+  fields("bias_initializer", options.bias_initializer);
+  fields("kernel_regularizer", options.kernel_regularizer);
+  fields("bias_regularizer", options.bias_regularizer);
+  fields("activity_regularizer", options.activity_regularizer);
+  fields("kernel_constraint", options.kernel_constraint);
+  fields("bias_constraint", options.bias_constraint);
+  absent_field(fields, "quantization_config", nullptr);
+}
+
+namespace {
+
+// An equation's letters, and where its "..." is.
+struct Equation {
+  std::string input;
+  std::string kernel;
+  std::string output;
+  bool left = false;   // "...ab"
+  bool right = false;  // "ab..."
+
+  bool has_rank(int64_t rank) const {
+    const auto letters = static_cast<int64_t>(input.size());
+    return left ? rank > letters : right ? rank >= letters : rank == letters;
+  }
+};
+
+Equation parse_equation(const std::string& who, const std::string& text) {
+  static const std::regex form(
+      R"((\.\.\.)?([A-Za-z]+)(\.\.\.)?,([A-Za-z]+)->(\.\.\.)?([A-Za-z]+)(\.\.\.)?)");
+  std::smatch match;
+  const bool matches = text.size() < 256 && std::regex_match(text, match, form) &&
+                       match[1].matched == match[5].matched &&
+                       match[3].matched == match[7].matched &&
+                       !(match[1].matched && match[3].matched);
+  check<InvalidArgument>(matches,
+                         "{}: expected an equation \"ab,bc->ac\", \"...ab,bc->...ac\" or "
+                         "\"ab...,bc->ac...\", got \"{}\".",
+                         who, text);
+  return {match[2], match[4], match[6], match[1].matched, match[3].matched};
+}
+
+// A VarianceScaling that isn't told which axes are inputs and outputs gets these.
+Initializer with_axes(const Initializer& initializer, const std::vector<int64_t>& inputs,
+                      const std::vector<int64_t>& outputs) {
+  if (!initializer || !dynamic_cast<const initializers::VarianceScaling*>(&*initializer))
+    return initializer;
+  Json json = serialize(initializer);
+  Json config = json.at("config");
+  if (!config.at("input_axes").is_null() && !config.at("output_axes").is_null()) return initializer;
+  config.set("input_axes", Json(inputs));
+  config.set("output_axes", Json(outputs));
+  json.set("config", std::move(config));
+  return initializer_from_json(json);
+}
+
+class EinsumDenseLayer : public KerasLayerOf<EinsumDenseOptions> {
+ public:
+  explicit EinsumDenseLayer(const EinsumDenseOptions& options)
+      : KerasLayerOf("EinsumDense", options), equation_(parse_equation(label(), options.equation)) {
+    const auto letters = static_cast<int64_t>(equation_.output.size()) - (equation_.left ? 0 : 1);
+    require(options.output_shape.rank() == letters,
+            "expected an output_shape of {} sizes for equation \"{}\" (the batch's is left out), "
+            "got {}.",
+            letters, options.equation, options.output_shape);
+    for (const int64_t size : options.output_shape) {
+      require(size > 0 || size == kUnknown, "expected an output_shape of sizes > 0, got {}.",
+              options.output_shape);
+    }
+    for (const char letter : options.bias_axes.value_or("")) {
+      require(has(equation_.output, letter),
+              "expected bias_axes of the output's letters \"{}\", got \"{}\".", equation_.output,
+              *options.bias_axes);
+    }
+    require(options.bias_axes != "", "expected bias_axes of at least one letter, got \"\".");
+    for (const char letter : equation_.kernel) {
+      require(has(equation_.output, letter) || has(equation_.input, letter),
+              "the kernel's axis '{}' is neither the input's nor the output's in \"{}\".", letter,
+              options.equation);
+    }
+    for (const char letter : equation_.output) {
+      require(has(equation_.kernel, letter) || has(equation_.input, letter),
+              "the output's axis '{}' is neither the input's nor the kernel's in \"{}\".", letter,
+              options.equation);
+    }
+  }
+
+  void build(const Shape& input_shape) override {
+    const Shape output = output_shape(input_shape);
+    check_shared(input_shape, output);
+    Shape shape;
+    std::vector<int64_t> inputs, outputs;
+    for (const char letter : equation_.kernel) {
+      const bool is_output = has(equation_.output, letter);
+      (is_output ? outputs : inputs).push_back(shape.rank());
+      shape.push_back(is_output ? known_output(output, letter)
+                                : known_axis(input_shape, input_axis(letter, input_shape.rank())));
+    }
+    kernel_ = add_weight({.shape = shape,
+                          .initializer = with_axes(options_.kernel_initializer, inputs, outputs),
+                          .regularizer = options_.kernel_regularizer,
+                          .constraint = options_.kernel_constraint,
+                          .name = "kernel"});
+    if (options_.bias_axes) add_bias(output);
+  }
+
+  Tensor call(const Tensor& x, const CallArgs&) override {
+    Tensor y = ops::einsum(options_.equation, ops::cast(x, compute_dtype()), compute(kernel_));
+    if (bias_.defined()) y = ops::add(y, compute(bias_));
+    return options_.activation(y);
+  }
+
+ protected:
+  void check_input(const Shape& shape) const override {
+    require(equation_.has_rank(shape.rank()),
+            "expected an input of {} axes{} for equation \"{}\", got {}.",
+            equation_.input.size() + (equation_.left ? 1 : 0),
+            equation_.left || equation_.right ? " or more" : "", options_.equation, shape);
+    if (!kernel_.defined()) return;
+    for (size_t i = 0; i < equation_.kernel.size(); ++i) {
+      if (!has(equation_.input, equation_.kernel[i])) continue;
+      require_axis(shape, input_axis(equation_.kernel[i], shape.rank()),
+                   kernel_.dim(static_cast<int64_t>(i)));
+    }
+  }
+
+ private:
+  static bool has(const std::string& letters, char letter) {
+    return letters.find(letter) != std::string::npos;
+  }
+  int64_t input_axis(char letter, int64_t rank) const {
+    const auto at = static_cast<int64_t>(equation_.input.find(letter));
+    return equation_.left ? rank - static_cast<int64_t>(equation_.input.size()) + at : at;
+  }
+  // How many axes "..." stands for.
+  int64_t elided(int64_t input_rank) const {
+    return input_rank - static_cast<int64_t>(equation_.input.size());
+  }
+
+  // With the batch and what "..." stands for; kUnknown where output_shape says so.
+  Shape output_shape(const Shape& input) const {
+    Shape shape = equation_.left ? input.slice(0, elided(input.rank())) : Shape{input[0]};
+    shape = shape.concat(options_.output_shape);
+    return equation_.right ? shape.concat(input.slice(input.rank() - elided(input.rank()))) : shape;
+  }
+
+  int64_t output_size(const Shape& output, size_t letter) const {
+    const int64_t before =
+        equation_.left ? output.rank() - static_cast<int64_t>(equation_.output.size()) : 0;
+    return output[before + static_cast<int64_t>(letter)];
+  }
+
+  int64_t known_output(const Shape& output, char letter) const {
+    const int64_t size = output_size(output, equation_.output.find(letter));
+    require(size != kUnknown,
+            "expected a known size of axis '{}' in output_shape, got {}. Weights have it.", letter,
+            options_.output_shape);
+    return size;
+  }
+
+  // An axis that goes from the input to the output has one size.
+  void check_shared(const Shape& input, const Shape& output) const {
+    for (const char letter : equation_.input) {
+      if (!has(equation_.output, letter)) continue;
+      const int64_t size = output_size(output, equation_.output.find(letter));
+      const int64_t given = input[input_axis(letter, input.rank())];
+      require(size == kUnknown || given == kUnknown || size == given,
+              "expected {} elements on the input's axis '{}', as output_shape {} says, got {}.",
+              size, letter, options_.output_shape, input);
+    }
+  }
+
+  void add_bias(const Shape& output) {
+    const std::string& letters = equation_.output;
+    Shape shape;
+    for (size_t i = letters.find_first_of(*options_.bias_axes); i < letters.size(); ++i) {
+      const bool biased = has(*options_.bias_axes, letters[i]);
+      shape.push_back(biased ? known_output(output, letters[i]) : 1);
+    }
+    const int64_t after =
+        equation_.right ? output.rank() - static_cast<int64_t>(letters.size()) : 0;
+    for (int64_t i = 0; i < after; ++i) shape.push_back(1);
+    bias_ = add_weight({.shape = shape,
+                        .initializer = options_.bias_initializer,
+                        .regularizer = options_.bias_regularizer,
+                        .constraint = options_.bias_constraint,
+                        .name = "bias"});
+  }
+
+  Equation equation_;
+  Variable kernel_;
+  Variable bias_;
+};
+
+}  // namespace
+
+EinsumDense::EinsumDense(const EinsumDenseOptions& options)
+    : LayerHandle(std::make_shared<EinsumDenseLayer>(options)) {}
+
+EinsumDense EinsumDense::from_config(const Json& config) {
+  return EinsumDense(read_layer_options<EinsumDenseOptions>(config));
+}
+
+}  // namespace cornu::layers

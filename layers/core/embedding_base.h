@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What layers with a table of embeddings share. Internal: their .cc files include it.
+#pragma once
+
+#include <string>
+
+#include "framework/ops/ops.h"
+#include "layers/keras_layer.h"
+
+namespace cornu::layers {
+
+template <class Fields, class Options>
+void visit_embedding_fields(Fields& fields, Options& options) {
+  fields("input_dim", options.input_dim);
+  fields("output_dim", options.output_dim);
+  fields("embeddings_initializer", options.embeddings_initializer);
+  fields("embeddings_regularizer", options.embeddings_regularizer);
+  fields("activity_regularizer", options.activity_regularizer);
+  fields("embeddings_constraint", options.embeddings_constraint);
+  fields("mask_zero", options.mask_zero);
+  absent_field(fields, "quantization_config", nullptr);
+}
+
+// A layer whose options have the sizes of a table, and what its rows are made with.
+template <class Options>
+class EmbeddingBase : public KerasLayerOf<Options> {
+  using Base = KerasLayerOf<Options>;
+
+ public:
+  bool supports_masking() const override { return options_.mask_zero; }
+  bool autocast() const override { return false; }  // large indices don't fit a small float
+
+  void build(const Shape&) override {
+    embeddings_ = this->add_weight({.shape = {options_.input_dim, options_.output_dim},
+                                    .initializer = options_.embeddings_initializer,
+                                    .regularizer = options_.embeddings_regularizer,
+                                    .constraint = options_.embeddings_constraint,
+                                    .name = "embeddings"});
+  }
+
+ protected:
+  using Base::options_;
+
+  EmbeddingBase(const std::string& class_name, const Options& options) : Base(class_name, options) {
+    this->require(options.input_dim > 0, "expected input_dim > 0, got {}.", options.input_dim);
+    this->require(options.output_dim > 0, "expected output_dim > 0, got {}.", options.output_dim);
+  }
+
+  Tensor look_up(const Tensor& x) const {
+    const Tensor indices = is_integer(x.dtype()) ? x : ops::cast(x, DType::Int32);
+    return ops::cast(ops::take(embeddings_, indices, 0), this->compute_dtype());
+  }
+
+  // What indices are no padding; undefined without mask_zero.
+  Tensor mask_of(const Tensor& indices) const {
+    return options_.mask_zero ? ops::not_equal(indices, 0) : Tensor();
+  }
+
+  const Variable& embeddings() const { return embeddings_; }
+
+ private:
+  Variable embeddings_;
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling to a size of the output, in 1, 2 or 3 spatial axes.
+#pragma once
+
+#include <string>
+
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
+#include "layers/pooling/pooling.h"
+
+namespace cornu::layers {
+
+template <int kAxes>
+struct AdaptivePoolingOptions {
+  Size<kAxes> output_size = {};  // must be given, > 0
+  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.AdaptiveMaxPooling… and AdaptiveAveragePooling…: the largest element, or the mean,
+// of each of output_size windows that cover an axis. Window i of n goes from floor(i * size / n) to
+// ceil((i + 1) * size / n): neighbours overlap where n doesn't divide the size.
+//
+// (batch, spatial…, channels) -> (batch, *output_size, channels).
+template <PoolingKind kKind, int kAxes>
+class AdaptivePooling : public LayerHandle {
+ public:
+  explicit AdaptivePooling(const AdaptivePoolingOptions<kAxes>& options = {});
+  static AdaptivePooling from_config(const Json& config);
+};
+
+using AdaptiveMaxPooling1DOptions = AdaptivePoolingOptions<1>;
+using AdaptiveMaxPooling2DOptions = AdaptivePoolingOptions<2>;
+using AdaptiveMaxPooling3DOptions = AdaptivePoolingOptions<3>;
+using AdaptiveAveragePooling1DOptions = AdaptivePoolingOptions<1>;
+using AdaptiveAveragePooling2DOptions = AdaptivePoolingOptions<2>;
+using AdaptiveAveragePooling3DOptions = AdaptivePoolingOptions<3>;
+
+using AdaptiveMaxPooling1D = AdaptivePooling<PoolingKind::Max, 1>;
+using AdaptiveMaxPooling2D = AdaptivePooling<PoolingKind::Max, 2>;
+using AdaptiveMaxPooling3D = AdaptivePooling<PoolingKind::Max, 3>;
+using AdaptiveAveragePooling1D = AdaptivePooling<PoolingKind::Average, 1>;
+using AdaptiveAveragePooling2D = AdaptivePooling<PoolingKind::Average, 2>;
+using AdaptiveAveragePooling3D = AdaptivePooling<PoolingKind::Average, 3>;
+
+}  // namespace cornu::layers

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizers/muon.h"
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+#include "framework/core/strings.h"
+#include "framework/ops/ops.h"
+
+namespace cornu::optimizers {
+namespace {
+
+class MuonImpl : public OptimizerWith<MuonOptions> {
+ public:
+  explicit MuonImpl(const MuonOptions& options) : OptimizerWith("Muon", options) {
+    check<InvalidArgument>(options.ns_steps >= 0, "Muon '{}': expected ns_steps >= 0, got {}.",
+                           name(), options.ns_steps);
+    for (const std::string& expression : options.exclude_layers) {
+      try {
+        excluded_.emplace_back(expression);
+      } catch (const std::regex_error&) {
+        raise<InvalidArgument>(
+            "Muon '{}': expected regular expressions in exclude_layers, got '{}'.", name(),
+            expression);
+      }
+    }
+  }
+
+ protected:
+  void build_extra() override {
+    momentums_.clear();
+    velocities_.clear();
+    for (const Variable& variable : trainable_variables()) {
+      momentums_.push_back(add_like(variable, {"momentum"}));
+      velocities_.push_back(is_adams(variable) ? add_like(variable, {"velocity"}) : Variable());
+    }
+  }
+
+  std::optional<double> weight_decay_of(const Variable& variable) const override {
+    return is_adams(variable) ? own_.adam_weight_decay : own_.weight_decay;
+  }
+
+  // Muon's rate, and Adam's with its bias corrections.
+  std::vector<Tensor> step_terms(const Tensor& learning_rate) override {
+    const Tensor number = update_number();
+    return {learning_rate, learning_rate * own_.adam_lr_ratio *
+                               ops::sqrt(1.0 - ops::power(own_.adam_beta_2, number)) /
+                               (1.0 - ops::power(own_.adam_beta_1, number))};
+  }
+
+  void update_step(const Tensor& gradient, const Variable& variable, size_t index,
+                   std::span<const Tensor> terms) override {
+    const Variable& momentum = momentums_[index];
+    if (velocities_[index].defined()) {
+      const Tensor m = move_towards(momentum, gradient, 1.0 - own_.adam_beta_1);
+      const Tensor v =
+          move_towards(velocities_[index], ops::square(gradient), 1.0 - own_.adam_beta_2);
+      variable.assign(variable.value() - m * terms[1] / (ops::sqrt(v) + own_.epsilon));
+      return;
+    }
+    const Tensor old = momentum.value();
+    const Tensor m = old + (gradient + old * (own_.momentum - 1.0));
+    momentum.assign(m);
+    const Tensor update = orthogonal(own_.nesterov ? gradient + m * own_.momentum : m);
+    variable.assign(variable.value() - update * terms[0] * size_of_update(variable.shape()));
+  }
+
+ private:
+  bool is_adams(const Variable& variable) const {
+    const std::string& path = variable.path();
+    if (variable.rank() != 2) return true;
+    if (own_.exclude_embeddings && lower_case(path).find("embedding") != std::string::npos) {
+      return true;
+    }
+    return std::ranges::any_of(excluded_, [&](const std::regex& expression) {
+      return std::regex_search(path, expression);
+    });
+  }
+
+  double size_of_update(const Shape& shape) const {
+    if (!own_.rms_rate) return 1.0;
+    return std::sqrt(static_cast<double>(std::max(shape[0], shape[1]))) * *own_.rms_rate;
+  }
+
+  // The nearest matrix whose singular values are about 1, by Newton and Schulz's iteration.
+  Tensor orthogonal(const Tensor& matrix) const {
+    const bool is_high = matrix.dim(0) > matrix.dim(1);
+    Tensor x = is_high ? ops::transpose(matrix) : matrix;
+    x = x / (ops::sqrt(ops::sum(ops::square(x))) + 1e-7);
+    for (int64_t i = 0; i < own_.ns_steps; ++i) {
+      const Tensor square = ops::matmul(x, ops::transpose(x));
+      const Tensor higher = square * own_.muon_b + ops::matmul(square * own_.muon_c, square);
+      x = x * own_.muon_a + ops::matmul(higher, x);
+    }
+    return is_high ? ops::transpose(x) : x;
+  }
+
+  std::vector<std::regex> excluded_;
+  std::vector<Variable> momentums_;
+  std::vector<Variable> velocities_;  // undefined for Muon's
+};
+
+}  // namespace
+
+Muon::Muon(const MuonOptions& options) : Optimizer(std::make_shared<MuonImpl>(options)) {}
+
+}  // namespace cornu::optimizers

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every metric of the library's in compile and fit: under a strategy of several replicas, with
+// parts of a batch that are uneven or empty, it has one device's value.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/distribute/models.h"
+
+using namespace cornu;
+using namespace cornu::metrics;
+using test::strategy_kinds;
+using test::StrategyKind;
+
+namespace {
+
+// Metrics of three classes, of scores; made anew for each training.
+std::vector<Metric> metrics_of_one_hot() {
+  return {
+      OneHotIoU({.num_classes = 3, .target_class_ids = {0, 2}}),
+      OneHotMeanIoU({.num_classes = 3, .dtype = "int32"}),
+      OneHotMeanIoU({.num_classes = 3, .name = "iou_float32", .dtype = "float32"}),
+      IoU({.num_classes = 3,
+           .target_class_ids = {1},
+           .dtype = "float64",
+           .ignore_class = 0,
+           .sparse_y_true = false,
+           .sparse_y_pred = false}),
+      BinaryIoU({.threshold = 0.4}),
+      F1Score({.average = "macro"}),
+      FBetaScore({.average = "weighted", .beta = 2.0, .threshold = 0.3}),
+      FBetaScore({.average = "micro", .name = "f_micro"}),
+      R2Score(),
+      R2Score({.class_aggregation = "variance_weighted_average", .num_regressors = 2, .name = "r"}),
+      PearsonCorrelation(),
+      ConcordanceCorrelation(),
+      PrecisionAtRecall({.recall = 0.5}),
+      RecallAtPrecision({.precision = 0.4}),
+      SensitivityAtSpecificity({.specificity = 0.5, .num_thresholds = 3}),
+      SpecificityAtSensitivity({.sensitivity = 0.5, .class_id = 1}),
+      AUC(),
+      Precision({.top_k = 2}),
+      CategoricalAccuracy(),
+  };
+}
+
+struct Outcome {
+  History history;
+  Logs evaluated;
+};
+
+Outcome train(bool weighted) {
+  clear_session();
+  set_random_seed(3);
+  const Tensor input = Input({.shape = {4}});
+  Model model(input, layers::Dense({.units = 3, .activation = "softmax"})(input));
+  int64_t seed = 1;
+  for (const Variable& weight : model.weights()) {
+    weight.assign(random::normal(weight.shape(), {.seed = seed++}));
+  }
+  const std::vector<Metric> metrics = metrics_of_one_hot();
+  model.compile(
+      {.optimizer = optimizers::SGD({.learning_rate = 0.1}),
+       .loss = "categorical_crossentropy",
+       .metrics = metrics,
+       .weighted_metrics = {
+           F1Score({.average = "macro", .name = "weighted_f1"}), R2Score({.name = "weighted_r2"}),
+           OneHotMeanIoU({.num_classes = 3, .name = "weighted_iou", .dtype = "float32"}),
+           RecallAtPrecision({.precision = 0.5, .name = "recall"})}});
+  constexpr int64_t kRows = 13;  // batches of 6, 6 and 1: the last one leaves a replica none
+  const Tensor x = random::normal({kRows, 4}, {.seed = 5});
+  const Tensor classes = ops::argmax(random::normal({kRows, 3}, {.seed = 6}), 1);
+  const Tensor y = ops::one_hot(classes, 3);
+  Tensors weight;
+  if (weighted) weight = ops::abs(random::normal({kRows}, {.seed = 7}));
+  Outcome outcome;
+  outcome.history = model.fit(
+      x, y,
+      {.batch_size = 6, .epochs = 2, .verbose = 0, .shuffle = false, .sample_weight = weight});
+  outcome.evaluated =
+      model.evaluate(x, y, {.batch_size = 6, .verbose = 0, .sample_weight = weight});
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("metrics in fit have one device's values under replicas") {
+  for (const bool weighted : {false, true}) {
+    CAPTURE(weighted);
+    const Outcome expected = train(weighted);
+    REQUIRE(expected.history.size() == metrics_of_one_hot().size() + 5);
+    for (const StrategyKind& kind : strategy_kinds()) {
+      CAPTURE(kind.name);
+      const Strategy strategy = kind.make(2);
+      const auto scope = strategy.scope();
+      const Outcome outcome = train(weighted);
+      for (const auto& entry : expected.history) {
+        CAPTURE(entry.first);
+        for (size_t i = 0; i < entry.second.size(); ++i) {
+          CHECK(outcome.history[entry.first][i] == doctest::Approx(entry.second[i]).epsilon(1e-5));
+        }
+      }
+      for (const auto& entry : expected.evaluated) {
+        CAPTURE(entry.first);
+        CHECK(outcome.evaluated[entry.first] == doctest::Approx(entry.second).epsilon(1e-5));
+      }
+    }
+  }
+}
+
+TEST_CASE("losses of sequences and embeddings in fit are one device's under replicas") {
+  auto train = [](const char* loss) {
+    clear_session();
+    const bool is_ctc = loss == std::string("ctc");
+    const Tensor input = Input({.shape = is_ctc ? Shape{6, 3} : Shape{3}});
+    Tensor output = layers::Dense({.units = 4})(input);
+    if (!is_ctc) output = layers::UnitNormalization()(output);
+    Model model(input, output);
+    int64_t seed = 1;
+    for (const Variable& weight : model.weights()) {
+      weight.assign(random::normal(weight.shape(), {.seed = seed++}));
+    }
+    model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = loss});
+    const Shape shape = is_ctc ? Shape{7, 6, 3} : Shape{7, 3};
+    const Tensor x = random::normal(shape, {.seed = 5});
+    const std::vector<int32_t> labels = {1, 2, 3, 0, 2, 2, 3, 0, 1, 1, 3, 2, 1, 0};
+    const std::vector<int32_t> kinds = {0, 1, 0, 1, 0, 1, 1};
+    const History history =
+        model.fit(x, is_ctc ? Tensor::from(labels, {7, 2}) : Tensor::from(kinds),
+                  {.batch_size = 4, .epochs = 3, .verbose = 0, .shuffle = false});
+    return std::pair(history["loss"], model.get_weights());
+  };
+  for (const StrategyKind& kind : strategy_kinds()) {
+    CAPTURE(kind.name);
+    const auto expected = train("ctc");
+    const Strategy strategy = kind.make(2);
+    const auto scope = strategy.scope();
+    const auto result = train("ctc");
+    CHECK(test::distance(result.second, expected.second) < 1e-5);
+    for (size_t i = 0; i < 3; ++i) {
+      CHECK(result.first[i] == doctest::Approx(expected.first[i]).epsilon(1e-5));
+    }
+  }
+  CHECK(std::isfinite(train("circle").first.back()));
+}
+
+TEST_CASE("a metric's integers are counted exactly under replicas, and read as one value") {
+  for (const char* dtype : {"int32", "int64"}) {
+    CAPTURE(dtype);
+    for (const StrategyKind& kind : strategy_kinds()) {
+      CAPTURE(kind.name);
+      const Strategy strategy = kind.make(2);
+      const auto scope = strategy.scope();
+      const MeanIoU iou({.num_classes = 2, .dtype = dtype});
+      const Function step = function([&](const Tensor& rows) {
+        const Tensor columns = ops::transpose(rows);
+        iou.update_state(columns[0], columns[1], columns[2]);
+        return iou.result();
+      });
+      // A label, a prediction, a weight; one of the weights float32 hasn't.
+      const std::vector<int32_t> rows = {0, 0, (1 << 24) + 1, 1, 1, 2, 1, 0, 1};
+      const auto results = strategy.run(step, Tensors(Tensor::from(rows, {3, 3})));
+      const std::vector<int64_t> counted =
+          ops::cast(iou.variables().front().value(), DType::Int64).to_vector<int64_t>();
+      CHECK(counted == std::vector<int64_t>{2 * ((1 << 24) + 1), 0, 2, 4});
+      CHECK(iou.variables().front().value().dtype() == dtype);
+      for (size_t replica = 0; replica < 2; ++replica) {
+        CHECK(results[replica][0].item<float>() ==
+              doctest::Approx((1.0 + 4.0 / 6.0) / 2).epsilon(1e-5));
+      }
+      iou.reset_state();
+      CHECK(iou.result().item<float>() == 0.0f);
+    }
+  }
+}

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent layers, for golden_layers.py."""
+
+import numpy as np
+from keras import layers, regularizers
+
+X = (3, 4, 5)
+# The first step, one between, the last; all of a row; none.
+MASK = np.array([[False, True, False, True], [True, False, True, False], [True] * 4])
+DARK = np.array([[False] * 4, [True, True, False, False], [False, False, True, True]])
+EVERYTHING = {
+    "use_bias": False,
+    "kernel_initializer": "he_normal",
+    "recurrent_initializer": "glorot_normal",
+    "kernel_regularizer": regularizers.L2(0.1),
+    "recurrent_regularizer": regularizers.L1(0.2),
+    "activity_regularizer": regularizers.L2(0.3),
+    "return_sequences": True,
+    "go_backwards": True,
+    "name": "all",
+}
+
+
+def of_class(cls, states, case):
+    name = cls.__name__.lower()
+    state_names = ["sequences"] + ["initial_state"] * states
+    initial = [(3, 6)] * states
+    yield case(f"{name}_default", lambda: cls(6), X)
+    yield case(f"{name}_one_step", lambda: cls(6), (3, 1, 5))
+    yield case(f"{name}_everything", lambda: cls(6, **EVERYTHING), X)
+    relu = {"activation": "relu"}
+    if cls is not layers.SimpleRNN:
+        relu["recurrent_activation"] = "hard_sigmoid"
+    yield case(f"{name}_activations", lambda: cls(6, **relu), X)
+    for sequences in [False, True]:
+        for backwards in [False, True]:
+            for unroll in [False, True]:
+                loop = {
+                    "return_sequences": sequences,
+                    "go_backwards": backwards,
+                    "unroll": unroll,
+                    "return_state": True,
+                }
+                key = f"{name}_{sequences}_{backwards}_{unroll}".lower()
+                yield case(key, lambda loop=loop: cls(6, **loop), X)
+                yield case(f"{key}_masked", lambda loop=loop: cls(6, **loop), X, mask=MASK)
+                if backwards and unroll:  # Keras takes the mask of the other end there
+                    continue
+                zeros = loop | {"zero_output_for_mask": True}
+                yield case(f"{key}_zeros", lambda zeros=zeros: cls(6, **zeros), X, mask=DARK)
+    yield case(f"{name}_initial", lambda: cls(6), X, *initial, names=state_names)
+    yield case(
+        f"{name}_initial_masked",
+        lambda: cls(6, return_state=True, return_sequences=True),
+        X,
+        *initial,
+        names=state_names,
+        mask=DARK,
+    )
+    yield case(f"{name}_training", lambda: cls(6, dropout=0.0), X, training=True)
+    yield case(f"{name}_stateful", lambda: cls(6, stateful=True, return_state=True), X)
+
+
+def cases(case):
+    yield from of_class(layers.SimpleRNN, 1, case)
+    yield from of_class(layers.LSTM, 2, case)
+    yield from of_class(layers.GRU, 1, case)
+    yield case("lstm_no_forget_bias", lambda: layers.LSTM(6, unit_forget_bias=False), X)
+    yield case("gru_reset_before", lambda: layers.GRU(6, reset_after=False), X)
+    yield case("gru_reset_before_no_bias", lambda: layers.GRU(6, reset_after=False, use_bias=False), X)
+    yield case("rnn_of_lstm", lambda: layers.RNN(layers.LSTMCell(6), return_sequences=True), X)
+    yield case(
+        "rnn_stacked",
+        lambda: layers.RNN(
+            [layers.GRUCell(4), layers.LSTMCell(3), layers.SimpleRNNCell(2)], return_sequences=True
+        ),
+        X,
+        mask=MASK,
+    )
+    for mode in ["concat", "sum", "mul", "ave", None]:
+        for sequences in [False, True]:
+            yield case(
+                f"bidirectional_{mode}_{sequences}".lower(),
+                lambda mode=mode, sequences=sequences: layers.Bidirectional(
+                    layers.LSTM(6, return_sequences=sequences), merge_mode=mode
+                ),
+                X,
+                mask=MASK,
+            )
+    yield case(
+        "bidirectional_states",
+        lambda: layers.Bidirectional(layers.GRU(6, return_state=True), name="both"),
+        X,
+        (3, 6),
+        (3, 6),
+        names=["sequences", "initial_state", "initial_state"],
+    )
+    yield case(
+        "bidirectional_backward_layer",
+        lambda: layers.Bidirectional(
+            layers.LSTM(6), backward_layer=layers.GRU(4, go_backwards=True)
+        ),
+        X,
+    )
+    yield case("time_distributed_dense", lambda: layers.TimeDistributed(layers.Dense(6)), X)
+    yield case(
+        "time_distributed_conv",
+        lambda: layers.TimeDistributed(layers.Conv2D(2, 3, activation="relu")),
+        (2, 3, 5, 4, 1),
+    )
+    yield case(
+        "time_distributed_batch_normalization",
+        lambda: layers.TimeDistributed(layers.BatchNormalization()),
+        X,
+        training=True,
+    )
+    yield case(
+        "time_distributed_lstm",
+        lambda: layers.TimeDistributed(layers.LSTM(3)),
+        (2, 3, 4, 2),
+    )

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers beyond what golden values and conformance show: states, cells of one's own,
+// dropout, errors.
+#include <doctest/doctest.h>
+
+#include "framework/core/random.h"
+#include "framework/graph/function.h"
+#include "framework/model/input.h"
+#include "framework/model/layer_registry.h"
+#include "framework/ops/ops.h"
+#include "layers/layers.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using test::distance;
+using test::error_of;
+using test::some_values;
+
+namespace {
+
+const Tensor kX = some_values({2, 6, 3});
+
+// h' = h + x, which sums over time.
+class SumCell : public Layer, public layers::RNNCell {
+ public:
+  explicit SumCell(int64_t given_states = 1) : given_states_(given_states) {}
+  std::vector<int64_t> state_size() const override { return {3}; }
+  Tensors call_list(const Tensors& inputs, const CallArgs&) override {
+    const Tensor next = inputs[0] + inputs[1];
+    std::vector<Tensor> outputs = {next * 2};
+    outputs.resize(static_cast<size_t>(1 + given_states_), next);
+    return outputs;
+  }
+
+ private:
+  int64_t given_states_;
+};
+
+LayerHandle stateful_lstm() {
+  return layers::LSTM({.units = 4, .return_sequences = true, .stateful = true});
+}
+
+}  // namespace
+
+TEST_CASE("a stateful layer goes on where the last call ended, eagerly and compiled") {
+  const LayerHandle whole = layers::LSTM({.units = 4, .return_sequences = true});
+  const Tensor expected = whole(kX);
+  for (const bool compiled : {false, true}) {
+    CAPTURE(compiled);
+    const layers::LSTM parts({.units = 4, .return_sequences = true, .stateful = true});
+    parts.build({2, 3, 3});
+    parts.set_weights(whole.get_weights());
+    const Function traced = function([&](const Tensor& x) { return Tensor(parts(x)); });
+    const auto call = [&](int64_t begin) {
+      const Tensor x = kX(Slice(), Slice(begin, begin + 3));
+      return compiled ? Tensor(traced(x)) : Tensor(parts(x));
+    };
+    for (int round = 0; round < 2; ++round) {
+      CHECK(distance(call(0), expected(Slice(), Slice(0, 3))) < 1e-6);
+      CHECK(distance(call(3), expected(Slice(), Slice(3, 6))) < 1e-6);
+      parts.reset_state();
+    }
+  }
+}
+
+TEST_CASE("states of a stateful layer are state, not weights") {
+  const LayerHandle lstm = stateful_lstm();
+  lstm(kX);
+  CHECK(lstm.weights().size() == 3);
+  CHECK(lstm.variables().size() == 6);  // two states, and the seed
+}
+
+TEST_CASE("a cell alone is a step of its layer") {
+  const layers::GRUCell cell({.units = 4});
+  const layers::RNN rnn(cell, {.return_sequences = true, .return_state = true});
+  const Tensors all = rnn(kX);
+  Tensor h = ops::zeros({2, 4});
+  for (int64_t step = 0; step < 6; ++step) {
+    const Tensors one = cell({kX(Slice(), step), h});
+    REQUIRE(one.size() == 2);
+    h = one[1];
+    CHECK(distance(one[0], all[0](Slice(), step)) < 1e-6);
+  }
+  CHECK(distance(h, all[1]) < 1e-6);
+}
+
+TEST_CASE("a cell of the user's") {
+  const layers::RNN rnn(make_layer<SumCell>(), {.return_state = true});
+  const Tensors outputs = rnn(kX);
+  CHECK(distance(outputs[0], ops::sum(kX, 1) * 2) < 1e-6);
+  CHECK(distance(outputs[1], ops::sum(kX, 1)) < 1e-6);
+  const Function traced = function([&](const Tensor& x) { return Tensor(rnn(x)[0]); });
+  CHECK(distance(traced(kX), outputs[0]) < 1e-6);
+  CHECK(error_of([] {
+          layers::RNN(make_layer<SumCell>(2))(kX);
+        }).find("expected a cell that gives an output and 1 states, got 3 tensors") !=
+        std::string::npos);
+}
+
+TEST_CASE("one mask of dropout serves all steps") {
+  set_random_seed(5);
+  const layers::SimpleRNN rnn({.units = 3,
+                               .activation = "linear",
+                               .use_bias = false,
+                               .kernel_initializer = "identity",
+                               .recurrent_initializer = "zeros",
+                               .dropout = 0.5,
+                               .return_sequences = true});
+  const Tensor ones = ops::ones({40, 5, 3});
+  const Tensor y = rnn(ones, {.training = true});
+  const Tensor first = y(Slice(), Slice(0, 1));
+  CHECK(distance(y, ops::broadcast_to(first, y.shape())) == 0);
+  const auto kept = ops::sum(ops::cast(ops::greater(first, 0), DType::Float32)).item<float>();
+  CHECK(kept > 30);
+  CHECK(kept < 90);
+  CHECK(ops::max(first).item<float>() == 2);
+  CHECK(distance(rnn(ones, {.training = true}), y) > 0);
+}
+
+TEST_CASE("the loop is one node, whatever its length") {
+  const layers::LSTM lstm({.units = 4});
+  const auto nodes = [&](int64_t steps) {
+    const Function traced = function([&](const Tensor& x) { return Tensor(lstm(x)); });
+    traced(some_values({2, steps, 3}));
+    return traced.compile_reports().at(0).traced_nodes;
+  };
+  CHECK(nodes(5) == nodes(50));
+}
+
+TEST_CASE("TimeDistributed updates statistics step by step") {
+  const layers::TimeDistributed steps(layers::BatchNormalization({.momentum = 0.5}));
+  const layers::BatchNormalization alone({.momentum = 0.5});
+  const Tensor y = steps(kX, {.training = true});
+  for (int64_t step = 0; step < 6; ++step) {
+    CHECK(distance(y(Slice(), step), alone(kX(Slice(), step), {.training = true})) < 1e-6);
+  }
+  const auto found = steps.get_weights();
+  const auto expected = alone.get_weights();
+  for (size_t i = 0; i < found.size(); ++i) CHECK(distance(found[i], expected[i]) < 1e-6);
+}
+
+TEST_CASE("what users are told of recurrent layers") {
+  clear_session();
+  const layers::LSTM lstm({.units = 4, .name = "lstm"});
+  CHECK(
+      error_of([&] {
+        lstm(some_values({2, 3}));
+      }) ==
+      "InvalidArgument: LSTM 'lstm': expected sequences of 3 axes, (batch, time, …), got (2, 3).");
+  CHECK(error_of([&] {
+          lstm({kX, ops::zeros({2, 4})});
+        }) == "InvalidArgument: LSTM 'lstm': expected 2 initial states, got 1.");
+  CHECK(error_of([&] {
+          lstm({kX, ops::zeros({2, 4}), ops::zeros({2, 5})});
+        })
+            .starts_with("InvalidArgument: LSTM 'lstm': expected state 1 of shape (2, 4), got (2, "
+                         "5)."));
+  CHECK(error_of([&] {
+          lstm({{"sequences", kX}, {"initial_states", kX}});
+        }) ==
+        "InvalidArgument: LSTM 'lstm': its call has no argument 'initial_states'. Did you mean "
+        "'initial_state'? Known: sequences, initial_state.");
+  CHECK(error_of([&] {
+          lstm(kX, {.settings = Json::object({{"unroll", true}})});
+        }).starts_with("InvalidArgument: LSTM 'lstm': its call has no argument 'unroll'."));
+  CHECK(
+      error_of([&] {
+        lstm(kX, {.mask = {ops::ones({2, 5}, DType::Bool)}});
+      })
+          .starts_with("InvalidArgument: LSTM 'lstm': expected a mask of shape (batch, time), got "
+                       "(2, 5) for sequences of shape (2, 6, 3)."));
+  CHECK(error_of([&] {
+          lstm.reset_state();
+        }).starts_with("FailedPrecondition: LSTM 'lstm': it has no state to reset."));
+  CHECK(error_of([] { layers::GRU({.units = 0}); }).find("expected units > 0, got 0.") !=
+        std::string::npos);
+  CHECK(error_of([] {
+          layers::RNN(layers::Dense({.units = 2, .name = "d"}));
+        }).find("expected a cell, got Dense 'd'.") != std::string::npos);
+  CHECK(error_of([] {
+          layers::Bidirectional(layers::Dense({.units = 2, .name = "d"}));
+        }).find("expected a recurrent layer (LSTM, GRU, SimpleRNN, RNN), got Dense 'd'.") !=
+        std::string::npos);
+  CHECK(error_of([] {
+          layers::Bidirectional(layers::LSTM({.units = 2}), {.merge_mode = "concatenate"});
+        }).find("Did you mean 'concat'?") != std::string::npos);
+  CHECK(error_of([] {
+          layers::Bidirectional(layers::LSTM({.units = 2}),
+                                {.backward_layer = layers::LSTM({.units = 2})});
+        }).find("expected one layer that goes backwards and one that doesn't") !=
+        std::string::npos);
+  const LayerHandle stateful = stateful_lstm();
+  CHECK(error_of([&] {
+          stateful(Input({.shape = {6, 3}}));
+        }).find("expected a known batch size, got (None, 6, 3). Give Input a batch_shape.") !=
+        std::string::npos);
+  stateful(kX);
+  CHECK(error_of([&] {
+          stateful(some_values({3, 6, 3}));
+        }).find("expected state 0 of shape (3, 4), got (2, 4).") != std::string::npos);
+}
