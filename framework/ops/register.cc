@@ -14,6 +14,7 @@ void register_all(OpRegistry& registry) {
   register_scatter(registry);
   register_linalg(registry);
   register_nn(registry);
+  register_attention(registry);
   register_random(registry);
   register_distributions(registry);
   register_control(registry);

@@ -27,6 +27,10 @@
 //   softmax_cross_entropy(logits, targets) -> loss, probabilities;
 //   sparse_softmax_cross_entropy(logits, labels: integers) {ignore_class: INT64_MIN for none} ->
 //   both.
+// Attention: attention(query, key, value, [bias], [mask: bool]) {scale, causal, bias, mask: given?}
+//     -> output, statistics (batch, heads, T, 2): each row's largest score, and the sum of the
+//     exponentials of the scores less that; attention_grad(query, key, value, output, statistics,
+//     dy, [bias], [mask]) {…, bias_gradient} -> those of query, key, value, [bias].
 // Rearranging: reshape(x) {shape: one may be -1}; transpose(x) {permutation};
 //   concatenate(x…) {axis}; slice(x) {begin, size: -1 is up to the end, strides};
 //   pad(x, value) {low, high, interior}; reverse(x) {axes}; broadcast_to(x) {shape};
@@ -68,6 +72,7 @@ void register_index(OpRegistry& registry);
 void register_scatter(OpRegistry& registry);
 void register_linalg(OpRegistry& registry);
 void register_nn(OpRegistry& registry);
+void register_attention(OpRegistry& registry);
 void register_random(OpRegistry& registry);
 void register_distributions(OpRegistry& registry);
 void register_control(OpRegistry& registry);
