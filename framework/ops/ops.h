@@ -9,6 +9,7 @@
 #pragma once
 
 #include "framework/ops/arrange.h"
+#include "framework/ops/attention.h"
 #include "framework/ops/collective.h"
 #include "framework/ops/control.h"
 #include "framework/ops/conv.h"

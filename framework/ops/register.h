@@ -29,6 +29,10 @@
 //   both.
 // Recurrent, float32: lstm(inputs, h, c, recurrent_kernel) {reverse} -> h of all steps, c of all,
 //   gates; lstm_grad(gates, c of all, c, recurrent_kernel, dh, dc) {reverse} -> dinputs, dh, dc.
+// Attention: attention(query, key, value, [bias], [mask: bool]) {scale, causal, bias, mask: given?}
+//     -> output, statistics (batch, heads, T, 2): each row's largest score, and the sum of the
+//     exponentials of the scores less that; attention_grad(query, key, value, output, statistics,
+//     dy, [bias], [mask]) {…, bias_gradient} -> those of query, key, value, [bias].
 // Rearranging: reshape(x) {shape: one may be -1}; transpose(x) {permutation};
 //   concatenate(x…) {axis}; slice(x) {begin, size: -1 is up to the end, strides};
 //   pad(x, value) {low, high, interior}; reverse(x) {axes}; broadcast_to(x) {shape};
@@ -71,6 +75,7 @@ void register_scatter(OpRegistry& registry);
 void register_linalg(OpRegistry& registry);
 void register_nn(OpRegistry& registry);
 void register_recurrent(OpRegistry& registry);
+void register_attention(OpRegistry& registry);
 void register_random(OpRegistry& registry);
 void register_distributions(OpRegistry& registry);
 void register_control(OpRegistry& registry);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -72,14 +73,23 @@ class HeadAttention : public KerasLayerOf<Options> {
     const Tensor key = given.defined() ? given : value;
     check_shapes(query.shape(), value.shape(), key.shape());
     const Tensor query_mask = mask_of(inputs, "query");
-    const Tensor mask = attention_mask(inputs, query, value, query_mask, args);
+    Tensor mask = attention_mask(inputs, query, value, query_mask);
     Tensor gate;
     if (gate_) gate = gate_(query.with_mask(Tensor()), args);
     const Tensor q = query_(query.with_mask(Tensor()), args);
-    const Tensor k = repeated(key_(key.with_mask(Tensor()), args));
-    const Tensor v = repeated(value_(value.with_mask(Tensor()), args));
+    const Tensor k = key_(key.with_mask(Tensor()), args);
+    const Tensor v = value_(value.with_mask(Tensor()), args);
     const bool return_scores = bool_setting(args, "return_attention_scores");
-    auto [output, scores] = attend(q, k, v, mask, args, return_scores);
+    const bool causal = bool_setting(args, "use_causal_mask");
+    Tensor output, scores;
+    // As Keras chooses: a query that may see nothing looks at all alike here, at nothing there.
+    if (options_.dropout == 0 && !return_scores && q.rank() == 4) {
+      output = ops::dot_product_attention(q, k, v,
+                                          {.mask = spread(mask, q.rank()), .is_causal = causal});
+    } else {
+      if (causal) mask = both_masks(mask, causal_mask(query.dim(1), value.dim(1)));
+      std::tie(output, scores) = attend(q, k, v, mask, args);
+    }
     if (gate.defined()) output = output * gate;
     output = output_(output, args);
     if (query_mask.defined()) output = output.with_mask(query_mask);
@@ -104,7 +114,7 @@ class HeadAttention : public KerasLayerOf<Options> {
   // Makes the projections and the equations.
   virtual void build_heads(const Shape& query, const Shape& value, const Shape& key) = 0;
   virtual void check_shapes(const Shape& query, const Shape& value, const Shape& key) const = 0;
-  // Keys or values of as many heads as queries.
+  // Keys or values of as many heads as queries have.
   virtual Tensor repeated(const Tensor& heads) const { return heads; }
 
   LayerHandle projection(const char* attribute, const char* name, std::string equation,
@@ -162,48 +172,39 @@ class HeadAttention : public KerasLayerOf<Options> {
     return mask.defined() ? ops::cast(mask, DType::Bool) : mask;
   }
 
-  // All masks as one of (batch, queries, keys), where there are some.
+  // All masks but the causal one as one of (batch, queries, keys), where there are some.
   Tensor attention_mask(const Tensors& inputs, const Tensor& query, const Tensor& value,
-                        const Tensor& query_mask, const CallArgs& args) const {
+                        const Tensor& query_mask) const {
     Tensor mask;
     if (query_mask.defined()) mask = ops::expand_dims(query_mask, -1);
     for (const char* name : {"value", "key"}) {
       const Tensor own = mask_of(inputs, name);
       if (own.defined()) mask = both_masks(mask, ops::expand_dims(own, -2));
     }
-    const int64_t queries = query.dim(1);
-    const int64_t keys = value.dim(1);
-    if (bool_setting(args, "use_causal_mask")) {
-      mask = both_masks(mask, causal_mask(queries, keys));
-    }
     if (options_.sliding_window) {
-      mask = both_masks(mask, window_mask(queries, keys, *options_.sliding_window));
+      mask = both_masks(mask, window_mask(query.dim(1), value.dim(1), *options_.sliding_window));
     }
     const Tensor given = argument(inputs, "attention_mask");
     return given.defined() ? both_masks(ops::cast(given, DType::Bool), mask) : mask;
   }
 
-  // {what attention gives, scores}.
-  std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
-                                   Tensor mask, const CallArgs& args, bool return_scores) const {
-    const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
-    const Tensor products = ops::einsum(equations_.scores, {key, query * scale});
-    while (mask.defined() && mask.rank() < products.rank()) {
+  // A mask of (batch, queries, keys) along the scores' axes.
+  Tensor spread(Tensor mask, int64_t rank) const {
+    while (mask.defined() && mask.rank() < rank) {
       mask = ops::expand_dims(mask, -2 * static_cast<int64_t>(equations_.axes) - 1);
     }
-    // Where nothing is to be seen, Keras's kernel looks at all alike, its Softmax layer at nothing.
-    const bool by_kernel = options_.dropout == 0 && !return_scores && query.rank() == 4;
-    Tensor weights;
-    if (by_kernel) {
-      const double far = products.dtype() == DType::Float16 ? -3e4 : -1e9;
-      weights = ops::softmax(mask.defined() ? ops::where(mask, products, far) : products, -1);
-    } else {
-      weights = softmax_(products, {.training = args.training, .mask = {mask}});
-      if (options_.dropout > 0) {
-        return {ops::einsum(equations_.combine, {Tensor(dropout_(weights, args)), value}), weights};
-      }
-    }
-    return {ops::einsum(equations_.combine, {weights, value}), weights};
+    return mask;
+  }
+
+  // By products that hold all scores: {what attention gives, scores}.
+  std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
+                                   const Tensor& mask, const CallArgs& args) const {
+    const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
+    const Tensor products = ops::einsum(equations_.scores, {repeated(key), query * scale});
+    const Tensor scores =
+        softmax_(products, {.training = args.training, .mask = {spread(mask, products.rank())}});
+    const Tensor weights = options_.dropout > 0 ? Tensor(dropout_(scores, args)) : scores;
+    return {ops::einsum(equations_.combine, {weights, repeated(value)}), scores};
   }
 
   int64_t head_dim_;

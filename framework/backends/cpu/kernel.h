@@ -82,6 +82,7 @@ void register_elementwise_kernels(KernelTable& table);  // elementwise ops, cast
 void register_reduction_kernels(KernelTable& table);    // sum, max, …, argmax, argmin
 void register_softmax_kernels(KernelTable& table);      // softmax, log_softmax, cross-entropies
 void register_matmul_kernels(KernelTable& table);
+void register_attention_kernels(KernelTable& table);
 void register_conv_kernels(KernelTable& table);
 void register_pooling_kernels(KernelTable& table);
 void register_recurrent_kernels(KernelTable& table);  // lstm

@@ -67,6 +67,7 @@ const KernelTable& kernel_table() {
     register_reduction_kernels(*made);
     register_softmax_kernels(*made);
     register_matmul_kernels(*made);
+    register_attention_kernels(*made);
     register_conv_kernels(*made);
     register_pooling_kernels(*made);
     register_recurrent_kernels(*made);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention, forward: a block of queries meets the keys block by block, and keeps the largest score
+// and the sum of exponentials of each row so far.
+#include "framework/backends/cpu/kernels/attention/attention.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "framework/backends/cpu/kernels/elementwise/memory.h"
+#include "framework/backends/cpu/kernels/through_float32.h"
+#include "framework/core/threads.h"
+
+namespace cornu::cpu {
+
+namespace {
+
+constexpr int64_t kBlockRows = 64;
+constexpr int64_t kBlockColumns = 256;
+
+template <class T>
+class Attention : public Kernel {
+ public:
+  explicit Attention(const AttentionProblem& problem)
+      : p_(problem), parts_(compute_threads()), scores_(problem, parts_) {
+    if (p_.empty()) return;
+    products_.prepare(p_, dtype_of<T>, parts_, [&](int64_t rows, int64_t columns) {
+      return BlockShape{.m = rows,
+                        .n = p_.width,
+                        .k = columns,
+                        .a = {p_.block_columns, 1},
+                        .b = {p_.keys * p_.width, 1},
+                        .out = {p_.heads * p_.width, 1},
+                        .add = true};
+    });
+    const auto block = static_cast<size_t>(p_.block_rows * p_.block_columns) * sizeof(T);
+    product_scratch_ = round_up(std::max(scores_.scratch_bytes(), products_.scratch_bytes()), 64);
+    part_scratch_ = product_scratch_ + round_up(block, 64);
+  }
+
+  size_t scratch_bytes() const override { return part_scratch_ * static_cast<size_t>(parts_); }
+
+  void run(const KernelArgs& args) override {
+    const int64_t outputs = p_.batch * p_.rows * p_.heads;
+    std::memset(args.out[0], 0, static_cast<size_t>(outputs * p_.width) * sizeof(T));
+    std::memset(args.out[1], 0, static_cast<size_t>(outputs * 2) * sizeof(T));
+    if (p_.empty()) return;
+    const int64_t blocks = p_.row_blocks();
+    for_items(parts_, p_.batch * p_.heads * blocks, [&](int part, int64_t item) {
+      const int64_t row = item % blocks * p_.block_rows;
+      const int64_t head = item / blocks % p_.heads;
+      return rows_of(args, part, item / blocks / p_.heads, head, row);
+    });
+  }
+
+ private:
+  bool rows_of(const KernelArgs& args, int part, int64_t batch, int64_t head, int64_t row) const {
+    auto* scratch =
+        static_cast<std::byte*>(args.scratch) + static_cast<size_t>(part) * part_scratch_;
+    T* const scores = reinterpret_cast<T*>(scratch + product_scratch_);
+    T* const out = static_cast<T*>(args.out[0]) + p_.output_at(batch, row, head);
+    T* const statistics = static_cast<T*>(args.out[1]) + p_.statistics_at(batch, row, head);
+    const int64_t rows = p_.end_row(row) - row;
+    for (int64_t i = 0; i < rows; ++i) {
+      statistics[2 * i] = -std::numeric_limits<T>::infinity();
+    }
+    for (int64_t column = 0; column < p_.columns; column += p_.block_columns) {
+      if (p_.hidden(row + rows - 1, column)) break;
+      const ScoreBlock block{batch, head, row, column, rows, p_.end_column(column) - column};
+      if (!scores_.compute(args, block, part, scores, scratch)) return false;
+      for (int64_t i = 0; i < rows; ++i) {
+        add_row(scores + i * p_.block_columns, block.columns, statistics + 2 * i,
+                out + i * p_.heads * p_.width);
+      }
+      const T* value = Scores<T>::in(args, 2) + p_.value_at(batch, column, head);
+      if (!products_.run(block, part, scores, value, out, scratch)) return false;
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      functions_.scale(out + i * p_.heads * p_.width, static_cast<size_t>(p_.width),
+                       1 / statistics[2 * i + 1]);
+    }
+    return true;
+  }
+
+  // Scores become exponentials; what the row has so far is brought to its new largest score.
+  void add_row(T* scores, int64_t count, T* statistics, T* out) const {
+    const T old = statistics[0];
+    const T largest = std::max(old, functions_.largest(scores, static_cast<size_t>(count)));
+    // Scores of -infinity alone have no exponentials yet: what is to come decides.
+    const T shift = std::isinf(largest) && largest < 0 ? 0 : largest;
+    if (largest > old) {
+      const T factor = std::exp(old - shift);
+      statistics[0] = largest;
+      statistics[1] *= factor;
+      functions_.scale(out, static_cast<size_t>(p_.width), factor);
+    }
+    statistics[1] += functions_.exponentials(scores, static_cast<size_t>(count), shift, 1);
+  }
+
+  AttentionProblem p_;
+  int parts_;
+  Scores<T> scores_;
+  BlockProducts products_;
+  AttentionRows<T> functions_ = attention_rows<T>();
+  size_t product_scratch_ = 0;
+  size_t part_scratch_ = 0;
+};
+
+std::unique_ptr<Kernel> make_attention(const KernelSpec& spec) {
+  if (auto kernel = through_float32(spec, make_attention)) return kernel;
+  const AttentionProblem problem(spec, 3);
+  if (spec.inputs[0].dtype == DType::Float64) return std::make_unique<Attention<double>>(problem);
+  return std::make_unique<Attention<float>>(problem);
+}
+
+}  // namespace
+
+AttentionProblem::AttentionProblem(const KernelSpec& spec, size_t first_optional)
+    : batch(spec.inputs[0].shape[0]),
+      rows(spec.inputs[0].shape[1]),
+      columns(spec.inputs[1].shape[1]),
+      heads(spec.inputs[0].shape[2]),
+      keys(spec.inputs[1].shape[2]),
+      size(spec.inputs[0].shape[3]),
+      width(spec.inputs[2].shape[3]),
+      scale(spec.attributes.get_double("scale")),
+      causal(spec.attributes.get_bool("causal")),
+      bias(spec.attributes.get_bool("bias")),
+      mask(spec.attributes.get_bool("mask")),
+      bias_input(first_optional),
+      mask_input(first_optional + (bias ? 1 : 0)),
+      bias_shape(bias ? spec.inputs[bias_input].shape : Shape()),
+      mask_shape(mask ? spec.inputs[mask_input].shape : Shape()),
+      block_rows(std::min(rows, kBlockRows)),
+      block_columns(std::min(columns, kBlockColumns)) {}
+
+void for_items(int parts, int64_t items, FunctionRef<bool(int, int64_t)> work) {
+  std::atomic<int64_t> next = 0;
+  std::atomic<bool> failed = false;
+  parallel_parts(parts, [&](int part) {
+    for (int64_t item = next++; item < items && !failed; item = next++) {
+      if (!work(part, item)) failed = true;
+    }
+  });
+  check<Internal>(!failed, "attention: oneDNN failed.");
+}
+
+void register_attention_kernels(KernelTable& table) {
+  table.add("attention", make_attention);
+  table.add("attention_grad", make_attention_grad);
+}
+
+}  // namespace cornu::cpu

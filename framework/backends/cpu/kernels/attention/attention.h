@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of attention, and what its forward and backward kernels share.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "framework/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernels/attention/product.h"
+#include "framework/backends/cpu/kernels/attention/rows.h"
+#include "framework/core/threads.h"
+
+namespace cornu::cpu {
+
+// Sizes and how operands lie. Arrays of queries and outputs are (batch, rows, heads, ·), of keys
+// and values (batch, columns, keys, ·).
+struct AttentionProblem {
+  explicit AttentionProblem(const KernelSpec& spec, size_t first_optional);
+
+  int64_t batch, rows, columns, heads, keys, size, width;
+  double scale;
+  bool causal, bias, mask;
+  size_t bias_input, mask_input;
+  Shape bias_shape, mask_shape;  // of rank 4
+  // Blocks of scores: they depend on sizes alone, and so does the order of all sums.
+  int64_t block_rows, block_columns;
+
+  int64_t group() const { return heads / keys; }
+  int64_t row_blocks() const { return (rows + block_rows - 1) / block_rows; }
+  int64_t column_blocks() const { return (columns + block_columns - 1) / block_columns; }
+  bool empty() const { return batch * rows * columns * heads * size * width == 0; }
+  // Where rows or columns of a block end.
+  int64_t end_row(int64_t row) const { return std::min(row + block_rows, rows); }
+  int64_t end_column(int64_t column) const { return std::min(column + block_columns, columns); }
+  // Whether a block of scores is hidden as a whole. Masked ones never count as hidden: where a row
+  // has nothing else, its hidden scores are all alike.
+  bool hidden(int64_t last_row, int64_t first_column) const {
+    return causal && !mask && first_column > last_row;
+  }
+  int64_t query_at(int64_t b, int64_t row, int64_t head) const {
+    return ((b * rows + row) * heads + head) * size;
+  }
+  int64_t output_at(int64_t b, int64_t row, int64_t head) const {
+    return ((b * rows + row) * heads + head) * width;
+  }
+  int64_t key_at(int64_t b, int64_t column, int64_t head) const {
+    return ((b * columns + column) * keys + head / group()) * size;
+  }
+  int64_t value_at(int64_t b, int64_t column, int64_t head) const {
+    return ((b * columns + column) * keys + head / group()) * width;
+  }
+  int64_t statistics_at(int64_t b, int64_t row, int64_t head) const {
+    return ((b * heads + head) * rows + row) * 2;
+  }
+};
+
+// A block of scores of one head.
+struct ScoreBlock {
+  int64_t batch, head, row, column;  // the first row and column
+  int64_t rows, columns;
+};
+
+// Elements of a bias or mask (of rank 4, with axes of size 1 where it is broadcast).
+struct ScoreOperand {
+  ScoreOperand() = default;
+  explicit ScoreOperand(const Shape& shape) {
+    int64_t step = 1;
+    for (int64_t axis = 3; axis >= 0; --axis) {
+      strides[static_cast<size_t>(axis)] = shape[axis] == 1 ? 0 : step;
+      step *= shape[axis];
+    }
+  }
+  int64_t at(const ScoreBlock& block, int64_t row) const {
+    return block.batch * strides[0] + block.head * strides[1] + (block.row + row) * strides[2] +
+           block.column * strides[3];
+  }
+  std::array<int64_t, 4> strides = {};
+};
+
+// A product of blocks, prepared for whole blocks and those at the ends of rows and columns.
+class BlockProducts {
+ public:
+  // `shape_of(rows, columns)`: the product where the block of scores has these sizes.
+  template <class F>
+  void prepare(const AttentionProblem& p, DType dtype, int parts, F shape_of) {
+    rows_ = p.block_rows;
+    columns_ = p.block_columns;
+    for (const int64_t rows : {p.block_rows, p.rows % p.block_rows}) {
+      for (const int64_t columns : {p.block_columns, p.columns % p.block_columns}) {
+        auto& product = products_[index(rows, columns)];
+        if (rows == 0 || columns == 0 || product) continue;
+        product = make_block_product(dtype, shape_of(rows, columns), parts);
+        scratch_bytes_ = std::max(scratch_bytes_, product->scratch_bytes());
+      }
+    }
+  }
+  size_t scratch_bytes() const { return scratch_bytes_; }
+  bool run(const ScoreBlock& block, int part, const void* a, const void* b, void* out,
+           void* scratch) const {
+    return products_[index(block.rows, block.columns)]->run(part, a, b, out, scratch);
+  }
+
+ private:
+  size_t index(int64_t rows, int64_t columns) const {
+    return (rows < rows_ ? 2u : 0u) + (columns < columns_ ? 1u : 0u);
+  }
+
+  int64_t rows_ = 0, columns_ = 0;
+  size_t scratch_bytes_ = 0;
+  std::array<std::unique_ptr<BlockProduct>, 4> products_;
+};
+
+// Scores of blocks, with scale, bias and mask.
+template <class T>
+class Scores {
+ public:
+  static constexpr T kHidden = static_cast<T>(-0.7) * std::numeric_limits<T>::max();
+
+  Scores(const AttentionProblem& p, int parts)
+      : p_(p),
+        bias_(p.bias ? ScoreOperand(p.bias_shape) : ScoreOperand()),
+        mask_(p.mask ? ScoreOperand(p.mask_shape) : ScoreOperand()) {
+    if (p.empty()) return;
+    products_.prepare(p, dtype_of<T>, parts, [&](int64_t rows, int64_t columns) {
+      return BlockShape{.m = rows,
+                        .n = columns,
+                        .k = p.size,
+                        .a = {p.heads * p.size, 1},
+                        .b = {1, p.keys * p.size},
+                        .out = {p.block_columns, 1}};
+    });
+  }
+  size_t scratch_bytes() const { return products_.scratch_bytes(); }
+
+  // Rows of `scores` are block_columns apart.
+  bool compute(const KernelArgs& args, const ScoreBlock& block, int part, T* scores,
+               void* scratch) const {
+    const T* query = in(args, 0) + p_.query_at(block.batch, block.row, block.head);
+    const T* key = in(args, 1) + p_.key_at(block.batch, block.column, block.head);
+    if (!products_.run(block, part, query, key, scores, scratch)) return false;
+    const T scale = static_cast<T>(p_.scale);
+    for (int64_t i = 0; i < block.rows; ++i) {
+      T* row = scores + i * p_.block_columns;
+      for (int64_t j = 0; j < block.columns; ++j) row[j] *= scale;
+      if (p_.bias) add_bias(in(args, p_.bias_input) + bias_.at(block, i), row, block.columns);
+      hide(args, block, i, row, kHidden);
+    }
+    return true;
+  }
+
+  // Puts `value` where a row's scores don't count.
+  void hide(const KernelArgs& args, const ScoreBlock& block, int64_t i, T* row, T value) const {
+    if (p_.mask) {
+      const auto* mask = static_cast<const bool*>(args.in[p_.mask_input]) + mask_.at(block, i);
+      const int64_t step = mask_.strides[3];
+      for (int64_t j = 0; j < block.columns; ++j) row[j] = mask[j * step] ? row[j] : value;
+    }
+    if (!p_.causal) return;
+    const int64_t seen = std::clamp<int64_t>(block.row + i + 1 - block.column, 0, block.columns);
+    std::fill(row + seen, row + block.columns, value);
+  }
+
+  static const T* in(const KernelArgs& args, size_t index) {
+    return static_cast<const T*>(args.in[index]);
+  }
+
+ private:
+  void add_bias(const T* bias, T* row, int64_t count) const {
+    const int64_t step = bias_.strides[3];
+    for (int64_t j = 0; j < count; ++j) row[j] += bias[j * step];
+  }
+
+  AttentionProblem p_;
+  ScoreOperand bias_, mask_;
+  BlockProducts products_;
+};
+
+// Calls work(part, item) for each item < items, on as many threads as there are parts.
+void for_items(int parts, int64_t items, FunctionRef<bool(int, int64_t)> work);
+
+std::unique_ptr<Kernel> make_attention_grad(const KernelSpec& spec);
+
+}  // namespace cornu::cpu

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cpu/kernels/attention/product.h"
+
+#define EIGEN_DONT_PARALLELIZE
+#include <Eigen/Core>
+#include <vector>
+
+#include "framework/backends/cpu/kernels/onednn.h"
+#include "framework/core/threads.h"
+
+namespace cornu::cpu {
+namespace {
+
+using onednn::Desc;
+using onednn::Dims;
+
+template <class T>
+class EigenProduct : public BlockProduct {
+ public:
+  explicit EigenProduct(const BlockShape& shape) : shape_(shape) {}
+
+  bool run(int, const void* a, const void* b, void* out, void*) override {
+    using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    using Strides = Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>;
+    using Map = Eigen::Map<const Matrix, Eigen::Unaligned, Strides>;
+    const auto& s = shape_;
+    const Map left(static_cast<const T*>(a), s.m, s.k, Strides(s.a.row, s.a.column));
+    const Map right(static_cast<const T*>(b), s.k, s.n, Strides(s.b.row, s.b.column));
+    Eigen::Map<Matrix, Eigen::Unaligned, Strides> to(static_cast<T*>(out), s.m, s.n,
+                                                     Strides(s.out.row, s.out.column));
+    if (s.add) {
+      to.noalias() += left * right;
+    } else {
+      to.noalias() = left * right;
+    }
+    return true;
+  }
+
+ private:
+  BlockShape shape_;
+};
+
+Desc block_desc(int64_t rows, int64_t columns, const Layout& layout) {
+  return Desc({rows, columns}, onednn::Type::f32, Dims{layout.row, layout.column});
+}
+
+class OnednnProduct : public BlockProduct {
+ public:
+  OnednnProduct(const BlockShape& shape, int parts) {
+    const ComputeThreadsScope alone(1);
+    const Desc a = block_desc(shape.m, shape.k, shape.a);
+    const Desc b = block_desc(shape.k, shape.n, shape.b);
+    const Desc out = block_desc(shape.m, shape.n, shape.out);
+    dnnl::primitive_attr attributes;  // copies of onednn::attributes() would share its object
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (shape.add) {
+      dnnl::post_ops sum;
+      sum.append_sum();
+      attributes.set_post_ops(sum);
+    }
+    const dnnl::matmul::primitive_desc chosen(dnnl::matmul::desc(a, b, out), attributes,
+                                              onednn::engine(), true);
+    fast_ = onednn::is_fast(chosen);
+    if (!fast_) return;
+    scratch_bytes_ = onednn::aligned(chosen.scratchpad_desc().get_size());
+    const dnnl::matmul primitive(chosen);
+    for (int part = 0; part < parts; ++part) {
+      onednn::Step& step = steps_.emplace_back(primitive);
+      step.add(DNNL_ARG_SRC, a);
+      step.add(DNNL_ARG_WEIGHTS, b);
+      step.add(DNNL_ARG_DST, out);
+      step.add(DNNL_ARG_SCRATCHPAD, chosen.scratchpad_desc());
+    }
+  }
+
+  bool fast() const { return fast_; }
+  size_t scratch_bytes() const override { return scratch_bytes_; }
+
+  bool run(int part, const void* a, const void* b, void* out, void* scratch) override {
+    onednn::Step& step = steps_[static_cast<size_t>(part)];
+    step.bind(0, a);
+    step.bind(1, b);
+    step.bind(2, out);
+    step.bind(3, scratch);
+    return step.try_run();
+  }
+
+ private:
+  bool fast_ = false;
+  size_t scratch_bytes_ = 0;
+  std::vector<onednn::Step> steps_;
+};
+
+}  // namespace
+
+std::unique_ptr<BlockProduct> make_block_product(DType dtype, const BlockShape& shape, int parts) {
+  if (dtype == DType::Float64) return std::make_unique<EigenProduct<double>>(shape);
+  auto product = std::make_unique<OnednnProduct>(shape, parts);
+  if (product->fast()) return product;
+  return std::make_unique<EigenProduct<float>>(shape);
+}
+
+}  // namespace cornu::cpu

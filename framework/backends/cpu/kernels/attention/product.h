@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of small blocks of matrices, each by one thread, several at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "framework/core/dtype.h"
+
+namespace cornu::cpu {
+
+// How the elements of a matrix lie: the distances between its rows and between its columns, one of
+// which is 1.
+struct Layout {
+  int64_t row = 1;
+  int64_t column = 1;
+
+  Layout transposed() const { return {column, row}; }
+};
+
+// out (m x n) = a (m x k) * b (k x n), or out += that; all sizes > 0.
+struct BlockShape {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  Layout a, b, out;
+  bool add = false;
+};
+
+// A prepared product. Sums over k have one order, whatever thread runs it.
+class BlockProduct {
+ public:
+  virtual ~BlockProduct() = default;
+  // On the calling thread alone. `part` < parts: no two calls with the same one may run at once.
+  // False when it fails. `scratch`: scratch_bytes() bytes, aligned to 64.
+  virtual bool run(int part, const void* a, const void* b, void* out, void* scratch) = 0;
+  virtual size_t scratch_bytes() const { return 0; }
+};
+
+// For float32 (oneDNN, or Eigen where that has no fast implementation) and float64 (Eigen).
+std::unique_ptr<BlockProduct> make_block_product(DType dtype, const BlockShape& shape, int parts);
+
+}  // namespace cornu::cpu
