@@ -117,10 +117,12 @@ class MelSpectrogramLayer : public KerasLayerOf<MelSpectrogramOptions> {
                                options_.window ? 0.0 : 1.0);
     if (!options_.window) return values;
     const double mean = *options_.window == "hann" ? 0.5 : 0.54;
+    // As TensorFlow's windows: periodic where the length is even, else symmetric.
+    const int64_t period = std::max<int64_t>(length - length % 2, 1);
     for (int64_t i = 0; i < length; ++i) {
-      const double turn = static_cast<double>(i) / static_cast<double>(length);
+      const double turn = static_cast<double>(i) / static_cast<double>(period);
       values[static_cast<size_t>(before + i)] =
-          mean - (1 - mean) * std::cos(2 * std::numbers::pi * turn);
+          length == 1 ? 1.0 : mean - (1 - mean) * std::cos(2 * std::numbers::pi * turn);
     }
     return values;
   }
