@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/ops/creation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -133,6 +134,15 @@ Tensor blackman(int64_t size) {
 }
 Tensor hamming(int64_t size) {
   return window(size, "hamming", [](double at) { return 0.54 - 0.46 * cosine(at); });
+}
+Tensor kaiser(int64_t size, double beta) {
+  check<InvalidArgument>(beta >= 0 && beta < 700, "kaiser: expected beta in [0, 700), got {}.",
+                         beta);
+  return window(size, "kaiser", [=](double at) {
+    const double place = 2 * at - 1;
+    const double height = std::sqrt(std::max(0.0, 1 - place * place));
+    return std::cyl_bessel_i(0.0, beta * height) / std::cyl_bessel_i(0.0, beta);
+  });
 }
 Tensor hanning(int64_t size) {
   return window(size, "hanning", [](double at) { return 0.5 - 0.5 * cosine(at); });

@@ -71,5 +71,6 @@ Tensor bartlett(int64_t size);
 Tensor blackman(int64_t size);
 Tensor hamming(int64_t size);
 Tensor hanning(int64_t size);
+Tensor kaiser(int64_t size, double beta);
 
 }  // namespace cornu::ops

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <utility>
 
+#include "framework/ops/control.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
@@ -212,6 +213,35 @@ Tensor fmin(const Tensor& x1, const Tensor& x2) {
   const auto [a, b] = unify(x1, x2, "fmin");
   if (!is_floating(a.dtype())) return minimum(a, b);
   return where(isnan(a), b, where(isnan(b), a, minimum(a, b)));
+}
+
+Tensor gcd(const Tensor& x1, const Tensor& x2) {
+  auto [a, b] = unify(x1, x2, "gcd");
+  check<InvalidArgument>(is_integer(a.dtype()), "gcd: expected integers, got {}.", a.dtype());
+  const Shape shape = broadcast_shapes(a.shape(), b.shape(), "gcd");
+  const auto step = [](const std::vector<Tensor>& v) -> std::vector<Tensor> {
+    const Tensor done = equal(v[1], 0);
+    return {where(done, v[0], v[1]), where(done, 0, mod(v[0], v[1]))};
+  };
+  return while_loop([](const std::vector<Tensor>& v) { return any(not_equal(v[1], 0)); }, step,
+                    {broadcast_to(abs(a), shape), broadcast_to(abs(b), shape)})[0];
+}
+
+Tensor lcm(const Tensor& x1, const Tensor& x2) {
+  const auto [a, b] = unify(x1, x2, "lcm");
+  check<InvalidArgument>(is_integer(a.dtype()), "lcm: expected integers, got {}.", a.dtype());
+  return abs(floor_divide(a, gcd(a, b)) * b);  // an integer divided by 0 is 0
+}
+
+Tensor select(const std::vector<Tensor>& condlist, const std::vector<Tensor>& choicelist,
+              const Tensor& otherwise) {
+  check<InvalidArgument>(!condlist.empty() && condlist.size() == choicelist.size(),
+                         "select: expected as many choices as conditions, one at least, got {} and "
+                         "{}.",
+                         choicelist.size(), condlist.size());
+  Tensor chosen = otherwise;
+  for (size_t i = condlist.size(); i-- > 0;) chosen = where(condlist[i], choicelist[i], chosen);
+  return chosen;
 }
 
 Tensor isclose(const Tensor& x1, const Tensor& x2, const CloseOptions& options) {

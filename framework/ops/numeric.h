@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "framework/core/tensor.h"
 
@@ -51,6 +52,11 @@ Tensor heaviside(const Tensor& x1, const Tensor& x2);
 Tensor fmax(const Tensor& x1, const Tensor& x2);
 Tensor fmin(const Tensor& x1, const Tensor& x2);
 
+// The greatest common divisor and the least common multiple of integers, >= 0; of 0 and x, |x| and
+// 0. No gradient.
+Tensor gcd(const Tensor& x1, const Tensor& x2);
+Tensor lcm(const Tensor& x1, const Tensor& x2);
+
 struct CloseOptions {
   double rtol = 1e-5;
   double atol = 1e-8;
@@ -61,6 +67,11 @@ struct CloseOptions {
 Tensor isclose(const Tensor& x1, const Tensor& x2, const CloseOptions& options = {});
 // Are all elements close? A bool scalar.
 Tensor allclose(const Tensor& x1, const Tensor& x2, const CloseOptions& options = {});
+
+// Of each place, the choice whose condition is the first that holds there; `otherwise` where none
+// does. InvalidArgument unless there are as many choices as conditions, one at least.
+Tensor select(const std::vector<Tensor>& condlist, const std::vector<Tensor>& choicelist,
+              const Tensor& otherwise = 0);
 
 // ---- bits of integers; of bools, the logical operations ----
 

@@ -16,6 +16,8 @@
 #include "framework/ops/creation.h"
 #include "framework/ops/custom_gradient.h"
 #include "framework/ops/einsum.h"
+#include "framework/ops/fft.h"
+#include "framework/ops/fold.h"
 #include "framework/ops/image.h"
 #include "framework/ops/index.h"
 #include "framework/ops/indexing.h"

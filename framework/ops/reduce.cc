@@ -143,6 +143,14 @@ Tensor argsort(const Tensor& x, int64_t axis, bool descending) {
       {x}, {{"axis", x.shape().normalize_axis(axis, "argsort")}, {"descending", descending}});
 }
 
+Tensor argpartition(const Tensor& x, int64_t kth, int64_t axis) {
+  const Tensor order = argsort(x, axis);
+  const int64_t size = order.dim(axis);
+  check<InvalidArgument>(size == kUnknown || (kth >= -size && kth < size),
+                         "argpartition: expected kth in [-{}, {}), got {}.", size, size, kth);
+  return order;
+}
+
 Tensor sort(const Tensor& x, int64_t axis, bool descending) {
   return take_along_axis(x, argsort(x, axis, descending), axis);
 }

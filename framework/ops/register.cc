@@ -15,6 +15,7 @@ void register_all(OpRegistry& registry) {
   register_linalg(registry);
   register_nn(registry);
   register_recurrent(registry);
+  register_fft(registry);
   register_attention(registry);
   register_random(registry);
   register_distributions(registry);

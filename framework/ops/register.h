@@ -33,6 +33,8 @@
 //     -> output, statistics (batch, heads, T, 2): each row's largest score, and the sum of the
 //     exponentials of the scores less that; attention_grad(query, key, value, output, statistics,
 //     dy, [bias], [mask]) {…, bias_gradient} -> those of query, key, value, [bias].
+// Fourier transforms of the last axis: fft(real, imaginary) {inverse} -> both parts, not divided by
+//   the length; rfft(x) -> both parts of (..., n / 2 + 1).
 // Rearranging: reshape(x) {shape: one may be -1}; transpose(x) {permutation};
 //   concatenate(x…) {axis}; slice(x) {begin, size: -1 is up to the end, strides};
 //   pad(x, value) {low, high, interior}; reverse(x) {axes}; broadcast_to(x) {shape};
@@ -75,6 +77,7 @@ void register_scatter(OpRegistry& registry);
 void register_linalg(OpRegistry& registry);
 void register_nn(OpRegistry& registry);
 void register_recurrent(OpRegistry& registry);
+void register_fft(OpRegistry& registry);
 void register_attention(OpRegistry& registry);
 void register_random(OpRegistry& registry);
 void register_distributions(OpRegistry& registry);

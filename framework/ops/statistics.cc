@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "framework/core/strings.h"
+#include "framework/ops/conv.h"
 #include "framework/ops/creation.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
@@ -193,6 +194,42 @@ Tensor corrcoef(const Tensor& x) {
   const Tensor lengths = sqrt(diagonal(products));
   const Tensor result = clip(products / (expand_dims(lengths, 1) * lengths), -1, 1);
   return x.rank() == 1 ? reshape(result, {}) : result;
+}
+
+Tensor psnr(const Tensor& x1, const Tensor& x2, double max_val) {
+  check<InvalidArgument>(x1.shape() == x2.shape(),
+                         "psnr: expected two tensors of one shape, got {} and {}.", x1.shape(),
+                         x2.shape());
+  const auto [a, b] = unify(to_floating(x1), to_floating(x2), "psnr");
+  return 20 * std::log10(max_val) - 10 * log10(mean(square(a - b)));
+}
+
+Tensor correlate(const Tensor& x1, const Tensor& x2, const std::string& mode) {
+  check<InvalidArgument>(mode == "valid" || mode == "same" || mode == "full",
+                         "correlate: unknown mode '{}'. Known: valid, same, full.", mode);
+  const auto [a, b] = unify(to_floating(x1), to_floating(x2), "correlate");
+  check<InvalidArgument>(a.rank() == 1 && b.rank() == 1 && a.dim(0) >= 1 && b.dim(0) >= 1,
+                         "correlate: expected two vectors with elements, got {} and {}.", a.shape(),
+                         b.shape());
+  const int64_t n = a.dim(0), m = b.dim(0);
+  check<InvalidArgument>(mode != "valid" || n >= m,
+                         "correlate: expected a second vector that isn't longer than the first, "
+                         "got {} and {}. Exchange them, or take mode full.",
+                         n, m);
+  const Tensor padded = mode == "valid" ? a : pad(a, {{m - 1, m - 1}});
+  const Tensor sums = reshape(conv(reshape(padded, {1, -1, 1}), reshape(b, {-1, 1, 1})), {-1});
+  if (mode != "same") return sums;
+  const int64_t kept = std::max(n, m);
+  const int64_t begin = (n + m - 1 - kept) / 2;
+  return slice_axis(sums, 0, begin, begin + kept);
+}
+
+Tensor cdist(const Tensor& x, const Tensor& y) {
+  const auto [a, b] = unify(to_floating(x), to_floating(y), "cdist");
+  check<InvalidArgument>(a.rank() >= 2 && b.rank() >= 2 && a.shape().back() == b.shape().back(),
+                         "cdist: expected (..., m, size) and (..., n, size), got {} and {}.",
+                         a.shape(), b.shape());
+  return sqrt(sum(square(expand_dims(a, -2) - expand_dims(b, -3)), -1));
 }
 
 std::pair<Tensor, Tensor> histogram(const Tensor& x, const HistogramOptions& options) {

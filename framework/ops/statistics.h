@@ -36,6 +36,16 @@ Tensor ptp(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 // Pearson's correlation coefficients of the rows of (variables, observations).
 Tensor corrcoef(const Tensor& x);
 
+// How well x2 agrees with x1, both at most max_val, in decibels: 20 log10(max_val) - 10 log10(mean
+// of the squared differences). Of any one shape.
+Tensor psnr(const Tensor& x1, const Tensor& x2, double max_val);
+// The sums of products of two vectors for each way of shifting x2 along x1: "valid", where it lies
+// within it; "same", as many as the longer has; "full", wherever they overlap.
+Tensor correlate(const Tensor& x1, const Tensor& x2, const std::string& mode = "valid");
+// The Euclidean distance of each row of x (..., m, size) from each of y (..., n, size): (..., m,
+// n).
+Tensor cdist(const Tensor& x, const Tensor& y);
+
 // ---- counts ----
 
 struct HistogramOptions {

@@ -5,6 +5,7 @@ import common
 import numpy as np
 from keras import ops
 
+OF_PARTS = {"fft", "fft2", "ifft2", "irfft", "istft"}  # of (real, imaginary)
 OF_LISTS = {"dstack", "hstack", "vstack", "meshgrid", "einsum"}
 
 
@@ -242,11 +243,54 @@ MORE += [
 ]
 
 
+PARTS = [numbers(40, 2, 3, 6), numbers(41, 2, 3, 6)]
+SIGNAL = numbers(42, 2, 50)
+FRAMED = {"sequence_length": 8, "sequence_stride": 3, "fft_length": 12}
+BLOCKS = numbers(43, 2, 3, 5, 6)
+MORE += [
+    ("fft", "even", PARTS, {}), ("fft", "prime", [numbers(44, 7), numbers(45, 7)], {}),
+    ("fft", "one", [numbers(44, 3, 1), numbers(45, 3, 1)], {}),
+    ("fft2", "plain", PARTS, {}), ("ifft2", "plain", PARTS, {}),
+    ("rfft", "even", [CUBE], {}), ("rfft", "odd", [numbers(46, 3, 9)], {}),
+    ("rfft", "cut", [SIGNAL], {"fft_length": 16}), ("rfft", "filled", [SIGNAL], {"fft_length": 61}),
+    ("irfft", "plain", PARTS, {}), ("irfft", "odd", PARTS, {"fft_length": 11}),
+    ("irfft", "cut", PARTS, {"fft_length": 5}), ("irfft", "filled", PARTS, {"fft_length": 16}),
+    ("stft", "plain", [SIGNAL], FRAMED),
+    ("stft", "odd", [SIGNAL[0]], FRAMED | {"sequence_length": 9, "fft_length": 13,
+                                           "window": "hamming"}),
+    ("stft", "whole", [SIGNAL], FRAMED | {"window": None, "center": False}),
+    ("istft", "plain", [numbers(47, 2, 5, 7), numbers(48, 2, 5, 7)], FRAMED),
+    ("istft", "length", [numbers(47, 2, 5, 7), numbers(48, 2, 5, 7)],
+     FRAMED | {"length": 9, "window": "hamming"}),
+    ("istft", "whole", [numbers(47, 5, 7), numbers(48, 5, 7)],
+     FRAMED | {"window": None, "center": False}),
+    ("extract_sequences", "plain", [SIGNAL], {"sequence_length": 6, "sequence_stride": 4}),
+    ("extract_sequences", "short", [SIGNAL], {"sequence_length": 51, "sequence_stride": 4}),
+    ("unfold", "plain", [BLOCKS], {"kernel_size": 2}),
+    ("unfold", "all", [BLOCKS], {"kernel_size": [2, 3], "dilation": [2, 1], "padding": [1, 2],
+                                 "stride": [1, 2]}),
+    ("fold", "plain", [numbers(49, 2, 12, 12)], {"output_size": [4, 5], "kernel_size": 2}),
+    ("fold", "all", [numbers(50, 1, 12, 20)],
+     {"output_size": [5, 6], "kernel_size": [2, 3], "dilation": [2, 1], "padding": [1, 2],
+      "stride": [1, 2]}),
+    ("kaiser", "seven", [], {"x": 7, "beta": 4.5}),
+    ("psnr", "plain", [MATRIX, MATRIX + 0.25], {"max_val": 2.0}),
+    *[("correlate", mode, [numbers(51, 7), numbers(52, 4)], {"mode": mode})
+      for mode in ("valid", "same", "full")],
+    ("correlate", "shorter", [numbers(51, 3), numbers(52, 6)], {"mode": "same"}),
+    ("cdist", "plain", [CUBE, numbers(53, 2, 5, 4)], {}),
+    ("gcd", "plain", [i32(12, 18, 0, 7, -8), i32(18, 12, 5, 0, 6)], {}),
+    ("gcd", "broadcast", [i32(12, 18, 35), np.int32(6)], {}),
+    ("lcm", "plain", [i32(4, 6, 0, 7, -8), i32(6, 4, 5, 0, 6)], {}),
+]
+
+
 def python_arguments(arguments):
     result = dict(arguments)
     if result.get("ord") in ("inf", "-inf"):
         result["ord"] = float(result["ord"])
-    for key in ("axis", "axes", "range", "shape", "size", "strides"):
+    for key in ("axis", "axes", "range", "shape", "size", "strides", "kernel_size", "dilation",
+                "padding", "stride", "output_size"):
         if isinstance(result.get(key), list):
             result[key] = tuple(result[key])
     return result
@@ -259,6 +303,8 @@ def run(op, name, inputs, arguments):
         result = function(keywords["subscripts"], *inputs)
     elif op in ("meshgrid",):
         result = function(*inputs, **keywords)
+    elif op in OF_PARTS:
+        result = function(tuple(inputs), **keywords)
     elif op in OF_LISTS:
         result = function(list(inputs), **keywords)
     elif op == "slice_update":

@@ -367,11 +367,12 @@ void add_matrices(Table& table) {
   };
 }
 
+Sizes sizes_of(const Call& c, const char* name, const Sizes& otherwise) {
+  if (!c.find(name)) return otherwise;
+  return c.find(name)->is_array() ? Sizes(c.integers(name)) : Sizes(c.integer(name, 0));
+}
+
 void add_images(Table& table) {
-  auto sizes = [](const Call& c, const char* name, const Sizes& otherwise) {
-    if (!c.find(name)) return otherwise;
-    return c.find(name)->is_array() ? Sizes(c.integers(name)) : Sizes(c.integer(name, 0));
-  };
   table["image.resize"] = [](const Call& c) {
     const auto size = c.integers("size");
     return List{ops::image::resize(c.in[0], {size[0], size[1]},
@@ -389,12 +390,77 @@ void add_images(Table& table) {
                                               .data_format = c.text("data_format", "")})};
   };
   table["image.rgb_to_grayscale"] = unary(ops::image::rgb_to_grayscale);
-  table["image.extract_patches"] = [=](const Call& c) {
-    return List{ops::image::extract_patches(c.in[0], sizes(c, "size", {}),
-                                            {.strides = sizes(c, "strides", {}),
-                                             .dilation_rate = sizes(c, "dilation_rate", 1),
+  table["image.extract_patches"] = [](const Call& c) {
+    return List{ops::image::extract_patches(c.in[0], sizes_of(c, "size", {}),
+                                            {.strides = sizes_of(c, "strides", {}),
+                                             .dilation_rate = sizes_of(c, "dilation_rate", 1),
                                              .padding = c.text("padding", "valid")})};
   };
+}
+
+void add_transforms(Table& table) {
+  auto transform = [](ops::RealAndImaginary (*f)(const ops::RealAndImaginary&)) {
+    return [f](const Call& c) { return both(f({c.in[0], c.in[1]})); };
+  };
+  auto length = [](const Call& c, const char* name) {
+    return c.find(name) ? std::optional(c.integer(name, 0)) : std::nullopt;
+  };
+  auto framed = [](const Call& c) {
+    ops::StftOptions options{.center = c.flag("center", true)};
+    if (const Json* window = c.arguments.find("window")) {
+      options.window = window->is_null() ? std::nullopt : std::optional(window->as_string());
+    }
+    return options;
+  };
+  table.insert({
+      {"fft", transform(ops::fft)},
+      {"fft2", transform(ops::fft2)},
+      {"ifft2", transform(ops::ifft2)},
+  });
+  table["rfft"] = [=](const Call& c) { return both(ops::rfft(c.in[0], length(c, "fft_length"))); };
+  table["irfft"] = [=](const Call& c) {
+    return List{ops::irfft({c.in[0], c.in[1]}, length(c, "fft_length"))};
+  };
+  table["stft"] = [=](const Call& c) {
+    return both(ops::stft(c.in[0], c.integer("sequence_length", 0), c.integer("sequence_stride", 0),
+                          c.integer("fft_length", 0), framed(c)));
+  };
+  table["istft"] = [=](const Call& c) {
+    return List{ops::istft({c.in[0], c.in[1]}, c.integer("sequence_length", 0),
+                           c.integer("sequence_stride", 0), c.integer("fft_length", 0),
+                           length(c, "length"), framed(c))};
+  };
+  table["extract_sequences"] = [](const Call& c) {
+    return List{ops::extract_sequences(c.in[0], c.integer("sequence_length", 0),
+                                       c.integer("sequence_stride", 0))};
+  };
+}
+
+void add_blocks(Table& table) {
+  auto folding = [](const Call& c) {
+    return ops::FoldOptions{.dilation = sizes_of(c, "dilation", 1),
+                            .padding = sizes_of(c, "padding", 0),
+                            .stride = sizes_of(c, "stride", 1)};
+  };
+  table["unfold"] = [=](const Call& c) {
+    return List{ops::unfold(c.in[0], sizes_of(c, "kernel_size", {}), folding(c))};
+  };
+  table["fold"] = [=](const Call& c) {
+    return List{ops::fold(c.in[0], sizes_of(c, "output_size", {}), sizes_of(c, "kernel_size", {}),
+                          folding(c))};
+  };
+  table["kaiser"] = [](const Call& c) {
+    return List{ops::kaiser(c.integer("x", 0), c.number("beta", 0))};
+  };
+  table["psnr"] = [](const Call& c) {
+    return List{ops::psnr(c.in[0], c.in[1], c.number("max_val", 1))};
+  };
+  table["correlate"] = [](const Call& c) {
+    return List{ops::correlate(c.in[0], c.in[1], c.text("mode", "valid"))};
+  };
+  table["cdist"] = binary(ops::cdist);
+  table["gcd"] = binary(ops::gcd);
+  table["lcm"] = binary(ops::lcm);
 }
 
 const Table& table() {
@@ -406,6 +472,8 @@ const Table& table() {
     add_statistics(result);
     add_matrices(result);
     add_images(result);
+    add_transforms(result);
+    add_blocks(result);
     return result;
   }();
   return made;
@@ -469,15 +537,14 @@ std::set<std::string> declared_names() {
 TEST_CASE("the names of keras.ops that are missing are these") {
   const std::set<std::string> known_missing = {
       // Of complex numbers, which there are none of.
-      "angle", "conj", "conjugate", "eig", "fft", "fft2", "ifft2", "imag", "irfft", "istft",
-      "isreal", "polar", "real", "rfft", "stft", "view_as_complex", "view_as_real",
-      // Of Python: indexing is an operator, functions of functions are templates.
-      "select", "vectorize", "jvp",
+      "angle", "conj", "conjugate", "eig", "imag", "isreal", "polar", "real", "view_as_complex",
+      "view_as_real",
+      // Of Python: functions of functions are templates.
+      "vectorize", "jvp",
       // Not written yet.
-      "argpartition", "cdist", "correlate", "ctc_decode", "ctc_loss", "extract_sequences", "fold",
-      "gcd", "i0", "kaiser", "lcm", "nextafter", "psnr", "rearrange", "unfold", "view",
-      "image.crop_images", "image.elastic_transform", "image.extract_patches_3d",
-      "image.gaussian_blur", "image.hsv_to_rgb", "image.map_coordinates", "image.pad_images",
+      "ctc_decode", "ctc_loss", "i0", "nextafter", "rearrange", "view", "image.crop_images",
+      "image.elastic_transform", "image.extract_patches_3d", "image.gaussian_blur",
+      "image.hsv_to_rgb", "image.map_coordinates", "image.pad_images",
       "image.perspective_transform", "image.rgb_to_hsv", "image.scale_and_translate",
       "image.sobel_edges", "image.ssim"};
   const std::set<std::string> declared = declared_names();

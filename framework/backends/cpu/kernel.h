@@ -86,6 +86,7 @@ void register_attention_kernels(KernelTable& table);
 void register_conv_kernels(KernelTable& table);
 void register_pooling_kernels(KernelTable& table);
 void register_recurrent_kernels(KernelTable& table);  // lstm
+void register_fft_kernels(KernelTable& table);        // fft, rfft
 void register_shape_kernels(KernelTable& table);      // reshape, transpose, concat, slice, pad, …
 void register_index_kernels(KernelTable& table);      // gather, scatter_add, one_hot, iota
 void register_segment_kernels(KernelTable& table);    // segment_reduce

@@ -70,6 +70,7 @@ const KernelTable& kernel_table() {
     register_attention_kernels(*made);
     register_conv_kernels(*made);
     register_pooling_kernels(*made);
+    register_fft_kernels(*made);
     register_recurrent_kernels(*made);
     register_shape_kernels(*made);
     register_index_kernels(*made);
