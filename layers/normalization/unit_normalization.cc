@@ -21,7 +21,7 @@ class UnitNormalizationLayer : public KerasLayerOf<UnitNormalizationOptions> {
   }
   bool supports_masking() const override { return true; }
   Tensor call(const Tensor& x, const CallArgs&) override {
-    return ops::normalize(x, {.axis = options_.axis.values()});
+    return ops::normalize(x, {.axis = options_.axis.values(), .epsilon = 1e-12});
   }
 
  protected:

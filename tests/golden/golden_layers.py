@@ -3,6 +3,7 @@
 
 import common
 import golden_attention
+import golden_breadth
 import golden_core
 import golden_recurrent
 import numpy as np
@@ -464,5 +465,6 @@ def make():
         lambda: golden_recurrent.cases(case),
         lambda: golden_attention.cases(case),
         lambda: golden_core.cases(case),
+        lambda: golden_breadth.cases(case),
     ]
     return [run(spec) for group in groups for spec in group()]

@@ -105,6 +105,25 @@ def schedule_cases():
 
 
 def other_cases():
+    shared = {"weight_decay": 0.05, "clipnorm": 1.0, "use_ema": True, "ema_momentum": 0.8}
+    others = {
+        optimizers.Adagrad: {"initial_accumulator_value": 0.5, "epsilon": 0.01},
+        optimizers.Adadelta: {"rho": 0.8, "epsilon": 0.01},
+        optimizers.Adamax: {"beta_1": 0.8, "beta_2": 0.9, "epsilon": 0.01},
+        optimizers.Nadam: {"beta_1": 0.8, "beta_2": 0.9, "epsilon": 0.01},
+        optimizers.Ftrl: {"learning_rate_power": -0.7, "initial_accumulator_value": 0.3, "beta": 0.2,
+                          "l1_regularization_strength": 0.02, "l2_regularization_strength": 0.05,
+                          "l2_shrinkage_regularization_strength": 0.1},
+        optimizers.Lion: {"beta_1": 0.8, "beta_2": 0.9},
+        optimizers.Lamb: {"beta_1": 0.8, "beta_2": 0.9, "epsilon": 0.01},
+    }
+    for kind, options in others.items():
+        name = kind.__name__.lower()
+        yield f"{name}_default", lambda: kind()
+        yield f"{name}_options", lambda: kind(0.05, **options, **shared, name="other")
+        yield f"{name}_accumulation2", lambda: kind(
+            schedules.ExponentialDecay(0.1, 5, 0.5), gradient_accumulation_steps=2
+        )
     yield "adagrad", lambda: optimizers.Adagrad(0.1)
     yield "adadelta", lambda: optimizers.Adadelta(1.0)
     yield "adamax", lambda: optimizers.Adamax(0.05)

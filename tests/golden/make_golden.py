@@ -20,7 +20,7 @@ GROUPS = {
     "regularizers_constraints_initializers": "golden_misc",
     "activations": "golden_activations",
     "ops": "golden_ops",
-    "ops_names": "golden_ops_names",
+    "surface": "golden_surface",
     "loops": "golden_loops",
     "models": "golden_models",
     "progbar": "golden_progbar",
