@@ -48,6 +48,9 @@ WORKS = {
     "cifar": ("CIFAR CNN (32-32-pool-64-64-pool-512-10), Adam, batch 64", 64, 20),
     "lstm": ("LSTM 128 on 50 steps of 64 features, Adam, batch 64", 64, 20),
     "gru": ("GRU 128 on 50 steps of 64 features, Adam, batch 64", 64, 20),
+    "transformer": ("transformer block, 8 heads of 64, feed-forward 2048 on (128, 512), Adam, batch 16",
+                    16, 4),
+    "gpt": ("GPT of characters, 6 blocks of 384, 6 heads, sequences of 256, Adam, batch 8", 8, 3),
     "mobilenet": ("MobileNetV2 of 96x96 images, Adam, batch 32", 32, 6),
     "resnet": ("ResNet50 of 64x64 images, SGD, batch 16", 16, 6),
 }

@@ -13,6 +13,39 @@ import keras
 import numpy as np
 from keras import layers
 
+VOCABULARY = 65  # characters, of the GPT
+
+
+class PositionEmbedding(layers.Layer):
+    def build(self, shape):
+        self.table = self.add_weight(shape=shape[1:], initializer="uniform")
+
+    def call(self, x):
+        return x + self.table
+
+
+def feed_forward(x, units, activation):
+    return layers.Dense(x.shape[-1])(layers.Dense(units, activation=activation)(x))
+
+
+def transformer_block():
+    inputs = keras.Input((128, 512))
+    normalized = lambda x: layers.LayerNormalization(epsilon=1e-5)(x)
+    x = normalized(inputs + layers.MultiHeadAttention(8, 64)(inputs, inputs))
+    x = normalized(x + feed_forward(x, 2048, "relu"))
+    return keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling1D()(x)))
+
+
+def gpt():
+    tokens = keras.Input((256,), dtype="int32")
+    normalized = lambda x: layers.LayerNormalization(epsilon=1e-5)(x)
+    x = PositionEmbedding()(layers.Embedding(VOCABULARY, 384)(tokens))
+    for _ in range(6):
+        y = normalized(x)
+        x = x + layers.MultiHeadAttention(6, 64)(y, y, use_causal_mask=True)
+        x = x + feed_forward(normalized(x), 1536, "gelu")
+    return keras.Model(tokens, layers.Dense(VOCABULARY, use_bias=False)(normalized(x)))
+
 
 def make_work(name):
     conv = lambda filters, padding: layers.Conv2D(filters, 3, padding=padding, activation="relu")
@@ -31,6 +64,10 @@ def make_work(name):
     elif name in ("lstm", "gru"):
         shape, optimizer = (50, 64), keras.optimizers.Adam(1e-3)
         body = [(layers.LSTM if name == "lstm" else layers.GRU)(128), layers.Dense(10)]
+    elif name == "transformer":
+        return transformer_block(), (128, 512), keras.optimizers.Adam(1e-3)
+    elif name == "gpt":
+        return gpt(), (256,), keras.optimizers.Adam(1e-3)
     elif name in ("mobilenet", "resnet"):
         options = {"weights": None, "classes": 10, "classifier_activation": None}
         if name == "mobilenet":
@@ -39,7 +76,7 @@ def make_work(name):
         model = keras.applications.ResNet50(input_shape=(64, 64, 3), **options)
         return model, (64, 64, 3), keras.optimizers.SGD(1e-3)
     else:
-        sys.exit(f"expected mlp, cnn, cifar, lstm, gru, mobilenet or resnet, got {name}")
+        sys.exit(f"expected mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet or resnet, got {name}")
     return keras.Sequential([keras.Input(shape)] + body), shape, optimizer
 
 
@@ -48,8 +85,11 @@ def main():
     model, shape, optimizer = make_work(name)
     random = np.random.default_rng(0)
     rows = batch_size * steps
-    x = random.random((rows, *shape), dtype=np.float32)
-    y = random.integers(0, 10, (rows,))
+    if name == "gpt":
+        x, y = (random.integers(0, VOCABULARY, (rows, *shape), dtype="int32") for _ in range(2))
+    else:
+        x = random.random((rows, *shape), dtype=np.float32)
+        y = random.integers(0, 10, (rows,))
     model.compile(optimizer=optimizer,
                   loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
                   metrics=["accuracy"], jit_compile="xla" in sys.argv)

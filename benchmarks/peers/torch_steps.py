@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from torch_networks import mobilenet_v2, resnet
+from torch_transformers import GPT, VOCABULARY, transformer_block
 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
 
@@ -46,13 +47,19 @@ def make_work(name):
         layer = (nn.LSTM if name == "lstm" else nn.GRU)(64, 128, batch_first=True)
         model = nn.Sequential(LastOutput(layer), nn.Linear(128, 10))
         return model, (50, 64), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
+    if name == "transformer":
+        model = transformer_block()
+        return model, (128, 512), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
+    if name == "gpt":
+        model = GPT()
+        return model, (256,), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
     if name == "mobilenet":
         model = mobilenet_v2()
         return model, (3, 96, 96), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
     if name == "resnet":
         model = resnet()
         return model, (3, 64, 64), torch.optim.SGD(model.parameters(), 1e-3, fused=True)
-    sys.exit(f"expected mlp, cnn, cifar, lstm, gru, mobilenet or resnet, got {name}")
+    sys.exit(f"expected mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet or resnet, got {name}")
 
 
 def main():
@@ -60,8 +67,11 @@ def main():
     torch.manual_seed(0)
     model, shape, optimizer = make_work(name)
     rows = batch_size * steps
-    x = torch.rand(rows, *shape)
-    y = torch.randint(0, 10, (rows,))
+    if name == "gpt":
+        x, y = (torch.randint(0, VOCABULARY, (rows, *shape)) for _ in range(2))
+    else:
+        x = torch.rand(rows, *shape)
+        y = torch.randint(0, 10, (rows,))
     if "channels_last" in sys.argv:
         model = model.to(memory_format=torch.channels_last)
         x = x.contiguous(memory_format=torch.channels_last)
@@ -76,14 +86,15 @@ def main():
             index = order[i:i + batch_size]
             target = y[index]
             optimizer.zero_grad(set_to_none=True)
-            output = forward(x[index])
+            output = forward(x[index]).flatten(0, -2)
+            target = target.flatten()
             loss = loss_function(output, target)
             loss.backward()
             optimizer.step()
             with torch.no_grad():
                 total += loss
                 correct += (output.argmax(1) == target).sum()
-        return total.item() / steps, correct.item() / rows
+        return total.item() / steps, correct.item() / y.numel()
 
     epoch()
     print("ready", flush=True)

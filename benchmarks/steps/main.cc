@@ -2,7 +2,7 @@
 // One of the measured trainings, run on demand: prints "ready", then for every line it reads trains
 // one epoch and prints its milliseconds a step. compare.py drives it beside the peers.
 //   bench_steps WORK BATCH_SIZE STEPS [REPLICAS|workers]
-//     WORK: mlp, cnn, cifar, lstm, gru, mobilenet or resnet
+//     WORK: mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet or resnet
 // With REPLICAS on that many logical CPUs under MirroredStrategy; with "workers" as one of the
 // workers that TF_CONFIG tells of. BATCH_SIZE is that of all of them together.
 #include <cornu/cornu.h>
@@ -14,6 +14,7 @@
 #include <string>
 
 #include "benchmarks/steps/networks.h"
+#include "benchmarks/steps/transformers.h"
 
 using namespace cornu;
 
@@ -23,6 +24,7 @@ struct Work {
   Model model;
   Shape example;
   Optimizer optimizer;
+  bool characters = false;  // in and out, in place of numbers and one of ten classes
 };
 
 Work make_work(const std::string& name) {
@@ -51,6 +53,12 @@ Work make_work(const std::string& name) {
     return {
         benchmarks::resnet50({64, 64, 3}), {64, 64, 3}, optimizers::SGD({.learning_rate = 1e-3})};
   }
+  if (name == "transformer") {
+    return {benchmarks::transformer_block(), {128, 512}, optimizers::Adam({.learning_rate = 1e-3})};
+  }
+  if (name == "gpt") {
+    return {benchmarks::gpt(), {256}, optimizers::Adam({.learning_rate = 1e-3}), true};
+  }
   if (name == "lstm" || name == "gru") {
     const LayerHandle recurrent = name == "lstm" ? LayerHandle(layers::LSTM({.units = 128}))
                                                  : LayerHandle(layers::GRU({.units = 128}));
@@ -59,7 +67,9 @@ Work make_work(const std::string& name) {
             optimizers::Adam({.learning_rate = 1e-3})};
   }
   check<InvalidArgument>(
-      name == "cifar", "expected mlp, cnn, cifar, lstm, gru, mobilenet or resnet, got '{}'.", name);
+      name == "cifar",
+      "expected mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet or resnet, got '{}'.",
+      name);
   auto conv = [](int64_t filters, const char* padding) {
     return layers::Conv2D(
         {.filters = filters, .kernel_size = 3, .padding = padding, .activation = "relu"});
@@ -87,8 +97,12 @@ int run(const std::string& name, int64_t batch_size, int64_t steps, const std::s
   const auto scope = strategy.scope();
   Work work = make_work(name);
   const int64_t rows = batch_size * steps;
-  const Tensor x = random::uniform(Shape{rows}.concat(work.example), {.seed = 1});
-  const Tensor y = random::randint({rows}, 0, 10, {.seed = 2});
+  const Shape shape = Shape{rows}.concat(work.example);
+  const int64_t characters = benchmarks::kVocabulary;
+  const Tensor x = work.characters ? random::randint(shape, 0, characters, {.seed = 1})
+                                   : random::uniform(shape, {.seed = 1});
+  const Tensor y = work.characters ? random::randint(shape, 0, characters, {.seed = 2})
+                                   : random::randint({rows}, 0, 10, {.seed = 2});
   work.model.compile({.optimizer = work.optimizer,
                       .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
                       .metrics = {"accuracy"}});
@@ -110,7 +124,8 @@ int run(const std::string& name, int64_t batch_size, int64_t steps, const std::s
 int main(int argc, char** argv) {
   if (argc != 4 && argc != 5) {
     fmt::print(stderr,
-               "usage: bench_steps mlp|cnn|cifar|lstm|gru|mobilenet|resnet BATCH_SIZE STEPS "
+               "usage: bench_steps mlp|cnn|cifar|lstm|gru|transformer|gpt|mobilenet|resnet "
+               "BATCH_SIZE STEPS "
                "[REPLICAS|workers]\n");
     return 2;
   }

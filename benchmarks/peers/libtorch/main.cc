@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/peers/libtorch/transformers.h"
+
 namespace nn = torch::nn;
 
 namespace {
@@ -83,6 +85,7 @@ class FrontEndOptimizer : public Optimizer {
 struct Work {
   nn::Sequential model;
   std::vector<int64_t> example;
+  int64_t classes = 0;  // of characters in and out; 0: numbers in, ten classes out
   std::unique_ptr<Optimizer> optimizer = nullptr;
 };
 
@@ -243,11 +246,19 @@ Work make_work(const std::string& name) {
     work.model = name == "lstm" ? recurrent<nn::LSTM, nn::LSTMOptions>()
                                 : recurrent<nn::GRU, nn::GRUOptions>();
     work.example = {50, 64};
+  } else if (name == "transformer") {
+    work.model = nn::Sequential(transformers::Block(), nn::Linear(512, 10));
+    work.example = {128, 512};
+  } else if (name == "gpt") {
+    work.model = nn::Sequential(transformers::Gpt());
+    work.example = {256};
+    work.classes = transformers::kVocabulary;
   } else if (name == "mobilenet") {
     work.model = mobilenet_v2();
     work.example = {3, 96, 96};
   } else {
-    TORCH_CHECK(name == "resnet", "expected mlp, cnn, cifar, lstm, gru, mobilenet or resnet, got ",
+    TORCH_CHECK(name == "resnet",
+                "expected mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet or resnet, got ",
                 name);
     work.model = resnet50();
     work.example = {3, 64, 64};
@@ -273,13 +284,13 @@ void train_epoch(Work& work, const Data& data, int64_t batch_size) {
     torch::Tensor x = data.x.index_select(0, index);
     if (data.channels_last) x = x.permute({0, 3, 1, 2});
     work.optimizer->zero_grad();
-    const torch::Tensor output = work.model->forward(x);
-    const torch::Tensor loss = nn::functional::cross_entropy(output, target);
+    const torch::Tensor output = work.model->forward(x).flatten(0, -2);
+    const torch::Tensor loss = nn::functional::cross_entropy(output, target.flatten());
     loss.backward();
     work.optimizer->step();
     const torch::NoGradGuard guard;
     total += loss;
-    correct += (output.argmax(1) == target).sum();
+    correct += (output.argmax(1) == target.flatten()).sum();
   }
   total.item<float>();
   correct.item<int64_t>();
@@ -295,7 +306,10 @@ int run(const std::string& name, int64_t batch_size, int64_t steps, const Form& 
   Work work = make_work(name);
   std::vector<int64_t> shape = {batch_size * steps};
   shape.insert(shape.end(), work.example.begin(), work.example.end());
-  Data data{torch::rand(shape), torch::randint(0, 10, {shape[0]}, torch::kLong),
+  const bool characters = work.classes > 0;
+  const auto random = [&] { return torch::randint(0, work.classes, shape, torch::kLong); };
+  Data data{characters ? random() : torch::rand(shape),
+            characters ? random() : torch::randint(0, 10, {shape[0]}, torch::kLong),
             form.channels_last};
   if (form.channels_last) {
     data.x = data.x.permute({0, 2, 3, 1}).contiguous();

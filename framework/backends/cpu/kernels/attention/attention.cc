@@ -65,8 +65,8 @@ class Attention : public Kernel {
       statistics[2 * i] = -std::numeric_limits<T>::infinity();
     }
     for (int64_t column = 0; column < p_.columns; column += p_.block_columns) {
-      if (p_.hidden(row + rows - 1, column)) break;
-      const ScoreBlock block{batch, head, row, column, rows, p_.end_column(column) - column};
+      const ScoreBlock block{batch, head, row, column, rows, p_.seen_columns(row, column)};
+      if (block.columns == 0) break;
       if (!scores_.compute(args, block, part, scores, scratch)) return false;
       for (int64_t i = 0; i < rows; ++i) {
         add_row(scores + i * p_.block_columns, block.columns, statistics + 2 * i,

@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "framework/backends/cpu/kernel.h"
@@ -37,10 +39,11 @@ struct AttentionProblem {
   // Where rows or columns of a block end.
   int64_t end_row(int64_t row) const { return std::min(row + block_rows, rows); }
   int64_t end_column(int64_t column) const { return std::min(column + block_columns, columns); }
-  // Whether a block of scores is hidden as a whole. Masked ones never count as hidden: where a row
-  // has nothing else, its hidden scores are all alike.
-  bool hidden(int64_t last_row, int64_t first_column) const {
-    return causal && !mask && first_column > last_row;
+  // How many columns of the block at `row` and `column` its last row sees: the others aren't made.
+  // Masked ones never count as hidden: where a row has nothing else, its hidden scores are alike.
+  int64_t seen_columns(int64_t row, int64_t column) const {
+    const int64_t end = end_column(column);
+    return (causal && !mask ? std::clamp(end_row(row), column, end) : end) - column;
   }
   int64_t query_at(int64_t b, int64_t row, int64_t head) const {
     return ((b * rows + row) * heads + head) * size;
@@ -82,19 +85,20 @@ struct ScoreOperand {
   std::array<int64_t, 4> strides = {};
 };
 
-// A product of blocks, prepared for whole blocks and those at the ends of rows and columns.
+// A product of blocks, prepared for each size that they have: whole ones, and those that end where
+// rows, columns or what is seen of them do.
 class BlockProducts {
  public:
   // `shape_of(rows, columns)`: the product where the block of scores has these sizes.
   template <class F>
   void prepare(const AttentionProblem& p, DType dtype, int parts, F shape_of) {
-    rows_ = p.block_rows;
-    columns_ = p.block_columns;
-    for (const int64_t rows : {p.block_rows, p.rows % p.block_rows}) {
-      for (const int64_t columns : {p.block_columns, p.columns % p.block_columns}) {
-        auto& product = products_[index(rows, columns)];
-        if (rows == 0 || columns == 0 || product) continue;
-        product = make_block_product(dtype, shape_of(rows, columns), parts);
+    for (int64_t row = 0; row < p.rows; row += p.block_rows) {
+      for (int64_t column = 0; column < p.columns; column += p.block_columns) {
+        const std::pair sizes(p.end_row(row) - row, p.seen_columns(row, column));
+        if (sizes.second == 0) break;
+        auto& product = products_[sizes];
+        if (product) continue;
+        product = make_block_product(dtype, shape_of(sizes.first, sizes.second), parts);
         scratch_bytes_ = std::max(scratch_bytes_, product->scratch_bytes());
       }
     }
@@ -102,17 +106,12 @@ class BlockProducts {
   size_t scratch_bytes() const { return scratch_bytes_; }
   bool run(const ScoreBlock& block, int part, const void* a, const void* b, void* out,
            void* scratch) const {
-    return products_[index(block.rows, block.columns)]->run(part, a, b, out, scratch);
+    return products_.at({block.rows, block.columns})->run(part, a, b, out, scratch);
   }
 
  private:
-  size_t index(int64_t rows, int64_t columns) const {
-    return (rows < rows_ ? 2u : 0u) + (columns < columns_ ? 1u : 0u);
-  }
-
-  int64_t rows_ = 0, columns_ = 0;
   size_t scratch_bytes_ = 0;
-  std::array<std::unique_ptr<BlockProduct>, 4> products_;
+  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<BlockProduct>> products_;
 };
 
 // Scores of blocks, with scale, bias and mask.
@@ -132,7 +131,8 @@ class Scores {
                         .k = p.size,
                         .a = {p.heads * p.size, 1},
                         .b = {1, p.keys * p.size},
-                        .out = {p.block_columns, 1}};
+                        .out = {p.block_columns, 1},
+                        .scale = p.scale};
     });
   }
   size_t scratch_bytes() const { return products_.scratch_bytes(); }
@@ -143,10 +143,8 @@ class Scores {
     const T* query = in(args, 0) + p_.query_at(block.batch, block.row, block.head);
     const T* key = in(args, 1) + p_.key_at(block.batch, block.column, block.head);
     if (!products_.run(block, part, query, key, scores, scratch)) return false;
-    const T scale = static_cast<T>(p_.scale);
     for (int64_t i = 0; i < block.rows; ++i) {
       T* row = scores + i * p_.block_columns;
-      for (int64_t j = 0; j < block.columns; ++j) row[j] *= scale;
       if (p_.bias) add_bias(in(args, p_.bias_input) + bias_.at(block, i), row, block.columns);
       hide(args, block, i, row, kHidden);
     }

@@ -112,8 +112,8 @@ class AttentionGrad : public Kernel {
     T* of_value = out(args, 2) + p_.value_at(batch, column, key * p_.group());
     for (int64_t head = key * p_.group(); head < (key + 1) * p_.group(); ++head) {
       for (int64_t row = 0; row < p_.rows; row += p_.block_rows) {
-        if (p_.hidden(p_.end_row(row) - 1, column)) continue;
         const ScoreBlock block = block_at(batch, head, row, column);
+        if (block.columns == 0) continue;
         if (!differentiate(args, part, block, work, static_cast<T>(p_.scale))) return false;
         const T* query = in(args, 0) + p_.query_at(batch, row, head);
         const T* dy = in(args, 5) + p_.output_at(batch, row, head);
@@ -134,8 +134,8 @@ class AttentionGrad : public Kernel {
     const int64_t head = item / p_.row_blocks() % p_.heads;
     const int64_t batch = item / p_.row_blocks() / p_.heads;
     for (int64_t column = 0; column < p_.columns; column += p_.block_columns) {
-      if (p_.hidden(p_.end_row(row) - 1, column)) break;
       const ScoreBlock block = block_at(batch, head, row, column);
+      if (block.columns == 0) break;
       if (!differentiate(args, part, block, work, static_cast<T>(p_.scale)) ||
           !add_queries(args, part, block, work)) {
         return false;
@@ -152,7 +152,7 @@ class AttentionGrad : public Kernel {
   }
 
   ScoreBlock block_at(int64_t batch, int64_t head, int64_t row, int64_t column) const {
-    return {batch, head, row, column, p_.end_row(row) - row, p_.end_column(column) - column};
+    return {batch, head, row, column, p_.end_row(row) - row, p_.seen_columns(row, column)};
   }
 
   // Probabilities of a block, and the gradients of its scores times `factor`.
@@ -210,8 +210,8 @@ class AttentionGrad : public Kernel {
     const ScoreOperand bias(p_.bias_shape);
     const int64_t step = bias.strides[3];
     for (int64_t column = 0; column < p_.columns; column += p_.block_columns) {
-      if (p_.hidden(p_.end_row(row) - 1, column)) break;
       const ScoreBlock block = block_at(batch, head, row, column);
+      if (block.columns == 0) break;
       if (!differentiate(args, part, block, work, 1)) return false;
       for (int64_t i = 0; i < block.rows; ++i) {
         const T* gradients = work.gradients + i * p_.block_columns;

@@ -31,7 +31,7 @@ class EigenProduct : public BlockProduct {
     if (s.add) {
       to.noalias() += left * right;
     } else {
-      to.noalias() = left * right;
+      to.noalias() = static_cast<T>(s.scale) * (left * right);
     }
     return true;
   }
@@ -58,6 +58,7 @@ class OnednnProduct : public BlockProduct {
       sum.append_sum();
       attributes.set_post_ops(sum);
     }
+    if (shape.scale != 1) attributes.set_output_scales(0, {static_cast<float>(shape.scale)});
     const dnnl::matmul::primitive_desc chosen(dnnl::matmul::desc(a, b, out), attributes,
                                               onednn::engine(), true);
     fast_ = onednn::is_fast(chosen);

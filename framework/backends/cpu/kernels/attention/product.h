@@ -19,13 +19,14 @@ struct Layout {
   Layout transposed() const { return {column, row}; }
 };
 
-// out (m x n) = a (m x k) * b (k x n), or out += that; all sizes > 0.
+// out (m x n) = a (m x k) * b (k x n) * scale, or out += a * b; all sizes > 0.
 struct BlockShape {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
   Layout a, b, out;
   bool add = false;
+  double scale = 1;
 };
 
 // A prepared product. Sums over k have one order, whatever thread runs it.

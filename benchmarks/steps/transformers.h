@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The measured networks of attention.
+#pragma once
+
+#include <cornu/cornu.h>
+
+namespace cornu::benchmarks {
+
+inline constexpr int64_t kVocabulary = 65;  // characters
+
+// One block of an encoder on (128, 512): 8 heads of 64, feed-forward 2048, normalized after each
+// part (Vaswani et al. 2017), and ten classes from the mean.
+Model transformer_block();
+// A decoder of characters: 6 blocks of 6 heads of 64, feed-forward 1536, normalized before each
+// part (Radford et al. 2019), on sequences of 256.
+Model gpt();
+
+}  // namespace cornu::benchmarks
