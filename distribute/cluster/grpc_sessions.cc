@@ -42,7 +42,7 @@ class Stream : public Reactor,
  public:
   void send(const Json& message) override {
     const std::lock_guard lock(mutex_);
-    if (ends_) return;
+    if (ends_ || silent_) return;
     const std::string text = message.dump();
     const grpc::Slice slice(text);
     queue_.emplace_back(&slice, 1);
@@ -62,7 +62,8 @@ class Stream : public Reactor,
     try {
       listener_.on_message(parse_message(text_of(read_)));
     } catch (const Error& error) {
-      return close(error.what());
+      close(error.what());
+      return reading_ended();
     }
     this->StartRead(&read_);
   }
@@ -98,11 +99,12 @@ class Stream : public Reactor,
     self_.reset();
   }
 
-  virtual void finish() = 0;  // with mutex_ held
-  virtual void reading_ended() = 0;
+  virtual void finish() = 0;         // with mutex_ held
+  virtual void reading_ended() = 0;  // called once, and no read comes after it
 
   std::mutex mutex_;
   bool ends_ = false;
+  bool silent_ = false;  // nothing may be sent
   std::string why_;
 
  private:
@@ -119,6 +121,7 @@ class ClientStream : public Stream<grpc::ClientBidiReactor<grpc::ByteBuffer, grp
 
   void start(Session::Listener listener) {
     stub_.PrepareBidiStreamingCall(&context_, kMethod, {}, this);
+    AddHold();  // without it, gRPC may be done with the call while another thread begins to write
     begin(std::move(listener));
     StartCall();
   }
@@ -130,7 +133,14 @@ class ClientStream : public Stream<grpc::ClientBidiReactor<grpc::ByteBuffer, grp
 
  private:
   void finish() override { context_.TryCancel(); }
-  void reading_ended() override {}  // the server's reason is about to come
+  // The server's reason is about to come.
+  void reading_ended() override {
+    {
+      const std::lock_guard lock(mutex_);
+      silent_ = true;
+    }
+    RemoveHold();
+  }
 
   std::shared_ptr<grpc::Channel> channel_;
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;

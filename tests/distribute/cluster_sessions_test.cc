@@ -3,6 +3,7 @@
 // other, and what they make of what strangers say. And how connections begin.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "distribute/cluster/coordinator.h"
 #include "distribute/cluster/credentials.h"
 #include "distribute/cluster/data_link.h"
+#include "distribute/cluster/grpc_sessions.h"
 #include "distribute/cluster/membership.h"
 #include "distribute/cluster/refusals.h"
 #include "framework/core/error.h"
@@ -359,4 +361,22 @@ TEST_CASE("warnings of those who are turned away are few") {
     CHECK(count("turned later away: garbage") == 20);
   }
   CHECK(count("turned 1 more connections away, the last one from later") == 1);
+}
+
+TEST_CASE("what is sent while a connection ends goes nowhere") {
+  for (int round = 0; round < 50; ++round) {
+    std::promise<std::string> ended;
+    const auto session =
+        connect_session("127.0.0.1:1", nullptr,
+                        {.on_message = [](const Json&) {},
+                         .on_end = [&](const std::string& why) { ended.set_value(why); }});
+    std::atomic<bool> over = false;
+    std::thread sender([&] {
+      while (!over) session->send(Json::object({{"kind", "hello"}}));
+    });
+    CHECK(ended.get_future().get() != "");
+    over = true;
+    sender.join();
+    session->send(Json::object({{"kind", "hello"}}));
+  }
 }
