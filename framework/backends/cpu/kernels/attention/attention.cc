@@ -69,8 +69,10 @@ class Attention : public Kernel {
       if (block.columns == 0) break;
       if (!scores_.compute(args, block, part, scores, scratch)) return false;
       for (int64_t i = 0; i < rows; ++i) {
-        add_row(scores + i * p_.block_columns, block.columns, statistics + 2 * i,
-                out + i * p_.heads * p_.width);
+        T* const row_scores = scores + i * p_.block_columns;
+        const int64_t seen = scores_.seen(block, i);
+        if (seen > 0) add_row(row_scores, seen, statistics + 2 * i, out + i * p_.heads * p_.width);
+        std::fill(row_scores + seen, row_scores + block.columns, T{0});
       }
       const T* value = Scores<T>::in(args, 2) + p_.value_at(batch, column, head);
       if (!products_.run(block, part, scores, value, out, scratch)) return false;

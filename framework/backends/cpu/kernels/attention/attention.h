@@ -151,14 +151,20 @@ class Scores {
     return true;
   }
 
-  // Puts `value` where a row's scores don't count.
+  // How many scores of a row are looked at: those behind count for nothing.
+  int64_t seen(const ScoreBlock& block, int64_t i) const {
+    if (!p_.causal || p_.mask) return block.columns;
+    return std::clamp<int64_t>(block.row + i + 1 - block.column, 0, block.columns);
+  }
+
+  // Puts `value` where a row's scores don't count, of those that are looked at.
   void hide(const KernelArgs& args, const ScoreBlock& block, int64_t i, T* row, T value) const {
     if (p_.mask) {
       const auto* mask = static_cast<const bool*>(args.in[p_.mask_input]) + mask_.at(block, i);
       const int64_t step = mask_.strides[3];
       for (int64_t j = 0; j < block.columns; ++j) row[j] = mask[j * step] ? row[j] : value;
     }
-    if (!p_.causal) return;
+    if (!p_.causal || !p_.mask) return;
     const int64_t seen = std::clamp<int64_t>(block.row + i + 1 - block.column, 0, block.columns);
     std::fill(row + seen, row + block.columns, value);
   }

@@ -167,15 +167,16 @@ class AttentionGrad : public Kernel {
         !of_probabilities_.run(block, part, dy, value, work.gradients, work.products)) {
       return false;
     }
-    const auto count = static_cast<size_t>(block.columns);
     const int64_t step = p_.heads * p_.width;
     for (int64_t i = 0; i < block.rows; ++i) {
       T* probabilities = work.probabilities + i * p_.block_columns;
       T* gradients = work.gradients + i * p_.block_columns;
+      const auto count = static_cast<size_t>(scores_.seen(block, i));
       functions_.exponentials(probabilities, count, statistics[2 * i], 1 / statistics[2 * i + 1]);
       const T mean = functions_.dot(dy + i * step, y + i * step, static_cast<size_t>(p_.width));
       functions_.differentiate(probabilities, gradients, count, mean, factor);
       scores_.hide(args, block, i, gradients, 0);
+      for (T* row : {probabilities, gradients}) std::fill(row + count, row + block.columns, T{0});
     }
     return true;
   }
