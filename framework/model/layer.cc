@@ -4,6 +4,7 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <typeinfo>
@@ -12,6 +13,7 @@
 #include "framework/graph/dispatch.h"
 #include "framework/graph/trace.h"
 #include "framework/model/call_frame.h"
+#include "framework/model/dtype_policy.h"
 #include "framework/model/functional.h"
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
@@ -39,7 +41,7 @@ std::vector<std::pair<DType, Shape>> types_of(const Tensors& tensors) {
 }  // namespace
 
 DTypePolicy DTypePolicy::parse(const std::string& name) {
-  if (name.empty()) return {};
+  if (name.empty()) return cornu::dtype_policy();
   if (name == "mixed_bfloat16") return {DType::BFloat16, DType::Float32};
   if (name == "mixed_float16") return {DType::Float16, DType::Float32};
   const DType dtype = dtype_from_string(name);
@@ -48,6 +50,27 @@ DTypePolicy DTypePolicy::parse(const std::string& name) {
 
 std::string DTypePolicy::name() const {
   return compute == variable ? to_string(compute) : std::string("mixed_") + to_string(compute);
+}
+
+namespace {
+
+std::atomic<DTypePolicy>& policy_of_layers() {
+  static std::atomic<DTypePolicy> policy{DTypePolicy{}};
+  return policy;
+}
+
+}  // namespace
+
+DTypePolicy dtype_policy() { return policy_of_layers(); }
+
+void set_dtype_policy(const std::string& name) {
+  const DTypePolicy policy = DTypePolicy::parse(name);
+  check<InvalidArgument>(!name.empty() && is_floating(policy.variable),
+                         "set_dtype_policy: expected a policy of floating-point weights, got '{}'. "
+                         "Known: float32, float64, float16, bfloat16, mixed_float16, "
+                         "mixed_bfloat16.",
+                         name);
+  policy_of_layers() = policy;
 }
 
 Layer::Layer(const LayerOptions& options)

@@ -77,7 +77,7 @@ struct WeightOptions {
 // Base-layer arguments, last in every layer's options.
 struct LayerOptions {
   std::string name = {};  // empty: snake_case of the class, made unique ("dense", "dense_1", …)
-  DTypeName dtype = {};   // "float32", DType::Float32, "mixed_bfloat16", …; empty: float32
+  DTypeName dtype = {};   // "float32", DType::Float32, "mixed_bfloat16", …; empty: dtype_policy()
   bool trainable = true;
   Regularizer activity_regularizer = {};
 };

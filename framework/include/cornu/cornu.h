@@ -62,6 +62,7 @@
 #include "framework/metrics/metrics.h"
 #include "framework/model/activations.h"
 #include "framework/model/constraints.h"
+#include "framework/model/dtype_policy.h"
 #include "framework/model/initializers.h"
 #include "framework/model/input.h"
 #include "framework/model/layer.h"
