@@ -61,6 +61,14 @@ class Foreign {
   void add_unwritten(const std::string& path) {
     add(path, H5T_IEEE_F32LE, {1'000'000}, H5P_DEFAULT, nullptr);
   }
+  // Chunks of which none is there: a shape of terabytes in a few bytes.
+  void add_huge(const std::string& path) {
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    const hsize_t chunk[] = {1024, 1024};
+    H5Pset_chunk(creation, 2, chunk);
+    add(path, H5T_IEEE_F32LE, {1'000'000, 1'000'000}, creation, nullptr);
+    H5Pclose(creation);
+  }
   void add_big_endian(const std::string& path) {
     const float values[] = {1, 2};
     add(path, H5T_IEEE_F32BE, {2}, H5P_DEFAULT, values);
