@@ -270,7 +270,12 @@ class GraphReader {
 
   static bool is_op(const Json& entry) {
     const Json* module = entry.find("module");
-    return module && module->is_string() && module->as_string().starts_with("keras.src.ops.");
+    if (module) {
+      return module->is_string() && module->as_string().starts_with("keras.src.ops.");
+    }
+    // HDF5 files name no modules. All layers can be trained or not, ops know nothing of it.
+    return !layer_registry().find(entry.at("class_name").as_string()) &&
+           !entry.at("config").find("trainable");
   }
 
   // Makes the calls of a part whose inputs are there, and adds the parts that waited for them.

@@ -98,6 +98,27 @@ void load_legacy(const Hdf5Reader& reader, const std::string& path, const Layer&
   for (const auto& [variable, value] : values) variable.store(value);
 }
 
+OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& optimizer) {
+  const std::string group = "optimizer_weights";
+  if (!reader.is_group(group)) return OptimizerRestore::NotInFile;
+  const std::vector<std::string> names = names_in(reader, group, "weight_names");
+  std::vector<Variable> variables = optimizer.variables;
+  // Keras 2 has the learning rate in the config alone.
+  if (names.size() + 1 == variables.size() && variables[1].name() == "learning_rate") {
+    variables.erase(variables.begin() + 1);
+  }
+  if (names.size() != variables.size()) return OptimizerRestore::Misfit;
+  std::vector<Tensor> values;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string path = group + "/" + names[i];
+    const Variable& variable = variables[i];
+    if (reader.describe(path).shape != variable.shape()) return OptimizerRestore::Misfit;
+    values.push_back(reader.read(path, variable.shape(), variable.dtype()));
+  }
+  for (size_t i = 0; i < values.size(); ++i) variables[i].store(values[i]);
+  return OptimizerRestore::Done;
+}
+
 }  // namespace
 
 void load_legacy_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
@@ -105,8 +126,11 @@ void load_legacy_weights_from_bytes(std::vector<std::byte> bytes, const std::str
   load_legacy(Hdf5Reader::from_bytes(std::move(bytes), name), name, model);
 }
 
-void load_legacy_weights_file(const std::string& path, const Layer& model) {
-  load_legacy(Hdf5Reader::open(path), path, model);
+OptimizerRestore load_legacy_weights_file(const std::string& path, const Layer& model,
+                                          const OptimizerState& optimizer) {
+  const Hdf5Reader reader = Hdf5Reader::open(path);
+  load_legacy(reader, path, model);
+  return optimizer.empty() ? OptimizerRestore::NotAsked : load_optimizer(reader, optimizer);
 }
 
 }  // namespace cornu

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/json.h"
 #include "framework/core/variable.h"
 #include "framework/model/layer.h"
 
@@ -39,10 +40,17 @@ OptimizerRestore load_weights_from_bytes(std::vector<std::byte> bytes, const std
 OptimizerRestore load_weights_file(const std::string& path, const Layer& model,
                                    const OptimizerState& optimizer = {});
 // The same from a file of Keras 2 and of keras.applications (*.h5, also a whole model's), whose
-// layers are matched by their order. An optimizer's state in it isn't read.
+// layers are matched by their order. A whole model's file may have the optimizer's state, in the
+// order of its variables.
 void load_legacy_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
                                     const Layer& model);
-void load_legacy_weights_file(const std::string& path, const Layer& model);
+OptimizerRestore load_legacy_weights_file(const std::string& path, const Layer& model,
+                                          const OptimizerState& optimizer = {});
+
+// What a whole model's file of this kind says of it, as a .keras file's config.json has it, compile
+// arguments included; calls of layers as Keras 2 wrote them become those of Keras 3.
+// InvalidArgument for a file of weights alone, DataLoss for what is no JSON.
+Json read_legacy_config(const std::string& path);
 // Writes one atomically (see atomic_file.h, also for the errors).
 void save_weights_file(const std::string& path, const Layer& model,
                        const OptimizerState& optimizer = {});

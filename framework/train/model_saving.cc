@@ -175,11 +175,30 @@ void Model::load_weights(const std::string& path) {
   report(load_weights_file(path, *this, optimizer_state(*this)), *this, path);
 }
 
+namespace {
+
+Model load_legacy_model(const std::string& path, const LoadOptions& options) {
+  const Json config = read_legacy_config(path);
+  Model model = from_file(path, [&] {
+    const WeightLimit limit(file_size(path));
+    return model_from_config(config, options.compile);
+  });
+  if (!model.built()) return model;
+  if (model.compiled()) model.optimizer().impl().build(model.trainable_variables());
+  report(load_legacy_weights_file(path, model, optimizer_state(model)), model, path);
+  return model;
+}
+
+}  // namespace
+
 Model load_model(const std::string& path, const LoadOptions& options) {
-  check<InvalidArgument>(path.ends_with(".keras"),
-                         "load_model expected a path that ends in '.keras', got '{}'. Weights "
-                         "alone are loaded into a model with load_weights.",
+  const bool legacy =
+      !path.ends_with(".weights.h5") && (path.ends_with(".h5") || path.ends_with(".hdf5"));
+  check<InvalidArgument>(legacy || path.ends_with(".keras"),
+                         "load_model expected a path that ends in '.keras', '.h5' or '.hdf5', got "
+                         "'{}'. Weights alone are loaded into a model with load_weights.",
                          path);
+  if (legacy) return load_legacy_model(path, options);
   const ArchiveReader archive(path);
   const Json config = read_config(archive, path);
   std::vector<std::byte> weights = archive.read(kWeights, kMostExpansion * file_size(path));

@@ -27,6 +27,7 @@ GROUPS = {
     "callbacks": "golden_callbacks",
     "trainer": "golden_trainer",
     "keras_files": "golden_files",
+    "legacy_models": "golden_legacy",
     "numpy": "golden_numpy",
     "images": "golden_images",
     "image_layers": "golden_image_layers",

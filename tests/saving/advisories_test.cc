@@ -84,7 +84,38 @@ TEST_CASE("CVE-2025-9905: the same in a whole-model HDF5 file") {
   write_file_atomically(path, file.take_bytes());
   const std::string text = refusal(path);
   CAPTURE(text);
-  CHECK(contains(text, "load_model expected a path that ends in '.keras'"));
+  CHECK(contains(text, "Unknown layer 'Lambda'"));
+}
+
+TEST_CASE("whole models in HDF5 files that aren't") {
+  const Scratch scratch;
+  const std::string path = scratch.path("model.h5");
+  const auto refusal_of = [&](const char* config) {
+    Foreign file(false);
+    if (config) file.add_fixed_string(".", "model_config", config);
+    write_file_atomically(path, file.take_bytes());
+    return refusal(path);
+  };
+  CHECK(contains(refusal_of(nullptr),
+                 "it has no model, which would be the attribute 'model_config'. Weights alone are "
+                 "loaded into a model with load_weights."));
+  for (const char* config :
+       {"[", "[]", "3", "{}", R"({"class_name": 3, "config": {}})",
+        R"({"class_name": "Functional", "config": 3})",
+        R"({"class_name": "Functional", "config": {"layers": 3}})",
+        R"({"class_name": "Functional", "config": {"name": "f", "layers": [3], "input_layers": [],)"
+        R"( "output_layers": []}})",
+        R"({"class_name": "Functional", "config": {"name": "f", "layers": [{"class_name": "Dense",)"
+        R"( "name": "d", "config": {"name": "d", "units": 2}, "inbound_nodes": [[["a"]]]}],)"
+        R"( "input_layers": [["a", 0, 0]], "output_layers": [["d", 0, 0]]}})",
+        R"({"class_name": "Functional", "config": {"name": "f", "layers": [{"class_name": "Add",)"
+        R"( "name": "d", "config": {}, "inbound_nodes": [[["d", 0, 0, 5], ["e", -1, 7, {}]]]}],)"
+        R"( "input_layers": [["d", 0, 0]], "output_layers": [["d", 9, 0]]}})"}) {
+    const std::string text = refusal_of(config);
+    CAPTURE(std::string(config));
+    CHECK(text != "it was loaded");
+    CHECK(contains(text, path));
+  }
 }
 
 TEST_CASE("CVE-2025-1550 and CVE-2025-8747: functions of any module in a config") {

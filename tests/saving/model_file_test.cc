@@ -166,7 +166,7 @@ TEST_CASE("bad files") {
   const Scratch scratch;
   const std::string path = scratch.path("a.keras");
   CHECK(contains(message_of<NotFound>([&] { load_model(path); }), path));
-  CHECK(contains(message_of<InvalidArgument>([&] { load_model(scratch.path("a.h5")); }),
+  CHECK(contains(message_of<InvalidArgument>([&] { load_model(scratch.path("a.pb")); }),
                  "load_model expected a path that ends in '.keras'"));
   Model model = test::op_model();
   CHECK(contains(message_of<InvalidArgument>([&] { model.save(scratch.path("a.h5")); }),

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configs of whole models in HDF5 files, of Keras 3 and of Keras 2. Reference:
+// keras/src/legacy/saving/legacy_h5_format.py.
+#include <cctype>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "framework/saving/hdf5_file.h"
+#include "framework/saving/weights_file.h"
+
+namespace cornu {
+namespace {
+
+// The output that Keras 2 names by [layer, call, output, further arguments].
+Json tensor_reference(const Json& history) {
+  return Json::object(
+      {{"class_name", "__keras_tensor__"},
+       {"config",
+        Json::object({{"keras_history", Json::array({history[0], history[1], history[2]})}})}});
+}
+
+bool is_history(const Json& json) {
+  return json.is_array() && json.size() >= 3 && json[0].is_string() && json[1].is_int() &&
+         json[2].is_int();
+}
+
+// Further arguments: those that are outputs of other calls are named as inputs are.
+Json keyword_arguments(const Json& json) {
+  Json result = Json::object();
+  for (const auto& [key, value] : json.as_object()) {
+    result.set(key, is_history(value) ? tensor_reference(value) : value);
+  }
+  return result;
+}
+
+// A call of a layer: its inputs one by one, or a single one.
+Json modern_call(const Json& call) {
+  if (!call.is_array()) return call;
+  if (is_history(call)) return modern_call(Json::array({call}));
+  Json::Array inputs;
+  Json keywords = Json::object();
+  for (const Json& input : call.as_array()) {
+    check<InvalidArgument>(is_history(input),
+                           "Functional: expected inbound_nodes of [layer, call, output], got {}.",
+                           printable(input.dump()));
+    inputs.push_back(tensor_reference(input));
+    if (input.size() > 3 && input[3].is_object()) keywords.merge(keyword_arguments(input[3]));
+  }
+  Json::Array arguments = {inputs.size() == 1 ? inputs[0] : Json(inputs)};
+  return Json::object({{"args", std::move(arguments)}, {"kwargs", std::move(keywords)}});
+}
+
+// A layer's options: some have another name or form in Keras 2.
+Json modern_options(const std::string& class_name, const Json& config) {
+  Json result = Json::object();
+  for (const auto& [key, value] : config.as_object()) {
+    if (key == "batch_input_shape") {
+      if (class_name == "InputLayer") result.set("batch_shape", value);
+    } else if (key == "alpha" && class_name == "LeakyReLU") {
+      result.set("negative_slope", value);
+    } else if (key == "axis" && class_name == "BatchNormalization" && value.is_array() &&
+               value.size() == 1) {
+      result.set("axis", value[0]);
+    } else {
+      result.set(key, value);
+    }
+  }
+  return result;
+}
+
+// A layer, and those within it.
+Json modern_layer(const Json& entry) {
+  Json result = entry;
+  const Json* found = entry.find("config");
+  if (found && found->is_object()) {
+    Json config = modern_options(entry.at("class_name").as_string(), *found);
+    if (const Json* layers = config.find("layers"); layers && layers->is_array()) {
+      Json::Array modern;
+      for (const Json& layer : layers->as_array()) modern.push_back(modern_layer(layer));
+      config.set("layers", std::move(modern));
+    }
+    for (const char* inner : {"layer", "backward_layer"}) {
+      const Json* layer = config.find(inner);
+      if (layer && layer->is_object()) config.set(inner, modern_layer(Json(*layer)));
+    }
+    result.set("config", std::move(config));
+  }
+  if (const Json* nodes = entry.find("inbound_nodes"); nodes && nodes->is_array()) {
+    Json::Array calls;
+    for (const Json& call : nodes->as_array()) calls.push_back(modern_call(call));
+    result.set("inbound_nodes", std::move(calls));
+  }
+  return result;
+}
+
+// "mean_squared_error" -> "MeanSquaredError".
+std::string class_of_function(const std::string& name) {
+  std::string result;
+  bool begins = true;
+  for (const char c : name) {
+    if (c != '_') result += begins ? static_cast<char>(std::toupper(c)) : c;
+    begins = c == '_';
+  }
+  return result;
+}
+
+// Metrics that wrap a function are those of its name, in lists of any depth.
+Json modern_metrics(const Json& json) {
+  if (json.is_array()) {
+    Json::Array list;
+    for (const Json& element : json.as_array()) list.push_back(modern_metrics(element));
+    return list.size() == 1 && list[0].is_array() ? list[0] : Json(std::move(list));
+  }
+  const Json* config = json.is_object() ? json.find("config") : nullptr;
+  const Json* function = config && config->is_object() ? config->find("fn") : nullptr;
+  if (!function || !function->is_string()) return json;
+  Json named = Json::object();
+  if (const Json* name = config->find("name")) named.set("name", *name);
+  return Json::object(
+      {{"class_name", class_of_function(function->as_string())}, {"config", std::move(named)}});
+}
+
+// An optimizer as both write it: "Custom>Adam" is Keras 2's own Adam.
+Json modern_optimizer(const Json& json) {
+  constexpr std::string_view kOwn = "Custom>";
+  const Json* name = json.is_object() ? json.find("class_name") : nullptr;
+  if (!name || !name->is_string() || !name->as_string().starts_with(kOwn)) return json;
+  Json result = json;
+  result.set("class_name", name->as_string().substr(kOwn.size()));
+  return result;
+}
+
+// Keras 2's training_config as compile_config.
+Json compile_arguments(const Json& training) {
+  Json result = Json::object();
+  for (const auto& [key, value] : training.as_object()) {
+    if (key == "optimizer_config") {
+      result.set("optimizer", modern_optimizer(value));
+    } else if (key == "metrics" || key == "weighted_metrics") {
+      result.set(key, modern_metrics(value));
+    } else {
+      result.set(key, value);
+    }
+  }
+  return result;
+}
+
+// What an attribute's JSON becomes; errors say where they are.
+template <class F>
+Json converted(const std::string& text, const std::string& path, const char* attribute, F convert) {
+  const std::string place = fmt::format("{}: {}", path, attribute);
+  try {
+    return convert(Json::parse(text));
+  } catch (const NotFound& error) {  // a key that isn't there
+    raise<DataLoss>("{}: {}", place, error.what());
+  } catch (Error& error) {
+    error.add_place(place);
+    throw;
+  }
+}
+
+}  // namespace
+
+Json read_legacy_config(const std::string& path) {
+  const Hdf5Reader reader = Hdf5Reader::open(path);
+  const auto text = reader.string_attribute("", "model_config");
+  check<InvalidArgument>(
+      text.has_value(),
+      "{}: it has no model, which would be the attribute 'model_config'. Weights "
+      "alone are loaded into a model with load_weights.",
+      path);
+  Json config = converted(*text, path, "model_config", modern_layer);
+  if (const auto training = reader.string_attribute("", "training_config")) {
+    config.set("compile_config", converted(*training, path, "training_config", compile_arguments));
+  }
+  return config;
+}
+
+}  // namespace cornu

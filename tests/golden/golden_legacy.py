@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole models in HDF5 files, of Keras 3 and of Keras 2 (tf_keras): trained for some steps, with
+what they predict and the losses of the steps that come next."""
+
+import common
+import keras
+import numpy as np
+import tf_keras
+
+FILES = common.DATA / "files"
+
+
+def pictures(k):
+    model = k.Sequential([
+        k.layers.Input((6, 6, 2)),
+        k.layers.Conv2D(3, 3, padding="same", activation="relu"),
+        k.layers.BatchNormalization(),
+        k.layers.MaxPooling2D(),
+        k.layers.Flatten(),
+        k.layers.Dropout(0.0),
+        k.layers.Dense(4, activation="softmax"),
+    ])
+    model.compile(k.optimizers.Adam(0.01), "sparse_categorical_crossentropy",
+                  metrics=["accuracy"])
+    return model, [(8, 6, 6, 2)], [np.arange(8, dtype="int32") % 4]
+
+
+def shared(k):
+    a, b = k.Input((5,), name="a"), k.Input((5,), name="b")
+    dense = k.layers.Dense(4, activation="tanh", kernel_regularizer=k.regularizers.L2(0.01), name="d")
+    x = k.layers.Concatenate(name="c")([dense(a), dense(b)])
+    x = k.layers.LayerNormalization(name="n")(x)
+    y = k.layers.Dense(2, name="y")(k.layers.Add(name="s")([x, k.layers.LeakyReLU(name="l")(x)]))
+    model = k.Model([a, b], [y, k.layers.Dense(1, name="z")(x)])
+    model.compile(k.optimizers.SGD(0.05, momentum=0.9), ["mse", "mae"], loss_weights=[1.0, 0.5])
+    return model, [(8, 5), (8, 5)], [np.ones((8, 2), "float32"), np.zeros((8, 1), "float32")]
+
+
+def nested(k):
+    inner = k.Sequential([k.layers.Input((3,)), k.layers.Dense(3, "relu"), k.layers.Dense(2)])
+    x = k.Input((4, 3))
+    y = k.layers.GlobalAveragePooling1D()(k.layers.TimeDistributed(inner)(x))
+    model = k.Model(x, k.layers.Dense(1)(y))
+    model.compile(k.optimizers.RMSprop(0.01), "mse")
+    return model, [(8, 4, 3)], [np.ones((8, 1), "float32")]
+
+
+def words(k):
+    x = k.Input((5,), dtype="int32")
+    y = k.layers.Embedding(7, 3, mask_zero=True)(x)
+    y = k.layers.Bidirectional(k.layers.LSTM(2, return_sequences=True))(y)
+    y = k.layers.GRU(3)(y)
+    model = k.Model(x, k.layers.Dense(1, activation="sigmoid")(y))
+    model.compile("adam", "binary_crossentropy")
+    return model, None, [np.arange(8, dtype="float32")[:, None] % 2]
+
+
+CASES = {"pictures": pictures, "shared": shared, "nested": nested, "words": words}
+
+
+def one_or_list(values):
+    return values[0] if len(values) == 1 else values
+
+
+def run(name, make_model, k, version):
+    rng = common.start(f"legacy_{name}_{version}")
+    k.utils.set_random_seed(4)
+    model, shapes, targets = make_model(k)
+    if shapes is None:
+        inputs = [rng.integers(0, 7, (8, 5)).astype("int32")]
+    else:
+        inputs = [common.normal(rng, shape) for shape in shapes]
+    x, y = one_or_list(inputs), one_or_list(targets)
+    for _ in range(3):
+        model.train_on_batch(x, y)
+    file = f"legacy_{name}_{version}.h5"
+    model.save(FILES / file)
+    outputs = model.predict(x, verbose=0)
+    outputs = outputs if isinstance(outputs, list) else [outputs]
+    losses = []
+    for _ in range(3):
+        model.reset_metrics()
+        loss = model.train_on_batch(x, y)
+        losses.append(np.float32(loss[0] if isinstance(loss, list) else loss))
+    return {
+        "name": file,
+        "file": f"files/{file}",
+        "inputs": [common.tensor(v) for v in inputs],
+        "targets": [common.tensor(v) for v in targets],
+        "outputs": [common.tensor(v) for v in outputs],
+        "losses": losses,
+    }
+
+
+def make():
+    return [run(name, make_model, k, version) for name, make_model in CASES.items()
+            for k, version in ((keras, "keras3"), (tf_keras, "keras2"))]
