@@ -140,6 +140,19 @@ void register_preprocessing(Registry<LayerFactory>& registry) {
   add<TextVectorization>(registry, "TextVectorization");
 }
 
+void register_pictures(Registry<LayerFactory>& registry) {
+  add<AutoContrast>(registry, "AutoContrast");
+  add<Equalization>(registry, "Equalization");
+  add<RandomColorDegeneration>(registry, "RandomColorDegeneration");
+  add<RandomGrayscale>(registry, "RandomGrayscale");
+  add<RandomHue>(registry, "RandomHue");
+  add<RandomInvert>(registry, "RandomInvert");
+  add<RandomPosterization>(registry, "RandomPosterization");
+  add<RandomSaturation>(registry, "RandomSaturation");
+  add<RandomSharpness>(registry, "RandomSharpness");
+  add<Solarization>(registry, "Solarization");
+}
+
 void register_rnn(Registry<LayerFactory>& registry) {
   add<Bidirectional>(registry, "Bidirectional");
   add<GRU>(registry, "GRU");
@@ -166,6 +179,7 @@ void register_all(Registry<LayerFactory>& registry) {
   register_regularization(registry);
   register_reshaping(registry);
   register_preprocessing(registry);
+  register_pictures(registry);
   register_rnn(registry);
 }
 

@@ -10,6 +10,7 @@
 #include "framework/core/strings.h"
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
+#include "layers/preprocessing/image_colors.h"
 #include "layers/regularization/random_layer.h"
 
 namespace cornu::layers {
@@ -56,6 +57,20 @@ class ImageLayerOf : public Base {
     this->require(std::count(known.begin(), known.end(), value) > 0, "unknown {} '{}'.{}", what,
                   value, did_you_mean(value, known));
   }
+  void require_rgb(const Shape& shape, bool or_gray = false) const {
+    const int64_t channels = shape[channels_first() ? shape.rank() - 3 : shape.rank() - 1];
+    this->require(channels == 3 || channels == kUnknown || (or_gray && channels == 1),
+                  "expected pictures of red, green and blue, got {}.", shape);
+  }
+  // Two different numbers, in order.
+  Bounds checked_range(NumberList& range) const {
+    const std::vector<double>& values = range.values();
+    this->require(!range.is_one() && values.size() == 2 && values[0] != values[1],
+                  "expected value_range to be two different numbers, got {}.",
+                  range.to_json().dump());
+    range = {std::min(values[0], values[1]), std::max(values[0], values[1])};
+    return {range.values()[0], range.values()[1]};
+  }
   void require_size(int64_t height, int64_t width) const {
     this->require(height > 0 && width > 0,
                   "expected height and width of at least 1, got {} and {}.", height, width);
@@ -67,12 +82,6 @@ class ImageLayerOf : public Base {
 
 template <class Options>
 using ImageLayer = ImageLayerOf<KerasLayerOf<Options>>;
-
-// The bounds that a random number is drawn in.
-struct Bounds {
-  double lower = 0;
-  double upper = 0;
-};
 
 // A layer that changes pictures at random in training, and where nobody says whether it is (Keras's
 // rule).
@@ -101,6 +110,12 @@ class RandomImageLayer : public ImageLayerOf<RandomLayer<Options>> {
         {.minval = bounds.lower, .maxval = bounds.upper, .seed = this->next_key()});
   }
 
+  // Whether something happens to each picture, with a probability drawn within these bounds.
+  Tensor chance(const Tensor& images, const Bounds& probability) const {
+    const Tensor wanted = draw(images, probability);
+    return draw(images, {0, 1}) < wanted;
+  }
+
   // Two numbers within [low, high], in order; a single one counts both ways.
   Bounds bounds_of(const char* what, const NumberList& factor, double low, double high) const {
     const std::vector<double>& values = factor.values();
@@ -113,15 +128,6 @@ class RandomImageLayer : public ImageLayerOf<RandomLayer<Options>> {
       const double most = values[0] < 0 ? -values[0] : values[0];
       return {std::max(-most, low), most};
     }
-    return {std::min(values[0], values[1]), std::max(values[0], values[1])};
-  }
-
-  // Two different numbers, in order.
-  NumberList checked_range(const NumberList& range) const {
-    const std::vector<double>& values = range.values();
-    this->require(!range.is_one() && values.size() == 2 && values[0] != values[1],
-                  "expected value_range to be two different numbers, got {}.",
-                  range.to_json().dump());
     return {std::min(values[0], values[1]), std::max(values[0], values[1])};
   }
 };

@@ -3,8 +3,12 @@
 // with what they have drawn is compared.
 #include <doctest/doctest.h>
 
+#include <optional>
+
 #include "framework/model/layer_registry.h"
+#include "framework/ops/ops.h"
 #include "layers/layers.h"
+#include "layers/preprocessing/image_colors.h"
 #include "layers/preprocessing/image_transforms.h"
 #include "tests/golden/golden.h"
 
@@ -15,7 +19,40 @@ namespace {
 
 constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 2e-5};
 
+// A number for each picture.
+Tensor numbers(const Json& values) {
+  const Tensor all = golden_tensor(values);
+  return ops::reshape(all, {all.size(), 1, 1, 1});
+}
+
+layers::Bounds range_of(const Json& config) {
+  const Json& range = config.at("value_range");
+  return {range[0].as_double(), range[1].as_double()};
+}
+
+// Colors after what was drawn, if it was for them.
+std::optional<Tensor> with_drawn_colors(const Json& item, const Tensor& pictures) {
+  const Json& config = item.at("object").at("config");
+  const Tensor x = ops::cast(pictures, DType::Float32);
+  if (const Json* turns = item.find("factor")) {
+    return layers::adjust_hue(x, numbers(*turns), range_of(config));
+  }
+  if (const Json* shifts = item.find("shift_factor")) {
+    const Tensor bits = 8 - ops::cast(numbers(*shifts), DType::Int32);
+    return layers::posterize(x, bits, range_of(config));
+  }
+  if (const Json* additions = item.find("additions")) {
+    return layers::solarize(x, numbers(*additions), numbers(item.at("thresholds")),
+                            range_of(config));
+  }
+  if (const Json* chosen = item.find("chosen")) {
+    return ops::where(golden_tensor(*chosen), ops::image::rgb_to_grayscale(x), x);
+  }
+  return {};
+}
+
 Tensor with_drawn(const Json& item, const Tensor& x) {
+  if (std::optional<Tensor> colors = with_drawn_colors(item, x)) return *colors;
   const Json& config = item.at("object").at("config");
   if (const Json* flips = item.find("flips")) {
     const std::string& mode = config.at("mode").as_string();
@@ -40,9 +77,9 @@ TEST_CASE("layers of pictures are Keras's") {
     const LayerHandle layer = layer_from_json(item.at("object"));
     CHECK(test::difference(serialize_layer(layer.get()), item.at("object")) == "");
     const Tensor x = golden_tensor(item.at("input"));
-    const bool drawn = item.find("flips") || item.find("contrast_factor") || item.find("place");
-    const Tensor y =
-        drawn ? with_drawn(item, x) : Tensor(layer(x, {.training = item.at("training").as_bool()}));
+    const Tensor y = item.at("drawn").as_bool()
+                         ? with_drawn(item, x)
+                         : Tensor(layer(x, {.training = item.at("training").as_bool()}));
     CHECK(to_string(y.dtype()) == item.at("output").at("dtype").as_string());
     CHECK(test::difference(y, item.at("output"), kClose) == "");
   }
