@@ -142,14 +142,20 @@ void register_preprocessing(Registry<LayerFactory>& registry) {
 
 void register_pictures(Registry<LayerFactory>& registry) {
   add<AutoContrast>(registry, "AutoContrast");
+  add<ContrastLimitedAdaptiveHistogramEqualization>(registry,
+                                                    "ContrastLimitedAdaptiveHistogramEqualization");
   add<Equalization>(registry, "Equalization");
   add<RandomColorDegeneration>(registry, "RandomColorDegeneration");
+  add<RandomErasing>(registry, "RandomErasing");
+  add<RandomGaussianBlur>(registry, "RandomGaussianBlur");
   add<RandomGrayscale>(registry, "RandomGrayscale");
   add<RandomHue>(registry, "RandomHue");
   add<RandomInvert>(registry, "RandomInvert");
+  add<RandomPerspective>(registry, "RandomPerspective");
   add<RandomPosterization>(registry, "RandomPosterization");
   add<RandomSaturation>(registry, "RandomSaturation");
   add<RandomSharpness>(registry, "RandomSharpness");
+  add<RandomShear>(registry, "RandomShear");
   add<Solarization>(registry, "Solarization");
 }
 

@@ -143,6 +143,57 @@ def value_cases():
     yield color("equalization_inference", lambda: layers.Equalization(), training=False)
 
 
+def place_cases():
+    shears = {"shear_factor": np.array([[0.3, -0.2], [-0.5, 0.0], [0.0, 0.9]], "float32")}
+    for mode in ("reflect", "wrap", "constant", "nearest"):
+        yield case(f"shear_{mode}",
+                   lambda mode=mode: layers.RandomShear(0.5, (0.1, 0.9), fill_mode=mode,
+                                                        fill_value=3.0), drawn=shears)
+    yield case("shear_nearest_pixel", lambda: layers.RandomShear(0.5, interpolation="nearest"),
+               drawn=shears)
+    yield case("shear_inference", lambda: layers.RandomShear(0.5, 0.4), training=False)
+    corners = np.array([[[0, 0], [7, 0], [0, 5], [7, 5]]] * 3, "float32")
+    moves = np.array([[[0.2, 0.1], [-0.3, 0.4], [0.2, 0.25], [-0.1, -0.4]],
+                      [[0.0, 0.0], [0.5, 0.0], [0.0, -0.5], [0.3, 0.2]],
+                      [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]], "float32")
+    drawn = {"apply_perspective": np.array([True, True, True]), "start_points": corners,
+             "end_points": corners + corners * moves}
+    for interpolation in ("bilinear", "nearest"):
+        yield case(f"perspective_{interpolation}",
+                   lambda interpolation=interpolation: layers.RandomPerspective(
+                       interpolation=interpolation, fill_value=2.0), drawn=drawn)
+    yield case("perspective_still", lambda: layers.RandomPerspective((1, 1), scale=0.0))
+    yield case("perspective_inference", lambda: layers.RandomPerspective(), training=False)
+    yield case("erasing_all", lambda: layers.RandomErasing((1, 1), (1, 1), fill_value=7))
+    yield case("erasing_all_colors",
+               lambda: layers.RandomErasing((1, 1), (1, 1), (7.0, 300.0, 1.5)), COLORS)
+    yield case("erasing_never", lambda: layers.RandomErasing(0.0))
+    yield case("erasing_inference", lambda: layers.RandomErasing(), training=False, dtype="uint8")
+    for size, sigma in ((3, 1.0), (5, 0.7), (7, 0.3), (1, 0.5), (3, 0.0)):
+        yield case(f"blur_{size}_{sigma}",
+                   lambda size=size, sigma=sigma: layers.RandomGaussianBlur((1, 1), size,
+                                                                            (sigma, sigma)))
+    yield case("blur_range",
+               lambda: layers.RandomGaussianBlur((1, 1), 5, (0.8, 0.8), value_range=(2, 5)))
+    yield case("blur_channels_first",
+               lambda: layers.RandomGaussianBlur((1, 1), 3, (0.8, 0.8),
+                                                 data_format="channels_first"), (2, 3, 6, 5))
+    yield case("blur_inference", lambda: layers.RandomGaussianBlur(), training=False)
+
+
+def tile_cases():
+    clahe = layers.ContrastLimitedAdaptiveHistogramEqualization
+    yield color("tiles", lambda: clahe(), (2, 16, 24, 3))
+    yield color("tiles_beyond", lambda: clahe(tile_grid_size=(3, 4)), (2, 14, 17, 2))
+    yield color("tiles_range", lambda: clahe((0, 1), 1.5, (2, 2)), (2, 10, 9, 1), high=1.0)
+    yield color("tiles_without_limit", lambda: clahe(clip_limit=0.0, tile_grid_size=(2, 3)),
+                (2, 10, 9, 3), high=90.0)
+    yield color("tiles_single", lambda: clahe(tile_grid_size=(2, 2)), (9, 8, 3), training=False)
+    yield color("tiles_one", lambda: clahe(tile_grid_size=(1, 1)), (2, 6, 7, 1))
+    yield color("tiles_channels_first",
+                lambda: clahe(tile_grid_size=(2, 2), data_format="channels_first"), (2, 3, 8, 7))
+
+
 def size_cases():
     yield case("crop", lambda: layers.RandomCrop(3, 4, seed=1), drawn=(2, 1))
     for height, width in ((6, 5), (9, 9), (3, 10), (6, 8), (4, 8)):
@@ -194,5 +245,6 @@ def run(name, layer, shape, training, dtype, drawn, high):
 
 
 def make():
-    return [run(**item) for item in (*affine_cases(), *color_cases(), *size_cases(), *tint_cases(),
-                                     *value_cases())]
+    groups = (affine_cases, color_cases, size_cases, tint_cases, value_cases, place_cases,
+              tile_cases)
+    return [run(**item) for group in groups for item in group()]

@@ -51,7 +51,28 @@ std::optional<Tensor> with_drawn_colors(const Json& item, const Tensor& pictures
   return {};
 }
 
+// Pixels moved as was drawn, if it was for that.
+std::optional<Tensor> with_drawn_places(const Json& item, const Tensor& x) {
+  const Json& config = item.at("object").at("config");
+  const auto moved = [&](const Tensor& transforms, const std::string& fill_mode) {
+    return ops::image::affine_transform(x, transforms,
+                                        {.interpolation = config.at("interpolation").as_string(),
+                                         .fill_mode = fill_mode,
+                                         .fill_value = config.at("fill_value").as_double()});
+  };
+  if (const Json* both = item.find("shear_factor")) {
+    const std::vector<Tensor> factors = ops::split(golden_tensor(*both), 2, 1);
+    return moved(layers::shears(factors[0], factors[1]), config.at("fill_mode").as_string());
+  }
+  if (const Json* points = item.find("start_points")) {
+    const Tensor end = golden_tensor(item.at("end_points"));
+    return moved(layers::perspectives(golden_tensor(*points), end), "constant");
+  }
+  return {};
+}
+
 Tensor with_drawn(const Json& item, const Tensor& x) {
+  if (std::optional<Tensor> places = with_drawn_places(item, x)) return *places;
   if (std::optional<Tensor> colors = with_drawn_colors(item, x)) return *colors;
   const Json& config = item.at("object").at("config");
   if (const Json* flips = item.find("flips")) {

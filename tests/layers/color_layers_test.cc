@@ -1,163 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that change the colors of pictures: what they draw, where they may stand, what they
-// refuse.
+// Layers that change the colors of pictures: what they draw, and what they refuse.
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <functional>
 #include <set>
 
-#include "data/dataset.h"
-#include "framework/core/random.h"
 #include "framework/ops/ops.h"
-#include "framework/train/model.h"
 #include "layers/layers.h"
+#include "tests/layers/picture_cases.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
+using test::colors;
 using test::error_of;
+using test::PictureCase;
 
 namespace {
 
-const CallArgs kInTraining = {.training = true};
-
-// (count, 4, 5, 3) of bytes, all kinds of colors.
-Tensor colors(int64_t count) {
-  const Tensor numbers = ops::arange(0, count * 60, 1, DType::Int32) * 97;
-  return ops::reshape(ops::cast(ops::mod(numbers, 251), DType::UInt8), {count, 4, 5, 3});
-}
-
-struct ColorCase {
-  std::string name;
-  std::function<LayerHandle(std::optional<int64_t> seed, std::string format)> make;
-  size_t kinds = 16;  // at least as many different results for 16 equal pictures
-  bool random = true;
-};
-
-template <class Handle, class Options>
-ColorCase drawing(const char* name, Options options, size_t kinds = 16) {
-  return {name,
-          [options](std::optional<int64_t> seed, std::string format) -> LayerHandle {
-            Options given = options;
-            given.seed = seed;
-            given.data_format = std::move(format);
-            return Handle(given);
-          },
-          kinds};
-}
-
-template <class Handle, class Options>
-ColorCase fixed(const char* name) {
-  return {name,
-          [](std::optional<int64_t>, std::string format) -> LayerHandle {
-            return Handle(Options{.data_format = std::move(format)});
-          },
-          1, false};
-}
-
-const std::vector<ColorCase>& color_cases() {
+const std::vector<PictureCase>& color_cases() {
   using namespace layers;  // NOLINT
-  static const std::vector<ColorCase> cases = {
-      drawing<RandomHue>("RandomHue", RandomHueOptions{.factor = 1.0}),
-      drawing<RandomSaturation>("RandomSaturation", RandomSaturationOptions{.factor = {0.1, 0.4}}),
-      drawing<RandomColorDegeneration>("RandomColorDegeneration",
-                                       RandomColorDegenerationOptions{.factor = {0.1, 1.0}}),
-      drawing<RandomSharpness>("RandomSharpness", RandomSharpnessOptions{.factor = 0.4}),
-      drawing<RandomGrayscale>("RandomGrayscale", RandomGrayscaleOptions{}, 2),
-      drawing<RandomInvert>("RandomInvert", RandomInvertOptions{.factor = {0.5, 0.5}}, 2),
-      drawing<RandomPosterization>("RandomPosterization",
-                                   RandomPosterizationOptions{.factor = {1.0, 7.0}}, 3),
-      drawing<Solarization>("Solarization",
-                            SolarizationOptions{.addition_factor = 0.5, .threshold_factor = 1.0}),
-      fixed<AutoContrast, AutoContrastOptions>("AutoContrast"),
-      fixed<Equalization, EqualizationOptions>("Equalization"),
+  static const std::vector<PictureCase> cases = {
+      test::drawing<RandomHue>("RandomHue", RandomHueOptions{.factor = 1.0}),
+      test::drawing<RandomSaturation>("RandomSaturation",
+                                      RandomSaturationOptions{.factor = {0.1, 0.4}}),
+      test::drawing<RandomColorDegeneration>("RandomColorDegeneration",
+                                             RandomColorDegenerationOptions{.factor = {0.1, 1.0}}),
+      test::drawing<RandomSharpness>("RandomSharpness", RandomSharpnessOptions{.factor = 0.4}),
+      test::drawing<RandomGrayscale>("RandomGrayscale", RandomGrayscaleOptions{}, 2),
+      test::drawing<RandomInvert>("RandomInvert", RandomInvertOptions{.factor = {0.5, 0.5}}, 2),
+      test::drawing<RandomPosterization>("RandomPosterization",
+                                         RandomPosterizationOptions{.factor = {1.0, 7.0}}, 3),
+      test::drawing<Solarization>(
+          "Solarization", SolarizationOptions{.addition_factor = 0.5, .threshold_factor = 1.0}),
+      test::fixed<AutoContrast>("AutoContrast", AutoContrastOptions{.value_range = {-1.0, 1.0}}),
+      test::fixed<Equalization>("Equalization", EqualizationOptions{}, true),
   };
   return cases;
 }
 
 }  // namespace
 
-TEST_CASE("layers of colors conform") {
-  const Tensor images = 100 * test::some_values({16, 4, 5, 3}) + 128;
-  for (const ColorCase& item : color_cases()) {
-    // In a range of small numbers, since float32 is compared with float64.
-    const auto make = [&]() -> LayerHandle {
-      if (item.name == "AutoContrast") return layers::AutoContrast({.value_range = {-1.0, 1.0}});
-      return item.make({}, "");
-    };
-    test::check_layer({.name = item.name,
-                       .make = make,
-                       .inputs = {images},
-                       .output_shape = images.shape(),
-                       .differs_in_training = item.name != "AutoContrast",
-                       .random = item.random,
-                       .differentiable = item.name != "RandomPosterization"});
-  }
-}
-
-TEST_CASE("layers of colors draw for each picture, alike with one seed") {
-  const Tensor x = ops::tile(colors(1), {16, 1, 1, 1});
-  for (const ColorCase& item : color_cases()) {
-    CAPTURE(item.name);
-    const Tensor y = item.make(3, "")(x, kInTraining);
-    CHECK(y.dtype() == DType::Float32);
-    CHECK(test::distance(item.make(3, "")(x, kInTraining), y) == 0);
-    CHECK((test::distance(item.make(4, "")(x, kInTraining), y) > 0) == item.random);
-    std::set<std::vector<float>> kinds;
-    for (int64_t i = 0; i < 16; ++i) kinds.insert(y.rows(i, i + 1).to_vector<float>());
-    CHECK(kinds.size() >= item.kinds);
-  }
-}
-
-TEST_CASE("layers of colors take single pictures, channels first, bytes and floats") {
-  for (const ColorCase& item : color_cases()) {
-    CAPTURE(item.name);
-    const Tensor y = item.make(5, "")(colors(1), kInTraining);
-    CHECK(test::distance(item.make(5, "")(ops::squeeze(colors(1), 0), kInTraining),
-                         ops::squeeze(y, 0)) == 0);
-    const Tensor floats = ops::cast(colors(1), DType::Float32);
-    CHECK(test::distance(item.make(5, "")(floats, kInTraining), y) == 0);
-    const Tensor first =
-        item.make(5, "channels_first")(ops::transpose(colors(1), {0, 3, 1, 2}), kInTraining);
-    CHECK(test::distance(ops::transpose(first, {0, 2, 3, 1}), y) == 0);
-  }
-}
-
-TEST_CASE("layers of colors draw in a dataset's map by element, on any number of threads") {
-  const Tensor x = colors(12);
-  for (const ColorCase& item : color_cases()) {
-    CAPTURE(item.name);
-    const auto mapped = [&](int64_t calls) {
-      set_random_seed(5);
-      const LayerHandle layer = item.make({}, "");
-      return data::Dataset::from_tensor_slices(x).map(
-          [layer](const Tensor& picture) { return Tensor(layer(picture)); },
-          {.num_parallel_calls = calls});
-    };
-    const data::Dataset one = mapped(1), four = mapped(4);
-    for (int pass = 0; pass < 2; ++pass) {
-      data::Iterator a = one.iterator(), b = four.iterator();
-      data::Element from_one, from_four;
-      int64_t count = 0;
-      while (a.next(from_one)) {
-        REQUIRE(b.next(from_four));
-        CHECK(test::distance(from_one.tensor(0), from_four.tensor(0)) == 0);
-        ++count;
-      }
-      CHECK(count == 12);
-    }
-  }
-}
-
-TEST_CASE("layers of colors work in a model, in training alone but for AutoContrast") {
-  const Tensor x = ops::cast(colors(4), DType::Float32);
-  for (const ColorCase& item : color_cases()) {
-    CAPTURE(item.name);
-    Sequential model({Input({.shape = {4, 5, 3}}), item.make(1, "")});
-    CHECK((test::distance(model.predict(x, {.verbose = 0}), x) == 0) ==
-          (item.name != "AutoContrast"));
-    model.compile({.optimizer = "sgd", .loss = "mse"});
-    CHECK(model.fit(x, x, {.epochs = 3, .verbose = 0})["loss"].at(0) > 0);
+TEST_CASE("layers of colors do what layers of pictures must") {
+  for (PictureCase item : color_cases()) {
+    item.differentiable = item.name != "RandomPosterization";
+    test::check_pictures(item);
   }
 }
 
