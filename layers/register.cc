@@ -141,11 +141,14 @@ void register_preprocessing(Registry<LayerFactory>& registry) {
 }
 
 void register_pictures(Registry<LayerFactory>& registry) {
+  add<AugMix>(registry, "AugMix");
   add<AutoContrast>(registry, "AutoContrast");
   add<ContrastLimitedAdaptiveHistogramEqualization>(registry,
                                                     "ContrastLimitedAdaptiveHistogramEqualization");
   add<Equalization>(registry, "Equalization");
+  add<RandAugment>(registry, "RandAugment");
   add<RandomColorDegeneration>(registry, "RandomColorDegeneration");
+  add<RandomColorJitter>(registry, "RandomColorJitter");
   add<RandomErasing>(registry, "RandomErasing");
   add<RandomGaussianBlur>(registry, "RandomGaussianBlur");
   add<RandomGrayscale>(registry, "RandomGrayscale");

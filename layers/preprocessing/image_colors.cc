@@ -60,6 +60,11 @@ Tensor adjust_hue(const Tensor& images, const Tensor& turn, const Bounds& range)
   return rescale(within(to_rgb(parts), kUnit), kUnit, range);
 }
 
+Tensor saturation_factors(const Tensor& drawn) {
+  constexpr double kEpsilon = 1e-7;  // keras.config.epsilon()
+  return drawn / (1 - drawn + kEpsilon);
+}
+
 Tensor adjust_saturation(const Tensor& images, const Tensor& factor, const Bounds& range) {
   HueSaturationValue parts = from_rgb(images);
   parts.saturation = within(parts.saturation * ops::cast(factor, images.dtype()), range);

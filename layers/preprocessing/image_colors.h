@@ -22,6 +22,9 @@ Tensor rescale(const Tensor& images, const Bounds& from, const Bounds& to);
 
 // Hues, turned by `turn` whole circles. Red, green and blue.
 Tensor adjust_hue(const Tensor& images, const Tensor& turn, const Bounds& range);
+// What multiplies saturations, of numbers from 0 (nothing is left) by way of 0.5 (as they are)
+// to 1.
+Tensor saturation_factors(const Tensor& drawn);
 // Saturations in [0, 1], times `factor`, within `range`. Red, green and blue.
 Tensor adjust_saturation(const Tensor& images, const Tensor& factor, const Bounds& range);
 // `factor` of the way from each picture to its grays; 1 is gray. Red, green and blue, or one

@@ -32,12 +32,10 @@ class RandomSaturationLayer : public RandomImageLayer<RandomSaturationOptions> {
   }
 
   Tensor augmented(const Tensor& images) override {
-    const Tensor drawn = draw(images, bounds_);
-    return adjust_saturation(images, drawn / (1 - drawn + kEpsilon), range_);
+    return adjust_saturation(images, saturation_factors(draw(images, bounds_)), range_);
   }
 
  private:
-  static constexpr double kEpsilon = 1e-7;  // keras.config.epsilon()
   Bounds bounds_;
   Bounds range_;
 };

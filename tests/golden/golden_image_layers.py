@@ -181,6 +181,19 @@ def place_cases():
     yield case("blur_inference", lambda: layers.RandomGaussianBlur(), training=False)
 
 
+def mixed_cases():
+    yield color("jitter", lambda: layers.RandomColorJitter())
+    yield color("jitter_fixed",
+                lambda: layers.RandomColorJitter(brightness_factor=(0.1, 0.1), contrast_factor=0.0,
+                                                 saturation_factor=(0.4, 0.4), hue_factor=0.0))
+    yield color("jitter_inference", lambda: layers.RandomColorJitter(hue_factor=0.5),
+                training=False)
+    yield color("rand_augment_none", lambda: layers.RandAugment(num_ops=0))
+    yield color("rand_augment_inference", lambda: layers.RandAugment(factor=(0.1, 0.2)),
+                training=False, dtype="uint8")
+    yield color("aug_mix_inference", lambda: layers.AugMix(), training=False, dtype="uint8")
+
+
 def tile_cases():
     clahe = layers.ContrastLimitedAdaptiveHistogramEqualization
     yield color("tiles", lambda: clahe(), (2, 16, 24, 3))
@@ -246,5 +259,5 @@ def run(name, layer, shape, training, dtype, drawn, high):
 
 def make():
     groups = (affine_cases, color_cases, size_cases, tint_cases, value_cases, place_cases,
-              tile_cases)
+              tile_cases, mixed_cases)
     return [run(**item) for group in groups for item in group()]

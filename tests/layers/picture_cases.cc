@@ -88,9 +88,9 @@ Tensor colors(int64_t count) {
   return ops::reshape(ops::cast(ops::mod(numbers, 251), DType::UInt8), {count, 4, 5, 3});
 }
 
-void check_pictures(const PictureCase& item) {
+void check_pictures(const PictureCase& item, bool conforms) {
   CAPTURE(item.name);
-  check_conformance(item);
+  if (conforms) check_conformance(item);
   check_draws(item);
   check_inputs(item);
   check_map(item);

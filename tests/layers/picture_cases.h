@@ -49,11 +49,11 @@ PictureCase fixed(const char* name, Options options = {}, bool in_training = fal
 Tensor colors(int64_t count);
 
 // Fails the running doctest case unless the layer
-// - does what every layer must (layer_conformance.h);
+// - does what every layer must (layer_conformance.h), unless `conforms` is false;
 // - draws for each picture of a batch, alike with one seed and otherwise with another;
 // - takes single pictures, channels first, bytes and floats;
 // - draws in a dataset's map by element, on any number of threads;
 // - works in a model, in training alone where it says so.
-void check_pictures(const PictureCase& item);
+void check_pictures(const PictureCase& item, bool conforms = true);
 
 }  // namespace cornu::test
