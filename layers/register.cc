@@ -145,7 +145,9 @@ void register_pictures(Registry<LayerFactory>& registry) {
   add<AutoContrast>(registry, "AutoContrast");
   add<ContrastLimitedAdaptiveHistogramEqualization>(registry,
                                                     "ContrastLimitedAdaptiveHistogramEqualization");
+  add<CutMix>(registry, "CutMix");
   add<Equalization>(registry, "Equalization");
+  add<MixUp>(registry, "MixUp");
   add<RandAugment>(registry, "RandAugment");
   add<RandomColorDegeneration>(registry, "RandomColorDegeneration");
   add<RandomColorJitter>(registry, "RandomColorJitter");

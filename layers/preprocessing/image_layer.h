@@ -23,13 +23,7 @@ class ImageLayerOf : public Base {
   bool supports_masking() const override { return false; }
 
   Tensor call(const Tensor& x, const CallArgs& args) final {
-    const bool single = x.rank() == 3;
-    Tensor images = ops::cast(x, working_dtype(x.dtype()));
-    if (single) images = ops::expand_dims(images, 0);
-    if (channels_first()) images = ops::transpose(images, {0, 2, 3, 1});
-    images = changed(images, args);
-    if (channels_first()) images = ops::transpose(images, {0, 3, 1, 2});
-    return finished(single ? ops::squeeze(images, 0) : images, x);
+    return restored(changed(unified(x), args), x);
   }
 
  protected:
@@ -41,6 +35,18 @@ class ImageLayerOf : public Base {
   }
 
   virtual Tensor changed(const Tensor& images, const CallArgs& args) = 0;
+
+  // An input as (batch, height, width, channels), and such a result as the input is.
+  Tensor unified(const Tensor& x) const {
+    Tensor images = ops::cast(x, working_dtype(x.dtype()));
+    if (x.rank() == 3) images = ops::expand_dims(images, 0);
+    return channels_first() ? ops::transpose(images, {0, 2, 3, 1}) : images;
+  }
+  Tensor restored(const Tensor& result, const Tensor& x) const {
+    const Tensor images = channels_first() ? ops::transpose(result, {0, 3, 1, 2}) : result;
+    return finished(x.rank() == 3 ? ops::squeeze(images, 0) : images, x);
+  }
+
   // What pictures of this dtype are computed in.
   virtual DType working_dtype(DType) const { return this->compute_dtype(); }
   // The result, of the input `x`.

@@ -92,6 +92,18 @@ Tensor inside(const Part& part, const Tensor& images) {
   return ops::logical_and(along(part.top, part.height, 1), along(part.left, part.width, 2));
 }
 
+Tensor mix_images(const Tensor& images, const Mixture& mixture) {
+  if (!mixture.exchanged.defined()) return mix_labels(images, mixture);
+  return ops::where(mixture.exchanged, ops::take(images, mixture.order, 0), images);
+}
+
+Tensor mix_labels(const Tensor& labels, const Mixture& mixture) {
+  Shape shape = labels.shape();
+  for (int64_t axis = 1; axis < shape.rank(); ++axis) shape[axis] = 1;
+  const Tensor weight = ops::cast(ops::reshape(mixture.weight, shape), labels.dtype());
+  return weight * labels + (1 - weight) * ops::take(labels, mixture.order, 0);
+}
+
 Tensor gaussian_weights(const Tensor& sigma, int64_t size) {
   const Tensor away = ops::arange(0, size, 1, DType::Float32) - static_cast<double>(size - 1) / 2;
   const Tensor weights = ops::exp(-0.5 * ops::square(away / sigma));

@@ -39,6 +39,17 @@ std::pair<Tensor, Tensor> edges(const Tensor& place, const Tensor& part, int64_t
 // Which pixels lie in it, bool (batch, height, width, 1).
 Tensor inside(const Part& part, const Tensor& images);
 
+// With which picture each one of a batch is mixed, and how much of it stays, (batch, 1, 1, 1);
+// where pixels are exchanged as they are, which ones, (batch, height, width, 1).
+struct Mixture {
+  Tensor order;
+  Tensor weight;
+  Tensor exchanged = {};
+};
+Tensor mix_images(const Tensor& images, const Mixture& mixture);
+// Labels: (batch, ...).
+Tensor mix_labels(const Tensor& labels, const Mixture& mixture);
+
 // `size` weights (odd) of a mean, by distance from the one in the middle; sigma: a scalar.
 Tensor gaussian_weights(const Tensor& sigma, int64_t size);
 // The mean of neighbouring pixels with these weights, of rows and of columns; zeros outside.

@@ -194,6 +194,12 @@ def mixed_cases():
     yield color("aug_mix_inference", lambda: layers.AugMix(), training=False, dtype="uint8")
 
 
+def mixture_cases():
+    for name, layer in (("mix_up", layers.MixUp), ("cut_mix", layers.CutMix)):
+        yield color(f"{name}_inference", lambda layer=layer: layer(), training=False)
+        yield color(f"{name}_seeded", lambda layer=layer: layer(seed=3), training=False)
+
+
 def tile_cases():
     clahe = layers.ContrastLimitedAdaptiveHistogramEqualization
     yield color("tiles", lambda: clahe(), (2, 16, 24, 3))
@@ -259,5 +265,5 @@ def run(name, layer, shape, training, dtype, drawn, high):
 
 def make():
     groups = (affine_cases, color_cases, size_cases, tint_cases, value_cases, place_cases,
-              tile_cases, mixed_cases)
+              tile_cases, mixed_cases, mixture_cases)
     return [run(**item) for group in groups for item in group()]

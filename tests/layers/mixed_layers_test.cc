@@ -86,6 +86,30 @@ TEST_CASE("a jitter of one kind is that layer, and of none changes nothing") {
                        layers::RandomBrightness({.factor = 0.6, .seed = 3})(x)) == 0);
 }
 
+TEST_CASE("pictures of a batch and their labels are mixed in the same proportions") {
+  // Picture i is of the value i alone, its label one-hot: a mean of pixels tells the mean of
+  // labels.
+  const Tensor numbers = ops::arange(0, 8, 1, DType::Float32);
+  const Tensor x = ops::tile(ops::reshape(numbers, {8, 1, 1, 1}), {1, 30, 40, 1});
+  const Tensor labels = ops::one_hot(ops::cast(numbers, DType::Int32), 8);
+  const std::vector<LayerHandle> mixing = {layers::MixUp({.alpha = 2.0, .seed = 1}),
+                                           layers::CutMix({.factor = {1.0, 1.0}, .seed = 1})};
+  for (const LayerHandle& layer : mixing) {
+    CAPTURE(layer.name());
+    const Tensors both = layer(Tensors(std::vector<Tensor>{x, labels}));
+    REQUIRE(both.size() == 2);
+    CHECK(test::distance(both[0], x) > 0.1);
+    CHECK(test::distance(ops::sum(both[1], 1), ops::ones({8})) < 1e-5);
+    const Tensor from_labels = ops::sum(both[1] * numbers, 1);
+    // A rectangle's edges lie between pixels.
+    const double near = layer.get().class_name() == "MixUp" ? 1e-4 : 0.5;
+    CHECK(test::distance(ops::mean(both[0], {1, 2, 3}), from_labels) < near);
+    CHECK(test::distance(layer(x, {.training = false}), x) == 0);
+    const Tensor alone = layer(ops::squeeze(x.rows(3, 4), 0));
+    CHECK(test::distance(alone, ops::squeeze(x.rows(3, 4), 0)) < 1e-5);
+  }
+}
+
 TEST_CASE("what layers of several changes refuse") {
   using namespace layers;  // NOLINT
   const std::vector<std::pair<std::function<void()>, const char*>> cases = {
@@ -97,6 +121,12 @@ TEST_CASE("what layers of several changes refuse") {
          RandAugment({.name = "l"})(ops::zeros({2, 3, 3, 2}));
        },
        "RandAugment 'l': expected pictures of red, green and blue, got (2, 3, 3, 2)."},
+      {[] { MixUp({.alpha = 0.0, .name = "l"}); }, "MixUp 'l': expected alpha > 0, got 0."},
+      {[] {
+         MixUp({.name = "l"})(
+             Tensors(std::vector<Tensor>{ops::zeros({2, 3, 3, 3}), ops::zeros({3, 2})}));
+       },
+       "MixUp 'l': expected a batch of pictures and as many labels, got (2, 3, 3, 3) and (3, 2)."},
       {[] { AugMix({.num_chains = 0, .name = "l"}); },
        "AugMix 'l': expected num_chains in [1, 100] and chain_depth in [0, 100], got 0 and 3."},
       {[] { AugMix({.alpha = 0.0, .name = "l"}); }, "AugMix 'l': expected alpha > 0, got 0."},
