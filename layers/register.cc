@@ -140,6 +140,30 @@ void register_preprocessing(Registry<LayerFactory>& registry) {
   add<TextVectorization>(registry, "TextVectorization");
 }
 
+void register_pictures(Registry<LayerFactory>& registry) {
+  add<AugMix>(registry, "AugMix");
+  add<AutoContrast>(registry, "AutoContrast");
+  add<ContrastLimitedAdaptiveHistogramEqualization>(registry,
+                                                    "ContrastLimitedAdaptiveHistogramEqualization");
+  add<CutMix>(registry, "CutMix");
+  add<Equalization>(registry, "Equalization");
+  add<MixUp>(registry, "MixUp");
+  add<RandAugment>(registry, "RandAugment");
+  add<RandomColorDegeneration>(registry, "RandomColorDegeneration");
+  add<RandomColorJitter>(registry, "RandomColorJitter");
+  add<RandomErasing>(registry, "RandomErasing");
+  add<RandomGaussianBlur>(registry, "RandomGaussianBlur");
+  add<RandomGrayscale>(registry, "RandomGrayscale");
+  add<RandomHue>(registry, "RandomHue");
+  add<RandomInvert>(registry, "RandomInvert");
+  add<RandomPerspective>(registry, "RandomPerspective");
+  add<RandomPosterization>(registry, "RandomPosterization");
+  add<RandomSaturation>(registry, "RandomSaturation");
+  add<RandomSharpness>(registry, "RandomSharpness");
+  add<RandomShear>(registry, "RandomShear");
+  add<Solarization>(registry, "Solarization");
+}
+
 void register_rnn(Registry<LayerFactory>& registry) {
   add<Bidirectional>(registry, "Bidirectional");
   add<GRU>(registry, "GRU");
@@ -166,6 +190,7 @@ void register_all(Registry<LayerFactory>& registry) {
   register_regularization(registry);
   register_reshaping(registry);
   register_preprocessing(registry);
+  register_pictures(registry);
   register_rnn(registry);
 }
 

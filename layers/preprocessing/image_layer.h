@@ -10,6 +10,7 @@
 #include "framework/core/strings.h"
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
+#include "layers/preprocessing/image_colors.h"
 #include "layers/regularization/random_layer.h"
 
 namespace cornu::layers {
@@ -22,13 +23,7 @@ class ImageLayerOf : public Base {
   bool supports_masking() const override { return false; }
 
   Tensor call(const Tensor& x, const CallArgs& args) final {
-    const bool single = x.rank() == 3;
-    Tensor images = ops::cast(x, working_dtype(x.dtype()));
-    if (single) images = ops::expand_dims(images, 0);
-    if (channels_first()) images = ops::transpose(images, {0, 2, 3, 1});
-    images = changed(images, args);
-    if (channels_first()) images = ops::transpose(images, {0, 3, 1, 2});
-    return finished(single ? ops::squeeze(images, 0) : images, x);
+    return restored(changed(unified(x), args), x);
   }
 
  protected:
@@ -40,6 +35,18 @@ class ImageLayerOf : public Base {
   }
 
   virtual Tensor changed(const Tensor& images, const CallArgs& args) = 0;
+
+  // An input as (batch, height, width, channels), and such a result as the input is.
+  Tensor unified(const Tensor& x) const {
+    Tensor images = ops::cast(x, working_dtype(x.dtype()));
+    if (x.rank() == 3) images = ops::expand_dims(images, 0);
+    return channels_first() ? ops::transpose(images, {0, 2, 3, 1}) : images;
+  }
+  Tensor restored(const Tensor& result, const Tensor& x) const {
+    const Tensor images = channels_first() ? ops::transpose(result, {0, 3, 1, 2}) : result;
+    return finished(x.rank() == 3 ? ops::squeeze(images, 0) : images, x);
+  }
+
   // What pictures of this dtype are computed in.
   virtual DType working_dtype(DType) const { return this->compute_dtype(); }
   // The result, of the input `x`.
@@ -56,6 +63,20 @@ class ImageLayerOf : public Base {
     this->require(std::count(known.begin(), known.end(), value) > 0, "unknown {} '{}'.{}", what,
                   value, did_you_mean(value, known));
   }
+  void require_rgb(const Shape& shape, bool or_gray = false) const {
+    const int64_t channels = shape[channels_first() ? shape.rank() - 3 : shape.rank() - 1];
+    this->require(channels == 3 || channels == kUnknown || (or_gray && channels == 1),
+                  "expected pictures of red, green and blue, got {}.", shape);
+  }
+  // Two different numbers, in order.
+  Bounds checked_range(NumberList& range) const {
+    const std::vector<double>& values = range.values();
+    this->require(!range.is_one() && values.size() == 2 && values[0] != values[1],
+                  "expected value_range to be two different numbers, got {}.",
+                  range.to_json().dump());
+    range = {std::min(values[0], values[1]), std::max(values[0], values[1])};
+    return {range.values()[0], range.values()[1]};
+  }
   void require_size(int64_t height, int64_t width) const {
     this->require(height > 0 && width > 0,
                   "expected height and width of at least 1, got {} and {}.", height, width);
@@ -67,12 +88,6 @@ class ImageLayerOf : public Base {
 
 template <class Options>
 using ImageLayer = ImageLayerOf<KerasLayerOf<Options>>;
-
-// The bounds that a random number is drawn in.
-struct Bounds {
-  double lower = 0;
-  double upper = 0;
-};
 
 // A layer that changes pictures at random in training, and where nobody says whether it is (Keras's
 // rule).
@@ -101,6 +116,12 @@ class RandomImageLayer : public ImageLayerOf<RandomLayer<Options>> {
         {.minval = bounds.lower, .maxval = bounds.upper, .seed = this->next_key()});
   }
 
+  // Whether something happens to each picture, with a probability drawn within these bounds.
+  Tensor chance(const Tensor& images, const Bounds& probability) const {
+    const Tensor wanted = draw(images, probability);
+    return draw(images, {0, 1}) < wanted;
+  }
+
   // Two numbers within [low, high], in order; a single one counts both ways.
   Bounds bounds_of(const char* what, const NumberList& factor, double low, double high) const {
     const std::vector<double>& values = factor.values();
@@ -113,15 +134,6 @@ class RandomImageLayer : public ImageLayerOf<RandomLayer<Options>> {
       const double most = values[0] < 0 ? -values[0] : values[0];
       return {std::max(-most, low), most};
     }
-    return {std::min(values[0], values[1]), std::max(values[0], values[1])};
-  }
-
-  // Two different numbers, in order.
-  NumberList checked_range(const NumberList& range) const {
-    const std::vector<double>& values = range.values();
-    this->require(!range.is_one() && values.size() == 2 && values[0] != values[1],
-                  "expected value_range to be two different numbers, got {}.",
-                  range.to_json().dump());
     return {std::min(values[0], values[1]), std::max(values[0], values[1])};
   }
 };

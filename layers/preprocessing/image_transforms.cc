@@ -53,6 +53,71 @@ Tensor translations(const Tensor& down, const Tensor& right) {
   return as_transforms({1.0, 0.0, -right, 0.0, 1.0, -down}, down.dim(0));
 }
 
+Tensor shears(const Tensor& x, const Tensor& y) {
+  return as_transforms({1.0, x, 0.0, y, 1.0, 0.0}, x.dim(0));
+}
+
+Tensor perspectives(const Tensor& start_points, const Tensor& end_points) {
+  // Two equations for each point, linear in the eight numbers of the transform.
+  const Tensor x = ops::slice_axis(end_points, 2, 0, 1);
+  const Tensor y = ops::slice_axis(end_points, 2, 1, 2);
+  const Tensor start = ops::broadcast_to(start_points, end_points.shape());
+  const Tensor start_x = ops::slice_axis(start, 2, 0, 1);
+  const Tensor start_y = ops::slice_axis(start, 2, 1, 2);
+  const Tensor one = ops::ones_like(x);
+  const Tensor zero = ops::zeros_like(x);
+  const Tensor of_x =
+      ops::concatenate({x, y, one, zero, zero, zero, -start_x * x, -start_x * y}, 2);
+  const Tensor of_y =
+      ops::concatenate({zero, zero, zero, x, y, one, -start_y * x, -start_y * y}, 2);
+  const Tensor right = ops::squeeze(ops::concatenate({start_x, start_y}, 1), 2);
+  return ops::solve(ops::concatenate({of_x, of_y}, 1), right);
+}
+
+std::pair<Tensor, Tensor> edges(const Tensor& place, const Tensor& part, int64_t size) {
+  const Tensor length = part * size;
+  const Tensor begin = place * (size - length);
+  return {begin, begin + length};
+}
+
+Tensor inside(const Part& part, const Tensor& images) {
+  const auto along = [&](const Tensor& place, const Tensor& length, int64_t axis) {
+    const int64_t size = images.dim(axis);
+    const auto [begin, end] = edges(place, length, size);
+    Shape shape = {1, 1, 1, 1};
+    shape[axis] = size;
+    const Tensor at = ops::reshape(ops::arange(0, size, 1, DType::Float32), shape);
+    return ops::logical_and(at >= begin, at < end);
+  };
+  return ops::logical_and(along(part.top, part.height, 1), along(part.left, part.width, 2));
+}
+
+Tensor mix_images(const Tensor& images, const Mixture& mixture) {
+  if (!mixture.exchanged.defined()) return mix_labels(images, mixture);
+  return ops::where(mixture.exchanged, ops::take(images, mixture.order, 0), images);
+}
+
+Tensor mix_labels(const Tensor& labels, const Mixture& mixture) {
+  Shape shape = labels.shape();
+  for (int64_t axis = 1; axis < shape.rank(); ++axis) shape[axis] = 1;
+  const Tensor weight = ops::cast(ops::reshape(mixture.weight, shape), labels.dtype());
+  return weight * labels + (1 - weight) * ops::take(labels, mixture.order, 0);
+}
+
+Tensor gaussian_weights(const Tensor& sigma, int64_t size) {
+  const Tensor away = ops::arange(0, size, 1, DType::Float32) - static_cast<double>(size - 1) / 2;
+  const Tensor weights = ops::exp(-0.5 * ops::square(away / sigma));
+  return weights / ops::sum(weights);
+}
+
+Tensor blur(const Tensor& images, const Tensor& row_weights, const Tensor& column_weights) {
+  const Tensor both = ops::expand_dims(row_weights, 1) * ops::expand_dims(column_weights, 0);
+  const Tensor kernel = ops::reshape(ops::cast(both, images.dtype()),
+                                     {row_weights.dim(0), column_weights.dim(0), 1, 1});
+  return ops::depthwise_conv(images, ops::tile(kernel, {1, 1, images.dim(3), 1}),
+                             {.padding = "same"});
+}
+
 Tensor adjust_contrast(const Tensor& images, const Tensor& factor, double low, double high) {
   const Tensor mean = ops::mean(images, {1, 2}, true);
   return ops::clip((images - mean) * ops::cast(factor, images.dtype()) + mean, low, high);

@@ -23,6 +23,38 @@ Tensor zooms(const Tensor& height_zoom, const Tensor& width_zoom, int64_t height
 // By a number of pixels, down and to the right.
 Tensor translations(const Tensor& down, const Tensor& right);
 
+// Columns to the right by `x` for each row further down, and rows down by `y` for each column.
+Tensor shears(const Tensor& x, const Tensor& y);
+// What takes `start_points` to `end_points`, (batch or 1, 4, 2) of x and y.
+Tensor perspectives(const Tensor& start_points, const Tensor& end_points);
+
+// A rectangle as parts of what is around it: its size, and where it lies (0: at the top or left, 1:
+// at the bottom or right).
+struct Part {
+  Tensor top, left;
+  Tensor height, width;
+};
+// The edges of such a rectangle along an axis of this size, in pixels.
+std::pair<Tensor, Tensor> edges(const Tensor& place, const Tensor& part, int64_t size);
+// Which pixels lie in it, bool (batch, height, width, 1).
+Tensor inside(const Part& part, const Tensor& images);
+
+// With which picture each one of a batch is mixed, and how much of it stays, (batch, 1, 1, 1);
+// where pixels are exchanged as they are, which ones, (batch, height, width, 1).
+struct Mixture {
+  Tensor order;
+  Tensor weight;
+  Tensor exchanged = {};
+};
+Tensor mix_images(const Tensor& images, const Mixture& mixture);
+// Labels: (batch, ...).
+Tensor mix_labels(const Tensor& labels, const Mixture& mixture);
+
+// `size` weights (odd) of a mean, by distance from the one in the middle; sigma: a scalar.
+Tensor gaussian_weights(const Tensor& sigma, int64_t size);
+// The mean of neighbouring pixels with these weights, of rows and of columns; zeros outside.
+Tensor blur(const Tensor& images, const Tensor& row_weights, const Tensor& column_weights);
+
 // Each channel's values, `factor` times as far from the channel's mean, within [low, high].
 Tensor adjust_contrast(const Tensor& images, const Tensor& factor, double low, double high);
 // images + delta, within [low, high].

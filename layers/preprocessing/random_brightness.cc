@@ -22,18 +22,18 @@ class RandomBrightnessLayer : public RandomImageLayer<RandomBrightnessOptions> {
       : RandomImageLayer("RandomBrightness", options),
         bounds_(bounds_of("factor", options.factor, -1, 1)) {
     options_.factor = {bounds_.lower, bounds_.upper};
-    options_.value_range = checked_range(options.value_range);
+    range_ = checked_range(options_.value_range);
   }
 
  protected:
   Tensor augmented(const Tensor& images) override {
-    const auto& range = options_.value_range.values();
-    const Tensor delta = draw(images, bounds_) * (range[1] - range[0]);
-    return adjust_brightness(images, delta, range[0], range[1]);
+    const Tensor delta = draw(images, bounds_) * (range_.upper - range_.lower);
+    return adjust_brightness(images, delta, range_.lower, range_.upper);
   }
 
  private:
   Bounds bounds_;
+  Bounds range_;
 };
 
 }  // namespace

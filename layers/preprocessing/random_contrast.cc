@@ -22,18 +22,18 @@ class RandomContrastLayer : public RandomImageLayer<RandomContrastOptions> {
       : RandomImageLayer("RandomContrast", options),
         bounds_(bounds_of("factor", options.factor, 0, 1)) {
     options_.factor = {bounds_.lower, bounds_.upper};
-    options_.value_range = checked_range(options.value_range);
+    range_ = checked_range(options_.value_range);
   }
 
  protected:
   Tensor augmented(const Tensor& images) override {
     const Tensor factor = draw(images, {1 - bounds_.lower, 1 + bounds_.upper});
-    const auto& range = options_.value_range.values();
-    return adjust_contrast(images, factor, range[0], range[1]);
+    return adjust_contrast(images, factor, range_.lower, range_.upper);
   }
 
  private:
   Bounds bounds_;
+  Bounds range_;
 };
 
 }  // namespace

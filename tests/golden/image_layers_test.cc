@@ -3,8 +3,12 @@
 // with what they have drawn is compared.
 #include <doctest/doctest.h>
 
+#include <optional>
+
 #include "framework/model/layer_registry.h"
+#include "framework/ops/ops.h"
 #include "layers/layers.h"
+#include "layers/preprocessing/image_colors.h"
 #include "layers/preprocessing/image_transforms.h"
 #include "tests/golden/golden.h"
 
@@ -15,7 +19,61 @@ namespace {
 
 constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 2e-5};
 
+// A number for each picture.
+Tensor numbers(const Json& values) {
+  const Tensor all = golden_tensor(values);
+  return ops::reshape(all, {all.size(), 1, 1, 1});
+}
+
+layers::Bounds range_of(const Json& config) {
+  const Json& range = config.at("value_range");
+  return {range[0].as_double(), range[1].as_double()};
+}
+
+// Colors after what was drawn, if it was for them.
+std::optional<Tensor> with_drawn_colors(const Json& item, const Tensor& pictures) {
+  const Json& config = item.at("object").at("config");
+  const Tensor x = ops::cast(pictures, DType::Float32);
+  if (const Json* turns = item.find("factor")) {
+    return layers::adjust_hue(x, numbers(*turns), range_of(config));
+  }
+  if (const Json* shifts = item.find("shift_factor")) {
+    const Tensor bits = 8 - ops::cast(numbers(*shifts), DType::Int32);
+    return layers::posterize(x, bits, range_of(config));
+  }
+  if (const Json* additions = item.find("additions")) {
+    return layers::solarize(x, numbers(*additions), numbers(item.at("thresholds")),
+                            range_of(config));
+  }
+  if (const Json* chosen = item.find("chosen")) {
+    return ops::where(golden_tensor(*chosen), ops::image::rgb_to_grayscale(x), x);
+  }
+  return {};
+}
+
+// Pixels moved as was drawn, if it was for that.
+std::optional<Tensor> with_drawn_places(const Json& item, const Tensor& x) {
+  const Json& config = item.at("object").at("config");
+  const auto moved = [&](const Tensor& transforms, const std::string& fill_mode) {
+    return ops::image::affine_transform(x, transforms,
+                                        {.interpolation = config.at("interpolation").as_string(),
+                                         .fill_mode = fill_mode,
+                                         .fill_value = config.at("fill_value").as_double()});
+  };
+  if (const Json* both = item.find("shear_factor")) {
+    const std::vector<Tensor> factors = ops::split(golden_tensor(*both), 2, 1);
+    return moved(layers::shears(factors[0], factors[1]), config.at("fill_mode").as_string());
+  }
+  if (const Json* points = item.find("start_points")) {
+    const Tensor end = golden_tensor(item.at("end_points"));
+    return moved(layers::perspectives(golden_tensor(*points), end), "constant");
+  }
+  return {};
+}
+
 Tensor with_drawn(const Json& item, const Tensor& x) {
+  if (std::optional<Tensor> places = with_drawn_places(item, x)) return *places;
+  if (std::optional<Tensor> colors = with_drawn_colors(item, x)) return *colors;
   const Json& config = item.at("object").at("config");
   if (const Json* flips = item.find("flips")) {
     const std::string& mode = config.at("mode").as_string();
@@ -40,9 +98,9 @@ TEST_CASE("layers of pictures are Keras's") {
     const LayerHandle layer = layer_from_json(item.at("object"));
     CHECK(test::difference(serialize_layer(layer.get()), item.at("object")) == "");
     const Tensor x = golden_tensor(item.at("input"));
-    const bool drawn = item.find("flips") || item.find("contrast_factor") || item.find("place");
-    const Tensor y =
-        drawn ? with_drawn(item, x) : Tensor(layer(x, {.training = item.at("training").as_bool()}));
+    const Tensor y = item.at("drawn").as_bool()
+                         ? with_drawn(item, x)
+                         : Tensor(layer(x, {.training = item.at("training").as_bool()}));
     CHECK(to_string(y.dtype()) == item.at("output").at("dtype").as_string());
     CHECK(test::difference(y, item.at("output"), kClose) == "");
   }

@@ -205,7 +205,7 @@ TEST_CASE("every registered layer is of the class that it is registered as") {
     CAPTURE(name);
     Json own = config;
     if (name == "Rescaling") own.set("scale", 2);
-    if (name.starts_with("Random")) own.set("factor", 0.5);
+    if (name.starts_with("Random")) own.set("factor", 1.0);
     own.set("layer", serialize_layer(layers::GRU({.units = 2}).get()));
     own.set("cell", serialize_layer(layers::GRUCell({.units = 2}).get()));
     own.set("cells", Json::array({own.at("cell")}));

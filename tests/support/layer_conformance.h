@@ -19,7 +19,8 @@ struct LayerCase {
   int trainable_weights = 0;
   int non_trainable_weights = 0;
   bool differs_in_training = false;
-  bool random = false;              // draws in training
+  bool random = false;  // draws in training
+  bool differentiable = true;
   bool moves_without_rows = false;  // training changes weights whatever the inputs are
 };
 
@@ -31,7 +32,8 @@ struct LayerCase {
 // - does the same in inference as when it isn't told (unless it trains then), and something else in
 // training if it says so;
 // - computes the same eagerly and compiled, random numbers included;
-// - has finite gradients of the shapes of what they belong to, unless it gives integers;
+// - has finite gradients of the shapes of what they belong to, unless it gives integers or isn't
+// differentiable;
 // - takes a batch of no rows;
 // - computes the same in float64.
 void check_layer(const LayerCase& layer_case);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
+
+namespace cornu::layers {
+
+struct AutoContrastOptions {
+  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  std::string data_format = {};           // None: "channels_last"
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.AutoContrast: stretches each channel of each picture to the whole of value_range, in
+// training or not; a channel of a single value stays. Pictures as in random_rotation.h.
+class AutoContrast : public LayerHandle {
+ public:
+  explicit AutoContrast(const AutoContrastOptions& options = {});
+  static AutoContrast from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

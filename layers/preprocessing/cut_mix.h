@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
+
+namespace cornu::layers {
+
+struct CutMixOptions {
+  // In [0, 1]: the bounds of the parameter of the beta distribution that the part which stays is
+  // drawn from; one number is the upper bound.
+  NumberList factor = 1.0;
+  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  std::string data_format = {};      // None: "channels_last"
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.CutMix: puts a rectangle of another picture of the batch in each one (Yun et al.
+// 2019). Called with {pictures, labels}, labels being numbers (batch, ...), it mixes these by area.
+// Pictures as in random_rotation.h.
+class CutMix : public LayerHandle {
+ public:
+  explicit CutMix(const CutMixOptions& options = {});
+  static CutMix from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
+
+namespace cornu::layers {
+
+struct EqualizationOptions {
+  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  int64_t bins = 256;                     // of the histogram
+  std::string data_format = {};           // None: "channels_last"
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.Equalization: equalizes the histograms of channels, in training and where nobody
+// says whether it is. As in Keras, a batch has one histogram a channel: to equalize each picture by
+// itself, map over single pictures. Pictures as in random_rotation.h.
+class Equalization : public LayerHandle {
+ public:
+  explicit Equalization(const EqualizationOptions& options = {});
+  static Equalization from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

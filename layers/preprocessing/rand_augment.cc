@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/preprocessing/rand_augment.h"
+
+#include "layers/preprocessing/image_augmentations.h"
+#include "layers/preprocessing/image_layer.h"
+
+namespace cornu::layers {
+
+template <class Fields>
+void visit_fields(Fields& fields, RandAugmentOptions& options) {
+  fields("data_format", options.data_format);
+  fields("value_range", options.value_range);
+  fields("num_ops", options.num_ops);
+  fields("factor", options.factor);
+  fields("interpolation", options.interpolation);
+  fields("seed", options.seed);
+}
+
+namespace {
+
+class RandAugmentLayer : public RandomImageLayer<RandAugmentOptions> {
+ public:
+  explicit RandAugmentLayer(const RandAugmentOptions& options)
+      : RandomImageLayer("RandAugment", options) {
+    settings_.factor = bounds_of("factor", options.factor, 0, 1);
+    settings_.range = checked_range(options_.value_range);
+    settings_.interpolation = options.interpolation;
+    options_.factor = {settings_.factor.lower, settings_.factor.upper};
+    require(options.num_ops >= 0 && options.num_ops <= kMostChanges,
+            "expected num_ops in [0, {}], got {}.", kMostChanges, options.num_ops);
+    require_one_of("interpolation", options.interpolation, {"nearest", "bilinear"});
+  }
+
+ protected:
+  void check_input(const Shape& shape) const override {
+    RandomImageLayer::check_input(shape);
+    require_rgb(shape, true);
+  }
+
+  Tensor augmented(const Tensor& images) override {
+    Tensor result = images;
+    for (int64_t i = 0; i < options_.num_ops; ++i) {
+      const Tensor choice = ops::internal::shared_uniform(next_key(), {});
+      const Tensor numbers =
+          random::uniform({images.dim(0), 1, 1, kAugmentationNumbers}, {.seed = next_key()});
+      result =
+          augment(result, ops::cast(choice * kAugmentations, DType::Int32), numbers, settings_);
+    }
+    return result;
+  }
+
+ private:
+  static constexpr int64_t kMostChanges = 100;
+  AugmentationSettings settings_;
+};
+
+}  // namespace
+
+RandAugment::RandAugment(const RandAugmentOptions& options)
+    : LayerHandle(std::make_shared<RandAugmentLayer>(options)) {}
+
+RandAugment RandAugment::from_config(const Json& config) {
+  return RandAugment(read_layer_options<RandAugmentOptions>(config));
+}
+
+}  // namespace cornu::layers

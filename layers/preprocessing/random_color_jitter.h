@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
+
+namespace cornu::layers {
+
+struct RandomColorJitterOptions {
+  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  // As the factors of RandomBrightness, RandomContrast, RandomSaturation and RandomHue; None: no
+  // such change.
+  NumberList brightness_factor = {};
+  NumberList contrast_factor = {};
+  NumberList saturation_factor = {};
+  NumberList hue_factor = {};
+  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  std::string data_format = {};      // None: "channels_last"
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.RandomColorJitter: changes brightness, contrast, saturation and hue, in this order.
+// Pictures as in random_rotation.h; of red, green and blue where the last two are given.
+class RandomColorJitter : public LayerHandle {
+ public:
+  explicit RandomColorJitter(const RandomColorJitterOptions& options = {});
+  static RandomColorJitter from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/preprocessing/random_gaussian_blur.h"
+
+#include "layers/preprocessing/image_layer.h"
+#include "layers/preprocessing/image_transforms.h"
+
+namespace cornu::layers {
+
+template <class Fields>
+void visit_fields(Fields& fields, RandomGaussianBlurOptions& options) {
+  fields("data_format", options.data_format);
+  fields("factor", options.factor);
+  fields("kernel_size", options.kernel_size);
+  fields("sigma", options.sigma);
+  fields("value_range", options.value_range);
+  fields("seed", options.seed);
+}
+
+namespace {
+
+class RandomGaussianBlurLayer : public RandomImageLayer<RandomGaussianBlurOptions> {
+ public:
+  explicit RandomGaussianBlurLayer(const RandomGaussianBlurOptions& options)
+      : RandomImageLayer("RandomGaussianBlur", options),
+        bounds_(bounds_of("factor", options.factor, 0, 1)),
+        sigma_(bounds_of("sigma", options.sigma, 0, 1)) {
+    const int64_t rows = options.kernel_size[0], columns = options.kernel_size[1];
+    require(rows > 0 && rows % 2 == 1 && columns > 0 && columns % 2 == 1,
+            "expected kernel_size of odd numbers, got {} and {}.", rows, columns);
+    options_.sigma = {sigma_.lower, sigma_.upper};
+    options_.factor = {bounds_.lower, bounds_.upper};
+    range_ = checked_range(options_.value_range);
+  }
+
+ protected:
+  Tensor augmented(const Tensor& images) override {
+    const Tensor blurs = chance(images, bounds_);
+    const Tensor key = next_key();
+    const Tensor drawn = ops::internal::shared_uniform(key, {2});
+    const Tensor sigma = drawn * (sigma_.upper - sigma_.lower) + (sigma_.lower + 1e-6);
+    const auto weights = [&](int64_t axis, int64_t size) {
+      return gaussian_weights(sigma[axis], size);
+    };
+    const Tensor blurred =
+        blur(images, weights(1, options_.kernel_size[0]), weights(0, options_.kernel_size[1]));
+    return ops::clip(ops::where(blurs, blurred, images), range_.lower, range_.upper);
+  }
+
+ private:
+  Bounds bounds_;
+  Bounds sigma_;
+  Bounds range_;
+};
+
+}  // namespace
+
+RandomGaussianBlur::RandomGaussianBlur(const RandomGaussianBlurOptions& options)
+    : LayerHandle(std::make_shared<RandomGaussianBlurLayer>(options)) {}
+
+RandomGaussianBlur RandomGaussianBlur::from_config(const Json& config) {
+  return RandomGaussianBlur(read_layer_options<RandomGaussianBlurOptions>(config));
+}
+
+}  // namespace cornu::layers

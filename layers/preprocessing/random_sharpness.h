@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
+
+namespace cornu::layers {
+
+struct RandomSharpnessOptions {
+  // Must be given, in [0, 1]: 0 blurs, 0.5 changes nothing, 1 sharpens; one number is the upper
+  // bound.
+  NumberList factor = {};
+  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  std::string data_format = {};           // None: "channels_last"
+  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.RandomSharpness: blurs pictures over 3 x 3 pixels, or undoes such a blur. Pictures
+// as in random_rotation.h.
+class RandomSharpness : public LayerHandle {
+ public:
+  explicit RandomSharpness(const RandomSharpnessOptions& options);
+  static RandomSharpness from_config(const Json& config);
+};
+
+}  // namespace cornu::layers
