@@ -2,4 +2,8 @@
 // All models of keras.applications that are here.
 #pragma once
 
+#include "applications/densenet.h"
 #include "applications/mobilenet_v2.h"
+#include "applications/resnet.h"
+#include "applications/vgg.h"
+#include "applications/xception.h"
