@@ -46,7 +46,7 @@ std::string imagenet_file(const std::string& who, const std::string& file) {
   check<NotFound>(
       std::filesystem::exists(path, ignored),
       "{}: the weights of ImageNet aren't downloaded by themselves. Give the path of their file as "
-      ".weights (Keras has it at https://storage.googleapis.com/tensorflow/keras-applications/{}), "
+      ".weights (Keras has it at https://storage.googleapis.com/{}), "
       "or .weights = nullptr for random ones.",
       who, file);
   return path;
@@ -63,6 +63,7 @@ Tensor pooled(const Architecture& architecture, const ApplicationOptions& option
     }
     return layers::Dense({.units = options.classes,
                           .activation = options.classifier_activation,
+                          .kernel_initializer = architecture.classes_initializer,
                           .name = "predictions"})(y);
   }
   if (options.pooling == "avg") {
@@ -81,8 +82,9 @@ Architecture named_architecture(const std::string& who, const std::string& folde
   std::string name = who;
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const std::string file = fmt::format("{}/{}_weights_tf_dim_ordering_tf_kernels{}.h5", folder,
-                                       name, include_top ? "" : "_notop");
+  const std::string file =
+      fmt::format("tensorflow/keras-applications/{}/{}_weights_tf_dim_ordering_tf_kernels{}.h5",
+                  folder, name, include_top ? "" : "_notop");
   return {.who = who,
           .features = {},
           .name = [name](const Shape&) { return name; },

@@ -23,9 +23,11 @@ struct Architecture {
   std::function<Tensor(const Tensor&)> features;
   // What lies between features and classes; empty: global average pooling.
   std::function<Tensor(const Tensor&)> head = {};
+  Initializer classes_initializer = "glorot_uniform";
   // Of the model, of its input's shape.
   std::function<std::string(const Shape&)> name;
-  // Of the file with the weights of ImageNet: "resnet/resnet50_weights….h5" in Keras's storage.
+  // Of the file with the weights of ImageNet: its path in Keras's storage,
+  // "tensorflow/keras-applications/resnet/resnet50_weights….h5".
   std::function<std::string(const Shape&)> file;
 };
 

@@ -48,8 +48,10 @@ std::string weights_file(const MobileNetV2Options& options, const Shape& shape) 
   // As Python writes numbers: 1.0, 0.35.
   std::string alpha = fmt::format("{}", options.alpha);
   if (alpha.find('.') == std::string::npos) alpha += ".0";
-  return fmt::format("mobilenet_v2/mobilenet_v2_weights_tf_dim_ordering_tf_kernels_{}_{}{}.h5",
-                     alpha, trained_size(shape[0], shape[1]), options.include_top ? "" : "_no_top");
+  return fmt::format(
+      "tensorflow/keras-applications/mobilenet_v2/"
+      "mobilenet_v2_weights_tf_dim_ordering_tf_kernels_{}_{}{}.h5",
+      alpha, trained_size(shape[0], shape[1]), options.include_top ? "" : "_no_top");
 }
 
 Tensor batch_normalized(const Tensor& x, const std::string& name) {

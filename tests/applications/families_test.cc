@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The families of models around one mechanism: ResNet, VGG, DenseNet, Xception.
+// The families of models around one mechanism, and what they share.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -36,7 +36,16 @@ const std::map<std::string, Maker> kMakers = {{"ResNet50", ResNet50},
                                               {"DenseNet121", DenseNet121},
                                               {"DenseNet169", DenseNet169},
                                               {"DenseNet201", DenseNet201},
-                                              {"Xception", Xception}};
+                                              {"Xception", Xception},
+                                              {"InceptionV3", InceptionV3},
+                                              {"EfficientNetB0", EfficientNetB0},
+                                              {"EfficientNetB1", EfficientNetB1},
+                                              {"EfficientNetB2", EfficientNetB2},
+                                              {"EfficientNetB3", EfficientNetB3},
+                                              {"EfficientNetB4", EfficientNetB4},
+                                              {"EfficientNetB5", EfficientNetB5},
+                                              {"EfficientNetB6", EfficientNetB6},
+                                              {"EfficientNetB7", EfficientNetB7}};
 
 ApplicationOptions family_options(const Json& arguments) {
   ApplicationOptions options = {.weights = nullptr};
@@ -104,7 +113,8 @@ TEST_CASE("families of applications are Keras's: names, shapes, parameters of al
 
 TEST_CASE("a small model of each family trains") {
   const std::vector<std::pair<const char*, int64_t>> cases = {
-      {"ResNet50", 32}, {"ResNet50V2", 32}, {"VGG16", 32}, {"DenseNet121", 32}, {"Xception", 71}};
+      {"ResNet50", 32}, {"ResNet50V2", 32},  {"VGG16", 32},         {"DenseNet121", 32},
+      {"Xception", 71}, {"InceptionV3", 75}, {"EfficientNetB0", 32}};
   for (const auto& item : cases) {
     const std::string name = item.first;
     CAPTURE(name);

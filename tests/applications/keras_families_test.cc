@@ -29,11 +29,10 @@ struct FamilyCase {
 // Also in the format, and at the place, of the files of ImageNet's weights.
 TEST_CASE("weights of Keras's families of models give what they give there") {
   const test::Scratch scratch;
-  const std::vector<FamilyCase> cases = {{"ResNet50", ResNet50, 32, 2048},
-                                         {"ResNet50V2", ResNet50V2, 32, 2048},
-                                         {"VGG16", VGG16, 32, 512},
-                                         {"DenseNet121", DenseNet121, 32, 1024},
-                                         {"Xception", Xception, 71, 2048}};
+  const std::vector<FamilyCase> cases = {
+      {"ResNet50", ResNet50, 32, 2048}, {"ResNet50V2", ResNet50V2, 32, 2048},
+      {"VGG16", VGG16, 32, 512},        {"DenseNet121", DenseNet121, 32, 1024},
+      {"Xception", Xception, 71, 2048}, {"InceptionV3", InceptionV3, 75, 2048}};
   std::string arguments = fmt::format("'{}'", scratch.path());
   for (const FamilyCase& item : cases) arguments += fmt::format(" {}={}", item.name, item.size);
   REQUIRE(test::run_python(CORNU_KERAS_FAMILIES_SCRIPT, arguments) == 0);

@@ -9,6 +9,7 @@ import keras
 MODELS = [
     "ResNet50", "ResNet101", "ResNet152", "ResNet50V2", "ResNet101V2", "ResNet152V2", "VGG16",
     "VGG19", "DenseNet121", "DenseNet169", "DenseNet201", "Xception",
+    "InceptionV3", "EfficientNetB0", "EfficientNetB1",
 ]
 VARIANTS = [
     {},
