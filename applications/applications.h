@@ -2,4 +2,10 @@
 // All models of keras.applications that are here.
 #pragma once
 
+#include "applications/densenet.h"
+#include "applications/efficientnet.h"
+#include "applications/inception_v3.h"
 #include "applications/mobilenet_v2.h"
+#include "applications/resnet.h"
+#include "applications/vgg.h"
+#include "applications/xception.h"

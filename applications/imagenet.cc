@@ -2,6 +2,7 @@
 #include "applications/imagenet.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <unordered_set>
 #include <vector>
@@ -69,6 +70,15 @@ void check_classifier(const std::string& who, const Activation& activation,
                          "{}: expected classifier_activation 'softmax' or none with trained "
                          "weights, got '{}'.",
                          who, name);
+}
+
+std::string cached_file(const std::string& name) {
+  const char* keras = std::getenv("KERAS_HOME");
+  const char* home = std::getenv("HOME");
+  const std::filesystem::path root = keras && *keras ? std::filesystem::path(keras)
+                                     : home && *home ? std::filesystem::path(home) / ".keras"
+                                                     : std::filesystem::path("/tmp/.keras");
+  return (root / "models" / name).string();
 }
 
 void check_weights(const std::string& who, const Weights& weights) {

@@ -36,6 +36,9 @@ Padding2 correct_pad(const Tensor& x, int64_t kernel);
 // With weights that were trained, the classifier's activation is softmax or none.
 void check_classifier(const std::string& who, const Activation& activation, const Weights& weights);
 
+// The path of a file that Keras downloads: in ~/.keras/models, or $KERAS_HOME/models.
+std::string cached_file(const std::string& name);
+
 // InvalidArgument unless `weights` is None, "imagenet" or a file that is there.
 void check_weights(const std::string& who, const Weights& weights);
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "applications/architecture.h"
 #include "applications/imagenet.h"
-#include "framework/ops/ops.h"
 #include "layers/layers.h"
 
 namespace cornu::applications {
@@ -22,46 +22,22 @@ int64_t trained_size(int64_t rows, int64_t columns) {
   return rows == columns && trained ? rows : 224;
 }
 
-void check_options(const MobileNetV2Options& options) {
-  check_weights(kWho, options.weights);
+void check_alpha(const MobileNetV2Options& options) {
   check<InvalidArgument>(options.alpha > 0, "{}: expected alpha > 0, got {}.", kWho, options.alpha);
-  check<InvalidArgument>(options.classes > 0, "{}: expected classes > 0, got {}.", kWho,
-                         options.classes);
-  check<InvalidArgument>(
-      options.pooling.empty() || options.pooling == "avg" || options.pooling == "max",
-      "{}: expected pooling 'avg', 'max' or none, got '{}'.", kWho, options.pooling);
-  check<InvalidArgument>(
-      !options.weights.imagenet() || !options.include_top || options.classes == 1000,
-      "{}: expected 1000 classes with include_top and the weights of ImageNet, got {}.", kWho,
-      options.classes);
-  if (!options.input_tensor.defined()) return;
-  const Tensor& x = options.input_tensor;
-  check<InvalidArgument>(is_placeholder(x),
-                         "{}: expected input_tensor to be a placeholder, of Input or of layers "
-                         "called on one, got a tensor of shape {}.",
-                         kWho, x.shape());
-  check<InvalidArgument>(x.rank() == 4,
-                         "{}: expected input_tensor (batch, height, width, channels), got {}.",
-                         kWho, x.shape());
-  check<InvalidArgument>(!options.input_shape || options.input_shape->rank() != 3 ||
-                             x.shape()[2] == (*options.input_shape)[1],
-                         "{}: expected input_tensor {} to be as wide as input_shape {}.", kWho,
-                         x.shape(), options.input_shape.value_or(Shape()));
 }
 
-Shape input_shape_of(const MobileNetV2Options& options) {
-  InputShapeOptions rules = {.include_top = options.include_top,
-                             .imagenet = options.weights.imagenet()};
+int64_t default_size_of(const MobileNetV2Options& options) {
   if (options.input_shape && options.input_shape->rank() == 3) {
-    rules.default_size = trained_size((*options.input_shape)[0], (*options.input_shape)[1]);
-  } else if (options.input_tensor.defined()) {
-    const Shape& shape = options.input_tensor.shape();
-    rules.default_size = trained_size(shape[1], shape[2]);
+    return trained_size((*options.input_shape)[0], (*options.input_shape)[1]);
   }
-  return obtain_input_shape(kWho, options.input_shape, rules);
+  if (options.input_tensor.defined() && options.input_tensor.rank() == 4) {
+    const Shape& shape = options.input_tensor.shape();
+    return trained_size(shape[1], shape[2]);
+  }
+  return 224;
 }
 
-[[noreturn]] void raise_not_downloaded(const MobileNetV2Options& options, const Shape& shape) {
+std::string weights_file(const MobileNetV2Options& options, const Shape& shape) {
   const bool trained = std::find(kTrainedAlphas.begin(), kTrainedAlphas.end(), options.alpha) !=
                        kTrainedAlphas.end();
   check<InvalidArgument>(
@@ -72,19 +48,17 @@ Shape input_shape_of(const MobileNetV2Options& options) {
   // As Python writes numbers: 1.0, 0.35.
   std::string alpha = fmt::format("{}", options.alpha);
   if (alpha.find('.') == std::string::npos) alpha += ".0";
-  raise<NotFound>(
-      "{}: the weights of ImageNet aren't downloaded by themselves. Give the path of their file as "
-      ".weights (Keras has it at https://storage.googleapis.com/tensorflow/keras-applications/"
-      "mobilenet_v2/mobilenet_v2_weights_tf_dim_ordering_tf_kernels_{}_{}{}.h5), or .weights = "
-      "nullptr for random ones.",
-      kWho, alpha, trained_size(shape[0], shape[1]), options.include_top ? "" : "_no_top");
+  return fmt::format(
+      "tensorflow/keras-applications/mobilenet_v2/"
+      "mobilenet_v2_weights_tf_dim_ordering_tf_kernels_{}_{}{}.h5",
+      alpha, trained_size(shape[0], shape[1]), options.include_top ? "" : "_no_top");
 }
 
-Tensor normalized(const Tensor& x, const std::string& name) {
+Tensor batch_normalized(const Tensor& x, const std::string& name) {
   return layers::BatchNormalization({.momentum = 0.999, .epsilon = 1e-3, .name = name})(x);
 }
 
-Tensor rectified(const Tensor& x, const std::string& name) {
+Tensor relu6(const Tensor& x, const std::string& name) {
   return layers::ReLU({.max_value = 6.0, .name = name})(x);
 }
 
@@ -94,7 +68,7 @@ Tensor projected(const Tensor& x, int64_t filters, const std::string& name,
   const Tensor y = layers::Conv2D(
       {.filters = filters, .kernel_size = 1, .padding = "same", .use_bias = false, .name = name})(
       x);
-  return normalized(y, normalization);
+  return batch_normalized(y, normalization);
 }
 
 struct Block {
@@ -127,7 +101,7 @@ Tensor inverted_residual(const Tensor& inputs, const Block& block, double alpha,
   Tensor x = inputs;
   if (number) {
     x = projected(x, kExpansion * channels, prefix + "expand", prefix + "expand_BN");
-    x = rectified(x, prefix + "expand_relu");
+    x = relu6(x, prefix + "expand_relu");
   }
   if (block.stride == 2) {
     const auto [rows, columns] = correct_pad(x, 3);
@@ -140,7 +114,7 @@ Tensor inverted_residual(const Tensor& inputs, const Block& block, double alpha,
                                .padding = block.stride == 1 ? "same" : "valid",
                                .use_bias = false,
                                .name = prefix + "depthwise"})(x);
-  x = rectified(normalized(x, prefix + "depthwise_BN"), prefix + "depthwise_relu");
+  x = relu6(batch_normalized(x, prefix + "depthwise_BN"), prefix + "depthwise_relu");
   const auto filters = static_cast<int64_t>(static_cast<double>(block.filters) * alpha);
   const int64_t outputs = make_divisible(static_cast<double>(filters));
   x = projected(x, outputs, prefix + "project", prefix + "project_BN");
@@ -155,48 +129,44 @@ Tensor features(const Tensor& inputs, double alpha) {
                              .padding = "same",
                              .use_bias = false,
                              .name = "Conv1"})(inputs);
-  x = rectified(normalized(x, "bn_Conv1"), "Conv1_relu");
+  x = relu6(batch_normalized(x, "bn_Conv1"), "Conv1_relu");
   for (size_t i = 0; i < kBlocks.size(); ++i) x = inverted_residual(x, kBlocks[i], alpha, i);
   x = layers::Conv2D({.filters = alpha > 1 ? make_divisible(1280 * alpha) : 1280,
                       .kernel_size = 1,
                       .use_bias = false,
                       .name = "Conv_1"})(x);
-  return rectified(normalized(x, "Conv_1_bn"), "out_relu");
+  return relu6(batch_normalized(x, "Conv_1_bn"), "out_relu");
 }
 
 }  // namespace
 
 Model MobileNetV2(const MobileNetV2Options& options) {
-  check_options(options);
-  const Shape shape = input_shape_of(options);
-  if (options.include_top) {
-    check_classifier(kWho, options.classifier_activation, options.weights);
-  }
-  if (options.weights.imagenet()) raise_not_downloaded(options, shape);
-  const bool given = options.input_tensor.defined();
-  const Tensor inputs = given ? options.input_tensor : Input({.shape = shape});
-  Tensor x = features(inputs, options.alpha);
-  if (options.include_top) {
-    x = layers::GlobalAveragePooling2D()(x);
-    x = layers::Dense({.units = options.classes,
-                       .activation = options.classifier_activation,
-                       .name = "predictions"})(x);
-  } else if (options.pooling == "avg") {
-    x = layers::GlobalAveragePooling2D()(x);
-  } else if (options.pooling == "max") {
-    x = layers::GlobalMaxPooling2D()(x);
-  }
-  const std::string rows = shape[0] == kUnknown ? "None" : fmt::format("{}", shape[0]);
-  Model model(
-      given ? source_inputs(inputs) : Tensors(inputs), x,
-      {.name = options.name.empty() ? fmt::format("mobilenetv2_{:.2f}_{}", options.alpha, rows)
-                                    : options.name});
-  if (options.weights.given()) model.load_weights(options.weights.path());
-  return model;
+  check_alpha(options);
+  const Architecture architecture = {
+      .who = kWho,
+      .default_size = default_size_of(options),
+      .top_pooling = {},
+      .avg_pooling = {},
+      .max_pooling = {},
+      .features = [&](const Tensor& x) { return features(x, options.alpha); },
+      .name =
+          [&](const Shape& shape) {
+            const std::string rows = shape[0] == kUnknown ? "None" : fmt::format("{}", shape[0]);
+            return fmt::format("mobilenetv2_{:.2f}_{}", options.alpha, rows);
+          },
+      .file = [&](const Shape& shape) { return weights_file(options, shape); }};
+  return build(architecture, {.include_top = options.include_top,
+                              .weights = options.weights,
+                              .input_tensor = options.input_tensor,
+                              .input_shape = options.input_shape,
+                              .pooling = options.pooling,
+                              .classes = options.classes,
+                              .classifier_activation = options.classifier_activation,
+                              .name = options.name});
 }
 
 Tensor mobilenet_v2::preprocess_input(const Tensor& x) {
-  return (is_floating(x.dtype()) ? x : ops::cast(x, DType::Float32)) / 127.5 - 1.0;
+  return imagenet_utils::preprocess_input(x, imagenet_utils::PreprocessMode::Tf);
 }
 
 }  // namespace cornu::applications

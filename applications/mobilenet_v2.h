@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "applications/imagenet_utils.h"
 #include "applications/weights.h"
 #include "framework/model/parts.h"
 #include "framework/train/model.h"
@@ -34,8 +35,8 @@ struct MobileNetV2Options {
 //       {.input_shape = {160, 160, 3}, .include_top = false, .weights = "base.weights.h5"});
 //
 // Layers have Keras's names, so that its files load, those of keras.applications too: give their
-// path as `weights`. Nothing is downloaded: "imagenet" is NotFound, with the name of the file to
-// get. InvalidArgument for options that don't go together.
+// path as `weights`. Nothing is downloaded: "imagenet" is the file in Keras's cache, or NotFound,
+// with the name of the file to get. InvalidArgument for options that don't go together.
 Model MobileNetV2(const MobileNetV2Options& options = {});
 
 namespace mobilenet_v2 {
@@ -43,6 +44,7 @@ namespace mobilenet_v2 {
 // x / 127.5 - 1: pixels of 0 to 255 become -1 to 1. Integers become float32. Takes placeholders
 // too.
 Tensor preprocess_input(const Tensor& x);
+using imagenet_utils::decode_predictions;
 
 }  // namespace mobilenet_v2
 

@@ -33,6 +33,7 @@ GROUPS = {
     "image_layers": "golden_image_layers",
     "preprocessing": "golden_preprocessing",
     "applications": "golden_applications",
+    "application_families": "golden_application_families",
 }
 
 
