@@ -4,7 +4,6 @@
 #include <cxxabi.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <typeinfo>
@@ -54,14 +53,22 @@ std::string DTypePolicy::name() const {
 
 namespace {
 
-std::atomic<DTypePolicy>& policy_of_layers() {
-  static std::atomic<DTypePolicy> policy{DTypePolicy{}};
-  return policy;
+struct ProgramPolicy {
+  std::mutex mutex;
+  DTypePolicy policy;
+};
+
+ProgramPolicy& program_policy() {
+  static auto* const policy = new ProgramPolicy;
+  return *policy;
 }
 
 }  // namespace
 
-DTypePolicy dtype_policy() { return policy_of_layers(); }
+DTypePolicy dtype_policy() {
+  const std::lock_guard lock(program_policy().mutex);
+  return program_policy().policy;
+}
 
 void set_dtype_policy(const std::string& name) {
   const DTypePolicy policy = DTypePolicy::parse(name);
@@ -70,7 +77,8 @@ void set_dtype_policy(const std::string& name) {
                          "Known: float32, float64, float16, bfloat16, mixed_float16, "
                          "mixed_bfloat16.",
                          name);
-  policy_of_layers() = policy;
+  const std::lock_guard lock(program_policy().mutex);
+  program_policy().policy = policy;
 }
 
 Layer::Layer(const LayerOptions& options)
