@@ -301,7 +301,9 @@ TEST_CASE("the documents of what is here of Keras are true") {
   int classes = 0, cases = 0;
   for (const Module& module : all) {
     CHECK(!module.present.empty());
-    for (const auto& [name, count] : module.present) {
+    for (const auto& entry : module.present) {
+      const std::string& name = entry.first;
+      const int count = entry.second;
       classes += count > 0;
       cases += count;
       CAPTURE(name);
