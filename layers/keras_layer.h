@@ -132,7 +132,7 @@ class KerasLayer : public Layer {
   virtual void check_input(const Shape&) const {}
 
   // "Dense 'dense'": how errors begin.
-  std::string label() const;
+  virtual std::string label() const;
   // Throws InvalidArgument unless `ok`.
   template <class... Args>
   void require(bool ok, fmt::format_string<Args...> format, Args&&... args) const {

@@ -87,6 +87,7 @@
 #include "layers/reshaping/up_sampling.h"
 #include "layers/reshaping/zero_padding.h"
 #include "layers/rnn/bidirectional.h"
+#include "layers/rnn/conv_lstm.h"
 #include "layers/rnn/gru.h"
 #include "layers/rnn/lstm.h"
 #include "layers/rnn/rnn.h"

@@ -166,6 +166,9 @@ void register_pictures(Registry<LayerFactory>& registry) {
 
 void register_rnn(Registry<LayerFactory>& registry) {
   add<Bidirectional>(registry, "Bidirectional");
+  add<ConvLSTM1D>(registry, "ConvLSTM1D");
+  add<ConvLSTM2D>(registry, "ConvLSTM2D");
+  add<ConvLSTM3D>(registry, "ConvLSTM3D");
   add<GRU>(registry, "GRU");
   add<GRUCell>(registry, "GRUCell");
   add<LSTM>(registry, "LSTM");

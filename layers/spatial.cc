@@ -43,14 +43,6 @@ void require_spatial(const std::string& who, const Shape& shape, int64_t axes) {
       who, axes + 2, kAxisNames[axes - 1], shape, likely_target(shape, axes));
 }
 
-std::string check_data_format(const std::string& who, const std::string& data_format) {
-  check<InvalidArgument>(data_format.empty() || data_format == "channels_last",
-                         "{}: expected data_format \"channels_last\", got \"{}\". Channels come "
-                         "last here; layers::Permute moves them.",
-                         who, data_format);
-  return "channels_last";
-}
-
 std::string check_padding(const std::string& who, const std::string& padding,
                           const std::vector<std::string>& known) {
   const std::string lower = lower_case(padding);

@@ -15,9 +15,6 @@ namespace cornu::layers {
 // Throws unless `shape` has `axes` spatial axes between batch and channels.
 void require_spatial(const std::string& who, const Shape& shape, int64_t axes);
 
-// "channels_last"; also for "", which is None. Throws for "channels_first".
-std::string check_data_format(const std::string& who, const std::string& data_format);
-
 // `padding` in lower case. Throws, with the nearest of `known`, when it isn't one of them.
 std::string check_padding(const std::string& who, const std::string& padding,
                           const std::vector<std::string>& known = {"valid", "same"});

@@ -23,6 +23,8 @@ std::vector<std::string> paddings(int axes) {
 template <int kAxes>
 class ConvLayer : public ConvBase<ConvOptions<kAxes>, kAxes> {
   using Base = ConvBase<ConvOptions<kAxes>, kAxes>;
+
+ protected:
   using Base::options_;
   using Base::require;
 
@@ -72,7 +74,7 @@ class ConvLayer : public ConvBase<ConvOptions<kAxes>, kAxes> {
 
 template <int kAxes>
 Conv<kAxes>::Conv(const ConvOptions<kAxes>& options)
-    : LayerHandle(std::make_shared<ConvLayer<kAxes>>(options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<ConvLayer<kAxes>, kAxes>>(options)) {}
 
 template <int kAxes>
 Conv<kAxes> Conv<kAxes>::from_config(const Json& config) {

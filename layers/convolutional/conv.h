@@ -16,7 +16,7 @@ struct ConvOptions {
   Size<kAxes> kernel_size = {};  // must be given
   Size<kAxes> strides = 1;
   std::string padding = "valid";  // or "same"; Conv1D also has "causal"
-  std::string data_format = {};   // None: "channels_last", the only one there is
+  std::string data_format = {};   // None: "channels_last"; or "channels_first"
   Size<kAxes> dilation_rate = 1;  // not together with strides > 1
   int64_t groups = 1;             // divides the channels and the filters
   cornu::Activation activation = {};

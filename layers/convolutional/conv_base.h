@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/ops/ops.h"
+#include "layers/data_format.h"
 #include "layers/keras_layer.h"
 #include "layers/spatial.h"
 
@@ -100,7 +101,9 @@ class ConvBase : public KerasLayerOf<Options> {
 
   Tensor biased_and_activated(Tensor y) const {
     if (bias_.defined()) y = ops::add(y, compute(bias_));
-    return options_.activation(y);
+    if (options_.data_format == "channels_last") return options_.activation(y);
+    // An activation over the last axis sees what users see.
+    return to_channels_last(options_.activation(to_channels_first(y, kAxes)), kAxes);
   }
 
  private:

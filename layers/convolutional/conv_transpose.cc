@@ -22,6 +22,8 @@ namespace {
 template <int kAxes>
 class ConvTransposeLayer : public ConvBase<ConvTransposeOptions<kAxes>, kAxes> {
   using Base = ConvBase<ConvTransposeOptions<kAxes>, kAxes>;
+
+ protected:
   using Base::options_;
   using Base::require;
 
@@ -69,7 +71,7 @@ class ConvTransposeLayer : public ConvBase<ConvTransposeOptions<kAxes>, kAxes> {
 
 template <int kAxes>
 ConvTranspose<kAxes>::ConvTranspose(const ConvTransposeOptions<kAxes>& options)
-    : LayerHandle(std::make_shared<ConvTransposeLayer<kAxes>>(options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<ConvTransposeLayer<kAxes>, kAxes>>(options)) {}
 
 template <int kAxes>
 ConvTranspose<kAxes> ConvTranspose<kAxes>::from_config(const Json& config) {

@@ -17,7 +17,7 @@ struct ConvTransposeOptions {
   Size<kAxes> strides = 1;
   std::string padding = "valid";    // or "same"
   Size<kAxes> output_padding = {};  // what is added to the output; < strides
-  std::string data_format = {};     // None: "channels_last", the only one there is
+  std::string data_format = {};     // None: "channels_last"; or "channels_first"
   Size<kAxes> dilation_rate = 1;    // not together with strides > 1
   cornu::Activation activation = {};
   bool use_bias = true;

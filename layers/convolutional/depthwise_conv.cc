@@ -25,6 +25,8 @@ namespace {
 template <int kAxes>
 class DepthwiseConvLayer : public ConvBase<DepthwiseConvOptions<kAxes>, kAxes> {
   using Base = ConvBase<DepthwiseConvOptions<kAxes>, kAxes>;
+
+ protected:
   using Base::options_;
 
  public:
@@ -60,7 +62,7 @@ class DepthwiseConvLayer : public ConvBase<DepthwiseConvOptions<kAxes>, kAxes> {
 
 template <int kAxes>
 DepthwiseConv<kAxes>::DepthwiseConv(const DepthwiseConvOptions<kAxes>& options)
-    : LayerHandle(std::make_shared<DepthwiseConvLayer<kAxes>>(options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<DepthwiseConvLayer<kAxes>, kAxes>>(options)) {}
 
 template <int kAxes>
 DepthwiseConv<kAxes> DepthwiseConv<kAxes>::from_config(const Json& config) {

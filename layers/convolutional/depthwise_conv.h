@@ -16,7 +16,7 @@ struct DepthwiseConvOptions {
   Size<kAxes> strides = 1;
   std::string padding = "valid";  // or "same"
   int64_t depth_multiplier = 1;   // outputs an input channel
-  std::string data_format = {};   // None: "channels_last", the only one there is
+  std::string data_format = {};   // None: "channels_last"; or "channels_first"
   Size<kAxes> dilation_rate = 1;  // not together with strides > 1
   cornu::Activation activation = {};
   bool use_bias = true;

@@ -29,6 +29,8 @@ namespace {
 template <int kAxes>
 class SeparableConvLayer : public ConvBase<SeparableConvOptions<kAxes>, kAxes> {
   using Base = ConvBase<SeparableConvOptions<kAxes>, kAxes>;
+
+ protected:
   using Base::options_;
 
  public:
@@ -75,7 +77,7 @@ class SeparableConvLayer : public ConvBase<SeparableConvOptions<kAxes>, kAxes> {
 
 template <int kAxes>
 SeparableConv<kAxes>::SeparableConv(const SeparableConvOptions<kAxes>& options)
-    : LayerHandle(std::make_shared<SeparableConvLayer<kAxes>>(options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<SeparableConvLayer<kAxes>, kAxes>>(options)) {}
 
 template <int kAxes>
 SeparableConv<kAxes> SeparableConv<kAxes>::from_config(const Json& config) {

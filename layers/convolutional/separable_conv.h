@@ -16,7 +16,7 @@ struct SeparableConvOptions {
   Size<kAxes> kernel_size = {};  // must be given
   Size<kAxes> strides = 1;
   std::string padding = "valid";  // or "same"
-  std::string data_format = {};   // None: "channels_last", the only one there is
+  std::string data_format = {};   // None: "channels_last"; or "channels_first"
   Size<kAxes> dilation_rate = 1;  // not together with strides > 1
   int64_t depth_multiplier = 1;
   cornu::Activation activation = {};

@@ -2,6 +2,7 @@
 #include "layers/pooling/adaptive_pooling.h"
 
 #include "framework/ops/ops.h"
+#include "layers/data_format.h"
 #include "layers/keras_layer.h"
 #include "layers/spatial.h"
 
@@ -18,6 +19,8 @@ namespace {
 template <PoolingKind kKind, int kAxes>
 class AdaptivePoolingLayer : public KerasLayerOf<AdaptivePoolingOptions<kAxes>> {
   using Base = KerasLayerOf<AdaptivePoolingOptions<kAxes>>;
+
+ protected:
   using Base::label;
   using Base::options_;
 
@@ -44,7 +47,8 @@ class AdaptivePoolingLayer : public KerasLayerOf<AdaptivePoolingOptions<kAxes>> 
 
 template <PoolingKind kKind, int kAxes>
 AdaptivePooling<kKind, kAxes>::AdaptivePooling(const AdaptivePoolingOptions<kAxes>& options)
-    : LayerHandle(std::make_shared<AdaptivePoolingLayer<kKind, kAxes>>(options)) {}
+    : LayerHandle(
+          std::make_shared<InDataFormat<AdaptivePoolingLayer<kKind, kAxes>, kAxes>>(options)) {}
 
 template <PoolingKind kKind, int kAxes>
 AdaptivePooling<kKind, kAxes> AdaptivePooling<kKind, kAxes>::from_config(const Json& config) {

@@ -13,7 +13,7 @@ namespace cornu::layers {
 template <int kAxes>
 struct AdaptivePoolingOptions {
   Size<kAxes> output_size = {};  // must be given, > 0
-  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

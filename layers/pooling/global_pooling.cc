@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "framework/ops/ops.h"
+#include "layers/data_format.h"
 #include "layers/keras_layer.h"
 #include "layers/spatial.h"
 
@@ -49,7 +50,8 @@ class GlobalPoolingLayer : public KerasLayerOf<GlobalPoolingOptions> {
 
 template <PoolingKind kKind, int kAxes>
 GlobalPooling<kKind, kAxes>::GlobalPooling(const GlobalPoolingOptions& options)
-    : LayerHandle(std::make_shared<GlobalPoolingLayer<kKind, kAxes>>(options)) {}
+    : LayerHandle(
+          std::make_shared<InDataFormat<GlobalPoolingLayer<kKind, kAxes>, kAxes>>(options)) {}
 
 template <PoolingKind kKind, int kAxes>
 GlobalPooling<kKind, kAxes> GlobalPooling<kKind, kAxes>::from_config(const Json& config) {

@@ -10,7 +10,7 @@
 namespace cornu::layers {
 
 struct GlobalPoolingOptions {
-  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
   bool keepdims = false;         // keep spatial axes, of size 1
   std::string name = {};
   DTypeName dtype = {};

@@ -2,6 +2,7 @@
 #include "layers/pooling/pooling.h"
 
 #include "framework/ops/ops.h"
+#include "layers/data_format.h"
 #include "layers/keras_layer.h"
 #include "layers/spatial.h"
 
@@ -20,6 +21,8 @@ namespace {
 template <PoolingKind kKind, int kAxes>
 class PoolingLayer : public KerasLayerOf<PoolingOptions<kAxes>> {
   using Base = KerasLayerOf<PoolingOptions<kAxes>>;
+
+ protected:
   using Base::label;
   using Base::options_;
 
@@ -53,7 +56,7 @@ class PoolingLayer : public KerasLayerOf<PoolingOptions<kAxes>> {
 
 template <PoolingKind kKind, int kAxes>
 Pooling<kKind, kAxes>::Pooling(const PoolingOptions<kAxes>& options)
-    : LayerHandle(std::make_shared<PoolingLayer<kKind, kAxes>>(options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<PoolingLayer<kKind, kAxes>, kAxes>>(options)) {}
 
 template <PoolingKind kKind, int kAxes>
 Pooling<kKind, kAxes> Pooling<kKind, kAxes>::from_config(const Json& config) {

@@ -14,7 +14,7 @@ struct PoolingOptions {
   Size<kAxes> pool_size = 2;
   Size<kAxes> strides = {};       // None: pool_size
   std::string padding = "valid";  // or "same"
-  std::string data_format = {};   // None: "channels_last", the only one there is
+  std::string data_format = {};   // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

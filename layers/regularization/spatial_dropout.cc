@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/regularization/spatial_dropout.h"
 
+#include "layers/data_format.h"
 #include "layers/regularization/random_layer.h"
 #include "layers/spatial.h"
 
@@ -28,6 +29,8 @@ namespace {
 template <class Options, int kAxes>
 class SpatialDropoutLayer : public RandomLayer<Options> {
   using Base = RandomLayer<Options>;
+
+ protected:
   using Base::label;
   using Base::options_;
 
@@ -65,7 +68,8 @@ class SpatialDropoutLayer : public RandomLayer<Options> {
 
 template <class Options, int kAxes>
 SpatialDropout<Options, kAxes>::SpatialDropout(const Options& options)
-    : LayerHandle(std::make_shared<SpatialDropoutLayer<Options, kAxes>>(options)) {}
+    : LayerHandle(
+          std::make_shared<InDataFormat<SpatialDropoutLayer<Options, kAxes>, kAxes>>(options)) {}
 
 template <class Options, int kAxes>
 SpatialDropout<Options, kAxes> SpatialDropout<Options, kAxes>::from_config(const Json& config) {

@@ -19,7 +19,7 @@ struct SpatialDropout1DOptions {
 
 struct SpatialDropoutOptions {
   double rate = -1;              // must be given, in [0, 1]
-  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::optional<int64_t> seed = {};
   std::string name = {};
   DTypeName dtype = {};

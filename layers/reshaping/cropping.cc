@@ -66,14 +66,16 @@ Cropping1D Cropping1D::from_config(const Json& config) {
 }
 
 Cropping2D::Cropping2D(const Cropping2DOptions& options)
-    : LayerHandle(std::make_shared<CroppingLayer<Cropping2DOptions>>("Cropping2D", options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<CroppingLayer<Cropping2DOptions>, 2>>("Cropping2D",
+                                                                                      options)) {}
 
 Cropping2D Cropping2D::from_config(const Json& config) {
   return Cropping2D(read_layer_options<Cropping2DOptions>(config));
 }
 
 Cropping3D::Cropping3D(const Cropping3DOptions& options)
-    : LayerHandle(std::make_shared<CroppingLayer<Cropping3DOptions>>("Cropping3D", options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<CroppingLayer<Cropping3DOptions>, 3>>("Cropping3D",
+                                                                                      options)) {}
 
 Cropping3D Cropping3D::from_config(const Json& config) {
   return Cropping3D(read_layer_options<Cropping3DOptions>(config));

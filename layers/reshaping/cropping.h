@@ -25,7 +25,7 @@ class Cropping1D : public LayerHandle {
 
 struct Cropping2DOptions {
   Margins2 cropping = 0;  // one for all sides, {height, width}, {{top, bottom}, {left, right}}
-  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -41,7 +41,7 @@ class Cropping2D : public LayerHandle {
 struct Cropping3DOptions {
   // One for all sides, one for each axis, or {before, after} for each.
   Margins3 cropping = 1;
-  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

@@ -2,8 +2,8 @@
 #include "layers/reshaping/flatten.h"
 
 #include "framework/ops/ops.h"
+#include "layers/data_format.h"
 #include "layers/keras_layer.h"
-#include "layers/spatial.h"
 
 namespace cornu::layers {
 
@@ -33,7 +33,7 @@ class FlattenLayer : public KerasLayerOf<FlattenOptions> {
 }  // namespace
 
 Flatten::Flatten(const FlattenOptions& options)
-    : LayerHandle(std::make_shared<FlattenLayer>(options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<FlattenLayer, 0>>(options)) {}
 
 Flatten Flatten::from_config(const Json& config) {
   return Flatten(read_layer_options<FlattenOptions>(config));

@@ -8,7 +8,7 @@
 namespace cornu::layers {
 
 struct FlattenOptions {
-  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/core/checked.h"
+#include "layers/data_format.h"
 #include "layers/keras_layer.h"
 #include "layers/spatial.h"
 

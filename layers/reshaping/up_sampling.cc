@@ -8,6 +8,7 @@
 #include "framework/core/checked.h"
 #include "framework/core/strings.h"
 #include "framework/ops/ops.h"
+#include "layers/data_format.h"
 #include "layers/keras_layer.h"
 #include "layers/spatial.h"
 
@@ -33,8 +34,6 @@ void visit_fields(Fields& fields, UpSampling2DOptions& options) {
 
 namespace {
 
-constexpr const char* kChannelsFirst = "channels_first";
-
 std::vector<int64_t> times_of(int64_t size) { return {size}; }
 template <int kAxes>
 const std::vector<int64_t>& times_of(const Size<kAxes>& size) {
@@ -48,16 +47,14 @@ class UpSamplingLayer : public KerasLayerOf<Options> {
   UpSamplingLayer(const char* class_name, const Options& options)
       : KerasLayerOf<Options>(class_name, options) {
     if constexpr (requires { options.data_format; }) {
-      if (options.data_format != kChannelsFirst) {
-        this->options_.data_format = check_data_format(this->label(), options.data_format);
-      }
+      this->options_.data_format = check_data_format(this->label(), options.data_format);
     }
     require_positive(this->label(), "size", times_of(options.size));
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
     Tensor result = x;
-    int64_t axis = is_channels_first() ? 2 : 1;
+    int64_t axis = 1;
     for (const int64_t times : times_of(this->options_.size)) {
       result = ops::repeat(result, times, axis++);
     }
@@ -68,12 +65,6 @@ class UpSamplingLayer : public KerasLayerOf<Options> {
   void check_input(const Shape& shape) const override {
     require_spatial(this->label(), shape,
                     static_cast<int64_t>(times_of(this->options_.size).size()));
-  }
-  bool is_channels_first() const {
-    if constexpr (requires(Options options) { options.data_format; }) {
-      return this->options_.data_format == kChannelsFirst;
-    }
-    return false;
   }
 };
 
@@ -90,13 +81,6 @@ class UpSampling2DLayer : public UpSamplingLayer<UpSampling2DOptions> {
 
   Tensor call(const Tensor& x, const CallArgs& args) override {
     if (options_.interpolation == "nearest") return UpSamplingLayer::call(x, args);
-    return is_channels_first()
-               ? ops::transpose(resized(ops::transpose(x, {0, 2, 3, 1})), {0, 3, 1, 2})
-               : resized(x);
-  }
-
- private:
-  Tensor resized(const Tensor& x) const {
     const int64_t height = checked_multiply(x.dim(1), options_.size[0], label());
     const int64_t width = checked_multiply(x.dim(2), options_.size[1], label());
     return ops::image::resize(x, {height, width}, {.interpolation = options_.interpolation});
@@ -106,7 +90,7 @@ class UpSampling2DLayer : public UpSamplingLayer<UpSampling2DOptions> {
 }  // namespace
 
 UpSampling2D::UpSampling2D(const UpSampling2DOptions& options)
-    : LayerHandle(std::make_shared<UpSampling2DLayer>(options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<UpSampling2DLayer, 2>>(options)) {}
 
 UpSampling2D UpSampling2D::from_config(const Json& config) {
   return UpSampling2D(read_layer_options<UpSampling2DOptions>(config));
@@ -121,8 +105,8 @@ UpSampling1D UpSampling1D::from_config(const Json& config) {
 }
 
 UpSampling3D::UpSampling3D(const UpSampling3DOptions& options)
-    : LayerHandle(std::make_shared<UpSamplingLayer<UpSampling3DOptions>>("UpSampling3D", options)) {
-}
+    : LayerHandle(std::make_shared<InDataFormat<UpSamplingLayer<UpSampling3DOptions>, 3>>(
+          "UpSampling3D", options)) {}
 
 UpSampling3D UpSampling3D::from_config(const Json& config) {
   return UpSampling3D(read_layer_options<UpSampling3DOptions>(config));

@@ -44,24 +44,24 @@ class ZeroPaddingLayer : public MarginLayer<Options> {
 }  // namespace
 
 ZeroPadding1D::ZeroPadding1D(const ZeroPadding1DOptions& options)
-    : LayerHandle(
-          std::make_shared<ZeroPaddingLayer<ZeroPadding1DOptions>>("ZeroPadding1D", options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<ZeroPaddingLayer<ZeroPadding1DOptions>, 1>>(
+          "ZeroPadding1D", options)) {}
 
 ZeroPadding1D ZeroPadding1D::from_config(const Json& config) {
   return ZeroPadding1D(read_layer_options<ZeroPadding1DOptions>(config));
 }
 
 ZeroPadding2D::ZeroPadding2D(const ZeroPadding2DOptions& options)
-    : LayerHandle(
-          std::make_shared<ZeroPaddingLayer<ZeroPadding2DOptions>>("ZeroPadding2D", options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<ZeroPaddingLayer<ZeroPadding2DOptions>, 2>>(
+          "ZeroPadding2D", options)) {}
 
 ZeroPadding2D ZeroPadding2D::from_config(const Json& config) {
   return ZeroPadding2D(read_layer_options<ZeroPadding2DOptions>(config));
 }
 
 ZeroPadding3D::ZeroPadding3D(const ZeroPadding3DOptions& options)
-    : LayerHandle(
-          std::make_shared<ZeroPaddingLayer<ZeroPadding3DOptions>>("ZeroPadding3D", options)) {}
+    : LayerHandle(std::make_shared<InDataFormat<ZeroPaddingLayer<ZeroPadding3DOptions>, 3>>(
+          "ZeroPadding3D", options)) {}
 
 ZeroPadding3D ZeroPadding3D::from_config(const Json& config) {
   return ZeroPadding3D(read_layer_options<ZeroPadding3DOptions>(config));

@@ -11,7 +11,7 @@ namespace cornu::layers {
 
 struct ZeroPadding1DOptions {
   Size2 padding = 1;             // one for both sides, or {before, after}
-  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -26,7 +26,7 @@ class ZeroPadding1D : public LayerHandle {
 
 struct ZeroPadding2DOptions {
   Margins2 padding = 1;  // one for all sides, {height, width}, {{top, bottom}, {left, right}}
-  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -42,7 +42,7 @@ class ZeroPadding2D : public LayerHandle {
 struct ZeroPadding3DOptions {
   // One for all sides, one for each axis, or {before, after} for each.
   Margins3 padding = 1;
-  std::string data_format = {};  // None: "channels_last", the only one there is
+  std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

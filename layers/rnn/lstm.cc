@@ -64,12 +64,7 @@ class LSTMCellLayer : public RecurrentCell<LSTMCellOptions> {
  protected:
   Initializer bias_initializer() const override {
     if (!options_.unit_forget_bias) return options_.bias_initializer;
-    const Initializer given = options_.bias_initializer;
-    return [units = options_.units, others = given ? given : Initializer("zeros")](const Shape&,
-                                                                                   DType dtype) {
-      return ops::concatenate(
-          {(*others)({units}, dtype), ops::ones({units}, dtype), (*others)({2 * units}, dtype)});
-    };
+    return with_forget_bias(options_.bias_initializer, options_.units);
   }
 };
 

@@ -62,6 +62,14 @@ CellOptions shared_cell_options(const Options& options, const char* name) {
   return cell;
 }
 
+// The biases of an LSTM's gates, of which the forget gate's begin at 1.
+inline Initializer with_forget_bias(const Initializer& given, int64_t units) {
+  return [units, others = given ? given : Initializer("zeros")](const Shape&, DType dtype) {
+    return ops::concatenate(
+        {(*others)({units}, dtype), ops::ones({units}, dtype), (*others)({2 * units}, dtype)});
+  };
+}
+
 // A cell of `gates` gates: what it takes of the input and of its first state h are products with a
 // kernel each, whose columns are the gates'. Keras draws one mask for all gates, or one for each
 // where there is recurrent_dropout.

@@ -88,7 +88,7 @@ class RecurrentLayerOf : public RecurrentLayer {
     return config;
   }
 
- private:
+ protected:
   Options options_;
 };
 

@@ -143,8 +143,58 @@ def cell_cases(case):
                    (1, 3, 2))
 
 
+def channels_first_cases(case):
+    """Layers over spatial axes whose channels come before these."""
+    line, image, volume = (2, 3, 7), (2, 2, 6, 5), (1, 2, 4, 5, 4)
+    first = {"data_format": "channels_first"}
+    table = {
+        "conv1d": (layers.Conv1D, line, {"filters": 4, "kernel_size": 3, "strides": 2}),
+        "conv1d_causal": (layers.Conv1D, line, {"filters": 2, "kernel_size": 3, "padding": "causal"}),
+        "conv2d": (layers.Conv2D, image, {"filters": 3, "kernel_size": (2, 3), "padding": "same"}),
+        "conv2d_softmax": (layers.Conv2D, image,
+                           {"filters": 3, "kernel_size": 2, "activation": "softmax"}),
+        "conv3d": (layers.Conv3D, volume, {"filters": 3, "kernel_size": 2, "activation": "tanh"}),
+        "conv1d_transpose": (layers.Conv1DTranspose, line,
+                             {"filters": 2, "kernel_size": 3, "strides": 2}),
+        "conv2d_transpose": (layers.Conv2DTranspose, image,
+                             {"filters": 3, "kernel_size": 3, "strides": 2, "padding": "same"}),
+        "depthwise_conv2d": (layers.DepthwiseConv2D, image,
+                             {"kernel_size": 2, "depth_multiplier": 2}),
+        "separable_conv2d": (layers.SeparableConv2D, image, {"filters": 3, "kernel_size": 2}),
+        "global_average_pooling1d": (layers.GlobalAveragePooling1D, line, {}),
+        "global_max_pooling2d": (layers.GlobalMaxPooling2D, image, {"keepdims": True}),
+        "global_average_pooling3d": (layers.GlobalAveragePooling3D, volume, {}),
+        "max_pooling1d": (layers.MaxPooling1D, line, {"pool_size": 2}),
+        "max_pooling2d": (layers.MaxPooling2D, image,
+                          {"pool_size": (3, 2), "strides": 2, "padding": "same"}),
+        "average_pooling2d": (layers.AveragePooling2D, image, {"pool_size": 2, "padding": "same"}),
+        "average_pooling3d": (layers.AveragePooling3D, volume, {"pool_size": 2}),
+        "zero_padding1d": (layers.ZeroPadding1D, line, {"padding": (0, 2)}),
+        "zero_padding2d": (layers.ZeroPadding2D, image, {"padding": ((1, 0), (2, 1))}),
+        "zero_padding3d": (layers.ZeroPadding3D, volume, {"padding": (1, 0, 2)}),
+        "cropping2d": (layers.Cropping2D, image, {"cropping": ((1, 0), (2, 1))}),
+        "cropping3d": (layers.Cropping3D, volume, {"cropping": (1, 0, 1)}),
+        "up_sampling3d": (layers.UpSampling3D, volume, {"size": (1, 2, 3)}),
+        "spatial_dropout2d": (layers.SpatialDropout2D, image, {"rate": 0.0}),
+        "flatten_volume": (layers.Flatten, volume, {}),
+        "flatten_line": (layers.Flatten, line, {}),
+        "flatten_vector": (layers.Flatten, (2, 3), {}),
+        "conv_lstm1d": (layers.ConvLSTM1D, (2, 3, 2, 5),
+                        {"filters": 2, "kernel_size": 2, "return_sequences": True,
+                         "unroll": True}),
+        "conv_lstm2d": (layers.ConvLSTM2D, (2, 3, 2, 4, 3), {"filters": 2, "kernel_size": 2,
+                                                           "unroll": True}),
+    }
+    for name, (layer, shape, options) in table.items():
+        yield case(f"channels_first_{name}", lambda: layer(**options, **first), shape,
+                   values=DISTINCT)
+    mask = np.array([[True] * 5 + [False] * 2, [True, False] * 3 + [True]])
+    yield case("channels_first_mask", lambda: layers.GlobalAveragePooling1D(**first), line,
+               mask=mask)
+
+
 def cases(case):
     """All of them; `case` makes one."""
-    for group in (conv_cases, pooling_cases, reshaping_cases, activation_cases, normalization_cases,
+    for group in (conv_cases, channels_first_cases, pooling_cases, reshaping_cases, activation_cases, normalization_cases,
                   regularization_cases, merging_cases, masking_cases, cell_cases):
         yield from group(case)

@@ -21,6 +21,35 @@ EVERYTHING = {
 }
 
 
+
+def conv_lstm_cases(case):
+    everything = {
+        "use_bias": False, "unit_forget_bias": False, "activation": "relu",
+        "recurrent_activation": "hard_sigmoid", "kernel_initializer": "he_normal",
+        "recurrent_initializer": "glorot_normal", "kernel_regularizer": regularizers.L2(0.1),
+        "activity_regularizer": regularizers.L2(0.3), "return_sequences": True,
+        "go_backwards": True, "name": "all",
+    }
+    shapes = {1: (2, 3, 6, 2), 2: (2, 3, 5, 6, 2), 3: (1, 2, 4, 5, 4, 2)}
+    for rank, shape in shapes.items():
+        cls = getattr(layers, f"ConvLSTM{rank}D")
+        name = f"conv_lstm{rank}d"
+        yield case(f"{name}_default", lambda: cls(3, 2), shape)
+        yield case(f"{name}_same_strides", lambda: cls(2, 3, strides=2, padding="same"), shape)
+        yield case(f"{name}_dilation", lambda: cls(2, 2, dilation_rate=2), shape)
+        yield case(f"{name}_everything", lambda: cls(2, tuple(range(1, 1 + rank)), **everything), shape)
+        yield case(f"{name}_states", lambda: cls(2, 2, return_state=True, return_sequences=True), shape)
+        yield case(f"{name}_one", lambda: cls(1, 1), (1, 1, *[1] * rank, 1))
+    mask = np.array([[False, True, True], [True, False, False]])
+    yield case("conv_lstm1d_mask", lambda: layers.ConvLSTM1D(2, 2), shapes[1], mask=mask)
+    yield case("conv_lstm2d_mask", lambda: layers.ConvLSTM2D(2, 2, return_sequences=True), shapes[2],
+               mask=mask)
+    yield case("conv_lstm2d_initial", lambda: layers.ConvLSTM2D(2, 2, padding="same"), shapes[2],
+               (2, 5, 6, 2), (2, 5, 6, 2), names=["sequences", "initial_state", "initial_state"])
+    yield case("conv_lstm2d_training", lambda: layers.ConvLSTM2D(2, 2, dropout=0.0), shapes[2],
+               training=True)
+
+
 def of_class(cls, states, case):
     name = cls.__name__.lower()
     state_names = ["sequences"] + ["initial_state"] * states
@@ -65,6 +94,7 @@ def cases(case):
     yield from of_class(layers.SimpleRNN, 1, case)
     yield from of_class(layers.LSTM, 2, case)
     yield from of_class(layers.GRU, 1, case)
+    yield from conv_lstm_cases(case)
     yield case("lstm_no_forget_bias", lambda: layers.LSTM(6, unit_forget_bias=False), X)
     yield case("gru_reset_before", lambda: layers.GRU(6, reset_after=False), X)
     yield case("gru_reset_before_no_bias", lambda: layers.GRU(6, reset_after=False, use_bias=False), X)

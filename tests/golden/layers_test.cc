@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <set>
 
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/model/layer_registry.h"
@@ -19,9 +18,6 @@ namespace {
 
 // Float32 sums in another order.
 constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 2e-6};
-
-// Classes that take channels_first; for the others it is an error.
-const std::set<std::string> kOfBothFormats = {"UpSampling2D", "UpSampling3D"};
 
 std::vector<Tensor> tensors_of(const Json& list) {
   std::vector<Tensor> tensors;
@@ -141,11 +137,6 @@ void check_case(const Json& item) {
   }
 }
 
-bool is_channels_first(const Json& config) {
-  const Json* format = config.find("data_format");
-  return format && *format == Json("channels_first");
-}
-
 }  // namespace
 
 TEST_CASE("layers are Keras's") {
@@ -153,16 +144,9 @@ TEST_CASE("layers are Keras's") {
   int checked = 0;
   for (const Json& item : cases.as_array()) {
     const std::string& name = item.at("name").as_string();
-    const Json& object = item.at("object");
     CAPTURE(name);
-    if (is_channels_first(object.at("config")) &&
-        !kOfBothFormats.contains(object.at("class_name").as_string())) {
-      CHECK_THROWS_WITH_AS(layer_from_json(object), doctest::Contains("channels_first"),
-                           InvalidArgument);
-    } else {
-      check_case(item);
-      ++checked;
-    }
+    check_case(item);
+    ++checked;
   }
-  CHECK(checked > 160);
+  CHECK(checked > 500);
 }

@@ -129,10 +129,18 @@ TEST_CASE("windows, groups and paddings") {
         "InvalidArgument: Conv2D 'c': expected strides or dilation_rate of 1, got strides (2, 2) "
         "and dilation_rate (1, 2).");
   options = conv;
-  options.data_format = "channels_first";
+  options.data_format = "channel_first";
   CHECK(error_of([&] { layers::Conv2D{options}; }) ==
-        "InvalidArgument: Conv2D 'c': expected data_format \"channels_last\", got "
-        "\"channels_first\". Channels come last here; layers::Permute moves them.");
+        "InvalidArgument: Conv2D 'c': unknown data_format 'channel_first'. Did you mean "
+        "'channels_first'? Known: channels_last, channels_first.");
+  options.data_format = "Channels_First";
+  const layers::Conv2D first(options);
+  first(some_values({2, 3, 5, 6}));
+  CHECK(error_of([&] {
+          first(some_values({2, 4, 5, 6}));
+        }) ==
+        "InvalidArgument: Conv2D 'c' (shapes as channels_last): expected 3 elements on axis -1, as "
+        "when the layer was built, got (2, 5, 6, 4). Another size needs another layer.");
 }
 
 TEST_CASE("arguments that were left out or make no sense") {

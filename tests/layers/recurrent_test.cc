@@ -199,3 +199,52 @@ TEST_CASE("what users are told of recurrent layers") {
           stateful(some_values({3, 6, 3}));
         }).find("expected state 0 of shape (3, 4), got (2, 4).") != std::string::npos);
 }
+
+TEST_CASE("ConvLSTM of one pixel is an LSTM") {
+  const layers::LSTM lstm({.units = 4, .recurrent_dropout = 0.1, .return_sequences = true});
+  const layers::ConvLSTM2D conv({.filters = 4, .kernel_size = 1, .return_sequences = true});
+  const Tensor expected = lstm(kX);
+  const Tensor pixels = ops::reshape(kX, {2, 6, 1, 1, 3});
+  conv(pixels);
+  std::vector<Tensor> weights = lstm.get_weights();
+  weights[0] = ops::reshape(weights[0], {1, 1, 3, 16});
+  weights[1] = ops::reshape(weights[1], {1, 1, 4, 16});
+  conv.set_weights(weights);
+  CHECK(distance(ops::reshape(conv(pixels), {2, 6, 4}), expected) < 1e-6);
+}
+
+TEST_CASE("a stateful ConvLSTM goes on where the last call ended") {
+  const Tensor x = some_values({2, 6, 5, 3});
+  const layers::ConvLSTM1D whole({.filters = 2, .kernel_size = 2, .return_sequences = true});
+  const Tensor expected = whole(x);
+  const layers::ConvLSTM1D parts(
+      {.filters = 2, .kernel_size = 2, .return_sequences = true, .stateful = true});
+  parts.build({2, 3, 5, 3});
+  parts.set_weights(whole.get_weights());
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t begin = 0; begin < 6; begin += 3) {
+      CHECK(distance(parts(x(Slice(), Slice(begin, begin + 3))),
+                     expected(Slice(), Slice(begin, begin + 3))) < 1e-6);
+    }
+    parts.reset_state();
+  }
+}
+
+TEST_CASE("what users are told of ConvLSTM") {
+  clear_session();
+  CHECK(error_of([] {
+          layers::ConvLSTM2D({.kernel_size = 3, .name = "c"});
+        }).find("expected filters > 0, got 0.") != std::string::npos);
+  const layers::ConvLSTM2D conv({.filters = 2, .kernel_size = 3, .name = "conv"});
+  CHECK(error_of([&] {
+          conv(some_values({2, 5, 5, 3}));
+        }).find("ConvLSTM2D 'conv': expected sequences of 5 axes") != std::string::npos);
+  CHECK(error_of([&] { conv(Input({.shape = {4, kUnknown, 5, 3}})); }) == "");
+  const Tensor x = some_values({2, 3, 5, 5, 3});
+  CHECK(error_of([&] {
+          conv({x, ops::zeros({2, 5, 5, 2}), ops::zeros({2, 3, 3, 2})});
+        }).find("expected state 0 of shape (2, 3, 3, 2), got (2, 5, 5, 2).") != std::string::npos);
+  CHECK(error_of([&] {
+          layers::ConvLSTM2D({.filters = 2, .kernel_size = 3})(some_values({2, 3, 2, 5, 3}));
+        }) == "");
+}

@@ -47,4 +47,10 @@ double distance(const Tensor& a, const Tensor& b);
 // What calling `f` throws: its kind's name and text, "InvalidArgument: …"; "" when it doesn't.
 std::string error_of(const std::function<void()>& f);
 
+// A factory of equal layers, for check_layer.
+template <class Layer, class Options>
+std::function<LayerHandle()> make(const Options& options) {
+  return [options] { return Layer(options); };
+}
+
 }  // namespace cornu::test
