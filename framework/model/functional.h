@@ -76,6 +76,7 @@ class OpLayer : public Layer {
   // Constant operands stand at their places; undefined tensors are where inputs go.
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
   void build_list(const std::vector<Shape>&) override {}
+  bool autocast() const override { return false; }  // an op, which has no policy
   std::string class_name() const override;
   const OpDef& op() const { return op_; }
   const Attributes& attributes() const { return attributes_; }

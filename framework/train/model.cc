@@ -161,7 +161,11 @@ Json Model::get_config() const {
   return body_ ? body_->get_config(*this) : Layer::get_config();
 }
 
-bool Model::autocast() const { return object_ ? object_->autocast() : Layer::autocast(); }
+bool Model::autocast() const {
+  if (object_) return object_->autocast();
+  // A functional model's inputs have the dtypes of its Inputs (Keras: _convert_input_args).
+  return !body_ || body_->class_name() != "Functional";
+}
 bool Model::supports_masking() const {
   return object_ ? object_->supports_masking() : Layer::supports_masking();
 }

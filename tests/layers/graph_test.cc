@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "framework/graph/trace.h"
+#include "framework/model/input.h"
+#include "framework/ops/ops.h"
+#include "framework/train/model.h"
 #include "layers/layers.h"
 #include "tests/support/layer_conformance.h"
 
@@ -56,4 +59,14 @@ TEST_CASE("mixed precision computes in 16 bits on float32 weights") {
   const layers::BatchNormalization batch({.dtype = "mixed_bfloat16"});
   CHECK(Tensor(batch(y, {.training = true})).dtype() == DType::BFloat16);
   CHECK(batch.weights()[2].dtype() == DType::Float32);
+}
+
+TEST_CASE("a functional model computes in the dtypes of its Inputs") {
+  const Tensor x = Input({.shape = {3}, .dtype = DType::Float64});
+  const Model model(x, layers::Dense({.units = 2, .dtype = "float64"})(x + 0.5 * x));
+  const double third = 1.0 / 3;  // float32 has fewer of its digits
+  const Tensor y = model(ops::full({1, 3}, third, DType::Float64));
+  CHECK(y.dtype() == DType::Float64);
+  const Tensor kernel = model.get_weights()[0];
+  CHECK(test::distance(y, ops::sum(kernel * (1.5 * third), 0, true)) < 1e-15);
 }
