@@ -63,7 +63,7 @@ TEST_CASE("mixed precision computes in 16 bits on float32 weights") {
 
 TEST_CASE("a functional model computes in the dtypes of its Inputs") {
   const Tensor x = Input({.shape = {3}, .dtype = DType::Float64});
-  const Model model(x, layers::Dense({.units = 2, .dtype = "float64"})(x + 0.5 * x));
+  Model model(x, layers::Dense({.units = 2, .dtype = "float64"})(x + 0.5 * x));
   const double third = 1.0 / 3;  // float32 has fewer of its digits
   const Tensor y = model(ops::full({1, 3}, third, DType::Float64));
   CHECK(y.dtype() == DType::Float64);
