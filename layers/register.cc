@@ -17,6 +17,7 @@ void register_core(Registry<LayerFactory>& registry) {
   add<EinsumDense>(registry, "EinsumDense");
   add<Embedding>(registry, "Embedding");
   add<Identity>(registry, "Identity");
+  add<Lambda>(registry, "Lambda");
   add<Masking>(registry, "Masking");
   add<ReversibleEmbedding>(registry, "ReversibleEmbedding");
 }
@@ -126,6 +127,7 @@ void register_preprocessing(Registry<LayerFactory>& registry) {
   add<Hashing>(registry, "Hashing");
   add<IntegerLookup>(registry, "IntegerLookup");
   add<MelSpectrogram>(registry, "MelSpectrogram");
+  add<STFTSpectrogram>(registry, "STFTSpectrogram");
   add<Normalization>(registry, "Normalization");
   add<RandomBrightness>(registry, "RandomBrightness");
   add<RandomContrast>(registry, "RandomContrast");

@@ -85,13 +85,13 @@ class Disturbance:
             if lost and self.trained:
                 job.fail(f"a worker was lost that was cut off for {BLINK} s")
             return
-        if self.kind == "pair":
-            names, tell = "[12]", self.lives
+        if self.kind == "pair":  # worker 0 gives up one of the two, which sees worker 0 go
+            names, tell, ends = "[12]", self.lives[:1], self.lives[1:]
         else:
             names, tell = str(self.rank), [life for life in self.lives if life is not self.victim]
-        check_reports(job, names, tell, self.since, SILENCE, self.report, required=self.must_report)
-        if self.kind in ("cut", "to", "from"):
-            check_reports(job, r"\d+", [self.victim], self.since, SILENCE, self.report,
+            ends = [self.victim] if self.kind in ("cut", "to", "from") else []
+        for pattern, lives in [(names, tell), (r"\d+", ends)]:
+            check_reports(job, pattern, lives, self.since, SILENCE, self.report,
                           required=self.must_report)
 
 

@@ -2,7 +2,9 @@
 """Layers beside those whose cases golden_layers.py spells out: each with its defaults, with
 everything else than the defaults, and of an edge shape."""
 
+import keras
 import numpy as np
+import scipy.signal  # noqa: F401: Keras expects it to be loaded
 from keras import layers
 
 LINE, IMAGE, VOLUME = (2, 7, 3), (2, 6, 5, 2), (1, 4, 5, 4, 2)
@@ -194,8 +196,42 @@ def channels_first_cases(case):
                mask=mask)
 
 
+def spectrogram_cases(case):
+    table = {
+        "log": {}, "magnitude": {"frame_step": 3, "window": "hamming"},
+        "psd": {"fft_length": 12, "scaling": "spectrum"}, "real": {"window": None, "scaling": None},
+        "imag": {"periodic": True, "padding": "same"}, "angle": {"expand_dims": True},
+        "stft": {"padding": "same", "frame_step": 8},
+    }
+    for mode, options in table.items():
+        for form in ("channels_last", "channels_first"):
+            shape = (2, 21, 2) if form == "channels_last" else (2, 2, 21)
+            yield case(f"stft_spectrogram_{mode}_{form}",
+                       lambda: layers.STFTSpectrogram(mode, 8, data_format=form, **options), shape)
+    yield case("stft_spectrogram_one_frame",
+               lambda: layers.STFTSpectrogram("stft", 5, 1, expand_dims=True), (1, 5, 1))
+
+
+@keras.saving.register_keras_serializable("golden")
+def scaled(x, factor=2.0):
+    return x * factor
+
+
+@keras.saving.register_keras_serializable("golden")
+def difference(x):
+    return x[0] - x[1]
+
+
+def lambda_cases(case):
+    yield case("lambda_activation", lambda: layers.Lambda(keras.activations.gelu), (2, 3))
+    yield case("lambda_scaled", lambda: layers.Lambda(scaled, arguments={"factor": 3.0}), (2, 3))
+    yield case("lambda_shape", lambda: layers.Lambda(scaled, output_shape=(3,)), (1, 3))
+    yield case("lambda_difference", lambda: layers.Lambda(difference), (2, 3), (2, 3))
+
+
 def cases(case):
     """All of them; `case` makes one."""
-    for group in (conv_cases, channels_first_cases, pooling_cases, reshaping_cases, activation_cases, normalization_cases,
-                  regularization_cases, merging_cases, masking_cases, cell_cases):
+    for group in (conv_cases, channels_first_cases, spectrogram_cases, pooling_cases,
+                  reshaping_cases, activation_cases, normalization_cases, regularization_cases,
+                  merging_cases, masking_cases, cell_cases, lambda_cases):
         yield from group(case)

@@ -410,7 +410,8 @@ def run(spec):
             named = {name: tensor for name, (tensor,) in named.items()}
         return layer(tensors[0], **named, **arguments)
 
-    if getattr(layer, "data_format", None) == "channels_first" and "Conv" in type(layer).__name__:
+    convolves = "Conv" in type(layer).__name__ or "STFT" in type(layer).__name__
+    if convolves and layer.data_format == "channels_first":
         call = tf.function(call, jit_compile=True)  # TensorFlow has these on a CPU in XLA alone
     tensors = [tf.constant(x) for x in inputs]
     variables = [weight.value for weight in layer.trainable_weights]
