@@ -215,6 +215,11 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
        [](X x, C c) -> Tensors {
          return ops::clip(x.at(0), c.at("x_min").as_double(), c.at("x_max").as_double());
        }},
+      {"ConvertToTensor",  // what Keras makes of a mask
+       [](X x, C c) -> Tensors {
+         const std::optional<DTypeLike> dtype = dtype_of(c);
+         return dtype ? ops::cast(x.at(0), *dtype) : x.at(0);
+       }},
       {"CountNonzero", [](X x, C c) -> Tensors { return ops::count_nonzero(x.at(0), axes_of(c)); }},
       {"Cumsum", [](X x, C c) -> Tensors { return ops::cumsum(x.at(0), maybe_int(c, "axis")); }},
       {"Einsum",

@@ -55,14 +55,14 @@ class LambdaLayer : public KerasLayerOf<LambdaOptions> {
 
 // The name in Keras 3's serialized function, or in Keras 2's config.
 std::string name_of_function(const Json& config) {
-  const std::string layer = config.at("name").as_string();
+  const Json* name = config.find("name");
   const Json& function = config.at("function");
   const bool is_object = function.is_object();
   const Json* kind = is_object ? function.find("class_name") : nullptr;
   const bool is_bytecode = function.is_array() || (kind && *kind == Json("__lambda__"));
   check<InvalidArgument>(
       !is_bytecode, "Lambda '{}': its function is Python bytecode, which is never executed. {}",
-      printable(layer), kHowToRegister);
+      printable(name ? name->as_string() : ""), kHowToRegister);
   return (is_object ? function.at("config") : function).as_string();
 }
 

@@ -196,7 +196,7 @@ TEST_CASE("every registered layer is of the class that it is registered as") {
       "activation": "relu", "output_size": 2, "equation": "ab,bc->ac", "output_shape": [2],
       "height": 2, "width": 3, "height_factor": 0.5, "width_factor": 0.5, "num_tokens": 4,
       "num_bins": 4, "num_heads": 2, "key_dim": 2, "head_dim": 2, "num_query_heads": 2,
-      "num_key_value_heads": 2})");
+      "num_key_value_heads": 2, "function": "relu"})");
   Registry<LayerFactory> registry("layer");
   layers::register_all(registry);
   const std::vector<std::string> names = registry.names();
