@@ -11,6 +11,7 @@
 #include "framework/callbacks/progbar_logger.h"
 #include "framework/callbacks/reduce_lr_on_plateau.h"
 #include "framework/callbacks/remote_monitor.h"
+#include "framework/callbacks/summary_writer.h"
 #include "framework/callbacks/swap_ema_weights.h"
 #include "framework/callbacks/tensor_board.h"
 #include "framework/callbacks/terminate_on_nan.h"

@@ -47,10 +47,13 @@ std::string numbers_of(int type, const Shape& shape, const T* values, size_t cou
   return tensor;
 }
 
-std::string strings_of(const std::vector<std::string>& values) {
-  std::string tensor = tensor_of(kString, {static_cast<int64_t>(values.size())});
+std::string strings_of(const std::vector<std::string>& values, const Shape& shape) {
+  std::string tensor = tensor_of(kString, shape);
   for (const std::string& value : values) wire::put_bytes(tensor, 8, value);
   return tensor;
+}
+std::string strings_of(const std::vector<std::string>& values) {
+  return strings_of(values, {static_cast<int64_t>(values.size())});
 }
 
 // A value for one of TensorBoard's plugins.
@@ -92,6 +95,27 @@ Tensor pictures_of(const Tensor& weight) {
 // As tf.image.convert_image_dtype, saturated.
 uint8_t level_of(float value) {
   return static_cast<uint8_t>(std::isnan(value) ? 0 : std::clamp(value * 255.5f, 0.0f, 255.0f));
+}
+
+// Pictures as bytes (count, height, width, channels).
+std::string blobs_of(const std::string& tag, const std::vector<uint8_t>& pixels, const Shape& shape,
+                     int64_t most) {
+  std::vector<std::string> parts = {std::to_string(shape[2]), std::to_string(shape[1])};
+  const size_t each = pixels.size() / static_cast<size_t>(std::max<int64_t>(shape[0], 1));
+  for (int64_t i = 0; i < std::min(shape[0], most); ++i) {
+    const std::vector<std::byte> file =
+        encode_png(std::span(pixels).subspan(static_cast<size_t>(i) * each, each),
+                   {shape[1], shape[2], shape[3]});
+    parts.emplace_back(reinterpret_cast<const char*>(file.data()), file.size());
+  }
+  return value_of(tag, strings_of(parts), "images", kBlobs);
+}
+
+std::vector<uint8_t> levels_of(const Tensor& values) {
+  const std::vector<float> numbers = ops::cast(values, DType::Float32).to_vector<float>();
+  std::vector<uint8_t> pixels(numbers.size());
+  std::transform(numbers.begin(), numbers.end(), pixels.begin(), level_of);
+  return pixels;
 }
 
 }  // namespace
@@ -141,19 +165,29 @@ std::optional<std::string> image_summary(const std::string& tag, const Tensor& w
   if (!is_floating(weight.dtype()) || weight.size() == 0) return std::nullopt;
   const Tensor pictures = pictures_of(weight.host());
   if (!pictures.defined()) return std::nullopt;
+  return blobs_of(tag, levels_of(pictures), pictures.shape(), kMostPictures);
+}
+
+std::string pictures_summary(const std::string& tag, const Tensor& pictures, int64_t most) {
   const Shape& shape = pictures.shape();
-  const std::vector<float> values = ops::cast(pictures, DType::Float32).to_vector<float>();
-  std::vector<uint8_t> pixels(values.size());
-  std::transform(values.begin(), values.end(), pixels.begin(), level_of);
-  std::vector<std::string> parts = {std::to_string(shape[2]), std::to_string(shape[1])};
-  const size_t each = pixels.size() / static_cast<size_t>(shape[0]);
-  for (int64_t i = 0; i < std::min(shape[0], kMostPictures); ++i) {
-    const std::vector<std::byte> file =
-        encode_png(std::span(pixels).subspan(static_cast<size_t>(i) * each, each),
-                   {shape[1], shape[2], shape[3]});
-    parts.emplace_back(reinterpret_cast<const char*>(file.data()), file.size());
-  }
-  return value_of(tag, strings_of(parts), "images", kBlobs);
+  const bool fits = shape.rank() == 4 && shape.num_elements() > 0 &&
+                    (shape[3] == 1 || shape[3] == 3 || shape[3] == 4);
+  const bool bytes = pictures.dtype() == DType::UInt8;
+  check<InvalidArgument>(fits && (bytes || is_floating(pictures.dtype())),
+                         "image '{}': expected pictures (count, height, width, 1, 3 or 4) of uint8 "
+                         "or floats from 0 to 1, got {} of {}.",
+                         tag, shape, pictures.dtype());
+  check<InvalidArgument>(most >= 1, "image '{}': expected max_outputs >= 1, got {}.", tag, most);
+  const Tensor host = pictures.host();
+  return blobs_of(tag, bytes ? host.to_vector<uint8_t>() : levels_of(host), shape, most);
+}
+
+std::string text_summary(const std::string& tag, const std::string& text) {
+  return value_of(tag, strings_of({text}, {}), "text", kTensor);
+}
+
+std::string text_summary(const std::string& tag, const std::vector<std::string>& texts) {
+  return value_of(tag, strings_of(texts), "text", kTensor);
 }
 
 std::string keras_model_summary(const std::string& tag, const std::string& json) {

@@ -30,6 +30,14 @@ Buckets histogram_buckets(const std::vector<double>& values);
 // and 1. None for other weights.
 std::optional<std::string> image_summary(const std::string& tag, const Tensor& weight);
 
+// As tf.summary.image: pictures (count, height, width, 1, 3 or 4), uint8 or floats from 0 to 1, the
+// first `most` of them. InvalidArgument for others.
+std::string pictures_summary(const std::string& tag, const Tensor& pictures, int64_t most);
+
+// As tf.summary.text: a text, or a list of them.
+std::string text_summary(const std::string& tag, const std::string& text);
+std::string text_summary(const std::string& tag, const std::vector<std::string>& texts);
+
 // A model's config, of which TensorBoard draws its conceptual graph. `json`: as Model::to_json.
 std::string keras_model_summary(const std::string& tag, const std::string& json);
 

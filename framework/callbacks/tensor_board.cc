@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/callbacks/model_graph.h"
+#include "framework/callbacks/projector.h"
 #include "framework/callbacks/summaries.h"
 #include "framework/core/logging.h"
 #include "framework/io/event_file.h"
@@ -24,9 +25,9 @@ void require_supported(const TensorBoardOptions& options) {
     check<Unimplemented>(supported, "TensorBoard: {} isn't there yet. Leave {} out.", what, option);
   };
   require(options.profile_batch == 0, "profile_batch", "profiling");
-  require(options.embeddings_freq == 0, "embeddings_freq", "the projector of embeddings");
-  require(options.embeddings_metadata.empty(), "embeddings_metadata",
-          "the projector of embeddings");
+  check<InvalidArgument>(options.embeddings_freq >= 0,
+                         "TensorBoard: expected an embeddings_freq of 0 or more epochs, got {}.",
+                         options.embeddings_freq);
   check<InvalidArgument>(options.histogram_freq >= 0,
                          "TensorBoard: expected a histogram_freq of 0 or more epochs, got {}.",
                          options.histogram_freq);
@@ -64,6 +65,7 @@ class EventFolder {
                                 log_dir_, cause.what());
     }
   }
+  const std::string& folder() const { return folder_; }
   void close() {
     file_.reset();
     warned_ = false;
@@ -152,6 +154,7 @@ class TensorBoardImpl : public Callback {
     write_scalars(train_, "epoch_", train, epoch);
     if (!validation.empty()) write_scalars(validation_, "epoch_", validation, epoch);
     if (options_.histogram_freq > 0 && epoch % options_.histogram_freq == 0) write_weights(epoch);
+    if (options_.embeddings_freq > 0 && epoch % options_.embeddings_freq == 0) write_embeddings();
   }
 
   void on_test_begin(const Logs&) override {
@@ -223,6 +226,19 @@ class TensorBoardImpl : public Callback {
       }
     }
     train_.write(epoch, values);
+  }
+
+  void write_embeddings() {
+    std::vector<Embeddings> found;
+    for (const LayerHandle& layer : trained().layers()) {
+      if (layer.get().class_name() != "Embedding") continue;
+      found.push_back({.layer = layer.name(), .weight = layer.weights().at(0)});
+    }
+    try {
+      write_projector(train_.folder(), found, options_.embeddings_metadata);
+    } catch (const Error& error) {
+      logging::warn(fmt::format("TensorBoard: embeddings aren't written. {}", error.what()));
+    }
   }
 
   TensorBoardOptions options_;

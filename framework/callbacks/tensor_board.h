@@ -30,8 +30,10 @@ struct TensorBoardOptions {
   bool write_steps_per_second = false;
   UpdateFrequency update_freq = "epoch";  // how often batches are recorded, besides epochs
   int64_t profile_batch = 0;              // Unimplemented for others
-  int64_t embeddings_freq = 0;            // Unimplemented for others
-  std::map<std::string, std::string> embeddings_metadata = {};  // Unimplemented if given
+  int64_t embeddings_freq = 0;  // embeddings for the projector every so many epochs; 0: none
+  // By the name of the Embedding layer: a file of labels, one line a row, relative to
+  // log_dir/train. {"": file} where there is one such layer.
+  std::map<std::string, std::string> embeddings_metadata = {};
 };
 
 // Writes what TensorBoard shows (keras.callbacks.TensorBoard): `tensorboard --logdir=logs`. Each
@@ -41,7 +43,8 @@ struct TensorBoardOptions {
 //   batch_<metric>, batch_steps_per_second                            by batch of this fit, from 1
 //   evaluation_<metric>_vs_iterations                                 by the optimizer's iterations
 //   <path of weight>/histogram, <path of weight>/image                by epoch
-//   keras (the model's config, for the conceptual graph), and a graph of the layers
+//   projector_config.pbtxt, embeddings of each Embedding layer as <weight's path>.tsv: the last
+//   ones keras (the model's config, for the conceptual graph), and a graph of the layers
 //
 // The last two of functional and Sequential models. Epochs and evaluations are recorded whatever
 // update_freq is; Keras 3.15 leaves out those that end after a batch that isn't. A run that resumes

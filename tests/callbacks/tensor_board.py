@@ -3,6 +3,8 @@
 
 tensor_board.py compare FOLDER UPDATE_FREQ...: FOLDER has a folder for each, in which model.keras is a
 model before it was trained, and cornu the log_dir of that training.
+tensor_board.py own FOLDER: FOLDER/cornu has records of a program's own.
+tensor_board.py projector FOLDER: FOLDER has a model.keras, and logs of its training with embeddings.
 tensor_board.py histograms FOLDER: FOLDER has one file of events, with histograms "h" by steps.
 """
 
@@ -163,5 +165,53 @@ def histograms(folder):
         np.testing.assert_array_equal(ours[:, 2], theirs[:, 2], err_msg=str(step))
 
 
+def own(folder):
+    """The same records by tf.summary's writer."""
+    pictures = np.arange(5 * 4 * 3 * 3, dtype="uint8").reshape(5, 4, 3, 3)
+    with tf.summary.create_file_writer(f"{folder}/tf").as_default():
+        tf.summary.scalar("loss", 0.25, step=3)
+        tf.summary.scalar("loss", 0.5, step=4)
+        tf.summary.histogram("h", scattered(10, 100), step=1)
+        tf.summary.image("bytes", pictures, step=2)
+        tf.summary.image("floats", scattered(2, 3, 4, 1) / 2 + 0.5, step=2, max_outputs=5)
+        tf.summary.text("words", "**bold**", step=5)
+        tf.summary.text("lines", ["a", "b"], step=5)
+    ours, theirs = f"{folder}/cornu", f"{folder}/tf"
+    found, wanted = series(read(ours)), series(read(theirs))
+    assert found.keys() == wanted.keys(), (found.keys(), wanted.keys())
+    for tag, steps in wanted.items():
+        assert found[tag].keys() == steps.keys(), tag
+        for step, (theirs_at,) in steps.items():
+            (ours_at,) = found[tag][step]
+            if tag in ("bytes", "floats"):
+                compare_images(ours_at, theirs_at)
+            elif tag in ("words", "lines"):
+                assert ours_at.shape == theirs_at.shape and (ours_at == theirs_at).all()
+            else:
+                np.testing.assert_allclose(ours_at, theirs_at, rtol=1e-6)
+    our_metadata = metadata(ours)
+    for tag, theirs_of in metadata(theirs).items():
+        assert our_metadata[tag] == theirs_of, (tag, our_metadata[tag], theirs_of)
+
+
+def projector(folder):
+    """What TensorBoard's projector is given of the model's embeddings."""
+    from google.protobuf import text_format
+    from tensorboard.plugins.projector import projector_plugin
+    from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
+
+    run = f"{folder}/logs/train"
+    with open(f"{run}/{projector_plugin.PROJECTOR_FILENAME}") as file:
+        config = text_format.Parse(file.read(), ProjectorConfig())
+    (embedding,) = config.embeddings
+    assert embedding.metadata_path == "words.tsv"
+    path = f"{run}/{embedding.tensor_path}"
+    found = projector_plugin._read_tensor_tsv_file(path)
+    model = keras.models.load_model(f"{folder}/model.keras")
+    weight = model.get_layer("words").embeddings
+    assert embedding.tensor_name == weight.path, (embedding.tensor_name, weight.path)
+    np.testing.assert_array_equal(found, weight.numpy())
+
+
 if __name__ == "__main__":
-    {"compare": compare, "histograms": histograms}[sys.argv[1]](*sys.argv[2:])
+    {"compare": compare, "histograms": histograms, "own": own, "projector": projector}[sys.argv[1]](*sys.argv[2:])

@@ -102,5 +102,37 @@ TEST_CASE("histograms are those of tf.summary.histogram") {
   CHECK(python("histograms " + scratch.path()) == 0);
 }
 
+TEST_CASE("a program's own records are those of tf.summary") {
+  const Scratch scratch;
+  const Tensor pictures = ops::reshape(ops::arange(0, 180, 1, "uint8"), {5, 4, 3, 3});
+  {
+    summary::FileWriter writer(scratch.path("cornu"));
+    writer.scalar("loss", 0.25, 3);
+    writer.scalar("loss", 0.5, 4);
+    writer.histogram("h", scattered({10, 100}), 1);
+    writer.image("bytes", pictures, 2);
+    writer.image("floats", scattered({2, 3, 4, 1}) / 2 + 0.5, 2, 5);
+    writer.text("words", "**bold**", 5);
+    writer.text("lines", std::vector<std::string>{"a", "b"}, 5);
+  }
+  CHECK(python("own " + scratch.path()) == 0);
+}
+
+TEST_CASE("TensorBoard's projector reads embeddings") {
+  const Scratch scratch;
+  clear_session();
+  Sequential model({Input({.shape = {2}, .dtype = DType::Int32}),
+                    layers::Embedding({.input_dim = 6, .output_dim = 3, .name = "words"}),
+                    layers::Flatten(), layers::Dense({.units = 1})});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const callbacks::TensorBoard board({.log_dir = scratch.path("logs"),
+                                      .embeddings_freq = 1,
+                                      .embeddings_metadata = {{"words", "words.tsv"}}});
+  model.fit(Tensor::from<int32_t>({0, 1, 2, 3, 4, 5}, {3, 2}), ops::ones({3, 1}),
+            {.epochs = 2, .verbose = 0, .callbacks = {board}});
+  model.save(scratch.path("model.keras"));
+  CHECK(python("projector " + scratch.path()) == 0);
+}
+
 }  // namespace
 }  // namespace cornu

@@ -527,12 +527,8 @@ TEST_CASE("TensorBoard's options") {
   using callbacks::TensorBoard;
   CHECK(message_of<Unimplemented>([] { TensorBoard({.profile_batch = 2}); }) ==
         "TensorBoard: profiling isn't there yet. Leave profile_batch out.");
-  CHECK(message_of<Unimplemented>([] { TensorBoard({.embeddings_freq = 1}); }) ==
-        "TensorBoard: the projector of embeddings isn't there yet. Leave embeddings_freq out.");
-  CHECK(message_of<Unimplemented>([] {
-          TensorBoard({.embeddings_metadata = {{"embedding", "words.tsv"}}});
-        }) ==
-        "TensorBoard: the projector of embeddings isn't there yet. Leave embeddings_metadata out.");
+  CHECK(message_of<InvalidArgument>([] { TensorBoard({.embeddings_freq = -1}); }) ==
+        "TensorBoard: expected an embeddings_freq of 0 or more epochs, got -1.");
   CHECK(message_of([] { TensorBoard({.histogram_freq = -1}); }) ==
         "TensorBoard: expected a histogram_freq of 0 or more epochs, got -1.");
   CHECK(message_of([] { TensorBoard({.log_dir = ""}); }) ==
@@ -541,6 +537,50 @@ TEST_CASE("TensorBoard's options") {
         "update_freq: expected \"epoch\", \"batch\" or a number of batches, got \"step\".");
   CHECK(message_of([] { TensorBoard({.update_freq = 0}); }) ==
         "update_freq: expected \"epoch\", \"batch\" or a number of batches, got 0.");
+}
+
+TEST_CASE("records of a program's own: when they are written, and what is refused") {
+  const Scratch scratch;
+  summary::FileWriter writer(scratch.path("logs/own"));
+  for (int step = 0; step < 10; ++step) writer.scalar("x", step, step);
+  CHECK(of_tag(events_in(scratch.path("logs/own")), "x").size() == 10);
+  writer.scalar("x", 10, 10);
+  CHECK(of_tag(events_in(scratch.path("logs/own")), "x").size() == 10);
+  writer.flush();
+  CHECK(of_tag(events_in(scratch.path("logs/own")), "x").size() == 11);
+  writer.scalar("x", 11, 11);
+  summary::FileWriter other(std::move(writer));
+  CHECK(message_of<FailedPrecondition>([&] { writer.flush(); }) ==
+        "summary::FileWriter: it was moved from.");
+  other = summary::FileWriter(scratch.path("logs/other"));  // which ends the first one
+  CHECK(of_tag(events_in(scratch.path("logs/own")), "x").size() == 12);
+  CHECK(message_of<InvalidArgument>([&] {
+          other.image("p", ops::ones({4, 4, 3}), 0);
+        }) ==
+        "image 'p': expected pictures (count, height, width, 1, 3 or 4) of uint8 or floats from 0 "
+        "to 1, got (4, 4, 3) of float32.");
+  CHECK(message_of<InvalidArgument>([&] { other.image("p", ops::ones({0, 4, 4, 3}), 0); }) != "");
+  CHECK(message_of<InvalidArgument>([&] {
+          other.image("p", ops::ones({1, 4, 4, 3}), 0, 0);
+        }) == "image 'p': expected max_outputs >= 1, got 0.");
+  CHECK(message_of<FailedPrecondition>([] {
+          summary::FileWriter("/proc/none");
+        }).starts_with("summary::FileWriter: the folder '/proc/none' can't be made: "));
+}
+
+TEST_CASE("embeddings whose layer isn't there are a warning") {
+  const Scratch scratch;
+  Log log;
+  const Tensor x = ops::ones({4, 3});
+  Sequential model({layers::Dense({.units = 1})});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const callbacks::TensorBoard board({.log_dir = scratch.path(),
+                                      .embeddings_freq = 1,
+                                      .embeddings_metadata = {{"words", "w.tsv"}}});
+  model.fit(x, ops::ones({4, 1}), {.verbose = 0, .callbacks = {board}});
+  CHECK(contains(log.text(),
+                 "TensorBoard: embeddings aren't written. embeddings_metadata: expected names of "
+                 "Embedding layers, or \"\" where there is one; got \"words\" with 0 of them."));
 }
 
 }  // namespace
