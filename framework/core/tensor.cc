@@ -243,6 +243,17 @@ Tensor Tensor::with_mask(const Tensor& mask) const {
 
 Tensor Tensor::mask() const { return impl().mask ? Tensor(impl().mask) : Tensor(); }
 
+Tensor Tensor::with_logits(const char* activation, const Tensor& logits) const {
+  auto impl = variant();
+  impl->activation = activation;
+  impl->logits = logits.impl_;
+  return Tensor(std::move(impl));
+}
+
+Tensor Tensor::logits(std::string_view activation) const {
+  return impl().logits && activation == impl().activation ? Tensor(impl().logits) : Tensor();
+}
+
 Tensor Tensor::weak_scalar(bool value) {
   return scalar(value);  // a bool promotes to anything anyway
 }

@@ -254,6 +254,12 @@ class Tensor {
   // The same tensor carrying a Keras mask (bool, of its leading axes); undefined takes it away.
   Tensor with_mask(const Tensor& mask) const;
   Tensor mask() const;
+  // The same tensor, which knows what it is the `activation` of ("softmax", "sigmoid"): losses of
+  // probabilities are computed from these logits, which lose nothing where a probability is all but
+  // 0 or 1 (Keras on TensorFlow: _keras_logits).
+  Tensor with_logits(const char* activation, const Tensor& logits) const;
+  // Undefined unless the tensor is this activation's output.
+  Tensor logits(std::string_view activation) const;
 
   // Identity: two handles on the same value or symbol, with whatever masks.
   const void* id() const { return impl_ && impl_->origin ? impl_->origin.get() : impl_.get(); }
@@ -281,6 +287,8 @@ class Tensor {
     std::shared_ptr<SymbolOwner> owner;
     int64_t symbol_id = 0;
     std::shared_ptr<const Impl> mask;
+    std::shared_ptr<const Impl> logits;
+    const char* activation = "";         // of logits
     std::shared_ptr<const Impl> origin;  // what this differs from in mask, weakness or place alone
     mutable HostCopy host_copy;
   };

@@ -85,9 +85,8 @@ Tensor sparse_categorical_crossentropy(const Tensor& y_true, const Tensor& y_pre
                          axis);
   const Tensor labels = class_indices(y_true, y_pred);
   require_classes(y_pred);
-  const Tensor logits =
-      from_logits ? y_pred : ops::log(ops::clip(y_pred, kEpsilon, 1.0 - kEpsilon));
-  const Tensor loss = ops::sparse_softmax_cross_entropy(logits, labels, ignore_class).first;
+  const Tensor loss = ops::sparse_categorical_crossentropy(
+      labels, y_pred, {.from_logits = from_logits, .ignore_class = ignore_class});
   return ignore_class ? loss.with_mask(ops::not_equal(labels, *ignore_class)) : loss;
 }
 

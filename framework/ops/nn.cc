@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "framework/core/logging.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
@@ -127,6 +128,26 @@ void require_same_shape(const Tensor& target, const Tensor& output, std::string_
 
 Tensor clip_probability(const Tensor& p) { return clip(p, kEpsilon, 1 - kEpsilon); }
 
+// Predictions, or what they are the softmax or sigmoid of, which Keras on TensorFlow takes even
+// where it was said that they are logits themselves.
+std::pair<Tensor, bool> logits_or(const Tensor& output, bool from_logits, const char* activation) {
+  const Tensor logits = output.logits(activation);
+  if (!logits.defined()) return {to_floating(output), from_logits};
+  if (from_logits) {
+    logging::warn(
+        fmt::format("A loss with from_logits=true is given the output of a {0}. It takes the {0}'s "
+                    "input; leave out one of both.",
+                    activation));
+  }
+  return {logits, true};
+}
+
+// The same of a softmax, which is along the last axis.
+std::pair<Tensor, bool> logits_along(int64_t axis, const Tensor& output, bool from_logits) {
+  if (axis != output.rank() - 1) return {to_floating(output), from_logits};
+  return logits_or(output, from_logits, "softmax");
+}
+
 }  // namespace
 
 void register_nn(OpRegistry& registry) {
@@ -152,7 +173,9 @@ void register_nn(OpRegistry& registry) {
 
 Tensor softmax(const Tensor& x, int64_t axis) {
   const Tensor value = to_floating(x);
-  return call<"softmax">({value}, {{"axis", value.shape().normalize_axis(axis, "softmax")}});
+  const int64_t along = value.shape().normalize_axis(axis, "softmax");
+  const Tensor y = call<"softmax">({value}, {{"axis", along}});
+  return along == value.rank() - 1 ? y.with_logits("softmax", value) : y;
 }
 
 Tensor log_softmax(const Tensor& x, int64_t axis) {
@@ -162,7 +185,10 @@ Tensor log_softmax(const Tensor& x, int64_t axis) {
 }
 
 Tensor relu(const Tensor& x) { return call<"relu">({x}); }
-Tensor sigmoid(const Tensor& x) { return call<"sigmoid">({to_floating(x)}); }
+Tensor sigmoid(const Tensor& x) {
+  const Tensor value = to_floating(x);
+  return call<"sigmoid">({value}).with_logits("sigmoid", value);
+}
 Tensor exponential(const Tensor& x) { return exp(x); }
 // Beyond both bounds, and at them, the gradient is 0.
 Tensor relu6(const Tensor& x) { return where(x >= 6, constant_like(x, 6), relu(x)); }
@@ -218,10 +244,10 @@ Tensor glu(const Tensor& x, int64_t axis) {
   return halves[0] * sigmoid(halves[1]);
 }
 
-Tensor binary_crossentropy(const Tensor& target, const Tensor& output, bool from_logits) {
+Tensor binary_crossentropy(const Tensor& target, const Tensor& output, bool is_logits) {
   require_same_shape(target, output, "binary_crossentropy",
                      "Reshape one, for example with ops::expand_dims(target, -1).");
-  const Tensor x = to_floating(output);
+  const auto [x, from_logits] = logits_or(output, is_logits, "sigmoid");
   const Tensor t = cast(target, x.dtype());
   if (from_logits) return (relu(x) - x * t) + log1p_exp_minus_abs(x);
   const Tensor p = clip_probability(x);
@@ -232,10 +258,10 @@ Tensor categorical_crossentropy(const Tensor& target, const Tensor& output,
                                 const CategoricalCrossentropyOptions& options) {
   require_same_shape(target, output, "categorical_crossentropy",
                      "Use sparse_categorical_crossentropy for targets that are class numbers.");
-  const Tensor x = to_floating(output);
+  const int64_t axis = output.shape().normalize_axis(options.axis, "categorical_crossentropy");
+  const auto [x, from_logits] = logits_along(axis, output, options.from_logits);
   const Tensor t = cast(target, x.dtype());
-  const int64_t axis = x.shape().normalize_axis(options.axis, "categorical_crossentropy");
-  if (options.from_logits) {
+  if (from_logits) {
     return softmax_cross_entropy(moveaxis(x, axis, -1), moveaxis(t, axis, -1)).first;
   }
   const Tensor p = x / sum(x, axis, true);
@@ -244,12 +270,13 @@ Tensor categorical_crossentropy(const Tensor& target, const Tensor& output,
 
 Tensor sparse_categorical_crossentropy(const Tensor& target, const Tensor& output,
                                        const SparseCategoricalCrossentropyOptions& options) {
-  const Tensor x = to_floating(output);
-  const int64_t axis = x.shape().normalize_axis(options.axis, "sparse_categorical_crossentropy");
+  const int64_t axis =
+      output.shape().normalize_axis(options.axis, "sparse_categorical_crossentropy");
+  const auto [x, from_logits] = logits_along(axis, output, options.from_logits);
   const bool kept = target.rank() == x.rank() && target.shape()[axis] == 1;
   const Tensor labels = kept ? squeeze(target, axis) : target;
   // Probabilities become logits, as Keras does on TensorFlow.
-  const Tensor logits = options.from_logits ? x : log(clip_probability(x));
+  const Tensor logits = from_logits ? x : log(clip_probability(x));
   return sparse_softmax_cross_entropy(moveaxis(logits, axis, -1), labels, options.ignore_class)
       .first;
 }

@@ -48,6 +48,10 @@ Tensor sparsemax(const Tensor& x, int64_t axis = -1);
 Tensor glu(const Tensor& x, int64_t axis = -1);  // first half * sigmoid(second half)
 
 // ---- cross-entropies ----
+//
+// Of what softmax (along the last axis) or sigmoid gave, its own input is taken instead of clipped
+// logarithms, whatever from_logits says, as Keras does on TensorFlow. Another op between, a cast
+// too, and they are probabilities like others.
 
 // Elementwise, of target in [0, 1] with output a probability, or any number with from_logits.
 // Probabilities are clipped to [1e-7, 1 - 1e-7].

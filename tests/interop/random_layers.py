@@ -193,7 +193,9 @@ class Graph:
     def attention(self, x):
         self.has_zero_gradients = True
         return self.rng.choice([
-            lambda: layers.MultiHeadAttention(self.rng.randint(1, 3), self.rng.randint(1, 3))(
+            # key_dim 1 would make a bias (heads, 1), which Keras on TensorFlow adds along the time
+            # where that is as long.
+            lambda: layers.MultiHeadAttention(self.rng.randint(1, 3), self.rng.randint(2, 3))(
                 x, x, use_causal_mask=self.rng.random() < 0.5),
             lambda: layers.GroupQueryAttention(2, 2 * self.rng.randint(1, 2), 2)(x, x),
             lambda: layers.Attention(use_scale=self.rng.random() < 0.5)([x, x]),

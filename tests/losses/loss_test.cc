@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 
+#include "framework/autodiff/gradient_tape.h"
 #include "framework/core/strings.h"
+#include "framework/graph/function.h"
 #include "framework/graph/passes/pass.h"
 #include "framework/graph/trace.h"
 #include "framework/losses/losses.h"
@@ -178,6 +181,45 @@ TEST_CASE("callables are losses of labels converted to the predictions' dtype") 
     return ops::abs(y_true - y_pred);
   };
   CHECK(loss(ints({1, 2}), floats({3, 3}, {2})).item<float>() == 1.5f);
+}
+
+TEST_CASE("losses of a softmax's or sigmoid's output are those of its input") {
+  const Tensor x = {{0.0, -40.0}, {30.0, 1.0}};
+  const Tensor labels = Tensor::from<int32_t>({1, 0});
+  const Tensor one_hot = {{0.0, 1.0}, {1.0, 0.0}};
+  const auto of_all = [&](const Tensor& logits) {
+    const Tensor p = ops::softmax(logits);
+    const Tensor q = ops::sigmoid(logits);
+    return Tensors{ops::sparse_categorical_crossentropy(labels, p),
+                   ops::categorical_crossentropy(one_hot, p),
+                   losses::sparse_categorical_crossentropy(labels, p),
+                   losses::categorical_crossentropy(one_hot, p),
+                   ops::sum(ops::binary_crossentropy(one_hot, q), -1),
+                   ops::binary_crossentropy(one_hot, p)};
+  };
+  const Tensors eager = of_all(x);
+  const Tensors traced = function(of_all)(x);
+  for (const Tensors* found : {&eager, &traced}) {
+    for (size_t i = 0; i < 4; ++i) {
+      CAPTURE(i);
+      CHECK((*found)[i].data<float>()[0] == doctest::Approx(40.0));
+      CHECK((*found)[i].data<float>()[1] < 1e-6);
+    }
+    CHECK((*found)[4].data<float>()[0] == doctest::Approx(40.0 + std::log(2.0)));
+    // A softmax's input isn't a sigmoid's: the formula, clipped.
+    CHECK((*found)[5].data<float>()[0] == doctest::Approx(-std::log(1e-7)));
+  }
+  const Tensor halves = ops::softmax(x) * 0.5 + 0.5;  // no longer a softmax's output
+  CHECK(ops::sparse_categorical_crossentropy(labels, halves).data<float>()[1] > 0);
+  const Tensor other = ops::softmax(x, 0);  // along another axis
+  CHECK(!other.logits("softmax").defined());
+  GradientTape tape;
+  const Tensor in = x;
+  tape.watch(in);
+  const Tensor loss = ops::sum(ops::sparse_categorical_crossentropy(labels, ops::softmax(in)));
+  const Tensor gradient = tape.gradient(loss, in);
+  CHECK(gradient.data<float>()[0] == doctest::Approx(1.0));  // p - y, which clipping would make 0
+  CHECK(gradient.data<float>()[1] == doctest::Approx(-1.0));
 }
 
 TEST_CASE("reductions are known by Keras's names") {
