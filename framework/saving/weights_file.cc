@@ -98,6 +98,10 @@ class Loading {
     // iterations where the rate follows a schedule.
     constexpr size_t kBeforeSlots = 2;
     const size_t stored = count(group);
+    // One with parts has theirs behind its own then, and nothing that was learned.
+    if (!optimizer.parts.empty() && stored <= kBeforeSlots * (1 + optimizer.parts.size())) {
+      return OptimizerRestore::Done;
+    }
     const bool unused = stored > 0 && stored <= kBeforeSlots && stored < variables.size();
     if (stored != variables.size() && !unused) return OptimizerRestore::Misfit;
     for (size_t i = 0; i < stored; ++i) {
