@@ -10,6 +10,15 @@
 namespace cornu::data {
 namespace {
 
+int64_t checked_count(int64_t count, const char* who, const char* minus_one) {
+  check<InvalidArgument>(count >= -1, "{}: expected a count of 0 or more, or -1 ({}), got {}.", who,
+                         minus_one, count);
+  return count;
+}
+
+}  // namespace
+namespace {
+
 std::vector<NodePtr> nodes_of(const std::vector<Dataset>& datasets) {
   std::vector<NodePtr> nodes;
   for (const Dataset& dataset : datasets) nodes.push_back(dataset.node());
@@ -130,9 +139,15 @@ Element Dataset::get_single_element() const {
                          "get_single_element: expected a dataset of one element, got more.");
   return element;
 }
-Dataset Dataset::repeat(int64_t count) const { return Dataset(make_repeat(node(), count)); }
-Dataset Dataset::take(int64_t count) const { return Dataset(make_take(node(), count)); }
-Dataset Dataset::skip(int64_t count) const { return Dataset(make_skip(node(), count)); }
+Dataset Dataset::repeat(int64_t count) const {
+  return Dataset(make_repeat(node(), checked_count(count, "repeat", "without end")));
+}
+Dataset Dataset::take(int64_t count) const {
+  return Dataset(make_take(node(), checked_count(count, "take", "all")));
+}
+Dataset Dataset::skip(int64_t count) const {
+  return Dataset(make_skip(node(), checked_count(count, "skip", "all of them, which leaves none")));
+}
 Dataset Dataset::cache(const std::string& filename) const {
   return Dataset(filename.empty() ? make_cache(node()) : make_file_cache(node(), filename));
 }

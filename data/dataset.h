@@ -282,7 +282,8 @@ class Dataset {
   Dataset repeat(int64_t count = -1) const;
   // The first `count` elements; -1: all.
   Dataset take(int64_t count) const;
-  // All but the first `count` elements; -1: none of them.
+  // All but the first `count` elements; -1: none of them. InvalidArgument below -1, as of the
+  // above.
   Dataset skip(int64_t count) const;
   // Keeps the elements of the first complete pass; later passes give them again. In memory; or in
   // the file of this name, which later runs of a program read too. FailedPrecondition, while

@@ -143,6 +143,15 @@ fs::path unpacked_folder(const PictureSetDefinition& definition, const fs::path&
   return {};
 }
 
+// Whether a JPEG has its end marker. Before the second half of a file that was cut off it may have
+// that of a small picture within.
+bool has_end(std::span<const std::byte> file) {
+  for (size_t i = file.size(); i-- > file.size() / 2 + 1;) {
+    if (file[i - 1] == std::byte{0xff} && file[i] == std::byte{0xd9}) return true;
+  }
+  return false;
+}
+
 // Which class a file is of, by the folder that it lies in; -1: none.
 int64_t label_of(const PictureSetDefinition& definition, const std::string& name) {
   const fs::path path(name);
@@ -193,7 +202,8 @@ PictureSet load_pictures(const PictureSetDefinition& definition, const PictureSe
     const int64_t label = label_of(definition, name);
     if (label < 0) continue;
     const auto file = pictures->store->read(name);
-    if (!definition.is_picture({file->data(), file->bytes()})) {
+    const std::span<const std::byte> bytes(file->data(), file->bytes());
+    if (!definition.is_picture(bytes) || !has_end(bytes)) {
       ++info.num_skipped;
       continue;
     }

@@ -16,6 +16,13 @@ class IgnoringStream : public Stream<Element> {
   IgnoringStream(StreamPtr<Element> input, bool log_each)
       : input_(std::move(input)), log_each_(log_each) {}
 
+  ~IgnoringStream() override {  // the pass may have been left early
+    try {
+      report();
+    } catch (...) {  // it was no more than a line
+    }
+  }
+
   bool next(Element& element) override {
     for (int64_t in_a_row = 0;; ++in_a_row) {
       try {

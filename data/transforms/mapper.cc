@@ -180,7 +180,7 @@ class HostMapper : public Mapper {
     check<InvalidArgument>(first.has_value(),
                            "expected a first element, which tells what the function gives, got "
                            "none. Give output_signature where there may be none.");
-    out_ = spec_of(result(*first, 0));
+    out_ = spec_of(first_result(*first));
     if (f_.works_on_batches()) {
       out_ = of_rows_like(out_, input.spec());
     } else {
@@ -224,6 +224,18 @@ class HostMapper : public Mapper {
   }
 
  private:
+  // Of the first element, whose failure leaves nothing to go on with.
+  Element first_result(const Element& element) const {
+    const std::string place =
+        who_ + ", element 0 (where the first one may fail give output_signature)";
+    try {
+      return call_user([&] { return place; }, [&] { return result(element, 0); });
+    } catch (Error& error) {
+      error.add_place(place);
+      throw;
+    }
+  }
+
   Element result(const Element& element, uint64_t key) const {
     const DeviceScope host(Device{});
     const StopRecordingScope not_recorded;

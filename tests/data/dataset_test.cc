@@ -39,6 +39,16 @@ Tensor labels(int64_t count) {
 
 }  // namespace
 
+TEST_CASE("counts below -1 are errors") {
+  const auto five = Dataset::range(5);
+  CHECK(message_of<InvalidArgument>([&] { five.take(-2); }) ==
+        "take: expected a count of 0 or more, or -1 (all), got -2.");
+  CHECK(message_of<InvalidArgument>([&] { five.skip(-7); }) ==
+        "skip: expected a count of 0 or more, or -1 (all of them, which leaves none), got -7.");
+  CHECK(message_of<InvalidArgument>([&] { five.repeat(-2); }) ==
+        "repeat: expected a count of 0 or more, or -1 (without end), got -2.");
+}
+
 TEST_CASE("from_tensor_slices gives rows of all tensors") {
   auto dataset = Dataset::from_tensor_slices({images(3), labels(3)});
   CHECK(dataset.cardinality() == 3);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "framework/core/random.h"
@@ -111,6 +112,29 @@ TEST_CASE("functions that ask for values run on the host; axes may vary") {
                  "allow."));
   CHECK(contains(message_of<InvalidArgument>([] { Dataset::range(0).map(&tally); }),
                  "map: expected a first element, which tells what the function gives, got none."));
+}
+
+TEST_CASE("a function that fails on the first element, and one that fails later") {
+  const auto failing_on = [](int64_t which) {
+    return [which](const Tensor& x) {
+      if (x.item<int64_t>() == which) throw std::runtime_error("boom");
+      return x * 2;
+    };
+  };
+  CHECK(message_of<InvalidArgument>([&] { Dataset::range(4).map(failing_on(0)); }) ==
+        "map, element 0 (where the first one may fail give output_signature): boom");
+  data::ElementSpec number = Dataset::range(1).element_spec();
+  const auto known = Dataset::range(4).map(failing_on(0), {.output_signature = number});
+  CHECK(numbers(known.ignore_errors()) == Numbers{2, 4, 6});
+  const auto later = Dataset::range(4).map(failing_on(1)).ignore_errors();
+  {
+    const test::Log log;
+    CHECK(numbers(later, 2) == Numbers{0, 4});  // a pass that is left early
+    CHECK(contains(log.text(), "ignore_errors: 1 elements of this pass were left out."));
+  }
+  const test::Log log;
+  CHECK(numbers(later) == Numbers{0, 4, 6});
+  CHECK(contains(log.text(), "The first error: map, element 1: boom"));
 }
 
 TEST_CASE("the first element is taken from before a shuffle or a filter") {

@@ -142,6 +142,13 @@ TEST_CASE("what can be wrong with a set of pictures") {
   Files files = flowers();
   files[1].second = jpeg(4).substr(0, 100);
   write_tgz(archive, files);
+  const auto cut = tf_flowers::load({.path = archive, .as_supervised = true});
+  CHECK(cut.info.num_skipped == 1);
+  CHECK(cut.info.splits.at("train") == 4);
+  CHECK(contents(cut.train).size() == 4);
+  files[1].second = jpeg(4);
+  files[1].second.replace(4, 8, "damaged!");  // within its markers, not at its end
+  write_tgz(archive, files);
   const auto train = tf_flowers::load({.path = archive}).train;
   CHECK(contains(message_of<DataLoss>([&] { contents(train.skip(4)); }),
                  "flower_photos.tgz: member 'flower_photos/roses/7.jpg': "));
