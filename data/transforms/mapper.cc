@@ -10,6 +10,7 @@
 #include "data/serialization/functions.h"
 #include "data/serialization/host_functions.h"
 #include "data/sources/host.h"
+#include "data/transforms/user_code.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
 #include "framework/core/variable.h"
