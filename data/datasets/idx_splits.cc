@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "data/datasets/dataset_file.h"
 #include "data/readers/idx.h"
+#include "data/readers/npz.h"
 #include "framework/io/get_file.h"
 
 namespace cornu::datasets {
@@ -82,11 +84,46 @@ Paths download_all(const IdxDataset& dataset) {
   return paths;
 }
 
-Paths find_files(const IdxDataset& dataset, const FileOptions& options) {
+// The archive of the same arrays, as Keras distributes them; empty where there is none.
+fs::path archive_in(const fs::path& place, const std::string& name) {
+  if (name.empty()) return {};
+  std::error_code error;
+  for (const fs::path& path : {place, place / name}) {
+    if (path.extension() == ".npz" && fs::is_regular_file(path, error)) return path;
+  }
+  return {};
+}
+
+void check_examples(const Examples& examples, const std::string& images,
+                    const std::string& labels) {
+  const auto& [x, y] = examples;
+  check<DataLoss>(x.rank() == 3 && x.dtype() == DType::UInt8,
+                  "{}: expected images of shape (n, height, width) in uint8, got {} {}.", images,
+                  x.dtype(), x.shape());
+  check<DataLoss>(y.rank() == 1 && y.dtype() == DType::UInt8,
+                  "{}: expected labels of shape (n) in uint8, got {} {}.", labels, y.dtype(),
+                  y.shape());
+  check<DataLoss>(x.dim(0) == y.dim(0), "{} has {} images, but {} has {} labels.", images, x.dim(0),
+                  labels, y.dim(0));
+}
+
+Splits read_archive(const fs::path& path) {
+  const data::NpzReader file(path);
+  const auto part = [&](const std::string& name) {
+    const Examples examples{file.read("x_" + name), file.read("y_" + name)};
+    const std::string place = path.string() + ": ";
+    check_examples(examples, place + "x_" + name, place + "y_" + name);
+    return examples;
+  };
+  return {part("train"), part("test")};
+}
+
+std::variant<Paths, fs::path> find_files(const IdxDataset& dataset, const FileOptions& options) {
   std::string places;
   for (const fs::path& folder : folders(dataset, options)) {
     std::string why;
     if (const auto paths = find_in(folder, why)) return *paths;
+    if (fs::path archive = archive_in(folder, dataset.archive); !archive.empty()) return archive;
     places += fmt::format("\n  {}: {}", folder.string(), why);
   }
   if (options.download) {
@@ -106,22 +143,16 @@ Paths find_files(const IdxDataset& dataset, const FileOptions& options) {
 
 Examples read_examples(const fs::path& images, const fs::path& labels) {
   Examples examples{data::read_idx(images), data::read_idx(labels)};
-  const auto& [x, y] = examples;
-  check<DataLoss>(x.rank() == 3 && x.dtype() == DType::UInt8,
-                  "{}: expected images of shape (n, height, width) in uint8, got {} {}.",
-                  images.string(), x.dtype(), x.shape());
-  check<DataLoss>(y.rank() == 1 && y.dtype() == DType::UInt8,
-                  "{}: expected labels of shape (n) in uint8, got {} {}.", labels.string(),
-                  y.dtype(), y.shape());
-  check<DataLoss>(x.dim(0) == y.dim(0), "{} has {} images, but {} has {} labels.", images.string(),
-                  x.dim(0), labels.string(), y.dim(0));
+  check_examples(examples, images.string(), labels.string());
   return examples;
 }
 
 }  // namespace
 
 Splits load_idx_splits(const IdxDataset& dataset, const FileOptions& options) {
-  const Paths paths = find_files(dataset, options);
+  const auto found = find_files(dataset, options);
+  if (const auto* archive = std::get_if<fs::path>(&found)) return read_archive(*archive);
+  const Paths& paths = std::get<Paths>(found);
   return {read_examples(paths[0], paths[1]), read_examples(paths[2], paths[3])};
 }
 

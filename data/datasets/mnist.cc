@@ -9,6 +9,7 @@ Splits load_data(const LoadOptions& options) {
   static const IdxDataset kMnist = {
       .title = "MNIST",
       .folder = "mnist",
+      .archive = "mnist.npz",
       .url_variable = "CORNU_MNIST_URL",
       .mirrors = {"https://ossci-datasets.s3.amazonaws.com/mnist/",
                   "https://storage.googleapis.com/cvdf-datasets/mnist/"},

@@ -7,6 +7,7 @@
 
 #include <array>
 
+#include "data/readers/npz.h"
 #include "tests/data/support.h"
 #include "tests/support/http_server.h"
 
@@ -73,6 +74,28 @@ TEST_CASE("MNIST is taken from the first place that has it") {
   CHECK(loaded() == 4);
   fs::remove(explicit_folder / kNames[1]);  // not whole: the next place is taken
   CHECK(loaded() == 3);
+}
+
+TEST_CASE("MNIST as Keras distributes it") {
+  const Nowhere nowhere;
+  const auto write = [&](const fs::path& path, int64_t labels) {
+    data::savez(path, {{"x_train", Tensor::empty({3, 28, 28}, DType::UInt8)},
+                       {"y_train", Tensor::empty({labels}, DType::UInt8)},
+                       {"x_test", Tensor::empty({2, 28, 28}, DType::UInt8)},
+                       {"y_test", Tensor::empty({2}, DType::UInt8)}});
+  };
+  const fs::path file = nowhere.folder / "mnist.npz";
+  write(file, 3);
+  for (const fs::path& path : {file, nowhere.folder.path()}) {
+    const auto [train, test] = datasets::mnist::load_data({.path = path});
+    CHECK(train.x.shape() == Shape{3, 28, 28});
+    CHECK(test.y.shape() == Shape{2});
+  }
+  write(file, 4);
+  CHECK(contains(message_of<DataLoss>([&] { datasets::mnist::load_data({.path = file}); }),
+                 "mnist.npz: x_train has 3 images, but "));
+  write_file(file, "no archive");
+  CHECK_THROWS_AS(datasets::mnist::load_data({.path = file}), DataLoss);
 }
 
 TEST_CASE("MNIST nowhere: the error names every place") {
