@@ -189,6 +189,6 @@ TEST_CASE("functions on the host may not change variables") {
                      return x;
                    });
                  }),
-                 "map: the function changes the variable 'counter'"));
+                 ": the function changes the variable 'counter'"));
   CHECK(counter.value().item<int>() == 0);
 }
