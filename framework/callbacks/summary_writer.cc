@@ -9,7 +9,7 @@
 #include "framework/core/logging.h"
 #include "framework/io/event_file.h"
 
-namespace cornu::summary {
+namespace cornu {
 namespace {
 
 constexpr int kMostCollected = 10;
@@ -18,14 +18,14 @@ const std::string& made_folder(const std::string& log_dir) {
   std::error_code error;
   std::filesystem::create_directories(log_dir, error);
   check<FailedPrecondition>(!error && !log_dir.empty(),
-                            "summary::FileWriter: the folder '{}' can't be made: {}.", log_dir,
+                            "SummaryWriter: the folder '{}' can't be made: {}.", log_dir,
                             error ? error.message() : "it has no name");
   return log_dir;
 }
 
 }  // namespace
 
-struct FileWriter::State {
+struct SummaryWriter::State {
   explicit State(const std::string& log_dir) : file(made_folder(log_dir)) {}
 
   void flush() {
@@ -38,58 +38,59 @@ struct FileWriter::State {
   int collected = 0;
 };
 
-FileWriter::FileWriter(const std::string& log_dir) : state_(std::make_unique<State>(log_dir)) {}
+SummaryWriter::SummaryWriter(const std::string& log_dir)
+    : state_(std::make_unique<State>(log_dir)) {}
 
-FileWriter::~FileWriter() {
+SummaryWriter::~SummaryWriter() {
   if (!state_) return;
   try {
     state_->flush();
   } catch (const Error& error) {
-    logging::warn(fmt::format("summary::FileWriter: the last records are lost. {}", error.what()));
+    logging::warn(fmt::format("SummaryWriter: the last records are lost. {}", error.what()));
   }
 }
 
-FileWriter::FileWriter(FileWriter&&) noexcept = default;
+SummaryWriter::SummaryWriter(SummaryWriter&&) noexcept = default;
 
-FileWriter& FileWriter::operator=(FileWriter&& other) noexcept {
-  FileWriter ended(std::move(*this));
+SummaryWriter& SummaryWriter::operator=(SummaryWriter&& other) noexcept {
+  SummaryWriter ended(std::move(*this));
   state_ = std::move(other.state_);
   return *this;
 }
 
-void FileWriter::scalar(const std::string& name, double value, int64_t step) {
+void SummaryWriter::scalar(const std::string& name, double value, int64_t step) {
   write(callbacks::scalar_summary(name, value), step);
 }
 
-void FileWriter::histogram(const std::string& name, const Tensor& values, int64_t step) {
+void SummaryWriter::histogram(const std::string& name, const Tensor& values, int64_t step) {
   write(callbacks::histogram_summary(name, values), step);
 }
 
-void FileWriter::image(const std::string& name, const Tensor& pictures, int64_t step,
-                       int64_t max_outputs) {
+void SummaryWriter::image(const std::string& name, const Tensor& pictures, int64_t step,
+                          int64_t max_outputs) {
   write(callbacks::pictures_summary(name, pictures, max_outputs), step);
 }
 
-void FileWriter::text(const std::string& name, const std::string& text, int64_t step) {
+void SummaryWriter::text(const std::string& name, const std::string& text, int64_t step) {
   write(callbacks::text_summary(name, text), step);
 }
 
-void FileWriter::text(const std::string& name, const std::vector<std::string>& texts,
-                      int64_t step) {
+void SummaryWriter::text(const std::string& name, const std::vector<std::string>& texts,
+                         int64_t step) {
   write(callbacks::text_summary(name, texts), step);
 }
 
-void FileWriter::flush() {
-  check<FailedPrecondition>(state_ != nullptr, "summary::FileWriter: it was moved from.");
+void SummaryWriter::flush() {
+  check<FailedPrecondition>(state_ != nullptr, "SummaryWriter: it was moved from.");
   const std::lock_guard lock(state_->mutex);
   state_->flush();
 }
 
-void FileWriter::write(const std::string& value, int64_t step) {
-  check<FailedPrecondition>(state_ != nullptr, "summary::FileWriter: it was moved from.");
+void SummaryWriter::write(const std::string& value, int64_t step) {
+  check<FailedPrecondition>(state_ != nullptr, "SummaryWriter: it was moved from.");
   const std::lock_guard lock(state_->mutex);
   state_->file.add_value(step, value);
   if (++state_->collected >= kMostCollected) state_->flush();
 }
 
-}  // namespace cornu::summary
+}  // namespace cornu

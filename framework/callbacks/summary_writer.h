@@ -9,23 +9,23 @@
 
 #include "framework/core/tensor.h"
 
-namespace cornu::summary {
+namespace cornu {
 
 // tf.summary.create_file_writer, and tf.summary's functions: a new file of events in `log_dir`,
 // which is made if it isn't there. `step` is where TensorBoard's curves have the record.
 //
-//   summary::FileWriter writer("logs/mine");
+//   SummaryWriter writer("logs/mine");
 //   writer.scalar("loss", loss.item<double>(), step);
 //
 // Records are collected and written every ten of them, by flush() and at the end, where a failure
 // is a warning. Safe to use from several threads. FailedPrecondition where the folder can't be
 // made; errors of write and flush as EventFile's: ResourceExhausted when the disk is full.
-class FileWriter {
+class SummaryWriter {
  public:
-  explicit FileWriter(const std::string& log_dir);
-  ~FileWriter();
-  FileWriter(FileWriter&&) noexcept;
-  FileWriter& operator=(FileWriter&&) noexcept;
+  explicit SummaryWriter(const std::string& log_dir);
+  ~SummaryWriter();
+  SummaryWriter(SummaryWriter&&) noexcept;
+  SummaryWriter& operator=(SummaryWriter&&) noexcept;
 
   void scalar(const std::string& name, double value, int64_t step);
   // Of a tensor's values, whatever its shape, in 30 buckets.
@@ -45,4 +45,4 @@ class FileWriter {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace cornu::summary
+}  // namespace cornu

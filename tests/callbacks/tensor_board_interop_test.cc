@@ -106,7 +106,7 @@ TEST_CASE("a program's own records are those of tf.summary") {
   const Scratch scratch;
   const Tensor pictures = ops::reshape(ops::arange(0, 180, 1, "uint8"), {5, 4, 3, 3});
   {
-    summary::FileWriter writer(scratch.path("cornu"));
+    SummaryWriter writer(scratch.path("cornu"));
     writer.scalar("loss", 0.25, 3);
     writer.scalar("loss", 0.5, 4);
     writer.histogram("h", scattered({10, 100}), 1);

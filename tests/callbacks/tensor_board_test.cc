@@ -541,7 +541,7 @@ TEST_CASE("TensorBoard's options") {
 
 TEST_CASE("records of a program's own: when they are written, and what is refused") {
   const Scratch scratch;
-  summary::FileWriter writer(scratch.path("logs/own"));
+  SummaryWriter writer(scratch.path("logs/own"));
   for (int step = 0; step < 10; ++step) writer.scalar("x", step, step);
   CHECK(of_tag(events_in(scratch.path("logs/own")), "x").size() == 10);
   writer.scalar("x", 10, 10);
@@ -549,10 +549,10 @@ TEST_CASE("records of a program's own: when they are written, and what is refuse
   writer.flush();
   CHECK(of_tag(events_in(scratch.path("logs/own")), "x").size() == 11);
   writer.scalar("x", 11, 11);
-  summary::FileWriter other(std::move(writer));
+  SummaryWriter other(std::move(writer));
   CHECK(message_of<FailedPrecondition>([&] { writer.flush(); }) ==
-        "summary::FileWriter: it was moved from.");
-  other = summary::FileWriter(scratch.path("logs/other"));  // which ends the first one
+        "SummaryWriter: it was moved from.");
+  other = SummaryWriter(scratch.path("logs/other"));  // which ends the first one
   CHECK(of_tag(events_in(scratch.path("logs/own")), "x").size() == 12);
   CHECK(message_of<InvalidArgument>([&] {
           other.image("p", ops::ones({4, 4, 3}), 0);
@@ -564,8 +564,8 @@ TEST_CASE("records of a program's own: when they are written, and what is refuse
           other.image("p", ops::ones({1, 4, 4, 3}), 0, 0);
         }) == "image 'p': expected max_outputs >= 1, got 0.");
   CHECK(message_of<FailedPrecondition>([] {
-          summary::FileWriter("/proc/none");
-        }).starts_with("summary::FileWriter: the folder '/proc/none' can't be made: "));
+          SummaryWriter("/proc/none");
+        }).starts_with("SummaryWriter: the folder '/proc/none' can't be made: "));
 }
 
 TEST_CASE("embeddings whose layer isn't there are a warning") {

@@ -73,7 +73,8 @@ void check_model(const std::string& stem) {
   const std::vector<Tensor> y = read_list(values, "y");
   const std::vector<Tensor> before = read_list(values, "before");
   const bool exact = before.at(0).dtype() == DType::Float64;
-  const double close = exact ? 1e-6 : 1e-3;
+  // Rates, counts and denominators are float32, which the longest steps magnify.
+  const double close = exact ? 1e-5 : 1e-3;
   check_outputs(model(batch(x, 0)), before, close);
   const Tensor losses = values.read("losses", {kSteps}, DType::Float64);
   for (int64_t step = 0; step < kSteps; ++step) {
@@ -82,7 +83,7 @@ void check_model(const std::string& stem) {
     const Logs logs = model.train_on_batch(batch(x, step), batch(y, step));
     const double expected = losses(step).item<double>();
     // Keras's trackers of losses are float32.
-    CHECK(logs.at("loss") == doctest::Approx(expected).epsilon(exact ? 1e-6 : 1e-4));
+    CHECK(logs.at("loss") == doctest::Approx(expected).epsilon(1e-4));
   }
   check_outputs(model(batch(x, 0)), read_list(values, "after"), close);
   Model trained = load_model(stem + ".trained.keras");
