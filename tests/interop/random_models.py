@@ -52,9 +52,9 @@ def optimizer(rng, robust):
         "Adamax": [{}, {"beta_2": 0.9}],
         "Nadam": [{}, {"beta_1": 0.5}],
         "Ftrl": [{}, {"l1_regularization_strength": 0.01, "beta": 0.1}],
-        "Lamb": [{}, {"beta_1": 0.5}],
     }
     if not robust:
+        kinds["Lamb"] = [{}, {"beta_1": 0.5}]
         kinds["Adafactor"] = [{}, {"relative_step": False}]
         kinds["Lion"] = [{}, {"beta_1": 0.5}]
         if keras.config.floatx() == "float32":  # the only one that Keras's Muon takes
