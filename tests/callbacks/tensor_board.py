@@ -197,11 +197,11 @@ def own(folder):
 def projector(folder):
     """What TensorBoard's projector is given of the model's embeddings."""
     from google.protobuf import text_format
-    from tensorboard.plugins.projector import projector_plugin
+    from tensorboard.plugins.projector import metadata, projector_plugin
     from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 
     run = f"{folder}/logs/train"
-    with open(f"{run}/{projector_plugin.PROJECTOR_FILENAME}") as file:
+    with open(f"{run}/{metadata.PROJECTOR_FILENAME}") as file:
         config = text_format.Parse(file.read(), ProjectorConfig())
     (embedding,) = config.embeddings
     assert embedding.metadata_path == "words.tsv"
