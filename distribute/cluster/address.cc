@@ -15,9 +15,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 #include "distribute/cluster/port_owner.h"
 #include "framework/core/error.h"
+#include "framework/core/logging.h"
 
 namespace cornu::distribute {
 namespace {
@@ -122,9 +124,13 @@ std::string Address::text() const {
                                              : fmt::format("[{}]:{}", host, port);
 }
 
-bool Address::is_loopback() const {
-  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+bool is_loopback_host(const std::string& host) {
+  in_addr number{};  // not a name that begins as one of 127.0.0.0/8
+  const bool is_number = ::inet_pton(AF_INET, host.c_str(), &number) == 1;
+  return host == "localhost" || host == "::1" || (is_number && ntohl(number.s_addr) >> 24 == 127);
 }
+
+bool Address::is_loopback() const { return is_loopback_host(host); }
 
 FileDescriptor listen_on(const Address& address) {
   FileDescriptor socket = inherited(address.port);
@@ -144,8 +150,28 @@ FileDescriptor listen_on(const Address& address) {
                     : fmt::format("It is {} that listens there.", owner));
 }
 
+namespace {
+
+// The addresses; none when the name hasn't one in time, as that of a machine that comes back.
+Infos resolve_in_time(const Address& address, const Patience& patience) {
+  while (true) {
+    try {
+      return resolve(address);
+    } catch (const NotFound& error) {
+      if (!patience.lasts() ||
+          std::chrono::steady_clock::now() + Patience::kAsks >= patience.until) {
+        logging::warn(error.what());
+        return {nullptr, ::freeaddrinfo};
+      }
+    }
+    std::this_thread::sleep_for(Patience::kAsks);
+  }
+}
+
+}  // namespace
+
 FileDescriptor connect_to(const Address& address, const Patience& patience) {
-  const Infos infos = resolve(address);
+  const Infos infos = resolve_in_time(address, patience);
   for (const addrinfo* info = infos.get(); info; info = info->ai_next) {
     FileDescriptor socket(::socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket.is_open()) continue;

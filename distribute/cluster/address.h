@@ -22,6 +22,9 @@ struct Address {
   bool is_loopback() const;
 };
 
+// What is_loopback() says of a host.
+bool is_loopback_host(const std::string& host);
+
 // A socket that listens there: on loopback for such an address, otherwise on all of the machine's.
 // Where CORNU_LISTEN_FD names a socket that is bound to this port, as `cornu launch` makes one,
 // that one. FailedPrecondition when the port is taken, NotFound for a host without an address.
@@ -34,7 +37,8 @@ struct Patience {
   std::function<bool()> lasts = [] { return true; };
 };
 
-// A connection, or none when nobody answers in time. NotFound for a host without an address.
+// A connection, or none when nobody answers in time; a host without an address is asked for again,
+// and a warning in the end.
 FileDescriptor connect_to(const Address& address, const Patience& patience);
 
 // A connection whose other end is gone, or out of reach, ends within seconds. No delays.

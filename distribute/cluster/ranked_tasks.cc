@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "distribute/cluster/address.h"
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
 
@@ -53,9 +54,7 @@ std::vector<HostEntry> parse_hosts(std::string_view text, const std::string& whe
   }
 }
 
-bool is_this_machine(const std::string& host) {
-  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
-}
+bool is_this_machine(const std::string& host) { return host == "[::1]" || is_loopback_host(host); }
 
 // How many ranks in a row an entry stands for.
 int64_t ranks_per_entry(const RankedProcess& process, size_t entries, const std::string& where) {

@@ -25,6 +25,11 @@ std::string line_of(const char* path) {
   return line;
 }
 
+[[noreturn]] void raise_without_memory(size_t bytes) {
+  raise<ResourceExhausted>("Collective: {} bytes of shared memory: {}.", bytes,
+                           std::strerror(errno));
+}
+
 }  // namespace
 
 std::string process_space() {
@@ -35,8 +40,7 @@ std::string process_space() {
 
 void SharedBlock::map(size_t bytes) {
   void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
-  check<ResourceExhausted>(mapped != MAP_FAILED, "Collective: {} bytes of shared memory: {}.",
-                           bytes, std::strerror(errno));
+  if (mapped == MAP_FAILED) raise_without_memory(bytes);
   mapped_ = static_cast<std::byte*>(mapped);
   mapped_bytes_ = bytes;
 }
@@ -51,10 +55,10 @@ std::span<std::byte> SharedBlock::bytes() const { return {mapped_ + kPage, mappe
 std::shared_ptr<SharedBlock> SharedBlock::create(size_t bytes) {
   const size_t all = kPage + (bytes + kPage - 1) / kPage * kPage;
   FileDescriptor memory(::memfd_create("cornu", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  check<ResourceExhausted>(
-      memory.is_open() && ::ftruncate(memory.get(), static_cast<off_t>(all)) == 0 &&
-          ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0,
-      "Collective: {} bytes of shared memory: {}.", all, std::strerror(errno));
+  if (!memory.is_open() || ::ftruncate(memory.get(), static_cast<off_t>(all)) != 0 ||
+      ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    raise_without_memory(all);
+  }
   std::shared_ptr<SharedBlock> block(new SharedBlock(std::move(memory)));
   block->map(all);
   Handle& handle = block->handle_;

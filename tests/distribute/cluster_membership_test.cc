@@ -332,6 +332,16 @@ TEST_CASE("who listens on a port, as far as the system tells") {
   CHECK(port_owner(8080, proc / "none").empty());
 }
 
+TEST_CASE("a name without an address is asked for again, until there is no more time") {
+  const auto now = std::chrono::steady_clock::now();
+  int asked = 0;
+  const Patience patience{now + std::chrono::hours(1), [&] { return ++asked < 3; }};
+  CHECK_FALSE(connect_to({.host = "a..b", .port = 1}, patience).is_open());
+  CHECK(asked == 3);
+  const Patience over{now};
+  CHECK_FALSE(connect_to({.host = "a..b", .port = 1}, over).is_open());
+}
+
 TEST_CASE("what isn't an address") {
   for (const char* text :
        {"", "host", "host:", ":1", "host:0", "host:65536", "host:1x", "host:-1"}) {
@@ -345,6 +355,8 @@ TEST_CASE("what isn't an address") {
   CHECK(Address::parse("[::1]:80", "here").text() == "[::1]:80");
   CHECK(Address::parse("localhost:80", "here").is_loopback());
   CHECK_FALSE(Address::parse("128.0.0.1:80", "here").is_loopback());
+  CHECK(Address::parse("127.9.8.7:80", "here").is_loopback());
+  CHECK_FALSE(Address::parse("127.evil.invalid:80", "here").is_loopback());
 }
 
 TEST_CASE("waiting for a connection ends when it isn't worth it any more") {
