@@ -188,6 +188,8 @@ class Graph:
     def recurrent_forward(self):
         layer = self.recurrent()
         layer.go_backwards = False
+        # Unrolled backwards, Keras on TensorFlow zeroes outputs by the mask of the other direction.
+        layer.unroll = False
         return layer
 
     def attention(self, x):

@@ -14,6 +14,7 @@ import os
 import pathlib
 import random
 import sys
+import warnings
 
 os.environ["KERAS_BACKEND"] = "tensorflow"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -26,6 +27,7 @@ from keras import layers  # noqa: E402
 from random_layers import Graph  # noqa: E402
 
 STEPS, BATCH = 5, 4
+warnings.filterwarnings("ignore")  # of masks that layers drop, hundreds of times
 
 
 def rate(rng):
