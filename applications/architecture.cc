@@ -40,8 +40,10 @@ void check_application_options(const std::string& who, const ApplicationOptions&
 }
 
 // The file of ImageNet's weights in Keras's cache.
-std::string imagenet_file(const std::string& who, const std::string& file) {
-  const std::string path = cached_file(std::filesystem::path(file).filename().string());
+std::string imagenet_file(const std::string& who, const std::string& file,
+                          const std::string& cached) {
+  const std::string path =
+      cached_file(cached.empty() ? std::filesystem::path(file).filename().string() : cached);
   std::error_code ignored;
   check<NotFound>(
       std::filesystem::exists(path, ignored),
@@ -52,8 +54,20 @@ std::string imagenet_file(const std::string& who, const std::string& file) {
   return path;
 }
 
+Tensor pooled_features(const Architecture& architecture, const ApplicationOptions& options,
+                       const Tensor& x) {
+  if (options.pooling == "avg") {
+    return layers::GlobalAveragePooling2D({.name = architecture.avg_pooling})(x);
+  }
+  if (options.pooling == "max") {
+    return layers::GlobalMaxPooling2D({.name = architecture.max_pooling})(x);
+  }
+  return x;
+}
+
 Tensor pooled(const Architecture& architecture, const ApplicationOptions& options,
               const Tensor& x) {
+  if (options.include_top && architecture.top) return architecture.top(x, options);
   if (options.include_top) {
     Tensor y;
     if (architecture.head) {
@@ -66,13 +80,8 @@ Tensor pooled(const Architecture& architecture, const ApplicationOptions& option
                           .kernel_initializer = architecture.classes_initializer,
                           .name = "predictions"})(y);
   }
-  if (options.pooling == "avg") {
-    return layers::GlobalAveragePooling2D({.name = architecture.avg_pooling})(x);
-  }
-  if (options.pooling == "max") {
-    return layers::GlobalMaxPooling2D({.name = architecture.max_pooling})(x);
-  }
-  return x;
+  const Tensor y = pooled_features(architecture, options, x);
+  return architecture.without_top ? architecture.without_top(y) : y;
 }
 
 }  // namespace
@@ -94,15 +103,16 @@ Architecture named_architecture(const std::string& who, const std::string& folde
 Model build(const Architecture& architecture, const ApplicationOptions& options) {
   const std::string& who = architecture.who;
   check_application_options(who, options);
-  const Shape shape = obtain_input_shape(who, options.input_shape,
-                                         {.default_size = architecture.default_size,
-                                          .min_size = architecture.min_size,
-                                          .include_top = options.include_top,
-                                          .imagenet = options.weights.imagenet()});
+  const Shape shape =
+      obtain_input_shape(who, options.input_shape,
+                         {.default_size = architecture.default_size,
+                          .min_size = architecture.min_size,
+                          .include_top = options.include_top && !architecture.any_size,
+                          .imagenet = options.weights.imagenet()});
   if (options.include_top) check_classifier(who, options.classifier_activation, options.weights);
   std::string path;
   if (options.weights.imagenet()) {
-    path = imagenet_file(who, architecture.file(shape));
+    path = imagenet_file(who, architecture.file(shape), architecture.cached);
   } else if (options.weights.given()) {
     path = options.weights.path();
   }

@@ -6,9 +6,8 @@
 #include <cmath>
 
 #include "applications/architecture.h"
-#include "applications/blocks.h"
+#include "applications/efficientnet_blocks.h"
 #include "applications/imagenet.h"
-#include "framework/model/initializers.h"
 #include "layers/layers.h"
 
 namespace cornu::applications {
@@ -47,40 +46,10 @@ constexpr std::array<MobileBlock, 7> kMobileBlocks = {{{3, 1, 32, 16, 1, 1},
                                                        {5, 4, 112, 192, 6, 2},
                                                        {3, 1, 192, 320, 6, 1}}};
 
-Initializer of_convolutions() {
-  return initializers::VarianceScaling({.scale = 2.0, .mode = "fan_out"});
-}
-
-Tensor activated(const Tensor& x, const std::string& bn, const std::string& name) {
-  const Tensor y = layers::BatchNormalization({.name = bn})(x);
-  return layers::Activation({.activation = "swish", .name = name})(y);
-}
-
-Tensor pointwise(const Tensor& x, int64_t filters, const std::string& name,
-                 const Activation& activation = {}, bool use_bias = false) {
-  return layers::Conv2D({.filters = filters,
-                         .kernel_size = 1,
-                         .padding = "same",
-                         .activation = activation,
-                         .use_bias = use_bias,
-                         .kernel_initializer = of_convolutions(),
-                         .name = name})(x);
-}
-
 Tensor padded_for(const Tensor& x, int64_t kernel, const std::string& name) {
   const auto [rows, columns] = correct_pad(x, kernel);
   return layers::ZeroPadding2D(
       {.padding = {{rows.first, rows.second}, {columns.first, columns.second}}, .name = name})(x);
-}
-
-Tensor excited(const Tensor& x, int64_t squeezed, const std::string& prefix) {
-  const int64_t filters = x.shape().back();
-  Tensor weights = layers::GlobalAveragePooling2D({.name = prefix + "se_squeeze"})(x);
-  weights = layers::Reshape({.target_shape = Shape{1, 1, filters}, .name = prefix + "se_reshape"})(
-      weights);
-  weights = pointwise(weights, squeezed, prefix + "se_reduce", "swish", true);
-  weights = pointwise(weights, filters, prefix + "se_expand", "sigmoid", true);
-  return layers::Multiply({.name = prefix + "se_excite"})({x, weights});
 }
 
 Tensor mobile_block(const Tensor& inputs, const MobileBlock& block, double drop_rate,
@@ -102,11 +71,7 @@ Tensor mobile_block(const Tensor& inputs, const MobileBlock& block, double drop_
   x = pointwise(x, block.outputs, prefix + "project_conv");
   x = layers::BatchNormalization({.name = prefix + "project_bn"})(x);
   if (block.stride != 1 || block.inputs != block.outputs) return x;
-  if (drop_rate > 0) {
-    x = layers::Dropout(
-        {.rate = drop_rate, .noise_shape = Shape{kUnknown, 1, 1, 1}, .name = prefix + "drop"})(x);
-  }
-  return layers::Add({.name = prefix + "add"})({x, inputs});
+  return with_shortcut(x, inputs, drop_rate, prefix);
 }
 
 Tensor mobile_blocks(Tensor x, const Scaling& scaling) {
@@ -163,12 +128,7 @@ Model efficientnet_model(size_t number, const ApplicationOptions& options) {
   architecture.features = [&](const Tensor& x) {
     return efficientnet_features(x, scaling, options.weights.imagenet());
   };
-  architecture.head = [&](const Tensor& x) {
-    const Tensor y = layers::GlobalAveragePooling2D({.name = "avg_pool"})(x);
-    return Tensor(layers::Dropout({.rate = scaling.dropout, .name = "top_dropout"})(y));
-  };
-  architecture.classes_initializer = initializers::VarianceScaling(
-      {.scale = 1.0 / 3.0, .mode = "fan_out", .distribution = "uniform"});
+  set_efficientnet_top(architecture, scaling.dropout);
   architecture.file = [number, top = options.include_top](const Shape&) {
     return fmt::format("keras-applications/efficientnetb{}{}.h5", number, top ? "" : "_notop");
   };

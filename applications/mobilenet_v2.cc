@@ -155,14 +155,7 @@ Model MobileNetV2(const MobileNetV2Options& options) {
             return fmt::format("mobilenetv2_{:.2f}_{}", options.alpha, rows);
           },
       .file = [&](const Shape& shape) { return weights_file(options, shape); }};
-  return build(architecture, {.include_top = options.include_top,
-                              .weights = options.weights,
-                              .input_tensor = options.input_tensor,
-                              .input_shape = options.input_shape,
-                              .pooling = options.pooling,
-                              .classes = options.classes,
-                              .classifier_activation = options.classifier_activation,
-                              .name = options.name});
+  return build(architecture, application_options(options));
 }
 
 Tensor mobilenet_v2::preprocess_input(const Tensor& x) {

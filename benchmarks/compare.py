@@ -10,6 +10,9 @@ is faster. The C++ peer is compiled into the build's folder when it is first nee
 
 "serving": client threads ask one model for single predictions; requests a second and latency.
 
+"latency": one picture at a time through MobileNetV2 and ResNet50: by predict_on_batch; in Keras by
+calling the model; in PyTorch in inference_mode, by the fastest of its forms.
+
 "replicas" is Cornu alone: two mirrored replicas on the CPU beside one device with all cores, at the
 same global batch.
 
@@ -19,6 +22,8 @@ MNIST's files, and the peak memory of an epoch.
 "allreduce" is Cornu alone: the sum over two replicas of one process beside plain copies.
 
 "runstate" is Cornu alone: trainings that keep their state beside those that don't.
+
+"files": a .keras file saved and loaded, beside Keras, and beside a file written and read as it is.
 
 "data": input pipelines beside tf.data and PyTorch's DataLoader (with the number of worker processes
 that is fastest), which read the same files.
@@ -53,6 +58,11 @@ WORKS = {
     "gpt": ("GPT of characters, 6 blocks of 384, 6 heads, sequences of 256, Adam, batch 8", 8, 3),
     "mobilenet": ("MobileNetV2 of 96x96 images, Adam, batch 32", 32, 6),
     "resnet": ("ResNet50 of 64x64 images, SGD, batch 16", 16, 6),
+    "densenet": ("DenseNet121 of 64x64 images, SGD, batch 16", 16, 6),
+    "efficientnet": ("EfficientNetB0 of 64x64 images, Adam, batch 16", 16, 6),
+    "cifar_bf16": ("CIFAR CNN in mixed_bfloat16", 64, 20),
+    "resnet_bf16": ("ResNet50 in mixed_bfloat16", 16, 6),
+    "transformer_bf16": ("transformer block in mixed_bfloat16", 16, 4),
 }
 FORMS = {
     "Keras": ("keras_steps.py", [[], ["xla"]]),
@@ -170,6 +180,30 @@ def serving(program, rounds):
                 print(f"  {contender.name}: {spread(rate)} requests/s, latency {spread(median)} us,"
                       f" 99 % within {spread(tail)} us", flush=True)
                 contender.close()
+
+
+def latency(program, rounds, requests=20):
+    """Microseconds from a picture to what MobileNetV2 and ResNet50 say of it."""
+    for work in ("mobilenet", "resnet"):
+        arguments = [work, "1", str(requests)]
+        peer = lambda name, script, *form: start(" ".join([name, *form]), [
+            sys.executable, os.path.join(HERE, "peers", script), *arguments, *form])
+        forms = [peer("PyTorch", "torch_serving.py", *form) for form in FORMS["PyTorch"][1]]
+        forms = sorted(filter(None, forms), key=lambda form: min(form.ask()[1] for _ in range(2)))
+        for form in forms[1:]:
+            form.close()
+        contenders = [need(start("Cornu", [program] + arguments), program),
+                      peer("Keras", "keras_serving.py"), *forms[:1]]
+        contenders = [contender for contender in contenders if contender]
+        for _ in range(rounds):
+            for contender in contenders:
+                contender.times.append(contender.ask()[1])
+        print(f"{work}, 224x224, one picture; microseconds, median (lowest-highest)")
+        for contender in contenders:
+            ratios = [theirs / own for theirs, own in zip(contender.times, contenders[0].times)]
+            print(f"  {contender.name}: {spread(contender.times)}; over Cornu's: {spread(ratios)}",
+                  flush=True)
+            contender.close()
 
 
 def pipelines(program, rounds):
@@ -302,6 +336,35 @@ def runstate(program, rounds, batch=64, steps=400):
     print(f"| {spread(fresh)} | {spread(resumed)} | {spread(more)} |", flush=True)
 
 
+def files(program, rounds, megabytes=100):
+    """A model's file, saved and loaded."""
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(program)) as folder:
+        cornu = need(start("Cornu", [program, folder, str(megabytes)]), program)
+        keras = start("Keras", [sys.executable, os.path.join(HERE, "peers", "keras_files.py"),
+                                os.path.join(folder, "model.keras")])
+        own, theirs = [], []
+        for _ in range(rounds):
+            own.append(cornu.ask())
+            if keras:
+                theirs.append(keras.ask())
+        for contender in filter(None, (cornu, keras)):
+            contender.close()
+    written, saved, read, loaded, read_cold, loaded_cold, *memory = zip(*own)
+    keras_times = list(zip(*theirs)) or [None] * 3
+    print(f"A .keras file of {megabytes} MB of float32; milliseconds. Plain: write and fsync; read.")
+    print("| | plain | Cornu | Cornu / plain | Keras |")
+    print("|---|---|---|---|---|")
+    for name, plain, times, peer in (
+            ("save", written, saved, keras_times[0]),
+            ("load, in the page cache", read, loaded, keras_times[1]),
+            ("load, not in the page cache", read_cold, loaded_cold, keras_times[2])):
+        ratios = [time / bound for time, bound in zip(times, plain)]
+        print(f"| {name} | {spread(plain)} | {spread(times)} | {spread(ratios)} "
+              f"| {spread(peer) if peer else '-'} |")
+    print("The growth of the resident set's peak, in times of the weights' bytes:")
+    print(f"saving {spread(memory[0])}, loading {spread(memory[1])}", flush=True)
+
+
 def figures_of(command):
     """The numbers that a program's last line has; None where it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -345,9 +408,11 @@ def cpu_name():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    alone = {"serving": (serving, "bench_serving"), "replicas": (replicas, "bench_steps"),
+    alone = {"serving": (serving, "bench_serving"), "latency": (latency, "bench_serving"),
+             "replicas": (replicas, "bench_steps"),
              "startup": (startup, "bench_startup"), "allreduce": (allreduce, "bench_allreduce"),
-             "runstate": (runstate, "bench_runstate"), "data": (pipelines, "bench_pipelines"),
+             "runstate": (runstate, "bench_runstate"), "files": (files, "bench_files"),
+             "data": (pipelines, "bench_pipelines"),
              "compile": (compiling, "bench_compile"),
              "distribute": (distribute, "bench_distribute")}
     works = [*WORKS, *alone]

@@ -115,6 +115,12 @@ void NeedOfThreads::worked(int64_t nanoseconds, const Demand& demand, bool alone
   elements_ += elements;
 }
 
+void TunedThreads::took(int64_t nanoseconds) {
+  const double most = 8 * average_ + kSmallTask;
+  average_ += (std::min(static_cast<double>(nanoseconds), most) - average_) / 16;
+  if (threads_ == 0 && average_ >= kLargeTask && most_ > 1) threads_ = 1;
+}
+
 void TunedCalls::took(const Taken& taken) {
   // One that took long may just have had no core.
   const double most = 8 * average_ + kSmallTask;

@@ -98,6 +98,27 @@ class NeedOfThreads {
   int64_t calm_ = 0;      // windows in which it didn't
 };
 
+// How many threads go through an interleave's datasets: none while an element takes less than
+// waking one up, then one more whenever the consumer waits while all are at work.
+class TunedThreads {
+ public:
+  // `most`: cores that may work for it.
+  explicit TunedThreads(int64_t most) : most_(most) {}
+
+  int64_t threads() const { return threads_; }
+  // An element took so long on the consumer's thread, where there are none.
+  void took(int64_t nanoseconds);
+  // The consumer had to wait. `all_busy`: no thread was idle.
+  void waited(bool all_busy) {
+    if (all_busy && threads_ < most_) ++threads_;
+  }
+
+ private:
+  const int64_t most_;
+  int64_t threads_ = 0;
+  double average_ = 0;  // nanoseconds
+};
+
 // How many elements a map works on ahead of its consumer: more while that waits though threads are
 // idle, fewer while results lie about; none where an element costs less than a thread's waking up.
 class TunedCalls {

@@ -21,6 +21,10 @@
 #include "framework/core/json.h"
 #include "framework/strategy/batch_source.h"
 
+namespace cornu {
+struct SourcePosition;
+}
+
 namespace cornu::data {
 
 class Node;
@@ -51,6 +55,8 @@ class Iterator {
   // On a new iterator only. FailedPrecondition when the position is another pipeline's, DataLoss
   // when it is damaged.
   void restore(const Json& position);
+  // The same, also of a pipeline that differs in the size of its batches alone: see BatchIterator.
+  void restore_examples(const Json& position);
 
   // What was measured of this pass so far; see Dataset::stats.
   Statistics stats() const;
@@ -58,6 +64,7 @@ class Iterator {
  private:
   struct State;
   State& state() const;
+  void go_to(const SourcePosition& saved, const Json& position);
   std::unique_ptr<State> state_;
 };
 

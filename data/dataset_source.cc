@@ -2,12 +2,18 @@
 #include "data/dataset_source.h"
 
 #include "data/dataset.h"
+#include "data/serialization/link.h"
 #include "data/sharding.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/logging.h"
 
 namespace cornu::data {
 namespace {
+
+const char* name_of(AutoShardPolicy policy) {
+  static const char* const kNames[] = {"Auto", "Data", "File", "Record", "Hint", "Off"};
+  return kNames[static_cast<size_t>(policy)];
+}
 
 class DatasetBatches : public BatchIterator {
  public:
@@ -24,6 +30,7 @@ class DatasetBatches : public BatchIterator {
   }
   Json save() const override { return iterator_.save(); }
   void restore(const Json& position) override { iterator_.restore(position); }
+  void restore_examples(const Json& position) override { iterator_.restore_examples(position); }
 
  private:
   Iterator iterator_;
@@ -51,7 +58,19 @@ class DatasetSource : public BatchSource {
     return std::make_unique<DatasetBatches>(node_, counter_, part_);
   }
   std::optional<int64_t> cardinality() const override { return node_->cardinality(); }
-  std::string description() const override { return is_own() ? "" : describe_chain(*node_); }
+  Json facts() const override {
+    Json facts = Json::object({{"AutoShardPolicy", name_of(policy())}});
+    if (is_own()) return facts;
+    const auto batches = node_->cardinality();
+    facts.set("dataset", describe_chain(*node_));
+    facts.set("elements of the dataset", node_->spec().to_string());
+    facts.set("number of batches", batches ? Json(*batches) : Json());
+    try {
+      facts.set("pipeline", comparable_pipeline(node_));
+    } catch (const Error&) {  // what can't be written isn't compared
+    }
+    return facts;
+  }
 
   std::vector<uint64_t> order_keys() const override {
     std::vector<uint64_t> keys;
@@ -81,10 +100,9 @@ class DatasetSource : public BatchSource {
   }
 
  private:
+  AutoShardPolicy policy() const { return node_->options().distribute.auto_shard_policy; }
   // Each worker has all of it.
-  bool is_own() const {
-    return node_->options().distribute.auto_shard_policy == AutoShardPolicy::Off;
-  }
+  bool is_own() const { return policy() == AutoShardPolicy::Off; }
   std::shared_ptr<BatchSource> derived(NodePtr node, std::string part) const {
     return std::make_shared<DatasetSource>(std::move(node), counter_, std::move(part));
   }

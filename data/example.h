@@ -33,7 +33,7 @@ struct VarLenFeature {
 
 // Values of any number of rows of one shape: of one example (rows, shape…), of several (examples,
 // most rows, shape…), filled up with default_value (a scalar), else with 0 or "". In
-// parse_single_sequence_example, one row a step.
+// parse_single_sequence_example and parse_sequence_example, one row a step.
 struct FixedLenSequenceFeature {
   Shape shape;
   DTypeLike dtype;
@@ -83,6 +83,15 @@ Element parse_single_example(const Tensor& serialized, const Features& features)
 // tf.io.parse_single_sequence_example.
 Element parse_single_sequence_example(const Tensor& serialized, const Features& context_features,
                                       const Features& sequence_features);
+
+// Of serialized SequenceExamples, string (examples): the triple of the context's features, as
+// parse_example gives them; those of the lists, (examples, most steps, shape…), filled up behind an
+// example's steps with default_value, 0 or "" (VarLenFeature: (examples, most steps, most values));
+// and how many steps each example has, int64 (examples) by list. tf.io's third one has no lengths
+// of VarLenFeatures, which are sparse there. Where one of the two is empty, it is left out, as the
+// lengths are without lists. Errors as ExampleParser's. Reference: tf.io.parse_sequence_example.
+Element parse_sequence_example(const Tensor& serialized, const Features& context_features,
+                               const Features& sequence_features);
 
 // An example to be written: integers and bools of any type are kept as int64, floating-point
 // numbers as float32, of any shape (which isn't kept).

@@ -19,6 +19,24 @@ int64_t nanoseconds(Clock::time_point time) {
 
 }  // namespace
 
+namespace {
+
+// Of what the last link that makes batches is given; none where it isn't known, or never ends.
+std::optional<int64_t> examples_of_pass(const Node& end) {
+  const Node* node = &end;
+  while (node->inputs().size() == 1) {
+    const std::string text = node->describe();
+    node = node->inputs().front().get();
+    if (text.substr(0, text.find('(')).ends_with("batch")) {
+      const auto count = node->cardinality();
+      return count == kInfiniteCardinality ? std::nullopt : count;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 struct Iterator::State {
   State(NodePtr of, NodePtr counted_by, std::string which)
       : node(std::move(of)),
@@ -82,6 +100,11 @@ struct Iterator::State {
     for (const auto* seed : drawn_seeds(*node)) here.seeds.push_back(iteration.seeds.at(seed));
     return here;
   }
+  SourcePosition position_of_new() const {
+    check<FailedPrecondition>(consumed == 0 && !stream,
+                              "Dataset: a position can be restored by a new iterator only.");
+    return position();
+  }
   // Which part of it this is; empty for the whole.
   std::string share() const { return &node->whole() == node.get() ? "" : node->describe(); }
 
@@ -144,10 +167,17 @@ Json Iterator::save() const {
 }
 
 void Iterator::restore(const Json& json) {
+  go_to(SourcePosition::read(json, state().position_of_new(), "Dataset"), json);
+}
+
+void Iterator::restore_examples(const Json& json) {
+  SourcePosition here = state().position_of_new();
+  here.examples = examples_of_pass(state().node->whole());
+  go_to(SourcePosition::read_examples(json, here, "Dataset"), json);
+}
+
+void Iterator::go_to(const SourcePosition& saved, const Json& json) {
   State& state = this->state();
-  check<FailedPrecondition>(state.consumed == 0 && !state.stream,
-                            "Dataset: a position can be restored by a new iterator only.");
-  const SourcePosition saved = SourcePosition::read(json, state.position(), "Dataset");
   const auto seeds = drawn_seeds(*state.node);
   for (size_t i = 0; i < seeds.size(); ++i) {
     state.iteration.seeds[seeds[i]] = saved.seeds[i];
@@ -157,7 +187,7 @@ void Iterator::restore(const Json& json) {
   state.counter->passes().set_next(state.part, saved.pass + 1);
   const Json* tree = json.find("state");
   const Json* share = json.find("share");
-  if (tree && share && *share == Json(state.share())) {
+  if (!saved.rebatched && tree && share && *share == Json(state.share())) {
     try {
       state.opened().restore(*tree);
     } catch (Error& error) {

@@ -63,12 +63,15 @@ class SharedSeed {
   std::shared_ptr<std::atomic<uint64_t>> seed_;
 };
 
+class RecordCounts;
+
 // Worker `index` of `count`'s part of what a link gives.
 struct WorkerPart {
   enum class By { Files, Records, Hint };
   By by = By::Files;
   int64_t count = 1;
   int64_t index = 0;
+  std::shared_ptr<RecordCounts> counts = {};  // of files, where they are read by records
 };
 
 // A source, or a transform of other nodes. Immutable, but for what iterators leave for later ones

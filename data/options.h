@@ -17,8 +17,8 @@ inline constexpr int64_t kAutotune = -1;
 // get equally many batches; where they read files of their own, each passes over the others' at the
 // end of a pass, without parsing, to know how many.
 enum class AutoShardPolicy {
-  // As File where the dataset reads files of records, and what follows is the same for parts of
-  // them (map, filter, shuffle, batch, …, not take or zip); else as Data.
+  // As File where records of files are read (also by an interleave's or a flat_map's function), and
+  // what follows is the same for parts (map, filter, batch, …, not take or zip); else as Data.
   Auto,
   // Every worker takes its part of the batches, and passes over the others': it reads no more of
   // them than it must to find its own, and computes nothing of them. The same batches as one worker
@@ -100,7 +100,8 @@ struct InterleaveOptions {
   // order depends on it.
   int64_t cycle_length = kAutotune;
   int64_t block_length = 1;  // elements of one dataset in its turn
-  // More than one, or kAutotune: each of these datasets works ahead on a thread of its own.
+  // More than one: so many threads go through these datasets, ahead of the iterator; kAutotune: as
+  // many as keep it from waiting, none where elements take less than a thread's waking up.
   std::optional<int64_t> num_parallel_calls = {};
   bool deterministic = true;  // false allows another order; none is made use of
   std::optional<ElementSpec> output_signature = {};  // see FlatMapOptions

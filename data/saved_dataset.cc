@@ -38,7 +38,7 @@ struct SavedIndex {
 
   Json to_json() const {
     Blobs none;
-    LinkWriter index(none);
+    LinkWriter index(&none);
     index("format", kFormat)("folder", folder)("id", id)("compression", compression)("element_spec",
                                                                                      spec);
     index("counts", counts);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "data/sources/file_records.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -176,8 +177,9 @@ class EqualSteps : public Node {
 
 NodePtr parts_of_sources(const NodePtr& batches, WorkerPart part) {
   std::vector<NodePtr> parts;
+  part.counts = std::make_shared<RecordCounts>();
   for (int64_t k = 0; k < part.count; ++k) {
-    PartOfChain chain({part.by, part.count, k});
+    PartOfChain chain({part.by, part.count, k, part.counts});
     parts.push_back(chain.of(batches));
     if (part.by == WorkerPart::By::Hint) {
       check<InvalidArgument>(chain.parts() > 0,
@@ -211,25 +213,34 @@ WorkerShare by_records(const NodePtr& batches, int64_t count, int64_t index) {
           fmt::format("reads one of {} ranges of each file's records", count)};
 }
 
+// Can what lies behind the files' names be read in parts?
+bool has_parts_of_records(const NodePtr& batches) {
+  PartOfChain chain({WorkerPart::By::Records, 2, 0, std::make_shared<RecordCounts>()});
+  chain.of(batches);
+  return chain.parts() > 0 && !chain.whole();
+}
+
 WorkerShare everything(const NodePtr& batches) {
   const auto size = batches->batch_size();
   return {batches, fmt::format("sees the whole dataset, in batches of {}",
                                size ? std::to_string(*size) : "an unknown size")};
 }
 
-// Where there are fewer files than workers, by records.
+// By files where each worker has one, else by records if it can be.
 WorkerShare by_policy(const NodePtr& batches, int64_t count, int64_t index) {
   const auto files = fewest_files(*batches);
-  const auto policy = batches->options().distribute.auto_shard_policy;
-  switch (policy) {
+  const bool too_few = files && *files < count;
+  switch (batches->options().distribute.auto_shard_policy) {
     case AutoShardPolicy::Off:
       return everything(batches);
     case AutoShardPolicy::Auto:
       if (!files || !works_on_parts(*batches)) return by_data(batches, count, index);
-      [[fallthrough]];
+      if (!too_few) return by_files(batches, count, index);
+      return has_parts_of_records(batches) ? by_records(batches, count, index)
+                                           : by_data(batches, count, index);
     case AutoShardPolicy::File:
-      return files.value_or(count) < count ? by_records(batches, count, index)
-                                           : by_files(batches, count, index);
+      return too_few && has_parts_of_records(batches) ? by_records(batches, count, index)
+                                                      : by_files(batches, count, index);
     case AutoShardPolicy::Record:
       return by_records(batches, count, index);
     case AutoShardPolicy::Hint:
@@ -242,6 +253,23 @@ WorkerShare by_policy(const NodePtr& batches, int64_t count, int64_t index) {
 }
 
 }  // namespace
+
+bool reads_files(const Node& chain) {
+  const auto links = links_of(chain);
+  return std::any_of(links.begin(), links.end(), [](const Node* link) { return link->files(); });
+}
+
+std::optional<int64_t> count_of_names(const Node& names) {
+  const auto count = names.cardinality();
+  return count == kInfiniteCardinality ? std::nullopt : count;
+}
+
+NodePtr part_of_records(const NodePtr& chain, const WorkerPart& part) {
+  if (!works_on_parts(*chain)) return nullptr;
+  PartOfChain made(part);
+  NodePtr own = made.of(chain);
+  return made.parts() > 0 && !made.whole() ? own : nullptr;
+}
 
 WorkerShare share_of_worker(const NodePtr& batches, int64_t count, int64_t index) {
   check<InvalidArgument>(count >= 1, "Dataset: expected at least 1 worker, got {}.", count);

@@ -2,6 +2,7 @@
 #include "layers/register.h"
 
 #include "layers/layers.h"
+#include "layers/preprocessing/feature_layers.h"
 
 namespace cornu::layers {
 namespace {
@@ -18,6 +19,7 @@ void register_core(Registry<LayerFactory>& registry) {
   add<Embedding>(registry, "Embedding");
   add<Identity>(registry, "Identity");
   add<Lambda>(registry, "Lambda");
+  add<LayerScale>(registry, "LayerScale");
   add<Masking>(registry, "Masking");
   add<ReversibleEmbedding>(registry, "ReversibleEmbedding");
 }
@@ -76,6 +78,7 @@ void register_merging(Registry<LayerFactory>& registry) {
   add<Add>(registry, "Add");
   add<Average>(registry, "Average");
   add<Concatenate>(registry, "Concatenate");
+  add<CustomScaleLayer>(registry, "CustomScaleLayer");
   add<Dot>(registry, "Dot");
   add<Maximum>(registry, "Maximum");
   add<Minimum>(registry, "Minimum");
@@ -101,6 +104,7 @@ void register_regularization(Registry<LayerFactory>& registry) {
   add<SpatialDropout1D>(registry, "SpatialDropout1D");
   add<SpatialDropout2D>(registry, "SpatialDropout2D");
   add<SpatialDropout3D>(registry, "SpatialDropout3D");
+  add<StochasticDepth>(registry, "StochasticDepth");
 }
 
 void register_reshaping(Registry<LayerFactory>& registry) {
@@ -124,9 +128,11 @@ void register_preprocessing(Registry<LayerFactory>& registry) {
   add<CenterCrop>(registry, "CenterCrop");
   add<Discretization>(registry, "Discretization");
   add<HashedCrossing>(registry, "HashedCrossing");
+  add<FeatureSpace>(registry, "FeatureSpace");
   add<Hashing>(registry, "Hashing");
   add<IntegerLookup>(registry, "IntegerLookup");
   add<MelSpectrogram>(registry, "MelSpectrogram");
+  add<Pipeline>(registry, "Pipeline");
   add<STFTSpectrogram>(registry, "STFTSpectrogram");
   add<Normalization>(registry, "Normalization");
   add<RandomBrightness>(registry, "RandomBrightness");
@@ -139,6 +145,8 @@ void register_preprocessing(Registry<LayerFactory>& registry) {
   add<Rescaling>(registry, "Rescaling");
   add<Resizing>(registry, "Resizing");
   add<StringLookup>(registry, "StringLookup");
+  add<TFDConcat>(registry, "TFDConcat");
+  add<TFDIdentity>(registry, "TFDIdentity");
   add<TextVectorization>(registry, "TextVectorization");
 }
 
@@ -149,10 +157,12 @@ void register_pictures(Registry<LayerFactory>& registry) {
                                                     "ContrastLimitedAdaptiveHistogramEqualization");
   add<CutMix>(registry, "CutMix");
   add<Equalization>(registry, "Equalization");
+  add<MaxNumBoundingBoxes>(registry, "MaxNumBoundingBoxes");
   add<MixUp>(registry, "MixUp");
   add<RandAugment>(registry, "RandAugment");
   add<RandomColorDegeneration>(registry, "RandomColorDegeneration");
   add<RandomColorJitter>(registry, "RandomColorJitter");
+  add<RandomElasticTransform>(registry, "RandomElasticTransform");
   add<RandomErasing>(registry, "RandomErasing");
   add<RandomGaussianBlur>(registry, "RandomGaussianBlur");
   add<RandomGrayscale>(registry, "RandomGrayscale");

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cornu's command-line tool.
+// Cornu's command-line tool. It has one thread and none of the library, so that `launch` may fork;
+// what needs the library is done by a program of its own, in whose place it puts itself.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <string_view>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "apps/cornu/launch/error.h"
-#include "apps/cornu/launch/options.h"
-#include "apps/cornu/usage.h"
+#include "apps/cornu/tool/command_line.h"
+#include "apps/cornu/tool/documents.h"
 
 namespace {
 
@@ -23,37 +27,38 @@ void open_standard_files() {
   if (file >= 0) close(file);
 }
 
+int print(const std::string& text) {
+  const bool good =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!good) fmt::print(stderr, "cornu: standard output can't be written\n");
+  return good ? 0 : 1;
+}
+
+// Goes on as the program of the commands about models, which lies where this one was installed.
+int become_models_program(char** argv) {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string program = (here.parent_path() / CORNU_MODELS_PROGRAM).lexically_normal();
+  execv(program.c_str(), argv);
+  fmt::print(stderr, "cornu: its part '{}' can't be run: {}. Install Cornu again, whole\n", program,
+             std::generic_category().message(errno));
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   open_standard_files();
   CLI::App tool("Cornu's command-line tool");
-  tool.name("cornu");
-  apps::set_usage(tool, "cornu COMMAND [OPTIONS]");
-  tool.footer("cornu COMMAND --help says more.");
-  tool.require_subcommand(1);
-  apps::LaunchOptions options;
-  apps::add_launch_command(tool, options);
-
-  // What stands behind -- is another program's.
-  char** const end = argv + argc;
-  char** const divider = std::find(argv, end, std::string_view("--"));
-  if (divider != end) options.command.assign(divider + 1, end);
-  const std::string_view name = divider - argv > 1 ? argv[1] : "-";
-  const auto has_name = [&](const CLI::App* command) { return command->get_name() == name; };
-  if (!name.starts_with('-') && tool.get_subcommands(has_name).empty()) {
-    fmt::print(stderr, "cornu: there is no command '{}'; cornu --help names those that are\n",
-               name);
-    return 2;
-  }
+  apps::Arguments arguments;
+  apps::add_commands(tool, arguments);
+  if (const int code = apps::parse(tool, arguments, argc, argv); code >= 0) return code;
+  const std::string& name = apps::called_command(tool).get_name();
+  if (name == "completion") return print(apps::completion_script(tool, arguments.shell));
+  if (name == "man") return print(apps::manual_page(tool, CORNU_VERSION));
+  if (name != "launch") return become_models_program(argv);
   try {
-    tool.parse(static_cast<int>(divider - argv), argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = tool.exit(error);
-    return code == 0 ? 0 : 2;
-  }
-  try {
-    return apps::launch(options);
+    return apps::launch(arguments.launch);
   } catch (const apps::LaunchError& error) {
     fmt::print(stderr, "cornu launch: {}\n", error.what());
     return error.code;

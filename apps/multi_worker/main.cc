@@ -19,6 +19,7 @@ using namespace cornu;
 struct Options {
   int workers = 0;
   int max_restarts = 3;
+  int elastic = 0;
   int64_t epochs = 3;
   int64_t batch_size = 64;
   int64_t steps_per_epoch = 70;
@@ -42,6 +43,9 @@ void add_options(CLI::App& app, Options& options) {
                  "With -n: how often a worker that dies is started again")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--elastic", options.elastic,
+                 "With -n: go on with fewer workers when one has failed for good, down to so many")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--epochs", options.epochs, "Epochs")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -71,7 +75,7 @@ void add_options(CLI::App& app, Options& options) {
          "evaluates them there while training goes on")
       ->needs("--checkpoint-dir");
   app.add_option("--save", options.save, "Write the trained model to this .keras file")
-      ->check(CLI::Validator(apps::check_model_file, ""));
+      ->check(apps::output_file({".keras"}));
   app.add_option("--seed", options.seed, "Seed of weights and shuffling")->capture_default_str();
   app.add_option("--verbose", options.verbose, "0 silent, 1 progress bar, 2 a line an epoch")
       ->check(CLI::Range(0, 2))
@@ -88,14 +92,17 @@ void add_options(CLI::App& app, Options& options) {
                                    std::to_string(options.workers),
                                    "--max-restarts",
                                    std::to_string(options.max_restarts)};
+  if (options.elastic > 0) {
+    line.insert(line.end(), {"--elastic", std::to_string(options.elastic)});
+  }
   if (options.evaluator) line.emplace_back("--evaluator");
   line.insert(line.end(), {"--", self.string()});
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "-n" || word == "--workers" || word == "--max-restarts") {
+    if (word == "-n" || word == "--workers" || word == "--max-restarts" || word == "--elastic") {
       ++i;
     } else if (word.rfind("-n", 0) != 0 && word.rfind("--workers=", 0) != 0 &&
-               word.rfind("--max-restarts=", 0) != 0) {
+               word.rfind("--max-restarts=", 0) != 0 && word.rfind("--elastic=", 0) != 0) {
       line.push_back(word);
     }
   }

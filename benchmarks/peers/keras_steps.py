@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measured trainings in Keras on TensorFlow; same protocol as steps/main.cc.
 
-usage: keras_steps.py WORK BATCH_SIZE STEPS [xla]
+With "_bf16" behind WORK in mixed_bfloat16. usage: keras_steps.py WORK BATCH_SIZE STEPS [xla]
 """
 import os
 import sys
@@ -68,20 +68,27 @@ def make_work(name):
         return transformer_block(), (128, 512), keras.optimizers.Adam(1e-3)
     elif name == "gpt":
         return gpt(), (256,), keras.optimizers.Adam(1e-3)
-    elif name in ("mobilenet", "resnet"):
-        options = {"weights": None, "classes": 10, "classifier_activation": None}
-        if name == "mobilenet":
-            model = keras.applications.MobileNetV2((96, 96, 3), **options)
-            return model, (96, 96, 3), keras.optimizers.Adam(1e-3)
-        model = keras.applications.ResNet50(input_shape=(64, 64, 3), **options)
-        return model, (64, 64, 3), keras.optimizers.SGD(1e-3)
     else:
-        sys.exit(f"expected mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet or resnet, got {name}")
+        adam, sgd = keras.optimizers.Adam, keras.optimizers.SGD
+        networks = {"mobilenet": ("MobileNetV2", 96, adam), "resnet": ("ResNet50", 64, sgd),
+                    "densenet": ("DenseNet121", 64, sgd),
+                    "efficientnet": ("EfficientNetB0", 64, adam)}
+        if name not in networks:
+            sys.exit("expected mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet, resnet, "
+                     f"densenet or efficientnet, got {name}")
+        network, side, optimizer = networks[name]
+        shape = (side, side, 3)
+        model = getattr(keras.applications, network)(
+            input_shape=shape, weights=None, classes=10, classifier_activation=None)
+        return model, shape, optimizer(1e-3)
     return keras.Sequential([keras.Input(shape)] + body), shape, optimizer
 
 
 def main():
     name, batch_size, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    if name.endswith("_bf16"):
+        keras.config.set_dtype_policy("mixed_bfloat16")
+        name = name.removesuffix("_bf16")
     model, shape, optimizer = make_work(name)
     random = np.random.default_rng(0)
     rows = batch_size * steps

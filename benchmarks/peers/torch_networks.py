@@ -20,7 +20,7 @@ class Residual(nn.Module):
         return self.last(self.shortcut(x) + self.body(x))
 
 
-def mobilenet_v2():
+def mobilenet_v2(classes=10):
     """keras.applications.MobileNetV2, alpha 1."""
 
     def conv(inputs, outputs, kernel=1, stride=1, groups=1, active=True):
@@ -37,7 +37,7 @@ def mobilenet_v2():
         layers += [Residual(body)] if stride == 1 and channels == filters else body
         channels = filters
     return nn.Sequential(*layers, *conv(320, 1280), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-                         nn.Linear(1280, 10))
+                         nn.Linear(1280, classes))
 
 
 def resnet(blocks=(3, 4, 6, 3), classes=10):
@@ -96,13 +96,71 @@ class Excited(nn.Module):
         return x * self.gate(x)
 
 
+class Dense(nn.Module):
+    """x, and behind its channels what the body makes of it."""
+
+    def __init__(self, body):
+        super().__init__()
+        self.body = nn.Sequential(*body)
+
+    def forward(self, x):
+        return torch.cat((x, self.body(x)), 1)
+
+
+def densenet121(classes=10):
+    """keras.applications.DenseNet121: growth 32."""
+
+    def active(channels):
+        return [nn.BatchNorm2d(channels, 1.001e-5, 0.01), nn.ReLU(inplace=True)]
+
+    def conv(inputs, outputs, kernel=1, stride=1):
+        return nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
+
+    layers, channels = [conv(3, 64, 7, 2), *active(64), nn.MaxPool2d(3, 2, 1)], 64
+    for blocks in (6, 12, 24, 16):
+        if len(layers) > 4:
+            layers += active(channels) + [conv(channels, channels // 2), nn.AvgPool2d(2)]
+            channels //= 2
+        for _ in range(blocks):
+            layers.append(Dense([*active(channels), conv(channels, 128), *active(128),
+                                 conv(128, 32, 3)]))
+            channels += 32
+    return nn.Sequential(*layers, *active(channels), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(channels, classes))
+
+
+def efficient_conv(inputs, outputs, kernel=1, stride=1, groups=1, active=True, momentum=0.1):
+    layer = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
+    return normalized(layer, 1e-3, momentum) + ([nn.SiLU(inplace=True)] if active else [])
+
+
+def efficientnet_b0(classes=10):
+    """keras.applications.EfficientNetB0, whose pictures are normalized before."""
+
+    def conv(*sizes, **options):
+        return efficient_conv(*sizes, momentum=0.01, **options)
+
+    # kernel, filters, blocks, stride, expansion
+    stages = ((3, 16, 1, 1, 1), (3, 24, 2, 2, 6), (5, 40, 2, 2, 6), (3, 80, 3, 2, 6),
+              (5, 112, 3, 1, 6), (5, 192, 4, 2, 6), (3, 320, 1, 1, 6))
+    count, made = sum(stage[2] for stage in stages), 0
+    layers, channels = [Rescaled(1 / 255, 0)] + conv(3, 32, 3, 2), 32
+    for kernel, filters, blocks, stride, expansion in stages:
+        for block in range(blocks):
+            step, inner = stride if block == 0 else 1, expansion * channels
+            body = conv(channels, inner) if expansion > 1 else []
+            body += conv(inner, inner, kernel, step, inner)
+            body += [Excited(inner, channels // 4)] + conv(inner, filters, active=False)
+            same = step == 1 and channels == filters
+            layers += [Residual(body + [DropPath(0.2 * made / count)])] if same else body
+            channels, made = filters, made + 1
+    return nn.Sequential(*layers, *conv(320, 1280), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Dropout(0.2), nn.Linear(1280, classes))
+
+
 def efficientnet_v2_m(classes=1000):
     """keras.applications.EfficientNetV2M."""
-
-    def conv(inputs, outputs, kernel=1, stride=1, groups=1, active=True):
-        layer = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
-        return normalized(layer, 1e-3, 0.1) + ([nn.SiLU(inplace=True)] if active else [])
-
+    conv = efficient_conv
     # filters, blocks, stride, expansion, whether a convolution stands for the depthwise one
     stages = ((24, 3, 1, 1, True), (48, 5, 2, 4, True), (80, 5, 2, 4, True), (160, 7, 2, 4, False),
               (176, 14, 1, 6, False), (304, 18, 2, 6, False), (512, 5, 1, 6, False))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The serving benchmark in PyTorch; same protocol as serving/main.cc.
 
-usage: torch_serving.py WORK CLIENTS REQUESTS
+usage: torch_serving.py WORK CLIENTS REQUESTS [channels_last] [compile]
 """
 import os
 import sys
@@ -10,6 +10,8 @@ import time
 
 import torch
 from torch import nn
+
+from torch_networks import mobilenet_v2, resnet
 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
 
@@ -22,7 +24,11 @@ def make_model(name):
                               nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
                               nn.Linear(64 * 25, 10))
         return model, (1, 28, 28)
-    sys.exit(f"expected mlp or cnn, got {name}")
+    if name == "mobilenet":
+        return mobilenet_v2(classes=1000), (3, 224, 224)
+    if name == "resnet":
+        return resnet(classes=1000), (3, 224, 224)
+    sys.exit(f"expected mlp, cnn, mobilenet or resnet, got {name}")
 
 
 def main():
@@ -30,10 +36,16 @@ def main():
     torch.manual_seed(0)
     model, shape = make_model(name)
     model.eval()
+    layout = torch.channels_last if "channels_last" in sys.argv else torch.contiguous_format
+    model = model.to(memory_format=layout)
+    if "compile" in sys.argv:
+        model = torch.compile(model)
 
     def serve(start, latencies):
         with torch.inference_mode():
             x = torch.rand(1, *shape)
+            if len(shape) == 3:
+                x = x.contiguous(memory_format=layout)
             model(x)
             start.wait()
             for _ in range(requests):

@@ -2,7 +2,8 @@
 """The measured trainings in PyTorch; same protocol as steps/main.cc.
 
 Does what fit does and no more: shuffles, keeps the mean loss and the accuracy, reads them once an
-epoch. usage: torch_steps.py WORK BATCH_SIZE STEPS [channels_last] [compile]
+epoch. With "_bf16" behind WORK, the forward pass and its gradients are in bfloat16 where autocast
+takes it. usage: torch_steps.py WORK BATCH_SIZE STEPS [channels_last] [compile]
 """
 import os
 import sys
@@ -11,7 +12,7 @@ import time
 import torch
 from torch import nn
 
-from torch_networks import mobilenet_v2, resnet
+from torch_networks import densenet121, efficientnet_b0, mobilenet_v2, resnet
 from torch_transformers import GPT, VOCABULARY, transformer_block
 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
@@ -53,18 +54,22 @@ def make_work(name):
     if name == "gpt":
         model = GPT()
         return model, (256,), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
-    if name == "mobilenet":
-        model = mobilenet_v2()
-        return model, (3, 96, 96), torch.optim.Adam(model.parameters(), 1e-3, fused=True)
-    if name == "resnet":
-        model = resnet()
-        return model, (3, 64, 64), torch.optim.SGD(model.parameters(), 1e-3, fused=True)
-    sys.exit(f"expected mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet or resnet, got {name}")
+    adam, sgd = torch.optim.Adam, torch.optim.SGD
+    networks = {"mobilenet": (mobilenet_v2, 96, adam), "efficientnet": (efficientnet_b0, 64, adam),
+                "resnet": (resnet, 64, sgd), "densenet": (densenet121, 64, sgd)}
+    if name not in networks:
+        sys.exit("expected mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet, resnet, densenet "
+                 f"or efficientnet, got {name}")
+    network, side, optimizer = networks[name]
+    model = network()
+    return model, (3, side, side), optimizer(model.parameters(), 1e-3, fused=True)
 
 
 def main():
     name, batch_size, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     torch.manual_seed(0)
+    half = name.endswith("_bf16")
+    name = name.removesuffix("_bf16")
     model, shape, optimizer = make_work(name)
     rows = batch_size * steps
     if name == "gpt":
@@ -86,9 +91,10 @@ def main():
             index = order[i:i + batch_size]
             target = y[index]
             optimizer.zero_grad(set_to_none=True)
-            output = forward(x[index]).flatten(0, -2)
             target = target.flatten()
-            loss = loss_function(output, target)
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
+                output = forward(x[index]).flatten(0, -2)
+                loss = loss_function(output, target)
             loss.backward()
             optimizer.step()
             with torch.no_grad():

@@ -2,7 +2,8 @@
 // Several client threads ask one model for predictions of single examples. Prints "ready", then for
 // every line it reads serves a round and prints requests a second, and the median and 99th
 // percentile of their latency in microseconds. compare.py drives it beside the peer.
-//   bench_serving WORK CLIENTS REQUESTS     WORK: mlp or cnn; REQUESTS: of each client in a round
+//   bench_serving WORK CLIENTS REQUESTS
+//     WORK: mlp, cnn, mobilenet or resnet (224x224); REQUESTS: of each client in a round
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 
@@ -20,12 +21,14 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-Sequential make_model(const std::string& name) {
+Model make_model(const std::string& name) {
+  if (name == "mobilenet") return applications::MobileNetV2({.weights = nullptr});
+  if (name == "resnet") return applications::ResNet50({.weights = nullptr});
   if (name == "mlp") {
     return Sequential(Input({.shape = {784}}), {layers::Dense({.units = 128, .activation = "relu"}),
                                                 layers::Dense({.units = 10})});
   }
-  check<InvalidArgument>(name == "cnn", "expected mlp or cnn, got '{}'.", name);
+  check<InvalidArgument>(name == "cnn", "expected mlp, cnn, mobilenet or resnet, got '{}'.", name);
   return Sequential(Input({.shape = {28, 28, 1}}),
                     {layers::Conv2D({.filters = 32, .kernel_size = 3, .activation = "relu"}),
                      layers::MaxPooling2D(),
@@ -68,8 +71,8 @@ void round(Model& model, const Shape& example, int clients, int requests) {
 
 int run(const std::string& name, int clients, int requests) {
   set_random_seed(0);
-  Sequential model = make_model(name);
-  const Shape example = name == "mlp" ? Shape{784} : Shape{28, 28, 1};
+  Model model = make_model(name);
+  const Shape example = model.input_shape().slice(1);
   std::cout << "ready" << std::endl;
   for (std::string line; std::getline(std::cin, line);) round(model, example, clients, requests);
   return 0;
@@ -81,7 +84,7 @@ int main(int argc, char** argv) {
   const int clients = argc == 4 ? std::atoi(argv[2]) : 0;
   const int requests = argc == 4 ? std::atoi(argv[3]) : 0;
   if (clients < 1 || requests < 1) {
-    fmt::print(stderr, "usage: bench_serving mlp|cnn CLIENTS REQUESTS\n");
+    fmt::print(stderr, "usage: bench_serving mlp|cnn|mobilenet|resnet CLIENTS REQUESTS\n");
     return 2;
   }
   try {

@@ -2,7 +2,7 @@
 // One of the measured trainings, run on demand: prints "ready", then for every line it reads trains
 // one epoch and prints its milliseconds a step. compare.py drives it beside the peers.
 //   bench_steps WORK BATCH_SIZE STEPS [REPLICAS|workers]
-//     WORK: mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet or resnet
+//     WORK: one of kWorks; with "_bf16" behind it in mixed_bfloat16
 // With REPLICAS on that many logical CPUs under MirroredStrategy; with "workers" as one of the
 // workers that TF_CONFIG tells of. BATCH_SIZE is that of all of them together.
 #include <cornu/cornu.h>
@@ -12,13 +12,16 @@
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <string_view>
 
-#include "benchmarks/steps/networks.h"
 #include "benchmarks/steps/transformers.h"
 
 using namespace cornu;
 
 namespace {
+
+constexpr const char* kWorks =
+    "mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet, resnet, densenet or efficientnet";
 
 struct Work {
   Model model;
@@ -45,13 +48,26 @@ Work make_work(const std::string& name) {
             optimizers::SGD({.learning_rate = 1e-3})};
   }
   if (name == "mobilenet") {
-    return {benchmarks::mobilenet_v2({96, 96, 3}),
+    return {applications::MobileNetV2({.input_shape = {96, 96, 3},
+                                       .weights = nullptr,
+                                       .classes = 10,
+                                       .classifier_activation = nullptr}),
             {96, 96, 3},
             optimizers::Adam({.learning_rate = 1e-3})};
   }
-  if (name == "resnet") {
-    return {
-        benchmarks::resnet50({64, 64, 3}), {64, 64, 3}, optimizers::SGD({.learning_rate = 1e-3})};
+  const applications::ApplicationOptions small{.weights = nullptr,
+                                               .input_shape = {64, 64, 3},
+                                               .classes = 10,
+                                               .classifier_activation = nullptr};
+  if (name == "resnet" || name == "densenet") {
+    return {name == "resnet" ? applications::ResNet50(small) : applications::DenseNet121(small),
+            {64, 64, 3},
+            optimizers::SGD({.learning_rate = 1e-3})};
+  }
+  if (name == "efficientnet") {
+    return {applications::EfficientNetB0(small),
+            {64, 64, 3},
+            optimizers::Adam({.learning_rate = 1e-3})};
   }
   if (name == "transformer") {
     return {benchmarks::transformer_block(), {128, 512}, optimizers::Adam({.learning_rate = 1e-3})};
@@ -66,10 +82,7 @@ Work make_work(const std::string& name) {
             {50, 64},
             optimizers::Adam({.learning_rate = 1e-3})};
   }
-  check<InvalidArgument>(
-      name == "cifar",
-      "expected mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet or resnet, got '{}'.",
-      name);
+  check<InvalidArgument>(name == "cifar", "expected {}, got '{}'.", kWorks, name);
   auto conv = [](int64_t filters, const char* padding) {
     return layers::Conv2D(
         {.filters = filters, .kernel_size = 3, .padding = padding, .activation = "relu"});
@@ -91,8 +104,13 @@ Strategy make_strategy(const std::string& replicas) {
   return distribute::MirroredStrategy({.devices = devices});
 }
 
-int run(const std::string& name, int64_t batch_size, int64_t steps, const std::string& replicas) {
+int run(std::string name, int64_t batch_size, int64_t steps, const std::string& replicas) {
   set_random_seed(0);
+  constexpr std::string_view half = "_bf16";
+  if (name.ends_with(half)) {
+    set_dtype_policy("mixed_bfloat16");
+    name.resize(name.size() - half.size());
+  }
   const Strategy strategy = make_strategy(replicas);
   const auto scope = strategy.scope();
   Work work = make_work(name);
@@ -124,9 +142,8 @@ int run(const std::string& name, int64_t batch_size, int64_t steps, const std::s
 int main(int argc, char** argv) {
   if (argc != 4 && argc != 5) {
     fmt::print(stderr,
-               "usage: bench_steps mlp|cnn|cifar|lstm|gru|transformer|gpt|mobilenet|resnet "
-               "BATCH_SIZE STEPS "
-               "[REPLICAS|workers]\n");
+               "usage: bench_steps WORK[_bf16] BATCH_SIZE STEPS [REPLICAS|workers]\nWORK: {}\n",
+               kWorks);
     return 2;
   }
   try {

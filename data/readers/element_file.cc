@@ -119,7 +119,7 @@ ElementFileWriter::ElementFileWriter(const std::string& path, Compression compre
                                      const std::string& seeds, Appears appears)
     : file_(path, compression, {}, appears), spec_(spec) {
   Blobs none;
-  LinkWriter header(none);
+  LinkWriter header(&none);
   header("format", kFormat)("element_spec", spec)("pipeline", pipeline);
   if (!seeds.empty()) header("seeds", seeds);
   write_record(header.config().dump());

@@ -2,6 +2,7 @@
 #include "data/readers/example_columns.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "data/readers/exact_scalar.h"
 
@@ -47,7 +48,7 @@ class FixedColumn : public ColumnOf<T> {
   void add_values(const FeatureValues& values, int64_t number) override {
     const FeatureKind& kind = this->kind_;
     const auto size = static_cast<size_t>(kind.size);
-    T* places = places_ + static_cast<size_t>(number) * size;
+    T* places = std::exchange(places_, places_ + size);
     if (!values.set) {
       const auto from = kind.default_value.template data<T>();
       std::copy(from.begin(), from.end(), places);
@@ -127,7 +128,8 @@ Tensor default_of(const FeatureKind& kind, const Tensor& value) {
                       fmt::format("{}: the default_value of the feature '{}'", kind.who, kind.key));
 }
 
-// A scalar as often as the shape has values.
+}  // namespace
+
 Tensor spread(const Tensor& value, const Shape& shape) {
   if (value.shape() == shape) return value;
   Tensor all = Tensor::empty(shape, value.dtype());
@@ -143,7 +145,10 @@ Tensor spread(const Tensor& value, const Shape& shape) {
   return all;
 }
 
-}  // namespace
+Tensor zero_of(DType dtype) {
+  if (dtype == DType::String) return Tensor::scalar("");
+  return dtype == DType::Int64 ? Tensor::scalar(int64_t{0}) : Tensor::scalar(0.0F);
+}
 
 FeatureKind feature_kind(const char* who, const std::string& key, const Feature& feature) {
   using Count = FeatureKind::Count;

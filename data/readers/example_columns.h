@@ -27,15 +27,22 @@ struct FeatureKind {
 // InvalidArgument, naming the key, for what no feature can be.
 FeatureKind feature_kind(const char* who, const std::string& key, const Feature& feature);
 
+// A scalar as often as the shape has values.
+Tensor spread(const Tensor& value, const Shape& shape);
+// What fills places where there are no values: 0 or "".
+Tensor zero_of(DType dtype);
+
 class ExampleColumn {
  public:
   virtual ~ExampleColumn() = default;
-  // What example `number` has, or doesn't (`set`). InvalidArgument, wire::Damage.
+  // What is at the next place, or isn't (`set`), of example `number`. InvalidArgument,
+  // wire::Damage.
   virtual void add(const FeatureValues& values, int64_t number) = 0;
   virtual Tensor finish() = 0;
 };
 
-// `outer`: () for one example, else their number. `kind` must outlive it.
+// `outer`: () for one example, else their number; or of steps. As many are added, in order. `kind`
+// must outlive it.
 std::unique_ptr<ExampleColumn> make_column(const FeatureKind& kind, const Shape& outer);
 
 }  // namespace cornu::data

@@ -123,50 +123,95 @@ void require_rank(const Tensor& serialized, int64_t rank, const char* who) {
 // FeatureLists of a SequenceExample by name.
 using Lists = std::unordered_map<std::string_view, std::string_view>;
 
-// A row for each step of a list; `found`: is it there?
-Tensor parse_steps(const FeatureKind& kind, const std::string_view* list) {
-  std::vector<FeatureValues> steps;
-  if (list) {
-    for_each_member(*list, 1,
-                    [&](std::string_view step) { steps.push_back(values_of_feature(step)); });
-  }
-  check<InvalidArgument>(
-      list || !kind.required,
-      "{}: the feature list '{}' is missing. Give it allow_missing, where it may "
-      "be.",
-      kind.who, kind.key);
-  FeatureKind of_step = kind;
-  of_step.required = kind.count != FeatureKind::Count::Any;
-  if (kind.count == FeatureKind::Count::Rows) of_step.count = FeatureKind::Count::Fixed;
-  const auto column = make_column(of_step, {std::ssize(steps)});
-  for (size_t i = 0; i < steps.size(); ++i) column->add(steps[i], static_cast<int64_t>(i));
-  return column->finish();
+Lists lists_of(std::string_view message) {
+  Lists lists;
+  for_each_member(message, 2, [&](std::string_view map) {
+    for_each_member(map, 1, [&](std::string_view entry) {
+      const NamedMessage named = map_entry(entry);
+      lists[named.name] = named.message;
+    });
+  });
+  return lists;
 }
 
-Element parse_lists(const Tensor& serialized, const Features& features, const char* who) {
-  const std::string_view message = serialized.data<std::string>()[0];
-  std::vector<Tensor> tensors;
-  std::string_view key;
-  reading(who, message, 0, key, [&] {
-    Lists lists;
-    for_each_member(message, 2, [&](std::string_view map) {
-      for_each_member(map, 1, [&](std::string_view entry) {
-        const NamedMessage named = map_entry(entry);
-        lists[named.name] = named.message;
-      });
-    });
-    for (const auto& [name, feature] : checked(features, who)) {
-      check<InvalidArgument>(!std::holds_alternative<FixedLenFeature>(feature),
-                             "{}: the feature list '{}' was expected to be a "
-                             "FixedLenSequenceFeature or a VarLenFeature, got a FixedLenFeature.",
-                             who, name);
-      key = name;
-      const auto found = lists.find(name);
-      tensors.push_back(parse_steps(feature_kind(who, name, feature),
-                                    found == lists.end() ? nullptr : &found->second));
+using Steps = std::vector<FeatureValues>;
+
+// Those of example `number`, which may have no such list.
+Steps steps_of(const FeatureKind& kind, const Lists& lists, int64_t number) {
+  Steps steps;
+  const auto list = lists.find(kind.key);
+  if (list == lists.end()) {
+    check<InvalidArgument>(!kind.required,
+                           "{}: example {}: the feature list '{}' is missing. Give it "
+                           "allow_missing, where it may be.",
+                           kind.who, number, kind.key);
+    return steps;
+  }
+  for_each_member(list->second, 1,
+                  [&](std::string_view step) { steps.push_back(values_of_feature(step)); });
+  for (const FeatureValues& step : steps) {
+    check<InvalidArgument>(step.set || kind.count == FeatureKind::Count::Any,
+                           "{}: example {}: the feature '{}' ({} {}) is missing in a step.",
+                           kind.who, number, kind.key, kind.dtype, kind.shape);
+  }
+  return steps;
+}
+
+// The kind of one step, or of none behind an example's last.
+FeatureKind kind_of_step(const FeatureKind& list) {
+  FeatureKind kind = list;
+  kind.required = false;
+  if (list.count != FeatureKind::Count::Rows) return kind;
+  kind.count = FeatureKind::Count::Fixed;
+  if (!kind.default_value.defined()) kind.default_value = zero_of(kind.dtype);
+  kind.default_value = spread(kind.default_value, kind.shape);
+  return kind;
+}
+
+// Feature lists of examples: rows for the steps, and how many each example has.
+struct ParsedLists {
+  Element rows;
+  Element lengths;
+};
+
+// `batched`: with an axis of examples, else of the only one.
+ParsedLists parse_lists(std::span<const std::string> messages, const Features& features,
+                        const char* who, bool batched) {
+  const auto count = std::ssize(messages);
+  const auto for_each_example = [&](const std::string& key, const auto& parse) {
+    for (int64_t i = 0; i < count; ++i) {
+      const auto at = static_cast<size_t>(i);
+      reading(who, messages[at], i, key, [&] { parse(at, i); });
     }
-  });
-  return Element(std::move(tensors), dictionary_of(features));
+  };
+  std::vector<Lists> lists(messages.size());
+  for_each_example("", [&](size_t at, int64_t) { lists[at] = lists_of(messages[at]); });
+  std::vector<Tensor> rows;
+  std::vector<Tensor> lengths;
+  for (const auto& [name, feature] : checked(features, who)) {
+    check<InvalidArgument>(!std::holds_alternative<FixedLenFeature>(feature),
+                           "{}: the feature list '{}' was expected to be a "
+                           "FixedLenSequenceFeature or a VarLenFeature, got a FixedLenFeature.",
+                           who, name);
+    const FeatureKind kind = feature_kind(who, name, feature);
+    std::vector<Steps> steps(messages.size());
+    std::vector<int64_t> sizes(messages.size());
+    for_each_example(name, [&](size_t at, int64_t number) {
+      steps[at] = steps_of(kind, lists[at], number);
+      sizes[at] = std::ssize(steps[at]);
+    });
+    const int64_t most = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+    const FeatureKind of_step = kind_of_step(kind);
+    const auto column = make_column(of_step, batched ? Shape{count, most} : Shape{most});
+    for_each_example(name, [&](size_t at, int64_t number) {
+      steps[at].resize(static_cast<size_t>(most));
+      for (const FeatureValues& step : steps[at]) column->add(step, number);
+    });
+    rows.push_back(column->finish());
+    lengths.push_back(Tensor::from(sizes));
+  }
+  return {Element(std::move(rows), dictionary_of(features)),
+          Element(std::move(lengths), dictionary_of(features))};
 }
 
 }  // namespace
@@ -343,8 +388,23 @@ Element parse_single_sequence_example(const Tensor& serialized, const Features& 
     return ExampleParser::State(context_features, kWho).parse(serialized.data<std::string>(), {});
   };
   if (sequence_features.empty()) return context();
-  const Element lists = parse_lists(serialized, sequence_features, kWho);
+  const Element lists =
+      parse_lists(serialized.data<std::string>(), sequence_features, kWho, false).rows;
   return context_features.empty() ? lists : Element::tuple({context(), lists});
+}
+
+Element parse_sequence_example(const Tensor& serialized, const Features& context_features,
+                               const Features& sequence_features) {
+  constexpr const char* kWho = "parse_sequence_example";
+  require_rank(serialized, 1, kWho);
+  const auto messages = serialized.data<std::string>();
+  const auto context = [&] {
+    return ExampleParser::State(context_features, kWho).parse(messages, serialized.shape());
+  };
+  if (sequence_features.empty()) return context();
+  const ParsedLists lists = parse_lists(messages, sequence_features, kWho, true);
+  return context_features.empty() ? Element::tuple({lists.rows, lists.lengths})
+                                  : Element::tuple({context(), lists.rows, lists.lengths});
 }
 
 }  // namespace cornu::data

@@ -31,9 +31,9 @@ using Blobs = std::map<std::string, std::string>;  // by their SHA-256
 
 class LinkWriter {
  public:
-  // Large tensors go to `blobs`, which outlives it. `hints`: with what changes nothing of what
-  // comes.
-  explicit LinkWriter(Blobs& blobs, bool hints = true) : blobs_(blobs), hints_(hints) {}
+  // Large tensors go to `blobs`, which outlives it; null: checksums stand for them. `hints`: with
+  // what changes nothing of what comes.
+  explicit LinkWriter(Blobs* blobs, bool hints = true) : blobs_(blobs), hints_(hints) {}
 
   LinkWriter& kind(std::string kind) {
     kind_ = std::move(kind);
@@ -88,7 +88,7 @@ class LinkWriter {
     return elements;
   }
 
-  Blobs& blobs_;
+  Blobs* blobs_;
   bool hints_;
   std::string kind_;
   Json config_ = Json::object();
@@ -185,6 +185,11 @@ struct PartialFingerprint {
   std::string left_out;  // those links: "map, generator"; empty where it is all
 };
 PartialFingerprint partial_fingerprint(const NodePtr& node);
+
+// What a chain computes, for comparing it with another process's: equal where fingerprints are, and
+// where files lie in other folders. Copies no large tensor. FailedPrecondition for a chain that is
+// too long.
+Json comparable_pipeline(const NodePtr& node);
 
 // A kind of links.
 struct LinkKind {

@@ -46,16 +46,16 @@ void check_extent(const Extent& extent) {
 
 class PipelineWriter {
  public:
-  // `all`: with the seeds that were drawn, and with hints.
+  // `blobs`: as LinkWriter's. `all`: with the seeds that were drawn, and with hints.
   // `left_out`: gets the names of links that can't travel; null: they are errors.
-  PipelineWriter(Blobs& blobs, bool all, std::set<std::string>* left_out = nullptr)
+  PipelineWriter(Blobs* blobs, bool all, std::set<std::string>* left_out = nullptr)
       : blobs_(blobs), all_(all), left_out_(left_out) {}
 
-  std::string text(const NodePtr& end) {
+  Json json(const NodePtr& end) {
     const int64_t number = number_of(end);
-    return Json::object({{"version", kVersion}, {"links", std::move(links_)}, {"end", number}})
-        .dump();
+    return Json::object({{"version", kVersion}, {"links", std::move(links_)}, {"end", number}});
   }
+  std::string text(const NodePtr& end) { return json(end).dump(); }
 
  private:
   struct Known {
@@ -104,7 +104,7 @@ class PipelineWriter {
     return link;
   }
 
-  Blobs& blobs_;
+  Blobs* blobs_;
   bool all_;
   std::set<std::string>* left_out_;
   Json links_ = Json::array();
@@ -208,7 +208,7 @@ class PipelineReader {
 
 SerializedDataset serialize(const Dataset& dataset) {
   SerializedDataset serialized;
-  serialized.pipeline = PipelineWriter(serialized.blobs, true).text(dataset.node());
+  serialized.pipeline = PipelineWriter(&serialized.blobs, true).text(dataset.node());
   return serialized;
 }
 
@@ -224,16 +224,45 @@ Dataset deserialize(const SerializedDataset& serialized) {
 
 std::string fingerprint(const Dataset& dataset) {
   Blobs blobs;  // whose keys are in the text
-  const std::string text = PipelineWriter(blobs, false).text(dataset.node());
+  const std::string text = PipelineWriter(&blobs, false).text(dataset.node());
   return hash_of(std::as_bytes(std::span(text)), HashAlgorithm::Sha256);
 }
 
 PartialFingerprint partial_fingerprint(const NodePtr& node) {
   Blobs blobs;
   std::set<std::string> left_out;
-  const std::string text = PipelineWriter(blobs, false, &left_out).text(node);
+  const std::string text = PipelineWriter(&blobs, false, &left_out).text(node);
   return {hash_of(std::as_bytes(std::span(text)), HashAlgorithm::Sha256),
           fmt::format("{}", fmt::join(left_out, ", "))};
+}
+
+namespace {
+
+// What may differ between processes that compute the same: folders, and how many threads there are.
+Json without_places(const Json& json) {
+  if (json.is_string()) {
+    const std::string& text = json.as_string();
+    return text.substr(text.rfind('/') + 1);  // npos + 1 is 0
+  }
+  if (json.is_array()) {
+    Json::Array elements;
+    for (const Json& element : json.as_array()) elements.push_back(without_places(element));
+    return elements;
+  }
+  if (!json.is_object()) return json;
+  static const std::set<std::string> kOwn = {"autotune", "cpu_budget", "ram_budget", "statistics"};
+  Json::Object members;
+  for (const auto& [name, value] : json.as_object()) {
+    if (!kOwn.contains(name)) members.emplace_back(name, without_places(value));
+  }
+  return Json::of_members(std::move(members));
+}
+
+}  // namespace
+
+Json comparable_pipeline(const NodePtr& node) {
+  std::set<std::string> left_out;
+  return without_places(PipelineWriter(nullptr, false, &left_out).json(node).at("links"));
 }
 
 }  // namespace cornu::data

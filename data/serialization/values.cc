@@ -9,6 +9,7 @@
 #include "framework/core/hex.h"
 #include "framework/core/strings.h"
 #include "framework/io/hash.h"
+#include "framework/io/tensor_checksum.h"
 
 namespace cornu::data {
 namespace {
@@ -43,6 +44,27 @@ size_t size_of_values(const Tensor& tensor) {
   size_t size = 0;
   for (const std::string& text : tensor.data<std::string>()) size += text.size() + sizeof(uint64_t);
   return size;
+}
+
+// Its type, and a checksum of its values; few numbers are there themselves. Of texts, which may be
+// paths, what is behind the last slash.
+Json comparable(const Tensor& tensor) {
+  const bool is_text = tensor.dtype() == DType::String;
+  if (!is_text && tensor.num_elements() <= 4) {
+    return Json::object({{"values", tensor.to_string()}});
+  }
+  std::string sum;
+  if (is_text) {
+    std::string names;
+    for (const std::string& text : tensor.data<std::string>()) {
+      names += text.substr(text.rfind('/') + 1) + '\0';  // npos + 1 is 0
+    }
+    sum = hash_of(bytes_of(names), HashAlgorithm::Sha256);
+  } else {
+    sum = checksum_of_values(tensor);
+  }
+  return Json::object(
+      {{"dtype", to_string(tensor.dtype())}, {"shape", tensor.shape()}, {"checksum", sum}});
 }
 
 [[noreturn]] void no_tensor(const std::string& key) {
@@ -130,10 +152,11 @@ Json LinkWriter::to_json(const std::string& value) {
 Json LinkWriter::to_json(const Tensor& value) {
   if (!value.defined()) return {};
   const Tensor tensor = value.host();
+  if (!blobs_) return comparable(tensor);
   if (size_of_values(tensor) > kLargestInline) {
     std::string blob = blob_of(tensor);
     std::string key = hash_of(bytes_of(blob), HashAlgorithm::Sha256);
-    blobs_.emplace(key, std::move(blob));
+    blobs_->emplace(key, std::move(blob));
     return Json::object({{"blob", key}});
   }
   Json json = Json::object({{"dtype", to_string(tensor.dtype())}, {"shape", tensor.shape()}});

@@ -2,9 +2,8 @@
 #include "data/sources/file_records.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 
+#include "data/sharding.h"
 #include "data/transforms/transforms.h"
 
 namespace cornu::data {
@@ -18,6 +17,17 @@ const std::shared_ptr<const Structure>& single_tensor() {
   return structure;
 }
 
+// A file's elements on a thread: their number is the position, which costs nothing to keep.
+class CountedFile : public Stream<Element> {
+ public:
+  explicit CountedFile(StreamPtr<Element> file) : file_(std::move(file)) {}
+  bool next(Element& element) override { return file_->next(element); }
+  int64_t skip(int64_t count) override { return file_->skip(count); }
+
+ private:
+  StreamPtr<Element> file_;
+};
+
 // One file, so that a prefetch can read it.
 class FileNode : public Node {
  public:
@@ -27,7 +37,9 @@ class FileNode : public Node {
   std::optional<int64_t> cardinality() const override { return std::nullopt; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "file"; }
-  StreamPtr<Element> elements(Pass) const override { return format_->open(path_); }
+  StreamPtr<Element> elements(Pass) const override {
+    return std::make_unique<CountedFile>(format_->open(path_));
+  }
 
  private:
   std::shared_ptr<const FileFormat> format_;
@@ -203,28 +215,12 @@ class RecordRange : public Stream<Element> {
   int64_t left_;
 };
 
-// How many records files have. Thread-safe.
-class RecordCounts {
- public:
-  // Passes over the file when it is asked for the first time.
-  int64_t of(const std::string& path, const FileFormat& format) {
-    const std::lock_guard lock(mutex_);
-    const auto known = counts_.find(path);
-    if (known != counts_.end()) return known->second;
-    return counts_[path] = format.open(path)->skip(INT64_MAX);
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, int64_t> counts_;
-};
-
 // The same format, of which a worker reads a range of each file's records.
 FileFormat in_ranges(const FileFormat& format, const WorkerPart& part) {
   FileFormat ranges = format;
   ranges.describe += fmt::format(", range {} of {}", part.index, part.count);
-  ranges.open = [format, part, counts = std::make_shared<RecordCounts>()](const std::string& path) {
-    const int64_t records = counts->of(path, format);
+  ranges.open = [format, part](const std::string& path) {
+    const int64_t records = part.counts->of(path, format);
     const auto edge = [&](int64_t k) {
       return records / part.count * k + records % part.count * k / part.count;
     };
@@ -271,10 +267,7 @@ class FileRecords : public Node {
     return stream.next(element) ? std::optional(element) : std::nullopt;
   }
 
-  std::optional<int64_t> files() const override {
-    const auto names = input().cardinality();
-    return names == kInfiniteCardinality ? std::nullopt : names;
-  }
+  std::optional<int64_t> files() const override { return count_of_names(input()); }
   NodePtr worker_part(const WorkerPart& part) const override {
     if (part.by == WorkerPart::By::Hint) return nullptr;
     if (part.by == WorkerPart::By::Files) {
@@ -291,6 +284,13 @@ class FileRecords : public Node {
 };
 
 }  // namespace
+
+int64_t RecordCounts::of(const std::string& path, const FileFormat& format) {
+  const std::lock_guard lock(mutex_);
+  const auto count = counts_.try_emplace({format.describe, path}, kUnknown).first;
+  if (count->second == kUnknown) count->second = format.open(path)->skip(INT64_MAX);
+  return count->second;
+}
 
 Tensor text_scalar(std::string text) {
   Tensor tensor = Tensor::empty({}, DType::String);

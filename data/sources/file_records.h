@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "data/node.h"
 
@@ -18,6 +21,17 @@ struct FileFormat {
   ElementSpec spec;
   std::function<StreamPtr<Element>(const std::string& path)> open;
   std::function<void(LinkWriter& link)> write;  // see Node::write
+};
+
+// How many records files have. Thread-safe.
+class RecordCounts {
+ public:
+  // Passes over the file when it is asked for the first time.
+  int64_t of(const std::string& path, const FileFormat& format);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, int64_t> counts_;  // by format and path
 };
 
 // Elements of the files that `names` (string scalars) gives, one file after another. With

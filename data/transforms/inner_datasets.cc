@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "data/sharding.h"
+#include "data/transforms/transforms.h"
 #include "data/transforms/user_code.h"
 #include "framework/core/random.h"
 
@@ -93,11 +95,64 @@ NodePtr InnerDatasets<Outer>::made(const Outer& outer, int64_t number) const {
 }
 
 template <class Outer>
+NodePtr InnerDatasets<Outer>::example(StreamPtr<Outer> items) const {
+  Outer first;
+  if (first_ || !items->next(first)) return first_;
+  const SeedSequenceScope seeds(seed({}));
+  return made(first, 0);
+}
+
+template <class Outer>
+void InnerDatasets<Outer>::read_part(const WorkerPart& part) {
+  make_ = [make = make_, part, who = who_](const Outer& outer) {
+    const NodePtr whole = make(outer);
+    NodePtr own = whole ? part_of_records(whole, part) : nullptr;
+    check<InvalidArgument>(!whole || own,
+                           "{}: expected a dataset of which a worker can read a part of each file, "
+                           "as of the first element's, got {}. Use AutoShardPolicy::Data.",
+                           who, whole ? describe_chain(*whole) : "");
+    return own;
+  };
+}
+
+template <class Outer>
 StreamPtr<Element> InnerDatasets<Outer>::open(const Outer& outer, int64_t number, Pass pass,
                                               uint64_t seed) const {
   const auto words = philox(seed, static_cast<uint64_t>(number), pass.id);
   const SeedSequenceScope seeds(uint64_t{words[1]} << 32 | words[0]);
   return std::make_unique<InnerStream>(made(outer, number), pass.below(number), spec_, who_);
+}
+
+DatasetOfEach::DatasetOfEach(NodePtr input, MakeNode f, const std::optional<ElementSpec>& signature,
+                             const char* who)
+    : Node({std::move(input)}),
+      datasets_(
+          std::move(f), signature, [this] { return this->input().elements({}); }, who) {}
+
+std::optional<int64_t> DatasetOfEach::files() const {
+  const auto names = count_of_names(input());
+  if (!names) return std::nullopt;
+  const NodePtr example = datasets_.example(input().elements({}));
+  return example && reads_files(*example) ? names : std::nullopt;
+}
+
+NodePtr DatasetOfEach::worker_part(const WorkerPart& part) const {
+  if (part.by == WorkerPart::By::Hint || !files()) return nullptr;
+  if (part.by == WorkerPart::By::Files) {
+    return with_inputs({make_sharded_sources(inputs().front(), part)});
+  }
+  if (!part_of_records(datasets_.example(input().elements({})), part)) return nullptr;
+  const auto made = std::static_pointer_cast<DatasetOfEach>(clone());
+  made->datasets_.read_part(part);
+  made->range_ = fmt::format("; range {} of {}", part.index, part.count);
+  return made;
+}
+
+void DatasetOfEach::write(LinkWriter&) const {
+  raise<FailedPrecondition>(
+      "{}: it can't be serialized: its function is C++ code that gives datasets, which another "
+      "process hasn't. Iterate it there, or make its elements by map.",
+      describe());
 }
 
 template class InnerDatasets<Element>;

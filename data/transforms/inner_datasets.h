@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "data/node.h"
@@ -60,6 +61,10 @@ class InnerDatasets {
   std::atomic<uint64_t>* drawn_seed() const { return seed_.get(); }
   // The dataset of the first item; null where a signature was given.
   const Node* first() const { return first_.get(); }
+  // The dataset of the first of `items`, made now where it has to be; null where there is none.
+  NodePtr example(StreamPtr<Outer> items) const;
+  // The same datasets, each on this part of its files' records.
+  void read_part(const WorkerPart& part);
   // The dataset of item `number` of a pass. What its function draws depends on these alone.
   StreamPtr<Element> open(const Outer& outer, int64_t number, Pass pass, uint64_t seed) const;
 
@@ -71,6 +76,33 @@ class InnerDatasets {
   SharedSeed seed_;
   ElementSpec spec_;
   NodePtr first_;
+};
+
+// A link that gives the elements of the datasets that a function makes of its input's elements.
+class DatasetOfEach : public Node {
+ public:
+  DatasetOfEach(NodePtr input, MakeNode f, const std::optional<ElementSpec>& signature,
+                const char* who);
+
+  const ElementSpec& spec() const override { return datasets_.spec(); }
+  std::optional<int64_t> cardinality() const override { return std::nullopt; }
+  std::optional<int64_t> batch_size() const override { return std::nullopt; }
+  bool works_on_parts() const override { return true; }
+  // Where the datasets read files, each element of the input stands for one.
+  std::optional<int64_t> files() const override;
+  NodePtr worker_part(const WorkerPart& part) const override;
+  std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
+  const Node* first_inner() const override { return datasets_.first(); }
+  void write(LinkWriter& link) const override;
+
+ protected:
+  const InnerDatasets<Element>& datasets() const { return datasets_; }
+  // "; range 1 of 2", where that is all that a worker reads of each file.
+  const std::string& range() const { return range_; }
+
+ private:
+  InnerDatasets<Element> datasets_;
+  std::string range_;
 };
 
 // The elements of the datasets of all items, one dataset after another.
@@ -85,16 +117,20 @@ class FlatStream : public Stream<Element> {
         seed_(datasets.seed(pass)) {}
 
   bool next(Element& element) override {
-    for (;;) {
-      if (inner_) {
-        if (inner_->next(element)) return true;
-        inner_.reset();
-      }
-      outer_.release(outer_.taken());
-      Outer outer;
-      if (!outer_.next(outer)) return false;
-      open(outer);
+    while (has_inner()) {
+      if (inner_->next(element)) return true;
+      inner_.reset();
     }
+    return false;
+  }
+
+  int64_t skip(int64_t count) override {
+    int64_t skipped = 0;
+    while (skipped < count && has_inner()) {
+      skipped += inner_->skip(count - skipped);
+      if (skipped < count) inner_.reset();
+    }
+    return skipped;
   }
 
   Json save() const override {
@@ -114,6 +150,16 @@ class FlatStream : public Stream<Element> {
   }
 
  private:
+  // Opens the next one where the last has ended; false after all.
+  bool has_inner() {
+    if (inner_) return true;
+    outer_.release(outer_.taken());
+    Outer outer;
+    if (!outer_.next(outer)) return false;
+    open(outer);
+    return true;
+  }
+
   void open(const Outer& outer) {
     inner_.emplace(datasets_.open(outer, outer_.taken() - 1, pass_, seed_));
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "data/iteration.h"
 #include "data/pool.h"
 #include "data/serialization/links.h"
 #include "data/transforms/inner_datasets.h"
@@ -32,8 +33,7 @@ class InterleaveStream : public Stream<Element> {
         pass_(pass),
         how_(how),
         seed_(datasets.seed(pass)) {
-    // No more threads than datasets.
-    if (how.calls > 1) pool_ = std::make_unique<StreamPool>(std::min(how.calls, how.cycle_length));
+    if (how.calls != 1) pool_ = std::make_unique<StreamPool>(threads(), cores());
   }
 
   ~InterleaveStream() override {
@@ -46,26 +46,28 @@ class InterleaveStream : public Stream<Element> {
     check<FailedPrecondition>(!pool_ || pool_->is_ours(),
                               "interleave: this iteration was begun before the process forked, and "
                               "its threads are the parent's. Begin a new one in the child.");
-    while (!ended_ || open_ > 0) {
-      Slot& slot = slot_here();
-      if (slot.inner) {
-        if (slot.inner->next(element)) {
-          if (++in_block_ == how_.block_length) advance();
-          return true;
-        }
-        slot.inner.reset();
-        --open_;
-        advance();
-      } else if (!ended_) {
-        Element outer;
-        outer_.release(oldest());
-        ended_ = !outer_.next(outer);
-        if (!ended_) open(slot, outer);
-      } else {
-        advance();
+    while (Slot* slot = open_slot()) {
+      if (slot->inner->next(element)) {
+        given(1);
+        return true;
       }
+      close(*slot);
     }
     return false;
+  }
+
+  int64_t skip(int64_t count) override {
+    int64_t skipped = 0;
+    while (skipped < count) {
+      Slot* slot = open_slot();
+      if (!slot) break;
+      const int64_t asked = std::min(count - skipped, how_.block_length - in_block_);
+      const int64_t left_out = slot->inner->skip(asked);
+      skipped += left_out;
+      given(left_out);
+      if (left_out < asked) close(*slot);
+    }
+    return skipped;
   }
 
   Json save() const override {
@@ -113,6 +115,18 @@ class InterleaveStream : public Stream<Element> {
     std::optional<Input<Element>> inner;
   };
 
+  // No more threads than datasets.
+  int64_t threads() const {
+    const auto tuning = pass_.iteration ? pass_.iteration->options.autotune : AutotuneOptions();
+    if (how_.calls == kAutotune && tuning.enabled) return kAutotune;
+    return std::min(how_.calls == kAutotune ? cores() : how_.calls, how_.cycle_length);
+  }
+  int64_t cores() const {
+    const int64_t budget = pass_.iteration ? pass_.iteration->options.autotune.cpu_budget : 0;
+    const int64_t cores = budget > 0 ? std::min(budget, usable_cores()) : usable_cores();
+    return std::min(cores, how_.cycle_length);
+  }
+
   void open(Slot& slot, const Element& outer) {
     slot.number = outer_.taken() - 1;
     auto elements = datasets_.open(outer, slot.number, pass_, seed_);
@@ -121,6 +135,34 @@ class InterleaveStream : public Stream<Element> {
     if (pool_) elements = make_pooled_stream(std::move(elements), ahead, *pool_);
     slot.inner.emplace(std::move(elements));
     ++open_;
+  }
+
+  // The one whose turn it is; null after the last.
+  Slot* open_slot() {
+    while (!ended_ || open_ > 0) {
+      Slot& slot = slot_here();
+      if (slot.inner) return &slot;
+      if (ended_) {
+        advance();
+        continue;
+      }
+      Element outer;
+      outer_.release(oldest());
+      ended_ = !outer_.next(outer);
+      if (!ended_) open(slot, outer);
+    }
+    return nullptr;
+  }
+
+  void given(int64_t count) {
+    in_block_ += count;
+    if (in_block_ == how_.block_length) advance();
+  }
+
+  void close(Slot& slot) {
+    slot.inner.reset();
+    --open_;
+    advance();
   }
 
   void advance() {
@@ -168,35 +210,19 @@ class InterleaveStream : public Stream<Element> {
   bool ended_ = false;    // outer_
 };
 
-class Interleaved : public Node {
+class Interleaved : public DatasetOfEach {
  public:
   Interleaved(NodePtr input, MakeNode f, const InterleaveOptions& options)
-      : Node({std::move(input)}),
-        how_(checked(options)),
-        datasets_(
-            std::move(f), options.output_signature, [this] { return this->input().elements({}); },
-            "interleave") {}
+      : DatasetOfEach(std::move(input), std::move(f), options.output_signature, "interleave"),
+        how_(checked(options)) {}
 
-  const ElementSpec& spec() const override { return datasets_.spec(); }
-  std::optional<int64_t> cardinality() const override { return std::nullopt; }
-  std::optional<int64_t> batch_size() const override { return std::nullopt; }
-  bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
-    return fmt::format("interleave({}, {}, to {})", how_.cycle_length, how_.block_length,
-                       spec().to_string());
-  }
-  std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
-  const Node* first_inner() const override { return datasets_.first(); }
-  void write(LinkWriter&) const override {
-    raise<FailedPrecondition>(
-        "{}: it can't be serialized: its function is C++ code that gives datasets, which another "
-        "process "
-        "hasn't. Iterate it there, or make its elements by map.",
-        describe());
+    return fmt::format("interleave({}, {}, to {}{})", how_.cycle_length, how_.block_length,
+                       spec().to_string(), range());
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<InterleaveStream>(input().stream(pass), datasets_, pass, how_);
+    return std::make_unique<InterleaveStream>(input().stream(pass), datasets(), pass, how_);
   }
 
  private:
@@ -209,14 +235,12 @@ class Interleaved : public Node {
                            "interleave: expected a block_length of at least 1, got {}.",
                            options.block_length);
     const bool chosen = options.cycle_length != kAutotune;
-    const int64_t calls = resolve_parallel_calls(options.num_parallel_calls, "interleave");
     return {.cycle_length = chosen ? options.cycle_length : kAutomaticCycle,
             .block_length = options.block_length,
-            .calls = calls == kAutotune ? usable_cores() : calls};
+            .calls = resolve_parallel_calls(options.num_parallel_calls, "interleave")};
   }
 
   Interleaving how_;
-  InnerDatasets<Element> datasets_;
 };
 
 }  // namespace

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
 #include "data/serialization/links.h"
 #include "data/transforms/mapper.h"
 #include "data/transforms/parallel_map.h"
@@ -13,6 +17,48 @@ struct How {
   int64_t calls = 1;
   bool deterministic = true;  // false: elements may come in any order
   std::string who;
+};
+
+// Passes elements on, where the stream of a map that is part of another's would be: so positions
+// are the same.
+class PassedOn : public Stream<Element> {
+ public:
+  explicit PassedOn(StreamPtr<Element> input) : input_(std::move(input)) {}
+  bool next(Element& element) override { return input_.next(element); }
+  int64_t skip(int64_t count) override { return input_.skip(count); }
+  Json save() const override { return input_.save(); }
+  void restore(const Json& state) override { input_.restore(state); }
+
+ private:
+  Input<Element> input_;
+};
+
+class Mapped;
+
+// A map with those right below it that can be computed in one call.
+struct FusedMaps {
+  std::vector<const Mapped*> maps;  // the last one first
+  std::shared_ptr<const Mapper> mapper;
+  const Mapped* draws = nullptr;  // the one that does, else the last
+  int64_t calls = 1;
+};
+
+// Made when it is first needed; a copy's is another one, for its own inputs.
+class FusedOnce {
+ public:
+  FusedOnce() = default;
+  FusedOnce(const FusedOnce&) {}
+  FusedOnce& operator=(const FusedOnce&) = delete;
+
+  template <class Make>
+  const FusedMaps& get(const Make& make) {
+    std::call_once(once_, [&] { maps_ = make(); });
+    return maps_;
+  }
+
+ private:
+  std::once_flag once_;
+  FusedMaps maps_;
 };
 
 class Mapped : public Node {
@@ -42,22 +88,17 @@ class Mapped : public Node {
     mapper_->write(link);
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return elements_of(input().stream(pass), pass);
+    const bool measured = pass.stage != nullptr;  // each by itself
+    const FusedMaps& fused = fused_.get([this] { return fused_maps(); });
+    if (measured || fused.maps.size() == 1) return elements_of(input().stream(pass), pass);
+    auto elements = fused.maps.back()->input().stream(pass);
+    for (size_t i = 1; i < fused.maps.size(); ++i) {
+      elements = std::make_unique<PassedOn>(std::move(elements));
+    }
+    return elements_of(std::move(elements), pass, fused);
   }
   StreamPtr<Element> elements_of(StreamPtr<Element> input, Pass pass) const {
-    const auto f = [this, seed = seed_.in(pass), pass](const Element& element, int64_t number) {
-      // The key is (seed, pass, number of the element), whichever thread computes it.
-      const auto words = philox(seed, static_cast<uint64_t>(number), pass.id);
-      return (*mapper_)(element, uint64_t{words[1]} << 32 | words[0]);
-    };
-    const auto placed = [this, f = with_place(f, how_.who.c_str())](const Element& element,
-                                                                    int64_t number) {
-      return call_user([&] { return fmt::format("{}, element {}", how_.who, number); },
-                       [&] { return f(element, number); });
-    };
-    const bool any_order = !how_.deterministic && pass.any_order;
-    return make_parallel_map(std::move(input), placed, how_.calls, pass,
-                             any_order ? Order::Any : Order::Kept);
+    return elements_of(std::move(input), pass, {{this}, mapper_, this, how_.calls});
   }
   std::optional<Element> sample() const override {
     const auto element = input().sample();
@@ -68,9 +109,46 @@ class Mapped : public Node {
   }
 
  private:
+  StreamPtr<Element> elements_of(StreamPtr<Element> input, Pass pass, const FusedMaps& maps) const {
+    const auto f = [mapper = maps.mapper, seed = maps.draws->seed_.in(pass), pass](
+                       const Element& element, int64_t number) {
+      // The key is (seed, pass, number of the element), whichever thread computes it.
+      const auto words = philox(seed, static_cast<uint64_t>(number), pass.id);
+      return (*mapper)(element, uint64_t{words[1]} << 32 | words[0]);
+    };
+    const auto placed = [this, f = with_place(f, how_.who.c_str())](const Element& element,
+                                                                    int64_t number) {
+      return call_user([&] { return fmt::format("{}, element {}", how_.who, number); },
+                       [&] { return f(element, number); });
+    };
+    const bool any_order = !how_.deterministic && pass.any_order;
+    return make_parallel_map(std::move(input), placed, maps.calls, pass,
+                             any_order ? Order::Any : Order::Kept);
+  }
+
+  // Its maps can be computed in one call, in their order.
+  FusedMaps fused_maps() const {
+    FusedMaps fused = {{this}, mapper_, this, how_.calls};
+    std::vector<std::shared_ptr<const Mapper>> mappers = {mapper_};
+    for (const Mapped* map = this; how_.deterministic;) {
+      map = dynamic_cast<const Mapped*>(&map->input());
+      if (!map || !map->how_.deterministic || map->how_.who != how_.who) break;
+      mappers.insert(mappers.begin(), map->mapper_);
+      auto mapper = make_fused_mapper(mappers);
+      if (!mapper) break;
+      fused.mapper = std::move(mapper);
+      fused.maps.push_back(map);
+      if (map->mapper_->has_draws()) fused.draws = map;
+      const bool tuned = fused.calls == kAutotune || map->how_.calls == kAutotune;
+      fused.calls = tuned ? kAutotune : std::max(fused.calls, map->how_.calls);
+    }
+    return fused;
+  }
+
   How how_;
   std::shared_ptr<const Mapper> mapper_;
   SharedSeed seed_;
+  mutable FusedOnce fused_;
 };
 
 }  // namespace

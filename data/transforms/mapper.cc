@@ -120,7 +120,44 @@ class TracedMapper : public Mapper {
     out_ = std::move(out);
   }
 
+  // What several give, one after another.
+  explicit TracedMapper(const std::vector<const TracedMapper*>& mappers)
+      : who_(mappers.front()->who_), in_(mappers.front()->in_) {
+    std::vector<TensorFunction> bodies;
+    for (const TracedMapper* mapper : mappers) {
+      const auto& graph = mapper->graph_;  // with states, variables are read anew
+      bodies.push_back(graph && graph->graph.states.empty() ? replayed(graph) : mapper->body_);
+    }
+    body_ = [bodies = std::move(bodies)](std::vector<Tensor> tensors) {
+      for (const TensorFunction& body : bodies) {
+        // As between two functions: neither weak nor with a mask.
+        for (Tensor& tensor : tensors) {
+          tensor = (tensor.is_weak() ? tensor.strong() : tensor).with_mask({});
+        }
+        tensors = body(tensors);
+      }
+      return tensors;
+    };
+    function_ = Function(body_, {.name = "map"});
+    out_ = mappers.back()->out_;
+  }
+
   bool draws() const override { return draws_; }
+  bool has_draws() const override {
+    if (!draws_ || is_static(in_)) return draws_;
+    std::vector<TensorType> types = in_;
+    for (TensorType& type : types) {
+      for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
+        if (type.shape[axis] == kUnknown) type.shape[axis] = 83;
+      }
+    }
+    try {
+      const auto lock = tracing_lock();
+      return trace(types, body_, {.name = who_}).has_key;
+    } catch (const Error&) {  // of another size it may
+      return true;
+    }
+  }
   bool is_pure() const override { return graph_ && !draws_ && !of_rows_; }
   bool keeps_rows() const override { return of_rows_; }
 
@@ -289,6 +326,18 @@ std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, cons
     }
   }
   return std::make_shared<HostMapper>(std::move(f), input, who, why, signature);
+}
+
+std::shared_ptr<const Mapper> make_fused_mapper(
+    const std::vector<std::shared_ptr<const Mapper>>& mappers) {
+  std::vector<const TracedMapper*> traced;
+  for (const auto& mapper : mappers) {
+    traced.push_back(dynamic_cast<const TracedMapper*>(mapper.get()));
+    if (!traced.back()) return nullptr;
+  }
+  const auto draw = std::count_if(mappers.begin(), mappers.end(),
+                                  [](const auto& mapper) { return mapper->has_draws(); });
+  return draw > 1 ? nullptr : std::make_shared<TracedMapper>(traced);
 }
 
 std::shared_ptr<const Mapper> read_mapper(LinkReader& link, const ElementSpec& in,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/map_function.h"
 #include "data/node.h"
@@ -22,6 +23,8 @@ class Mapper {
   const ElementSpec& out() const { return out_; }
   // May it draw random numbers without a seed?
   virtual bool draws() const = 0;
+  // Does it? Where axes vary, a trace of it tells.
+  virtual bool has_draws() const { return draws(); }
   // `key`: what it draws from.
   virtual Element operator()(const Element& element, uint64_t key) const = 0;
   // Does it compute nothing but what an element determines, quickly? Then it may be called for
@@ -47,6 +50,12 @@ class Mapper {
 std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, const std::string& who,
                                           const std::optional<ElementSpec>& signature = {},
                                           bool traced = true);
+
+// One function of several, each of what the one before gives, with what they give one by one: where
+// all are traced, and at most one draws. Null elsewhere. It is compiled when the first element
+// comes.
+std::shared_ptr<const Mapper> make_fused_mapper(
+    const std::vector<std::shared_ptr<const Mapper>>& mappers);
 
 // What another process wrote, for elements of the kind `in`. It is compiled when the first comes.
 std::shared_ptr<const Mapper> read_mapper(LinkReader& link, const ElementSpec& in,

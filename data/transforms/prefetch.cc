@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -46,6 +48,11 @@ struct Room {
   }
 };
 
+// Waking up a thread takes longer than a small element does. Where a buffer has room, a thread that
+// waits is woken for so many, but for fewer when that takes longer.
+constexpr int64_t kWorthWaking = 32;
+constexpr std::chrono::microseconds kPatience(50);
+
 // Runs a stream on a thread, ahead of its consumer. The thread is its own, not the pool's: what it
 // runs may block for long, in a generator or a file, and would keep the pool from computing.
 class Producer {
@@ -61,7 +68,7 @@ class Producer {
       std::lock_guard lock(mutex_);
       stopped_ = true;
     }
-    changed_.notify_all();
+    has_room_.notify_all();
     thread_.join();
     for (const Made& made : ready_) count_bytes(-made.bytes);
   }
@@ -76,17 +83,14 @@ class Producer {
     {
       std::unique_lock lock(mutex_);
       room_.asked(std::ssize(ready_), last_bytes_);
-      if (ready_.empty() && !ended_) {
-        const StageTimer timer(room_.stage, StageTimer::Kind::Starved);
-        changed_.wait(lock, [this] { return !ready_.empty() || ended_; });
-      }
+      if (ready_.empty() && !ended_) wait_for_some(lock);
       if (ready_.empty()) return false;
       made = std::move(ready_.front());
       position_ = std::move(made.position);
       ready_.pop_front();
       count_bytes(-made.bytes);
+      if (full_ && std::ssize(ready_) <= room_.size() - at_a_time()) has_room_.notify_one();
     }
-    changed_.notify_all();
     if (made.error) std::rethrow_exception(made.error);
     element = std::move(made.element);
     return true;
@@ -103,6 +107,20 @@ class Producer {
     int64_t bytes = 0;
   };
 
+  // How many of the buffer a thread is woken for.
+  int64_t at_a_time() const { return std::clamp<int64_t>(room_.size() / 2, 1, kWorthWaking); }
+
+  void wait_for_some(std::unique_lock<std::mutex>& lock) {
+    const StageTimer timer(room_.stage, StageTimer::Kind::Starved);
+    wanted_ = at_a_time();
+    const auto are_there = [this] { return std::ssize(ready_) >= wanted_ || ended_; };
+    if (wanted_ == 1 || !has_some_.wait_for(lock, kPatience, are_there)) {
+      wanted_ = 1;
+      has_some_.wait(lock, are_there);
+    }
+    wanted_ = 0;
+  }
+
   void produce() {
     // Data threads stay out of OpenMP: starting a team for one costs milliseconds.
     const ComputeThreadsScope one(1);
@@ -115,7 +133,7 @@ class Producer {
       std::lock_guard lock(mutex_);
       ended_ = true;
     }
-    changed_.notify_all();
+    has_some_.notify_all();
   }
 
   bool make(Made& made) {
@@ -136,7 +154,12 @@ class Producer {
   bool wait_for_room() {
     const StageTimer timer(room_.stage, StageTimer::Kind::Ahead);
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return stopped_ || room_.has_place(std::ssize(ready_)); });
+    const auto has_place = [this] { return stopped_ || room_.has_place(std::ssize(ready_)); };
+    if (!has_place()) {
+      full_ = true;
+      has_room_.wait(lock, has_place);
+      full_ = false;
+    }
     return !stopped_;
   }
 
@@ -147,20 +170,23 @@ class Producer {
       count_bytes(made.bytes);
       last_bytes_ = made.bytes;
       ready_.push_back(std::move(made));
+      if (wanted_ > 0 && std::ssize(ready_) >= wanted_) has_some_.notify_one();
     }
-    changed_.notify_all();
   }
 
   Input<Element>& input_;
   streams::KeptPosition position_;  // the consumer's
   const pid_t process_ = getpid();
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable has_room_;
+  std::condition_variable has_some_;
   Room room_;  // guarded by mutex_, as all below
   std::deque<Made> ready_;
   int64_t last_bytes_ = 0;  // of the element made last
   bool ended_ = false;
   bool stopped_ = false;
+  bool full_ = false;   // the thread waits for room
+  int64_t wanted_ = 0;  // the consumer waits for so many
   std::thread thread_;  // last: it uses the others
 };
 

@@ -2,6 +2,7 @@
 #include "data/transforms/stream_pool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 
 #include "framework/core/threads.h"
@@ -14,7 +15,7 @@ StreamPool::~StreamPool() {
     stopped_ = true;
   }
   queued_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  for (std::thread& thread : running_) thread.join();
 }
 
 void StreamPool::begin(Work& work) {
@@ -24,8 +25,13 @@ void StreamPool::begin(Work& work) {
 
 bool StreamPool::take(Work& work, Work::Made& made) {
   std::unique_lock lock(mutex_);
-  if (work.ready.empty() && !work.ended && !work.running) queue(work, true);
-  made_.wait(lock, [&] { return !work.ready.empty() || work.ended; });
+  if (work.ready.empty() && !work.ended) {
+    if (tuned_) tuned_->waited(idle_ == 0);
+    if (!work.running) queue(work, true);
+    wanted_ = &work;
+    made_.wait(lock, [&] { return !work.ready.empty() || work.ended; });
+    wanted_ = nullptr;
+  }
   if (work.ready.empty()) return false;
   made = std::move(work.ready.front());
   work.ready.pop_front();
@@ -50,11 +56,11 @@ void StreamPool::queue(Work& work, bool first) {
     queue_.push_back(&work);
   }
   work.queued = true;
-  if (idle_ < queue_.size() && threads_.size() < most_) {
+  if (idle_ < queue_.size() && running_.size() < most()) {
     try {
-      threads_.emplace_back([this] { run(); });
+      running_.emplace_back([this] { run(); });
     } catch (const std::system_error& error) {  // fewer do as well
-      check<ResourceExhausted>(!threads_.empty(), "interleave: no thread can be started: {}.",
+      check<ResourceExhausted>(!running_.empty(), "interleave: no thread can be started: {}.",
                                error.what());
     }
   }
@@ -87,10 +93,10 @@ void StreamPool::run() {
       lock.lock();
       work.ended = !more;
       if (more) work.ready.push_back(std::move(made));
-      made_.notify_all();
+      if (wanted_ == &work) made_.notify_all();
     }
     work.running = false;
-    made_.notify_all();
+    if (work.dropped) made_.notify_all();
   }
 }
 
@@ -111,6 +117,7 @@ class PooledStream : public Stream<Element> {
   }
 
   bool next(Element& element) override {
+    if (!begun_ && pool_.is_at_rest()) return next_here(element);
     begin();
     StreamPool::Work::Made made;
     if (!pool_.take(*work_, made)) return false;
@@ -128,6 +135,13 @@ class PooledStream : public Stream<Element> {
   void restore(const Json& state) override { work_->input->restore(state); }
 
  private:
+  bool next_here(Element& element) {
+    const auto start = std::chrono::steady_clock::now();
+    const bool more = work_->input->next(element);
+    pool_.took((std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1));
+    return more;
+  }
+
   void begin() {
     if (begun_) return;
     position_ = streams::KeptPosition::of(*work_->input);

@@ -10,14 +10,16 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "data/autotune.h"
 #include "data/node.h"
 
 namespace cornu::data {
 
-// At most `threads` threads, however many streams there are. They start when there is work, and end
+// At most so many threads, however many streams there are. They start when there is work, and end
 // with the pool, which outlives its streams.
 class StreamPool {
  public:
@@ -39,13 +41,20 @@ class StreamPool {
     bool dropped = false;
   };
 
-  explicit StreamPool(int64_t threads) : most_(static_cast<size_t>(threads)) {}
+  explicit StreamPool(int64_t threads) : threads_(threads) {}
+  // Where `threads` is kAutotune, as many as are worth it, up to `cores`.
+  StreamPool(int64_t threads, int64_t cores) : threads_(threads) {
+    if (threads == kAutotune) tuned_.emplace(cores);
+  }
   ~StreamPool();
   StreamPool(const StreamPool&) = delete;
   StreamPool& operator=(const StreamPool&) = delete;
 
   // Will its threads be those of this very process, not of one that forked it?
   bool is_ours() const { return process_ == getpid(); }
+  // Shall streams be gone through by who takes their elements, who tells how long each took?
+  bool is_at_rest() const { return tuned_ && tuned_->threads() == 0; }
+  void took(int64_t nanoseconds) { tuned_->took(nanoseconds); }
   // Begins to work on it.
   void begin(Work& work);
   // The next one; false at the end.
@@ -57,15 +66,19 @@ class StreamPool {
   void queue(Work& work, bool first);
   void run();
 
-  const size_t most_;
+  size_t most() const { return static_cast<size_t>(tuned_ ? tuned_->threads() : threads_); }
+
+  const int64_t threads_;
+  std::optional<TunedThreads> tuned_;  // of who takes elements
   const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable queued_;
   std::condition_variable made_;
   std::deque<Work*> queue_;  // guarded by mutex_, as all below
   size_t idle_ = 0;
+  const Work* wanted_ = nullptr;  // somebody waits for an element of it
   bool stopped_ = false;
-  std::vector<std::thread> threads_;  // last: they use the others
+  std::vector<std::thread> running_;  // last: they use the others
 };
 
 // Up to `buffer_size` (>= 1) elements ahead of who takes them, by the threads of `pool`.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "distribute/cluster/credentials.h"
+#include "distribute/cluster/protocol.h"
 #include "distribute/collectives/shared_memory.h"
 #include "distribute/collectives/socket_transport.h"
 #include "framework/core/error.h"
@@ -16,10 +17,19 @@ namespace cornu::distribute {
 namespace {
 
 void require_trust(const ClusterOptions& options, const std::string& token) {
-  if (!token.empty() || options.identity || options.insecure) return;
+  if (!token.empty() || options.identity) return;
   for (const std::string& address : options.addresses) {
+    const bool is_loopback = Address::parse(address, "Cluster").is_loopback();
+    if (!is_loopback && options.insecure) {
+      logging::warn(fmt::format(
+          "Cluster: the workers at {} are reached over a network, without a token and without "
+          "certificates: whoever reaches their ports can take part, and read and change what is "
+          "trained (insecure = true, or CORNU_INSECURE=1).",
+          address));
+      return;
+    }
     check<FailedPrecondition>(
-        Address::parse(address, "Cluster").is_loopback(),
+        is_loopback,
         "Cluster: the workers at {} are reached over a network, and nothing keeps others from "
         "taking part. Give all tasks of the job the same secret in CORNU_JOB_TOKEN, or in a file "
         "that CORNU_JOB_TOKEN_FILE names (make one with: openssl rand -hex 32), or certificates "
@@ -56,17 +66,20 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)), token_(
         return coordinator ? coordinator->accept(session) : refuse_sessions(session);
       },
       refusals, options_.identity);
-  const std::string first = options_.addresses.front();
   membership_ = std::make_unique<Membership>(MembershipOptions{
       .rank = options_.rank,
       .addresses = options_.addresses,
       .token = token_,
       .facts = options_.facts,
       .lost_after = options_.lost_after,
+      .over_tls = options_.identity != nullptr,
       .job_is_over = options_.job_is_over,
-      .connect = [first, identity = options_.identity](Session::Listener listener) {
-        return connect_session(first, identity, std::move(listener));
-      }});
+      .connect =
+          [identity = options_.identity](const std::string& first, Session::Listener listener) {
+            return connect_session(first, identity, std::move(listener));
+          },
+      .renew = options_.renew,
+      .renew_after = options_.renew_after});
   if (coordinator_) ticker_ = std::thread([this] { tick(); });
 }
 
@@ -109,17 +122,19 @@ void Cluster::set_step(int64_t step) {
 
 std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
   while (true) {
-    inbox_ = Inbox::create(size(), peers());
-    const GroupOffer offer = membership_->join(inbox_->description(), lost);
+    inbox_ = make_inbox();
+    const GroupOffer offer =
+        membership_->join(inbox_ ? inbox_->description() : Json::object(), lost);
     lost.reset();
     server_->expect(offer.generation, offer.key);
     const std::vector<std::shared_ptr<Inbox>> inboxes = open_inboxes(offer);
     const std::optional<bool> shares = membership_->start(offer.generation, !inboxes.empty());
     if (!shares) continue;  // somebody was lost meanwhile
-    const GroupMembers members{.rank = rank(),
-                               .addresses = options_.addresses,
-                               .timeout = options_.timeout,
-                               .step = step_};
+    if (!*shares && !inboxes.empty()) {
+      say_that_sockets_serve("a worker can't share memory with the others, or doesn't want to.");
+    }
+    const GroupMembers members{
+        .rank = rank(), .addresses = offer.addresses, .timeout = options_.timeout, .step = step_};
     std::unique_ptr<Transport> transport =
         *shares ? make_shared_memory_transport(members, inboxes) : sockets(offer, members, lost);
     if (!transport) continue;
@@ -140,9 +155,25 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
   }
 }
 
+std::shared_ptr<Inbox> Cluster::make_inbox() {
+  try {
+    return Inbox::create(size(), peers());
+  } catch (const ResourceExhausted& error) {
+    if (options_.share_memory) say_that_sockets_serve(error.what());
+    return nullptr;
+  }
+}
+
+void Cluster::say_that_sockets_serve(const std::string& why) {
+  if (std::exchange(has_said_sockets_, true)) return;
+  logging::warn(fmt::format(
+      "Cluster: {}: {} All workers exchange tensors over sockets instead, which takes longer.",
+      worker_name(rank(), options_.addresses[static_cast<size_t>(rank())]), why));
+}
+
 // By rank, where this worker has connections; empty where not all of them are in reach, or wanted.
 std::vector<std::shared_ptr<Inbox>> Cluster::open_inboxes(const GroupOffer& offer) const {
-  if (!options_.share_memory) return {};
+  if (!options_.share_memory || !inbox_) return {};
   std::vector<std::shared_ptr<Inbox>> inboxes(offer.inboxes.size());
   inboxes[static_cast<size_t>(rank())] = inbox_;
   for (const int peer : peers()) {
@@ -159,8 +190,8 @@ FileDescriptor Cluster::link(int peer, const GroupOffer& offer, const Patience& 
   if (peer < rank()) {
     socket = server_->take({offer.generation, peer, rank()}, patience);
   } else {
-    socket = connect_to(Address::parse(options_.addresses[static_cast<size_t>(peer)], "Cluster"),
-                        patience);
+    socket =
+        connect_to(Address::parse(offer.addresses[static_cast<size_t>(peer)], "Cluster"), patience);
     const std::string preface = link_preface({offer.generation, rank(), peer}, offer.key);
     const auto size = static_cast<ssize_t>(preface.size());
     if (socket.is_open() &&
@@ -196,7 +227,7 @@ std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const Group
     if (socket.is_open()) continue;
     if (!patience.lasts()) return nullptr;
     logging::warn(fmt::format("Cluster: worker {} has no connection with worker {} ({}).", rank(),
-                              peer, options_.addresses[static_cast<size_t>(peer)]));
+                              peer, offer.addresses[static_cast<size_t>(peer)]));
     lost = peer;
     return nullptr;
   }

@@ -40,8 +40,11 @@ struct ClusterOptions {
   // What this task shows the others; null: they speak without TLS.
   std::shared_ptr<const TlsIdentity> identity = nullptr;
   // Whether workers of one machine exchange tensors by memory that they share; by TCP otherwise, as
-  // between machines. All workers share it, or none does.
+  // between machines. All workers share it, or none does: also where one of them can't have any.
   bool share_memory = true;
+  // The workers' addresses asked for anew, when the first one doesn't answer: empty, or as many.
+  std::function<std::vector<std::string>()> renew = {};
+  std::chrono::milliseconds renew_after = std::chrono::seconds(5);
 };
 
 // Listens on its address; the first worker coordinates. Groups are formed of all workers, one after
@@ -76,7 +79,9 @@ class Cluster {
   std::unique_ptr<Transport> sockets(const GroupOffer& offer, const GroupMembers& members,
                                      std::optional<int>& lost);
   FileDescriptor link(int peer, const GroupOffer& offer, const Patience& patience);
+  std::shared_ptr<Inbox> make_inbox();
   std::vector<std::shared_ptr<Inbox>> open_inboxes(const GroupOffer& offer) const;
+  void say_that_sockets_serve(const std::string& why);
   std::vector<int> peers() const { return options_.communication.peers(rank(), size()); }
   void tick();
 
@@ -86,7 +91,8 @@ class Cluster {
   std::shared_ptr<Coordinator> coordinator_;  // the first worker's
   std::unique_ptr<TaskServer> server_;
   std::unique_ptr<Membership> membership_;
-  std::shared_ptr<Inbox> inbox_;
+  std::shared_ptr<Inbox> inbox_;  // null where there is no memory to share
+  bool has_said_sockets_ = false;
   std::vector<std::unique_ptr<TlsLink>> tls_links_;    // of the group, where it has connections
   std::shared_ptr<const std::atomic<int64_t>> calls_;  // of the group
   std::mutex mutex_;

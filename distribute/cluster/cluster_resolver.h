@@ -26,6 +26,10 @@ class ClusterResolverImpl {
   virtual std::string name() const = 0;  // "TFConfigClusterResolver"
   // Empty: no cluster, this process trains alone.
   virtual ClusterSpec cluster_spec() const = 0;
+  // The cluster asked for anew, where addresses change while a job runs; none where they don't, or
+  // nobody can tell at the moment.
+  virtual std::optional<ClusterSpec> renewed_cluster_spec() const { return {}; }
+  virtual bool addresses_change() const { return false; }
   // What this process is; none where nothing says so.
   virtual std::optional<std::string> task_type() const = 0;
   virtual std::optional<int64_t> task_id() const = 0;
@@ -47,6 +51,10 @@ class ClusterResolver : public Handle<ClusterResolverImpl> {
 
   std::string name() const { return resolver().name(); }
   ClusterSpec cluster_spec() const { return resolver().cluster_spec(); }
+  std::optional<ClusterSpec> renewed_cluster_spec() const {
+    return resolver().renewed_cluster_spec();
+  }
+  bool addresses_change() const { return resolver().addresses_change(); }
   std::optional<std::string> task_type() const { return resolver().task_type(); }
   std::optional<int64_t> task_id() const { return resolver().task_id(); }
   std::string environment() const { return resolver().environment(); }

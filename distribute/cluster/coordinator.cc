@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "distribute/cluster/address.h"
 #include "distribute/cluster/credentials.h"
 #include "distribute/cluster/protocol.h"
 #include "framework/core/error.h"
@@ -27,7 +28,9 @@ struct Coordinator::Guest {
 };
 
 Coordinator::Coordinator(CoordinatorOptions options)
-    : options_(std::move(options)), members_(options_.addresses.size()) {}
+    : options_(std::move(options)),
+      addresses_(options_.addresses),
+      members_(options_.addresses.size()) {}
 
 Session::Listener Coordinator::accept(const std::shared_ptr<Session>& session) {
   auto guest = std::make_shared<Guest>();
@@ -111,6 +114,9 @@ void Coordinator::on_join(const std::shared_ptr<Guest>& guest, const Json& messa
     member.left = false;
   }
   check<DataLoss>(guest->rank == rank, "Cluster: worker {} joins as worker {}.", guest->rank, rank);
+  if (const Json* address = message.find("address")) {
+    addresses_[static_cast<size_t>(rank)] = Address::parse(address->as_string(), "Cluster").text();
+  }
   admit(guest, message);
 }
 
@@ -160,7 +166,9 @@ void Coordinator::form_if_complete() {
   Json members = Json::array();
   for (const Member& member : members_) {
     generation_ = std::max(generation_, member.join.at("generation").as_int());
-    members.push_back(Json::object({{"inbox", member.join.at("inbox")}}));
+    Json known = Json::object({{"inbox", member.join.at("inbox")}});
+    if (const Json* address = member.join.find("address")) known.set("address", *address);
+    members.push_back(std::move(known));
   }
   ++generation_;
   phase_ = Phase::Forming;
@@ -295,7 +303,7 @@ Coordinator::Member& Coordinator::member_of(const Guest& guest) {
 }
 
 std::string Coordinator::name_of(int rank) const {
-  return worker_name(rank, options_.addresses[static_cast<size_t>(rank)]);
+  return worker_name(rank, addresses_[static_cast<size_t>(rank)]);
 }
 
 }  // namespace cornu::distribute

@@ -73,7 +73,8 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   std::condition_variable changed_;
   Phase phase_ = Phase::Gathering;
   int64_t generation_ = 0;
-  std::vector<Member> members_;  // by rank
+  std::vector<std::string> addresses_;  // as workers have joined from them
+  std::vector<Member> members_;         // by rank
   std::vector<std::weak_ptr<Guest>> guests_;
   Time told_who_is_missing_;
 };

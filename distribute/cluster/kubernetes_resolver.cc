@@ -9,6 +9,7 @@
 #include "distribute/cluster/fixed_resolver.h"
 #include "distribute/cluster/ranked_tasks.h"
 #include "framework/core/error.h"
+#include "framework/core/logging.h"
 #include "framework/core/strings.h"
 #include "framework/io/file_reader.h"
 #include "framework/io/http.h"
@@ -179,10 +180,30 @@ FixedCluster kubernetes_cluster(const KubernetesClusterResolverOptions& options)
   return known;
 }
 
+// A pod that is started again has another address.
+class KubernetesResolver : public FixedResolver {
+ public:
+  explicit KubernetesResolver(KubernetesClusterResolverOptions options)
+      : FixedResolver(kubernetes_cluster(options)), options_(std::move(options)) {}
+
+  bool addresses_change() const override { return true; }
+  std::optional<ClusterSpec> renewed_cluster_spec() const override {
+    try {
+      return kubernetes_cluster(options_).cluster;
+    } catch (const Error& error) {
+      logging::info(fmt::format("{}", error.what()));
+      return {};
+    }
+  }
+
+ private:
+  KubernetesClusterResolverOptions options_;
+};
+
 }  // namespace
 
 KubernetesClusterResolver::KubernetesClusterResolver(
     const KubernetesClusterResolverOptions& options)
-    : ClusterResolver(std::make_shared<FixedResolver>(kubernetes_cluster(options))) {}
+    : ClusterResolver(std::make_shared<KubernetesResolver>(options)) {}
 
 }  // namespace cornu::distribute

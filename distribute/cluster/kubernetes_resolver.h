@@ -32,7 +32,9 @@ struct KubernetesClusterResolverOptions {
 
 // The pods that have certain labels, as Kubernetes's API server lists them when the resolver is
 // made (tf.distribute.cluster_resolver.KubernetesClusterResolver). The pod's service account must
-// be allowed to list pods. This process's task is its pod's, where that is one of them.
+// be allowed to list pods. This process's task is its pod's, where that is one of them. While
+// MultiWorkerMirroredStrategy waits for worker 0, the server is asked again every few seconds: a
+// pod that was started again has another address.
 //
 // FailedPrecondition outside of a pod, and where listing isn't allowed; Unavailable where the
 // server can't be reached or refuses, and while a pod isn't running yet (make another resolver

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/cluster/membership.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "distribute/cluster/credentials.h"
@@ -27,6 +29,7 @@ double seconds(std::chrono::milliseconds time) {
 Membership::Membership(MembershipOptions options)
     : options_(std::move(options)),
       gate_(std::make_shared<Gate>(this)),
+      addresses_(options_.addresses),
       heard_(Clock::now()),
       thread_([this] { watch(); }) {}
 
@@ -58,8 +61,7 @@ void Membership::watch() {
       refused_ = std::make_exception_ptr(Aborted(fmt::format(
           "Cluster: {} stood still for {:g} s, and the other workers have gone on without it. "
           "Start it again; it goes on from the state that they have kept.",
-          worker_name(options_.rank, options_.addresses[static_cast<size_t>(options_.rank)]),
-          std::chrono::duration<double>(now - last).count())));
+          own_name(), std::chrono::duration<double>(now - last).count())));
       end_group(refused_);
     }
     last = now;
@@ -101,7 +103,7 @@ void Membership::on_message(uint64_t session, const Json& message) {
                     "Cluster: expected a rank, got {}.", rank);
     logging::warn(fmt::format("Cluster: {} is lost: {}.", message.at("name").as_string(), why()));
     end_group(std::make_exception_ptr(
-        PeerLost(static_cast<int>(rank), options_.addresses[static_cast<size_t>(rank)], step_)));
+        PeerLost(static_cast<int>(rank), addresses_[static_cast<size_t>(rank)], step_)));
   } else if (kind == "stopped") {
     end_group(std::make_exception_ptr(Aborted(
         fmt::format("Cluster: {} has stopped: {}", message.at("name").as_string(), why()))));
@@ -149,16 +151,20 @@ void Membership::on_members(const Json& message) {
   GroupOffer offer;
   offer.generation = message.at("generation").as_int();
   offer.key = signature(options_.token, "group " + message.at("nonce").as_string());
-  for (const Json& member : message.at("members").as_array()) {
+  const Json::Array& members = message.at("members").as_array();
+  check<DataLoss>(members.size() == addresses_.size(), "Cluster: expected {} members, got {}.",
+                  addresses_.size(), members.size());
+  for (const Json& member : members) {
     offer.inboxes.push_back(member.at("inbox"));
+    const Json* address = member.find("address");
+    offer.addresses.push_back(address ? address->as_string()
+                                      : addresses_[offer.inboxes.size() - 1]);
   }
-  check<DataLoss>(offer.inboxes.size() == options_.addresses.size(),
-                  "Cluster: expected {} members, got {}.", options_.addresses.size(),
-                  offer.inboxes.size());
   check<DataLoss>(offer.generation > generation_,
                   "Cluster: expected a generation after {}, got {}.", generation_,
                   offer.generation);
   generation_ = offer.generation;
+  addresses_ = offer.addresses;
   offer_ = std::move(offer);
   in_group_ = true;
   ended_ = nullptr;
@@ -212,25 +218,52 @@ void Membership::connect(std::unique_lock<std::mutex>& lock) {
   admitted_ = false;
   heard_ = Clock::now();
   const std::string nonce = nonce_;
+  const std::string address = coordinator();
   lock.unlock();
   // What a session says comes from threads of its own, maybe after this object is gone.
   const auto pass = [gate = gate_](const auto& what) {
     const std::lock_guard inside(gate->mutex);
     if (gate->open) what(*gate->open);
   };
-  auto session =
-      options_.connect({.on_message =
-                            [pass, number](const Json& message) {
-                              pass([&](Membership& self) { self.on_message(number, message); });
-                            },
-                        .on_end =
-                            [pass, number](const std::string& why) {
-                              pass([&](Membership& self) { self.on_session_end(number, why); });
-                            }});
+  auto session = options_.connect(
+      address, {.on_message =
+                    [pass, number](const Json& message) {
+                      pass([&](Membership& self) { self.on_message(number, message); });
+                    },
+                .on_end =
+                    [pass, number](const std::string& why) {
+                      pass([&](Membership& self) { self.on_session_end(number, why); });
+                    }});
   lock.lock();
   if (number != sessions_ || number == ended_session_) return;
   session_ = session;  // before anything can be answered
   session_->send(Json::object({{"kind", "hello"}, {"protocol", kProtocol}, {"nonce", nonce}}));
+}
+
+std::string Membership::own_name() const {
+  return worker_name(options_.rank, options_.addresses[static_cast<size_t>(options_.rank)]);
+}
+
+// A worker that was started again may be at another address.
+void Membership::renew_addresses(std::unique_lock<std::mutex>& lock) {
+  if (!options_.renew) return;
+  lock.unlock();
+  const std::vector<std::string> addresses = options_.renew();
+  lock.lock();
+  if (addresses.size() == addresses_.size()) addresses_ = addresses;
+}
+
+std::string Membership::why_not_connected() const {
+  if (why_ended_.empty()) return "";
+  // What an end says that meets the other kind of speech.
+  const bool may_be_tls = std::ranges::any_of(
+      std::initializer_list<const char*>{"reset", "andshake", "losed", "SSL"},
+      [&](const char* word) { return why_ended_.find(word) != std::string::npos; });
+  const char* hint = !may_be_tls ? ""
+                     : options_.over_tls
+                         ? " (This task uses TLS, as CORNU_TLS_CERT says: does worker 0, too?)"
+                         : " (This task doesn't use TLS: is CORNU_TLS_CERT set for worker 0?)";
+  return "; the last attempt: " + why_ended_ + hint;
 }
 
 GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
@@ -242,9 +275,14 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
                         {"generation", generation_},
                         {"facts", options_.facts},
                         {"inbox", inbox}});
+  // Where addresses change, the others may know an old one.
+  if (options_.renew) {
+    join_.set("address", options_.addresses[static_cast<size_t>(options_.rank)]);
+  }
   if (lost) join_.set("lost", int64_t{*lost});
   if (admitted_ && session_) session_->send(join_);
   auto said = Clock::now();
+  auto renewed = said;
   while (!offer_) {
     if (refused_) std::rethrow_exception(refused_);
     if (generation_ == 0 && !lost && options_.job_is_over()) {
@@ -252,7 +290,7 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
           "Cluster: all of this job's workers have left it at the end of their programs. {} was "
           "ended after that, and started again: it has nothing left to do with the others. What "
           "its program does after its strategy has gone isn't done again.",
-          worker_name(options_.rank, options_.addresses[static_cast<size_t>(options_.rank)]));
+          own_name());
     }
     if (!session_ && Clock::now() >= next_attempt_) {
       next_attempt_ = Clock::now() + kAttempts;
@@ -260,11 +298,14 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
       continue;
     }
     changed_.wait_for(lock, kAttempts);
+    if (!admitted_ && Clock::now() - renewed > options_.renew_after) {
+      renew_addresses(lock);
+      renewed = Clock::now();
+    }
     if (!admitted_ && Clock::now() - said > kSayWhom) {
       said = Clock::now();
       logging::info(fmt::format("Cluster: waiting for {} to answer{}.",
-                                worker_name(0, coordinator()),
-                                why_ended_.empty() ? "" : "; the last attempt: " + why_ended_));
+                                worker_name(0, coordinator()), why_not_connected()));
     }
   }
   join_ = nullptr;

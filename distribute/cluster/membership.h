@@ -33,18 +33,23 @@ struct MembershipOptions {
   std::string token;
   Json facts = Json::object();  // what all workers must have alike, by name
   std::chrono::milliseconds lost_after = std::chrono::seconds(10);
+  bool over_tls = false;  // for messages
   // Whether all workers have left a group at the end of their programs. Asked in a process's first
   // join only.
   std::function<bool()> job_is_over = [] { return false; };
-  // Makes a session with worker 0.
-  std::function<std::shared_ptr<Session>(Session::Listener)> connect;
+  // Makes a session with worker 0, which is at this address.
+  std::function<std::shared_ptr<Session>(const std::string& address, Session::Listener)> connect;
+  // See ClusterOptions.
+  std::function<std::vector<std::string>()> renew = {};
+  std::chrono::milliseconds renew_after = std::chrono::seconds(5);
 };
 
 // What a group's members are told when it forms.
 struct GroupOffer {
   int64_t generation = 0;
-  std::string key;            // of its connections
-  std::vector<Json> inboxes;  // by rank
+  std::string key;                     // of its connections
+  std::vector<Json> inboxes;           // by rank
+  std::vector<std::string> addresses;  // of the workers, as they know them
 };
 
 // Keeps a session with the coordinator, gives signs of life on a thread of its own, and says when
@@ -94,7 +99,10 @@ class Membership {
   void on_left(const Json& message);
   void end_group(std::exception_ptr why);
   void connect(std::unique_lock<std::mutex>& lock);
-  const std::string& coordinator() const { return options_.addresses.front(); }
+  void renew_addresses(std::unique_lock<std::mutex>& lock);
+  std::string why_not_connected() const;
+  const std::string& coordinator() const { return addresses_.front(); }
+  std::string own_name() const;
 
   // Lets what comes from sessions in, as long as this object is there.
   struct Gate {
@@ -108,6 +116,7 @@ class Membership {
   std::atomic<int64_t> step_ = 0;
   std::mutex mutex_;  // guards all that follows
   std::condition_variable changed_;
+  std::vector<std::string> addresses_;  // as this worker knows them by now
   std::shared_ptr<Session> session_;
   uint64_t sessions_ = 0;  // their numbers
   uint64_t ended_session_ = 0;

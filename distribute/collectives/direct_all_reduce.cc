@@ -7,6 +7,7 @@
 #include "distribute/collectives/ring.h"
 #include "distribute/collectives/ring_chunks.h"
 #include "framework/core/error.h"
+#include "framework/core/logging.h"
 #include "framework/strategy/reduce_elements.h"
 
 namespace cornu::distribute {
@@ -36,24 +37,37 @@ class RingCollectives::Directory {
   // elsewhere.
   bool read(std::span<const std::byte> all, size_t stride) {
     const auto size = static_cast<size_t>(transport_.size());
-    std::vector<Entry> entries(size);
     places_.resize(size * segments_.size());
     for (size_t rank = 0; rank < size; ++rank) {
-      std::memcpy(&entries[rank], all.data() + rank * stride, sizeof(Entry));
-      if (entries[rank].fits != 1) return false;
+      Entry entry;
+      std::memcpy(&entry, all.data() + rank * stride, sizeof entry);
+      if (entry.fits != 1) return false;
+      handles_.push_back(entry.handle);
       std::memcpy(places_.data() + rank * segments_.size(),
                   all.data() + rank * stride + sizeof(Entry), segments_.size() * sizeof(Place));
     }
-    for (size_t rank = 0; rank < size; ++rank) {
+    return true;
+  }
+  // Of all ranks' memory.
+  const std::vector<SharedBlock::Handle>& handles() const { return handles_; }
+
+  // Whether this rank can read it.
+  bool open() {
+    memory_.clear();
+    for (size_t rank = 0; rank < handles_.size(); ++rank) {
       const bool own = static_cast<int>(rank) == transport_.rank();
-      memory_.push_back(own ? transport_.own_memory()
-                            : transport_.memory_of(static_cast<int>(rank), entries[rank].handle));
+      memory_.push_back(own ? transport_.own_memory() : others_memory(rank));
+      if (memory_.back().empty()) return false;
+    }
+    return true;
+  }
+  void require_within() const {
+    for (size_t rank = 0; rank < handles_.size(); ++rank) {
       for (size_t i = 0; i < segments_.size(); ++i) {
         require_within(rank, place(rank, i).in, size_of_segment(i));
         require_within(rank, place(rank, i).out, size_of_segment(i));
       }
     }
-    return true;
   }
 
   const std::byte* in(size_t rank, size_t segment) const {
@@ -86,6 +100,14 @@ class RingCollectives::Directory {
     uint64_t out = 0;
   };
 
+  std::span<const std::byte> others_memory(size_t rank) {
+    try {
+      return transport_.memory_of(static_cast<int>(rank), handles_[rank]);
+    } catch (const ResourceExhausted&) {
+      return {};
+    }
+  }
+
   const Place& place(size_t rank, size_t segment) const {
     return places_[rank * segments_.size() + segment];
   }
@@ -105,19 +127,36 @@ class RingCollectives::Directory {
 
   void require_within(size_t rank, uint64_t offset, size_t bytes) const {
     const size_t there = memory_[rank].size();
-    check<ResourceExhausted>(bytes <= there && offset <= there - bytes,
-                             "Collective: worker {} can't read the memory of worker {}: it needs "
-                             "{} bytes from {} on, and sees {}. Are there file descriptors left "
-                             "(ulimit -n)?",
-                             transport_.rank(), rank, bytes, offset, there);
+    check<DataLoss>(bytes <= there && offset <= there - bytes,
+                    "Collective: worker {} can't read the memory of worker {}: it needs {} bytes "
+                    "from {} on, of {}.",
+                    transport_.rank(), rank, bytes, offset, there);
   }
 
   Transport& transport_;
   std::span<const Segment> segments_;
   size_t element_;
+  std::vector<SharedBlock::Handle> handles_;        // by rank
   std::vector<std::span<const std::byte>> memory_;  // by rank
   std::vector<Place> places_;                       // by rank, then segment
 };
+
+// Whether all ranks can read each other's memory; a warning where not.
+bool RingCollectives::can_all_read(const CollectiveCall& what, Directory& directory) {
+  const bool can = directory.open();
+  own_.resize(sizeof(Header) + padded(1));
+  own_[sizeof(Header)] = std::byte{can};
+  const auto all = gather_small(what, 1);
+  for (int rank = 0; rank < transport_.size(); ++rank) {
+    if (all[static_cast<size_t>(rank) * padded(1)] == std::byte{1}) continue;
+    logging::warn(fmt::format(
+        "Collective: worker {} can't read the memory of another one of its machine. Are there file "
+        "descriptors left (ulimit -n)? Workers send each other what they reduce instead.",
+        rank));
+    return false;
+  }
+  return true;
+}
 
 bool RingCollectives::reduce_directly(const CollectiveCall& what, const Chunks& chunks,
                                       std::span<const Segment> segments) {
@@ -127,6 +166,14 @@ bool RingCollectives::reduce_directly(const CollectiveCall& what, const Chunks& 
   own_.resize(sizeof(Header) + padded(bytes));
   directory.describe(own_.data() + sizeof(Header));
   if (!directory.read(gather_small(what, bytes), padded(bytes))) return false;
+  if (directory.handles() != memory_) {
+    memory_ = directory.handles();
+    can_read_ = can_all_read(what, directory);
+  } else if (can_read_ && !directory.open()) {
+    raise<Internal>("Collective: memory that could be read can't be read any more.");
+  }
+  if (!can_read_) return false;
+  directory.require_within();
 
   const auto size = static_cast<size_t>(transport_.size());
   const auto rank = static_cast<size_t>(transport_.rank());

@@ -63,6 +63,7 @@ class RingCollectives : public Collectives {
   bool reduce_directly(const CollectiveCall& what, const Chunks& chunks,
                        std::span<const Segment> segments);
   class Directory;
+  bool can_all_read(const CollectiveCall& what, Directory& directory);
 
   class Round;
   void reduce_small(const CollectiveCall& what, const SegmentBytes& bytes, int64_t divisor);
@@ -79,7 +80,9 @@ class RingCollectives : public Collectives {
   std::vector<std::byte> own_;       // what gather_small() sends
   std::vector<std::byte> gathered_;  // and what came, from this rank on
   std::vector<std::byte> by_rank_;
-  std::vector<float> wide_;  // sums of 16-bit numbers
+  std::vector<SharedBlock::Handle> memory_;  // of all ranks, as it was last
+  bool can_read_ = false;                    // whether all ranks can read it
+  std::vector<float> wide_;                  // sums of 16-bit numbers
   struct {
     std::vector<std::byte> given, sum, theirs;
   } doubled_;  // of recursive doubling

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,15 @@ std::string line_of(const char* path) {
   std::string line;
   std::getline(file, line);
   return line;
+}
+
+// A file of this size: beyond the limit of the process (ulimit -f), which memory has too, it would
+// be ended by SIGXFSZ.
+bool is_within_limit(size_t bytes) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur) return true;
+  errno = EFBIG;
+  return false;
 }
 
 [[noreturn]] void raise_without_memory(size_t bytes) {
@@ -55,7 +65,8 @@ std::span<std::byte> SharedBlock::bytes() const { return {mapped_ + kPage, mappe
 std::shared_ptr<SharedBlock> SharedBlock::create(size_t bytes) {
   const size_t all = kPage + (bytes + kPage - 1) / kPage * kPage;
   FileDescriptor memory(::memfd_create("cornu", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory.is_open() || ::ftruncate(memory.get(), static_cast<off_t>(all)) != 0 ||
+  if (!memory.is_open() || !is_within_limit(all) ||
+      ::ftruncate(memory.get(), static_cast<off_t>(all)) != 0 ||
       ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     raise_without_memory(all);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "framework/core/error.h"
@@ -314,8 +315,8 @@ void WorkerCollectives::broadcast(const Round& round) {
 
 // ---- between steps ----
 
-std::vector<std::byte> WorkerCollectives::exchange_bytes(std::span<const std::byte> own) {
-  std::vector<std::byte> all(own.size() * static_cast<size_t>(workers()));
+template <class Call>
+void WorkerCollectives::call_between_steps(const Call& call) {
   std::unique_lock lock(mutex_);
   if (failed_) std::rethrow_exception(failed_);
   CORNU_ASSERT(rounds_.size(), ==, size_t{0});
@@ -323,9 +324,7 @@ std::vector<std::byte> WorkerCollectives::exchange_bytes(std::span<const std::by
   lock.unlock();
   std::exception_ptr failed;
   try {
-    const CollectiveCall call{
-        Kind::AllGather, {{nullptr, nullptr, static_cast<int64_t>(own.size())}}, {}, {}, -1};
-    collectives_->all_gather(call, own.data(), all.data(), own.size());
+    call();
   } catch (...) {
     failed = std::current_exception();
   }
@@ -334,31 +333,64 @@ std::vector<std::byte> WorkerCollectives::exchange_bytes(std::span<const std::by
   if (failed) fail(failed);
   for_others_.notify_all();
   if (failed_) std::rethrow_exception(failed_);
+}
+
+std::vector<std::byte> WorkerCollectives::exchange_bytes(std::span<const std::byte> own) {
+  std::vector<std::byte> all(own.size() * static_cast<size_t>(workers()));
+  call_between_steps([&] {
+    const CollectiveCall call{
+        Kind::AllGather, {{nullptr, nullptr, static_cast<int64_t>(own.size())}}, {}, {}, -1};
+    collectives_->all_gather(call, own.data(), all.data(), own.size());
+  });
   return all;
 }
 
-std::vector<std::string> WorkerCollectives::exchange(std::string_view what,
-                                                     const std::string& own) {
-  const std::string text = fmt::format("{}\n{}", what, own);
-  const auto size = static_cast<uint64_t>(text.size());
+// In one go where they are about as long as each other, which the longest decides; else one after
+// the other.
+std::vector<std::string> WorkerCollectives::exchange_texts(const std::string& own) {
+  constexpr size_t kFew = size_t{64} << 10;
+  const auto size = static_cast<uint64_t>(own.size());
   const std::vector<std::byte> sizes = exchange_bytes(std::as_bytes(std::span(&size, 1)));
   std::vector<uint64_t> by_worker(static_cast<size_t>(workers()));
   std::memcpy(by_worker.data(), sizes.data(), sizes.size());
   const uint64_t most = *std::ranges::max_element(by_worker);
-  std::string padded = text;
-  padded.resize(most);
-  const std::vector<std::byte> all = exchange_bytes(std::as_bytes(std::span(padded)));
+  const uint64_t all = std::accumulate(by_worker.begin(), by_worker.end(), uint64_t{0});
   std::vector<std::string> result;
+  if (most * by_worker.size() <= 2 * all + kFew) {
+    std::string padded = own;
+    padded.resize(most);
+    const std::vector<std::byte> together = exchange_bytes(std::as_bytes(std::span(padded)));
+    for (size_t i = 0; i < by_worker.size(); ++i) {
+      result.emplace_back(reinterpret_cast<const char*>(together.data()) + i * most, by_worker[i]);
+    }
+    return result;
+  }
   for (size_t i = 0; i < by_worker.size(); ++i) {
-    const std::string_view theirs(reinterpret_cast<const char*>(all.data()) + i * most,
-                                  by_worker[i]);
+    const int root = static_cast<int>(i);
+    std::string text = root == worker() ? own : std::string(by_worker[i], '\0');
+    call_between_steps([&] {
+      const CollectiveCall call{
+          Kind::Broadcast, {{nullptr, nullptr, static_cast<int64_t>(text.size())}}, {}, {}, root};
+      collectives_->broadcast(call, text.data(), text.size(), root);
+    });
+    result.push_back(std::move(text));
+  }
+  return result;
+}
+
+std::vector<std::string> WorkerCollectives::exchange(std::string_view what,
+                                                     const std::string& own) {
+  std::vector<std::string> result;
+  for (std::string& text : exchange_texts(fmt::format("{}\n{}", what, own))) {
+    const std::string_view theirs = text;
     const size_t line = std::min(theirs.find('\n'), theirs.size());
     check<RanksDiffer>(theirs.substr(0, line) == what,
                        "Collective: every worker must make the same calls in the same order, but "
                        "worker {} exchanges {}, and worker {} {}. The workers' programs or options "
                        "must differ, or one of them has begun anew.",
-                       i, theirs.substr(0, line), worker(), what);
-    result.emplace_back(theirs.substr(line + 1));
+                       result.size(), theirs.substr(0, line), worker(), what);
+    text.erase(0, line + 1);
+    result.push_back(std::move(text));
   }
   return result;
 }

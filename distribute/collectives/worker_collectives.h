@@ -64,6 +64,10 @@ class WorkerCollectives {
   };
   enum class Wake { Yes, No };
 
+  // A call that this worker's replicas don't take part in.
+  template <class Call>
+  void call_between_steps(const Call& call);
+  std::vector<std::string> exchange_texts(const std::string& own);
   int64_t start(int replica, CollectiveCall call, Wake wake);
   void await(int replica, int64_t ticket);
   void end_step();

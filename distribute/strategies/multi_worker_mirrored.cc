@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -60,10 +61,7 @@ class MultiWorkerMirrored : public MirroredReplicas {
         cluster_(std::move(options)),
         bytes_per_pack_(static_cast<size_t>(communication.bytes_per_pack)),
         compression_(communication.compression) {
-    form({});
-    ++strategies_alive;
-    static const int registered = ::on_exit(unless_left, nullptr);
-    static_cast<void>(registered);
+    begin();
   }
   ~MultiWorkerMirrored() override;
 
@@ -101,6 +99,8 @@ class MultiWorkerMirrored : public MirroredReplicas {
                               lost.address()));
     form(lost.rank());
   }
+  // As `cornu launch` says.
+  bool restarts_workers() const override { return std::getenv("CORNU_RESTARTS") != nullptr; }
   void fail(const std::string& why) override {
     told_ = true;
     cluster_.stop(why);
@@ -138,9 +138,11 @@ class MultiWorkerMirrored : public MirroredReplicas {
   }
 
  private:
+  void begin();
   std::string leave();
   WorkerCollectives& group() { return *group_; }
   void form(std::optional<int> lost);
+  void compare_clocks();
   bool uses_new_variables(const std::vector<Compiled>& functions);
   void take_values(const std::vector<Compiled>& functions);
 
@@ -197,12 +199,26 @@ bool job_is_over() {
   return path && std::filesystem::file_size(path, none) > 0 && !none;
 }
 
+// Where what started the program wants to know that it has begun to compute with others.
+void tell_that_job_begins() {
+  const char* path = std::getenv("CORNU_BEGUN_FILE");
+  if (path) std::ofstream(path, std::ios::app) << "\n";
+}
+
 // A program may have one strategy after the other.
 void begin_job() {
   if (job_is_over()) std::ofstream(std::getenv(kEndedFile), std::ios::trunc);
 }
 
 }  // namespace
+
+void MultiWorkerMirrored::begin() {
+  tell_that_job_begins();
+  form({});
+  ++strategies_alive;
+  static const int registered = ::on_exit(unless_left, nullptr);
+  static_cast<void>(registered);
+}
 
 // Why not all have come to the end of their programs; empty where they have, or where the program
 // knows why not.
@@ -257,6 +273,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
         return Json::parse(theirs).at("has values").as_bool();
       });
       source_ = has_values == all.end() ? 0 : has_values - all.begin();
+      compare_clocks();
       if (!own.chosen && !was_there) {
         restore_seed_sequence(
             {.seed = static_cast<uint64_t>(first.at("seed").as_int()), .drawn = 0});
@@ -271,6 +288,23 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       std::cout.flush();
       std::_Exit(0);
     }
+  }
+}
+
+// All have just met, so that they read their clocks at about the same time.
+void MultiWorkerMirrored::compare_clocks() {
+  constexpr double kMost = 5;  // seconds
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const std::vector<std::string> all = exchange("clocks", Json(now).dump());
+  const double first = Json::parse(all.front()).as_double();
+  for (size_t worker = 1; worker < all.size(); ++worker) {
+    const double ahead = Json::parse(all[worker]).as_double() - first;
+    if (std::abs(ahead) <= kMost) continue;
+    logging::warn(fmt::format(
+        "{}: the clock of worker {} is {:.0f} s {} that of worker 0: times in their logs and of "
+        "their files can't be compared. Let a time service set the clocks of all machines.",
+        name(), worker, std::abs(ahead), ahead > 0 ? "ahead of" : "behind"));
   }
 }
 
@@ -422,6 +456,12 @@ Json facts_of(const CommunicationOptions& options, int replicas) {
        {"compression", options.compression ? fmt::format("{}", *options.compression) : "none"}});
 }
 
+std::vector<std::string> addresses_of_workers(const ClusterSpec& spec) {
+  std::vector<std::string> addresses;
+  for (const Task& task : workers(spec)) addresses.push_back(spec.task_address(task));
+  return addresses;
+}
+
 std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& options) {
   const CommunicationOptions& communication = options.communication_options;
   require_valid(communication);
@@ -430,9 +470,8 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
   std::vector<Device> devices = parse_devices(kName, options.devices);
   const std::optional<ClusterResolver> resolver =
       options.cluster_resolver ? options.cluster_resolver : resolve_default();
-  std::vector<std::string> addresses;
   const ClusterSpec spec = resolver ? resolver->cluster_spec() : ClusterSpec();
-  for (const Task& task : workers(spec)) addresses.push_back(spec.task_address(task));
+  std::vector<std::string> addresses = addresses_of_workers(spec);
   if (addresses.size() < 2) {
     logging::info(fmt::format("{}: a single worker, since {}.", kName,
                               resolver
@@ -452,6 +491,13 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
   // Only a process's first strategy can be one that comes too late.
   static std::atomic<bool> is_first = true;
   const auto replicas = static_cast<int>(devices.size());
+  std::function<std::vector<std::string>()> renew;
+  if (resolver->addresses_change()) {
+    renew = [resolver] {
+      const auto spec = resolver->renewed_cluster_spec();
+      return spec ? addresses_of_workers(*spec) : std::vector<std::string>();
+    };
+  }
   ClusterOptions cluster{
       .rank = static_cast<int>(id_in_cluster(spec, *task)),
       .addresses = std::move(addresses),
@@ -462,7 +508,8 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
       .timeout = timeout,
       .job_is_over = is_first.exchange(false) ? job_is_over : [] { return false; },
       .insecure = options.insecure || (insecure && std::string(insecure) == "1"),
-      .identity = TlsIdentity::of_environment()};
+      .identity = TlsIdentity::of_environment(),
+      .renew = std::move(renew)};
   return std::make_shared<MultiWorkerMirrored>(std::move(devices), std::move(cluster),
                                                communication);
 }

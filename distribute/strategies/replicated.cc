@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <utility>
 
 #include "framework/core/random.h"
@@ -97,16 +98,16 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
         name_, step.options().name, num_replicas_in_sync()));
   }
   std::vector<Replica> replicas = replicas_of(arguments);
-  std::vector<Compiled> functions;
-  bool communicates = false;
-  for (size_t i = 0; i < replicas.size(); ++i) {
-    const DeviceScope device(home_of(i));
-    const ReplicaScope scope(&replicas[i]);
-    functions.push_back(step.compiled_for(arguments[i]));
-    communicates = communicates || functions[i]->communicates;
-    if (has_op_observers()) require_untaped(*functions[i], arguments[i]);
+  std::exception_ptr failed;
+  std::vector<Compiled> functions = compiled_for(step, arguments, replicas, failed);
+  // What is gathered may be of other sizes on each replica, and what is gathered later may follow
+  // from that.
+  while (learn_gathered(functions, replicas)) {
+    functions = compiled_for(step, arguments, replicas, failed);
   }
-  require_same_gathers(functions);
+  if (failed) std::rethrow_exception(failed);
+  const bool communicates = std::ranges::any_of(
+      functions, [](const Compiled& function) { return function->communicates; });
   std::vector<Tensors> results;
   if (communicates) {
     run_step([&] { results = run_together(functions, arguments, std::move(replicas)); });
@@ -175,34 +176,110 @@ void ReplicatedStrategy::add_sums(std::vector<Replica>& replicas,
 
 namespace {
 
-// The shapes of what a step gathers from all replicas, in order.
-std::vector<Shape> gathered_by(const Graph& graph) {
-  std::vector<Shape> shapes;
+// What a step gathers from all replicas, by its number in the trace.
+using Gathers = std::map<int64_t, Replica::Gather>;
+
+// Also in branches and loops.
+void add_gathers(const Graph& graph, Gathers& gathers) {
   for (const Node& node : graph.nodes) {
-    if (node.attributes.find("gathers")) shapes.push_back(node.attributes.get_shape("gathers"));
+    const Attributes& attributes = node.attributes;
+    if (attributes.find("gathers")) {
+      gathers[attributes.get_int("gather")] = {attributes.get_int("axis"),
+                                               attributes.get_shape("gathers")};
+    }
+    for (const auto& [name, value] : attributes.entries()) {
+      const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&value);
+      if (inner) add_gathers(**inner, gathers);
+    }
   }
-  return shapes;
+}
+
+// `failed`: a trace that failed has noted those before.
+Gathers gathers_of(const CompiledFunction* function, const Replica& failed) {
+  Gathers gathers;
+  if (function) {
+    add_gathers(function->graph, gathers);
+  } else {
+    for (const Replica::Gather& gather : failed.gathers) {
+      gathers[static_cast<int64_t>(gathers.size())] = gather;
+    }
+  }
+  return gathers;
+}
+
+// Whether values of these shapes can stand one after the other along the axis.
+bool fit_along(int64_t axis, const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return false;
+  for (int64_t i = 0; i < a.rank(); ++i) {
+    if (i != axis && a[i] != b[i]) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
-// Replicas whose parts of a batch differ in size run graphs of their own. What they gather must
-// have one shape all the same; collectives alone compare no more than numbers of elements.
-void ReplicatedStrategy::require_same_gathers(const std::vector<Compiled>& functions) const {
-  for (size_t i = 1; i < functions.size(); ++i) {
-    if (functions[i] == functions[0]) continue;
-    const std::vector<Shape> first = gathered_by(functions[0]->graph);
-    const std::vector<Shape> other = gathered_by(functions[i]->graph);
-    if (first.size() != other.size()) return;  // the run says where their calls differ
-    for (size_t k = 0; k < first.size(); ++k) {
-      check<InvalidArgument>(first[k] == other[k],
-                             "Strategy '{}': all_gather expected tensors of one shape on all "
-                             "replicas, got {} on replica 0 and {} on replica {}. Pad them to one "
-                             "size in the step, or return them and join them outside of it with "
-                             "Strategy::gather.",
-                             name_, first[k], other[k], i);
+std::vector<ReplicatedStrategy::Compiled> ReplicatedStrategy::compiled_for(
+    const Function& step, const std::vector<std::vector<Tensors>>& arguments,
+    const std::vector<Replica>& replicas, std::exception_ptr& failed) const {
+  std::vector<Compiled> functions(replicas.size());
+  failed = nullptr;
+  for (size_t i = 0; i < replicas.size(); ++i) {
+    replicas[i].gathers.clear();
+    const DeviceScope device(home_of(i));
+    const ReplicaScope scope(&replicas[i]);
+    try {
+      functions[i] = step.compiled_for(arguments[i]);
+    } catch (const Error&) {  // of sizes that aren't known yet, maybe
+      if (replicas[i].gathers.empty()) throw;
+      if (!failed) failed = std::current_exception();
+      continue;
     }
+    if (has_op_observers()) require_untaped(*functions[i], arguments[i]);
   }
+  return functions;
+}
+
+// Replicas whose parts of a batch differ in size run graphs of their own. Whether what they gather
+// has other sizes than these graphs were traced for: then `replicas` know them.
+bool ReplicatedStrategy::learn_gathered(const std::vector<Compiled>& functions,
+                                        std::vector<Replica>& replicas) const {
+  const bool have_failed = std::ranges::any_of(functions, [](const Compiled& one) { return !one; });
+  const auto differs = [&](const Compiled& one) { return one != functions[0]; };
+  if (!have_failed && std::ranges::none_of(functions, differs)) return false;
+  std::vector<Gathers> by_replica;
+  for (size_t i = 0; i < functions.size(); ++i) {
+    by_replica.push_back(gathers_of(functions[i].get(), replicas[i]));
+    // The run says where calls differ.
+    if (!have_failed && by_replica[i].size() != by_replica[0].size()) return false;
+  }
+  const bool may_differ = static_cast<int64_t>(functions.size()) == num_replicas_in_sync();
+  std::vector<std::vector<int64_t>> sizes;
+  for (const auto& [number, first] : by_replica[0]) {
+    std::vector<int64_t> all;
+    for (size_t i = 0; i < by_replica.size(); ++i) {
+      const auto found = by_replica[i].find(number);
+      if (found == by_replica[i].end()) break;
+      const Replica::Gather& other = found->second;
+      const bool fits = other.axis == first.axis && fit_along(first.axis, first.own, other.own);
+      check<InvalidArgument>(first.own == other.own || (fits && may_differ),
+                             "Strategy '{}': all_gather along axis {} expected {}, got {} on "
+                             "replica 0 and {} on replica {}. Pad them to one size in the step, or "
+                             "return them and join them outside of it with Strategy::gather.",
+                             name_, first.axis,
+                             may_differ ? "shapes that differ along this axis alone"
+                                        : "tensors of one shape on the replicas of all processes",
+                             first.own, other.own, i);
+      all.push_back(other.own[first.axis]);
+    }
+    if (all.size() < by_replica.size()) break;  // known of some replicas only
+    sizes.resize(static_cast<size_t>(number) + 1);
+    const bool alike = std::ranges::all_of(all, [&](int64_t size) { return size == all[0]; });
+    if (!alike) sizes.back() = std::move(all);
+  }
+  if (std::ranges::all_of(sizes, [](const auto& of_one) { return of_one.empty(); })) sizes.clear();
+  if (sizes == replicas[0].gathered) return false;
+  for (Replica& replica : replicas) replica.gathered = sizes;
+  return true;
 }
 
 void ReplicatedStrategy::require_untaped(const CompiledFunction& function,

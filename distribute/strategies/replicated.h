@@ -2,6 +2,7 @@
 // What strategies of several replicas in one process share.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -69,7 +70,11 @@ class ReplicatedStrategy : public StrategyImpl {
                                     const std::vector<std::vector<Tensors>>& arguments,
                                     std::vector<Replica> replicas);
   void add_sums(std::vector<Replica>& replicas, const std::vector<Compiled>& functions) const;
-  void require_same_gathers(const std::vector<Compiled>& functions) const;
+  std::vector<Compiled> compiled_for(const Function& step,
+                                     const std::vector<std::vector<Tensors>>& arguments,
+                                     const std::vector<Replica>& replicas,
+                                     std::exception_ptr& failed) const;
+  bool learn_gathered(const std::vector<Compiled>& functions, std::vector<Replica>& replicas) const;
   void require_untaped(const CompiledFunction& function,
                        const std::vector<Tensors>& arguments) const;
   std::vector<Variable> own_variables(const CompiledFunction& function) const;

@@ -46,7 +46,7 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
     for (const Tensor& output : outputs) {
       if (is_floating(output.dtype())) watch(output);
     }
-    records.push_back({&op, inputs, attributes, outputs});
+    records.push_back({&op, inputs, attributes, outputs, NameScope::current()});
   }
 
   bool follows(std::span<const Tensor> tensors, std::span<const Variable> read) const override {
@@ -80,6 +80,7 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
     std::vector<Tensor> inputs;
     Attributes attributes;
     std::vector<Tensor> outputs;
+    std::string scope;  // of the layer that has applied it
   };
   using Ids = std::unordered_set<const void*>;
   using Gradients = std::unordered_map<const void*, Tensor>;  // by Tensor::id()
@@ -177,6 +178,7 @@ GradientTape::Recorder::Gradients GradientTape::Recorder::backward(
     std::vector<bool> needed;
     for (const Tensor& input : record.inputs) needed.push_back(depends(input));
     if (!any || std::find(needed.begin(), needed.end(), true) == needed.end()) continue;
+    const NameScope scope(record.scope.empty() ? "gradients" : "gradients/" + record.scope);
     const std::vector<Tensor> of_inputs = apply_vjp(
         *record.op, {record.inputs, record.outputs, of_outputs, record.attributes, needed});
     for (size_t i = 0; i < of_inputs.size(); ++i) {

@@ -21,7 +21,7 @@ class BackupAndRestoreImpl : public Callback {
 
   void on_train_begin(const Logs&) override {
     since_ = 0;
-    keeper_.begin(options_.backup_dir, get_strategy().is_chief());
+    keeper_.begin(options_.backup_dir, options_.on_every_worker);
   }
   std::optional<RunState> resume_run() override { return keeper_.load(); }
 
@@ -35,6 +35,7 @@ class BackupAndRestoreImpl : public Callback {
     return true;
   }
   void keep_run_state(const RunState& state) override { keeper_.keep(state); }
+  std::string unkept_state() override { return keeper_.take_error(); }
 
   RunState save_state() const override { return {.info = Json::object({{"since", since_}})}; }
   void restore_state(const RunState& saved) override { since_ = saved.info.at("since").as_int(); }

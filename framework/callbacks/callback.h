@@ -74,6 +74,9 @@ class Callback {
   // (none), when all callbacks have been called; and that state.
   virtual bool wants_run_state(std::optional<int64_t> batch) { return (void)batch, false; }
   virtual void keep_run_state(const RunState& state) { (void)state; }
+  // Why a state that it was given isn't kept, said once, for the other workers of a job; empty
+  // where all are.
+  virtual std::string unkept_state() { return ""; }
   // fit (or evaluate, or predict) ends, also by an error. What it throws is a warning.
   virtual void leave_run() {}
 

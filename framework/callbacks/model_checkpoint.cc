@@ -89,7 +89,7 @@ class ModelCheckpointImpl : public Callback {
   void on_train_begin(const Logs&) override {
     if (get_strategy().is_chief()) require_writable(file_, options_.filepath);
     state_due_ = false;
-    keeper_.begin(state_folder(), get_strategy().is_chief());
+    keeper_.begin(state_folder(), options_.on_every_worker);
   }
   void on_train_end(const Logs&) override { keeper_.end(false); }
   void on_epoch_begin(int64_t epoch, const Logs&) override { epoch_ = epoch; }
@@ -118,6 +118,7 @@ class ModelCheckpointImpl : public Callback {
     return std::exchange(state_due_, false) && keeper_.keeps();
   }
   void keep_run_state(const RunState& state) override { keeper_.keep(state); }
+  std::string unkept_state() override { return keeper_.take_error(); }
   void leave_run() override { keeper_.leave(); }
 
   RunState save_state() const override {

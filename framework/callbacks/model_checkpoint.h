@@ -21,6 +21,7 @@ struct ModelCheckpointOptions {
   std::string mode = "auto";  // "min", "max", or "auto": by what the metric is
   SaveFrequency save_freq = "epoch";
   std::optional<double> initial_value_threshold = {};  // what the first "best" has to beat
+  bool on_every_worker = false;  // keeps the state of the run there; see BackupAndRestore
 };
 
 // Saves the model as training goes on (keras.callbacks.ModelCheckpoint). Folders are made as

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/saving/run_state_writer.h"
 
@@ -13,13 +14,15 @@ namespace cornu::callbacks {
 // A folder's run state, while a run keeps it.
 class RunKeeper {
  public:
-  // Takes the folder, where it is this process that writes: the others of a job get the state from
-  // that one. Errors as RunStateFolder's.
-  void begin(const std::string& folder, bool writes);
-  // The newest state, when all that was given is written.
+  // Takes the folder, where this worker of a job is the chief; the others get the state from that
+  // one. `on_every_worker`: they keep it, too, in "worker 1", … within the folder. Errors as
+  // RunStateFolder's.
+  void begin(const std::string& folder, bool on_every_worker);
+  // The newest state, when all that was given is written; on every worker: of all that are there.
   std::optional<RunState> load();
   bool keeps() const { return keeps_; }
   void keep(const RunState& state);
+  std::string take_error() { return writer_ ? writer_->take_error() : ""; }
   // Training ended well: removes the states, unless they are to be kept, when they aren't needed
   // any more: a worker of several that dies before all programs have ended comes back to the last
   // one.
@@ -28,7 +31,10 @@ class RunKeeper {
   void leave();
 
  private:
+  std::vector<std::string> other_folders() const;
+
   bool keeps_ = false;
+  std::string shared_;  // the folder that all keep their states within; empty: the chief alone does
   std::shared_ptr<RunStateFolder> folder_;
   std::unique_ptr<RunStateWriter> writer_;
 };

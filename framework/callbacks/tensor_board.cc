@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/callbacks/tensor_board.h"
 
+#include <fmt/chrono.h>
+
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <string_view>
@@ -10,6 +13,7 @@
 
 #include "framework/callbacks/model_graph.h"
 #include "framework/callbacks/projector.h"
+#include "framework/callbacks/step_traces.h"
 #include "framework/callbacks/summaries.h"
 #include "framework/core/logging.h"
 #include "framework/io/event_file.h"
@@ -20,11 +24,7 @@ namespace {
 
 constexpr std::string_view kValidated = "val_";
 
-void require_supported(const TensorBoardOptions& options) {
-  const auto require = [](bool supported, const char* option, const char* what) {
-    check<Unimplemented>(supported, "TensorBoard: {} isn't there yet. Leave {} out.", what, option);
-  };
-  require(options.profile_batch == 0, "profile_batch", "profiling");
+void check_options(const TensorBoardOptions& options) {
   check<InvalidArgument>(options.embeddings_freq >= 0,
                          "TensorBoard: expected an embeddings_freq of 0 or more epochs, got {}.",
                          options.embeddings_freq);
@@ -96,17 +96,68 @@ class EventFolder {
   bool warned_ = false;
 };
 
+// Records the steps of some batches, and writes them when the last one is done.
+class StepProfiler {
+ public:
+  explicit StepProfiler(const ProfiledBatches& batches) : batches_(batches) {}
+  bool wants_batches() const { return batches_.any(); }
+
+  void begin_batch(int64_t batch) {
+    if (!batches_.any() || batch < batches_.first() || batch > batches_.last()) return;
+    recorder_.start();
+    steps_.push_back({.step = batch, .begin = ProgramRun::Clock::now(), .end = {}});
+  }
+  // `folder`: that of the events. Training doesn't end for want of a profile.
+  void end_batch(int64_t batch, const std::string& folder) {
+    if (!recorder_.is_recording()) return;
+    steps_.back().end = ProgramRun::Clock::now();
+    if (batch >= batches_.last()) write(folder);
+  }
+  // Of a training that ends early: what there is.
+  void end(const std::string& folder) {
+    if (!recorder_.is_recording()) return;
+    if (steps_.back().end < steps_.back().begin) steps_.back().end = ProgramRun::Clock::now();
+    write(folder);
+  }
+  void give_up() {
+    recorder_.stop();
+    recorder_.take();
+    steps_.clear();
+  }
+
+ private:
+  void write(const std::string& folder) {
+    recorder_.stop();
+    const std::vector<ProgramRun> runs = recorder_.take();
+    try {
+      write_step_traces(fmt::format("{}/plugins/profile/{:%Y_%m_%d_%H_%M_%S}", folder,
+                                    fmt::localtime(std::time(nullptr))),
+                        runs, steps_);
+    } catch (const Error& error) {
+      logging::warn(fmt::format("TensorBoard: the profile isn't written. {}", error.what()));
+    }
+    steps_.clear();
+  }
+
+  ProfiledBatches batches_;
+  ProgramRecorder recorder_;
+  std::vector<StepSpan> steps_;
+};
+
 class TensorBoardImpl : public Callback {
  public:
   explicit TensorBoardImpl(const TensorBoardOptions& options)
       : options_(options),
         train_(options.log_dir, "train"),
-        validation_(options.log_dir, "validation") {
-    require_supported(options);
+        validation_(options.log_dir, "validation"),
+        profiler_(options.profile_batch) {
+    check_options(options);
   }
   std::string class_name() const override { return "TensorBoard"; }
 
-  bool wants_batches() const override { return options_.update_freq.batches().has_value(); }
+  bool wants_batches() const override {
+    return options_.update_freq.batches().has_value() || profiler_.wants_batches();
+  }
 
   void on_train_begin(const Logs&) override {
     train_batch_ = 0;
@@ -121,14 +172,20 @@ class TensorBoardImpl : public Callback {
   void on_train_batch_begin(int64_t, const Logs&) override {
     ++train_batch_;
     batch_time_.start();
+    if (writes_) profiler_.begin_batch(train_batch_);
   }
 
   void on_train_batch_end(int64_t, const Logs& logs) override {
-    if (!writes_ || train_batch_ % *options_.update_freq.batches() != 0) return;
+    if (!writes_) return;
+    profiler_.end_batch(train_batch_, train_.folder());
+    const std::optional<int64_t> every = options_.update_freq.batches();
+    if (!every || train_batch_ % *every != 0) return;
     Logs all = logs;
     if (options_.write_steps_per_second) all["steps_per_second"] = 1 / batch_time_.seconds();
     write_scalars(train_, "batch_", all, train_batch_);
   }
+
+  void on_train_end(const Logs&) override { profiler_.end(train_.folder()); }
 
   void on_epoch_begin(int64_t, const Logs&) override {
     if (options_.write_steps_per_second) start_epoch_time();
@@ -173,6 +230,7 @@ class TensorBoardImpl : public Callback {
   }
 
   void leave_run() override {
+    profiler_.give_up();
     train_.close();
     validation_.close();
     trains_ = false;
@@ -251,9 +309,17 @@ class TensorBoardImpl : public Callback {
   int64_t epoch_iterations_ = 0;  // when the epoch, or what is left of it, began
   Stopwatch epoch_time_;
   Stopwatch batch_time_;
+  StepProfiler profiler_;
 };
 
 }  // namespace
+
+ProfiledBatches::ProfiledBatches(int64_t first, int64_t last) : first_(first), last_(last) {
+  check<InvalidArgument>(first >= 0 && last >= first,
+                         "profile_batch: expected 0 (none), a batch counted from 1, or a first and "
+                         "a last one, got {} and {}.",
+                         first, last);
+}
 
 UpdateFrequency::UpdateFrequency(const char* text) {
   const std::string_view name = text ? text : "";

@@ -22,6 +22,22 @@ class UpdateFrequency {
   std::optional<int64_t> batches_;
 };
 
+// 0: none; a batch of the training, counted from 1; or a first and a last one: {10, 20}.
+class ProfiledBatches {
+ public:
+  ProfiledBatches(int64_t batch) : ProfiledBatches(batch, batch) {}             // NOLINT: implicit
+  ProfiledBatches(int batch) : ProfiledBatches(static_cast<int64_t>(batch)) {}  // NOLINT
+  // InvalidArgument below 0, or where the last one comes before the first.
+  ProfiledBatches(int64_t first, int64_t last);
+  int64_t first() const { return first_; }
+  int64_t last() const { return last_; }
+  bool any() const { return last_ > 0; }
+
+ private:
+  int64_t first_;
+  int64_t last_;
+};
+
 struct TensorBoardOptions {
   std::string log_dir = "logs";
   int64_t histogram_freq = 0;  // histograms of the weights every so many epochs; 0: none
@@ -29,7 +45,7 @@ struct TensorBoardOptions {
   bool write_images = false;  // the weights as pictures, when histograms are written
   bool write_steps_per_second = false;
   UpdateFrequency update_freq = "epoch";  // how often batches are recorded, besides epochs
-  int64_t profile_batch = 0;              // Unimplemented for others
+  ProfiledBatches profile_batch = 0;
   int64_t embeddings_freq = 0;  // embeddings for the projector every so many epochs; 0: none
   // By the name of the Embedding layer: a file of labels, one line a row, relative to
   // log_dir/train. {"": file} where there is one such layer.
@@ -46,11 +62,16 @@ struct TensorBoardOptions {
 //   projector_config.pbtxt, embeddings of each Embedding layer as <weight's path>.tsv: the last
 //   ones keras (the model's config, for the conceptual graph), and a graph of the layers
 //
-// The last two of functional and Sequential models. Epochs and evaluations are recorded whatever
-// update_freq is; Keras 3.15 leaves out those that end after a batch that isn't. A run that resumes
-// counts batches on, so its curves go on, too; what was recorded after the state was kept is there
-// twice, with the same values. All that a method of the callback records is given to the system
-// before it returns. Of the processes of a distributed job the chief alone writes.
+//   plugins/profile/<time>/<host>.xplane.pb, .trace.json.gz           of profile_batch, below train
+//
+// The two before of functional and Sequential models. A profile has every instruction of the
+// compiled steps, with the layer it comes from: TensorBoard's profile plugin (the package
+// tensorboard-plugin-profile) shows the first file, ui.perfetto.dev and chrome://tracing the
+// second. Batches that aren't profiled aren't measured, either. Epochs and evaluations are recorded
+// whatever update_freq is; Keras 3.15 leaves out those that end after a batch that isn't. A run
+// that resumes counts batches on, so its curves go on, too; what was recorded after the state was
+// kept is there twice, with the same values. All that a method of the callback records is given to
+// the system before it returns. Of the processes of a distributed job the chief alone writes.
 //
 // InvalidArgument for negative numbers. FailedPrecondition when training (or an evaluation outside
 // of it) begins and files can't be written to log_dir; later, say when the disk is full, that is a

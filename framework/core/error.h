@@ -40,6 +40,8 @@ class Error : public std::exception {
   // Puts "where: " before the message, unless an inner place has already been named.
   // For layers and ops that name themselves while an error passes through them.
   void add_place(const std::string& where);
+  // Puts " more" behind the message, for those who know what its thrower can't.
+  void add_advice(const std::string& more) { message_ += " " + more; }
 
  private:
   StatusCode code_;

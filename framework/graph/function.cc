@@ -95,7 +95,13 @@ void append(std::string& key, T value) {
 void write_signature(std::string& key, const std::vector<Tensors>& arguments) {
   key.clear();
   append(key, static_cast<int32_t>(replicas_in_sync()));
-  if (current_replica()) append(key, current_replica()->examples);
+  if (const Replica* replica = current_replica()) {
+    append(key, replica->examples);
+    for (const std::vector<int64_t>& sizes : replica->gathered) {
+      append(key, static_cast<int64_t>(sizes.size()));
+      for (const int64_t size : sizes) append(key, size);
+    }
+  }
   const Device device = default_device();
   append(key, static_cast<int32_t>(device.type));
   append(key, static_cast<int32_t>(device.index));

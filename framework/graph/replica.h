@@ -17,6 +17,14 @@ struct Replica {
   int64_t id = 0;                 // its number among all replicas
   int64_t first_example = 0;      // the number that its first row has in the global batch
   std::vector<double> sums = {};  // over all replicas, of the numbers that their traces know
+  // Of each all_gather in turn: the sizes that all replicas' tensors have along its axis, by
+  // replica. Empty where they are alike.
+  std::vector<std::vector<int64_t>> gathered = {};
+  struct Gather {
+    int64_t axis = 0;
+    Shape own = {};  // of this replica's tensor
+  };
+  mutable std::vector<Gather> gathers = {};  // of this trace, in order
 };
 
 // The replica that a step is being traced for on this thread; null outside of strategies' steps.

@@ -13,14 +13,16 @@
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/crc.h"
 #include "framework/io/file_descriptor.h"
+#include "framework/io/fuzzing.h"
 #include "framework/io/gzip.h"
+#include "framework/io/zip_writer.h"
 
 namespace cornu {
 namespace {
 
-constexpr uint16_t kFirstDosDay = 1 << 5 | 1;  // 1980-01-01
-constexpr size_t kPiece = size_t{1} << 20;
+constexpr size_t kPiece = size_t{1} << 18;  // stays in the cache
 
 // libzip's error, cleaned up after.
 class ZipError {
@@ -39,128 +41,80 @@ class ZipError {
 struct Discard {
   void operator()(zip_t* archive) const { zip_discard(archive); }
 };
-struct FreeSource {
-  void operator()(zip_source_t* source) const { zip_source_free(source); }
-};
 struct CloseMember {
   void operator()(zip_file_t* file) const { zip_fclose(file); }
 };
 using Archive = std::unique_ptr<zip_t, Discard>;
-using Source = std::unique_ptr<zip_source_t, FreeSource>;
 
-void add_member(zip_t* archive, const ArchiveMember& member, const std::string& path) {
-  const auto require = [&](bool ok) {
-    check<FailedPrecondition>(ok, "'{}': the member '{}' can't be added: {}.", path, member.name,
-                              zip_strerror(archive));
-  };
-  Source source(zip_source_buffer(archive, member.bytes.data(), member.bytes.size(), 0));
-  require(source != nullptr);
-  const zip_int64_t added =
-      zip_file_add(archive, member.name.c_str(), source.get(), ZIP_FL_ENC_UTF_8);
-  require(added >= 0);
-  (void)source.release();  // the archive's now
-  const auto index = static_cast<zip_uint64_t>(added);
-  const zip_int32_t method = member.compress ? ZIP_CM_DEFLATE : ZIP_CM_STORE;
-  require(zip_set_file_compression(archive, index, method, 0) == 0);
-  require(zip_file_set_dostime(archive, index, 0, kFirstDosDay, 0) == 0);
-}
-
-// Where libzip writes an archive to: an empty file that atomic_file made. libzip's own way of
-// writing a path makes one more temporary file, which a kill would leave behind.
-class FileSink {
+// The file that libzip reads an archive from, and where it last did.
+class FileSource {
  public:
-  explicit FileSink(const std::string& path) : file_(open(path.c_str(), O_RDWR | O_CLOEXEC)) {
+  explicit FileSource(const std::string& path)
+      : size_(file_size(path)), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     zip_error_init(&error_);
     if (!file_.is_open()) raise_file_error(path, "be opened", errno);
   }
-  ~FileSink() { zip_error_fini(&error_); }
-  FileSink(const FileSink&) = delete;
-  FileSink& operator=(const FileSink&) = delete;
+  ~FileSource() { zip_error_fini(&error_); }
+  FileSource(const FileSource&) = delete;
+  FileSource& operator=(const FileSource&) = delete;
 
-  // Of the system, when something failed; 0 otherwise. libzip loses some of them.
-  int system_error() const { return system_error_; }
+  size_t size() const { return size_; }
+  int file() const { return file_.get(); }
+  uint64_t last_read() const { return last_read_; }
 
   static zip_int64_t command(void* self, void* data, zip_uint64_t size, zip_source_cmd_t which) {
-    return static_cast<FileSink*>(self)->handle(data, size, which);
+    return static_cast<FileSource*>(self)->handle(data, size, which);
   }
 
  private:
   zip_int64_t handle(void* data, zip_uint64_t size, zip_source_cmd_t which) {
     switch (which) {
       case ZIP_SOURCE_SUPPORTS:
-        return zip_source_make_command_bitmap(
-            ZIP_SOURCE_SUPPORTS, ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE,
-            ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL,
-            ZIP_SOURCE_BEGIN_WRITE, ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE,
-            ZIP_SOURCE_WRITE, ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_REMOVE, -1);
+        return zip_source_make_command_bitmap(ZIP_SOURCE_SUPPORTS, ZIP_SOURCE_OPEN, ZIP_SOURCE_READ,
+                                              ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
+                                              ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL,
+                                              -1);
       case ZIP_SOURCE_STAT: {
         auto* status = static_cast<zip_stat_t*>(data);
         zip_stat_init(status);
-        status->size = 0;
+        status->size = size_;
         status->valid = ZIP_STAT_SIZE;
         return sizeof(*status);
       }
       case ZIP_SOURCE_ERROR:
         return zip_error_to_data(&error_, data, size);
+      case ZIP_SOURCE_OPEN:
+        at_ = 0;
+        return 0;
       case ZIP_SOURCE_READ:
-        return known(::read(file_.get(), data, size), ZIP_ER_READ);
-      case ZIP_SOURCE_WRITE:
-        return known(write(data, size), ZIP_ER_WRITE);
-      case ZIP_SOURCE_SEEK:
-      case ZIP_SOURCE_SEEK_WRITE: {
-        const auto* to = ZIP_SOURCE_GET_ARGS(zip_source_args_seek_t, data, size, &error_);
-        if (!to) return -1;
-        return known(lseek(file_.get(), to->offset, to->whence), ZIP_ER_SEEK) < 0 ? -1 : 0;
+        return read(data, size);
+      case ZIP_SOURCE_SEEK: {
+        const zip_int64_t to = zip_source_seek_compute_offset(at_, size_, data, size, &error_);
+        if (to < 0) return -1;
+        at_ = static_cast<uint64_t>(to);
+        return 0;
       }
       case ZIP_SOURCE_TELL:
-      case ZIP_SOURCE_TELL_WRITE:
-        return known(lseek(file_.get(), 0, SEEK_CUR), ZIP_ER_TELL);
+        return static_cast<zip_int64_t>(at_);
       default:
-        return 0;  // opening, closing and committing are the atomic file's
+        return 0;  // the file is closed with this object
     }
   }
 
-  zip_int64_t write(const void* data, size_t size) const {
-    const bool written = write_all(file_.get(), {static_cast<const std::byte*>(data), size});
-    return written ? static_cast<zip_int64_t>(size) : -1;
+  zip_int64_t read(void* data, zip_uint64_t size) {
+    last_read_ = at_;
+    const ssize_t got = pread(file_.get(), data, size, static_cast<off_t>(at_));
+    if (got < 0) zip_error_set(&error_, ZIP_ER_READ, errno);
+    if (got > 0) at_ += static_cast<uint64_t>(got);
+    return got;
   }
 
-  zip_int64_t known(zip_int64_t result, int code) {
-    if (result >= 0) return result;
-    system_error_ = errno;
-    zip_error_set(&error_, code, errno);
-    return result;
-  }
-
+  size_t size_;
   FileDescriptor file_;
   zip_error_t error_;
-  int system_error_ = 0;
+  uint64_t at_ = 0;
+  uint64_t last_read_ = 0;
 };
-
-// The whole of an archive without members, which libzip doesn't write.
-constexpr std::string_view kEmptyArchive("PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
-
-void pack(const std::string& path, const std::string& temporary,
-          std::span<const ArchiveMember> members) {
-  FileSink sink(temporary);
-  ZipError error;
-  Source source(zip_source_function_create(FileSink::command, &sink, error.get()));
-  check<ResourceExhausted>(source != nullptr, "'{}' can't be written: {}.", path, error.text());
-  Archive archive(zip_open_from_source(source.get(), ZIP_TRUNCATE, error.get()));
-  if (!archive && sink.system_error() != 0) {
-    raise_file_error(path, "be written", sink.system_error());
-  }
-  check<FailedPrecondition>(archive != nullptr, "'{}' can't be written: {}.", path, error.text());
-  (void)source.release();  // the archive's now
-  for (const ArchiveMember& member : members) add_member(archive.get(), member, path);
-  if (zip_close(archive.get()) == 0) {
-    (void)archive.release();
-    return;
-  }
-  const std::string text = zip_strerror(archive.get());
-  if (sink.system_error() != 0) raise_file_error(path, "be written", sink.system_error());
-  raise<FailedPrecondition>("'{}' can't be written: {}.", path, text);
-}
 
 }  // namespace
 
@@ -171,26 +125,38 @@ void write_archive(const std::string& path, std::span<const ArchiveMember> membe
     check<InvalidArgument>(names.insert(member.name).second,
                            "'{}': expected one member named '{}', got two.", path, member.name);
   }
-  if (members.empty()) return write_file_atomically(path, kEmptyArchive);
-  write_file_atomically(path,
-                        [&](const std::string& temporary) { pack(path, temporary, members); });
+  write_file_atomically(path, [&](const std::string& temporary) {
+    ZipWriter writer(path, temporary);
+    for (const ArchiveMember& member : members) {
+      if (member.pieces.empty()) {
+        writer.add(member.name, {&member.bytes, 1}, member.compress);
+      } else {
+        writer.add(member.name, member.pieces, member.compress);
+      }
+    }
+    writer.finish();
+  });
 }
 
 struct ArchiveReader::State {
+  explicit State(const std::string& name) : path(name), source(name) {}
   std::string path;
-  size_t size = 0;
+  FileSource source;  // outlives the archive
   Archive archive;
   std::vector<std::string> names;
 };
 
-ArchiveReader::ArchiveReader(const std::string& path) : state_(std::make_unique<State>()) {
-  state_->path = path;
-  state_->size = file_size(path);
-  int code = 0;
-  state_->archive.reset(zip_open(path.c_str(), ZIP_RDONLY, &code));
+ArchiveReader::ArchiveReader(const std::string& path) : state_(std::make_unique<State>(path)) {
+  // libzip takes an empty file for an empty archive.
+  check<DataLoss>(state_->source.size() > 0,
+                  "'{}' can't be read as a zip archive: it is empty. Is it complete?", path);
+  ZipError error;
+  zip_source_t* source =
+      zip_source_function_create(FileSource::command, &state_->source, error.get());
+  check<ResourceExhausted>(source != nullptr, "'{}' can't be read: {}.", path, error.text());
+  state_->archive.reset(zip_open_from_source(source, ZIP_RDONLY, error.get()));
   if (!state_->archive) {
-    ZipError error;
-    zip_error_set(error.get(), code, errno);
+    zip_source_free(source);
     raise<DataLoss>("'{}' can't be read as a zip archive: {}. Is it complete?", path, error.text());
   }
   const zip_int64_t count = zip_get_num_entries(state_->archive.get(), 0);
@@ -230,30 +196,45 @@ class ArchiveReader::Member {
     const auto index = static_cast<zip_uint64_t>(found - state.names.begin());
 
     zip_stat_t status;
-    constexpr zip_uint64_t kNeeded =
-        ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD |
+                                     ZIP_STAT_ENCRYPTION_METHOD | ZIP_STAT_CRC;
     check<DataLoss>(
         zip_stat_index(archive, index, 0, &status) == 0 && (status.valid & kNeeded) == kNeeded,
         "{} has no complete entry in the archive's directory.", where_);
     check<Unimplemented>(status.encryption_method == ZIP_EM_NONE,
                          "{} is encrypted. Pack it again without a password.", where_);
     const bool stored = status.comp_method == ZIP_CM_STORE;
+    is_stored_ = stored;
+    crc_ = status.crc;
     check<Unimplemented>(stored || status.comp_method == ZIP_CM_DEFLATE,
                          "{} is compressed by method {}. Pack it again, stored or deflated.",
                          where_, status.comp_method);
     check<ResourceExhausted>(status.size <= limit, "{} has {} bytes; at most {} were expected.",
                              where_, status.size, limit);
-    check<DataLoss>(status.comp_size <= state.size &&
+    check<DataLoss>(status.comp_size <= state.source.size() &&
                         (stored ? status.size == status.comp_size
                                 : status.size / kMostInflation <= status.comp_size),
                     "{} is damaged: it can't have {} bytes and take {} in an archive of {}.",
-                    where_, status.size, status.comp_size, state.size);
+                    where_, status.size, status.comp_size, state.source.size());
     size_ = status.size;
     file_.reset(zip_fopen_index(archive, index, 0));
     check<DataLoss>(file_ != nullptr, "{} can't be opened: {}.", where_, zip_strerror(archive));
   }
 
   size_t size() const { return size_; }
+  bool is_stored() const { return is_stored_; }
+
+  // Where a stored one begins in the file: where libzip looks for its first byte.
+  uint64_t place(const FileSource& source) {
+    std::byte first;
+    check<DataLoss>(zip_fread(file_.get(), &first, 1) == 1, "{} is damaged: {}.", where_,
+                    zip_file_strerror(file_.get()));
+    return source.last_read();
+  }
+  void verify(uint32_t crc) const {
+    check<DataLoss>(!kChecksumsMatter || crc == crc_, "{} is damaged: its checksum is wrong.",
+                    where_);
+  }
 
   // All of it, into a place of size() bytes.
   void read(std::byte* to) {
@@ -275,6 +256,8 @@ class ArchiveReader::Member {
  private:
   std::string where_;
   size_t size_ = 0;
+  bool is_stored_ = false;
+  uint32_t crc_ = 0;
   std::unique_ptr<zip_file_t, CloseMember> file_;
 };
 
@@ -290,6 +273,26 @@ std::shared_ptr<Buffer> ArchiveReader::read_buffer(std::string_view name, size_t
   auto buffer = allocate_host(member.size());
   member.read(buffer->data());
   return buffer;
+}
+
+std::optional<FileRange> ArchiveReader::stored_range(std::string_view name) const {
+  Member member(*state_, name, SIZE_MAX);
+  if (!member.is_stored() || member.size() == 0) return std::nullopt;
+  const FileRange range{state_->path, member.place(state_->source), member.size()};
+  std::vector<std::byte> piece(std::min(kPiece, range.size));
+  uint32_t crc = 0;
+  for (size_t done = 0; done < range.size;) {
+    const auto part = std::span(piece).first(std::min(piece.size(), range.size - done));
+    const ssize_t got = pread(state_->source.file(), part.data(), part.size(),
+                              static_cast<off_t>(range.offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    check<DataLoss>(got > 0, "'{}' was shortened, or can't be read on, at byte {}.", state_->path,
+                    range.offset + done);
+    crc = crc32(part.first(static_cast<size_t>(got)), crc);
+    done += static_cast<size_t>(got);
+  }
+  member.verify(crc);
+  return range;
 }
 
 std::string ArchiveReader::read_text(std::string_view name, size_t limit) const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,15 @@ struct ArchiveMember {
   std::string name;
   std::span<const std::byte> bytes;  // the caller's
   bool compress = false;             // by deflate
+  // Instead of `bytes`, unless there are none: these, one after another.
+  std::span<const std::span<const std::byte>> pieces = {};
+};
+
+// Some of a file's bytes.
+struct FileRange {
+  std::string path;
+  uint64_t offset = 0;
+  size_t size = 0;
 };
 
 // Writes a zip archive of these members, in this order, atomically (see atomic_file.h, also for the
@@ -46,6 +56,9 @@ class ArchiveReader {
   std::vector<std::byte> read(std::string_view name, size_t limit) const;
   // The same in a buffer; ResourceExhausted also when the system has no memory for it.
   std::shared_ptr<Buffer> read_buffer(std::string_view name, size_t limit = SIZE_MAX) const;
+  // Where the bytes of a member lie in the file, which are verified by reading them once, piece by
+  // piece. None for one that is compressed, or empty. The errors of read().
+  std::optional<FileRange> stored_range(std::string_view name) const;
   std::string read_text(std::string_view name, size_t limit) const;
 
  private:

@@ -278,6 +278,17 @@ void write_file_atomically(const std::string& path, std::string_view text) {
   write_file_atomically(path, std::as_bytes(std::span(text.data(), text.size())));
 }
 
+void write_file_atomically(const std::string& path,
+                           std::span<const std::span<const std::byte>> pieces) {
+  write_file_atomically(path, [&](const std::string& temporary) {
+    const FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file.is_open()) raise_file_error(path, "be opened", errno);
+    for (const auto& piece : pieces) {
+      if (!write_all(file.get(), piece)) raise_file_error(path, "be written", errno);
+    }
+  });
+}
+
 void sync_files(const std::string& folder, std::span<const std::string> paths) {
   constexpr size_t kFew = 8;
   const FileDescriptor directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

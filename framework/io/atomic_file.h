@@ -31,6 +31,9 @@ void write_file_atomically(const std::string& path,
                            const std::function<void(const std::string& temporary_path)>& write);
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::string& path, std::string_view text);
+// These pieces, one after another.
+void write_file_atomically(const std::string& path,
+                           std::span<const std::span<const std::byte>> pieces);
 
 // The same for what is written piece by piece: write to the file at temporary_path(), then commit()
 // makes it the one at `path`. What isn't committed is removed. Errors as above; used by one thread.

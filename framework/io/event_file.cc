@@ -16,6 +16,13 @@
 #include "framework/io/tf_record.h"
 
 namespace cornu {
+
+std::string host_name() {
+  char name[256] = "";
+  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
+}
+
 namespace {
 
 // tensorflow.Event.
@@ -30,12 +37,6 @@ constexpr uint32_t kValue = 1;
 double seconds_now() {
   using Seconds = std::chrono::duration<double>;
   return Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string host_name() {
-  char name[256] = "";
-  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "localhost";
-  return name;
 }
 
 // A new file, whose name comes after those of the same second: they are read in that order. Another

@@ -11,6 +11,9 @@
 
 namespace cornu {
 
+// This machine's name, as it stands in the names of TensorBoard's files.
+std::string host_name();
+
 // A file of tensorflow.Event messages in `folder`, named as TensorFlow names it:
 // "events.out.tfevents.<seconds>.<host>.<process>.<number>.v2", the number being one more for each
 // file of the process. Events are collected until flush() gives them to the system, all by one call

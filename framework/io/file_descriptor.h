@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -36,5 +37,7 @@ class FileDescriptor {
 // Writes all bytes, however many calls that takes. False, with errno set, when the system refuses;
 // part of them may have been written.
 [[nodiscard]] bool write_all(int file, std::span<const std::byte> bytes);
+// The same over what is at `offset`.
+[[nodiscard]] bool write_all_at(int file, std::span<const std::byte> bytes, uint64_t offset);
 
 }  // namespace cornu

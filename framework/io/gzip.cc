@@ -36,6 +36,29 @@ bool is_gzip(std::span<const std::byte> bytes) {
   return bytes.size() >= 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b};
 }
 
+std::string gzip(std::string_view bytes) {
+  z_stream stream{};
+  check<ResourceExhausted>(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipOnly, 8,
+                                        Z_DEFAULT_STRATEGY) == Z_OK,
+                           "gzip: no memory for compressing.");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, deflateEnd);
+  std::string packed;
+  char block[16 << 10];
+  int result = Z_OK;
+  while (result != Z_STREAM_END) {
+    if (stream.avail_in == 0 && !bytes.empty()) {
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+      stream.avail_in = clamp(bytes.size());
+      bytes.remove_prefix(stream.avail_in);
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(block);
+    stream.avail_out = sizeof(block);
+    result = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
+    packed.append(block, sizeof(block) - stream.avail_out);
+  }
+  return packed;
+}
+
 GzipReader::GzipReader(std::span<const std::byte> compressed, std::string name)
     : state_(std::make_unique<State>()) {
   state_->compressed = compressed;
@@ -92,6 +115,32 @@ size_t GzipReader::read(std::span<std::byte> out) {
     }
   }
   return filled;
+}
+
+size_t unpack_zlib(std::span<const std::byte> compressed, std::span<std::byte> out,
+                   std::string_view what) {
+  z_stream stream{};
+  check<ResourceExhausted>(inflateInit(&stream) == Z_OK, "{}: no memory for unpacking.", what);
+  if (!kChecksumsMatter) inflateValidate(&stream, 0);
+  int result = Z_OK;
+  size_t consumed = 0, produced = 0;
+  while (result == Z_OK) {
+    const uInt input = clamp(compressed.size() - consumed);
+    const uInt room = clamp(out.size() - produced);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(compressed.data() + consumed));
+    stream.avail_in = input;
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + produced);
+    stream.avail_out = room;
+    result = inflate(&stream, Z_NO_FLUSH);
+    consumed += input - stream.avail_in;
+    produced += room - stream.avail_out;
+  }
+  inflateEnd(&stream);
+  check<ResourceExhausted>(result != Z_MEM_ERROR, "{}: no memory for unpacking.", what);
+  check<DataLoss>(result == Z_STREAM_END,
+                  "{} is damaged: its compressed bytes end too early, or have more than {} bytes.",
+                  what, out.size());
+  return produced;
 }
 
 }  // namespace cornu

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading gzip data (RFC 1952) piece by piece.
+// Gzip data (RFC 1952): read piece by piece, and written whole; and small pieces of zlib data
+// (RFC 1950), read at once.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace cornu {
 
@@ -15,6 +17,9 @@ inline constexpr size_t kMostInflation = 1032;
 
 // Does it begin as gzip does?
 bool is_gzip(std::span<const std::byte> bytes);
+
+// `bytes` as gzip data, without a name or a time: the same bytes give the same data.
+std::string gzip(std::string_view bytes);
 
 // Unpacks gzip data that lies in memory (one member or several, one after another). Checks the
 // checksums that the data carries.
@@ -39,5 +44,10 @@ class GzipReader {
   [[noreturn]] void damaged(const char* what) const;
   std::unique_ptr<State> state_;
 };
+
+// Unpacks zlib data into `out` and returns how many bytes that were. DataLoss, naming `what`, when
+// the data is damaged, cut off, or has more bytes.
+size_t unpack_zlib(std::span<const std::byte> compressed, std::span<std::byte> out,
+                   std::string_view what);
 
 }  // namespace cornu

@@ -37,11 +37,13 @@ Json named_shapes(const Layer& layer) {
 
 Json serialize_layer(const Layer& layer) {
   const Json module = layer.module();
-  Json json = Json::object(
-      {{"module", module},
-       {"class_name", layer.class_name()},
-       {"config", layer.get_config()},
-       {"registered_name", module.is_null() ? Json(layer.class_name()) : Json(nullptr)}});
+  // Classes that Keras exports under a name need no other.
+  const bool exported = !module.is_null() && !module.as_string().starts_with("keras.src.");
+  Json json =
+      Json::object({{"module", module},
+                    {"class_name", layer.class_name()},
+                    {"config", layer.get_config()},
+                    {"registered_name", exported ? Json(nullptr) : Json(layer.class_name())}});
   const auto& shapes = layer.built_shapes();
   if (Json named = named_shapes(layer); named.size() > 1) {
     json.set("build_config", Json::object({{"shapes_dict", std::move(named)}}));

@@ -44,14 +44,18 @@ Variable Layer::add_weight(const WeightOptions& options) {
                          "axes.",
                          class_name(), name(), options.name, options.shape);
   const DType dtype = options.dtype.value_or(variable_dtype());
-  WeightLimit::add(options.shape.num_bytes(size_of(dtype)));
+  const uint64_t bytes = options.shape.num_bytes(size_of(dtype));
+  WeightLimit::add(bytes);
   Initializer initializer = options.initializer;
   if (!initializer) initializer = Initializer(is_floating(dtype) ? "glorot_uniform" : "zeros");
-  const Tensor value =
-      internal::outside_of_traces([&] { return (*initializer)(options.shape, dtype); });
+  const auto initial_value = [initializer, shape = options.shape, dtype] {
+    return internal::outside_of_traces([&] { return (*initializer)(shape, dtype); });
+  };
+  const bool waits = WeightLimit::defers(bytes);
   Variable variable(
-      value,
+      waits ? Tensor::empty(options.shape, dtype) : initial_value(),
       {.name = options.name, .trainable = options.trainable, .aggregation = options.aggregation});
+  if (waits) WeightLimit::defer(variable, initial_value);
   const std::string& scope = NameScope::current();
   variable.set_path((scope.empty() ? name() : scope) + "/" + options.name);
   if (options.constraint) {

@@ -6,6 +6,7 @@
 namespace cornu {
 namespace {
 
+constexpr uint64_t kLeastDeferred = uint64_t{64} << 10;
 constexpr uint64_t kMostGrowth = 8;  // a stored bool that becomes a float64
 thread_local WeightLimit* current = nullptr;
 
@@ -23,6 +24,18 @@ void WeightLimit::add(uint64_t bytes) {
                          "weights have {} bytes in all. The config is another model's.",
                          bytes, current->added_, current->stored_);
   current->added_ += bytes;
+}
+
+bool WeightLimit::defers(uint64_t bytes) { return current && bytes >= kLeastDeferred; }
+
+void WeightLimit::defer(const Variable& variable, std::function<Tensor()> initial_value) {
+  current->deferred_.push_back({variable, variable.version(), std::move(initial_value)});
+}
+
+void WeightLimit::finish() {
+  for (const Deferred& weight : std::exchange(deferred_, {})) {
+    if (weight.variable.version() == weight.version) weight.variable.store(weight.initial_value());
+  }
 }
 
 }  // namespace cornu

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "framework/core/strings.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/image.h"
+#include "framework/ops/image_batch.h"
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
@@ -18,25 +17,11 @@ namespace {
 
 constexpr char kWho[] = "affine_transform";
 
-void require_one_of(const char* what, const std::string& value,
-                    const std::vector<std::string>& known) {
-  check<InvalidArgument>(std::count(known.begin(), known.end(), value) > 0,
-                         "{}: unknown {} '{}'.{}", kWho, what, value, did_you_mean(value, known));
-}
-
 void check_arguments(const Tensor& images, const Tensor& transform,
                      const AffineTransformOptions& options) {
-  require_one_of("interpolation", options.interpolation, {"bilinear", "nearest"});
-  require_one_of("fill_mode", options.fill_mode, {"constant", "nearest", "wrap", "reflect"});
-  if (!options.data_format.empty()) {
-    require_one_of("data_format", options.data_format, {"channels_last", "channels_first"});
-  }
-  check<InvalidArgument>(images.rank() == 3 || images.rank() == 4,
-                         "{}: expected images (height, width, channels) or (batch, height, width, "
-                         "channels), got shape {}.",
-                         kWho, images.shape());
-  require_static(images, kWho);
-  const int64_t count = images.rank() == 4 ? images.dim(0) : 1;
+  require_one_of(kWho, "interpolation", options.interpolation, {"bilinear", "nearest"});
+  require_one_of(kWho, "fill_mode", options.fill_mode, {"constant", "nearest", "wrap", "reflect"});
+  const int64_t count = images.dim(0);
   const Shape& shape = transform.shape();
   check<InvalidArgument>(shape == Shape{8} || shape == Shape{1, 8} || shape == Shape{count, 8},
                          "{}: expected a transform of shape (8,), or ({}, 8) for one each, got {}.",
@@ -79,8 +64,8 @@ class Pixels {
     const auto right = static_cast<double>(width_ - 1);
     const Tensor inside = (y >= 0) & (y <= bottom) & (x >= 0) & (x <= right);
     const Tensor image = reshape(arange(0, count_, 1, DType::Int64), {count_, 1, 1});
-    const Tensor row = cast(clip(y, 0, bottom), DType::Int64);
-    const Tensor column = cast(clip(x, 0, right), DType::Int64);
+    const Tensor row = cast(where(inside, y, 0), DType::Int64);
+    const Tensor column = cast(where(inside, x, 0), DType::Int64);
     const Tensor found = take(rows_, (image * height_ + row) * width_ + column, 0);
     return where(expand_dims(inside, 3), found, fill_value_);
   }
@@ -141,16 +126,14 @@ Tensor transformed_pixels(const Tensor& images, const Tensor& transform,
 
 Tensor affine_transform(const Tensor& images, const Tensor& transform,
                         const AffineTransformOptions& options) {
-  check_arguments(images, transform, options);
-  Tensor x = images.strong();
-  if (images.rank() == 3) x = expand_dims(x, 0);
-  const bool channels_first = options.data_format == "channels_first";
-  if (channels_first) x = transpose(x, {0, 2, 3, 1});
-  if (x.num_elements() > 0) {
-    x = transformed_pixels(x, reshape(transform, {transform.num_elements() / 8, 8}), options);
-  }
-  if (channels_first) x = transpose(x, {0, 3, 1, 2});
-  return images.rank() == 3 ? squeeze(x, 0) : x;
+  return as_whole(kWho, {images, transform}, [options](const std::vector<Tensor>& in) {
+    const ImageBatch batch(in[0], options.data_format, kWho);
+    const Tensor& x = batch.images();
+    check_arguments(x, in[1], options);
+    if (x.num_elements() == 0) return in[0].strong();
+    return batch.restored(
+        transformed_pixels(x, reshape(in[1], {in[1].num_elements() / 8, 8}), options));
+  });
 }
 
 }  // namespace cornu::ops::image

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +18,16 @@ namespace cornu::ops {
 // Elements moved `shift` places towards the end of `axis`, the last ones to its beginning; several
 // axes take one shift each, or one for all. Without an axis, of the flattened x.
 Tensor roll(const Tensor& x, const Axes& shift, const Axes& axis = {});
+// The axes in another order, joined and parted, as a pattern says: the names of axes on both sides
+// of "->", in parentheses those that one axis consists of, as einops has it. `axes_lengths` has the
+// sizes of parts, of which one a group may be left out:
+//
+//   rearrange(x, "b (h1 h) (w1 w) c -> (b h1 w1) h w c", {{"h1", 2}, {"w1", 2}})
+//
+// InvalidArgument for patterns and sizes that don't fit.
+Tensor rearrange(const Tensor& tensor, std::string_view pattern,
+                 const std::map<std::string, int64_t>& axes_lengths = {});
+
 // By k quarter turns from the first axis towards the second.
 Tensor rot90(const Tensor& x, int64_t k = 1, std::pair<int64_t, int64_t> axes = {0, 1});
 Tensor fliplr(const Tensor& x);  // in reverse order along axis 1

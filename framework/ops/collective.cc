@@ -64,9 +64,13 @@ Tensor sum_of_parts(const Tensor& part) {
       .front();
 }
 
-Tensor all_reduce_of_gathered(const Tensor& spread, const Shape& own) {
+Tensor all_reduce_of_gathered(const Tensor& spread, const Shape& own, int64_t axis,
+                              int64_t number) {
   return cornu::apply(op<"all_reduce">(), {spread},
-                      {{"reduce", std::string("sum")}, {"gathers", own.dims()}})
+                      {{"reduce", std::string("sum")},
+                       {"gathers", own.dims()},
+                       {"axis", axis},
+                       {"gather", number}})
       .front();
 }
 

@@ -17,8 +17,9 @@ Tensor all_reduce(const Tensor& x, std::string_view reduce = "sum");
 // The sum of all replicas' parts, whose gradient is that of this replica's part: for a loss whose
 // gradients are summed over the replicas later.
 Tensor sum_of_parts(const Tensor& part);
-// The sum of what each replica has put in its place among zeros: its value of this shape, which is
-// written down for those who compare replicas' graphs (attribute "gathers").
-Tensor all_reduce_of_gathered(const Tensor& spread, const Shape& own);
+// The sum of what each replica has put in its place among zeros: its value of the shape `own`. What
+// it gathers is written down for those who compare replicas' graphs: attributes "gathers" (`own`),
+// "axis", and "gather", the number of this all_gather among those of the trace.
+Tensor all_reduce_of_gathered(const Tensor& spread, const Shape& own, int64_t axis, int64_t number);
 
 }  // namespace cornu::ops

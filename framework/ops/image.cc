@@ -6,11 +6,13 @@
 #include <numbers>
 #include <vector>
 
-#include "framework/core/strings.h"
+#include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
+#include "framework/ops/image_batch.h"
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
 #include "framework/ops/matmul.h"
+#include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
 
 namespace cornu::ops::image {
@@ -18,23 +20,6 @@ namespace cornu::ops::image {
 using namespace cornu::ops::internal;
 
 namespace {
-
-// With a batch axis; `single` images get one of size 1.
-struct Batch {
-  Tensor images;
-  bool single;
-  Tensor finished(const Tensor& result) const { return single ? squeeze(result, 0) : result; }
-};
-
-Batch batched(const Tensor& images, std::string_view who) {
-  check<InvalidArgument>(images.rank() == 3 || images.rank() == 4,
-                         "{}: expected images (height, width, channels) or (batch, height, width, "
-                         "channels), got shape {}.",
-                         who, images.shape());
-  require_static(images, who);
-  const bool single = images.rank() == 3;
-  return {single ? expand_dims(images, 0) : images.strong(), single};
-}
 
 struct Kernel {
   double radius;
@@ -98,11 +83,7 @@ Tensor resized_axis(const Tensor& x, int64_t axis, int64_t size, const ResizeOpt
   }
   const Tensor matrix =
       weights(size, x.dim(axis), kernel_of(options.interpolation), options.antialias, x.dtype());
-  // (before, axis, after), so that it is one product.
-  const Shape before = x.shape().slice(0, axis);
-  const Shape after = x.shape().slice(axis + 1);
-  const Tensor rows = reshape(x, {before.num_elements(), x.dim(axis), after.num_elements()});
-  return reshape(matmul(matrix, rows), before.concat({size}).concat(after));
+  return weighted_axis(matrix, x, axis);
 }
 
 // What the first of two sides has to be for the ratio of two others, cut as TensorFlow does.
@@ -127,20 +108,11 @@ Tensor padded(const Tensor& x, int64_t height, int64_t width, double fill_value)
   return pad(x, {{0, 0}, {vertical, vertical}, {horizontal, horizontal}, {0, 0}}, fill_value);
 }
 
-}  // namespace
-
-Tensor resize(const Tensor& images, std::pair<int64_t, int64_t> size,
-              const ResizeOptions& options) {
-  const std::vector<std::string> known = {"bilinear", "nearest", "bicubic", "lanczos3", "lanczos5"};
-  check<InvalidArgument>(std::count(known.begin(), known.end(), options.interpolation) > 0,
-                         "resize: unknown interpolation '{}'.{}", options.interpolation,
-                         did_you_mean(options.interpolation, known));
-  check<InvalidArgument>(!options.crop_to_aspect_ratio || !options.pad_to_aspect_ratio,
-                         "resize: expected at most one of crop_to_aspect_ratio and "
-                         "pad_to_aspect_ratio.");
-  const Batch batch = batched(images, "resize");
+Tensor resized(const Tensor& images, std::pair<int64_t, int64_t> size,
+               const ResizeOptions& options) {
+  const ImageBatch batch(images, options.data_format, "resize");
   const auto [height, width] = size;
-  Tensor x = batch.images;
+  Tensor x = batch.images();
   check<InvalidArgument>(height > 0 && width > 0 && x.dim(1) > 0 && x.dim(2) > 0,
                          "resize: expected a size of at least (1, 1) and images with pixels, got "
                          "({}, {}) and shape {}.",
@@ -148,50 +120,208 @@ Tensor resize(const Tensor& images, std::pair<int64_t, int64_t> size,
   if (options.interpolation != "nearest") x = to_floating(x);
   if (options.crop_to_aspect_ratio) x = cropped(x, height, width);
   if (options.pad_to_aspect_ratio) x = padded(x, height, width, options.fill_value);
-  return batch.finished(resized_axis(resized_axis(x, 1, height, options), 2, width, options));
+  return batch.restored(resized_axis(resized_axis(x, 1, height, options), 2, width, options));
 }
 
-Tensor rgb_to_grayscale(const Tensor& images) {
-  const int64_t channels = batched(images, "rgb_to_grayscale").images.dim(-1);
+// What is said of an axis of images: how many pixels to put before and after it (or to take away),
+// and its new size. Two of the three are given.
+struct Margins {
+  const char* who;
+  const char* axis;
+  std::optional<int64_t> before, after, target;
+  bool cuts;
+};
+
+void check_numbers(const Margins& margins) {
+  constexpr int64_t kMost = int64_t{1} << 48;
+  int given = 0;
+  for (const std::optional<int64_t>& number : {margins.before, margins.after, margins.target}) {
+    given += number.has_value();
+    check<InvalidArgument>(number.value_or(0) >= 0 && number.value_or(0) <= kMost,
+                           "{}: expected numbers in [0, 2^48] for the {}, got {}.", margins.who,
+                           margins.axis, number.value_or(0));
+  }
+  check<InvalidArgument>(given == 2,
+                         "{}: expected two of the three numbers for the {} (before, after, and of "
+                         "the target), got {}.",
+                         margins.who, margins.axis, given);
+}
+
+// Before and after an axis of `size`.
+std::pair<int64_t, int64_t> resolved(const Margins& margins, int64_t size) {
+  const auto& [who, axis, before, after, target, cuts] = margins;
+  const int64_t total = target ? (cuts ? size - *target : *target - size) : *before + *after;
+  const int64_t first = before ? *before : total - *after;
+  check<InvalidArgument>(
+      first >= 0 && total >= first && (!cuts || total <= size),
+      "{}: expected numbers that fit images of {} {}, got {} before and {} after.", who, axis, size,
+      first, total - first);
+  return {first, total - first};
+}
+
+// x with the size along `axis` that fits its target: what stands for images whose size isn't known
+// while shapes are inferred.
+Tensor fitting(const Tensor& x, int64_t axis, const Margins& margins) {
+  if (!margins.target) return x;
+  const int64_t given = margins.before ? *margins.before : margins.after.value_or(0);
+  const int64_t size = margins.cuts ? *margins.target + given : *margins.target - given;
+  return repeat(slice_axis(x, axis, 0, 1), std::max<int64_t>(size, 0), axis);
+}
+
+// The images with margins, or without what lies in them.
+Tensor with_margins(const Tensor& images, const std::string& data_format, const Margins& rows,
+                    const Margins& columns) {
+  require_defined(images, rows.who);
+  check_numbers(rows);
+  check_numbers(columns);
+  const int64_t width_axis = images.rank() - (data_format == "channels_first" ? 1 : 2);
+  const auto open = [&](int64_t axis) { return axis >= 0 && images.dim(axis) == kUnknown; };
+  const bool open_rows = open(width_axis - 1), open_columns = open(width_axis);
+  const auto f = [=](const std::vector<Tensor>& in) {
+    const ImageBatch batch(in[0], data_format, rows.who);
+    Tensor x = batch.images();
+    if (open_rows && is_inferring_types()) x = fitting(x, 1, rows);
+    if (open_columns && is_inferring_types()) x = fitting(x, 2, columns);
+    const auto vertical = resolved(rows, x.dim(1)), horizontal = resolved(columns, x.dim(2));
+    if (!rows.cuts) return batch.restored(pad(x, {{0, 0}, vertical, horizontal, {0, 0}}));
+    return batch.restored(slice_axis(slice_axis(x, 1, vertical.first, x.dim(1) - vertical.second),
+                                     2, horizontal.first, x.dim(2) - horizontal.second));
+  };
+  return as_whole(rows.who, {images}, f, 1);
+}
+
+Tensor patches(const char* who, const Tensor& images, const Sizes& size,
+               const ExtractPatchesOptions& options, int64_t axes) {
+  const ImageBatch batch(images, options.data_format, who, axes);
+  const std::vector<int64_t> window = size.spread(axes, who, "size");
+  const std::vector<int64_t> strides =
+      options.strides.given() ? options.strides.spread(axes, who, "strides") : window;
+  const std::vector<int64_t> dilation = options.dilation_rate.spread(axes, who, "dilation_rate");
+  const Shape spatial = batch.images().shape().slice(1, axes + 1);
+  const std::vector<int64_t> widths =
+      options.padding.resolve({spatial.begin(), spatial.end()}, window, strides, dilation, who);
+  std::vector<std::pair<int64_t, int64_t>> margin(static_cast<size_t>(axes + 2));
+  for (size_t i = 0; i < window.size(); ++i) margin[i + 1] = {widths[2 * i], widths[2 * i + 1]};
+  const Tensor x = pad(batch.images(), margin);
+  std::vector<int64_t> counts = {x.dim(0)}, steps = {1};
+  for (size_t i = 0; i < window.size(); ++i) {
+    const int64_t room =
+        x.dim(static_cast<int64_t>(i) + 1) - dilated_extent(window[i], dilation[i], who);
+    check<InvalidArgument>(room >= 0,
+                           "{}: expected {} of at least the patches' size {}, got shape {}.", who,
+                           axes == 2 ? "images" : "volumes", Shape(window), images.shape());
+    counts.push_back(room / strides[i] + 1);
+    steps.push_back(strides[i]);
+  }
+  counts.push_back(x.dim(-1));
+  steps.push_back(1);
+  std::vector<Tensor> parts;  // one for each place in a patch
+  std::vector<int64_t> begin(counts.size(), 0);
+  const int64_t places = Shape(window).num_elements();
+  for (int64_t place = 0; place < places; ++place) {
+    int64_t rest = place;
+    for (size_t i = window.size(); i-- > 0; rest /= window[i]) {
+      begin[i + 1] = rest % window[i] * dilation[i];
+    }
+    parts.push_back(slice(x, begin, counts, steps));
+  }
+  return batch.restored(concatenate(parts, -1));
+}
+
+void require_three_channels(const Tensor& images, const Tensor& batch, std::string_view who) {
+  require_floating_images(images, who);
+  check<InvalidArgument>(batch.dim(-1) == 3, "{}: expected 3 channels, got shape {}.", who,
+                         images.shape());
+}
+
+}  // namespace
+
+Tensor resize(const Tensor& images, std::pair<int64_t, int64_t> size,
+              const ResizeOptions& options) {
+  require_one_of("resize", "interpolation", options.interpolation,
+                 {"bilinear", "nearest", "bicubic", "lanczos3", "lanczos5"});
+  check<InvalidArgument>(!options.crop_to_aspect_ratio || !options.pad_to_aspect_ratio,
+                         "resize: expected at most one of crop_to_aspect_ratio and "
+                         "pad_to_aspect_ratio.");
+  return as_whole("resize", {images}, [size, options](const std::vector<Tensor>& in) {
+    return resized(in[0], size, options);
+  });
+}
+
+Tensor rgb_to_grayscale(const Tensor& images, const std::string& data_format) {
+  const ImageBatch batch(images, data_format, "rgb_to_grayscale");
+  const int64_t channels = batch.images().dim(-1);
   check<InvalidArgument>(channels == 1 || channels == 3,
                          "rgb_to_grayscale: expected 3 channels (or 1), got shape {}.",
                          images.shape());
   if (channels == 1) return images.strong();
-  const Tensor real = to_floating(images);
+  const Tensor real = to_floating(batch.images());
   const Tensor shares =
       cast(Tensor::from(std::vector<double>{0.2989, 0.5870, 0.1140}, {3, 1}), real.dtype());
-  return cast(matmul(real, shares), images.dtype());
+  return batch.restored(cast(matmul(real, shares), images.dtype()));
+}
+
+Tensor rgb_to_hsv(const Tensor& images, const std::string& data_format) {
+  const ImageBatch batch(images, data_format, "rgb_to_hsv");
+  const Tensor& x = batch.images();
+  require_three_channels(images, x, "rgb_to_hsv");
+  const std::vector<Tensor> colors = split(x, 3, -1);
+  const Tensor &red = colors[0], &green = colors[1], &blue = colors[2];
+  const Tensor value = max(x, -1, true);
+  const Tensor range = value - min(x, -1, true);
+  const Tensor colored = range > 0;
+  const Tensor sixth = 1 / (6 * where(colored, range, ones_like(range)));
+  const Tensor hue =
+      where(value == red, sixth * (green - blue),
+            where(value == green, sixth * (blue - red) + 2.0 / 6, sixth * (red - green) + 4.0 / 6));
+  const Tensor turned = where(colored, where(hue < 0, hue + 1, hue), 0);
+  const Tensor lit = value > 0;
+  const Tensor saturation = where(lit, range / where(lit, value, ones_like(value)), 0);
+  return batch.restored(concatenate({turned, saturation, value}, -1));
+}
+
+Tensor hsv_to_rgb(const Tensor& images, const std::string& data_format) {
+  const ImageBatch batch(images, data_format, "hsv_to_rgb");
+  require_three_channels(images, batch.images(), "hsv_to_rgb");
+  const std::vector<Tensor> parts = split(batch.images(), 3, -1);
+  const Tensor &saturation = parts[1], &value = parts[2];
+  const Tensor sixths = parts[0] * 6;
+  const auto color = [&](const Tensor& part) {
+    return (1 - saturation + saturation * clip(part, 0, 1)) * value;
+  };
+  return batch.restored(concatenate(
+      {color(abs(sixths - 3) - 1), color(2 - abs(sixths - 2)), color(2 - abs(sixths - 4))}, -1));
+}
+
+Tensor pad_images(const Tensor& images, const PadImagesOptions& options) {
+  const char* who = "pad_images";
+  return with_margins(
+      images, options.data_format,
+      {who, "height", options.top_padding, options.bottom_padding, options.target_height, false},
+      {who, "width", options.left_padding, options.right_padding, options.target_width, false});
+}
+
+Tensor crop_images(const Tensor& images, const CropImagesOptions& options) {
+  const char* who = "crop_images";
+  return with_margins(
+      images, options.data_format,
+      {who, "height", options.top_cropping, options.bottom_cropping, options.target_height, true},
+      {who, "width", options.left_cropping, options.right_cropping, options.target_width, true});
 }
 
 Tensor extract_patches(const Tensor& images, const Sizes& size,
                        const ExtractPatchesOptions& options) {
-  const Batch batch = batched(images, "extract_patches");
-  const std::vector<int64_t> window = size.spread(2, "extract_patches", "size");
-  const std::vector<int64_t> strides =
-      options.strides.given() ? options.strides.spread(2, "extract_patches", "strides") : window;
-  const std::vector<int64_t> dilation =
-      options.dilation_rate.spread(2, "extract_patches", "dilation_rate");
-  const std::vector<int64_t> widths = options.padding.resolve(
-      {batch.images.dim(1), batch.images.dim(2)}, window, strides, dilation, "extract_patches");
-  const Tensor x =
-      pad(batch.images, {{0, 0}, {widths[0], widths[1]}, {widths[2], widths[3]}, {0, 0}});
-  std::vector<int64_t> counts = {x.dim(0), 0, 0, x.dim(3)};
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t room = x.dim(static_cast<int64_t>(i) + 1) - (window[i] - 1) * dilation[i] - 1;
-    check<InvalidArgument>(room >= 0,
-                           "extract_patches: expected images of at least the patches' "
-                           "size ({}, {}), got shape {}.",
-                           window[0], window[1], images.shape());
-    counts[i + 1] = room / strides[i] + 1;
-  }
-  std::vector<Tensor> parts;  // one for each place in a patch
-  for (int64_t row = 0; row < window[0]; ++row) {
-    for (int64_t column = 0; column < window[1]; ++column) {
-      parts.push_back(slice(x, {0, row * dilation[0], column * dilation[1], 0}, counts,
-                            {1, strides[0], strides[1], 1}));
-    }
-  }
-  return batch.finished(concatenate(parts, -1));
+  const int64_t axes = size.values().size() == 3 ? 3 : 2;
+  return as_whole("extract_patches", {images}, [=](const std::vector<Tensor>& in) {
+    return patches("extract_patches", in[0], size, options, axes);
+  });
+}
+
+Tensor extract_patches_3d(const Tensor& volumes, const Sizes& size,
+                          const ExtractPatchesOptions& options) {
+  return as_whole("extract_patches_3d", {volumes}, [=](const std::vector<Tensor>& in) {
+    return patches("extract_patches_3d", in[0], size, options, 3);
+  });
 }
 
 }  // namespace cornu::ops::image

@@ -23,6 +23,7 @@ Tensor arccosh(const Tensor& x);  // NaN below 1
 Tensor arctanh(const Tensor& x);  // NaN beyond [-1, 1]
 Tensor erfc(const Tensor& x);     // 1 - erf(x), exact for large x too
 Tensor sinc(const Tensor& x);     // sin(pi x) / (pi x); 1 at 0
+Tensor i0(const Tensor& x);       // the modified Bessel function of the first kind, order 0
 Tensor signbit(const Tensor& x);  // bool: negative, -0.0 included; false of NaN
 Tensor isposinf(const Tensor& x);
 Tensor isneginf(const Tensor& x);

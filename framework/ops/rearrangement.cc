@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
@@ -33,7 +34,13 @@ Types infer_reshape(TypeSpan inputs, const Attributes& attributes) {
       known = checked_multiply(known, shape[axis], "reshape");
     }
   }
-  if (open >= 0 && known > 0 && count % known == 0) shape[open] = count / known;
+  if (open >= 0 && known > 0 && count % known == 0) {
+    shape[open] = count / known;
+  } else if (open >= 0 && known > 0 && is_inferring_types() && count % unknown_size() == 0) {
+    // Of an unknown number of rows, some fit.
+    shape[open] = unknown_size();
+    return {{inputs[0].dtype, shape}};
+  }
   check<InvalidArgument>(shape.is_static() && shape.num_elements() == count,
                          "reshape: expected a shape of {} elements, as {} has, got {}.", count,
                          inputs[0].shape, attributes.get_shape("shape"));

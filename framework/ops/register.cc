@@ -10,6 +10,7 @@ void register_all(OpRegistry& registry) {
   register_pool(registry);
   register_reduce(registry);
   register_shape(registry);
+  register_bits(registry);
   register_index(registry);
   register_scatter(registry);
   register_linalg(registry);

@@ -38,7 +38,8 @@
 // Rearranging: reshape(x) {shape: one may be -1}; transpose(x) {permutation};
 //   concatenate(x…) {axis}; slice(x) {begin, size: -1 is up to the end, strides};
 //   pad(x, value) {low, high, interior}; reverse(x) {axes}; broadcast_to(x) {shape};
-//   iota() {shape, axis, dtype}; constant() {value}.
+//   iota() {shape, axis, dtype}; constant() {value}; bitcast(x) {dtype}: the last axis has as many
+//   bytes as x's.
 // Indices (any integer dtype): gather(x, indices) {axis}; scatter_add(indices, updates) {shape,
 //   axis}, its transpose; take_along_axis(x, indices) {axis}; put_along_axis_add(indices, updates)
 //   {shape, axis}; one_hot(indices) {depth, dtype}, zeros for those outside.
@@ -72,6 +73,7 @@ void register_conv(OpRegistry& registry);
 void register_pool(OpRegistry& registry);
 void register_reduce(OpRegistry& registry);
 void register_shape(OpRegistry& registry);
+void register_bits(OpRegistry& registry);
 void register_index(OpRegistry& registry);
 void register_scatter(OpRegistry& registry);
 void register_linalg(OpRegistry& registry);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
@@ -55,7 +56,9 @@ Tensor reshape(const Tensor& x, const Shape& newshape) {
     for (int64_t axis = 0; axis < target.rank(); ++axis) {
       if (target[axis] == kUnknown && known > 0 && count % known == 0) target[axis] = count / known;
     }
-    check<InvalidArgument>(target.is_static() && target.num_elements() == count,
+    // Of an unknown number of rows some may fit: the op decides.
+    check<InvalidArgument>((target.is_static() && target.num_elements() == count) ||
+                               (open == 1 && is_inferring_types()),
                            "reshape: expected a shape of {} elements, as {} has, got {}.", count,
                            x.shape(), newshape);
     if (target == x.shape()) return x.strong();

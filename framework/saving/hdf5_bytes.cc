@@ -19,13 +19,16 @@ namespace {
 
 class FileBytes : public Bytes {
  public:
-  explicit FileBytes(const std::string& path)
-      : Bytes(file_size(path)), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  explicit FileBytes(const FileRange& range)
+      : Bytes(range.size),
+        offset_(range.offset),
+        file_(::open(range.path.c_str(), O_RDONLY | O_CLOEXEC)) {}
 
  private:
   void read_within(uint64_t address, std::span<std::byte> out) const override {
     while (!out.empty()) {
-      const ssize_t got = pread(file_.get(), out.data(), out.size(), static_cast<off_t>(address));
+      const ssize_t got =
+          pread(file_.get(), out.data(), out.size(), static_cast<off_t>(offset_ + address));
       if (got < 0 && errno == EINTR) continue;
       check<DataLoss>(got >= 0, "byte {} can't be read: {}.", address,
                       std::system_category().message(errno));
@@ -34,6 +37,7 @@ class FileBytes : public Bytes {
       address += static_cast<uint64_t>(got);
     }
   }
+  uint64_t offset_;
   FileDescriptor file_;
 };
 
@@ -67,7 +71,11 @@ std::vector<std::byte> Bytes::block(uint64_t address, uint64_t size, std::string
 }
 
 std::unique_ptr<Bytes> Bytes::of_file(const std::string& path) {
-  return std::make_unique<FileBytes>(path);
+  return of_range({path, 0, file_size(path)});
+}
+
+std::unique_ptr<Bytes> Bytes::of_range(const FileRange& range) {
+  return std::make_unique<FileBytes>(range);
 }
 
 std::unique_ptr<Bytes> Bytes::of_memory(std::vector<std::byte> bytes) {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/io/archive.h"
+
 namespace cornu::hdf5 {
 
 // The address of what isn't there.
@@ -31,6 +33,8 @@ class Bytes {
 
   // NotFound and FailedPrecondition as read_file.
   static std::unique_ptr<Bytes> of_file(const std::string& path);
+  // The same of a part, which begins at address 0.
+  static std::unique_ptr<Bytes> of_range(const FileRange& range);
   static std::unique_ptr<Bytes> of_memory(std::vector<std::byte> bytes);
 
  protected:

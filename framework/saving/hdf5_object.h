@@ -83,29 +83,72 @@ struct Datatype {
 Datatype read_datatype(Cursor& cursor);
 
 // The axes of a dataspace (IV.A.2.b).
-Shape read_dataspace(Cursor& cursor);
+struct Dataspace {
+  Shape shape;
+  std::vector<uint64_t> most =
+      {};  // what it may grow to, kUndefined without bound; empty: it can't
+};
+Dataspace read_dataspace(Cursor& cursor);
 
 struct Attribute {
   Datatype type;
   Shape shape;
   std::vector<std::byte> data;
 };
-// None when the message is that of another attribute.
-std::optional<Attribute> read_attribute(const Message& message, const std::string& name);
-// A string that an element of a variable-length type refers to, in a global heap (III.E).
-std::string read_heap_string(const Bytes& file, std::span<const std::byte> element);
+// Adds the attributes that an object keeps in a heap to its messages. What is read is taken from
+// the budget.
+void add_dense_attributes(const Bytes& file, Object& object, Budget& budget);
+// The attribute of this name among the messages; None when there is none.
+std::optional<Attribute> find_attribute(const Object& object, const std::string& name);
+
+// Strings that elements of a variable-length type refer to, in global heaps (III.E). Each heap is
+// read once; all of them together have no more bytes than the file.
+class StringHeaps {
+ public:
+  explicit StringHeaps(const Bytes& file) : file_(file), blocks_(file) {}
+  std::string read(std::span<const std::byte> element);
+
+ private:
+  struct Heap {
+    std::vector<std::byte> bytes;
+    std::map<uint32_t, std::span<const std::byte>> objects;
+  };
+  const Heap& heap_at(uint64_t address);
+
+  const Bytes& file_;
+  Blocks blocks_;
+  std::map<uint64_t, Heap> heaps_;
+};
+
+// How the chunks of a dataset are found (IV.A.2.i, VII).
+enum class ChunkIndex : uint8_t {
+  OldTree = 0,  // of files in the earliest format; the others are numbered as in layouts
+  Single = 1,
+  Consecutive = 2,
+  FixedArray = 3,
+  ExtensibleArray = 4,
+  NewTree = 5,
+};
 
 // Where a dataset's elements lie (IV.A.2.i).
 struct Layout {
+  enum class Kind : uint8_t { Compact = 0, Contiguous = 1, Chunked = 2 };
+  Kind kind = Kind::Contiguous;
   std::vector<std::byte> compact;  // within the header
-  bool is_compact = false;
-  uint64_t address = kUndefined;
-  uint64_t size = 0;
+  uint64_t address = kUndefined;   // of the elements, or of the chunks' index
+  uint64_t size = 0;               // unless in chunks
+  // Of chunks:
+  ChunkIndex index = ChunkIndex::OldTree;
+  std::vector<uint64_t> chunk;  // its shape
+  uint64_t element_bytes = 0;
+  bool edges_plain = false;  // those that reach past the end went through no filter
+  uint64_t single_stored = 0;
+  uint32_t single_mask = 0;
 };
 Layout read_layout(const Object& dataset);
 
-// The dtype whose elements are stored so; `named` is the attribute "dtype". Unimplemented, saying
-// which type it is, when there is none.
+// The dtype whose elements are stored so, in either order of bytes; `named` is the attribute
+// "dtype". Unimplemented, saying which type it is, when there is none.
 DType to_dtype(const Datatype& type, const std::string& named);
 
 }  // namespace cornu::hdf5

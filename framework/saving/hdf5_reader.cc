@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <concepts>
+#include <set>
 #include <utility>
 
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
+#include "framework/io/gzip.h"
+#include "framework/saving/hdf5_chunks.h"
+#include "framework/saving/hdf5_elements.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/saving/hdf5_object.h"
 
 namespace cornu {
 namespace {
 
-using hdf5::Attribute;
 using hdf5::MessageType;
 using hdf5::TypeClass;
 
@@ -31,52 +33,6 @@ bool is_single(const Shape& shape) {
   return std::all_of(shape.begin(), shape.end(), [](int64_t dim) { return dim == 1; });
 }
 
-// "an integer", "a float" or "a bool": what may be converted into each other.
-const char* kind_of(DType dtype) {
-  return is_floating(dtype) ? "a float" : is_integer(dtype) ? "an integer" : "a bool";
-}
-
-void verify_bools(const Tensor& tensor) {
-  const std::byte* bytes = tensor.raw();
-  for (size_t i = 0; i < tensor.bytes(); ++i) {
-    check<DataLoss>(bytes[i] <= std::byte{1}, "element {} is no bool: {}.", i,
-                    static_cast<int>(bytes[i]));
-  }
-}
-
-template <class From, class To>
-void convert_elements(const Tensor& from, Tensor& to) {
-  const auto source = from.data<From>();
-  const auto target = to.mutable_data<To>();
-  for (size_t i = 0; i < source.size(); ++i) {
-    if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {
-      check<InvalidArgument>(std::in_range<To>(source[i]), "element {} is {}, which isn't {}.", i,
-                             source[i], to.dtype());
-      target[i] = static_cast<To>(source[i]);
-    } else if constexpr (std::is_floating_point_v<To>) {
-      target[i] = static_cast<To>(source[i]);
-    } else {
-      target[i] = To(static_cast<float>(source[i]));
-    }
-  }
-}
-
-Tensor convert(const Tensor& stored, DType dtype) {
-  if (stored.dtype() == dtype) return stored;
-  Tensor result = Tensor::empty(stored.shape(), dtype);
-  dispatch_dtype(stored.dtype(), [&](auto from) {
-    dispatch_dtype(dtype, [&](auto to) {
-      using From = decltype(from);
-      using To = decltype(to);
-      if constexpr (!std::is_same_v<From, bool> && !std::is_same_v<To, bool> &&
-                    std::is_integral_v<From> == std::is_integral_v<To>) {
-        convert_elements<From, To>(stored, result);
-      }
-    });
-  });
-  return result;
-}
-
 }  // namespace
 
 struct Hdf5Reader::State {
@@ -89,11 +45,13 @@ struct Hdf5Reader::State {
   std::map<uint64_t, std::shared_ptr<const hdf5::Object>> objects;
   std::map<uint64_t, std::shared_ptr<const Links>> links;  // of groups
   hdf5::Budget budget{0};                                  // for these
+  std::optional<hdf5::StringHeaps> strings;
 
   std::shared_ptr<const hdf5::Object> object_at(uint64_t address) {
     if (const auto found = objects.find(address); found != objects.end()) return found->second;
-    auto result = std::make_shared<const hdf5::Object>(hdf5::read_object(*bytes, address));
+    auto result = std::make_shared<hdf5::Object>(hdf5::read_object(*bytes, address));
     for (const hdf5::Message& message : result->messages) budget.take(message.data.size());
+    hdf5::add_dense_attributes(*bytes, *result, budget);
     objects.emplace(address, result);
     return result;
   }
@@ -145,35 +103,18 @@ struct Hdf5Reader::State {
     check<InvalidArgument>(object.is_dataset(), "it is a group, not a dataset.");
     check<Unimplemented>(!object.find(MessageType::ExternalFiles),
                          "its elements are in other files, which are not opened.");
-    check<Unimplemented>(!object.find(MessageType::FilterPipeline),
-                         "it is compressed; only plain datasets can be read. h5repack -l CONTI "
-                         "-f NONE rewrites the file so.");
+    hdf5::read_layout(object);  // nor are those of virtual ones
     return result;
   }
 
-  std::optional<Attribute> attribute(const hdf5::Object& object, const std::string& wanted) {
-    for (const hdf5::Message& message : object.messages) {
-      if (message.type != MessageType::Attribute) continue;
-      if (auto found = hdf5::read_attribute(message, wanted)) return found;
-    }
-    if (const hdf5::Message* info = object.find(MessageType::AttributeInfo)) {
-      hdf5::Cursor cursor(info->data, "an object's attributes");
-      cursor.version(0, 0);
-      if (cursor.u8() & 1) cursor.skip(2);
-      check<Unimplemented>(cursor.u64() == hdf5::kUndefined,
-                           "it has so many attributes that they can't be read.");
-    }
-    return std::nullopt;
-  }
-
   std::optional<std::string> text(const hdf5::Object& object, const std::string& wanted) {
-    const auto found = attribute(object, wanted);
+    const auto found = hdf5::find_attribute(object, wanted);
     if (!found) return std::nullopt;
     const bool fixed = found->type.type_class == TypeClass::String;
     check<InvalidArgument>((fixed || found->type.is_text) && is_single(found->shape),
                            "its attribute '{}' was asked for as a string, but is a {} of shape {}.",
                            wanted, found->type.to_string(), found->shape);
-    if (!fixed) return hdf5::read_heap_string(*bytes, found->data);
+    if (!fixed) return strings->read(found->data);
     hdf5::Cursor cursor(found->data, "an attribute");
     const std::string padded = cursor.text(found->type.size);
     return padded.substr(0, padded.find('\0'));
@@ -181,7 +122,7 @@ struct Hdf5Reader::State {
 
   std::optional<std::vector<std::string>> texts(const hdf5::Object& object,
                                                 const std::string& wanted) {
-    const auto found = attribute(object, wanted);
+    const auto found = hdf5::find_attribute(object, wanted);
     if (!found) return std::nullopt;
     std::vector<std::string> list;
     const auto count = static_cast<size_t>(found->shape.num_elements());
@@ -200,40 +141,95 @@ struct Hdf5Reader::State {
         const std::string padded(reinterpret_cast<const char*>(element.data()), size);
         list.push_back(padded.substr(0, padded.find('\0')));
       } else {
-        list.push_back(hdf5::read_heap_string(*bytes, element));
+        list.push_back(strings->read(element));
       }
     }
     return list;
   }
 
-  Hdf5Reader::Dataset describe(const hdf5::Object& object) {
+  struct Stored {
+    hdf5::Dataspace space;
+    DType dtype;
+    bool swapped;  // big-endian
+    size_t bytes() const { return static_cast<size_t>(space.shape.num_bytes(size_of(dtype))); }
+  };
+  Stored describe(const hdf5::Object& object) {
     hdf5::Cursor space(object.at(MessageType::Dataspace, "its shape").data, "its shape");
     hdf5::Cursor type(object.at(MessageType::Datatype, "its datatype").data, "its datatype");
     const hdf5::Datatype stored = hdf5::read_datatype(type);
     const bool opaque = stored.type_class == TypeClass::Opaque;
-    return {hdf5::read_dataspace(space),
-            hdf5::to_dtype(stored, opaque ? text(object, "dtype").value_or("") : "")};
+    const DType dtype = hdf5::to_dtype(stored, opaque ? text(object, "dtype").value_or("") : "");
+    return {hdf5::read_dataspace(space), dtype, stored.big_endian && stored.size > 1};
   }
 
-  // The elements as they are stored.
-  Tensor read(const hdf5::Object& object, const Hdf5Reader::Dataset& stored) {
+  // InvalidArgument unless it has this shape.
+  Stored expect(const hdf5::Object& object, const Shape& shape) {
+    Stored stored = describe(object);
+    check<InvalidArgument>(stored.space.shape == shape,
+                           "expected shape {}, got {}. Was the file written by the same model?",
+                           shape, stored.space.shape);
+    return stored;
+  }
+
+  struct Total {
+    uint64_t plain = 0, filtered = 0;
+  };
+  // Adds all datasets that can be read; each counts once.
+  void add_bytes_below(const Found& found, std::set<uint64_t>& seen, int depth, Total& total) {
+    constexpr int kMostDepth = 64;
+    if (depth > kMostDepth || !seen.insert(found.address).second) return;
+    try {
+      if (found.object->is_group()) {
+        for (const auto& [child, link] : *links_of(found.address, *found.object)) {
+          if (!link.hard) continue;
+          add_bytes_below({link.address, object_at(link.address)}, seen, depth + 1, total);
+        }
+      } else if (found.object->is_dataset()) {
+        const bool filtered = found.object->find(MessageType::FilterPipeline);
+        const uint64_t most = bytes->size() * (filtered ? kMostInflation : 1);
+        uint64_t& sum = filtered ? total.filtered : total.plain;
+        sum = std::min(most, sum + std::min<uint64_t>(most, describe(*found.object).bytes()));
+      }
+    } catch (const Error&) {  // what can't be read counts nothing
+    }
+  }
+
+  // The elements as they are stored, in this machine's order of bytes.
+  Tensor read(const hdf5::Object& object, const Stored& stored) {
     const hdf5::Layout layout = hdf5::read_layout(object);
-    const size_t needed = static_cast<size_t>(stored.shape.num_elements()) * size_of(stored.dtype);
-    check<DataLoss>(layout.size == needed || (needed == 0 && !layout.is_compact),
+    const Shape& shape = stored.space.shape;
+    const size_t needed = stored.bytes();
+    verify_place(object, layout, needed);
+    Tensor tensor = Tensor::empty(shape, stored.dtype);
+    const std::span<std::byte> out(tensor.mutable_raw(), needed);
+    switch (layout.kind) {
+      case hdf5::Layout::Kind::Compact:
+        std::copy(layout.compact.begin(), layout.compact.end(), out.begin());
+        break;
+      case hdf5::Layout::Kind::Contiguous:
+        if (needed > 0) bytes->read(layout.address, out, "its elements");
+        break;
+      case hdf5::Layout::Kind::Chunked:
+        hdf5::read_chunked(*bytes, object, layout, stored.space, out);
+        break;
+    }
+    if (stored.swapped) hdf5::swap_bytes(tensor);
+    if (stored.dtype == DType::Bool) hdf5::verify_bools(tensor);
+    return tensor;
+  }
+
+  // What can be told before memory is taken for `needed` bytes of elements.
+  void verify_place(const hdf5::Object& object, const hdf5::Layout& layout, size_t needed) const {
+    if (layout.kind == hdf5::Layout::Kind::Chunked)
+      return hdf5::verify_chunks(*bytes, layout, needed);
+    check<DataLoss>(!object.find(MessageType::FilterPipeline), "it has filters, but no chunks.");
+    const bool compact = layout.kind == hdf5::Layout::Kind::Compact;
+    check<DataLoss>(layout.size == needed || (needed == 0 && !compact),
                     "expected {} bytes of elements, found {}.", needed, layout.size);
     check<DataLoss>(
-        needed == 0 || layout.is_compact ||
+        needed == 0 || compact ||
             (layout.address <= bytes->size() && needed <= bytes->size() - layout.address),
         "its elements were never written, or the file is cut off.");
-    Tensor tensor = Tensor::empty(stored.shape, stored.dtype);
-    const std::span<std::byte> out(tensor.mutable_raw(), needed);
-    if (layout.is_compact) {
-      std::copy(layout.compact.begin(), layout.compact.end(), out.begin());
-    } else if (needed > 0) {
-      bytes->read(layout.address, out, "its elements");
-    }
-    if (stored.dtype == DType::Bool) verify_bools(tensor);
-    return tensor;
   }
 
   // Runs `body`, naming file and path in the errors that pass.
@@ -250,7 +246,8 @@ struct Hdf5Reader::State {
 };
 
 Hdf5Reader::Hdf5Reader(std::unique_ptr<State> state) : state_(std::move(state)) {
-  state_->budget = hdf5::Budget(2 * state_->bytes->size());  // links count as names, and as entries
+  state_->budget = hdf5::Budget(2 * state_->bytes->size());  // links and attributes count twice
+  state_->strings.emplace(*state_->bytes);
   state_->at("", [&] { state_->root = hdf5::read_root_address(*state_->bytes); });
 }
 Hdf5Reader::~Hdf5Reader() = default;
@@ -261,6 +258,13 @@ Hdf5Reader Hdf5Reader::open(const std::string& path) {
   auto state = std::make_unique<State>();
   state->name = path;
   state->bytes = hdf5::Bytes::of_file(path);
+  return Hdf5Reader(std::move(state));
+}
+
+Hdf5Reader Hdf5Reader::open(const FileRange& range, const std::string& name) {
+  auto state = std::make_unique<State>();
+  state->name = name;
+  state->bytes = hdf5::Bytes::of_range(range);
   return Hdf5Reader(std::move(state));
 }
 
@@ -298,20 +302,38 @@ std::vector<std::string> Hdf5Reader::children(const std::string& path) const {
 }
 
 Hdf5Reader::Dataset Hdf5Reader::describe(const std::string& path) const {
-  return state_->at(path, [&] { return state_->describe(*state_->dataset(path)); });
+  return state_->at(path, [&] {
+    const State::Stored stored = state_->describe(*state_->dataset(path));
+    return Dataset{stored.space.shape, stored.dtype};
+  });
 }
 
 Tensor Hdf5Reader::read(const std::string& path, const Shape& shape, DType dtype) const {
   return state_->at(path, [&] {
     const auto object = state_->dataset(path);
-    const Dataset stored = state_->describe(*object);
-    check<InvalidArgument>(stored.shape == shape,
-                           "expected shape {}, got {}. Was the file written by the same model?",
-                           shape, stored.shape);
-    check<InvalidArgument>(std::string_view(kind_of(stored.dtype)) == kind_of(dtype),
-                           "expected {} ({}), got {}. Was the file written by the same model?",
-                           kind_of(dtype), dtype, stored.dtype);
-    return convert(state_->read(*object, stored), dtype);
+    const State::Stored stored = state_->expect(*object, shape);
+    return hdf5::convert(state_->read(*object, stored), dtype);
+  });
+}
+
+void Hdf5Reader::verify(const std::string& path, const Shape& shape, DType dtype) const {
+  return state_->at(path, [&] {
+    const auto object = state_->dataset(path);
+    const State::Stored stored = state_->expect(*object, shape);
+    const hdf5::Layout layout = hdf5::read_layout(*object);
+    const bool plain = layout.kind != hdf5::Layout::Kind::Chunked && stored.dtype != DType::Bool &&
+                       hdf5::always_converts(stored.dtype, dtype);
+    if (plain) return state_->verify_place(*object, layout, stored.bytes());
+    hdf5::convert(state_->read(*object, stored), dtype);
+  });
+}
+
+uint64_t Hdf5Reader::bytes_of_datasets() const {
+  return state_->at("", [&] {
+    std::set<uint64_t> seen;
+    State::Total total;
+    state_->add_bytes_below(state_->get(""), seen, 0, total);
+    return total.plain + total.filtered;
   });
 }
 
@@ -328,13 +350,14 @@ std::optional<std::vector<std::string>> Hdf5Reader::strings_attribute(
 std::optional<int64_t> Hdf5Reader::int_attribute(const std::string& path,
                                                  const std::string& name) const {
   return state_->at(path, [&]() -> std::optional<int64_t> {
-    const auto found = state_->attribute(*state_->get(path).object, name);
+    auto found = hdf5::find_attribute(*state_->get(path).object, name);
     if (!found) return std::nullopt;
     const hdf5::Datatype& type = found->type;
     check<InvalidArgument>(
-        type.type_class == TypeClass::Integer && !type.big_endian && is_single(found->shape),
+        type.type_class == TypeClass::Integer && type.size <= 8 && is_single(found->shape),
         "its attribute '{}' was asked for as an integer, but is a {} of shape {}.", name,
         type.to_string(), found->shape);
+    if (type.big_endian) std::reverse(found->data.begin(), found->data.end());
     hdf5::Cursor cursor(found->data, "an attribute");
     const uint64_t bits = cursor.number(type.size);
     const int unused = 64 - 8 * static_cast<int>(type.size);

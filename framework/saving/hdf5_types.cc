@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datatypes, dataspaces, attributes and layouts.
+// Datatypes, dataspaces and layouts.
 #include <array>
 
 #include "framework/core/error.h"
@@ -10,9 +10,7 @@ namespace {
 
 constexpr std::string_view kType = "a datatype";
 constexpr std::string_view kSpace = "a dataspace";
-constexpr std::string_view kAttribute = "an attribute";
 constexpr std::string_view kLayout = "a dataset's layout";
-constexpr std::string_view kStringHeap = "a heap of strings";
 constexpr uint8_t kMostRank = 32;
 
 // "sign 31, exponent 23 + 8, fraction 0 + 23, bias 127"
@@ -108,11 +106,11 @@ Datatype read_datatype(Cursor& cursor) {
   return type;
 }
 
-Shape read_dataspace(Cursor& cursor) {
+Dataspace read_dataspace(Cursor& cursor) {
   const uint8_t version = cursor.version(1, 2);
   const uint8_t rank = cursor.u8();
   check<DataLoss>(rank <= kMostRank, "{} has {} axes.", kSpace, rank);
-  cursor.skip(1);
+  const bool may_grow = cursor.u8() & 1;
   const uint8_t kind = cursor.u8();
   check<Unimplemented>(version == 1 || kind <= 1, "{} is empty.", kSpace);
   if (version == 1) cursor.skip(4);
@@ -122,86 +120,83 @@ Shape read_dataspace(Cursor& cursor) {
     check<DataLoss>(dim <= uint64_t{INT64_MAX}, "{} has an axis of {} elements.", kSpace, dim);
     dims.push_back(static_cast<int64_t>(dim));
   }
-  return Shape(std::move(dims));
-}
-
-std::optional<Attribute> read_attribute(const Message& message, const std::string& name) {
-  check<Unimplemented>(!message.shared, "{} is stored elsewhere, which can't be read.", kAttribute);
-  Cursor cursor(message.data, kAttribute);
-  const uint8_t version = cursor.version(1, 3);
-  const uint8_t flags = cursor.u8();
-  check<Unimplemented>(version == 1 || flags == 0, "{} has a shared type, which can't be read.",
-                       kAttribute);
-  const uint16_t name_size = cursor.u16();
-  const uint16_t type_size = cursor.u16();
-  const uint16_t space_size = cursor.u16();
-  if (version == 3) cursor.skip(1);  // character set
-  const auto part = [&](uint16_t size) {
-    const auto bytes = cursor.take(size);
-    if (version == 1) cursor.skip((8 - size % 8) % 8);
-    return bytes;
-  };
-  Cursor stored_name(part(name_size), kAttribute);
-  if (stored_name.text_to_zero() != name) return std::nullopt;
-  Cursor type(part(type_size), kAttribute);
-  Cursor space(part(space_size), kAttribute);
-  Attribute attribute;
-  attribute.type = read_datatype(type);
-  attribute.shape = read_dataspace(space);
-  const auto data = cursor.take(cursor.left());
-  attribute.data.assign(data.begin(), data.end());
-  return attribute;
-}
-
-std::string read_heap_string(const Bytes& file, std::span<const std::byte> element) {
-  Cursor reference(element, kStringHeap);
-  const uint32_t size = reference.u32();
-  const uint64_t address = reference.u64();
-  const uint32_t wanted = reference.u32();
-  if (size == 0) return {};
-  constexpr uint64_t kHeadSize = 16;
-  const auto head_bytes = file.block(address, kHeadSize, kStringHeap);
-  Cursor head(head_bytes, kStringHeap);
-  head.expect("GCOL");
-  head.version(1, 1);
-  head.skip(3);
-  const auto heap = file.block(address, head.u64(), kStringHeap);
-  Cursor cursor(heap, kStringHeap);
-  cursor.skip(kHeadSize);
-  while (cursor.left() >= kHeadSize) {
-    const uint16_t index = cursor.u16();
-    cursor.skip(6);  // reference count, reserved
-    const uint64_t object_size = cursor.u64();
-    check<DataLoss>(index != 0, "{} doesn't have the string that is looked for.", kStringHeap);
-    if (index == wanted) {
-      check<DataLoss>(size <= object_size, "{} has a string that is too short.", kStringHeap);
-      return cursor.text(size);
-    }
-    cursor.skip(object_size);
-    cursor.align(8);
+  Dataspace space{Shape(std::move(dims)), {}};
+  for (int axis = 0; may_grow && axis < rank; ++axis) {
+    const uint64_t most = cursor.u64();
+    check<DataLoss>(most >= static_cast<uint64_t>(space.shape[axis]),
+                    "{} has more elements along axis {} than it may have.", kSpace, axis);
+    space.most.push_back(most);
   }
-  raise<DataLoss>("{} doesn't have the string that is looked for.", kStringHeap);
+  return space;
 }
+
+namespace {
+
+Layout read_contiguous(Cursor& cursor, Layout layout) {
+  layout.address = cursor.u64();
+  layout.size = cursor.u64();
+  return layout;
+}
+
+// Of the earliest format.
+Layout read_old_chunks(Cursor& cursor, Layout layout) {
+  const uint8_t numbers = cursor.u8();
+  layout.address = cursor.u64();
+  check<DataLoss>(numbers >= 1 && numbers <= kMostRank + 1, "{} is damaged.", kLayout);
+  for (uint8_t i = 0; i + 1 < numbers; ++i) layout.chunk.push_back(cursor.u32());
+  layout.element_bytes = cursor.u32();
+  return layout;
+}
+
+Layout read_new_chunks(Cursor& cursor, Layout layout) {
+  const uint8_t flags = cursor.u8();
+  const uint8_t numbers = cursor.u8();
+  const uint8_t number_bytes = cursor.u8();
+  check<DataLoss>(numbers >= 1 && numbers <= kMostRank + 1, "{} is damaged.", kLayout);
+  for (uint8_t i = 0; i + 1 < numbers; ++i) layout.chunk.push_back(cursor.number(number_bytes));
+  layout.element_bytes = cursor.number(number_bytes);
+  layout.edges_plain = flags & 1;
+  const uint8_t index = cursor.u8();
+  check<Unimplemented>(index >= 1 && index <= 5, "{} has an index of the unknown kind {}.", kLayout,
+                       index);
+  layout.index = static_cast<ChunkIndex>(index);
+  if (layout.index == ChunkIndex::Single && (flags & 2)) {
+    layout.single_stored = cursor.u64();
+    layout.single_mask = cursor.u32();
+  }
+  // How arrays and trees are made, which they say themselves.
+  if (layout.index == ChunkIndex::FixedArray) cursor.skip(1);
+  if (layout.index == ChunkIndex::ExtensibleArray) cursor.skip(5);
+  if (layout.index == ChunkIndex::NewTree) cursor.skip(6);
+  layout.address = cursor.u64();
+  return layout;
+}
+
+}  // namespace
 
 Layout read_layout(const Object& dataset) {
   Cursor cursor(dataset.at(MessageType::Layout, kLayout).data, kLayout);
-  cursor.version(3, 4);
+  const uint8_t version = cursor.version(3, 4);
   const uint8_t kind = cursor.u8();
-  check<Unimplemented>(kind <= 1,
-                       "it is stored in {}; only plain datasets can be read. h5repack -l CONTI "
-                       "(-f NONE) rewrites the file so.",
-                       kind == 2 ? "chunks, maybe compressed" : "other datasets");
+  check<Unimplemented>(kind <= 2,
+                       "it is put together from other datasets (virtual), which are not opened. "
+                       "h5repack -l CONTI rewrites the file without them.");
   Layout layout;
-  layout.is_compact = kind == 0;
-  if (layout.is_compact) {
-    layout.size = cursor.u16();
-    const auto data = cursor.take(layout.size);
-    layout.compact.assign(data.begin(), data.end());
-  } else {
-    layout.address = cursor.u64();
-    layout.size = cursor.u64();
+  layout.kind = static_cast<Layout::Kind>(kind);
+  switch (layout.kind) {
+    case Layout::Kind::Compact: {
+      layout.size = cursor.u16();
+      const auto data = cursor.take(layout.size);
+      layout.compact.assign(data.begin(), data.end());
+      return layout;
+    }
+    case Layout::Kind::Contiguous:
+      return read_contiguous(cursor, std::move(layout));
+    case Layout::Kind::Chunked:
+      break;
   }
-  return layout;
+  return version == 3 ? read_old_chunks(cursor, std::move(layout))
+                      : read_new_chunks(cursor, std::move(layout));
 }
 
 DType to_dtype(const Datatype& type, const std::string& named) {
@@ -222,12 +217,12 @@ DType to_dtype(const Datatype& type, const std::string& named) {
     return DType::BFloat16;
   }
   if (type.is_bool) return DType::Bool;
-  if (type.type_class == TypeClass::Float && !type.big_endian) {
+  if (type.type_class == TypeClass::Float) {
     for (const FloatForm& known : kFloats) {
       if (type.size == known.size && type.form == known.form) return known.dtype;
     }
   }
-  if (type.type_class == TypeClass::Integer && (!type.big_endian || type.size == 1)) {
+  if (type.type_class == TypeClass::Integer) {
     for (const DType dtype : kIntegers) {
       if (type.size == size_of(dtype) && type.is_signed == is_signed(dtype)) return dtype;
     }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <hdf5.h>
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 
 #include "framework/core/error.h"
+#include "framework/saving/gathered_file.h"
 #include "framework/saving/hdf5_file.h"
 
 namespace cornu {
 namespace {
-
-constexpr size_t kMemoryStep = size_t{1} << 20;  // by which a file in memory grows
 
 // One thread at a time in the library, which prints nothing meanwhile.
 class Session {
@@ -70,6 +71,73 @@ class Id {
   hid_t id_ = -1;
   Close close_ = nullptr;
 };
+
+// ---- libhdf5's driver of a GatheredFile ----
+
+struct OpenFile {
+  H5FD_t head;  // libhdf5's own; comes first
+  GatheredFile* file;
+  haddr_t allocated, size;
+};
+
+OpenFile& opened(H5FD_t* file) { return *reinterpret_cast<OpenFile*>(file); }
+const OpenFile& opened(const H5FD_t* file) { return *reinterpret_cast<const OpenFile*>(file); }
+
+// What the driver opens, whatever the name: set, and read, within a session.
+GatheredFile* next_to_open = nullptr;
+
+hid_t driver() {
+  static const hid_t id = [] {
+    H5FD_class_t driver{};
+    driver.name = "cornu_gathered";
+    driver.maxaddr = static_cast<haddr_t>(~haddr_t{0} >> 1);
+    driver.fc_degree = H5F_CLOSE_STRONG;
+    driver.open = [](const char*, unsigned, hid_t, haddr_t) {
+      auto file = std::make_unique<OpenFile>();
+      file->file = next_to_open;
+      return &file.release()->head;
+    };
+    driver.close = [](H5FD_t* file) -> herr_t {
+      delete &opened(file);
+      return 0;
+    };
+    driver.query = [](const H5FD_t*, unsigned long* flags) -> herr_t {
+      if (flags) {
+        *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA |
+                 H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA;
+      }
+      return 0;
+    };
+    driver.get_eoa = [](const H5FD_t* file, H5FD_mem_t) { return opened(file).allocated; };
+    driver.set_eoa = [](H5FD_t* file, H5FD_mem_t, haddr_t address) -> herr_t {
+      opened(file).allocated = address;
+      return 0;
+    };
+    driver.get_eof = [](const H5FD_t* file, H5FD_mem_t) { return opened(file).size; };
+    driver.read = [](H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size,
+                     void* out) -> herr_t {
+      opened(file).file->read(address, {static_cast<std::byte*>(out), size});
+      return 0;
+    };
+    driver.write = [](H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size,
+                      const void* bytes) -> herr_t {
+      try {
+        opened(file).file->write(address, {static_cast<const std::byte*>(bytes), size});
+      } catch (const std::bad_alloc&) {
+        return -1;
+      }
+      opened(file).size = std::max(opened(file).size, address + size);
+      return 0;
+    };
+    driver.truncate = [](H5FD_t* file, hid_t, hbool_t) -> herr_t {
+      opened(file).size = opened(file).allocated;
+      return 0;
+    };
+    for (H5FD_mem_t& type : driver.fl_map) type = H5FD_MEM_SUPER;  // one list of free space
+    return H5FDregister(&driver);
+  }();
+  return id;
+}
 
 Id half_type(hid_t single) {
   Id type(H5Tcopy(single), H5Tclose);
@@ -137,6 +205,8 @@ Id space_of(const Shape& shape) {
 }  // namespace
 
 struct Hdf5Writer::State {
+  std::shared_ptr<GatheredFile> bytes = std::make_shared<GatheredFile>();
+  std::vector<Tensor> kept;  // whose bytes are referred to
   Id file;
   std::map<std::string, bool> made = {{"", true}};  // path to whether it is a group
 
@@ -207,14 +277,12 @@ struct Hdf5Writer::State {
 Hdf5Writer::Hdf5Writer() : state_(std::make_unique<State>()) {
   const Session session;
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  State::require(H5Pset_fapl_core(access.get(), kMemoryStep, false) >= 0 &&
+  State::require(H5Pset_driver(access.get(), driver(), nullptr) >= 0 &&
                      H5Pset_libver_bounds(access.get(), H5F_LIBVER_EARLIEST, H5F_LIBVER_V18) >= 0 &&
                      H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG) >= 0,
                  "");
-  // libhdf5 takes files in memory for the same one when they have the same name.
-  static uint64_t made = 0;  // guarded by the session
-  const std::string name = fmt::format("memory {}", made++);
-  state_->file = Id(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+  next_to_open = state_->bytes.get();
+  state_->file = Id(H5Fcreate("memory", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   State::require(state_->file.ok(), "");
 }
 
@@ -251,6 +319,8 @@ void Hdf5Writer::write(const std::string& path, const Tensor& tensor) {
                      H5Dclose);
     State::require(dataset.ok(), path);
     const Id memory_type = type_of(tensor.dtype(), false);
+    state_->kept.push_back(on_host);
+    state_->bytes->share({elements, on_host.bytes()});
     State::require(tensor.num_elements() == 0 || H5Dwrite(dataset.get(), memory_type.get(), H5S_ALL,
                                                           H5S_ALL, H5P_DEFAULT, elements) >= 0,
                    path);
@@ -277,16 +347,28 @@ void Hdf5Writer::set_attribute(const std::string& path, const std::string& name,
                         &value);
 }
 
-std::vector<std::byte> Hdf5Writer::take_bytes() {
+size_t Hdf5Image::size() const {
+  size_t total = 0;
+  for (const auto& piece : pieces) total += piece.size();
+  return total;
+}
+
+Hdf5Image Hdf5Writer::take() {
   const Session session;
   state_->require_open();
+  state_->bytes->share({});
   const hid_t file = state_->file.get();
-  State::require(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0, "");
-  const ssize_t size = H5Fget_file_image(file, nullptr, 0);
-  State::require(size >= 0, "");
-  std::vector<std::byte> bytes(static_cast<size_t>(size));
-  State::require(H5Fget_file_image(file, bytes.data(), bytes.size()) == size, "");
+  hsize_t size = 0;
+  State::require(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Fget_filesize(file, &size) >= 0, "");
   State::require(state_->file.reset(), "");
+  return {state_->bytes->pieces(size), std::pair(state_->bytes, state_->kept)};
+}
+
+std::vector<std::byte> Hdf5Writer::take_bytes() {
+  const Hdf5Image image = take();
+  std::vector<std::byte> bytes;
+  bytes.reserve(image.size());
+  for (const auto& piece : image.pieces) bytes.insert(bytes.end(), piece.begin(), piece.end());
   return bytes;
 }
 

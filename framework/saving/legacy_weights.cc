@@ -2,8 +2,12 @@
 // Weight files of Keras 2, in which keras.applications still publishes its weights: the root (or
 // the group "model_weights" of a whole model's file) has the attribute layer_names, each layer's
 // group has weight_names. Reference: keras/src/legacy/saving/legacy_h5_format.py.
+#include <map>
+#include <set>
 #include <utility>
 
+#include "framework/core/logging.h"
+#include "framework/core/strings.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/saving/weights_file.h"
 
@@ -27,34 +31,9 @@ std::vector<std::string> names_in(const Hdf5Reader& reader, const std::string& g
 
 struct StoredLayer {
   std::string name;
+  size_t number;                     // in the file's list
   std::vector<std::string> weights;  // paths
 };
-
-// Those with weights. A file with more weights than the model has (`most`) isn't read on.
-std::vector<StoredLayer> stored_layers(const Hdf5Reader& reader, const std::string& path,
-                                       size_t most) {
-  std::string prefix;
-  std::vector<std::string> names = names_in(reader, "", "layer_names");
-  if (names.empty() && reader.is_group(kWholeModel)) {
-    prefix = std::string(kWholeModel) + "/";
-    names = names_in(reader, kWholeModel, "layer_names");
-  }
-  check<InvalidArgument>(!names.empty(),
-                         "{}: it isn't a weight file of Keras 2, which has an attribute "
-                         "'layer_names'. Those of Keras 3 are called '….weights.h5'.",
-                         path);
-  std::vector<StoredLayer> layers;
-  size_t count = 0;
-  for (const std::string& name : names) {
-    StoredLayer layer{name, names_in(reader, prefix + name, "weight_names")};
-    for (std::string& weight : layer.weights) weight = fmt::format("{}{}/{}", prefix, name, weight);
-    count += layer.weights.size();
-    check<InvalidArgument>(count <= most, "{}: it has more weights than the model's {}. {}", path,
-                           most, kLoadOther);
-    if (!layer.weights.empty()) layers.push_back(std::move(layer));
-  }
-  return layers;
-}
 
 // In the order of those files.
 std::vector<Variable> legacy_order(const Layer& layer) {
@@ -64,39 +43,141 @@ std::vector<Variable> legacy_order(const Layer& layer) {
   return weights;
 }
 
-void load_legacy(const Hdf5Reader& reader, const std::string& path, const Layer& model) {
-  const auto list = model.saved_list();
-  check<InvalidArgument>(list.has_value(),
-                         "{}: files of Keras 2 are loaded into functional and Sequential models, "
-                         "not into '{}', an object of the class {}.",
-                         path, model.name(), model.class_name());
-  const auto stored = stored_layers(reader, path, model.weights().size());
-  std::vector<const Layer*> layers;
-  for (const auto& layer : *list) {
-    if (!layer->weights().empty()) layers.push_back(layer.get());
+class LegacyLoading {
+ public:
+  LegacyLoading(const Hdf5Reader& reader, const std::string& path, const Layer& model,
+                const LegacyOptions& options)
+      : reader_(reader), path_(path), model_(model), options_(options) {
+    names_ = names_in(reader, "", "layer_names");
+    if (names_.empty() && reader.is_group(kWholeModel)) {
+      prefix_ = std::string(kWholeModel) + "/";
+      names_ = names_in(reader, kWholeModel, "layer_names");
+    }
+    check<InvalidArgument>(!names_.empty(),
+                           "{}: it isn't a weight file of Keras 2, which has an attribute "
+                           "'layer_names'. Those of Keras 3 are called '….weights.h5'.",
+                           path);
+    const auto list = model.saved_list();
+    check<InvalidArgument>(list.has_value(),
+                           "{}: files of Keras 2 are loaded into functional and Sequential models, "
+                           "not into '{}', an object of the class {}.",
+                           path, model.name(), model.class_name());
+    layers_ = *list;
   }
-  check<InvalidArgument>(stored.size() == layers.size(),
-                         "{}: expected {} layers with weights, as '{}' has, got {}. {}", path,
-                         layers.size(), model.name(), stored.size(), kLoadOther);
-  std::vector<std::pair<Variable, Tensor>> values;
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const std::vector<Variable> weights = legacy_order(*layers[i]);
-    const std::vector<std::string>& paths = stored[i].weights;
-    check<InvalidArgument>(paths.size() == weights.size(),
-                           "{}: {} '{}' expected {} weights, got {} of the layer '{}'.", path,
-                           layers[i]->class_name(), layers[i]->name(), weights.size(), paths.size(),
-                           stored[i].name);
-    for (size_t k = 0; k < weights.size(); ++k) {
-      const Shape shape = reader.describe(paths[k]).shape;
-      check<InvalidArgument>(shape == weights[k].shape(),
-                             "{}: {} '{}': weight '{}' expected shape {}, got {} at '{}'.", path,
-                             layers[i]->class_name(), layers[i]->name(), weights[k].name(),
-                             weights[k].shape(), shape, paths[k]);
-      values.emplace_back(weights[k], reader.read(paths[k], shape, weights[k].dtype()));
+
+  void run() {
+    options_.by_name ? find_by_name() : find_by_order();
+    find_top_level();
+    plan_.run();
+  }
+
+ private:
+  StoredLayer stored_layer(size_t number) const {
+    const std::string& name = names_[number];
+    StoredLayer layer{name, number, names_in(reader_, prefix_ + name, "weight_names")};
+    for (std::string& weight : layer.weights) {
+      weight = fmt::format("{}{}/{}", prefix_, name, weight);
+    }
+    return layer;
+  }
+
+  // Layers with weights. A file with more weights than the model has isn't read on.
+  void find_by_order() {
+    const size_t most = model_.weights().size();
+    std::vector<StoredLayer> stored;
+    size_t count = 0;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      StoredLayer layer = stored_layer(i);
+      count += layer.weights.size();
+      check<InvalidArgument>(count <= most, "{}: it has more weights than the model's {}. {}",
+                             path_, most, kLoadOther);
+      if (!layer.weights.empty()) stored.push_back(std::move(layer));
+    }
+    std::erase_if(layers_, [](const auto& layer) { return layer->weights().empty(); });
+    check<InvalidArgument>(stored.size() == layers_.size(),
+                           "{}: expected {} layers with weights, as '{}' has, got {}. {}", path_,
+                           layers_.size(), model_.name(), stored.size(), kLoadOther);
+    for (size_t i = 0; i < stored.size(); ++i) {
+      const Layer& layer = *layers_[i];
+      const std::vector<Variable> weights = legacy_order(layer);
+      check<InvalidArgument>(stored[i].weights.size() == weights.size(),
+                             "{}: {} '{}' expected {} weights, got {} of the layer '{}'.", path_,
+                             layer.class_name(), layer.name(), weights.size(),
+                             stored[i].weights.size(), stored[i].name);
+      add(title_of(layer), weights, stored[i].weights);
     }
   }
-  for (const auto& [variable, value] : values) variable.store(value);
-}
+
+  void find_by_name() {
+    std::map<std::string, std::vector<const Layer*>> known;
+    for (const auto& layer : layers_) known[layer->name()].push_back(layer.get());
+    std::set<std::string> seen;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const auto found = known.find(names_[i]);
+      if (found == known.end()) continue;
+      check<InvalidArgument>(seen.insert(names_[i]).second, "{}: it has the layer '{}' twice.",
+                             path_, printable(names_[i]));
+      const StoredLayer stored = stored_layer(i);
+      for (const Layer* layer : found->second) {
+        const std::vector<Variable> weights = legacy_order(*layer);
+        if (!expect_count(title_of(*layer), weights.size(), stored.weights.size())) continue;
+        add(title_of(*layer), weights, stored.weights);
+      }
+    }
+  }
+
+  // The model's own weights, beside those of its layers.
+  void find_top_level() {
+    const std::string group = prefix_ + "top_level_model_weights";
+    if (!reader_.is_group(group)) return;
+    std::vector<std::string> stored = names_in(reader_, group, "weight_names");
+    for (std::string& weight : stored) weight = group + "/" + weight;
+    const std::vector<Variable> weights = model_.own_weights();
+    const std::string title = title_of(model_);
+    const bool fits = options_.by_name ? expect_count(title, weights.size(), stored.size())
+                                       : expect_count(title, weights.size(), stored.size(), false);
+    if (fits) add(title, weights, stored);
+  }
+
+  static std::string title_of(const Layer& layer) {
+    return fmt::format("{} '{}'", layer.class_name(), layer.name());
+  }
+
+  // Whether the numbers are the same; an error or, with skip_mismatch, a warning otherwise.
+  bool expect_count(const std::string& title, size_t wanted, size_t found, bool may_skip = true) {
+    if (wanted == found) return true;
+    return misfit(fmt::format("{}: {} expected {} weights, got {}", path_, title, wanted, found),
+                  may_skip);
+  }
+
+  bool misfit(const std::string& what, bool may_skip = true) const {
+    check<InvalidArgument>(options_.skip_mismatch && may_skip, "{}.", what);
+    logging::warn(what + ": skipped.");
+    return false;
+  }
+
+  void add(const std::string& title, const std::vector<Variable>& weights,
+           const std::vector<std::string>& paths) {
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const Shape shape = reader_.describe(paths[i]).shape;
+      if (shape == weights[i].shape()) {
+        plan_.add(weights[i], reader_, paths[i]);
+      } else {
+        misfit(fmt::format("{}: {}: weight '{}' expected shape {}, got {} at '{}'", path_, title,
+                           weights[i].name(), weights[i].shape(), shape, paths[i]));
+      }
+    }
+  }
+
+  const Hdf5Reader& reader_;
+  const std::string& path_;
+  const Layer& model_;
+  LegacyOptions options_;
+  std::string prefix_;
+  std::vector<std::string> names_;  // of the file's layers
+  std::vector<std::shared_ptr<Layer>> layers_;
+  ReadPlan plan_;
+};
 
 OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& optimizer) {
   const std::string group = "optimizer_weights";
@@ -108,28 +189,29 @@ OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& 
     variables.erase(variables.begin() + 1);
   }
   if (names.size() != variables.size()) return OptimizerRestore::Misfit;
-  std::vector<Tensor> values;
+  ReadPlan plan;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string path = group + "/" + names[i];
-    const Variable& variable = variables[i];
-    if (reader.describe(path).shape != variable.shape()) return OptimizerRestore::Misfit;
-    values.push_back(reader.read(path, variable.shape(), variable.dtype()));
+    if (reader.describe(path).shape != variables[i].shape()) return OptimizerRestore::Misfit;
+    plan.add(variables[i], reader, path);
   }
-  for (size_t i = 0; i < values.size(); ++i) variables[i].store(values[i]);
+  plan.run();
   return OptimizerRestore::Done;
 }
 
 }  // namespace
 
 void load_legacy_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
-                                    const Layer& model) {
-  load_legacy(Hdf5Reader::from_bytes(std::move(bytes), name), name, model);
+                                    const Layer& model, const LegacyOptions& options) {
+  const Hdf5Reader reader = Hdf5Reader::from_bytes(std::move(bytes), name);
+  LegacyLoading(reader, name, model, options).run();
 }
 
 OptimizerRestore load_legacy_weights_file(const std::string& path, const Layer& model,
-                                          const OptimizerState& optimizer) {
+                                          const OptimizerState& optimizer,
+                                          const LegacyOptions& options) {
   const Hdf5Reader reader = Hdf5Reader::open(path);
-  load_legacy(reader, path, model);
+  LegacyLoading(reader, path, model, options).run();
   return optimizer.empty() ? OptimizerRestore::NotAsked : load_optimizer(reader, optimizer);
 }
 

@@ -28,6 +28,16 @@ void warn_of_other_threads(const RunState& state) {
       compute_threads()));
 }
 
+void warn_of_other_replicas(const RunState& state, int64_t replicas) {
+  const Json* then = state.info.find("replicas");
+  if (!then || then->as_int() == replicas) return;
+  logging::warn(fmt::format(
+      "The saved run computed on {} replicas, this one does on {}: its last bits may differ, and "
+      "more where each replica normalizes its own part of a batch (BatchNormalization that isn't "
+      "synchronized).",
+      then->as_int(), replicas));
+}
+
 void warn_of_other_seed(const RunState& state) {
   const SeedSequence now = seed_sequence();
   const auto then = static_cast<uint64_t>(state.info.at("seeds")[0].as_int());

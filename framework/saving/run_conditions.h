@@ -12,7 +12,8 @@ void save_conditions(RunState& state);
 void restore_seeds(const RunState& state);
 // A warning when there are more or fewer compute threads now: sums over them have other last bits.
 void warn_of_other_threads(const RunState& state);
-
+// A warning when the saved run had another number of replicas.
+void warn_of_other_replicas(const RunState& state, int64_t replicas);
 // A warning when this program has set another seed: the run goes on with the saved sequence.
 void warn_of_other_seed(const RunState& state);
 

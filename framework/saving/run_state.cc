@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <limits>
 
 #include <array>
 #include <cctype>
@@ -259,11 +260,35 @@ RunStateFolder::~RunStateFolder() {
 std::string RunStateFolder::file() const { return path_ + "/run_state"; }
 std::string RunStateFolder::previous() const { return path_ + "/run_state.previous"; }
 
+std::optional<RunState> RunStateFolder::peek(const std::string& path) {
+  for (const char* file : {"/run_state", "/run_state.previous"}) {
+    try {
+      return read_run_state(path + file);
+    } catch (const Error&) {  // there is none, or it is no good: others have theirs
+    }
+  }
+  return {};
+}
+
+void RunStateFolder::clear_unused(const std::string& path) {
+  try {
+    RunStateFolder(path).clear();
+  } catch (const Error&) {  // a run has it
+  }
+}
+
+std::pair<int64_t, int64_t> place_in_run(const RunState& state) {
+  const Json& batch = state.info.at("batch");
+  return {state.info.at("epoch").as_int(),
+          batch.is_null() ? std::numeric_limits<int64_t>::max() : batch.as_int()};
+}
+
 std::optional<RunState> RunStateFolder::load() const {
   std::string damage;
   for (const std::string& path : {file(), previous()}) {
     try {
       RunState state = read_run_state(path);
+      state.folder = path_;
       if (!damage.empty()) {
         logging::warn(fmt::format("{} The state before it is used, {}.", damage, path));
       }

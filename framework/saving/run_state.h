@@ -6,6 +6,7 @@
 // 64 on, and a CRC-32C of everything before it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,10 +23,15 @@ namespace cornu {
 struct RunState {
   Json info = Json::object();                                // everything that isn't large
   std::vector<std::pair<std::string, Tensor>> tensors = {};  // names differ
+  std::string folder = {};  // that it was loaded from; isn't written
 
   // NotFound, naming it, when there is none of that name.
   const Tensor& tensor(std::string_view name) const;
 };
+
+// How far the run of a state was: its epoch, and the batch in it (after the epoch: the largest
+// number). Of two states of a run, the one that is further is the newer one.
+std::pair<int64_t, int64_t> place_in_run(const RunState& state);
 
 // Writes one, atomically (see atomic_file.h, also for the errors). InvalidArgument for two tensors
 // of one name.
@@ -60,6 +66,11 @@ class RunStateFolder {
   void save(const RunState& state);
   // Removes all states; an empty folder goes with this object.
   void clear();
+
+  // The newest state that is whole in a folder that another process may have; none without one.
+  static std::optional<RunState> peek(const std::string& path);
+  // As clear(), of a folder that no run uses.
+  static void clear_unused(const std::string& path);
 
   const std::string& path() const { return path_; }
 

@@ -28,6 +28,11 @@ void RunStateWriter::write(RunState state) {
   changed_.notify_all();
 }
 
+std::string RunStateWriter::take_error() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(error_, {});
+}
+
 void RunStateWriter::work() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -35,13 +40,16 @@ void RunStateWriter::work() {
     if (!waiting_) return;
     const RunState state = *std::exchange(waiting_, std::nullopt);
     lock.unlock();
+    std::string failed;
     try {
       folder_->save(state);
     } catch (const std::exception& error) {
+      failed = error.what();
       logging::warn(fmt::format(
-          "The state of the run can't be written, the one before it stays: {}", error.what()));
+          "The state of the run can't be written, the one before it stays: {}", failed));
     }
     lock.lock();
+    if (!failed.empty()) error_ = std::move(failed);
   }
 }
 

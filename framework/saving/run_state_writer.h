@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "framework/saving/run_state.h"
@@ -24,6 +25,8 @@ class RunStateWriter {
   // written, a warning says so, and the one written last stays. Tensors are shared: a variable that
   // is written to meanwhile is copied first.
   void write(RunState state);
+  // What the last warning said, once; empty where there was none.
+  std::string take_error();
 
  private:
   void work();
@@ -32,6 +35,7 @@ class RunStateWriter {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<RunState> waiting_;
+  std::string error_;
   bool ends_ = false;
   std::thread thread_;
 };

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <utility>
 
+#include "framework/core/logging.h"
 #include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
 #include "framework/model/saved_parts.h"
@@ -15,119 +17,176 @@ namespace cornu {
 namespace {
 
 constexpr char kOptimizer[] = "optimizer";
+constexpr char kOptimizerVars[] = "optimizer/vars";
 constexpr char kOldRoot[] = "_layer_checkpoint_dependencies";  // of Keras 2.13
-
-std::string item(const std::string& group, size_t index) {
-  return fmt::format("{}/{}", group, index);
-}
 
 SavedParts::Values values_of(const Layer& layer) {
   const auto parts = saved_parts_of(layer);
   return parts ? parts->saved_values() : SavedParts::Values();
 }
 
-void write_group(Hdf5Writer& writer, const std::string& group, const std::string& name,
-                 const std::vector<Variable>& variables) {
-  writer.make_group(group);
-  writer.set_attribute(group, "name", name);
+// Tensors of one group of a file, by their names in it.
+struct WeightGroup {
+  std::string path;
+  std::string name;  // of the layer, or the optimizer
+  std::vector<std::pair<std::string, Tensor>> items;
+};
+
+WeightGroup group_of(const std::string& path, const std::string& name,
+                     const std::vector<Variable>& variables) {
+  WeightGroup group{path, name, {}};
   for (size_t i = 0; i < variables.size(); ++i) {
-    writer.write(item(group, i), variables[i].stored());
+    group.items.emplace_back(std::to_string(i), variables[i].stored());
   }
+  return group;
 }
 
-// Values for variables, read before any of them is set.
+// All that a file of weights holds, in Keras's order. Values are shared with the variables.
+std::vector<WeightGroup> groups_of(const Layer& model, const OptimizerState& optimizer) {
+  std::vector<WeightGroup> groups;
+  for (const SavedLayer& saved : weight_paths(model)) {
+    try {
+      groups.push_back(group_of(saved.vars(), saved.layer->name(), saved.weights));
+      for (auto& value : values_of(*saved.layer)) groups.back().items.push_back(std::move(value));
+    } catch (Error& error) {
+      error.add_place(fmt::format("{} '{}'", saved.layer->class_name(), saved.layer->name()));
+      throw;
+    }
+  }
+  if (optimizer.empty()) return groups;
+  groups.push_back(group_of(kOptimizerVars, optimizer.name, optimizer.variables));
+  for (const auto& [group, part] : optimizer.parts) {
+    groups.push_back(
+        group_of(fmt::format("{}/{}/vars", kOptimizer, group), part.name, part.variables));
+  }
+  return groups;
+}
+
+// Finds what a model's variables are to be set to, before any of them is.
 class Loading {
  public:
-  Loading(const Hdf5Reader& reader, std::string file) : reader_(reader), file_(std::move(file)) {}
+  Loading(const WeightsSource& source, bool skip_mismatch)
+      : source_(source), skip_mismatch_(skip_mismatch) {}
 
-  void read_layer(const SavedLayer& saved) {
-    const Layer& layer = *saved.layer;
-    for (const std::string& more : saved.beyond) {
-      check<InvalidArgument>(!reader_.is_group(more),
-                             "{}: it was saved by a model with more layers like '{}' in {} '{}': "
-                             "which of them are this one's isn't known. Name them in its "
-                             "constructor with track(\"name\", …), before they are saved.",
-                             file_, more, layer.class_name(), layer.name());
-    }
-    const std::string group = find_group(saved.vars());
-    const size_t stored = read_values(layer, group);
-    check<InvalidArgument>(
-        stored == saved.weights.size(), "{}: {} '{}' expected {} weights at '{}', got {}. {}",
-        file_, layer.class_name(), layer.name(), saved.weights.size(), saved.vars(), stored,
-        layer.built() || stored == 0 ? advice()
-                                     : "The layer isn't built yet: call the model first.");
-    for (size_t i = 0; i < saved.weights.size(); ++i) {
-      const Variable& variable = saved.weights[i];
-      const auto found = reader_.describe(item(group, i));
-      check<InvalidArgument>(found.shape == variable.shape(),
-                             "{}: {} '{}': weight '{}' expected shape {}, got {} at '{}'. {}",
-                             file_, layer.class_name(), layer.name(), variable.name(),
-                             variable.shape(), found.shape, item(group, i), kMend);
-      values_.emplace_back(variable,
-                           reader_.read(item(group, i), variable.shape(), variable.dtype()));
+  void add_layer(const SavedLayer& saved) {
+    try {
+      find_layer(saved);
+    } catch (const Error& error) {
+      if (!skip_mismatch_) throw;
+      const auto title = fmt::format("{} '{}'", saved.layer->class_name(), saved.layer->name());
+      skipped_.emplace_back(title, error.what());
     }
   }
 
-  // Those that the layer has beside weights. How many weights there are.
-  size_t read_values(const Layer& layer, const std::string& group) {
-    const SavedParts::Values wanted = values_of(layer);
-    SavedParts::Values found;
-    for (const auto& [name, like] : wanted) {
-      const std::string path = group + "/" + name;
-      check<InvalidArgument>(reader_.is_dataset(path),
-                             "{}: {} '{}' expected '{}' at '{}', which isn't "
-                             "there. {}",
-                             file_, layer.class_name(), layer.name(), name, path, kMend);
-      const Shape shape = reader_.describe(path).shape;
-      check<InvalidArgument>(
-          shape == like.shape(), "{}: {} '{}': '{}' expected shape {}, got {} at '{}'. {}", file_,
-          layer.class_name(), layer.name(), name, like.shape(), shape, path, kMend);
-      found.emplace_back(name, reader_.read(path, shape, like.dtype()));
-    }
-    const size_t weights = count(group) - found.size();
-    if (!found.empty()) parts_.emplace_back(saved_parts_of(layer), std::move(found));
-    return weights;
-  }
-
-  OptimizerRestore read_optimizer(const OptimizerState& optimizer) {
+  OptimizerRestore add_optimizer(const OptimizerState& optimizer) {
     if (optimizer.empty()) return OptimizerRestore::NotAsked;
-    const std::string group = std::string(kOptimizer) + "/vars";
-    if (!reader_.is_group(group)) return OptimizerRestore::NotInFile;
+    if (!source_.has(kOptimizerVars)) return OptimizerRestore::NotInFile;
     const auto& variables = optimizer.variables;
     // Of an optimizer that has made no step yet, Keras saves iterations and learning rate alone, or
     // iterations where the rate follows a schedule.
     constexpr size_t kBeforeSlots = 2;
-    const size_t stored = count(group);
+    const size_t stored = source_.count(kOptimizerVars);
     // One with parts has theirs behind its own then, and nothing that was learned.
     if (!optimizer.parts.empty() && stored <= kBeforeSlots * (1 + optimizer.parts.size())) {
       return OptimizerRestore::Done;
     }
     const bool unused = stored > 0 && stored <= kBeforeSlots && stored < variables.size();
     if (stored != variables.size() && !unused) return OptimizerRestore::Misfit;
+    std::vector<Found> found;
     for (size_t i = 0; i < stored; ++i) {
-      const auto found = reader_.describe(item(group, i));
-      if (found.shape != variables[i].shape()) return OptimizerRestore::Misfit;
+      found.push_back(at(kOptimizerVars, std::to_string(i)));
+      if (found[i].shape() != variables[i].shape()) return OptimizerRestore::Misfit;
     }
-    for (size_t i = 0; i < stored; ++i) {
-      values_.emplace_back(
-          variables[i], reader_.read(item(group, i), variables[i].shape(), variables[i].dtype()));
-    }
+    for (size_t i = 0; i < stored; ++i) plan_.add(variables[i], *found[i].file, found[i].path);
     return OptimizerRestore::Done;
   }
 
-  void assign() const {
-    for (const auto& [variable, value] : values_) variable.store(value);
+  void run() const {
+    plan_.run();
     for (const auto& [parts, values] : parts_) parts->load_values(values);
+    if (skipped_.empty()) return;
+    std::vector<std::string> titles;
+    for (const auto& [title, why] : skipped_) titles.push_back(title);
+    logging::warn(
+        fmt::format("{}: {} of the model's objects were skipped, since the file's don't "
+                    "fit: {}. Of the first: {}",
+                    source_.name(), skipped_.size(), join(titles, ", "), skipped_[0].second));
   }
 
  private:
   static constexpr const char* kMend =
       "Load it into a model with the layers of the one that was saved, in the same order.";
 
+  struct Found {
+    const Hdf5Reader* file;
+    std::string path;
+    Shape shape() const { return file->describe(path).shape; }
+  };
+  // An item of a group; NotFound, as the reader says it, when it isn't there.
+  Found at(const std::string& group, const std::string& item) const {
+    const Hdf5Reader* file = source_.file_of(group, item);
+    check<NotFound>(file != nullptr, "{}: '{}/{}': there is no '{}'.", source_.name(), group, item,
+                    item);
+    return {file, group + "/" + item};
+  }
+
+  void find_layer(const SavedLayer& saved) {
+    const Layer& layer = *saved.layer;
+    for (const std::string& more : saved.beyond) {
+      check<InvalidArgument>(!source_.has(more),
+                             "{}: it was saved by a model with more layers like '{}' in {} '{}': "
+                             "which of them are this one's isn't known. Name them in its "
+                             "constructor with track(\"name\", …), before they are saved.",
+                             source_.name(), more, layer.class_name(), layer.name());
+    }
+    const std::string group = find_group(saved.vars());
+    SavedParts::Values values = find_values(layer, group);
+    const size_t stored = source_.count(group) - values.size();
+    check<InvalidArgument>(
+        stored == saved.weights.size(), "{}: {} '{}' expected {} weights at '{}', got {}. {}",
+        source_.name(), layer.class_name(), layer.name(), saved.weights.size(), saved.vars(),
+        stored,
+        layer.built() || stored == 0 ? advice()
+                                     : "The layer isn't built yet: call the model first.");
+    std::vector<Found> weights;
+    for (size_t i = 0; i < saved.weights.size(); ++i) {
+      const Variable& variable = saved.weights[i];
+      weights.push_back(at(group, std::to_string(i)));
+      const Shape shape = weights[i].shape();
+      check<InvalidArgument>(shape == variable.shape(),
+                             "{}: {} '{}': weight '{}' expected shape {}, got {} at '{}'. {}",
+                             source_.name(), layer.class_name(), layer.name(), variable.name(),
+                             variable.shape(), shape, weights[i].path, kMend);
+      if (skip_mismatch_) weights[i].file->verify(weights[i].path, shape, variable.dtype());
+    }
+    for (size_t i = 0; i < weights.size(); ++i) {
+      plan_.add(saved.weights[i], *weights[i].file, weights[i].path);
+    }
+    if (!values.empty()) parts_.emplace_back(saved_parts_of(layer), std::move(values));
+  }
+
+  // Those that the layer has beside weights.
+  SavedParts::Values find_values(const Layer& layer, const std::string& group) const {
+    SavedParts::Values found;
+    for (const auto& [name, like] : values_of(layer)) {
+      const std::string path = group + "/" + name;
+      const Hdf5Reader* file = source_.file_of(group, name);
+      check<InvalidArgument>(file != nullptr,
+                             "{}: {} '{}' expected '{}' at '{}', which isn't there. {}",
+                             source_.name(), layer.class_name(), layer.name(), name, path, kMend);
+      const Shape shape = file->describe(path).shape;
+      check<InvalidArgument>(
+          shape == like.shape(), "{}: {} '{}': '{}' expected shape {}, got {} at '{}'. {}",
+          source_.name(), layer.class_name(), layer.name(), name, like.shape(), shape, path, kMend);
+      found.emplace_back(name, file->read(path, shape, like.dtype()));
+    }
+    return found;
+  }
+
   // Subclassed models of Keras have their layers under the names of attributes.
   std::string advice() const {
     std::vector<std::string> attributes;
-    for (const std::string& name : reader_.children("/")) {
+    for (const std::string& name : source_.roots()) {
       const bool known = name == "layers" || name == kOptimizer || name == "vars" ||
                          std::string(kOldRoot).starts_with(name);
       if (!known) attributes.push_back(printable(name));
@@ -140,68 +199,119 @@ class Loading {
   }
 
   std::string find_group(const std::string& path) const {
-    if (reader_.is_group(path) || !path.starts_with("layers/")) return path;
+    if (source_.has(path) || !path.starts_with("layers/")) return path;
     const std::string old = kOldRoot + path.substr(path.find('/'));
-    return reader_.is_group(old) ? old : path;
+    return source_.has(old) ? old : path;
   }
 
-  size_t count(const std::string& group) const {
-    return reader_.is_group(group) ? reader_.children(group).size() : 0;
-  }
-
-  const Hdf5Reader& reader_;
-  std::string file_;
-  std::vector<std::pair<Variable, Tensor>> values_;
+  const WeightsSource& source_;
+  bool skip_mismatch_;
+  ReadPlan plan_;
   std::vector<std::pair<std::shared_ptr<SavedParts>, SavedParts::Values>> parts_;
+  std::vector<std::pair<std::string, std::string>> skipped_;  // objects, and why
 };
 
-OptimizerRestore load(const Hdf5Reader& reader, const std::string& name, const Layer& model,
-                      const OptimizerState& optimizer) {
-  Loading loading(reader, name);
-  for (const SavedLayer& saved : weight_paths(model)) loading.read_layer(saved);
-  const OptimizerRestore restored = loading.read_optimizer(optimizer);
-  loading.assign();
-  return restored;
-}
+// Divides groups over files: an item goes to the next one where it would make a file's items larger
+// than `most` bytes.
+class Shards {
+ public:
+  Shards(const std::string& path, uint64_t most) : most_(most) {
+    const size_t name = path.rfind('/') + 1;  // 0 without a folder
+    folder_ = path.substr(0, name);
+    stem_ = path.substr(name, path.size() - name - std::string_view(".weights.json").size());
+  }
+
+  void add(const WeightGroup& group) {
+    is_made_ = false;
+    for (const auto& [item, tensor] : group.items) {
+      const uint64_t bytes = tensor.bytes();
+      const std::string path = group.path + "/" + item;
+      check<InvalidArgument>(bytes <= most_,
+                             "'{}' has {} bytes, more than a shard's {}: give max_shard_size a "
+                             "larger value.",
+                             path, bytes, most_);
+      if (bytes > most_ - size_) next_file();
+      if (!is_made_) {
+        writer_.make_group(group.path);
+        writer_.set_attribute(group.path, "name", group.name);
+        map_[group.path].push_back(file_name());
+        is_made_ = true;
+      }
+      writer_.write(path, tensor);
+      size_ += bytes;
+      total_ += bytes;
+    }
+  }
+
+  // What the .weights.json says of them.
+  Json finish() {
+    next_file();
+    Json map = Json::object();
+    for (const auto& [group, files] : map_) {
+      Json::Array names(files.begin(), files.end());
+      map.set("/" + group, names.size() == 1 ? names[0] : Json(std::move(names)));
+    }
+    Json metadata = Json::object({{"total_size", static_cast<int64_t>(total_)}});
+    return Json::object({{"metadata", std::move(metadata)}, {"weight_map", std::move(map)}});
+  }
+
+ private:
+  std::string file_name() const { return fmt::format("{}_{:05}.weights.h5", stem_, number_); }
+
+  void next_file() {
+    const Hdf5Image image = writer_.take();
+    write_file_atomically(folder_ + file_name(), image.pieces);
+    writer_ = Hdf5Writer();
+    ++number_;
+    size_ = 0;
+    is_made_ = false;
+  }
+
+  uint64_t most_;
+  std::string folder_, stem_;
+  Hdf5Writer writer_;
+  int number_ = 0;
+  bool is_made_ = false;  // the group that is being added, in the file that is being written
+  uint64_t size_ = 0, total_ = 0;
+  std::map<std::string, std::vector<std::string>> map_;  // files by group
+};
 
 }  // namespace
 
-std::vector<std::byte> weights_to_bytes(const Layer& model, const OptimizerState& optimizer) {
+OptimizerRestore load_weights(const WeightsSource& source, const Layer& model,
+                              const OptimizerState& optimizer, bool skip_mismatch) {
+  Loading loading(source, skip_mismatch);
+  for (const SavedLayer& saved : weight_paths(model)) loading.add_layer(saved);
+  const OptimizerRestore restored = loading.add_optimizer(optimizer);
+  loading.run();
+  return restored;
+}
+
+Hdf5Image weights_image(const Layer& model, const OptimizerState& optimizer) {
   Hdf5Writer writer;
-  for (const SavedLayer& saved : weight_paths(model)) {
-    try {
-      write_group(writer, saved.vars(), saved.layer->name(), saved.weights);
-      for (const auto& [name, value] : values_of(*saved.layer)) {
-        writer.write(saved.vars() + "/" + name, value);
-      }
-    } catch (Error& error) {
-      error.add_place(fmt::format("{} '{}'", saved.layer->class_name(), saved.layer->name()));
-      throw;
-    }
+  for (const WeightGroup& group : groups_of(model, optimizer)) {
+    writer.make_group(group.path);
+    writer.set_attribute(group.path, "name", group.name);
+    for (const auto& [item, tensor] : group.items) writer.write(group.path + "/" + item, tensor);
   }
-  if (!optimizer.empty()) {
-    write_group(writer, std::string(kOptimizer) + "/vars", optimizer.name, optimizer.variables);
-    for (const auto& [group, part] : optimizer.parts) {
-      write_group(writer, fmt::format("{}/{}/vars", kOptimizer, group), part.name, part.variables);
-    }
-  }
-  return writer.take_bytes();
+  return writer.take();
 }
 
 OptimizerRestore load_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
                                          const Layer& model, const OptimizerState& optimizer) {
-  return load(Hdf5Reader::from_bytes(std::move(bytes), name), name, model, optimizer);
-}
-
-OptimizerRestore load_weights_file(const std::string& path, const Layer& model,
-                                   const OptimizerState& optimizer) {
-  return load(Hdf5Reader::open(path), path, model, optimizer);
+  return load_weights(WeightsSource::from_bytes(std::move(bytes), name), model, optimizer, false);
 }
 
 void save_weights_file(const std::string& path, const Layer& model,
                        const OptimizerState& optimizer) {
-  const std::vector<std::byte> bytes = weights_to_bytes(model, optimizer);
-  write_file_atomically(path, bytes);
+  write_file_atomically(path, weights_image(model, optimizer).pieces);
+}
+
+void save_weights_shards(const std::string& path, uint64_t most, const Layer& model,
+                         const OptimizerState& optimizer) {
+  Shards shards(path, most);
+  for (const WeightGroup& group : groups_of(model, optimizer)) shards.add(group);
+  write_file_atomically(path, shards.finish().dump());
 }
 
 }  // namespace cornu

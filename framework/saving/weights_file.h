@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keras's weight files: *.weights.h5, and model.weights.h5 in a .keras archive.
+// Keras's weight files: *.weights.h5, model.weights.h5 in a .keras archive, *.weights.json.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include "framework/core/json.h"
 #include "framework/core/variable.h"
 #include "framework/model/layer.h"
+#include "framework/saving/weights_source.h"
 
 namespace cornu {
 
@@ -22,30 +23,40 @@ struct OptimizerState {
   bool empty() const { return variables.empty(); }
 };
 
-// The file's bytes. FailedPrecondition, naming the layer, when a weight is poisoned.
-std::vector<std::byte> weights_to_bytes(const Layer& model, const OptimizerState& optimizer = {});
+// A file's bytes, which share the weights' memory. FailedPrecondition, naming the layer, when a
+// weight is poisoned.
+Hdf5Image weights_image(const Layer& model, const OptimizerState& optimizer = {});
 
 // Whether an optimizer's state was restored. Keras goes on without it when it doesn't fit.
 enum class OptimizerRestore { NotAsked, NotInFile, Misfit, Done };
 
-// Sets the model's weights, and the optimizer's state where it fits, to a file's; `name` is what
-// errors call the file. The model must be built. Nothing is changed unless all weights fit, and no
-// memory is taken for one before its shape was compared.
+// Sets the model's weights, and the optimizer's state where it fits, to a file's. The model must be
+// built. Nothing is changed unless all weights fit, and no memory is taken for one before its shape
+// was compared; then they are read one after another. With `skip_mismatch`, layers that don't fit
+// keep theirs, and a warning names them.
 //
 // Errors: DataLoss when it isn't an HDF5 file, or is damaged; InvalidArgument, naming layer and
 // weight, when the file is of another architecture.
+OptimizerRestore load_weights(const WeightsSource& source, const Layer& model,
+                              const OptimizerState& optimizer = {}, bool skip_mismatch = false);
+// The same of a file's bytes; `name` is what errors call it.
 OptimizerRestore load_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
                                          const Layer& model, const OptimizerState& optimizer = {});
-// The same from a file: NotFound when there is none.
-OptimizerRestore load_weights_file(const std::string& path, const Layer& model,
-                                   const OptimizerState& optimizer = {});
-// The same from a file of Keras 2 and of keras.applications (*.h5, also a whole model's), whose
-// layers are matched by their order. A whole model's file may have the optimizer's state, in the
-// order of its variables.
+
+// How weights go from a file of Keras 2 to a model's layers.
+struct LegacyOptions {
+  bool by_name = false;        // to layers of the same name, else by their order
+  bool skip_mismatch = false;  // weights that don't fit are left, with a warning
+};
+// Sets weights to those in a file of Keras 2 and of keras.applications (*.h5, also a whole
+// model's). By order: the file must have as many layers with weights as the model, each with as
+// many weights. By name: layers that only one of them has are left alone. A whole model's file may
+// have the optimizer's state, in the order of its variables. NotFound when there is no file.
 void load_legacy_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
-                                    const Layer& model);
+                                    const Layer& model, const LegacyOptions& options = {});
 OptimizerRestore load_legacy_weights_file(const std::string& path, const Layer& model,
-                                          const OptimizerState& optimizer = {});
+                                          const OptimizerState& optimizer = {},
+                                          const LegacyOptions& options = {});
 
 // What a whole model's file of this kind says of it, as a .keras file's config.json has it, compile
 // arguments included; calls of layers as Keras 2 wrote them become those of Keras 3.
@@ -54,5 +65,10 @@ Json read_legacy_config(const std::string& path);
 // Writes one atomically (see atomic_file.h, also for the errors).
 void save_weights_file(const std::string& path, const Layer& model,
                        const OptimizerState& optimizer = {});
+// The same in several files beside `path`, a .weights.json that says what is where: each has
+// weights of at most `most` bytes. They are replaced one by one, the .weights.json last.
+// InvalidArgument, naming it, for a larger weight.
+void save_weights_shards(const std::string& path, uint64_t most, const Layer& model,
+                         const OptimizerState& optimizer = {});
 
 }  // namespace cornu

@@ -27,6 +27,11 @@ struct Batch {
 Batch rows_of(const Batch& batch, int64_t begin, int64_t end);
 // Its examples: 0 where it has no tensors.
 int64_t examples_of(const Batch& batch);
+// The same, by the names that streams of rows know them by.
+inline int64_t row_count(const Batch& batch) { return examples_of(batch); }
+inline Batch rows_between(const Batch& batch, int64_t begin, int64_t end) {
+  return rows_of(batch, begin, end);
+}
 
 // The cardinality of a source that never ends (tf.data.INFINITE_CARDINALITY).
 inline constexpr int64_t kInfiniteCardinality = -1;
@@ -48,6 +53,9 @@ class BatchIterator {
   // Moves an iterator that has just been made to a saved position, also to one at the end.
   // FailedPrecondition when the position belongs to another source.
   virtual void restore(const Json& position) = 0;
+  // The same, where the position may also be that of a source which differs in the size of its
+  // batches alone: moves behind as many examples as can be told, with a warning that says how many.
+  virtual void restore_examples(const Json& position) { restore(position); }
 };
 
 // An immutable description of batches; cheap to hold and thread-safe. Each iterate() is a new pass,
@@ -61,9 +69,9 @@ class BatchSource {
   // Batches in a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
   virtual std::optional<int64_t> cardinality() const = 0;
 
-  // What it consists of, which must be the same on all workers that share its batches; empty where
-  // each may have its own.
-  virtual std::string description() const { return ""; }
+  // What must be the same on all workers that share its batches, by name: what it consists of, the
+  // kind of its elements, how many there are, what they hold. To be compared, not for reading back.
+  virtual Json facts() const { return Json::object(); }
 
   // What decides in which order later passes come, for workers to have the same: seeds that were
   // drawn where none were given, then the number of the next pass. None where each may have its

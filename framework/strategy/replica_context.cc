@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/strategy/replica_context.h"
 
+#include <algorithm>
+
 #include "framework/graph/replica.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/strategy.h"
@@ -27,6 +29,11 @@ bool is_cross_replica() { return has_strategy() && !current_replica(); }
 }  // namespace
 
 void require_replica_context(const char* what) {
+  check<FailedPrecondition>(!merging_replicas() || replicas_in_sync() == 1,
+                            "{}: it was called in a merge_call, in the cross-replica context of "
+                            "strategy '{}'. Call it in "
+                            "the step itself, which each replica runs.",
+                            what, get_strategy().name());
   check<FailedPrecondition>(
       !is_cross_replica() || get_strategy().num_replicas_in_sync() == 1,
       "{}: it was called in the cross-replica context of strategy '{}', outside of a step. Call it "
@@ -72,26 +79,65 @@ std::vector<Tensor> ReplicaContext::all_reduce(ReduceOp op,
   return ops::all_reduce(values, reduce_name(op));
 }
 
+namespace {
+
+// The sizes along its axis that all replicas have in this trace's all_gather of that number; empty
+// where they are alike.
+std::vector<int64_t> sizes_of_gather(int64_t number) {
+  const auto& gathered = current_replica()->gathered;
+  const auto at = static_cast<size_t>(number);
+  return at < gathered.size() ? gathered[at] : std::vector<int64_t>();
+}
+
+Shape with_size(const Shape& shape, int64_t axis, int64_t size) {
+  std::vector<int64_t> dims = shape.dims();
+  dims[static_cast<size_t>(axis)] = size;
+  return Shape(dims);
+}
+
+// The replicas' values, padded to `most` along the axis, one after the other.
+Tensor gathered_in_places(const Tensor& value, int64_t replicas, int64_t axis, int64_t most,
+                          int64_t number) {
+  const int64_t missing = most - value.dim(axis);
+  const Tensor padded =
+      missing == 0
+          ? value
+          : ops::concatenate(
+                {value, ops::zeros(with_size(value.shape(), axis, missing), value.dtype())}, axis);
+  // Each replica's value in its place among zeros: the sum has them all.
+  const Tensor here =
+      ops::equal(ops::arange(0, replicas, 1, DType::Int64), replica_value(ReplicaValue::Id));
+  std::vector<int64_t> places(static_cast<size_t>(value.rank()) + 1, 1);
+  places[static_cast<size_t>(axis)] = replicas;
+  const Tensor spread =
+      ops::where(ops::reshape(here, Shape(places)), ops::expand_dims(padded, axis),
+                 ops::zeros(Shape{}, value.dtype()));
+  return ops::reshape(ops::all_reduce_of_gathered(spread, value.shape(), axis, number),
+                      with_size(value.shape(), axis, most * replicas));
+}
+
+}  // namespace
+
 Tensor ReplicaContext::all_gather(const Tensor& value, int64_t axis) const {
   check<InvalidArgument>(value.rank() > 0,
                          "all_gather: expected a tensor with axes, got a scalar. Give it one "
                          "first: ops::expand_dims(x, 0).");
   if (replicas_ == 1) return value;
   const int64_t along = value.shape().normalize_axis(axis, "all_gather");
-  // Each replica's value in its place among zeros: the sum has them all.
-  const Tensor here =
-      ops::equal(ops::arange(0, replicas_, 1, DType::Int64), replica_value(ReplicaValue::Id));
-  std::vector<int64_t> places(static_cast<size_t>(value.rank()) + 1, 1);
-  places[static_cast<size_t>(along)] = replicas_;
-  const DType dtype = value.dtype() == DType::Bool ? DType::UInt8 : value.dtype();
-  const Tensor own = ops::expand_dims(ops::cast(value, dtype), along);
-  const Tensor spread =
-      ops::where(ops::reshape(here, Shape(places)), own, ops::zeros(Shape{}, dtype));
-  std::vector<int64_t> joined = value.shape().dims();
-  joined[static_cast<size_t>(along)] *= replicas_;
-  const Tensor all =
-      ops::reshape(ops::all_reduce_of_gathered(spread, value.shape()), Shape(joined));
-  return ops::cast(all, value.dtype());
+  const Tensor own = value.dtype() == DType::Bool ? ops::cast(value, DType::UInt8) : value;
+  std::vector<Replica::Gather>& gathers = current_replica()->gathers;
+  const auto number = static_cast<int64_t>(gathers.size());
+  gathers.push_back({along, own.shape()});
+  const std::vector<int64_t> sizes = sizes_of_gather(number);
+  const int64_t most = sizes.empty() ? own.dim(along) : *std::ranges::max_element(sizes);
+  const Tensor all = gathered_in_places(own, replicas_, along, most, number);
+  if (sizes.empty()) return ops::cast(all, value.dtype());
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t begin = static_cast<int64_t>(i) * most;
+    if (sizes[i] > 0) parts.push_back(ops::slice_axis(all, along, begin, begin + sizes[i]));
+  }
+  return ops::cast(ops::concatenate(parts, along), value.dtype());
 }
 
 Tensors ReplicaContext::merge_call(const Merge& merge, const Tensors& values) const {
@@ -103,10 +149,10 @@ Tensors ReplicaContext::merge_call(const Merge& merge, const Tensors& values) co
 }
 
 ReplicaContext get_replica_context() {
-  require_replica_context("get_replica_context");
   check<FailedPrecondition>(!merging_replicas(),
                             "get_replica_context: a merge_call is in cross-replica context. Use "
                             "the strategy that it is given.");
+  require_replica_context("get_replica_context");
   return ReplicaContext(replicas_in_sync());
 }
 

@@ -30,8 +30,9 @@ class ReplicaContext {
   // The reduction over all replicas; the value itself with one. Differentiable for sums and means.
   Tensor all_reduce(ReduceOp op, const Tensor& value) const;
   std::vector<Tensor> all_reduce(ReduceOp op, const std::vector<Tensor>& values) const;
-  // The replicas' values, of one shape on all of them, one after the other along `axis`.
-  // Differentiable.
+  // The replicas' values, one after the other along `axis`. Differentiable. Their shapes may differ
+  // along the axis alone; between several processes, and in branches and loops, not even there
+  // (InvalidArgument, or FailedPrecondition).
   Tensor all_gather(const Tensor& value, int64_t axis = 0) const;
   // Calls merge(strategy, values) once for all replicas: there strategy.reduce(…) of the values is
   // one over all replicas, and variables may be assigned what has been reduced. In a branch or loop
@@ -79,7 +80,8 @@ Tensor sum_of_parts(const Tensor& part);
 // A value that each replica has for its whole part of a batch, by its share of all examples: the
 // replicas' sum is their mean. Zeros where it has no examples.
 Tensor by_share_of_examples(const Tensor& value);
-// FailedPrecondition, naming `what`, in the cross-replica context of several replicas.
+// FailedPrecondition, naming `what`, in the cross-replica context of several replicas: outside of
+// steps in a strategy's scope, and in a merge_call.
 void require_replica_context(const char* what);
 
 }  // namespace cornu

@@ -2,12 +2,16 @@
 #include "framework/strategy/source_position.h"
 
 #include <algorithm>
+#include <charconv>
+#include <set>
 #include <span>
+#include <string_view>
 
 #include "framework/core/error.h"
+#include "framework/core/logging.h"
 #include "framework/io/crc.h"
 #include "framework/io/fuzzing.h"
-#include "framework/strategy/stream.h"
+#include "framework/strategy/streams.h"
 
 namespace cornu {
 namespace {
@@ -66,6 +70,114 @@ Json SourcePosition::to_json() const {
                        {"seeds", std::move(drawn)}});
 }
 
+namespace {
+
+// "a(b | c) | d": "a(b | c)", "d".
+std::vector<std::string_view> links_in(std::string_view pipeline) {
+  std::vector<std::string_view> links;
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t at = 0; at < pipeline.size(); ++at) {
+    if (pipeline[at] == '(') ++depth;
+    if (pipeline[at] == ')') --depth;
+    if (depth > 0 || pipeline.substr(at, 3) != " | ") continue;
+    links.push_back(pipeline.substr(begin, at - begin));
+    begin = at + 3;
+  }
+  links.push_back(pipeline.substr(begin));
+  return links;
+}
+
+std::string_view kind_of(std::string_view link) { return link.substr(0, link.find('(')); }
+
+// A link that makes batches.
+struct Batching {
+  int64_t size = 0;
+  bool drops = false;  // what is left at the end of a pass
+
+  static std::optional<Batching> of(std::string_view link) {
+    static const std::set<std::string_view> kKinds = {"batch", "padded_batch", "ragged_batch"};
+    if (!kKinds.contains(kind_of(link))) return {};
+    Batching batching{.size = 0, .drops = link.find(", drop") != std::string_view::npos};
+    const std::string_view digits = link.substr(link.find('(') + 1);
+    std::from_chars(digits.data(), digits.data() + digits.size(), batching.size);
+    return batching.size > 0 ? std::optional(batching) : std::nullopt;
+  }
+  static std::string_view after_size(std::string_view link) {
+    return link.substr(std::min(link.find_first_of(",)"), link.size()));
+  }
+  int64_t in_pass(int64_t examples) const {
+    return drops ? examples / size : streams::parts_of(examples, size);
+  }
+};
+
+// The links of two pipelines that differ in how large their batches are, and in nothing else.
+struct Rebatching {
+  Batching then;
+  Batching now;
+
+  static std::optional<Rebatching> between(std::string_view then, std::string_view now) {
+    // Those that give a batch for each.
+    static const std::set<std::string_view> kBehind = {"map",    "prefetch", "with_options",
+                                                       "divide", "repeat",   "copy_to_device"};
+    const auto old_links = links_in(then);
+    const auto links = links_in(now);
+    if (old_links.size() != links.size()) return {};
+    for (size_t i = links.size(); i-- > 0;) {
+      const auto batching = Batching::of(links[i]);
+      if (!batching) {
+        const bool is_alike = old_links[i] == links[i] || kind_of(links[i]) == "map";
+        if (kind_of(old_links[i]) == kind_of(links[i]) && kBehind.contains(kind_of(links[i])) &&
+            is_alike) {
+          continue;
+        }
+        return {};
+      }
+      const auto before = Batching::of(old_links[i]);
+      const bool is_alike =
+          before && kind_of(old_links[i]) == kind_of(links[i]) &&
+          Batching::after_size(old_links[i]) == Batching::after_size(links[i]) &&
+          std::equal(links.begin(), links.begin() + static_cast<int64_t>(i), old_links.begin());
+      return is_alike ? std::optional(Rebatching{*before, *batching}) : std::nullopt;
+    }
+    return {};
+  }
+
+  // How many batches of today have been, where so many of then have; the examples that are left.
+  std::pair<int64_t, int64_t> batches(int64_t consumed, std::optional<int64_t> examples) const {
+    const int64_t in_pass = examples ? then.in_pass(*examples) : 0;
+    const int64_t passes = in_pass > 0 ? consumed / in_pass : 0;
+    const int64_t left = streams::saturating_product(consumed - passes * in_pass, then.size);
+    const int64_t before =
+        passes > 0 ? streams::saturating_product(passes, now.in_pass(*examples)) : 0;
+    return {before + left / now.size, left % now.size};
+  }
+};
+
+}  // namespace
+
+SourcePosition SourcePosition::read_examples(const Json& json, const SourcePosition& here,
+                                             const char* who) {
+  require_position(json, who);
+  const std::string& then = json.at("pipeline").as_string();
+  const auto rebatching =
+      then == here.pipeline ? std::nullopt : Rebatching::between(then, here.pipeline);
+  if (!rebatching) return read(json, here, who);
+  SourcePosition as_then = here;
+  as_then.pipeline = then;
+  SourcePosition position = read(json, as_then, who);
+  const auto [batches, left] = rebatching->batches(position.consumed, here.examples);
+  logging::warn(fmt::format(
+      "{}: the place to go on from was counted in batches of {} examples, and they have {} here. "
+      "It is behind {} of these{}: what comes of it isn't what batches of one size give.",
+      who, rebatching->then.size, rebatching->now.size, batches,
+      left > 0 ? fmt::format("; {} examples come a second time", left) : ""));
+  position.pipeline = here.pipeline;
+  position.consumed = batches;
+  position.rebatched = true;
+  return position;
+}
+
 SourcePosition SourcePosition::read(const Json& json, const SourcePosition& here, const char* who) {
   SourcePosition position;
   require_position(json, who);
@@ -89,7 +201,7 @@ SourcePosition SourcePosition::read(const Json& json, const SourcePosition& here
 }
 
 void SourcePosition::check_reached(int64_t passed, const char* who) const {
-  check<FailedPrecondition>(passed == consumed,
+  check<FailedPrecondition>(passed == consumed || rebatched,
                             "{}: the position is after element {}, but this dataset ends after "
                             "{}.",
                             who, consumed, passed);

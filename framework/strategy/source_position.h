@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct SourcePosition {
   int64_t pass = 0;
   int64_t consumed = 0;         // items that next() gave in this pass
   std::vector<uint64_t> seeds;  // those that weren't given
+  // Examples in a pass over what is batched; none where that isn't known, or never ends.
+  std::optional<int64_t> examples = {};
+  bool rebatched = false;  // it was counted in batches of another size
 
   Json to_json() const;
   // `position` with a checksum, when all that belongs to it is there.
@@ -24,6 +28,10 @@ struct SourcePosition {
   // what the checksum was made of, if there is one: a damaged count may stand for years of passing
   // over elements.
   static SourcePosition read(const Json& json, const SourcePosition& here, const char* who);
+  // The same, where the pipelines may differ in the size of their batches: `consumed` are those of
+  // this size that as many examples make, rounded down. A warning says so.
+  static SourcePosition read_examples(const Json& json, const SourcePosition& here,
+                                      const char* who);
   // After items were passed over: FailedPrecondition unless all `consumed` were there.
   void check_reached(int64_t passed, const char* who) const;
 };

@@ -2,6 +2,8 @@
 #include "framework/strategy/strategy.h"
 
 #include <atomic>
+#include <map>
+#include <mutex>
 
 #include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
@@ -15,19 +17,22 @@ thread_local std::vector<std::shared_ptr<StrategyImpl>> scopes;
 class SingleDeviceStrategy : public StrategyImpl {
  public:
   // Without a device, functions run where they do by themselves.
-  SingleDeviceStrategy(const std::optional<Device>& device, std::string name)
-      : device_(device), name_(std::move(name)) {}
+  SingleDeviceStrategy(const std::optional<Device>& device, std::string name, bool is_default)
+      : device_(device), name_(std::move(name)), is_default_(is_default) {}
 
   std::string name() const override { return name_; }
   int64_t num_replicas_in_sync() const override { return 1; }
   std::vector<Device> devices() const override { return {device_.value_or(default_device())}; }
   std::optional<Device> variable_device() const override { return device_; }
+  bool is_default() const override { return is_default_; }
 
   std::vector<Tensors> run(const Function& step,
                            const std::vector<std::vector<Tensors>>& arguments) override {
     CORNU_ASSERT(arguments.size(), ==, size_t{1});
     std::optional<DeviceScope> scope;
     if (device_) scope.emplace(*device_);
+    const Replica only;
+    const ReplicaScope in_step(is_default_ ? current_replica() : &only);
     std::vector<Tensors> results;
     results.push_back(step.run(arguments[0]));
     return results;
@@ -44,7 +49,18 @@ class SingleDeviceStrategy : public StrategyImpl {
  private:
   std::optional<Device> device_;
   std::string name_;
+  bool is_default_;
 };
+
+// One for each device, for as long as the program runs: callers keep references to it.
+std::shared_ptr<StrategyImpl> default_of(const std::optional<Device>& device) {
+  static auto* mutex = new std::mutex;
+  static auto* made = new std::map<std::string, std::shared_ptr<StrategyImpl>>;
+  const std::lock_guard lock(*mutex);
+  std::shared_ptr<StrategyImpl>& strategy = (*made)[device ? device->to_string() : ""];
+  if (!strategy) strategy = std::make_shared<SingleDeviceStrategy>(device, "default", true);
+  return strategy;
+}
 
 // Where replicas have memory of their own, values meet on the first one's device.
 void bring_to_first(const StrategyImpl& strategy, std::vector<Tensor>& values) {
@@ -85,7 +101,7 @@ StrategyScope::~StrategyScope() {
 }
 
 std::shared_ptr<StrategyImpl> make_single_device_strategy(const Device& device, std::string name) {
-  return std::make_shared<SingleDeviceStrategy>(device, std::move(name));
+  return std::make_shared<SingleDeviceStrategy>(device, std::move(name), false);
 }
 
 bool has_strategy() { return !scopes.empty(); }
@@ -99,12 +115,8 @@ StrategyImpl::StrategyImpl()
 Strategy get_strategy() {
   if (has_strategy()) return Strategy(scopes.back());
   // A strategy that is kept stays on the device of the scope it was asked for in.
-  if (has_device_scope()) {
-    return Strategy(make_single_device_strategy(default_device(), "default"));
-  }
-  static const auto* standard = new std::shared_ptr<StrategyImpl>(
-      std::make_shared<SingleDeviceStrategy>(std::nullopt, "default"));
-  return Strategy(*standard);
+  const auto device = has_device_scope() ? std::optional(default_device()) : std::nullopt;
+  return Strategy(default_of(device));
 }
 
 StrategyScope Strategy::scope() const {
@@ -130,7 +142,7 @@ distribute::PerReplica Strategy::run(const Function& step,
                          "Strategy '{}': expected arguments for {} local replicas, got {}.", name(),
                          replicas, arguments.size());
   // Steps may be run outside of the scope, too.
-  const StrategyScope scope(impl_->num_replicas_in_sync() > 1 ? impl_ : nullptr);
+  const StrategyScope scope(impl_->is_default() ? nullptr : impl_);
   std::vector<std::vector<Tensors>> by_replica;
   for (size_t i = 0; i < replicas; ++i) by_replica.push_back(arguments.arguments(i));
   return distribute::PerReplica(impl_->run(step, by_replica));
@@ -175,8 +187,12 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
   };
   std::vector<Tensor> parts;
   std::vector<Tensor> counts;
-  for (const Tensors& value : values.values()) {
-    const Tensor& x = value.single();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Tensor& x = values[i].single();
+    check<InvalidArgument>(!axis || !x.shape().empty(),
+                           "Strategy '{}': reduce along axis {} expected tensors with axes, got a "
+                           "scalar of replica {}. Leave the axis out.",
+                           name(), axis.value_or(0), i);
     if (!axis) {
       parts.push_back(x);
     } else if (op == ReduceOp::Sum || op == ReduceOp::Mean) {

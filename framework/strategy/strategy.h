@@ -53,6 +53,8 @@ class StrategyImpl {
   virtual Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) = 0;
   // Whether this process writes checkpoints and logs.
   virtual bool is_chief() const { return true; }
+  // Whether it stands for no strategy, outside of scopes: what is made in its steps is nobody's.
+  virtual bool is_default() const { return false; }
 
   // ---- the processes of a job: workers, each with its replicas ----
   virtual int64_t num_workers() const { return 1; }
@@ -77,6 +79,8 @@ class StrategyImpl {
   // After PeerLost: waits until the worker is back, and goes on with it. All workers must restore
   // what they have to one state then. Rethrows where workers can't come back.
   virtual void rejoin(const PeerLost& lost) { throw lost; }
+  // Whether a lost worker is started again, or all are ended, by what has started them.
+  virtual bool restarts_workers() const { return false; }
   // This worker's program has failed: the others' calls end with an error that says so.
   virtual void fail(const std::string& why) { static_cast<void>(why); }
   // Calls `clean_up` when no worker can need what it removes: at once, or when all have come to the
@@ -122,7 +126,8 @@ class Strategy : public Handle<StrategyImpl> {
   distribute::PerReplica run(const Function& step, const Tensors& arguments) const;
   // One value from all replicas' results. With an axis, over that axis of each of them too: parts
   // of a batch may then have different sizes, and a mean counts their elements. FailedPrecondition
-  // within a step, unless in a merge_call.
+  // within a step, unless in a merge_call; InvalidArgument for scalars where there is an axis, and
+  // for different shapes where there is none.
   Tensor reduce(ReduceOp op, const distribute::PerReplica& values,
                 std::optional<int64_t> axis = {}) const;
   // The results of all workers' replicas one after the other along `axis`.

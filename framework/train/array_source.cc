@@ -10,6 +10,7 @@
 #include "framework/core/random.h"
 #include "framework/core/rows.h"
 #include "framework/core/strings.h"
+#include "framework/io/tensor_checksum.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/pass_counter.h"
@@ -55,6 +56,17 @@ struct Arrays {
     return fmt::format("arrays({}){}", join(types, ", "), shuffled ? " | shuffle" : "");
   }
 
+  Json checksums() const {
+    Json all = Json::object();
+    for (const auto& [name, tensors] :
+         {std::pair("x", &x), std::pair("y", &y), std::pair("sample_weight", &sample_weight)}) {
+      Json::Array sums;
+      for (const Tensor& tensor : *tensors) sums.push_back(checksum_of_values(tensor));
+      all.set(name, std::move(sums));
+    }
+    return all;
+  }
+
   Batch gather(const RowList& list) const {
     auto part = [&](const Tensors& tensors) {
       std::vector<Tensor> result;
@@ -95,9 +107,20 @@ class ArrayIterator : public BatchIterator {
   Json save() const override { return position().to_json(); }
 
   void restore(const Json& json) override {
+    require_new();
+    go_to(SourcePosition::read(json, position(), "Arrays"));
+  }
+  void restore_examples(const Json& json) override {
+    require_new();
+    go_to(SourcePosition::read_examples(json, position(), "Arrays"));
+  }
+
+ private:
+  void require_new() const {
     check<FailedPrecondition>(!stream_,
                               "Arrays: a position can be restored by a new iterator only.");
-    const SourcePosition saved = SourcePosition::read(json, position(), "Arrays");
+  }
+  void go_to(const SourcePosition& saved) {
     if (arrays_->shuffled) arrays_->seed = saved.seeds.front();
     pass_ = saved.pass;
     arrays_->passes.set_next(batching_.part, pass_ + 1);
@@ -105,14 +128,13 @@ class ArrayIterator : public BatchIterator {
     saved.check_reached(consumed_, "Arrays");
   }
 
- private:
   // Opened when it is first needed: a restored iterator opens another one.
   streams::Stream<RowList>& opened() {
     if (!stream_) stream_ = batching_.open(pass_);
     return *stream_;
   }
   SourcePosition position() const {
-    SourcePosition here{arrays_->describe() + batching_.text, pass_, consumed_, {}};
+    SourcePosition here{arrays_->describe() + batching_.text, pass_, consumed_, {}, arrays_->rows};
     if (arrays_->shuffled) here.seeds.push_back(arrays_->seed);
     return here;
   }
@@ -133,7 +155,10 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
     return std::make_unique<ArrayIterator>(arrays_, batching_);
   }
   std::optional<int64_t> cardinality() const override { return batching_.batches; }
-  std::string description() const override { return arrays_->describe() + batching_.text; }
+  Json facts() const override {
+    return Json::object({{"dataset", arrays_->describe() + batching_.text},
+                         {"checksums of the arrays", arrays_->checksums()}});
+  }
 
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
     check<InvalidArgument>(0 <= index && index < count,
@@ -194,7 +219,7 @@ class ClassWeightSource : public BatchSource {
     return std::make_unique<Iterator>(source_->iterate(), weights_);
   }
   std::optional<int64_t> cardinality() const override { return source_->cardinality(); }
-  std::string description() const override { return source_->description(); }
+  Json facts() const override { return source_->facts(); }
   std::vector<uint64_t> order_keys() const override { return source_->order_keys(); }
   void set_order_keys(const std::vector<uint64_t>& keys) const override {
     source_->set_order_keys(keys);
@@ -218,6 +243,7 @@ class ClassWeightSource : public BatchSource {
     }
     Json save() const override { return inner_->save(); }
     void restore(const Json& position) override { inner_->restore(position); }
+    void restore_examples(const Json& position) override { inner_->restore_examples(position); }
 
    private:
     Tensor weigh(const Batch& batch) const {

@@ -20,6 +20,9 @@ inline std::string title_of(const Layer& model) {
   return fmt::format("{} '{}'", model.class_name(), model.name());
 }
 
+// A Sequential model that starts with an Input has its weights before its first call.
+void build_if_known(Model& model);
+
 class ModelBody {
  public:
   virtual ~ModelBody() = default;

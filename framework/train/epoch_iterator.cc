@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/train/epoch_iterator.h"
 
+#include <algorithm>
+
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
+#include "framework/strategy/streams.h"
 
 namespace cornu {
 
@@ -88,12 +91,42 @@ Json EpochIterator::save() const {
                        {"passed", passed_}});
 }
 
-void EpochIterator::restore(const Json& position) {
-  if (position.is_null()) return;
+// Whether a saved position is counted in batches as this source has them.
+bool EpochIterator::has_batches_of(const Json& position) const {
+  const Json* then = position.is_object() ? position.find("pipeline") : nullptr;
+  const Json now = iterator_->save();
+  const Json* here = now.is_object() ? now.find("pipeline") : nullptr;
+  return !then || !here || *then == *here;
+}
+
+// From a position among batches of another size: an epoch that is a pass is where the iterator is;
+// one of counted steps is as far as it was.
+void EpochIterator::restore_counts(const Json& position) {
+  const Json& then = position.at("steps");
+  exhausted_ = position.at("exhausted").as_bool();
+  passed_ = iterator_->save().at("consumed").as_int();
+  done_ = passed_;
+  if (!steps_) return;
+  done_ = position.at("done").as_int();
+  if (then.is_null() || then.as_int() < 1) return;
+  done_ = std::min(*steps_, streams::saturating_product(done_, *steps_) / then.as_int());
+}
+
+bool EpochIterator::restore(const Json& position, BatchSize size) {
+  if (position.is_null()) return false;
   const auto text = [](const Json& steps) { return steps.is_null() ? "unknown" : steps.dump(); };
   const Json here = steps() ? Json(*steps()) : Json();
   iterate();
-  iterator_->restore(position.at("position"));
+  if (size == BatchSize::Any) {
+    const bool is_same = has_batches_of(position.at("position"));
+    iterator_->restore_examples(position.at("position"));
+    if (!is_same) {
+      restore_counts(position);
+      return true;
+    }
+  } else {
+    iterator_->restore(position.at("position"));
+  }
   check<FailedPrecondition>(position.at("steps") == here,
                             "fit: the number of batches in an epoch of the run to go on with was "
                             "{}, this program's is {}. Start it as it was, or remove the saved "
@@ -102,6 +135,7 @@ void EpochIterator::restore(const Json& position) {
   exhausted_ = position.at("exhausted").as_bool();
   done_ = position.at("done").as_int();
   passed_ = position.at("passed").as_int();
+  return false;
 }
 
 void EpochIterator::iterate() {

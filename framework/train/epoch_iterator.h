@@ -36,12 +36,17 @@ class EpochIterator {
   void check_finite(const char* method, const char* steps) const;
 
   // Where it stands (null before the first batch), and back, in an iterator that has just been
-  // made. FailedPrecondition when the source is another one.
+  // made. FailedPrecondition when the source is another one, but for the size of its batches where
+  // that may be another: then it is behind as many examples, and as far in a counted epoch. Whether
+  // it is another.
+  enum class BatchSize { Same, Any };
   Json save() const;
-  void restore(const Json& position);
+  bool restore(const Json& position, BatchSize size = BatchSize::Same);
 
  private:
   void iterate();
+  bool has_batches_of(const Json& position) const;
+  void restore_counts(const Json& position);
   void warn_of_end() const;
 
   std::shared_ptr<BatchSource> source_;

@@ -13,6 +13,7 @@
 #include "framework/train/model_config.h"
 #include "framework/train/model_in_training.h"
 #include "framework/train/resumed_parts.h"
+#include "framework/train/same_on_workers.h"
 #include "framework/train/worker_parts.h"
 
 namespace cornu {
@@ -31,8 +32,9 @@ Json config_of(const Optimizer& optimizer) {
 constexpr uint32_t kInterrupt = 1;
 constexpr uint32_t kTerminate = 2;
 constexpr uint32_t kStopTraining = 4;
-constexpr uint32_t kKeep = 8;  // a state, without ending
-constexpr uint32_t kBits = kInterrupt | kTerminate | kStopTraining | kKeep;
+constexpr uint32_t kKeep = 8;     // a state, without ending
+constexpr uint32_t kUnkept = 32;  // a state couldn't be written
+constexpr uint32_t kBits = kInterrupt | kTerminate | kStopTraining | kKeep | kUnkept;
 
 // What compile was given to minimize and to measure; empty where a function is among it.
 Json targets_of(const Model& model) {
@@ -53,24 +55,38 @@ std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
                : fmt::format("after epoch {}", epoch + 1);
 }
 
-std::shared_ptr<BatchSource> distributed(std::shared_ptr<BatchSource> source) {
-  return get_strategy().impl().distribute(std::move(source));
+// The first ones, counted from 0.
+Json validated_epochs(const FitOptions& options) {
+  constexpr int64_t kMost = 1000;
+  Json::Array epochs;
+  if (options.validation_data.empty()) return epochs;
+  for (int64_t epoch = 0; epoch < std::min(options.epochs, kMost); ++epoch) {
+    if (options.validation_freq.includes(epoch)) epochs.emplace_back(epoch);
+  }
+  return epochs;
 }
 
 }  // namespace
+
+// This worker's part of it. What all must have alike is noted.
+std::shared_ptr<BatchSource> Trainer::FitRun::shared(const char* which,
+                                                     std::shared_ptr<BatchSource> source) {
+  StrategyImpl& strategy = get_strategy().impl();
+  if (strategy.num_workers() > 1) add_facts(data_facts_, which, source->facts());
+  return strategy.distribute(std::move(source));
+}
 
 Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSource> source,
                         const FitOptions& options, JointCall& call)
     : trainer_(trainer),
       model_(model),
-      dataset_(source->description()),
       options_(options),
-      source_(distributed(with_class_weight(std::move(source), options.class_weight))),
+      source_(shared("", with_class_weight(std::move(source), options.class_weight))),
       iterator_(source_, options.steps_per_epoch),
       validation_(options.validation_data.empty()
                       ? nullptr
-                      : distributed(options.validation_data.source(
-                            options.validation_batch_size.value_or(32)))),
+                      : shared("validation ", options.validation_data.source(
+                                                  options.validation_batch_size.value_or(32)))),
       validation_iterator_(validation_, options.validation_steps),
       callbacks_(options.callbacks, in_training(model),
                  {.verbose = options.verbose.resolve(),
@@ -143,18 +159,29 @@ void Trainer::FitRun::train() {
   callbacks_.on_train_end(logs);
 }
 
-// What all workers must have alike.
+// What all workers must have alike; nothing where there is one.
 Json Trainer::FitRun::facts() const {
+  if (get_strategy().impl().num_workers() == 1) return Json::object();
   const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
-  return Json::object(
+  Json weights = Json::object();
+  for (const auto& [label, weight] : options_.class_weight) {
+    weights.set(std::to_string(label), weight);
+  }
+  Json::Array keepers;
+  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+    if (callback->keeps_run_state()) keepers.emplace_back(callback->class_name());
+  }
+  Json facts = Json::object(
       {{"number of epochs", options_.epochs},
        {"initial epoch", options_.initial_epoch},
        {"number of steps of an epoch", or_null(iterator_.steps())},
        {"number of validation steps", validation_ ? or_null(validation_iterator_.steps()) : Json()},
-       {"dataset", dataset_},
-       {"number of weights", model_.built() ? Json(model_.count_params()) : Json()},
-       {"optimizer", config_of(trainer_.optimizer(model_))},
-       {"loss and metrics", targets_of(model_)}});
+       {"list of epochs with a validation", validated_epochs(options_)},
+       {"list of callbacks that keep the state", std::move(keepers)},
+       {"class_weight", std::move(weights)}});
+  add_facts(facts, "", facts_of_model(model_, true));
+  add_facts(facts, "", data_facts_);
+  return facts;
 }
 
 void Trainer::FitRun::recover(const PeerLost& lost) {
@@ -164,6 +191,7 @@ void Trainer::FitRun::recover(const PeerLost& lost) {
   get_strategy().impl().rejoin(lost);
   signals_.emplace();
   bits_ = 0;
+  unkept_.clear();
   noticed_.reset();
   model_.stop_training = false;
   history_ = {};
@@ -203,6 +231,27 @@ bool Trainer::FitRun::stops_here() {
   return true;
 }
 
+// Where a worker can't write its state, all are told of it after the same step.
+void Trainer::FitRun::tell_of_unkept_states() {
+  StrategyImpl& strategy = get_strategy().impl();
+  if (!signals_ || strategy.num_workers() == 1) return;
+  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+    if (const std::string why = callback->unkept_state(); !why.empty()) unkept_ = why;
+  }
+  if (!unkept_.empty()) bits_ |= kUnkept;
+  if ((strategy.agree(kBits, bits_) & kUnkept) == 0) return;
+  const std::vector<std::string> all = strategy.exchange("why states aren't kept", unkept_);
+  unkept_.clear();
+  bits_ &= ~kUnkept;
+  for (size_t worker = 0; worker < all.size(); ++worker) {
+    if (all[worker].empty() || static_cast<int64_t>(worker) == strategy.worker()) continue;
+    logging::warn(fmt::format(
+        "fit: worker {} can't write the state of the run: {} Training goes on; where a worker is "
+        "lost, it begins again at the state before.",
+        worker, all[worker]));
+  }
+}
+
 bool Trainer::FitRun::stops_after_epoch() {
   const auto by_worker =
       get_strategy().impl().exchange("whether to stop", model_.stop_training ? "stops" : "");
@@ -223,6 +272,7 @@ Logs Trainer::FitRun::train_epoch() {
     if (reads) callbacks_.on_train_batch_begin(first);
     figures = trainer_.run_steps(model_, Kind::Train, iterator_, batch);
     if (reads) callbacks_.on_train_batch_end(first + further, read_logs(figures));
+    tell_of_unkept_states();
     if (stops_here()) break;  // after a batch, whatever set it before
     offer_state(iterator_.done() - 1, figures);
   }
@@ -265,9 +315,14 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const Tensors& f
     const bool wants = callback->wants_run_state(batch);
     if (!wants && !(first && callback->keeps_run_state())) continue;
     callback->keep_run_state(made());
-    kept_ = true;
+    note_kept_state();
   }
   if (const auto signal = stop_signal()) keep_and_end(*signal, batch, made());
+}
+
+void Trainer::FitRun::note_kept_state() {
+  if (!kept_) JointCall::note_kept_state();
+  kept_ = true;
 }
 
 void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64_t> batch,
@@ -312,6 +367,7 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
                              {"targets", targets_},
                              {"source", iterator_.save()},
                              {"validation", validation_iterator_.save()},
+                             {"replicas", get_strategy().num_replicas_in_sync()},
                              {"history", history_to_json(history_)},
                              {"logs", logs_to_json(figures)}});
   save_conditions(state);
@@ -345,9 +401,21 @@ void Trainer::FitRun::resume() {
     resumed_ = callback->resume_run();
     if (resumed_) break;
   }
-  resumed_ = state_of_chief(std::move(resumed_));
+  const std::string folder = resumed_ ? resumed_->folder : "";
+  resumed_ = newest_state(std::move(resumed_));
   if (!resumed_) return;
-  kept_ = true;
+  note_kept_state();
+  try {
+    take_up_state();
+  } catch (FailedPrecondition& error) {
+    if (!folder.empty()) {
+      error.add_advice(fmt::format("The saved state is in the folder '{}'.", folder));
+    }
+    throw;
+  }
+}
+
+void Trainer::FitRun::take_up_state() {
   const Json& info = resumed_->info;
   const std::optional<RunState> own = own_worker_part(*resumed_);
   const std::string now = trainer_.optimizer(model_).impl().class_name();
@@ -363,6 +431,10 @@ void Trainer::FitRun::resume() {
       "Training goes on {}.",
       place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()))));
   warn_of_other_threads(*resumed_);
+  const StrategyImpl& strategy = get_strategy().impl();
+  if (workers_of(*resumed_) == strategy.num_workers()) {
+    warn_of_other_replicas(*resumed_, strategy.num_replicas_in_sync());
+  }
   warn_of_other_seed(*resumed_);
   optimizer_config_ = resumed_config(info.at("optimizer_config"), optimizer_config_);
   if (const Json* targets = info.find("targets")) warn_of_other_targets(*targets, targets_);
@@ -383,15 +455,20 @@ void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {
     logging::info(fmt::format("fit: {} workers go on where {} have been.", now, workers));
   }
   try {
-    iterator_.restore(places.at("source"));
-    if (validation_) validation_iterator_.restore(places.at("validation"));
+    using BatchSize = EpochIterator::BatchSize;
+    const BatchSize size = workers == now ? BatchSize::Same : BatchSize::Any;
+    // Every evaluation begins with the first batch.
+    const bool has_other_batches = iterator_.restore(places.at("source"), size);
+    if (validation_ && !has_other_batches) {
+      validation_iterator_.restore(places.at("validation"), size);
+    }
   } catch (const FailedPrecondition& error) {
     if (workers == now) throw;
     raise<FailedPrecondition>(
         "fit: the run to go on with had {} workers, this one has {}, and where they were in their "
         "data can't be told for others: {} Workers can be more or fewer where batches are divided "
-        "among them (AutoShardPolicy::Data, or arrays), and the global batch is as large as it "
-        "was. Start as many, or remove the saved state to begin anew.",
+        "among them (AutoShardPolicy::Data, or arrays); then the size of global batches may be "
+        "another, too. Start as many, or remove the saved state to begin anew.",
         workers, now, error.what());
   }
 }

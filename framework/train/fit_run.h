@@ -23,18 +23,21 @@ class Trainer::FitRun {
   History run();
 
  private:
+  std::shared_ptr<BatchSource> shared(const char* which, std::shared_ptr<BatchSource> source);
   void train();
   Logs train_epoch();
   void evaluate(Logs& logs);
 
   // ---- the state of the run ----
   // Gives it to the callbacks that want it, after a batch or (none) after an epoch.
+  void note_kept_state();
   void offer_state(std::optional<int64_t> batch, const Tensors& figures);
   RunState state(std::optional<int64_t> batch, const Logs& figures) const;
   // A signal that this process got, or another worker's.
   std::optional<StopSignal> stop_signal();
   // Whether training ends after this batch, or epoch, because any worker's callback says so.
   bool stops_here();
+  void tell_of_unkept_states();
   bool stops_after_epoch();
   // What a worker has of its own in the state of all.
   RunState own_part() const;
@@ -45,8 +48,9 @@ class Trainer::FitRun {
   void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState& state);
   // What the run has of variables now: model, optimizer, metrics.
   std::vector<std::pair<std::string, std::vector<Variable>>> variables() const;
-  // Resumes from the state that a callback has, if one does.
+  // Resumes from the state that a callback has, if one does. Errors name the state's folder.
   void resume();
+  void take_up_state();
   void restore_places(const Json& places, int64_t workers);
   void make_variables(const RunState& state);
   // Variables, callbacks and random seeds.
@@ -58,7 +62,7 @@ class Trainer::FitRun {
   std::optional<StopSignals> signals_;
   Trainer& trainer_;
   Model& model_;
-  const std::string dataset_;  // what it consists of
+  Json data_facts_ = Json::object();
   const FitOptions& options_;
   std::shared_ptr<BatchSource> source_;  // this worker's part
   EpochIterator iterator_;
@@ -72,8 +76,9 @@ class Trainer::FitRun {
   Json targets_;                     // compile's arguments but the optimizer
   std::optional<RunState> resumed_;  // a state from within an epoch, until its next batch
   std::optional<StopSignal> noticed_;
-  uint32_t bits_ = 0;  // what other workers must know: signals
-  bool kept_ = false;  // has there been a state since the run began?
+  uint32_t bits_ = 0;   // what other workers must know: signals
+  std::string unkept_;  // why a state isn't kept, which the others haven't been told yet
+  bool kept_ = false;   // has there been a state since the run began?
 };
 
 }  // namespace cornu

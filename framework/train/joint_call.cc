@@ -66,6 +66,8 @@ struct Calls {
 
   std::mutex mutex;
   int64_t begun = 0;
+  bool is_open = false;
+  bool keeps_state = false;              // one of them
   std::map<int64_t, Finished> finished;  // by number
 };
 
@@ -126,26 +128,63 @@ bool TrainedVariables::operator==(const TrainedVariables& other) const {
 }
 
 JointCall::JointCall(const char* what, const Model& model)
-    : what_(what), model_(model), is_within_another_(open_calls++ > 0) {
-  if (is_within_another_ || get_strategy().impl().num_workers() == 1) return;
-  {
+    : what_(what), model_(model), is_within_another_(open_calls > 0) {
+  if (!is_within_another_ && get_strategy().impl().num_workers() > 1) {
     const std::lock_guard lock(calls().mutex);
+    check<FailedPrecondition>(
+        !calls().is_open,
+        "{}: another thread of this worker is in a call of fit or evaluate. Several workers must "
+        "make these calls in one order: let one thread make them all, one after the other.",
+        what);
+    calls().is_open = true;
     number_ = ++calls().begun;
   }
+  ++open_calls;
+}
+
+JointCall::~JointCall() {
+  --open_calls;
+  if (number_ == 0) return;
+  const std::lock_guard lock(calls().mutex);
+  calls().is_open = false;
+}
+
+void JointCall::note_kept_state() {
+  const std::lock_guard lock(calls().mutex);
+  calls().keeps_state = true;
+}
+
+bool JointCall::begin(const std::string& error) {
+  error_ = error;
   try {
-    is_joined_ = join();
-  } catch (...) {
-    --open_calls;
-    throw;
+    return join();
+  } catch (const PeerLost& lost) {
+    return rejoin(lost);
   }
 }
 
-JointCall::~JointCall() { --open_calls; }
+bool JointCall::rejoin(PeerLost lost) {
+  StrategyImpl& strategy = get_strategy().impl();
+  const auto may_come_back = [&] {
+    const std::lock_guard lock(calls().mutex);
+    return calls().keeps_state || strategy.restarts_workers();
+  };
+  if (number_ == 0 || !may_come_back()) throw lost;
+  while (true) {
+    strategy.rejoin(lost);
+    try {
+      return join();
+    } catch (const PeerLost& another) {
+      lost = another;
+    }
+  }
+}
 
 bool JointCall::join() {
   if (number_ == 0) return true;
   if (meet()) {
-    agree_on_seeds();
+    if (error_.empty())
+      agree_on_seeds();  // else nothing is computed: where it isn't, meet() throws
     return true;
   }
   logging::warn(fmt::format(
@@ -160,11 +199,17 @@ bool JointCall::meet() {
   StrategyImpl& strategy = get_strategy().impl();
   while (true) {
     std::vector<int64_t> numbers;
-    for (const std::string& text : strategy.exchange("numbers of calls", std::to_string(number_))) {
+    std::vector<std::string> errors;
+    const std::string own = fmt::format("{} {}", number_, error_);
+    for (const std::string& text : strategy.exchange("numbers of calls", own)) {
       numbers.push_back(std::stoll(text));
+      errors.push_back(text.substr(text.find(' ') + 1));
     }
     const auto [least, most] = std::ranges::minmax(numbers);
-    if (least == most) return true;
+    if (least == most) {
+      require_no_errors(errors);
+      return true;
+    }
     const auto source = std::ranges::find(numbers, most) - numbers.begin();
     std::set<int64_t> behind(numbers.begin(), numbers.end());
     behind.erase(most);
@@ -173,6 +218,14 @@ bool JointCall::meet() {
     if (number_ == most) continue;
     take(all[static_cast<size_t>(source)]);
     return false;
+  }
+}
+
+// Of other workers, where this one has none of its own to throw.
+void JointCall::require_no_errors(const std::vector<std::string>& errors) const {
+  for (size_t worker = 0; worker < errors.size() && error_.empty(); ++worker) {
+    check<Aborted>(errors[worker].empty(), "{}: worker {} has stopped: {}", what_, worker,
+                   errors[worker]);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/callbacks/logs.h"
+#include "framework/core/error.h"
 #include "framework/core/json.h"
 #include "framework/core/variable.h"
 #include "framework/saving/run_state.h"
@@ -34,20 +35,29 @@ struct TrainedVariables {
 // one worker all is as if there were no such numbers.
 class JointCall {
  public:
-  // `what`: "fit". Workers that have joined have the same seeds from then on. Called by all
-  // workers. Errors as join().
+  // `what`: "fit". FailedPrecondition on several workers while another thread of this one is in a
+  // call: all must make their calls in one order.
   JointCall(const char* what, const Model& model);
   ~JointCall();
   JointCall(const JointCall&) = delete;
   JointCall& operator=(const JointCall&) = delete;
 
   // Whether all workers are in this call; false, with a warning, where others have finished it and
-  // are in a later one. Waits for those that are in an earlier one. Called by all workers, in the
-  // constructor, and again when workers have come back. FailedPrecondition where the variables of a
-  // finished call can't be taken up.
+  // are in a later one. Waits for those that are in an earlier one. Workers that have joined have
+  // the same seeds from then on. Called by all workers, and again when some have come back.
+  // FailedPrecondition where the variables of a finished call can't be taken up.
   bool join();
-  // Of the constructor.
-  bool is_joined() const { return is_joined_; }
+  // join(), before anything is done together; a worker that is lost then is waited for, as rejoin()
+  // does. `error`: what this worker has found wrong of its arguments. Where it has found nothing
+  // and another one has: Aborted. The group goes on: all may have made the same mistake.
+  bool begin(const std::string& error);
+  // A worker was lost, and nothing has to be restored but what all of them begin the call with:
+  // waits for it, and joins the call again. Rethrows within another call, which does that, and
+  // where nobody may start the worker again: no call of fit has kept a state, and what has started
+  // the workers doesn't do so.
+  bool rejoin(PeerLost lost);
+  // A call of fit keeps its state: lost workers are waited for from now on.
+  static void note_kept_state();
   // Where it isn't joined: what the call has given the others.
   const Json& figures() const { return figures_; }
   // It has given these; `trained`: the variables that it has changed.
@@ -55,6 +65,7 @@ class JointCall {
 
  private:
   bool meet();
+  void require_no_errors(const std::vector<std::string>& errors) const;
   void take(const std::string& finished);
   void take_variables(const RunState& state);
 
@@ -62,7 +73,7 @@ class JointCall {
   const Model& model_;
   bool is_within_another_;
   int64_t number_ = 0;
-  bool is_joined_ = true;
+  std::string error_;  // of this worker's arguments
   Json figures_;
 };
 

@@ -323,6 +323,13 @@ Tensors Model::predict_on_batch(const Tensors& x) {
   return placed(*this, [&] { return trainer_->predict_on_batch(subject(), x); });
 }
 
+Profile Model::profile(const Tensors& x, const Tensors& y, const ProfileOptions& options) {
+  return placed(*this, [&] { return profile_step(subject(), x, y, options); });
+}
+Profile Model::profile(const Tensors& x, const ProfileOptions& options) {
+  return profile(x, Tensors(), options);
+}
+
 NamedValues<Tensor> Model::train_step(const Batch& data) {
   if (object_) return object_->train_step(data);
   std::vector<Tensor> gradients;

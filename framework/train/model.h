@@ -20,7 +20,9 @@
 #include "framework/model/input.h"
 #include "framework/model/layer.h"
 #include "framework/strategy/batch_source.h"
+#include "framework/train/generator_source.h"
 #include "framework/train/optimizer.h"
+#include "framework/train/profile.h"
 
 namespace cornu {
 
@@ -127,9 +129,9 @@ class ValidationData {
       : x_(std::move(x)), y_(std::move(y)), sample_weight_(std::move(sample_weight)) {}
   ValidationData(std::shared_ptr<BatchSource> source) : source_(std::move(source)) {}  // NOLINT
   template <class T>
-  requires(std::is_convertible_v<T, std::shared_ptr<BatchSource>>)
-      ValidationData(const T& source)  // NOLINT: a Dataset
-      : ValidationData(static_cast<std::shared_ptr<BatchSource>>(source)) {}
+  requires(!std::is_same_v<T, ValidationData> && BatchProvider<T>)
+      ValidationData(const T& batches)  // NOLINT: a Dataset, or a generator
+      : ValidationData(source_of(batches)) {}
   bool empty() const { return !source_ && x_.empty(); }
   std::shared_ptr<BatchSource> source(int64_t batch_size) const;
 
@@ -220,6 +222,34 @@ struct SummaryOptions {
 struct SaveOptions {
   bool overwrite = true;  // false: AlreadyExists when the file is there
 };
+struct SaveWeightsOptions {
+  bool overwrite = true;  // false: AlreadyExists when the file is there
+  // In GB (2^30 bytes). The weights are divided over files x_00000.weights.h5, x_00001.weights.h5,
+  // …, of at most so many bytes of weights, which x.weights.json names. None: one file.
+  std::optional<double> max_shard_size = {};
+};
+struct LoadWeightsOptions {
+  // Weights that don't fit keep their values, with a warning that names them; none of a layer does
+  // where one doesn't, unless the file is Keras 2's.
+  bool skip_mismatch = false;
+  // Of files of Keras 2: layers get the weights of the layer of their name, all others keep theirs.
+  // InvalidArgument for other files.
+  bool by_name = false;
+};
+
+// An input of a model that is exported (keras.InputSpec).
+struct InputSignature {
+  Shape shape = {};                     // with the batch; kUnknown: any size
+  std::optional<DTypeLike> dtype = {};  // None: the model's input's, or float32
+  std::string name = {};                // "": the model's input's, or "input_0", …
+};
+
+// Arguments of export_, in Keras's order.
+struct ExportOptions {
+  std::string format = "onnx";
+  std::vector<InputSignature> input_signature = {};  // none: the model's own inputs
+  int64_t opset_version = 18;                        // of ONNX's operators, from 18 to 23
+};
 
 struct ModelOptions {
   std::string name = {};
@@ -285,11 +315,22 @@ class Model : public Layer {
     return fit(x, y, FitOptions());
   }
   History fit(const std::shared_ptr<BatchSource>& source, const FitOptions& options = {});
-  template <class T>
-  requires(std::is_convertible_v<T, std::shared_ptr<BatchSource>> &&
-           !std::is_convertible_v<T, Tensors>) History
-      fit(const T& dataset, const FitOptions& options = {}) {
-    return fit(static_cast<std::shared_ptr<BatchSource>>(dataset), options);
+  // Of a dataset; or of a generator, as Keras takes Python's: a function that gives a batch with
+  // each call, as x, (x, y) or (x, y, sample_weight), a Batch or a dataset's element in a
+  // std::optional, and nullopt at the end; or a function that makes such a one for each pass, of
+  // which there is one an epoch, or more where steps_per_epoch asks for them. One that gives
+  // batches is copied for each pass, with the state that it was given with:
+  //
+  //   model.fit([i = 0]() mutable -> std::optional<std::pair<Tensor, Tensor>> {
+  //     if (i == 100) return std::nullopt;
+  //     return read_batch(i++);
+  //   }, {.epochs = 5});
+  //
+  // It is called by the thread that trains. A run that is resumed leaves out the batches that it
+  // had, and workers each go through all of them for their own. Errors of it name the batch.
+  template <BatchProvider T>
+  History fit(const T& batches, const FitOptions& options = {}) {
+    return fit(source_of(batches), options);
   }
 
   Logs evaluate(const Tensors& x, const Tensors& y, const EvaluateOptions& options);
@@ -301,26 +342,33 @@ class Model : public Layer {
     return evaluate(x, y, EvaluateOptions());
   }
   Logs evaluate(const std::shared_ptr<BatchSource>& source, const EvaluateOptions& options = {});
-  template <class T>
-  requires(std::is_convertible_v<T, std::shared_ptr<BatchSource>> &&
-           !std::is_convertible_v<T, Tensors>) Logs
-      evaluate(const T& dataset, const EvaluateOptions& options = {}) {
-    return evaluate(static_cast<std::shared_ptr<BatchSource>>(dataset), options);
+  template <BatchProvider T>
+  Logs evaluate(const T& batches, const EvaluateOptions& options = {}) {
+    return evaluate(source_of(batches), options);
   }
 
   Tensors predict(const Tensors& x, const PredictOptions& options = {});
   Tensors predict(const std::shared_ptr<BatchSource>& source, const PredictOptions& options = {});
-  template <class T>
-  requires(std::is_convertible_v<T, std::shared_ptr<BatchSource>> &&
-           !std::is_convertible_v<T, Tensors>) Tensors
-      predict(const T& dataset, const PredictOptions& options = {}) {
-    return predict(static_cast<std::shared_ptr<BatchSource>>(dataset), options);
+  template <BatchProvider T>
+  Tensors predict(const T& batches, const PredictOptions& options = {}) {
+    return predict(source_of(batches), options);
   }
 
   // One step; its results are this batch's alone: metrics are reset first, as in Keras.
   Logs train_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options = {});
   Logs test_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options = {});
   Tensors predict_on_batch(const Tensors& x);
+
+  // What the instructions of the compiled step take for this one batch: of the prediction, or with
+  // `y` of training. Trained variables, the optimizer and random seeds are afterwards as they were.
+  // InvalidArgument without runs. FailedPrecondition where nothing is compiled (run_eagerly), or
+  // training before compile; Unimplemented on devices that don't tell.
+  Profile profile(const Tensors& x, const Tensors& y, const ProfileOptions& options);
+  Profile profile(const Tensors& x, const ProfileOptions& options = {});
+  template <class = void>
+  Profile profile(const Tensors& x, const Tensors& y) {
+    return profile(x, y, ProfileOptions());
+  }
 
   // ---- to override: one step, traced into one compiled graph ----
 
@@ -376,11 +424,22 @@ class Model : public Layer {
   // atomically. InvalidArgument for a path that ends otherwise, FailedPrecondition before the
   // weights exist, Unimplemented, naming it, for an op between layers that Keras doesn't have.
   void save(const std::string& path, const SaveOptions& options = {});
-  // Keras's .weights.h5; load_weights takes a .keras archive too, and Keras 2's .h5. Nothing is
-  // changed unless all weights fit: InvalidArgument names the first that doesn't. The optimizer's
-  // state is restored where there is one of the same variables.
-  void save_weights(const std::string& path, const SaveOptions& options = {});
-  void load_weights(const std::string& path);
+  // Keras's .weights.h5, and .weights.json with shards; load_weights takes a .keras archive too,
+  // and Keras 2's .h5. Nothing is changed unless all weights fit: InvalidArgument names the first
+  // that doesn't. The optimizer's state is restored where there is one of the same variables.
+  // Should the disk fail while they are read, the weights have no values until they are loaded
+  // again.
+  void save_weights(const std::string& path, const SaveWeightsOptions& options = {});
+  void load_weights(const std::string& path, const LoadWeightsOptions& options = {});
+  // Keras's export, whose name is a keyword here: predict_step, for the weights as they are, as an
+  // ONNX file for other runtimes. Inputs and outputs have the names of the model's, weights their
+  // Keras paths (kernels of convolutions in ONNX's layout). Axes of unknown size, the batch first
+  // of all, may have any when the file is run. bfloat16 becomes float32. Written atomically.
+  // FailedPrecondition before the weights exist, where the inputs aren't known and no
+  // input_signature tells them, or where what is computed follows an axis of unknown size in a way
+  // that can't be written; Unimplemented, naming the layer, for an op that ONNX doesn't have, and
+  // for another format; ResourceExhausted beyond 2 GiB.
+  void export_(const std::string& filepath, const ExportOptions& options = {});
 
   std::string class_name() const override;
   Json module() const override;
@@ -505,7 +564,22 @@ Model load_model(const std::string& path, const LoadOptions& options = {});
 // The model that to_json() gave (of Keras or Cornu), with fresh weights; compiled where it was.
 Model model_from_json(const std::string& json);
 
-// A model like this one with weights of its own (keras.models.clone_model).
-Model clone_model(const Model& model);
+// Arguments of clone_model, in Keras's order.
+struct CloneOptions {
+  Tensors input_tensors = {};  // placeholders to build on, as the model's inputs; empty: new ones
+  // Makes the new layer of each layer that isn't an Input: one like it, another one, or the same.
+  // Once for a layer that is called several times. None: from its config.
+  std::function<LayerHandle(const LayerHandle& layer)> clone_function = {};
+  // Calls a new layer in place of a functional model's old one. None: `layer(inputs, options)`.
+  std::function<Tensors(const LayerHandle& layer, const Tensors& inputs,
+                        const CallOptions& options)>
+      call_function = {};
+  bool recursive = false;  // whether models within the model are cloned layer by layer, too
+};
+
+// A functional or Sequential model like this one with weights of its own
+// (keras.models.clone_model), compiled where it was, with a new optimizer. InvalidArgument for
+// objects of classes, and for options that don't go with the model.
+Model clone_model(const Model& model, const CloneOptions& options = {});
 
 }  // namespace cornu

@@ -144,18 +144,30 @@ Json serialize_model(const Model& model) {
   return json;
 }
 
+Json compile_argument(const CompileOptions& options, std::string_view name) {
+  if (name == "optimizer") return serialize(options.optimizer);
+  if (name == "loss") {
+    return per_output_to_json(options.loss, [](const Loss& x) { return serialize(x); });
+  }
+  if (name == "loss_weights") {
+    return per_output_to_json(options.loss_weights, [](double x) { return Json(x); });
+  }
+  if (name == "metrics") return metrics_to_json(options.metrics);
+  if (name == "weighted_metrics") return metrics_to_json(options.weighted_metrics);
+  if (name == "run_eagerly") return options.run_eagerly;
+  if (name == "steps_per_execution") return options.steps_per_execution;
+  CORNU_ASSERT(name, ==, "jit_compile");
+  return "auto";
+}
+
 Json compile_config(const Model& model) {
-  if (!model.compiled()) return Json::object();
-  const CompileOptions& options = model.trainer().options();
-  return Json::object(
-      {{"optimizer", serialize(options.optimizer)},
-       {"loss", per_output_to_json(options.loss, [](const Loss& x) { return serialize(x); })},
-       {"loss_weights", per_output_to_json(options.loss_weights, [](double x) { return Json(x); })},
-       {"metrics", metrics_to_json(options.metrics)},
-       {"weighted_metrics", metrics_to_json(options.weighted_metrics)},
-       {"run_eagerly", options.run_eagerly},
-       {"steps_per_execution", options.steps_per_execution},
-       {"jit_compile", "auto"}});
+  Json config = Json::object();
+  if (!model.compiled()) return config;
+  for (const char* name : {"optimizer", "loss", "loss_weights", "metrics", "weighted_metrics",
+                           "run_eagerly", "steps_per_execution", "jit_compile"}) {
+    config.set(name, compile_argument(model.trainer().options(), name));
+  }
+  return config;
 }
 
 CompileOptions compile_options_from_json(const Json& json) {

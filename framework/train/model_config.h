@@ -2,6 +2,8 @@
 // Models to Keras's configs and back.
 #pragma once
 
+#include <string_view>
+
 #include "framework/core/json.h"
 #include "framework/model/layer_registry.h"
 #include "framework/train/model.h"
@@ -18,6 +20,8 @@ Json serialize_model(const Model& model);
 Json serialize_architecture(const Model& model);
 // The compile arguments, as Keras's compile_config has them, and back.
 Json compile_config(const Model& model);
+// One of them by its name there. InvalidArgument for a function, which has no form in files.
+Json compile_argument(const CompileOptions& options, std::string_view name);
 CompileOptions compile_options_from_json(const Json& json);
 
 // A layer's serialized form within a model, which may be a model itself.
@@ -25,6 +29,8 @@ Json serialize_part(const Layer& layer);
 
 // Makes a model from the config of its class.
 std::shared_ptr<Model> functional_from_config(const Json& config);
+// The model that serialize_model() of one tells of, with fresh weights; compiled where it was.
+Model model_from_config(const Json& config, bool compile);
 std::shared_ptr<Model> sequential_from_config(const Json& config);
 
 }  // namespace cornu

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "framework/core/logging.h"
 #include "framework/graph/dispatch.h"
@@ -437,7 +438,23 @@ void set_from_config(const Json& json, LearningRate& learning_rate) {
 
 Optimizer::Optimizer(const char* name) : Optimizer(std::string(name)) {}
 Optimizer::Optimizer(const std::string& name)
-    : Optimizer(make_from_serialized(optimizer_registry(), name)) {}
+    : Optimizer(make_from_serialized(optimizer_registry(), name)) {
+  named_ = std::make_shared<Named>();
+  named_->made_of = name;
+}
+
+Optimizer Optimizer::for_compile() const {
+  if (!named_) return *this;
+  const std::lock_guard lock(named_->mutex);
+  if (std::exchange(named_->is_taken, true)) {
+    return make_from_serialized(optimizer_registry(), named_->made_of);
+  }
+  try {
+    named_->made_of = serialize(*this);
+  } catch (const Error&) {  // one of the program's own that can't tell it
+  }
+  return *this;
+}
 
 void Optimizer::apply(const std::vector<Tensor>& gradients) const {
   check<FailedPrecondition>(impl().built(),

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -208,7 +209,8 @@ class OptimizerImpl {
 };
 
 // A cheap handle on an optimizer; the classes of optimizers/ convert to it, and so does a name
-// ("adam", "sgd", …; InvalidArgument with the nearest known one).
+// ("adam", "sgd", …; InvalidArgument with the nearest known one). Models that are compiled with
+// one name, be it in the same options, have an optimizer each.
 class Optimizer : public Handle<OptimizerImpl> {
  public:
   Optimizer() = default;
@@ -233,6 +235,19 @@ class Optimizer : public Handle<OptimizerImpl> {
   Tensor learning_rate() const { return impl().learning_rate(); }
   void set_learning_rate(double value) const { impl().set_learning_rate(value); }
   int64_t iterations() const { return impl().iterations().stored().item<int64_t>(); }
+
+  // What a call of compile takes: this one; of a name, which an earlier call has taken, a new one
+  // with the configuration that this one had then.
+  Optimizer for_compile() const;
+
+ private:
+  // Of a handle that was made from a name, and its copies.
+  struct Named {
+    std::mutex mutex;
+    Json made_of;  // the name; with the configuration, once it is taken
+    bool is_taken = false;
+  };
+  std::shared_ptr<Named> named_;
 };
 
 using OptimizerFactory = std::function<Optimizer(const Json& config)>;

@@ -3,9 +3,9 @@
 
 #include <sys/stat.h>
 
-#include <chrono>
+#include <csignal>
+#include <ctime>
 #include <filesystem>
-#include <thread>
 #include <utility>
 
 #include "framework/core/error.h"
@@ -90,11 +90,35 @@ void SidecarEvaluator::warn(const File& file, const Error& error) {
                             error.what()));
 }
 
+bool SidecarEvaluator::is_told_to_end() {
+  const auto signal = signals_->received();
+  if (!signal || !signal->ends) return ends_;
+  if (signal->number == SIGINT) throw Interrupted(SIGINT, "SidecarEvaluator: SIGINT ends it.");
+  return ends_ = true;
+}
+
+// Until the next look, or a signal.
+void SidecarEvaluator::wait() const {
+  timespec left{};
+  left.tv_sec = static_cast<time_t>(options_.seconds_between_looks);
+  left.tv_nsec = static_cast<int64_t>(
+      (options_.seconds_between_looks - static_cast<double>(left.tv_sec)) * 1e9);
+  ::nanosleep(&left, nullptr);
+}
+
 Logs SidecarEvaluator::start() {
+  signals_.emplace();
+  const auto results = evaluate_what_comes();
+  signals_.reset();
+  return results;
+}
+
+Logs SidecarEvaluator::evaluate_what_comes() {
   Logs results;
   std::optional<File> evaluated;
   int64_t evaluations = 0;
   while (!options_.until || !options_.until()) {
+    const bool is_last = is_told_to_end();  // before it looks
     const std::optional<File> file = newest();
     if (file && file != evaluated && load(*file)) {
       logging::info(fmt::format("SidecarEvaluator: evaluating {}, of {} training steps.",
@@ -104,8 +128,10 @@ Logs SidecarEvaluator::start() {
           {.verbose = options_.verbose, .steps = options_.steps, .callbacks = options_.callbacks});
       evaluated = file;
       if (++evaluations == options_.max_evaluations) return results;
+    } else if (is_last) {
+      return results;
     } else {
-      std::this_thread::sleep_for(std::chrono::duration<double>(options_.seconds_between_looks));
+      wait();
     }
   }
   return results;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "framework/core/stop_signals.h"
 #include "framework/strategy/batch_source.h"
 #include "framework/train/model.h"
 
@@ -40,7 +41,9 @@ class SidecarEvaluator {
 
   // Loads and evaluates the newest file whenever there is a new one, or another one of its name;
   // older ones that came meanwhile are left out. A file that is damaged, or not complete yet, is
-  // tried again; a warning says so once. Returns the last evaluation's results. Errors as
+  // tried again; a warning says so once. Returns the last evaluation's results. SIGTERM, which a
+  // launcher sends when training is done, ends the process (with kTerminatedExitCode) when what is
+  // there by then has been evaluated, too; SIGINT ends it with Interrupted. Errors as
   // Model::load_weights (so for another model's file), Checkpoint::restore and Model::evaluate.
   Logs start();
 
@@ -54,11 +57,16 @@ class SidecarEvaluator {
   std::optional<File> newest() const;
   bool load(const File& file);
   void warn(const File& file, const Error& error);
+  Logs evaluate_what_comes();
+  bool is_told_to_end();
+  void wait() const;
 
   Model model_;
   std::shared_ptr<BatchSource> data_;
   SidecarEvaluatorOptions options_;
   std::optional<File> unread_;  // what couldn't be read
+  std::optional<StopSignals> signals_;
+  bool ends_ = false;
 };
 
 }  // namespace cornu

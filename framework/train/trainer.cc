@@ -16,6 +16,7 @@
 #include "framework/train/fit_run.h"
 #include "framework/train/joined_batches.h"
 #include "framework/train/model_in_training.h"
+#include "framework/train/same_on_workers.h"
 #include "framework/train/worker_parts.h"
 
 namespace cornu {
@@ -54,9 +55,10 @@ void Trainer::compile(Model& model, const CompileOptions& options) {
                             title_of(model), made_in_ ? made_in_->name() : "",
                             here ? here->name() : "");
   options_ = options;
+  options_.optimizer = options.optimizer.for_compile();
   // Its config has the optimizer that scales losses, unlike Keras's, which loses that one's state.
   if (options.auto_scale_loss && model.dtype_policy().name() == "mixed_float16") {
-    options_.optimizer = with_scaled_losses(options.optimizer);
+    options_.optimizer = with_scaled_losses(options_.optimizer);
   }
   strategy_ = here;
   loss_ = std::make_unique<CompiledLoss>(options.loss, options.loss_weights);
@@ -248,7 +250,9 @@ auto told_to_others(const Body& body) {
     throw;
   } catch (const Aborted&) {  // has failed,
     throw;
-  } catch (const Interrupted&) {  // or all were asked to end
+  } catch (const Interrupted&) {  // all were asked to end,
+    throw;
+  } catch (const WorkersDiffer&) {  // or all find the same
     throw;
   } catch (const std::exception& error) {
     get_strategy().impl().fail(error.what());
@@ -258,41 +262,60 @@ auto told_to_others(const Body& body) {
 
 }  // namespace
 
+// What this worker finds wrong of its arguments the others are told, who would wait for it.
+template <class Check>
+bool Trainer::begin_call(JointCall& call, const Check& check_arguments) {
+  std::exception_ptr wrong;
+  std::string error;
+  try {
+    check_arguments();
+  } catch (const std::exception& found) {
+    wrong = std::current_exception();
+    error = found.what();
+  }
+  const bool is_joined = call.begin(error);
+  if (wrong) std::rethrow_exception(wrong);
+  return is_joined;
+}
+
 History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const FitOptions& options) {
-  check_options(options);
   JointCall call("fit", model);
-  if (!call.is_joined()) return history_from_json(call.figures());
   FitOptions for_source = options;
   Tensors train_x = x;
   Tensors train_y = y;
   Tensors weight = options.sample_weight;
   const int64_t batch_size = options.batch_size.value_or(32);
-  if (options.validation_split != 0 && options.validation_data.empty()) {
-    SplitArrays split = split_arrays(x, y, weight, options.validation_split);
-    train_x = split.x;
-    train_y = split.y;
-    weight = split.sample_weight;
-    for_source.validation_data =
-        ValidationData(split.validation_x, split.validation_y, split.validation_sample_weight);
-  }
   ArraySourceOptions arrays{.batch_size = batch_size};
-  if (options.shuffle) arrays.shuffle_seed = next_seed();
-  for_source.batch_size.reset();
-  for_source.validation_batch_size = options.validation_batch_size.value_or(batch_size);
-  for_source.sample_weight = Tensors();
-  for_source.validation_split = 0;
+  const bool is_joined = begin_call(call, [&] {
+    check_options(options);
+    if (options.validation_split != 0 && options.validation_data.empty()) {
+      SplitArrays split = split_arrays(x, y, weight, options.validation_split);
+      train_x = split.x;
+      train_y = split.y;
+      weight = split.sample_weight;
+      for_source.validation_data =
+          ValidationData(split.validation_x, split.validation_y, split.validation_sample_weight);
+    }
+    make_array_source(train_x, train_y, weight, arrays);
+    for_source.batch_size.reset();
+    for_source.validation_batch_size = options.validation_batch_size.value_or(batch_size);
+    for_source.sample_weight = Tensors();
+    for_source.validation_split = 0;
+    check_fit(model, for_source);
+  });
+  if (!is_joined) return history_from_json(call.figures());
+  if (options.shuffle) arrays.shuffle_seed = next_seed();  // which all workers have alike by now
   return fit_source(model, make_array_source(train_x, train_y, weight, arrays), for_source, call);
 }
 
 History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options) {
-  check_options(options);
   JointCall call("fit", model);
-  if (!call.is_joined()) return history_from_json(call.figures());
+  const bool is_joined = begin_call(call, [&] { check_fit(model, options); });
+  if (!is_joined) return history_from_json(call.figures());
   return fit_source(model, std::move(source), options, call);
 }
 
-History Trainer::fit_source(Model& model, std::shared_ptr<BatchSource> source,
-                            const FitOptions& options, JointCall& call) {
+void Trainer::check_fit(const Model& model, const FitOptions& options) const {
   require_compiled(model, "fit");
   check_options(options);
   check_arrays_only("fit", "batch_size", !options.batch_size,
@@ -301,6 +324,10 @@ History Trainer::fit_source(Model& model, std::shared_ptr<BatchSource> source,
                     "let the dataset give (x, y, sample_weight)");
   check_arrays_only("fit", "validation_split", options.validation_split == 0,
                     "split the dataset with take() and skip(), and give validation_data");
+}
+
+History Trainer::fit_source(Model& model, std::shared_ptr<BatchSource> source,
+                            const FitOptions& options, JointCall& call) {
   return told_to_others([&] {
     FitRun run(*this, model, std::move(source), options, call);
     const TrainingScope alone = train_alone(model);
@@ -356,36 +383,68 @@ Logs Trainer::evaluate(Model& model, const Tensors& x, const Tensors& y,
   EvaluateOptions for_source = options;
   for_source.batch_size.reset();
   for_source.sample_weight = Tensors();
-  return evaluate(model,
-                  make_array_source(x, y, options.sample_weight,
-                                    {.batch_size = options.batch_size.value_or(32)}),
-                  for_source);
+  return evaluate_source(
+      model,
+      [&] {
+        return make_array_source(x, y, options.sample_weight,
+                                 {.batch_size = options.batch_size.value_or(32)});
+      },
+      for_source);
 }
 
 Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
                        const EvaluateOptions& options) {
-  require_compiled(model, "evaluate");
-  check_arrays_only("evaluate", "batch_size", !options.batch_size,
-                    "call batch() on the dataset instead");
-  check_arrays_only("evaluate", "sample_weight", options.sample_weight.empty(),
-                    "let the dataset give (x, y, sample_weight)");
+  return evaluate_source(
+      model, [&] { return source; }, options);
+}
+
+// An evaluation changes nothing that lasts: where a worker is lost, it is made again with it.
+Logs Trainer::evaluate_source(Model& model,
+                              const std::function<std::shared_ptr<BatchSource>()>& make,
+                              const EvaluateOptions& options) {
   JointCall call("evaluate", model);
-  if (!call.is_joined()) return logs_from_json(call.figures());
-  return told_to_others([&] {
-    StrategyImpl& strategy = get_strategy().impl();
-    const std::shared_ptr<BatchSource> own = strategy.distribute(std::move(source));
-    distribute::agree_on_order(strategy, *own);
-    EpochIterator iterator(own, options.steps);
-    iterator.check_finite("evaluate", "steps");
-    CallbackList callbacks(
-        options.callbacks, in_training(model),
-        {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
-    iterator.begin_epoch();
-    const MetricScope metrics = metric_scope(model);
-    const Logs logs = test_loop(model, iterator, callbacks);
-    call.finish(logs_to_json(logs));
-    return logs;
+  std::shared_ptr<BatchSource> source;
+  bool is_joined = begin_call(call, [&] {
+    require_compiled(model, "evaluate");
+    check_arrays_only("evaluate", "batch_size", !options.batch_size,
+                      "call batch() on the dataset instead");
+    check_arrays_only("evaluate", "sample_weight", options.sample_weight.empty(),
+                      "let the dataset give (x, y, sample_weight)");
+    source = make();
   });
+  while (is_joined) {
+    try {
+      return told_to_others([&] { return evaluate_together(model, source, options, call); });
+    } catch (const PeerLost& lost) {
+      is_joined = call.rejoin(lost);
+    }
+  }
+  return logs_from_json(call.figures());
+}
+
+// All workers have joined the call.
+Logs Trainer::evaluate_together(Model& model, const std::shared_ptr<BatchSource>& source,
+                                const EvaluateOptions& options, JointCall& call) {
+  StrategyImpl& strategy = get_strategy().impl();
+  const std::shared_ptr<BatchSource> own = strategy.distribute(source);
+  distribute::agree_on_order(strategy, *own);
+  EpochIterator iterator(own, options.steps);
+  iterator.check_finite("evaluate", "steps");
+  if (strategy.num_workers() > 1) {
+    Json facts =
+        Json::object({{"number of steps", iterator.steps() ? Json(*iterator.steps()) : Json()}});
+    add_facts(facts, "", facts_of_model(model, false));
+    add_facts(facts, "", source->facts());
+    require_same_on_workers("evaluate", facts);
+  }
+  CallbackList callbacks(
+      options.callbacks, in_training(model),
+      {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
+  iterator.begin_epoch();
+  const MetricScope metrics = metric_scope(model);
+  const Logs logs = test_loop(model, iterator, callbacks);
+  call.finish(logs_to_json(logs));
+  return logs;
 }
 
 Tensors Trainer::predict(Model& model, const Tensors& x, const PredictOptions& options) {

@@ -2,6 +2,7 @@
 // The one trainer behind every model: loops, compiled steps, losses and metrics.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ namespace cornu {
 
 class JointCall;
 struct TrainedVariables;
+struct TracedGraph;
 
 // What the handles of one model share. Thread-safe but for compile: several threads may predict and
 // evaluate, beside one that trains. A step (forward, loss, backward, all-reduce, update,
@@ -50,6 +52,10 @@ class Trainer {
   Tensors predict_on_batch(Model& model, const Tensors& x);
 
   std::vector<CompileReport> compile_reports() const;  // see Model
+  // The graph of model.predict_step for inputs of these types, and what it returned (symbols of
+  // that graph). In model_export.cc.
+  static TracedGraph trace_predictions(Model& model, const std::vector<TensorType>& types,
+                                       Tensors& outputs);
 
   // ---- what the default steps of Model are made of ----
 
@@ -81,8 +87,15 @@ class Trainer {
   TrainingScope train_alone(const Model& model);
   MetricScope metric_scope(Model& model);
   static void check_options(const FitOptions& options);
+  template <class Check>
+  static bool begin_call(JointCall& call, const Check& check_arguments);
+  void check_fit(const Model& model, const FitOptions& options) const;
   History fit_source(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options,
                      JointCall& call);
+  Logs evaluate_source(Model& model, const std::function<std::shared_ptr<BatchSource>()>& make,
+                       const EvaluateOptions& options);
+  Logs evaluate_together(Model& model, const std::shared_ptr<BatchSource>& source,
+                         const EvaluateOptions& options, JointCall& call);
   Tensors run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch);
   Logs test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks);
   static OutputNames output_names(const Model& model, const Tensors& y_pred);

@@ -20,24 +20,6 @@ std::string name_of_part(int64_t worker) { return fmt::format("worker {}", worke
 
 }  // namespace
 
-void require_same_on_workers(const std::string& what, const Json& facts) {
-  StrategyImpl& strategy = get_strategy().impl();
-  if (strategy.num_workers() == 1) return;
-  const std::vector<std::string> all = strategy.exchange("facts of " + what, facts.dump());
-  const Json first = Json::parse(all.front());
-  for (size_t worker = 1; worker < all.size(); ++worker) {
-    const Json other = Json::parse(all[worker]);
-    for (const auto& [name, value] : first.as_object()) {
-      const Json* theirs = other.find(name);
-      check<FailedPrecondition>(theirs && theirs->dump() == value.dump(),
-                                "{}: the {} of worker {} is {}, that of worker 0 is {}. All "
-                                "workers must run the same program with the same options and data.",
-                                what, name, worker, theirs ? theirs->excerpt() : "unknown",
-                                value.excerpt());
-    }
-  }
-}
-
 void agree_on_learning_rate(const Optimizer& optimizer) {
   StrategyImpl& strategy = get_strategy().impl();
   if (strategy.num_workers() == 1) return;
@@ -142,13 +124,33 @@ void restore_own_variables(const RunState& state, const std::vector<Variable>& v
   }
 }
 
-std::optional<RunState> state_of_chief(std::optional<RunState> own) {
+std::optional<RunState> newest_state(std::optional<RunState> own) {
   StrategyImpl& strategy = get_strategy().impl();
   if (strategy.num_workers() == 1) return own;
-  const std::string bytes = strategy.worker() == 0 && own ? encode_run_state(*own) : "";
-  const std::string chiefs = strategy.exchange("a state", bytes).front();
-  if (chiefs.empty()) return {};
-  return decode_run_state(chiefs);
+  std::string place;
+  if (own) {
+    const auto [epoch, batch] = place_in_run(*own);
+    place = Json::array({epoch, batch}).dump();
+  }
+  std::optional<std::vector<int64_t>> newest;
+  int64_t source = 0;
+  const std::vector<std::string> places = strategy.exchange("places of states", place);
+  for (size_t worker = 0; worker < places.size(); ++worker) {
+    if (places[worker].empty()) continue;
+    const std::vector<int64_t> theirs = Json::parse(places[worker]).as_ints();
+    if (newest && theirs <= *newest) continue;
+    newest = theirs;
+    source = static_cast<int64_t>(worker);
+  }
+  if (!newest) return {};
+  const bool gives = strategy.worker() == source;
+  const std::vector<std::string> all =
+      strategy.exchange("a state", gives ? encode_run_state(*own) : "");
+  if (source > 0) {
+    logging::info(
+        fmt::format("fit: the newest state is that of worker {}, which all take.", source));
+  }
+  return decode_run_state(all[static_cast<size_t>(source)]);
 }
 
 }  // namespace cornu

@@ -12,10 +12,6 @@
 
 namespace cornu {
 
-// FailedPrecondition, on every worker, where what they say of their programs differs: `facts` by
-// name. `what` begins the message. Called by all workers.
-void require_same_on_workers(const std::string& what, const Json& facts);
-
 // Where a callback has set an optimizer's learning rate on one worker alone, that of the chief is
 // everybody's, with a warning. Called by all workers.
 void agree_on_learning_rate(const Optimizer& optimizer);
@@ -38,7 +34,7 @@ int64_t workers_of(const RunState& state);
 // more or fewer workers, what all of them had together is kept.
 void restore_own_variables(const RunState& state, const std::vector<Variable>& variables);
 
-// The chief's state, on every worker. Called by all workers.
-std::optional<RunState> state_of_chief(std::optional<RunState> own);
+// The newest of all workers' states, on every worker. Called by all workers.
+std::optional<RunState> newest_state(std::optional<RunState> own);
 
 }  // namespace cornu

@@ -25,9 +25,14 @@ class AdaptData {
   AdaptData(Tensor examples) : examples_(std::move(examples)) {}  // NOLINT: implicit on purpose
   template <std::convertible_to<std::shared_ptr<BatchSource>> Source>
   AdaptData(const Source& source) : source_(source) {}  // NOLINT: implicit on purpose
+  // Internal: layers. The batches that `give` calls its argument with, all of them.
+  using Give = std::function<void(const std::function<void(const Tensor&)>&)>;
+  static AdaptData of_batches(Give give);
+  // Internal: layers. Of batches of several inputs the one of this name.
+  static AdaptData of_input(std::shared_ptr<BatchSource> source, std::string name);
 
   // Is it a tensor?
-  bool is_whole() const { return source_ == nullptr; }
+  bool is_whole() const { return source_ == nullptr && !give_; }
   // Calls `f` with each batch, which is on the host. InvalidArgument when there is none, when steps
   // are given for a tensor, when steps < 1, or when batches have several inputs; what the source
   // throws.
@@ -37,6 +42,8 @@ class AdaptData {
  private:
   Tensor examples_;
   std::shared_ptr<BatchSource> source_;
+  Give give_;
+  std::string input_;
 };
 
 }  // namespace cornu::layers

@@ -7,6 +7,7 @@
 
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
+#include "layers/preprocessing/adaptable.h"
 #include "layers/preprocessing/category_output.h"
 
 namespace cornu::layers {
@@ -92,7 +93,7 @@ Summary merged(const Summary& a, const Summary& b, double epsilon) {
   return compressed(sorted, epsilon);
 }
 
-class DiscretizationLayer : public KerasLayerOf<DiscretizationOptions> {
+class DiscretizationLayer : public KerasLayerOf<DiscretizationOptions>, public Adaptable {
  public:
   explicit DiscretizationLayer(const DiscretizationOptions& options)
       : KerasLayerOf("Discretization", options), boundaries_(options.bin_boundaries) {
@@ -133,7 +134,7 @@ class DiscretizationLayer : public KerasLayerOf<DiscretizationOptions> {
                              options_.output_mode == "int" ? DType::Int32 : compute_dtype());
   }
 
-  void adapt(const AdaptData& data, const AdaptOptions& options) {
+  void adapt(const AdaptData& data, const AdaptOptions& options) override {
     check<FailedPrecondition>(options_.num_bins.has_value(),
                               "{}: adapt finds boundaries, which were given when it was made. Give "
                               "num_bins there instead.",
@@ -147,6 +148,8 @@ class DiscretizationLayer : public KerasLayerOf<DiscretizationOptions> {
     const Summary bins = compressed(summary, 1.0 / static_cast<double>(*options_.num_bins));
     boundaries_ = std::vector<double>(bins.values.begin(), bins.values.end() - 1);
   }
+  bool learns() const override { return options_.num_bins.has_value(); }
+  bool has_learned() const override { return boundaries_.given(); }
 
   const std::vector<double>& boundaries() const { return boundaries_.values(); }
 

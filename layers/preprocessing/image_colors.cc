@@ -11,36 +11,6 @@ namespace {
 constexpr Bounds kUnit = {0, 1};
 constexpr Bounds kBytes = {0, 255};
 
-struct HueSaturationValue {
-  Tensor hue, saturation, value;
-};
-
-// As tf.image.rgb_to_hsv: hues in [0, 1) (Smith 1978).
-HueSaturationValue from_rgb(const Tensor& images) {
-  const std::vector<Tensor> colors = ops::split(images, 3, -1);
-  const Tensor &red = colors[0], &green = colors[1], &blue = colors[2];
-  const Tensor value = ops::max(images, -1, true);
-  const Tensor range = value - ops::min(images, -1, true);
-  const Tensor colored = range > 0;
-  const Tensor sixth = 1 / (6 * ops::where(colored, range, ops::ones_like(range)));
-  const Tensor hue = ops::where(
-      value == red, sixth * (green - blue),
-      ops::where(value == green, sixth * (blue - red) + 2.0 / 6, sixth * (red - green) + 4.0 / 6));
-  const Tensor turned = ops::where(colored, ops::where(hue < 0, hue + 1, hue), 0);
-  const Tensor lit = value > 0;
-  return {turned, ops::where(lit, range / ops::where(lit, value, ops::ones_like(value)), 0), value};
-}
-
-Tensor to_rgb(const HueSaturationValue& image) {
-  const Tensor sixths = image.hue * 6;
-  const auto color = [&](const Tensor& part) {
-    return (1 - image.saturation + image.saturation * ops::clip(part, 0, 1)) * image.value;
-  };
-  return ops::concatenate({color(ops::abs(sixths - 3) - 1), color(2 - ops::abs(sixths - 2)),
-                           color(2 - ops::abs(sixths - 4))},
-                          -1);
-}
-
 Tensor within(const Tensor& images, const Bounds& range) {
   return ops::clip(images, range.lower, range.upper);
 }
@@ -53,11 +23,13 @@ Tensor rescale(const Tensor& images, const Bounds& from, const Bounds& to) {
 }
 
 Tensor adjust_hue(const Tensor& images, const Tensor& turn, const Bounds& range) {
-  HueSaturationValue parts = from_rgb(rescale(images, range, kUnit));
-  Tensor hue = parts.hue + ops::cast(turn, images.dtype());
+  const std::vector<Tensor> parts =
+      ops::split(ops::image::rgb_to_hsv(rescale(images, range, kUnit)), 3, -1);
+  Tensor hue = parts[0] + ops::cast(turn, images.dtype());
   hue = ops::where(hue > 1, hue - 1, hue);
-  parts.hue = ops::where(hue < 0, hue + 1, hue);
-  return rescale(within(to_rgb(parts), kUnit), kUnit, range);
+  hue = ops::where(hue < 0, hue + 1, hue);
+  const Tensor turned = ops::image::hsv_to_rgb(ops::concatenate({hue, parts[1], parts[2]}, -1));
+  return rescale(within(turned, kUnit), kUnit, range);
 }
 
 Tensor saturation_factors(const Tensor& drawn) {
@@ -66,9 +38,9 @@ Tensor saturation_factors(const Tensor& drawn) {
 }
 
 Tensor adjust_saturation(const Tensor& images, const Tensor& factor, const Bounds& range) {
-  HueSaturationValue parts = from_rgb(images);
-  parts.saturation = within(parts.saturation * ops::cast(factor, images.dtype()), range);
-  return to_rgb(parts);
+  const std::vector<Tensor> parts = ops::split(ops::image::rgb_to_hsv(images), 3, -1);
+  const Tensor saturation = within(parts[1] * ops::cast(factor, images.dtype()), range);
+  return ops::image::hsv_to_rgb(ops::concatenate({parts[0], saturation, parts[2]}, -1));
 }
 
 Tensor degenerate_colors(const Tensor& images, const Tensor& factor, const Bounds& range) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/preprocessing/image_transforms.h"
 
+#include <algorithm>
 #include <numbers>
 #include <vector>
 
@@ -57,21 +58,21 @@ Tensor shears(const Tensor& x, const Tensor& y) {
   return as_transforms({1.0, x, 0.0, y, 1.0, 0.0}, x.dim(0));
 }
 
-Tensor perspectives(const Tensor& start_points, const Tensor& end_points) {
-  // Two equations for each point, linear in the eight numbers of the transform.
-  const Tensor x = ops::slice_axis(end_points, 2, 0, 1);
-  const Tensor y = ops::slice_axis(end_points, 2, 1, 2);
-  const Tensor start = ops::broadcast_to(start_points, end_points.shape());
-  const Tensor start_x = ops::slice_axis(start, 2, 0, 1);
-  const Tensor start_y = ops::slice_axis(start, 2, 1, 2);
-  const Tensor one = ops::ones_like(x);
-  const Tensor zero = ops::zeros_like(x);
-  const Tensor of_x =
-      ops::concatenate({x, y, one, zero, zero, zero, -start_x * x, -start_x * y}, 2);
-  const Tensor of_y =
-      ops::concatenate({zero, zero, zero, x, y, one, -start_y * x, -start_y * y}, 2);
-  const Tensor right = ops::squeeze(ops::concatenate({start_x, start_y}, 1), 2);
-  return ops::solve(ops::concatenate({of_x, of_y}, 1), right);
+Tensor distort(const Tensor& images, const Tensor& right, const Tensor& down, const Tensor& scale,
+               const Distortion& settings) {
+  const int64_t longer = std::max(images.dim(1), images.dim(2));
+  const int64_t shorter = std::min(images.dim(1), images.dim(2));
+  const double sigma = 0.05 * static_cast<double>(shorter);
+  return ops::internal::displaced(
+      images,
+      {.right = right,
+       .down = down,
+       .alpha = 0.1 * static_cast<double>(longer) * scale,
+       .sigma = sigma * scale,
+       .window = 2 * static_cast<int64_t>(3 * sigma * settings.largest) + 1},
+      {.interpolation = settings.interpolation,
+       .fill_mode = settings.fill_mode,
+       .fill_value = settings.fill_value});
 }
 
 std::pair<Tensor, Tensor> edges(const Tensor& place, const Tensor& part, int64_t size) {
@@ -102,20 +103,6 @@ Tensor mix_labels(const Tensor& labels, const Mixture& mixture) {
   for (int64_t axis = 1; axis < shape.rank(); ++axis) shape[axis] = 1;
   const Tensor weight = ops::cast(ops::reshape(mixture.weight, shape), labels.dtype());
   return weight * labels + (1 - weight) * ops::take(labels, mixture.order, 0);
-}
-
-Tensor gaussian_weights(const Tensor& sigma, int64_t size) {
-  const Tensor away = ops::arange(0, size, 1, DType::Float32) - static_cast<double>(size - 1) / 2;
-  const Tensor weights = ops::exp(-0.5 * ops::square(away / sigma));
-  return weights / ops::sum(weights);
-}
-
-Tensor blur(const Tensor& images, const Tensor& row_weights, const Tensor& column_weights) {
-  const Tensor both = ops::expand_dims(row_weights, 1) * ops::expand_dims(column_weights, 0);
-  const Tensor kernel = ops::reshape(ops::cast(both, images.dtype()),
-                                     {row_weights.dim(0), column_weights.dim(0), 1, 1});
-  return ops::depthwise_conv(images, ops::tile(kernel, {1, 1, images.dim(3), 1}),
-                             {.padding = "same"});
 }
 
 Tensor adjust_contrast(const Tensor& images, const Tensor& factor, double low, double high) {

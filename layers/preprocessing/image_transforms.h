@@ -25,8 +25,17 @@ Tensor translations(const Tensor& down, const Tensor& right);
 
 // Columns to the right by `x` for each row further down, and rows down by `y` for each column.
 Tensor shears(const Tensor& x, const Tensor& y);
-// What takes `start_points` to `end_points`, (batch or 1, 4, 2) of x and y.
-Tensor perspectives(const Tensor& start_points, const Tensor& end_points);
+
+struct Distortion {
+  double largest = 1;  // of the scale
+  std::string interpolation;
+  std::string fill_mode;
+  double fill_value = 0;
+};
+// Pixels moved to the right and down by smoothed noise, (batch, height, width), the more the larger
+// `scale` (a scalar).
+Tensor distort(const Tensor& images, const Tensor& right, const Tensor& down, const Tensor& scale,
+               const Distortion& settings);
 
 // A rectangle as parts of what is around it: its size, and where it lies (0: at the top or left, 1:
 // at the bottom or right).
@@ -49,11 +58,6 @@ struct Mixture {
 Tensor mix_images(const Tensor& images, const Mixture& mixture);
 // Labels: (batch, ...).
 Tensor mix_labels(const Tensor& labels, const Mixture& mixture);
-
-// `size` weights (odd) of a mean, by distance from the one in the middle; sigma: a scalar.
-Tensor gaussian_weights(const Tensor& sigma, int64_t size);
-// The mean of neighbouring pixels with these weights, of rows and of columns; zeros outside.
-Tensor blur(const Tensor& images, const Tensor& row_weights, const Tensor& column_weights);
 
 // Each channel's values, `factor` times as far from the channel's mean, within [low, high].
 Tensor adjust_contrast(const Tensor& images, const Tensor& factor, double low, double high);

@@ -55,6 +55,9 @@ class IndexLookup : public SavedParts {
   // The size that outputs have, once it is known.
   const std::optional<int64_t>& frozen_size() const { return frozen_size_; }
 
+  // Whether the vocabulary is for adapt to find, and whether there is one.
+  bool learns() const { return !settings_.vocabulary.given(); }
+  bool has_learned() const { return known_; }
   // Counts the tokens of all data anew, and takes the most frequent ones.
   void adapt(const AdaptData& data, const AdaptOptions& options,
              const std::function<Tensor(const Tensor&)>& tokens_of);

@@ -28,7 +28,7 @@ IntegerLookup IntegerLookup::of(const LayerHandle& layer) {
 }
 
 void IntegerLookup::adapt(const AdaptData& data, const AdaptOptions& options) const {
-  lookup_of(*this).adapt(data, options, [](const Tensor& tokens) { return tokens; });
+  layer_of<IntegerLookupLayer>(*this).adapt(data, options);
 }
 
 void IntegerLookup::set_vocabulary(const Vocabulary<int64_t>& vocabulary,

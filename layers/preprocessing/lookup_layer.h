@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "layers/keras_layer.h"
+#include "layers/preprocessing/adaptable.h"
 #include "layers/preprocessing/category_output.h"
 #include "layers/preprocessing/index_lookup.h"
 
@@ -83,7 +84,7 @@ LookupConfig<Options> read_lookup_config(const Json& config) {
 }
 
 template <class Options, class Token>
-class LookupLayer : public KerasLayer, public HasSavedParts {
+class LookupLayer : public KerasLayer, public HasSavedParts, public Adaptable {
  public:
   // `owner`: how errors begin where the layer is a part of another; "": as its own.
   LookupLayer(const char* class_name, const LookupConfig<Options>& config,
@@ -132,6 +133,12 @@ class LookupLayer : public KerasLayer, public HasSavedParts {
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override { return lookup_->call(x); }
+
+  void adapt(const AdaptData& data, const AdaptOptions& options) override {
+    lookup_->adapt(data, options, [](const Tensor& tokens) { return tokens; });
+  }
+  bool learns() const override { return lookup_->learns(); }
+  bool has_learned() const override { return lookup_->has_learned(); }
 
   std::shared_ptr<SavedParts> saved_parts() const override { return lookup_; }
   IndexLookup<Token>& lookup() { return *lookup_; }

@@ -5,6 +5,7 @@
 
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
+#include "layers/preprocessing/adaptable.h"
 
 namespace cornu::layers {
 
@@ -52,7 +53,7 @@ class RunningMoments {
   Tensor variance_;
 };
 
-class NormalizationLayer : public KerasLayerOf<NormalizationOptions> {
+class NormalizationLayer : public KerasLayerOf<NormalizationOptions>, public Adaptable {
  public:
   explicit NormalizationLayer(const NormalizationOptions& options)
       : KerasLayerOf("Normalization", options) {
@@ -110,7 +111,7 @@ class NormalizationLayer : public KerasLayerOf<NormalizationOptions> {
     return options_.invert ? mean + x * deviation : (x - mean) / deviation;
   }
 
-  void adapt(const AdaptData& data, const AdaptOptions& options) {
+  void adapt(const AdaptData& data, const AdaptOptions& options) override {
     check<FailedPrecondition>(
         !options_.mean.defined(),
         "{}: adapt sets mean and variance, which were given when it was made. "
@@ -133,6 +134,8 @@ class NormalizationLayer : public KerasLayerOf<NormalizationOptions> {
     mean_.assign(ops::cast(moments.mean(), mean_.dtype()));
     variance_.assign(ops::cast(moments.variance(), variance_.dtype()));
   }
+  bool learns() const override { return !options_.mean.defined(); }
+  bool has_learned() const override { return built(); }
 
  protected:
   void check_input(const Shape& shape) const override {

@@ -2,7 +2,6 @@
 #include "layers/preprocessing/random_gaussian_blur.h"
 
 #include "layers/preprocessing/image_layer.h"
-#include "layers/preprocessing/image_transforms.h"
 
 namespace cornu::layers {
 
@@ -24,9 +23,9 @@ class RandomGaussianBlurLayer : public RandomImageLayer<RandomGaussianBlurOption
       : RandomImageLayer("RandomGaussianBlur", options),
         bounds_(bounds_of("factor", options.factor, 0, 1)),
         sigma_(bounds_of("sigma", options.sigma, 0, 1)) {
-    const int64_t rows = options.kernel_size[0], columns = options.kernel_size[1];
+    const int64_t columns = options.kernel_size[0], rows = options.kernel_size[1];
     require(rows > 0 && rows % 2 == 1 && columns > 0 && columns % 2 == 1,
-            "expected kernel_size of odd numbers, got {} and {}.", rows, columns);
+            "expected kernel_size of odd numbers, got {} and {}.", columns, rows);
     options_.sigma = {sigma_.lower, sigma_.upper};
     options_.factor = {bounds_.lower, bounds_.upper};
     range_ = checked_range(options_.value_range);
@@ -38,11 +37,9 @@ class RandomGaussianBlurLayer : public RandomImageLayer<RandomGaussianBlurOption
     const Tensor key = next_key();
     const Tensor drawn = ops::internal::shared_uniform(key, {2});
     const Tensor sigma = drawn * (sigma_.upper - sigma_.lower) + (sigma_.lower + 1e-6);
-    const auto weights = [&](int64_t axis, int64_t size) {
-      return gaussian_weights(sigma[axis], size);
-    };
-    const Tensor blurred =
-        blur(images, weights(1, options_.kernel_size[0]), weights(0, options_.kernel_size[1]));
+    const Tensor blurred = ops::image::gaussian_blur(
+        images,
+        {.kernel_size = {options_.kernel_size[0], options_.kernel_size[1]}, .sigma = sigma});
     return ops::clip(ops::where(blurs, blurred, images), range_.lower, range_.upper);
   }
 

@@ -13,9 +13,9 @@ namespace cornu::layers {
 struct RandomGaussianBlurOptions {
   // In [0, 1]: the bounds of how likely a picture is blurred; one number is the upper bound.
   NumberList factor = 1.0;
-  Size2 kernel_size = 3;  // rows and columns that are averaged; odd
-  NumberList sigma =
-      1.0;  // in [0, 1] pixels: the bounds of the blur's width, of all pictures alike
+  Size2 kernel_size = 3;  // columns and rows that are averaged; odd
+  // In [0, 1] pixels: the bounds of the blur's width, of all pictures alike.
+  NumberList sigma = 1.0;
   NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
   std::string data_format = {};           // None: "channels_last"
   std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
@@ -24,9 +24,8 @@ struct RandomGaussianBlurOptions {
   bool trainable = true;
 };
 
-// keras.layers.RandomGaussianBlur: averages neighbouring pixels; outside of a picture are zeros.
-// (Keras 3.15 mixes up rows and columns of a kernel that isn't square.) Pictures as in
-// random_rotation.h.
+// keras.layers.RandomGaussianBlur: averages neighbouring pixels (ops::image::gaussian_blur);
+// outside of a picture are zeros. Pictures as in random_rotation.h.
 class RandomGaussianBlur : public LayerHandle {
  public:
   explicit RandomGaussianBlur(const RandomGaussianBlurOptions& options = {});

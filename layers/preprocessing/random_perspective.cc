@@ -2,7 +2,6 @@
 #include "layers/preprocessing/random_perspective.h"
 
 #include "layers/preprocessing/image_layer.h"
-#include "layers/preprocessing/image_transforms.h"
 
 namespace cornu::layers {
 
@@ -34,13 +33,14 @@ class RandomPerspectiveLayer : public RandomImageLayer<RandomPerspectiveOptions>
     const Tensor moved = chance(images, bounds_);
     const auto right = static_cast<float>(images.dim(2) - 1);
     const auto bottom = static_cast<float>(images.dim(1) - 1);
-    const Tensor corners =
-        Tensor::from<float>({0, 0, right, 0, 0, bottom, right, bottom}, {1, 4, 2});
+    const Tensor corners = ops::broadcast_to(
+        Tensor::from<float>({0, 0, right, 0, 0, bottom, right, bottom}, {1, 4, 2}),
+        {images.dim(0), 4, 2});
     const double most = options_.scale / 2;
     const Tensor moves = random::uniform({images.dim(0), 4, 2},
                                          {.minval = -most, .maxval = most, .seed = next_key()});
-    const Tensor seen = ops::image::affine_transform(
-        images, perspectives(corners, corners + corners * moves),
+    const Tensor seen = ops::image::perspective_transform(
+        images, corners, corners + corners * moves,
         {.interpolation = options_.interpolation, .fill_value = options_.fill_value});
     return ops::where(moved, seen, images);
   }

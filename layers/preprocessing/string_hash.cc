@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "framework/graph/trace.h"
 #include "framework/ops/ops.h"
 
 namespace cornu::layers {
@@ -318,6 +319,8 @@ uint64_t sip_hash(std::string_view text, const HashKey& key) {
 
 Tensor hash_elements(const Tensor& x, const std::optional<HashKey>& key) {
   if (x.dtype() == DType::String) {
+    // Before there are strings, where a model is built.
+    if (is_inferring_types() && x.is_symbolic()) return ops::zeros(x.shape(), DType::UInt64);
     Tensor result = Tensor::empty(x.shape(), DType::UInt64);
     auto place = result.mutable_data<uint64_t>().begin();
     for (const std::string& text : x.data<std::string>()) {

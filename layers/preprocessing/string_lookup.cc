@@ -28,7 +28,7 @@ StringLookup StringLookup::of(const LayerHandle& layer) {
 }
 
 void StringLookup::adapt(const AdaptData& data, const AdaptOptions& options) const {
-  lookup_of(*this).adapt(data, options, [](const Tensor& tokens) { return tokens; });
+  layer_of<StringLookupLayer>(*this).adapt(data, options);
 }
 
 void StringLookup::set_vocabulary(const Vocabulary<std::string>& vocabulary,

@@ -50,7 +50,7 @@ namespace {
 using TextConfig = LookupConfig<TextVectorizationOptions>;
 using TokenLookup = LookupLayer<StringLookupOptions, std::string>;
 
-class TextVectorizationLayer : public KerasLayer, public HasSavedParts {
+class TextVectorizationLayer : public KerasLayer, public HasSavedParts, public Adaptable {
  public:
   explicit TextVectorizationLayer(const TextConfig& config)
       : KerasLayer("TextVectorization", {.name = config.options.name}), config_(config) {
@@ -112,12 +112,14 @@ class TextVectorizationLayer : public KerasLayer, public HasSavedParts {
     return ops::concatenate({found, ops::zeros(missing, found.dtype())}, -1);
   }
 
-  void adapt(const AdaptData& data, const AdaptOptions& options) {
+  void adapt(const AdaptData& data, const AdaptOptions& options) override {
     lookup().adapt(data, options, [this](const Tensor& texts) {
       require(texts.dtype() == DType::String, "adapt expected strings, got {}.", texts.dtype());
       return tokens_of(texts);
     });
   }
+  bool learns() const override { return lookup().learns(); }
+  bool has_learned() const override { return lookup().has_learned(); }
 
   std::shared_ptr<SavedParts> saved_parts() const override { return lookup_layer_->saved_parts(); }
   IndexLookup<std::string>& lookup() const { return lookup_layer_->lookup(); }

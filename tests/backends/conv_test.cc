@@ -252,6 +252,10 @@ TEST_CASE("conv of 16-bit floats") {
     check_conv({2, {6, 6}, 16, 32, {3, 3}, {}, {1, 1, 1, 1}}, dtype);
     check_conv({2, {6, 6}, 3, 5, {3, 3}, {2, 2}}, dtype);
     check_conv({2, {6, 6}, 8, 8, {3, 3}, {}, {}, {}, 8}, dtype);
+    // Many output channels beside the image's width.
+    check_conv({5, {4, 5}, 16, 48, {3, 3}, {}, {1, 1, 1, 1}}, dtype);
+    check_conv({3, {7, 6}, 5, 33, {3, 2}, {2, 1}, {0, 1, 1, 0}}, dtype);
+    check_conv({2, {9}, 7, 64, {4}, {}, {}, {2}}, dtype);
   }
 }
 

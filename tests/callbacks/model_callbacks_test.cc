@@ -128,6 +128,20 @@ TEST_CASE("a run with averages in the model resumes with the bits it would have 
   CHECK(part(false) == numbers_of(expected.get_weights()));
 }
 
+TEST_CASE("ModelCheckpoint's state, whose folder is hidden, is named where it doesn't fit") {
+  const test::Scratch scratch;
+  const callbacks::ModelCheckpoint keeper({.filepath = scratch.path("{epoch}.keras")});
+  const callbacks::LambdaCallback stop({.on_epoch_begin = [](int64_t epoch, const Logs&) {
+    if (epoch == 1) throw std::runtime_error("stopped");
+  }});
+  Sequential model = make_averaging(averaging());
+  CHECK_THROWS(fit(model, {keeper, stop}));
+  Sequential other = make_averaging("adam");
+  CHECK(message_of<FailedPrecondition>([&] { fit(other, {keeper}); })
+            .ends_with("remove the saved state to begin anew. The saved state is in the folder '" +
+                       scratch.path(".{epoch}.keras.run") + "'."));
+}
+
 TEST_CASE("RemoteMonitor posts each epoch's logs") {
   const testing::HttpServer server;
   Sequential model = make_averaging("sgd");

@@ -6,8 +6,11 @@ model before it was trained, and cornu the log_dir of that training.
 tensor_board.py own FOLDER: FOLDER/cornu has records of a program's own.
 tensor_board.py projector FOLDER: FOLDER has a model.keras, and logs of its training with embeddings.
 tensor_board.py histograms FOLDER: FOLDER has one file of events, with histograms "h" by steps.
+tensor_board.py profile FOLDER: FOLDER is the log_dir of a training of which batches 3 to 5 are profiled.
 """
 
+import glob
+import gzip
 import json
 import os
 import sys
@@ -213,5 +216,41 @@ def projector(folder):
     np.testing.assert_array_equal(found, weight.numpy())
 
 
+def profile(folder):
+    """What TensorFlow's converters, which the profile plugin calls, make of a profile of steps."""
+    from tensorflow.python.profiler.internal import _pywrap_profiler_plugin as plugin
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    (path,) = glob.glob(f"{folder}/train/plugins/profile/*/*.xplane.pb")
+    space = xplane_pb2.XSpace()
+    with open(path, "rb") as file:
+        space.ParseFromString(file.read())
+    (plane,) = space.planes
+    assert plane.name == "/host:CPU"
+    assert [line.name for line in plane.lines] == ["steps", "replica 0"]
+    steps, replica = plane.lines
+    assert [event.stats[1].int64_value for event in steps.events] == [3, 4, 5]
+    assert all(event.duration_ps > 0 for event in steps.events)
+    first, last = steps.events[0], steps.events[-1]
+    for event in replica.events:
+        assert first.offset_ps <= event.offset_ps <= last.offset_ps + last.duration_ps
+    names = {plane.event_metadata[event.metadata_id].name for event in replica.events}
+    assert "classifier/same/matmul_bias_act:matmul_bias_act" in names, names
+    assert any(name.startswith("gradients/classifier/conv/") for name in names), names
+
+    shown, good = plugin.xspace_to_tools_data([path], "trace_viewer", {})
+    assert good and b"train 4" in shown
+    table, good = plugin.xspace_to_tools_data([path], "framework_op_stats", {})
+    assert good
+    operations = {row["c"][3]["v"] for row in json.loads(table)[0]["rows"]}
+    assert "classifier/same/matmul_bias_act" in operations, operations
+
+    (path,) = glob.glob(f"{folder}/train/plugins/profile/*/*.trace.json.gz")
+    with gzip.open(path, "rt") as file:
+        events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    assert [event["name"] for event in events if event["tid"] == 1] == ["step 3", "step 4", "step 5"]
+    assert len(events) == len(steps.events) + len(replica.events)
+
+
 if __name__ == "__main__":
-    {"compare": compare, "histograms": histograms, "own": own, "projector": projector}[sys.argv[1]](*sys.argv[2:])
+    {"compare": compare, "histograms": histograms, "own": own, "profile": profile, "projector": projector}[sys.argv[1]](*sys.argv[2:])

@@ -134,5 +134,13 @@ TEST_CASE("TensorBoard's projector reads embeddings") {
   CHECK(python("projector " + scratch.path()) == 0);
 }
 
+TEST_CASE("TensorFlow's converters for the profile plugin read a profile of steps") {
+  const Scratch scratch;
+  Model model = classifier();
+  const callbacks::TensorBoard board({.log_dir = scratch.path(), .profile_batch = {3, 5}});
+  model.fit(rows(), labels(), {.batch_size = 5, .epochs = 2, .verbose = 0, .callbacks = {board}});
+  CHECK(python("profile " + scratch.path()) == 0);
+}
+
 }  // namespace
 }  // namespace cornu

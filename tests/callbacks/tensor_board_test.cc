@@ -525,8 +525,10 @@ TEST_CASE("on a full disk TensorBoard warns once, and training goes on") {
 
 TEST_CASE("TensorBoard's options") {
   using callbacks::TensorBoard;
-  CHECK(message_of<Unimplemented>([] { TensorBoard({.profile_batch = 2}); }) ==
-        "TensorBoard: profiling isn't there yet. Leave profile_batch out.");
+  const std::string expected =
+      "profile_batch: expected 0 (none), a batch counted from 1, or a first and a last one, got ";
+  CHECK(message_of([] { TensorBoard({.profile_batch = -1}); }) == expected + "-1 and -1.");
+  CHECK(message_of([] { TensorBoard({.profile_batch = {3, 2}}); }) == expected + "3 and 2.");
   CHECK(message_of<InvalidArgument>([] { TensorBoard({.embeddings_freq = -1}); }) ==
         "TensorBoard: expected an embeddings_freq of 0 or more epochs, got -1.");
   CHECK(message_of([] { TensorBoard({.histogram_freq = -1}); }) ==

@@ -15,6 +15,7 @@ using data::Dataset;
 using data::Element;
 using data::TunedBuffer;
 using data::TunedCalls;
+using data::TunedThreads;
 using Numbers = std::vector<int64_t>;
 
 namespace {
@@ -56,6 +57,23 @@ TEST_CASE("a buffer grows when it is empty after having been full") {
     buffer.asked(0, true);
   }
   CHECK(buffer.size() == TunedBuffer::kMost);
+}
+
+TEST_CASE("threads of an interleave come where they are worth it, and while they are waited for") {
+  TunedThreads quick(4);
+  for (int i = 0; i < 100; ++i) quick.took(2'000);
+  CHECK(quick.threads() == 0);
+  quick.took(1'000'000'000);  // had no core
+  CHECK(quick.threads() == 0);
+  for (int i = 0; i < 100; ++i) quick.took(50'000);
+  CHECK(quick.threads() == 1);
+  quick.waited(false);
+  CHECK(quick.threads() == 1);
+  for (int i = 0; i < 10; ++i) quick.waited(true);
+  CHECK(quick.threads() == 4);
+  TunedThreads single(1);  // would only take turns with who waits for it
+  for (int i = 0; i < 100; ++i) single.took(50'000);
+  CHECK(single.threads() == 0);
 }
 
 TEST_CASE("calls grow while the consumer waits and threads are idle") {

@@ -5,8 +5,10 @@
 #include "data/example.h"
 #include "data/node.h"
 #include "data/tf_record.h"
+#include "framework/core/hex.h"
 #include "framework/io/proto_wire.h"
 #include "tests/data/support.h"
+#include "tests/golden/golden.h"
 
 using namespace cornu;
 using namespace cornu::testing;
@@ -166,7 +168,7 @@ TEST_CASE("sequence examples give a context and lists with a row for each step")
           data::parse_single_sequence_example(bytes, {},
                                               {{"gone", FixedLenSequenceFeature{{2}, "float32"}}});
         }) ==
-        "parse_single_sequence_example: the feature list 'gone' is missing. Give it "
+        "parse_single_sequence_example: example 0: the feature list 'gone' is missing. Give it "
         "allow_missing, where it may be.");
   CHECK(message_of<InvalidArgument>([&] {
           data::parse_single_sequence_example(
@@ -174,6 +176,72 @@ TEST_CASE("sequence examples give a context and lists with a row for each step")
         }) ==
         "parse_single_sequence_example: example 0: the feature 'frames' was expected to have "
         "3 values, of the shape (3,), it has 2.");
+}
+
+TEST_CASE("batches of sequence examples are TensorFlow's") {
+  const data::Features context = {{"id", FixedLenFeature{{}, "int64"}},
+                                  {"words", VarLenFeature{"string"}}};
+  const data::Features lists = {{"frames", FixedLenSequenceFeature{{2}, "float32", true}},
+                                {"tags", VarLenFeature{"string"}},
+                                {"counts", FixedLenSequenceFeature{{}, "int64", true}}};
+  for (const Json& item : test::golden_cases("sequence_examples").as_array()) {
+    CAPTURE(item.at("name").as_string());
+    std::vector<std::string> messages;
+    for (size_t i = 0; i < item.at("hex").size(); ++i) {
+      const std::string digits = item.at("hex")[i].as_string();
+      std::string& bytes = messages.emplace_back(digits.size() / 2, '\0');
+      REQUIRE(from_hex(digits, std::as_writable_bytes(std::span(bytes))));
+    }
+    const Element all = data::parse_sequence_example(Tensor::from(messages), context, lists);
+    REQUIRE(all.size() == 3);
+    const auto check_all = [](const Element& found, const Json& expected) {
+      for (const auto& member : expected.as_object()) {
+        const std::string& key = member.first;
+        CAPTURE(key);
+        const Tensor tensor = found.component(key).tensor(0);
+        const Tensor wanted = test::golden_tensor(member.second);
+        CHECK(tensor.dtype() == wanted.dtype());
+        CHECK(tensor.shape() == wanted.shape());
+        CHECK(tensor.to_string() == wanted.to_string());
+      }
+    };
+    check_all(all.component(0), item.at("context"));
+    check_all(all.component(1), item.at("lists"));
+    check_all(all.component(2), item.at("lengths"));
+  }
+}
+
+TEST_CASE("what batches of sequence examples lack") {
+  data::SequenceExample one;
+  one.set_list("frames", {Tensor::from({1.0f, 2.0f})});
+  const Tensor both = Tensor::from({one.serialize(), data::SequenceExample().serialize()});
+  const data::Features frames = {{"frames", FixedLenSequenceFeature{{2}, "float32", true}}};
+  const Element padded = data::parse_sequence_example(
+      both, {}, {{"frames", FixedLenSequenceFeature{{2}, "float32", true, Tensor(-1.0)}}});
+  CHECK(padded.component(0)["frames"].to_vector<float>() == std::vector<float>{1, 2, -1, -1});
+  CHECK(padded.component(1)["frames"].to_vector<int64_t>() == std::vector<int64_t>{1, 0});
+  CHECK(message_of<InvalidArgument>([&] {
+          data::parse_sequence_example(both, {},
+                                       {{"frames", FixedLenSequenceFeature{{2}, "float32"}}});
+        }) ==
+        "parse_sequence_example: example 1: the feature list 'frames' is missing. Give it "
+        "allow_missing, where it may be.");
+  CHECK(message_of<InvalidArgument>([&] {
+          data::parse_sequence_example(both, {},
+                                       {{"frames", FixedLenSequenceFeature{{3}, "float32", true}}});
+        }) ==
+        "parse_sequence_example: example 0: the feature 'frames' was expected to have 3 values, of "
+        "the shape (3,), it has 2.");
+  CHECK(message_of<InvalidArgument>([&] {
+          data::parse_sequence_example(both, {}, {{"frames", FixedLenFeature{{2}, "float32"}}});
+        }).find("was expected to be a FixedLenSequenceFeature") != std::string::npos);
+  CHECK_THROWS_AS(data::parse_sequence_example(Tensor::scalar("x"), {}, frames), InvalidArgument);
+  const Element none = data::parse_sequence_example(Tensor::empty({0}, DType::String), {}, frames);
+  CHECK(none.component(0)["frames"].shape() == Shape{0, 0, 2});
+  CHECK(message_of<DataLoss>([&] {
+          data::parse_sequence_example(Tensor::from({one.serialize(), std::string("\x12\x7f")}), {},
+                                       frames);
+        }).find("parse_sequence_example: example 1 is damaged") == 0);
 }
 
 TEST_CASE("what an example lacks, or has otherwise, is told with the feature's name") {

@@ -458,3 +458,75 @@ TEST_CASE("a position that can't be is refused") {
   CHECK(contains(message_of<FailedPrecondition>([&] { used.restore(position); }),
                  "by a new iterator only"));
 }
+
+namespace {
+
+// What comes behind a place that was counted in batches of another size, of `make(size)`.
+Numbers behind(const std::function<Dataset(int64_t)>& make, int64_t then, int64_t batches,
+               int64_t now) {
+  auto iterator = make(then).iterator();
+  data::Element element;
+  for (int64_t i = 0; i < batches; ++i) REQUIRE(iterator.next(element));
+  auto other = make(now).iterator();
+  other.restore_examples(Json::parse(iterator.save().dump()));
+  Numbers numbers;
+  for (int64_t i = 0; i < 4 && other.next(element); ++i) {
+    for (const int64_t number : element[0].single().to_vector<int64_t>()) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+Numbers from(int64_t first, int64_t count, int64_t modulus = 1000) {
+  Numbers numbers;
+  for (int64_t i = 0; i < count; ++i) numbers.push_back((first + i) % modulus);
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("a place counted in batches of another size is behind as many examples") {
+  logging::set_level(logging::Level::Off);
+  const auto plain = [](int64_t size) {
+    return Dataset::range(1000).batch(size).map([](const Tensor& x) { return x * 1; }).prefetch(2);
+  };
+  CHECK(behind(plain, 6, 4, 3) == from(24, 12));
+  CHECK(behind(plain, 6, 4, 12) == from(24, 48));
+  CHECK(behind(plain, 6, 4, 5) == from(20, 20));  // four of them come again
+  CHECK(behind(plain, 6, 0, 5) == from(0, 20));
+  const auto repeated = [](int64_t size) { return Dataset::range(10).repeat().batch(size); };
+  CHECK(behind(repeated, 6, 5, 4) == from(28, 16, 10));
+  // Each pass has a last batch of its own.
+  const auto passes = [](int64_t size) { return Dataset::range(10).batch(size).repeat(); };
+  CHECK(behind(passes, 6, 5, 3) == Numbers{6, 7, 8, 9, 0, 1, 2, 3, 4, 5});
+  const auto shuffled = [](int64_t size) {
+    return Dataset::range(40).shuffle(7, {.seed = 3}).batch(size);
+  };
+  auto whole = shuffled(1).skip(12).iterator();
+  Numbers expected;
+  data::Element element;
+  for (int64_t i = 0; i < 16 && whole.next(element); ++i) {
+    expected.push_back(element[0].single().to_vector<int64_t>()[0]);
+  }
+  CHECK(behind(shuffled, 6, 2, 4) == expected);
+  const auto drops = [](int64_t size) {
+    return Dataset::range(10).batch(size, {.drop_remainder = true}).repeat();
+  };
+  CHECK(behind(drops, 4, 3, 2) == Numbers{4, 5, 6, 7, 8, 9, 0, 1});
+}
+
+TEST_CASE("a place of a pipeline that differs in more than its batches' size is refused") {
+  const auto refuses = [](const Dataset& then, const Dataset& now) {
+    auto iterator = then.iterator();
+    data::Element element;
+    REQUIRE(iterator.next(element));
+    auto other = now.iterator();
+    CHECK(test::message_of<FailedPrecondition>([&] {
+            other.restore_examples(iterator.save());
+          }).find("the position was saved by another pipeline") != std::string::npos);
+  };
+  refuses(Dataset::range(20).batch(4), Dataset::range(21).batch(2));
+  refuses(Dataset::range(20).batch(4).take(2), Dataset::range(20).batch(2).take(2));
+  refuses(Dataset::range(20).batch(4), Dataset::range(20).batch(2, {.drop_remainder = true}));
+  refuses(Dataset::range(20).batch(4).batch(2), Dataset::range(20).batch(2).batch(2));
+  refuses(Dataset::range(20).batch(4).unbatch(), Dataset::range(20).batch(2).unbatch());
+}

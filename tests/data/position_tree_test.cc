@@ -249,8 +249,8 @@ TEST_CASE("positions in interleaved datasets don't depend on the number of threa
   };
   const auto all = numbers(make(1));
   REQUIRE(all.size() == 18);
-  for (const int64_t from : {1, 4}) {
-    for (const int64_t to : {1, 4}) {
+  for (const int64_t from : {int64_t{1}, int64_t{4}, data::kAutotune}) {
+    for (const int64_t to : {int64_t{1}, int64_t{4}, data::kAutotune}) {
       for (size_t stop = 0; stop <= all.size(); ++stop) {
         data::Iterator first = make(from).iterator();
         numbers(first, static_cast<int64_t>(stop));

@@ -13,17 +13,25 @@ namespace cornu::testing {
 using data::Dataset;
 using data::Element;
 
-namespace {
-
-int64_t value(const Tensor& x) { return x.item<int64_t>(); }
 Items to_items(const Numbers& numbers) {
   Items items;
   for (const int64_t number : numbers) items.push_back({number});
   return items;
 }
-data::ElementSpec kind(bool vectors) {
-  return {.types = {{DType::Int64, vectors ? Shape{kUnknown} : Shape{}}}, .structure = {}};
+
+void extend(Pipeline& pipeline, const std::string& text, Items items, bool vectors,
+            const Apply& apply) {
+  pipeline.build = [build = pipeline.build, apply](int64_t calls) {
+    return apply(build(calls), calls);
+  };
+  pipeline.items = std::move(items);
+  pipeline.vectors = vectors;
+  pipeline.text += " | " + text;
 }
+
+namespace {
+
+int64_t value(const Tensor& x) { return x.item<int64_t>(); }
 
 Dataset generated(int64_t count, int64_t broken) {
   return Dataset::from_generator(
@@ -39,6 +47,7 @@ Dataset generated(int64_t count, int64_t broken) {
 }
 
 Pipeline source(Dice& dice) {
+  if (dice.one_in(4)) return file_source(dice);
   const int64_t count = dice.one_in(12) ? 0 : dice.between(1, 25);
   const int64_t start = dice.between(-5, 5);
   Numbers numbers;
@@ -83,18 +92,6 @@ Pipeline source(Dice& dice) {
       return {[=](int64_t) { return generated(count, 0); }, to_items(numbers), false,
               text("generator")};
   }
-}
-
-// The same with one transform more.
-using Apply = std::function<Dataset(const Dataset&, int64_t calls)>;
-void extend(Pipeline& pipeline, const std::string& text, Items items, bool vectors,
-            const Apply& apply) {
-  pipeline.build = [build = pipeline.build, apply](int64_t calls) {
-    return apply(build(calls), calls);
-  };
-  pipeline.items = std::move(items);
-  pipeline.vectors = vectors;
-  pipeline.text += " | " + text;
 }
 
 // Of any elements.
@@ -178,6 +175,7 @@ void hold(Pipeline& p, Dice& dice) {
 void join(Pipeline& p, Dice& dice) {
   const Pipeline other = source(dice);
   if (other.vectors != p.vectors) return cut(p, dice);
+  if (dice.one_in(3)) return choose(p, other, dice);
   Items out;
   if (dice.one_in(2)) {
     out = p.items;
@@ -209,23 +207,6 @@ void join(Pipeline& p, Dice& dice) {
          });
 }
 
-// Each `size` of the items, and what is left.
-std::vector<Items> groups_of(const Items& in, int64_t size, bool drop) {
-  std::vector<Items> groups;
-  for (const Numbers& item : in) {
-    if (groups.empty() || std::ssize(groups.back()) == size) groups.emplace_back();
-    groups.back().push_back(item);
-  }
-  if (drop && !groups.empty() && std::ssize(groups.back()) < size) groups.pop_back();
-  return groups;
-}
-
-Numbers joined(const Items& group) {
-  Numbers all;
-  for (const Numbers& item : group) all.insert(all.end(), item.begin(), item.end());
-  return all;
-}
-
 Items windows_of(const Items& in, int64_t size, const data::WindowOptions& how) {
   Items out;
   for (int64_t start = 0; start < count_of(in); start += *how.shift) {
@@ -254,6 +235,7 @@ Items grouped_by_three(const Items& in, int64_t size) {
 
 // Scalars become vectors.
 void gather(Pipeline& p, Dice& dice) {
+  if (dice.one_in(4)) return make_ragged(p, dice);
   const int64_t n = dice.between(1, 4);
   const bool drop = dice.one_in(3);
   switch (dice.between(0, 2)) {
@@ -345,6 +327,7 @@ Items where(const Items& in, const std::function<bool(int64_t)>& keeps) {
 
 // Traced functions of scalars.
 void compute(Pipeline& p, Dice& dice) {
+  if (dice.one_in(6)) return spell(p, dice);
   Items out = p.items;
   switch (dice.between(0, 5)) {
     case 0:
@@ -399,6 +382,8 @@ void compute(Pipeline& p, Dice& dice) {
 
 // Of vectors: back to scalars, or padded to the longest of a few.
 void spread(Pipeline& p, Dice& dice) {
+  if (dice.one_in(4)) return rebatch(p, dice);
+  if (dice.one_in(4)) return bucket(p, dice);
   Items out;
   if (!dice.one_in(3)) {
     for (const Numbers& item : p.items) {

@@ -36,6 +36,33 @@ class Dice {
 
 inline int64_t count_of(const Items& items) { return std::ssize(items); }
 
+// Of scalars, or of vectors of any length.
+inline data::ElementSpec kind(bool vectors) {
+  return {.types = {{DType::Int64, vectors ? Shape{kUnknown} : Shape{}}}, .structure = {}};
+}
+Items to_items(const Numbers& numbers);  // of scalars
+
+// The same pipeline with one transform more.
+using Apply = std::function<data::Dataset(const data::Dataset&, int64_t calls)>;
+void extend(Pipeline& pipeline, const std::string& text, Items items, bool vectors,
+            const Apply& apply);
+
+// Each `size` of the items, and what is left.
+std::vector<Items> groups_of(const Items& in, int64_t size, bool drop);
+Numbers joined(const Items& group);
+
+// Numbers in files of records, lines or tables.
+Pipeline file_source(Dice& dice);
+// By way of strings, of scalars.
+void spell(Pipeline& pipeline, Dice& dice);
+// Into batches of another size, ragged ones, and buckets of lengths; of vectors.
+void rebatch(Pipeline& pipeline, Dice& dice);
+void bucket(Pipeline& pipeline, Dice& dice);
+// Of scalars.
+void make_ragged(Pipeline& pipeline, Dice& dice);
+// Chosen from a pipeline and another of its kind.
+void choose(Pipeline& pipeline, const Pipeline& other, Dice& dice);
+
 // The same for the same seed.
 Pipeline made_up(uint64_t seed);
 

@@ -114,7 +114,8 @@ TEST_CASE("another process makes the same of what it is sent") {
       bytes = data::serialize(dataset).to_bytes();
     } catch (const FailedPrecondition& error) {
       ++local;
-      CHECK(contains(error.what(), "C++ code"));
+      const std::string why = error.what();
+      CHECK((contains(why, "C++ code") || contains(why, "runs on the host, op by op")));
       continue;
     }
     const int64_t stop = Dice(seed + 2'000'000).between(0, count_of(p.items));

@@ -46,12 +46,17 @@ class NumberFiles {
   }
   Dataset lines() const { return parsed(data::TextLineDataset(names("txt"))); }
 
- private:
   static Dataset parsed(const Dataset& texts) {
-    return texts.map([](const Tensor& text) { return data::strings::to_number(text, "int64"); });
+    return texts.map([](const Tensor& text) { return data::strings::to_number(text, "int64"); },
+                     {.output_signature = data::ElementSpec{{{DType::Int64, Shape{}}}, {}}});
   }
+
+ private:
   TempFolder folder_;
 };
+
+Dataset tf_records(const Tensor& name) { return data::TFRecordDataset(name.item<std::string>()); }
+Dataset text_lines(const Tensor& name) { return data::TextLineDataset(name.item<std::string>()); }
 
 std::shared_ptr<BatchSource> source_of(const Dataset& dataset, AutoShardPolicy policy) {
   data::Options options;
@@ -106,6 +111,17 @@ Numbers up_to(int64_t count) {
   return result;
 }
 
+// Of 0 to 7 in four files, by each policy.
+void check_policies(const Dataset& batched, int64_t count) {
+  const auto ranges = fmt::format("reads one of {} ranges of each file's records", count);
+  const auto first = count <= 4 ? "reads files of its own" : ranges;
+  CHECK(examples(source_of(batched, AutoShardPolicy::Auto), count, first) == up_to(8));
+  CHECK(examples(source_of(batched, AutoShardPolicy::File), count, first) == up_to(8));
+  CHECK(examples(source_of(batched, AutoShardPolicy::Record), count, ranges) == up_to(8));
+  CHECK(examples(source_of(batched, AutoShardPolicy::Data), count,
+                 fmt::format("takes one of {} batches in turn", count)) == up_to(8));
+}
+
 }  // namespace
 
 TEST_CASE("workers read files of their own, or ranges of their records") {
@@ -115,18 +131,78 @@ TEST_CASE("workers read files of their own, or ranges of their records") {
       for (const int64_t count : {2, 3, 4, 5, 9}) {
         CAPTURE(batch);
         CAPTURE(count);
-        const auto own_files = "reads files of its own";
-        const auto ranges = fmt::format("reads one of {} ranges of each file's records", count);
-        const auto first = count <= 4 ? own_files : ranges;
-        const Dataset batched = dataset.batch(batch).prefetch(1);
-        CHECK(examples(source_of(batched, AutoShardPolicy::Auto), count, first) == up_to(8));
-        CHECK(examples(source_of(batched, AutoShardPolicy::File), count, first) == up_to(8));
-        CHECK(examples(source_of(batched, AutoShardPolicy::Record), count, ranges) == up_to(8));
-        CHECK(examples(source_of(batched, AutoShardPolicy::Data), count,
-                       fmt::format("takes one of {} batches in turn", count)) == up_to(8));
+        check_policies(dataset.batch(batch).prefetch(1), count);
       }
     }
   }
+}
+
+TEST_CASE("files that datasets of names read") {
+  const NumberFiles files({3, 0, 4, 1});
+  const auto records = [](const Tensor& name) { return NumberFiles::parsed(tf_records(name)); };
+  const auto lines = [](const Tensor& name) { return NumberFiles::parsed(text_lines(name)); };
+  const auto nested = [&](const Tensor& name) {
+    return Dataset::from_tensors(name).flat_map(records).shuffle(2, {.seed = 3});
+  };
+  const data::ElementSpec numbers{{{DType::Int64, Shape{}}}, {}};
+  const std::vector<Dataset> datasets = {
+      files.names("tfrecord").interleave(records, {.cycle_length = 2}),
+      files.names("tfrecord", true)
+          .interleave(records, {.block_length = 2, .num_parallel_calls = 2}),
+      files.names("txt").flat_map(lines),
+      files.names("txt").flat_map(lines, {.output_signature = numbers}),
+      files.names("tfrecord").interleave(nested)};
+  for (const Dataset& dataset : datasets) {
+    for (const int64_t count : {2, 4, 5, 9}) {
+      CAPTURE(count);
+      check_policies(dataset.batch(2).prefetch(1), count);
+    }
+  }
+}
+
+TEST_CASE("which files datasets of names read") {
+  const NumberFiles files({3, 0, 4, 1});
+  const auto records = [](const Tensor& name) { return NumberFiles::parsed(tf_records(name)); };
+  const auto batched = files.names("tfrecord").interleave(records).batch(2);
+  const auto by_files = source_of(batched, AutoShardPolicy::Auto);
+  CHECK(batches(by_files->shard(2, 0)) == Batches{{0, 3}, {1, 4}, {2, 5}, {6}});
+  CHECK(batches(by_files->shard(2, 1)) == Batches{{7}, {}, {}, {}});
+  const auto by_records = source_of(batched, AutoShardPolicy::Record);
+  CHECK(batches(by_records->shard(2, 0)) == Batches{{0, 3}, {4}, {}});
+  CHECK(batches(by_records->shard(2, 1)) == Batches{{
+                                                        1,
+                                                        5,
+                                                    },
+                                                    {7, 2},
+                                                    {6}});
+}
+
+TEST_CASE("datasets of names that can't be read in parts") {
+  const NumberFiles files({3, 2});
+  const auto two = [](const Tensor& name) { return NumberFiles::parsed(tf_records(name)).take(2); };
+  const auto batched = files.names("tfrecord").flat_map(two).batch(1);
+  const Numbers all = {0, 1, 3, 4};
+  CHECK(examples(source_of(batched, AutoShardPolicy::Auto), 2, "reads files of its own") == all);
+  CHECK(examples(source_of(batched, AutoShardPolicy::Auto), 3, "takes one of 3 batches") == all);
+  CHECK(examples(source_of(batched, AutoShardPolicy::File), 3, "reads files of its own") == all);
+  CHECK_THROWS_WITH_AS(source_of(batched, AutoShardPolicy::Record)->shard(2, 0),
+                       doctest::Contains("AutoShardPolicy::Record needs a dataset that reads"),
+                       InvalidArgument);
+  // One whose first dataset can be, and another can't.
+  const auto some = [&](const Tensor& name) {
+    const bool first = name.item<std::string>().find("0.tf") != std::string::npos;
+    return first ? NumberFiles::parsed(tf_records(name)) : two(name);
+  };
+  const auto source =
+      source_of(files.names("tfrecord").flat_map(some).batch(1), AutoShardPolicy::Record);
+  CHECK_THROWS_WITH_AS(batches(source->shard(2, 0)),
+                       doctest::Contains("flat_map: expected a dataset of which a worker can read "
+                                         "a part of each file, as of the first element's, got "),
+                       InvalidArgument);
+  const auto counted = [](const Tensor&) { return Dataset::range(2); };
+  CHECK(
+      examples(source_of(files.names("tfrecord").flat_map(counted).batch(1), AutoShardPolicy::Auto),
+               2, "takes one of 2 batches in turn") == Numbers{0, 0, 1, 1});
 }
 
 TEST_CASE("which files and records") {

@@ -82,6 +82,23 @@ TEST_CASE("pods by their labels are a cluster") {
   CHECK(outside.cluster_spec().task_address("ps", 0) == "10.0.0.9:2222");
 }
 
+TEST_CASE("a pod that was started again has another address") {
+  const Account account;
+  const std::string pods = list_of({pod("w-1", "10.0.0.1"), pod("w-10", "10.0.0.2")});
+  const ClusterSpec before({{"worker", {"10.0.0.1:8470", "10.0.0.2:8470"}}});
+  const std::string moved = list_of({pod("w-1", "10.0.0.7"), pod("w-10", "10.0.0.2")});
+  HttpServer server({{kWorkers, pods}}, {.later = moved});
+  const KubernetesClusterResolver resolver(options_for(server, account));
+  CHECK(resolver.addresses_change());
+  CHECK(resolver.renewed_cluster_spec() ==
+        ClusterSpec({{"worker", {"10.0.0.7:8470", "10.0.0.2:8470"}}}));
+  CHECK(resolver.cluster_spec() == before);
+  const std::string gone = list_of({pod("w-1", "", "Pending"), pod("w-10", "10.0.0.2")});
+  HttpServer between({{kWorkers, pods}}, {.later = gone});
+  const KubernetesClusterResolver waiting(options_for(between, account));
+  CHECK_FALSE(waiting.renewed_cluster_spec().has_value());
+}
+
 TEST_CASE("pods that aren't there, or don't run yet") {
   const Account account;
   HttpServer none({{kWorkers, list_of({})}});

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@
 #include "tests/distribute/clusters.h"
 #include "tests/support/files.h"
 #include "tests/support/layer_conformance.h"
+#include "tests/support/log.h"
 
 using namespace cornu;
 using namespace cornu::distribute;
@@ -293,6 +295,95 @@ TEST_CASE("addresses on a network need a token") {
         "InvalidArgument: CORNU_JOB_TOKEN: expected a token of at least 16 characters, got 5. Make "
         "one with: "
         "openssl rand -hex 32");
+}
+
+TEST_CASE("a network on which everybody is trusted") {
+  const std::string port = free_addresses(1)[0].substr(10);
+  ClusterOptions options = options_of(0, {"10.1.2.3:" + port, "10.1.2.4:2222"});
+  options.insecure = true;
+  const test::Log log;
+  { const Cluster cluster(options); }
+  CHECK(log.text().find("Cluster: the workers at 10.1.2.3:" + port +
+                        " are reached over a network, without a token and without certificates: "
+                        "whoever reaches their ports can take part") != std::string::npos);
+  const test::Log quiet;
+  options.addresses = free_addresses(2);
+  { const Cluster cluster(options); }
+  CHECK(quiet.text().find("without a token") == std::string::npos);
+}
+
+// No file, and no memory to share, can be had meanwhile.
+class NoFiles {
+ public:
+  NoFiles() {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &none) == 0);
+  }
+  ~NoFiles() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_CASE("workers that can't have memory to share use sockets, all of them") {
+  const test::Log log;
+  auto clusters = clusters_at(free_addresses(3));
+  for (int turn = 0; turn < 2; ++turn) {
+    const NoFiles none;
+    const auto sums =
+        on_all(clusters, [](Cluster& cluster) { return sum_of_ranks(cluster.form()); });
+    CHECK(sums == std::vector<double>{6, 6, 6});
+  }
+  const std::string text = log.text();
+  CHECK(text.find(" of shared memory: File too large. All workers exchange tensors over sockets "
+                  "instead, which takes longer.") != std::string::npos);
+  size_t warnings = 0;  // one of each worker
+  for (size_t at = 0; (at = text.find("over sockets instead", at)) != std::string::npos; ++at) {
+    ++warnings;
+  }
+  CHECK(warnings == 3);
+  end_all(clusters);
+}
+
+TEST_CASE("one worker that can't share memory is enough, and the others say so") {
+  const test::Log log;
+  const auto addresses = free_addresses(2);
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  for (int rank = 0; rank < 2; ++rank) {
+    ClusterOptions options = options_of(rank, addresses);
+    options.share_memory = rank == 0;
+    clusters.push_back(std::make_unique<Cluster>(options));
+  }
+  const auto sums = on_all(clusters, [](Cluster& cluster) { return sum_of_ranks(cluster.form()); });
+  CHECK(sums == std::vector<double>{3, 3});
+  CHECK(log.text().find("Cluster: worker 0 (" + addresses[0] +
+                        "): a worker can't share memory with the others, or doesn't want to. All "
+                        "workers exchange tensors over sockets instead") != std::string::npos);
+  end_all(clusters);
+}
+
+TEST_CASE("a worker 0 that is at another address is asked for anew") {
+  const test::Log log;
+  const auto addresses = free_addresses(3);
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  // Worker 1 knows an address that nobody has any more, and worker 0 knows an old one of worker 1.
+  ClusterOptions first = options_of(0, {addresses[0], "127.0.0.1:1"});
+  first.share_memory = false;
+  clusters.push_back(std::make_unique<Cluster>(first));
+  ClusterOptions second = options_of(1, {addresses[2], addresses[1]});
+  int asked = 0;
+  second.renew = [&] {
+    // At first nobody can tell.
+    return ++asked == 1 ? std::vector<std::string>()
+                        : std::vector<std::string>{addresses[0], addresses[1]};
+  };
+  second.renew_after = std::chrono::milliseconds(1);
+  clusters.push_back(std::make_unique<Cluster>(second));
+  const auto sums = on_all(clusters, [](Cluster& cluster) { return sum_of_ranks(cluster.form()); });
+  CHECK(sums == std::vector<double>{3, 3});
+  CHECK(asked >= 2);
+  end_all(clusters);
 }
 
 TEST_CASE("a port that is taken is named") {

@@ -87,7 +87,7 @@ struct Worker {
       : membership({.rank = rank,
                     .addresses = {"host0:1", "host1:1"},
                     .token = kSecret,
-                    .connect = [this](Session::Listener own) {
+                    .connect = [this](const std::string&, Session::Listener own) {
                       const std::lock_guard lock(mutex);
                       listeners.push_back(std::move(own));
                       sessions.push_back(std::make_shared<RecordedSession>());

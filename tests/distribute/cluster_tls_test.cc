@@ -273,6 +273,7 @@ TEST_CASE("tasks of another authority, or without TLS, are turned away") {
     auto waits = std::async(std::launch::async, [&] { return error_of([&] { other.form(); }); });
     waits_for(log, wrong ? "it has begun as a session does, and holds none"
                          : "it doesn't use TLS, as this job's tasks do (CORNU_TLS_CERT)");
+    if (!wrong) waits_for(log, "(This task doesn't use TLS: is CORNU_TLS_CERT set for worker 0?)");
     ends = true;
     waits.get();
   }
@@ -293,6 +294,7 @@ TEST_CASE("a task with TLS says so of a job without") {
   Cluster other(options);
   auto waits = std::async(std::launch::async, [&] { return error_of([&] { other.form(); }); });
   waits_for(log, "it uses TLS, which this job's tasks don't (CORNU_TLS_CERT)");
+  waits_for(log, "(This task uses TLS, as CORNU_TLS_CERT says: does worker 0, too?)");
   ends = true;
   waits.get();
 }

@@ -2,6 +2,8 @@
 // How reductions between processes are computed: in memory that ranks read of each other, by
 // recursive doubling, rounded, and by implementations of programs.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -127,6 +129,26 @@ TEST_CASE("where there isn't so much memory, ranks send") {
   const Results<float> expected = all_reduce<float>(groups, 60'000, ReduceOp::Sum, false);
   const Results<float> direct = all_reduce<float>(groups, 60'000, ReduceOp::Sum, true);
   CHECK(same_bits(direct[0], expected[0]));
+}
+
+TEST_CASE("where ranks can't read each other's memory, all of them send") {
+  const Groups groups = groups_of(over_shared_memory(3), 1);
+  const Results<float> expected = all_reduce<float>(groups, 60'000, ReduceOp::Sum, false);
+  on_ranks(groups, [](CollectiveGroup& end) { CHECK(end.memory(320'000) != nullptr); });
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  {
+    const FileDescriptor next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const rlimit none{.rlim_cur = static_cast<rlim_t>(next.get()), .rlim_max = before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  for (int turn = 0; turn < 2; ++turn) {
+    const Results<float> sent = all_reduce<float>(groups, 60'000, ReduceOp::Sum, true);
+    for (size_t rank = 0; rank < 3; ++rank) CHECK(same_bits(sent[rank], expected[rank]));
+  }
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  const Results<float> larger = all_reduce<float>(groups, 70'000, ReduceOp::Sum, true);
+  CHECK(same_bits(larger[0], all_reduce<float>(groups, 70'000, ReduceOp::Sum, false)[0]));
 }
 
 TEST_CASE("a group over sockets has no memory of its own") {

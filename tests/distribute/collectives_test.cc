@@ -304,6 +304,10 @@ TEST_CASE("workers exchange texts of any length between steps") {
       const std::vector<std::string> all = group->exchange("text", own);
       CHECK(all ==
             std::vector<std::string>{"", std::string(100'000, 'b'), std::string(200'000, 'c')});
+      // Of one worker's alone no other sends as much.
+      const std::string large = w == 1 ? std::string(3'000'000, 'x') : "small";
+      CHECK(group->exchange("a large one", large) ==
+            std::vector<std::string>{"small", std::string(3'000'000, 'x'), "small"});
     });
   }
   for (std::thread& thread : threads) thread.join();

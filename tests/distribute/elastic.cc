@@ -8,8 +8,14 @@
 //   quits                 as arrays, and it ends by _Exit(0) instead of being stopped
 //   exits                 as arrays, and it ends by exit(0)
 //   fails                 worker 1's evaluation throws; then it waits to be killed
+//   evaluates             a worker is killed in an evaluation, after a call of fit
+//   copies, apart         as arrays, and every worker keeps the state; "apart": in FOLDER/0, …, as
+//                         on machines of their own
+//   full                  worker 0 can't write to its disk after so many steps
+// Global batches are of CORNU_TEST_BATCH examples, 6 by default.
 #include <cornu/cornu.h>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -27,7 +33,12 @@ using namespace cornu;
 namespace {
 
 constexpr int64_t kRows = 23;
-constexpr int64_t kBatch = 6;  // global, and uneven for most numbers of workers
+
+// Global, and uneven for most numbers of workers.
+int64_t batch_size() {
+  const char* set = std::getenv("CORNU_TEST_BATCH");
+  return set ? std::atoll(set) : 6;
+}
 
 class StopsAfter : public Callback {
  public:
@@ -63,11 +74,14 @@ Model compiled_model() {
   return model;
 }
 
-FitOptions options_with(const std::string& folder, const CallbackHandle& stops) {
+FitOptions options_with(const std::string& folder, const CallbackHandle& stops,
+                        bool on_every_worker = false) {
   return {.epochs = 3,
           .verbose = 0,
-          .callbacks = {callbacks::BackupAndRestore(
-                            {.backup_dir = folder, .save_freq = 1, .delete_checkpoint = false}),
+          .callbacks = {callbacks::BackupAndRestore({.backup_dir = folder,
+                                                     .save_freq = 1,
+                                                     .delete_checkpoint = false,
+                                                     .on_every_worker = on_every_worker}),
                         stops}};
 }
 
@@ -91,11 +105,11 @@ void train_twice(const std::string& folder, int64_t steps, std::ofstream& file) 
   const Tensor y = numbers({kRows, 1}, 2);
   Model teacher = compiled_model();
   FitOptions options = options_with(folder + "/1", make_callback<StopsAfter>(0));
-  options.batch_size = kBatch;
+  options.batch_size = batch_size();
   // Of these calls a worker that begins anew gets the figures, and the weights as they are by then.
   write(file, teacher.fit(x, y, options));
   // Its shuffle has no seed: each pass goes on where the last one was.
-  const auto shuffled = data::Dataset::from_tensor_slices({x, y}).shuffle(10).batch(kBatch);
+  const auto shuffled = data::Dataset::from_tensor_slices({x, y}).shuffle(10).batch(batch_size());
   const FitOptions without_state{.epochs = 1, .verbose = 0};
   write(file, teacher.fit(shuffled, without_state));
   write_number(file, teacher.evaluate(shuffled, {.verbose = 0}).at("loss"));
@@ -124,12 +138,59 @@ void fail(const Strategy& strategy) {
   }
 }
 
+void evaluate(const std::string& folder, int64_t steps, std::ofstream& file) {
+  const Tensor x = numbers({kRows, 3}, 1);
+  const Tensor y = numbers({kRows, 1}, 2);
+  Model model = compiled_model();
+  FitOptions options = options_with(folder, make_callback<StopsAfter>(0));
+  options.batch_size = batch_size();
+  write(file, model, model.fit(x, y, options));
+  callbacks::LambdaCallbackOptions kills;
+  kills.on_test_batch_begin = [&](int64_t batch, const Logs&) {
+    if (steps > 0 && batch == steps) std::raise(SIGKILL);
+  };
+  for (const auto& [name, value] :
+       model.evaluate(x, y,
+                      {.batch_size = batch_size(),
+                      .verbose = 0,
+                      .callbacks = {callbacks::LambdaCallback(kills)}})) {
+    write_number(file, value);
+  }
+  write_number(file, model.evaluate(x, y * 2.0, {.verbose = 0}).at("loss"));
+}
+
+// No file can get longer from now on.
+class FillsDisk : public Callback {
+ public:
+  explicit FillsDisk(int64_t steps) : steps_(steps) {}
+  void on_train_batch_end(int64_t, const Logs&) override {
+    if (++done_ != steps_) return;
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit none{.rlim_cur = 64, .rlim_max = RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_FSIZE, &none) != 0) std::_Exit(3);
+  }
+
+ private:
+  int64_t steps_;
+  int64_t done_ = 0;
+};
+
+void train_on_full_disk(const Strategy& strategy, const std::string& folder, int64_t steps) {
+  FitOptions options = options_with(folder, make_callback<StopsAfter>(0));
+  if (strategy.is_chief()) options.callbacks.push_back(make_callback<FillsDisk>(steps));
+  options.batch_size = batch_size();
+  const History history =
+      compiled_model().fit(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2), options);
+  std::cout << "epochs: " << history.epoch.size() << "\n";
+}
+
 History trained(Model model, const std::string& kind, const FitOptions& given) {
   const Tensor x = numbers({kRows, 3}, 1);
   const Tensor y = numbers({kRows, 1}, 2);
   FitOptions options = given;
-  if (kind == "arrays" || kind == "quits" || kind == "exits") {
-    options.batch_size = kBatch;
+  if (kind == "arrays" || kind == "quits" || kind == "exits" || kind == "copies" ||
+      kind == "apart") {
+    options.batch_size = batch_size();
     options.validation_data = {x(Slice(0, 9)), y(Slice(0, 9))};
     return model.fit(x, y, options);
   }
@@ -141,7 +202,7 @@ History trained(Model model, const std::string& kind, const FitOptions& given) {
                            .map([](const Tensor& a, const Tensor& b) {
                              return std::pair{a * 2.0, b + 1.0};
                            })
-                           .batch(kBatch)
+                           .batch(batch_size())
                            .prefetch(2)
                            .with_options(policy);
   options.validation_data = dataset.take(2);
@@ -166,12 +227,21 @@ int main(int argc, char** argv) {
       train_twice(folder, steps, file);
     } else if (kind == "fails") {
       fail(strategy);
+    } else if (kind == "evaluates") {
+      evaluate(folder, steps, file);
+    } else if (kind == "full") {
+      train_on_full_disk(strategy, folder, steps);
     } else {
       const int signal = kind == "quits" ? 0 : kind == "exits" ? -1 : SIGTERM;
+      const bool is_apart = kind == "apart";
+      const std::string own =
+          is_apart ? folder + "/" + std::to_string(strategy.impl().worker()) : folder;
+      const std::string state = (is_apart ? folder + "/0" : folder) + "/run_state";
       Model model = compiled_model();
-      const History history = trained(
-          model, kind,
-          options_with(folder, make_callback<StopsAfter>(steps, signal, folder + "/run_state")));
+      const History history =
+          trained(model, kind,
+                  options_with(own, make_callback<StopsAfter>(steps, signal, state),
+                               is_apart || kind == "copies"));
       write(file, model, history);
     }
   } catch (const Error& error) {

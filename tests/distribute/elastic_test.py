@@ -2,12 +2,14 @@
 """Trainings that go on with more or fewer workers than they were begun with give what one gives that
 one worker does alone, to 1e-6 in float64; and where that can't be, they say why. One in whose second
 call of fit a worker is killed, and started again, gives the same bits as one that nobody disturbed:
-what the first call has given comes from the worker that was there.
+what the first call has given comes from the worker that was there. So does one whose worker is killed
+while it evaluates. Where global batches have another size, training goes on behind as many examples.
 
-usage: elastic_test.py ELASTIC
+usage: elastic_test.py ELASTIC CLOCK, a library to be preloaded that puts the clock ahead
 """
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -24,23 +26,23 @@ class Workers:
 
     def __init__(self, program, kind, workers, folder, output):
         self.line = [program, kind, folder]
-        self.output = output
+        self.output_argument = [output]
         self.ended = output + ".ended"
         open(self.ended, "w").close()
         self.sockets = [socket.socket() for _ in range(workers)]
         for own in self.sockets:
             own.bind(("127.0.0.1", 0))
 
-    def start(self, index, steps):
+    def start(self, index, steps, stderr=subprocess.STDOUT, **settings):
         addresses = [f"127.0.0.1:{own.getsockname()[1]}" for own in self.sockets]
         listener = self.sockets[index].fileno()
         environment = dict(
             os.environ, CORNU_LISTEN_FD=str(listener), OMP_NUM_THREADS="1",
             CORNU_ENDED_FILE=self.ended,
             TF_CONFIG=json.dumps({"cluster": {"worker": addresses},
-                                  "task": {"type": "worker", "index": index}}))
-        return subprocess.Popen([*self.line, str(steps), self.output], env=environment, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  "task": {"type": "worker", "index": index}}), **settings)
+        return subprocess.Popen([*self.line, str(steps), *self.output_argument], env=environment,
+                                text=True, stdout=subprocess.PIPE, stderr=stderr,
                                 pass_fds=[listener])
 
     def close(self):
@@ -48,18 +50,18 @@ class Workers:
             own.close()
 
 
-def run(program, kind, workers, folder, steps, output):
+def run(program, kind, workers, folder, steps, output, **settings):
     """The exit codes, and what they said."""
     job = Workers(program, kind, workers, folder, output)
-    processes = [job.start(index, steps) for index in range(workers)]
+    processes = [job.start(index, steps, **settings) for index in range(workers)]
     said = [process.communicate(timeout=120)[0] for process in processes]
     job.close()
     return [process.returncode for process in processes], "".join(said)
 
 
-def run_with_a_loss(program, folder, victim, steps, output):
-    """A worker is killed after so many steps of the second training; what it says then."""
-    job = Workers(program, "twice", 2, folder, output)
+def run_with_a_loss(program, kind, folder, victim, steps, output):
+    """A worker is killed after so many steps; what the other says, and it, started again."""
+    job = Workers(program, kind, 2, folder, output)
     first = job.start(1 - victim, 0)
     lost = job.start(victim, steps)
     said = [lost.communicate(timeout=120)[0]]
@@ -68,7 +70,7 @@ def run_with_a_loss(program, folder, victim, steps, output):
     said += [process.communicate(timeout=120)[0] for process in (first, back)]
     job.close()
     assert [first.returncode, back.returncode] == [0, 0], said
-    return said[-1]
+    return said[1:]
 
 
 def check_twice(program, folder):
@@ -79,7 +81,7 @@ def check_twice(program, folder):
     for victim in [0, 1]:
         for steps in [3, 7]:
             output = os.path.join(folder, f"twice{victim}{steps}")
-            said = run_with_a_loss(program, output + ".state", victim, steps, output)
+            _, said = run_with_a_loss(program, "twice", output + ".state", victim, steps, output)
             assert numbers(output) == expected, said
             for call, number in [("fit", 1), ("fit", 2), ("evaluate", 3)]:
                 assert f"{call}: the other workers have been through call {number} of fit and " \
@@ -122,6 +124,110 @@ def check_exits(program, folder):
     assert [first.returncode, back.returncode] == [0, 0], said
 
 
+def check_evaluates(program, folder):
+    """A worker that is killed in an evaluation: the other waits for it, and both evaluate again."""
+    output = os.path.join(folder, "evaluates")
+    codes, said = run(program, "evaluates", 2, output + ".whole", 0, output)
+    assert codes == [0, 0], said
+    expected = numbers(output)
+    for victim in [0, 1]:
+        state = output + f".state{victim}"
+        other, back = run_with_a_loss(program, "evaluates", state, victim, 2, output)
+        assert numbers(output) == expected, (other, back)
+        assert f"waiting for worker {victim} " in other, other
+        assert "fit: the other workers have been through call 1 of fit and evaluate" in back, back
+
+
+def check_other_batches(program, folder):
+    """Half as many workers with half as large a global batch, or twice as many with twice one: what
+    comes depends on the batches, and not on how many workers have had them."""
+    # Behind two batches of 23 rows: behind how many of the other size, and how many rows come again.
+    places = {(12, 6): (4, 0), (6, 12): (1, 0), (4, 6): (1, 2)}
+    for kind in ["arrays", "dataset"]:
+        for sizes, (batches, left) in places.items():
+            got = []
+            for workers in [(2, 1), (1, 2), (3, 2)]:
+                output = os.path.join(folder, f"batches{kind}{sizes}{workers}".replace(" ", ""))
+                # Behind the second batch of the second epoch: others hear of it one step later.
+                steps = (23 + sizes[0] - 1) // sizes[0] + (1 if workers[0] > 1 else 2)
+                codes, said = run(program, kind, workers[0], output + ".state", steps, output,
+                                  CORNU_TEST_BATCH=str(sizes[0]))
+                assert codes == [TERMINATED] * workers[0], said
+                codes, said = run(program, kind, workers[1], output + ".state", 0, output,
+                                  CORNU_TEST_BATCH=str(sizes[1]))
+                assert codes == [0] * workers[1], said
+                again = f"; {left} examples come a second time" if left else ""
+                text = f"the place to go on from was counted in batches of {sizes[0]} examples, and " \
+                       f"they have {sizes[1]} here. It is behind {batches} of these{again}: "
+                assert text in said, said
+                got.append(numbers(output))
+            for other in got[1:]:
+                assert max(abs(a - b) for a, b in zip(got[0], other, strict=True)) < 1e-6, got
+    state = os.path.join(folder, "same.state")
+    output = os.path.join(folder, "same")
+    codes, said = run(program, "arrays", 2, state, 3, output)
+    assert codes == [TERMINATED] * 2, said
+    codes, said = run(program, "arrays", 2, state, 0, output, CORNU_TEST_BATCH="4")
+    assert codes != [0] * 2 and "the position was saved by another pipeline" in said, said
+
+
+def check_copies(program, folder):
+    """Every worker keeps the state: the chief's may be lost, or be an old one."""
+    output = os.path.join(folder, "copies")
+    codes, said = run(program, "copies", 2, output + ".whole", 0, output)
+    assert codes == [0, 0], said
+    expected = numbers(output)
+    for kind, workers in [("apart", 2), ("copies", 1)]:
+        state = f"{output}.{kind}"
+        chiefs = os.path.join(state, "0" if kind == "apart" else "")
+        codes, said = run(program, kind, 2, state, 2, output)
+        assert codes == [TERMINATED] * 2, said
+        with open(os.path.join(chiefs, "run_state"), "rb") as file:
+            old = file.read()
+        codes, said = run(program, kind, 2, state, 3, output)
+        assert codes == [TERMINATED] * 2, said
+        os.remove(os.path.join(chiefs, "run_state.previous"))
+        if kind == "apart":
+            os.remove(os.path.join(chiefs, "run_state"))
+        else:
+            with open(os.path.join(chiefs, "run_state"), "wb") as file:
+                file.write(old)
+        codes, said = run(program, kind, workers, state, 0, output)
+        assert codes == [0] * workers, said
+        assert "Training goes on after batch 3 of epoch 2." in said, said
+        assert max(abs(a - b) for a, b in zip(numbers(output), expected, strict=True)) < 1e-6, said
+        if kind == "apart":
+            assert "fit: the newest state is that of worker 1, which all take." in said, said
+
+
+def check_full_disk(program, folder):
+    """All are told of a worker that can't write the state, and training goes on."""
+    job = Workers(program, "full", 2, os.path.join(folder, "full"), os.path.join(folder, "full.out"))
+    processes = [job.start(index, 2) for index in range(2)]
+    said = [process.communicate(timeout=120)[0] for process in processes]
+    job.close()
+    assert [process.returncode for process in processes] == [0, 0], said
+    assert "The state of the run can't be written, the one before it stays: " in said[0], said
+    assert "fit: worker 0 can't write the state of the run: " in said[1], said
+    assert all("epochs: 3" in text for text in said), said
+
+
+def check_clocks(program, folder, clock):
+    """All are told whose clock is another one."""
+    output = os.path.join(folder, "clocks")
+    job = Workers(program, "arrays", 3, output + ".state", output)
+    skewed = {"LD_PRELOAD": os.path.abspath(clock), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+    processes = [job.start(0, 0), job.start(1, 0, CORNU_TEST_CLOCK_AHEAD="3600", **skewed),
+                 job.start(2, 0, CORNU_TEST_CLOCK_AHEAD="-60", **skewed)]
+    said = [process.communicate(timeout=120)[0] for process in processes]
+    job.close()
+    assert [process.returncode for process in processes] == [0] * 3, said
+    for text in said:
+        assert re.search("the clock of worker 1 is (3599|3600|3601) s ahead of that of worker 0: ",
+                         text), said
+        assert re.search("the clock of worker 2 is (59|60|61) s behind that of worker 0: ", text), said
+
+
 def check_fails(program, folder):
     """The others of a call are told at once that it fails on one worker, which lives on."""
     job = Workers(program, "fails", 2, folder, os.path.join(folder, "fails"))
@@ -162,6 +268,11 @@ def main():
         check_quits(program, folder)
         check_exits(program, folder)
         check_fails(program, folder)
+        check_evaluates(program, folder)
+        check_other_batches(program, folder)
+        check_copies(program, folder)
+        check_full_disk(program, folder)
+        check_clocks(program, folder, sys.argv[2])
         state = os.path.join(folder, "off.state")
         codes, said = run(program, "off", 2, state, 3, os.path.join(folder, "off"))
         assert codes == [TERMINATED] * 2, said

@@ -506,6 +506,16 @@ class Hosts(Launch):
                                              "worker": ["bob:8888", "[fd00::1]:8888"],
                                              "ps": ["ada:8889"]})
 
+    def test_insecure(self):
+        text = self.printed("--hosts ada,bob --insecure")
+        self.assertIn("# Without a token: everybody who reaches the tasks' ports is trusted.\n", text)
+        self.assertEqual(len(re.findall("^CORNU_INSECURE=1 TF_CONFIG=", text, re.MULTILINE)), 2)
+        self.assertNotIn("openssl", text)
+        done = self.launched("-n 1 --insecure", """
+say(os.environ["CORNU_INSECURE"], "CORNU_JOB_TOKEN" in os.environ)
+""")
+        self.assertEqual(done.stdout, "[worker 0] 1 False\n")
+
     def test_bad_hosts(self):
         for host in ("a;b", "ada:80", "a b", "''"):
             done = self.launched(f"--hosts {shlex.quote(host)}", "", code=2)
@@ -534,6 +544,10 @@ class CommandLine(unittest.TestCase):
                                  (("launch", "-n", "0", "--", "true"), "--workers"),
                                  (("launch", "-n", "x", "--", "true"), "x"),
                                  (("launch", "--grace", "-1", "--", "true"), "grace"),
+                                 (("launch", "--elastic", "2", "--", "true"),
+                                  "--elastic: expected at most as many workers as there are, 1, got 2"),
+                                 (("launch", "-n", "2", "--hosts", "a,b", "--elastic", "1", "--", "true"),
+                                  "--elastic: it is for workers that are started on this machine"),
                                  (("launch", "--port", "70000", "--", "true"), "port")]:
             with self.subTest(arguments=arguments):
                 code, text = self.called(*arguments)

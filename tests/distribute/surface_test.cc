@@ -53,6 +53,10 @@ TEST_CASE("reductions along an axis count the elements of parts that differ in s
   const PerReplica none({Tensors(floats({})), Tensors(floats({})), Tensors(floats({}))});
   CHECK(error_of([&] { strategy.reduce(ReduceOp::Max, none, 0); }) ==
         "InvalidArgument: Strategy 'MirroredStrategy': reduce expected elements, got none.");
+  const PerReplica scalars({Tensors(Tensor(1.0f)), Tensors(Tensor(2.0f)), Tensors(Tensor(3.0f))});
+  CHECK(error_of([&] { strategy.reduce(ReduceOp::Sum, scalars, 0); }) ==
+        "InvalidArgument: Strategy 'MirroredStrategy': reduce along axis 0 expected tensors with "
+        "axes, got a scalar of replica 0. Leave the axis out.");
 }
 
 TEST_CASE("all_gather, with its gradient") {
@@ -83,21 +87,103 @@ TEST_CASE("all_gather, with its gradient") {
   }
 }
 
+TEST_CASE("all_gather of parts that differ in size, with its gradient") {
+  for (const test::StrategyKind& kind : test::strategy_kinds()) {
+    const Strategy strategy = kind.make(3);
+    if (strategy.impl().num_workers() > 1) continue;
+    CAPTURE(strategy.name());
+    const Function step = function([](const Tensor& x) {
+      const auto context = get_replica_context();
+      const Tensor own = ops::reshape(x, {x.dim(0) / 2, 2});
+      GradientTape tape;
+      tape.watch(own);
+      const Tensor rows = context.all_gather(own);
+      const Tensor columns = context.all_gather(ops::transpose(own), 1);
+      const Tensor weights = ops::cast(ops::arange(rows.num_elements()), DType::Float32);
+      const Tensor loss = ops::sum(rows * ops::reshape(weights, rows.shape()));
+      // Sizes that follow from what has been gathered, beside those that are alike.
+      const Tensor more = context.all_gather(ops::concatenate({rows, own}, 0));
+      return std::vector<Tensor>{rows,
+                                 columns,
+                                 tape.gradient(loss, own),
+                                 more,
+                                 context.all_gather(rows),
+                                 context.all_gather(own > 2)};
+    });
+    for (const std::vector<int64_t>& counts :
+         {std::vector<int64_t>{2, 1, 1}, {2, 1, 0}, {0, 0, 3}, {1, 1, 1}, {2, 1, 1}}) {
+      std::vector<Tensors> inputs;
+      std::vector<float> all;
+      for (const int64_t count : counts) {
+        std::vector<float> own;
+        for (int64_t i = 0; i < 2 * count; ++i)
+          own.push_back(static_cast<float>(all.size() + own.size()));
+        all.insert(all.end(), own.begin(), own.end());
+        inputs.emplace_back(floats(own));
+      }
+      const auto total = static_cast<int64_t>(all.size()) / 2;
+      const PerReplica results = strategy.run(step, PerReplica(inputs));
+      int64_t first = 0;
+      for (size_t i = 0; i < 3; ++i) {
+        const Tensors& own = results[i];
+        CHECK(own[0].shape() == Shape{total, 2});
+        CHECK(numbers(own[0]) == all);
+        CHECK(numbers(ops::transpose(own[1])) == all);
+        // Every replica's loss depends on it.
+        std::vector<float> gradient;
+        for (int64_t k = 0; k < 2 * counts[i]; ++k) {
+          gradient.push_back(static_cast<float>(3 * (2 * first + k)));
+        }
+        CHECK(numbers(own[2]) == gradient);
+        first += counts[i];
+        CHECK(own[3].shape() == Shape{4 * total, 2});
+        CHECK(ops::sum(own[3]).item<float>() == 4 * ops::sum(own[0]).item<float>());
+        CHECK(own[4].shape() == Shape{3 * total, 2});
+        CHECK(own[5].to_vector<bool>() == (own[0] > 2).to_vector<bool>());
+      }
+    }
+  }
+}
+
+TEST_CASE("all_gather of parts that differ in size beside what has the size of all") {
+  const auto strategy = mirrored(3);
+  const PerReplica parts({Tensors(floats({1, 2})), Tensors(floats({6})), Tensors(floats({}))});
+  const auto check_gathered = [&](const Function& step, const std::vector<float>& expected) {
+    for (int call = 0; call < 2; ++call) {
+      const PerReplica results = strategy.run(step, parts);
+      for (size_t i = 0; i < 3; ++i) CHECK(numbers(results[i].single()) == expected);
+    }
+  };
+  const auto weighed = [](const Tensor& x) {
+    return get_replica_context().all_gather(x) * floats({1, 2, 3});
+  };
+  check_gathered(function(weighed), {1, 4, 18});
+  check_gathered(function([&](const Tensor& x) { return weighed(x) * 2 - weighed(x + x); }),
+                 {0, 0, 0});
+  const auto in_branch = [&](const Tensor& x) {
+    const Tensor sum = get_replica_context().all_reduce(ReduceOp::Sum, ops::sum(x));
+    return ops::cond(
+        sum > 0, [&] { return weighed(x); }, [&] { return weighed(x * 2); });
+  };
+  check_gathered(function(in_branch), {1, 4, 18});
+  const Function wrong = function([](const Tensor& x) {
+    return get_replica_context().all_gather(x) * floats({1, 2});
+  });
+  CHECK(error_of([&] { strategy.run(wrong, parts); }).find("got (3,) and (2,)") !=
+        std::string::npos);
+}
+
 TEST_CASE("what can't be gathered says of which replica") {
   const auto strategy = mirrored(3);
   const Function step =
       function([](const Tensor& x) { return get_replica_context().all_gather(x); });
-  const PerReplica uneven({Tensors(floats({1, 2})), Tensors(floats({3, 4})), Tensors(floats({5}))});
-  CHECK(error_of([&] { strategy.run(step, uneven); }) ==
-        "InvalidArgument: Strategy 'MirroredStrategy': all_gather expected tensors of one shape on "
-        "all replicas, got (2,) on replica 0 and (1,) on replica 2. Pad them to one size in the "
-        "step, or return them and join them outside of it with Strategy::gather.");
-  // As many elements, in another shape.
   const PerReplica turned(
       {Tensors(ops::ones({1, 2})), Tensors(ops::ones({1, 2})), Tensors(ops::ones({2, 1}))});
-  CHECK(error_of([&] {
-          strategy.run(step, turned);
-        }).find("got (1, 2) on replica 0 and (2, 1) on replica 2") != std::string::npos);
+  CHECK(error_of([&] { strategy.run(step, turned); }) ==
+        "InvalidArgument: Strategy 'MirroredStrategy': all_gather along axis 0 expected shapes "
+        "that differ along this axis alone, got (1, 2) on replica 0 and (2, 1) on replica 2. Pad "
+        "them to one size in the step, or return them and join them outside of it with "
+        "Strategy::gather.");
   const PerReplica scalars({Tensors(Tensor(1.0f)), Tensors(Tensor(2.0f)), Tensors(Tensor(3.0f))});
   CHECK(error_of([&] { strategy.run(step, scalars); })
             .find("all_gather: expected a tensor with axes, got a scalar. Give it one first: "
@@ -135,6 +221,37 @@ TEST_CASE("merge_call") {
   CHECK(numbers(sums[0].single()) == std::vector<float>{11, 22});
   CHECK(numbers(sums[1].single()) == std::vector<float>{11, 22});
   CHECK(numbers(total.value()) == std::vector<float>{11, 22});
+}
+
+TEST_CASE("what belongs in a step isn't called in its merge_call") {
+  const auto strategy = mirrored(2);
+  const auto scope = strategy.scope();
+  const Variable w(floats({1}), {.name = "w"});
+  const optimizers::SGD optimizer;
+  const auto in_merge = [&](const std::function<void(const Tensor&)>& call) {
+    const Function step = function([&](const Tensor& x) {
+      return get_replica_context().merge_call(
+          [&](const Strategy& given, const PerReplica& values) -> Tensors {
+            const Tensor sum = given.reduce(ReduceOp::Sum, values);
+            call(sum);
+            return sum;
+          },
+          x);
+    });
+    return error_of([&] { strategy.run(step, Tensors(floats({1}))); });
+  };
+  // It sums gradients itself: those of a merge_call would count once more for each replica.
+  CHECK(in_merge([&](const Tensor& sum) { optimizer.apply_gradients({sum}, {w}); })
+            .find("apply_gradients: it was called in a merge_call, in the cross-replica context of "
+                  "strategy 'MirroredStrategy'. Call it in the step itself, which each replica "
+                  "runs.") != std::string::npos);
+  CHECK(in_merge([&](const Tensor& sum) {
+          distribute::compute_average_loss(sum);
+        }).find("compute_average_loss: it was called in a merge_call") != std::string::npos);
+  CHECK(in_merge([&](const Tensor&) { get_replica_context(); })
+            .find("get_replica_context: a merge_call is in cross-replica context. Use the strategy "
+                  "that it is given.") != std::string::npos);
+  CHECK(numbers(w.value()) == std::vector<float>{1});
 }
 
 TEST_CASE("variables by how they are kept") {

@@ -290,7 +290,6 @@ TEST_CASE("datasets that differ are fine where each worker has its own" * doctes
   CHECK(std::isfinite(history["loss"].back()));
 }
 
-// The last one: its group has ended.
 TEST_CASE("workers that fit with other options are told so" * doctest::skip(alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
@@ -301,7 +300,8 @@ TEST_CASE("workers that fit with other options are told so" * doctest::skip(alon
   const std::string text = error_of([&] {
     model.fit(x, ops::sum(x, 1, true), {.batch_size = 4, .epochs = epochs, .verbose = 0});
   });
-  CHECK(text.find("fit: the number of epochs of worker 1 is 3, that of worker 0 is 2. All workers "
-                  "must run the same program with the same options and data.") !=
+  CHECK(text.find("fit: the number of epochs of worker 1 is 3, that of worker 0 is 2") !=
+        std::string::npos);
+  CHECK(text.find(". All workers must run the same program with the same options and data.") !=
         std::string::npos);
 }

@@ -97,23 +97,34 @@ class Scripts(unittest.TestCase):
         for i in options:
             self.assertRegex(lines[i], r"^#SBATCH --[a-z-]+(=\S+)?$")
 
-    def sbatch(self, code):
-        """What the script does with a program that ends with this code, and its own code."""
+    def sbatch(self, *codes):
+        """What the script does with a program that ends with these codes, one after the other, and
+        its own code."""
         said = subprocess.run(
             ["bash", "-c", f"""
-srun() {{ shift; echo "srun $* with $CORNU_PORT_BASE"; return {code}; }}
+srun() {{ while [[ $1 == --* ]]; do shift; done; SLURM_PROCID=1 "$@"; }}
+program() {{
+  local codes=({" ".join(str(code) for code in codes)})
+  echo "$* with $CORNU_PORT_BASE, $CORNU_RESTARTS"
+  return "${{codes[$CORNU_RESTARTS]}}"
+}}
 scontrol() {{ echo "scontrol $*"; }}
 openssl() {{ echo token; }}
-export -f srun scontrol openssl
-HOME=$(mktemp -d) SLURM_JOB_ID=70001 SLURM_CPUS_PER_TASK=2 bash {FOLDER / "job.sbatch"} ./program x
+sleep() {{ :; }}
+export -f srun scontrol openssl program sleep
+HOME=$(mktemp -d) SLURM_JOB_ID=70001 SLURM_CPUS_PER_TASK=2 bash {FOLDER / "job.sbatch"} program x
 """], text=True, capture_output=True)
         return said.stdout.splitlines(), said.returncode
 
     def test_sbatch_requeues_what_kept_its_state(self):
-        ran = "srun ./program x with 20004"
-        self.assertEqual(self.sbatch(0), ([ran], 0))
-        self.assertEqual(self.sbatch(3), ([ran], 3))
-        self.assertEqual(self.sbatch(143), ([ran, "scontrol requeue 70001"], 0))
+        self.assertEqual(self.sbatch(0), (["x with 20004, 0"], 0))
+        self.assertEqual(self.sbatch(143), (["x with 20004, 0", "scontrol requeue 70001"], 0))
+
+    def test_sbatch_starts_tasks_again(self):
+        runs = [f"x with 20004, {restart}" for restart in range(6)]
+        self.assertEqual(self.sbatch(137, 75, 0), (runs[:3], 0))
+        self.assertEqual(self.sbatch(3, 3, 3, 3, 3, 4), (runs, 4))
+        self.assertEqual(self.sbatch(9, 143), ([*runs[:2], "scontrol requeue 70001"], 0))
 
 
 class Dockerfile(unittest.TestCase):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives: all that one holds is read.
+// Zip archives: all that one holds is read; what lies in the file as it is, in both ways.
 #include "framework/io/archive.h"
 
 #include "tests/fuzz/support.h"
@@ -11,7 +11,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return fuzz::attempt([&] {
     const ArchiveReader archive(path);
     for (const std::string& name : archive.names()) {
-      fuzz::attempt([&] { archive.read(name, size_t{1} << 24); });
+      fuzz::attempt([&] {
+        const auto bytes = archive.read(name, size_t{1} << 24);
+        const auto range = archive.stored_range(name);
+        if (!range) return;
+        fuzz::require(range->size == bytes.size() &&
+                          std::equal(bytes.begin(), bytes.end(),
+                                     fuzz::bytes_of(fuzz::text_of(data, size)).begin() +
+                                         static_cast<std::ptrdiff_t>(range->offset)),
+                      "a stored member is where it is said to be");
+      });
     }
   });
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the fuzz targets' seed corpora, of the files that real Keras wrote (tests/golden) and others.
+Needs h5py.
 
-usage: tests/fuzz/make_corpus.py
+usage: tests/fuzz/make_corpus.py [PART...]   # functions below; all of them, from nothing, otherwise
 """
 
 import gzip
@@ -12,6 +13,7 @@ import pathlib
 import pickle
 import shutil
 import struct
+import sys
 import tarfile
 import zipfile
 import zlib
@@ -43,6 +45,58 @@ def from_archives():
         put("weights", path.name.removesuffix(".weights.h5") + ".h5", path.read_bytes())
     for target in "weights", "hdf5":
         put(target, "dense_legacy.h5", (FILES / "dense_legacy.h5").read_bytes())
+
+
+def hdf5_forms():
+    """Chunks by each index, filters, and attributes in heaps."""
+    import h5py
+    import numpy as np
+
+    forms = {"gzip": dict(compression="gzip", shuffle=True),
+             "sums": dict(chunks=True, fletcher32=True)}
+    source = FILES / "dense.weights.h5"
+    with zipfile.ZipFile(FILES / "sequential.keras") as archive:
+        config = archive.read("config.json")
+        weights = archive.read("model.weights.h5")
+    for libver in "earliest", "latest":
+        file = io.BytesIO()
+        with h5py.File(file, "w", libver=libver) as out:
+            data = np.arange(63, dtype=">f4").reshape(7, 9)
+            any_size = (None, None)
+            for name, options in {
+                    "single": dict(chunks=(7, 9), compression="gzip"),
+                    "fixed": dict(chunks=(2, 4)), "pages": dict(chunks=(1, 1)),
+                    "grows": dict(chunks=(2, 9), maxshape=(None, 9), fletcher32=True),
+                    "twice": dict(chunks=(2, 4), maxshape=any_size, shuffle=True)}.items():
+                out.create_dataset(name, data=data, **options)
+            for i in range(12):
+                out.attrs[f"n{i}"] = i
+            out.attrs["layer_names"] = ["a", "größe", ""]
+        put("hdf5", f"chunks_{libver}.h5", file.getvalue())
+        for name, options in forms.items():
+            for target, content in (("weights", source.read_bytes()), ("keras", weights)):
+                file = io.BytesIO()
+                with h5py.File(io.BytesIO(content)) as old, h5py.File(
+                        file, "w", libver=libver) as new:
+                    def copy(path, thing):
+                        if isinstance(thing, h5py.Group):
+                            new.require_group(path)
+                        else:
+                            value = thing[()]
+                            new.create_dataset(path, data=value, **(options if value.ndim else {}))
+                    old.visititems(copy)
+                prefix = config + b"\0" if target == "keras" else b""
+                put(target, f"{name}_{libver}", prefix + file.getvalue())
+
+
+def packed_archives():
+    for name, method in (("deflated", zipfile.ZIP_DEFLATED), ("mixed", zipfile.ZIP_STORED)):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", method) as archive:
+            for member in ("config.json", "model.weights.h5"):
+                archive.writestr(zipfile.ZipInfo(member), member.encode() * 20, method)
+            archive.writestr(zipfile.ZipInfo("packed"), bytes(1000), zipfile.ZIP_DEFLATED)
+        put("archive", name + ".zip", file.getvalue())
 
 
 def idx():
@@ -283,8 +337,14 @@ def wire():
 
 
 def main():
+    if sys.argv[1:]:
+        for part in sys.argv[1:]:
+            globals()[part]()
+        return
     shutil.rmtree(HERE / "corpus", ignore_errors=True)
     from_archives()
+    hdf5_forms()
+    packed_archives()
     idx()
     images()
     numpy_files()

@@ -2,6 +2,7 @@
 // Files of weights, loaded into a compiled model: all of them, or none.
 #include <cornu/cornu.h>
 
+#include "framework/core/logging.h"
 #include "framework/saving/weights_file.h"
 #include "tests/fuzz/support.h"
 
@@ -30,6 +31,7 @@ std::vector<std::byte> contents(const std::vector<Variable>& variables) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  logging::set_level(logging::Level::Off);
   static const Sequential model = make_model();
   const OptimizerState optimizer{"adam", model.optimizer().impl().variables()};
   std::vector<Variable> variables = model.weights();
@@ -43,6 +45,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   });
   fuzz::attempt([&] {
     load_legacy_weights_from_bytes({bytes.begin(), bytes.end()}, "file", model);
+    loaded = true;
+  });
+  for (const bool by_name : {false, true}) {
+    fuzz::attempt([&] {
+      load_legacy_weights_from_bytes({bytes.begin(), bytes.end()}, "file", model,
+                                     {.by_name = by_name, .skip_mismatch = true});
+      loaded = true;
+    });
+  }
+  fuzz::attempt([&] {
+    load_weights(WeightsSource::from_bytes({bytes.begin(), bytes.end()}, "file"), model, optimizer,
+                 true);
     loaded = true;
   });
   fuzz::require(loaded || contents(variables) == before, "a load that fails changes nothing");

@@ -97,13 +97,15 @@ void coordinator(std::string_view text) {
 void worker(std::string_view text) {
   std::promise<std::shared_ptr<test::RecordedSession>> connected;
   Session::Listener listener;
-  Membership membership(
-      {.rank = 1, .addresses = kAddresses, .token = kToken, .connect = [&](Session::Listener own) {
-         auto session = std::make_shared<test::RecordedSession>();
-         listener = std::move(own);
-         connected.set_value(session);
-         return session;
-       }});
+  Membership membership({.rank = 1,
+                         .addresses = kAddresses,
+                         .token = kToken,
+                         .connect = [&](const std::string&, Session::Listener own) {
+                           auto session = std::make_shared<test::RecordedSession>();
+                           listener = std::move(own);
+                           connected.set_value(session);
+                           return session;
+                         }});
   std::thread joins([&] {
     fuzz::attempt([&] {
       const GroupOffer offer = membership.join(Json::object({}), {});

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Families of keras.applications: a digest of each model's layers and weights."""
 
+import re
 import zlib
 
 import common
@@ -9,8 +10,12 @@ import keras
 MODELS = [
     "ResNet50", "ResNet101", "ResNet152", "ResNet50V2", "ResNet101V2", "ResNet152V2", "VGG16",
     "VGG19", "DenseNet121", "DenseNet169", "DenseNet201", "Xception",
-    "InceptionV3", "EfficientNetB0", "EfficientNetB1",
+    "InceptionV3", "EfficientNetB0", "EfficientNetB1", "MobileNet", "MobileNetV3Small",
+    "MobileNetV3Large", "EfficientNetV2B0", "EfficientNetV2B3", "EfficientNetV2S",
+    "EfficientNetV2M", "EfficientNetV2L", "ConvNeXtTiny", "ConvNeXtBase", "InceptionResNetV2",
+    "NASNetMobile", "NASNetLarge",
 ]
+LARGE = {"EfficientNetV2M", "EfficientNetV2L", "ConvNeXtBase", "NASNetLarge"}  # one variant is enough
 VARIANTS = [
     {},
     {"include_top": False, "pooling": "avg"},
@@ -24,6 +29,8 @@ def digest(lines):
 
 
 def run(number, function, arguments):
+    if function.startswith("EfficientNetV2"):  # whose name says which one it is
+        arguments = {key: value for key, value in arguments.items() if key != "name"}
     name = f"{function}_{number}"
     common.start(name)
     keywords = dict(arguments)
@@ -32,8 +39,9 @@ def run(number, function, arguments):
     model = getattr(keras.applications, function)(weights=None, **keywords)
     layers = [f"{type(layer).__name__} {layer.name} {tuple(layer.output.shape)} "
               f"{layer.count_params()}" for layer in model.layers]
-    weights = [f"{weight.path} {tuple(weight.shape)} {int(weight.trainable)}"
-               for weight in model.weights]
+    # The only weights without a name are LayerScale's, which Keras numbers through.
+    weights = [f"{re.sub('/variable(_[0-9]+)?$', '/gamma', weight.path)} {tuple(weight.shape)} "
+               f"{int(weight.trainable)}" for weight in model.weights]
     return {
         "name": name,
         "function": function,
@@ -48,4 +56,5 @@ def run(number, function, arguments):
 
 def make():
     return [run(number, function, arguments)
-            for function in MODELS for number, arguments in enumerate(VARIANTS)]
+            for function in MODELS for number, arguments in enumerate(VARIANTS)
+            if function not in LARGE or number == 1]

@@ -184,9 +184,20 @@ def conv_cases(case):
         )
 
 
+def pipeline_cases(case):
+    make = layers.Pipeline
+    yield case("pipeline", lambda: make([layers.Dense(4, activation="tanh"), layers.Dense(2)]),
+               (3, 5))
+    yield case("pipeline_of_statistics", lambda: make(
+        [layers.Rescaling(2.0), layers.BatchNormalization(), layers.Flatten()]), (3, 2, 4),
+        training=True)
+    yield case("pipeline_trains_by_default", lambda: make([layers.BatchNormalization()]), (4, 3))
+
+
 def cases(case):
     yield from einsum_cases(case)
     yield from embedding_cases(case)
     yield from normalization_cases(case)
     yield from pooling_cases(case)
     yield from conv_cases(case)
+    yield from pipeline_cases(case)

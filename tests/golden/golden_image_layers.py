@@ -3,6 +3,7 @@
 
 import common
 import numpy as np
+import numpy_backend
 from keras import layers
 
 BATCH = (3, 6, 8, 2)
@@ -181,6 +182,23 @@ def place_cases():
     yield case("blur_inference", lambda: layers.RandomGaussianBlur(), training=False)
 
 
+def elastic_cases():
+    """Those that draw are computed on NumPy, which draws what is given here."""
+    layer = layers.RandomElasticTransform
+    for i, mode in enumerate(("reflect", "wrap", "constant", "nearest")):
+        yield case(f"elastic_{mode}",
+                   lambda mode=mode: layer((0.2, 0.9), (0.5, 1), fill_mode=mode, fill_value=3.0),
+                   drawn={"distortion_factor": np.float32(1 - i / 6)})
+    yield case("elastic_nearest_pixel",
+               lambda: layer(interpolation="nearest", value_range=(2, 5)),
+               (3, 12, 9, 1), drawn={"distortion_factor": np.float32(0.9)})
+    yield case("elastic_wide", lambda: layer(scale=0.8), (3, 25, 40, 1),
+               drawn={"distortion_factor": np.float32(0.75)})
+    yield case("elastic_never", lambda: layer(0.0))
+    yield case("elastic_still", lambda: layer(scale=0))
+    yield case("elastic_inference", lambda: layer(fill_mode="constant"), training=False)
+
+
 def mixed_cases():
     yield color("jitter", lambda: layers.RandomColorJitter())
     yield color("jitter_fixed",
@@ -243,6 +261,16 @@ def pictures(rng, shape, dtype, high):
     return common.uniform(rng, shape, 0.0, high)
 
 
+def elastic(config, x, drawn):
+    """What the layer gives, and all that it draws for it."""
+    chosen = np.array([True, False, True])
+    noise = [common.normal(np.random.default_rng(i), x.shape[:3]) for i in range(2)]
+    call = {"layer": config, "inputs": [x], "drawn": noise,
+            "transformation": drawn | {"apply_transform": chosen, "seed": 1}}
+    drawn = drawn | {"apply_transform": chosen, "right": noise[0], "down": noise[1]}
+    return numpy_backend.results([call])[0], drawn
+
+
 def run(name, layer, shape, training, dtype, drawn, high):
     rng = common.start(name)
     made = layer()
@@ -250,6 +278,8 @@ def run(name, layer, shape, training, dtype, drawn, high):
     x = pictures(rng, shape, dtype, high)
     if drawn is None:
         y = made(x, training=training)
+    elif isinstance(drawn, dict) and "distortion_factor" in drawn:
+        y, drawn = elastic(config, x, drawn)
     else:
         y = made.transform_images(made.backend.convert_to_tensor(x), drawn, training=training)
     result = {"name": name, "object": config, "training": training,
@@ -265,5 +295,5 @@ def run(name, layer, shape, training, dtype, drawn, high):
 
 def make():
     groups = (affine_cases, color_cases, size_cases, tint_cases, value_cases, place_cases,
-              tile_cases, mixed_cases, mixture_cases)
+              elastic_cases, tile_cases, mixed_cases, mixture_cases)
     return [run(**item) for group in groups for item in group()]

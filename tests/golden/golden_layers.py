@@ -390,6 +390,8 @@ def run(spec):
         layer.build(*[x.shape for x in inputs[: spec["built"]]])
     else:
         layer.build(inputs[0].shape if single else [x.shape for x in inputs])
+    if isinstance(layer, layers.Pipeline):  # its layers are built when they are called
+        layer(tf.constant(inputs[0]), training=False)
     randomize(rng, layer)
     before = [common.variable(weight) for weight in layer.weights]
     arguments = {} if spec["training"] is None else {"training": spec["training"]}

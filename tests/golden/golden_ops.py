@@ -2,7 +2,9 @@
 """Operations of keras.ops: results for small inputs, their dtypes among them."""
 
 import common
+import golden_image_ops
 import numpy as np
+import numpy_backend
 from keras import ops
 
 OF_PARTS = {"fft", "fft2", "ifft2", "irfft", "istft"}  # of (real, imaginary)
@@ -285,12 +287,64 @@ MORE += [
 ]
 
 
+LOGITS = numbers(60, 4, 7, 5)
+LABELS = i32(1, 2, 2, 3, 0, 0, 4, 4, 1, 1, 2, 3, shape=(4, 3))
+LENGTHS, STEPS = i32(3, 1, 3, 2), i32(7, 5, 6, 4)
+LAST = [i32(0, 1, 1, 2, 9, 9, 3, 3, 0, 0, 1, 2, shape=(4, 3)), LOGITS, LENGTHS, STEPS]
+SEARCH = {"strategy": "beam_search"}
+# Few steps, so that no sequence is lost: where some are, TensorFlow's decoder loses a few more.
+FEW = np.round(numbers(61, 3, 4, 6) / 3, 2)
+REPEATED = np.repeat(numbers(62, 2, 4, 3) * 2, 3, axis=1)
+MORE += [
+    ("ctc_loss", "plain", [LABELS, LOGITS, LENGTHS, STEPS], {}),
+    ("ctc_loss", "last", LAST, {"mask_index": 4}),
+    ("ctc_loss", "from_end", LAST, {"mask_index": -1}),
+    ("ctc_loss", "middle", [i32(0, 1, 3, 4, shape=(2, 2)), LOGITS[:2], i32(2, 1), i32(7, 3)],
+     {"mask_index": 2}),
+    ("ctc_loss", "no_labels", [LABELS, LOGITS, i32(0, 0, 0, 3), STEPS], {}),
+    ("ctc_loss", "double", [LABELS.astype("int64"), LOGITS.astype("float64"), LENGTHS, STEPS], {}),
+    ("ctc_decode", "plain", [LOGITS, STEPS], {}),
+    ("ctc_decode", "unmerged", [REPEATED, i32(12, 7)], {"merge_repeated": False}),
+    ("ctc_decode", "merged", [REPEATED, i32(12, 7)], {"mask_index": -1}),
+    ("ctc_decode", "middle", [LOGITS, i32(1, 7, 2, 5)], {"mask_index": 2}),
+    ("ctc_decode", "nothing", [LOGITS * f32(1, 0, 0, 0, 0) + f32(9, 0, 0, 0, 0), STEPS], {}),
+    ("ctc_decode", "search", [LOGITS, STEPS], SEARCH),
+    ("ctc_decode", "search_middle", [FEW, i32(4, 3, 2)],
+     SEARCH | {"beam_width": 1000, "top_paths": 2, "mask_index": 2}),
+    ("ctc_decode", "search_last", [FEW, i32(4, 4, 3)],
+     SEARCH | {"beam_width": 800, "top_paths": 5, "mask_index": 5}),
+    ("ctc_decode", "search_repeated", [REPEATED, i32(12, 8)], SEARCH | {"top_paths": 4}),
+    ("ctc_decode", "search_one", [LOGITS, STEPS], SEARCH | {"beam_width": 1, "mask_index": 4}),
+    ("ctc_decode", "search_double", [FEW.astype("float64"), i32(4, 2, 3)],
+     SEARCH | {"beam_width": 900, "top_paths": 3}),
+    ("i0", "around", [EDGES], {}), ("i0", "large", [f32(8, 9.5, 10, 10.5, 15, -40, 80, 88)], {}),
+    ("i0", "double", [np.array([0.1, -3, 17, 18.9, 19.1, 30, 300, 700])], {}),
+    ("i0", "ints", [INTS], {}), ("i0", "beyond", [f32(95, NAN, -100)], {}),
+    ("nextafter", "double", [np.array([1.0, 1, -1, -1, 0, 0, 3, INF, NAN, 1]),
+                             np.array([2.0, 0, 0, -2, 1, -1, 3, 0, 1, NAN])], {}),
+    ("nextafter", "rows", [np.array([[1.0], [-2.5]]), np.array([2.0, -7.0, 1.0])], {}),
+    ("nextafter", "equal", [f32(1, -2, 0), f32(1, -2, 0)], {}),
+    ("rearrange", "order", [CUBE], {"pattern": "a b c -> c a b"}),
+    ("rearrange", "joined", [CUBE], {"pattern": "a b c -> b (a c)"}),
+    ("rearrange", "patches", [numbers(63, 2, 4, 6, 3)],
+     {"pattern": "b (h1 h) (w1 w) c -> (b h1 w1) h w c", "sizes": {"h1": 2, "w1": 3}}),
+    ("rearrange", "all_parts", [i32(*range(24))],
+     {"pattern": "(x y z) -> z (y x)", "sizes": {"y": 3, "z": 2}}),
+    ("rearrange", "as_it_is", [MATRIX], {"pattern": "x_1 y -> x_1 y"}),
+    ("view", "bits", [EDGES], {"dtype": "int32"}), ("view", "floats", [INTS], {"dtype": "float32"}),
+    ("view", "narrower", [MATRIX], {"dtype": "uint8"}),
+    ("view", "halves", [MATRIX], {"dtype": "float16"}),
+    ("view", "wider", [i32(*range(12), shape=(3, 4))], {"dtype": "int64"}),
+    ("view", "itself", [INTS], {}),
+]
+
+
 def python_arguments(arguments):
     result = dict(arguments)
     if result.get("ord") in ("inf", "-inf"):
         result["ord"] = float(result["ord"])
     for key in ("axis", "axes", "range", "shape", "size", "strides", "kernel_size", "dilation",
-                "padding", "stride", "output_size"):
+                "padding", "stride", "output_size", "output_shape", "spatial_dims", "dilation_rate"):
         if isinstance(result.get(key), list):
             result[key] = tuple(result[key])
     return result
@@ -309,11 +363,20 @@ def run(op, name, inputs, arguments):
         result = function(list(inputs), **keywords)
     elif op == "slice_update":
         result = function(inputs[0], keywords["start_indices"], inputs[1])
+    elif op == "rearrange":
+        result = function(*inputs, keywords["pattern"], **keywords.get("sizes", {}))
+    elif op == "image.scale_and_translate":
+        images, scale, translation = [ops.convert_to_tensor(x) for x in inputs]
+        result = function(images, scale=scale, translation=translation, **keywords)
     elif op in ("average", "trapezoid") and len(inputs) == 2:
         keywords["weights" if op == "average" else "x"] = inputs[1]
         result = function(inputs[0], **keywords)
     else:
         result = function(*[ops.convert_to_tensor(x) for x in inputs], **keywords)
+    return encoded(op, name, inputs, arguments, result)
+
+
+def encoded(op, name, inputs, arguments, result):
     outputs = list(result) if isinstance(result, (tuple, list)) else [result]
     return {
         "name": f"{op}_{name}",
@@ -324,7 +387,17 @@ def run(op, name, inputs, arguments):
     }
 
 
+def run_on_numpy(cases):
+    """Of cases with what is drawn, which are further inputs then."""
+    calls = [{"name": op, "inputs": inputs, "keywords": python_arguments(arguments), "drawn": drawn}
+             for op, _, inputs, arguments, drawn in cases]
+    return [encoded(op, name, inputs + (drawn or []), arguments, result)
+            for (op, name, inputs, arguments, drawn), result
+            in zip(cases, numpy_backend.results(calls), strict=True)]
+
+
 def make():
     cases = [(op, "plain", [x], {}) for op, x in UNARY.items()]
     cases += [(op, "plain", list(pair), {}) for op, pair in PAIRS.items()]
-    return [run(*case) for case in cases + MORE]
+    cases += MORE + golden_image_ops.CASES
+    return [run(*case) for case in cases] + run_on_numpy(golden_image_ops.ON_NUMPY)

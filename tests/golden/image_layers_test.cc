@@ -65,8 +65,20 @@ std::optional<Tensor> with_drawn_places(const Json& item, const Tensor& x) {
     return moved(layers::shears(factors[0], factors[1]), config.at("fill_mode").as_string());
   }
   if (const Json* points = item.find("start_points")) {
-    const Tensor end = golden_tensor(item.at("end_points"));
-    return moved(layers::perspectives(golden_tensor(*points), end), "constant");
+    return ops::image::perspective_transform(
+        x, golden_tensor(*points), golden_tensor(item.at("end_points")),
+        {.interpolation = config.at("interpolation").as_string(),
+         .fill_value = config.at("fill_value").as_double()});
+  }
+  if (const Json* scale = item.find("distortion_factor")) {
+    const Tensor distorted = layers::distort(
+        x, golden_tensor(item.at("right")), golden_tensor(item.at("down")), golden_tensor(*scale),
+        {.largest = config.at("scale")[1].as_double(),
+         .interpolation = config.at("interpolation").as_string(),
+         .fill_mode = config.at("fill_mode").as_string(),
+         .fill_value = config.at("fill_value").as_double()});
+    return ops::clip(ops::where(numbers(item.at("apply_transform")), distorted, x),
+                     range_of(config).lower, range_of(config).upper);
   }
   return {};
 }

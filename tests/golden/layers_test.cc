@@ -9,22 +9,17 @@
 #include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
 #include "layers/layers.h"
-#include "tests/golden/golden.h"
+#include "tests/golden/layer_case.h"
 
 using namespace cornu;
 using cornu::test::difference;
 using cornu::test::golden_tensor;
+using cornu::test::golden_tensors;
 
 namespace {
 
 // Float32 sums in another order.
 constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 2e-6};
-
-std::vector<Tensor> tensors_of(const Json& list) {
-  std::vector<Tensor> tensors;
-  for (const Json& item : list.as_array()) tensors.push_back(golden_tensor(item));
-  return tensors;
-}
 
 // The inputs, with the names of the call's arguments where the case has some.
 Tensors arguments_of(const Json& item, const std::vector<Tensor>& inputs) {
@@ -37,14 +32,7 @@ Tensors arguments_of(const Json& item, const std::vector<Tensor>& inputs) {
 
 // Builds the layer for the case's inputs and gives it Keras's weights.
 void prepare(const LayerHandle& layer, const Json& item, const std::vector<Tensor>& inputs) {
-  std::vector<Shape> shapes;
-  for (const Tensor& input : inputs) shapes.push_back(input.shape());
-  std::vector<std::string> names;
-  if (const Json* given = item.at("call_arguments").find("names")) {
-    shapes.resize(static_cast<size_t>(item.at("call_arguments").at("built").as_int()));
-    for (size_t i = 0; i < shapes.size(); ++i) names.push_back((*given)[i].as_string());
-  }
-  layer.get().ensure_built(shapes, names);
+  test::build_layer(layer, item, inputs);
   CHECK(difference(serialize_layer(layer.get()), item.at("object")) == "");
   const auto& expected = item.at("weights").as_array();
   const std::vector<Variable> weights = layer.weights();
@@ -62,7 +50,7 @@ void prepare(const LayerHandle& layer, const Json& item, const std::vector<Tenso
 
 void check_gradients(GradientTape& tape, const LayerHandle& layer, const Json& item,
                      const std::vector<Tensor>& inputs, const Tensors& outputs) {
-  const GradientOptions options = {.output_gradients = tensors_of(item.at("output_gradients"))};
+  const GradientOptions options = {.output_gradients = golden_tensors(item.at("output_gradients"))};
   const auto& of_inputs = item.at("input_gradients").as_array();
   REQUIRE(of_inputs.size() == inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -90,7 +78,7 @@ void check_gradients(GradientTape& tape, const LayerHandle& layer, const Json& i
 }
 
 void check_case(const Json& item) {
-  const std::vector<Tensor> inputs = tensors_of(item.at("inputs"));
+  const std::vector<Tensor> inputs = golden_tensors(item.at("inputs"));
   const LayerHandle layer = layer_from_json(item.at("object"));
   prepare(layer, item, inputs);
 

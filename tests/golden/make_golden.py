@@ -32,6 +32,8 @@ GROUPS = {
     "images": "golden_images",
     "image_layers": "golden_image_layers",
     "preprocessing": "golden_preprocessing",
+    "sequence_examples": "golden_examples",
+    "dictionaries": "golden_dictionaries",
     "applications": "golden_applications",
     "application_families": "golden_application_families",
 }

@@ -141,8 +141,9 @@ void count_classes(const Json& json, std::set<std::string>& found) {
 
 std::map<std::string, int> golden_counts() {
   std::map<std::string, int> counts;
-  for (const char* group : {"layers", "image_layers", "preprocessing", "losses", "metrics",
-                            "optimizers", "schedules", "regularizers_constraints_initializers"}) {
+  for (const char* group :
+       {"layers", "image_layers", "preprocessing", "dictionaries", "losses", "metrics",
+        "optimizers", "schedules", "regularizers_constraints_initializers"}) {
     for (const Json& item : test::golden_cases(group).as_array()) {
       std::set<std::string> found;
       count_classes(item.at("object"), found);
@@ -275,7 +276,7 @@ std::string ops_document(const std::vector<Module>& all) {
       "# keras.ops, function by function\n\n" + std::string(kMade) +
       "\n`cornu::ops` has what is named here, under Keras's names (a word of C++ has an underscore "
       "behind\nit: `switch_`); `framework/ops/ops.h` leads to the declarations. Layout is "
-      "channels-last.\n\n";
+      "channels-last; `ops::image` takes `data_format`.\n\n";
   text += summary(all, true);
   for (const Module& module : all) {
     if (of_ops(module)) text += described(module, false);

@@ -42,3 +42,14 @@ foreach(program IN LISTS PROGRAMS)
     step("${name}: run by two workers" "${WORK}/prefix/bin/cornu" launch -n 2 -- "build/${name}")
   endif()
 endforeach()
+
+# The command-line tool finds its part with the library, and what it says about itself is there.
+if(EXISTS "${BUILD}/bin/cornu")
+  step("cornu" "${WORK}/prefix/bin/cornu" devices)
+  foreach(file IN ITEMS share/man/man1/cornu.1 share/bash-completion/completions/cornu
+          share/zsh/site-functions/_cornu share/fish/vendor_completions.d/cornu.fish)
+    if(NOT EXISTS "${WORK}/prefix/${file}")
+      message(FATAL_ERROR "${file} isn't installed")
+    endif()
+  endforeach()
+endif()

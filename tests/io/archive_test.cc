@@ -15,10 +15,10 @@
 #include "tests/support/scratch.h"
 
 // The system's, but for the disk that fails while a test says so.
-static int seek_error = 0;
-extern "C" off_t lseek(int file, off_t offset, int whence) {
-  if (seek_error == 0) return syscall(SYS_lseek, file, offset, whence);
-  errno = seek_error;
+static int write_error = 0;
+extern "C" ssize_t pwrite(int file, const void* bytes, size_t count, off_t offset) {
+  if (write_error == 0) return syscall(SYS_pwrite64, file, bytes, count, offset);
+  errno = write_error;
   return -1;
 }
 
@@ -175,13 +175,13 @@ TEST_CASE("what the system refuses is said as for any other file") {
   const std::string path = scratch.path("model.keras");
   const auto error_of = [&](int error) {
     try {
-      seek_error = error;
+      write_error = error;
       write_sample(path);
     } catch (const Error& problem) {
-      seek_error = 0;
+      write_error = 0;
       return std::string(to_string(problem.code())) + ": " + problem.what();
     }
-    seek_error = 0;
+    write_error = 0;
     return std::string("written");
   };
   const std::string what = "'" + path + "' can't be written: ";

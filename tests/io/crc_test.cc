@@ -2,6 +2,7 @@
 #include "framework/io/crc.h"
 
 #include <doctest/doctest.h>
+#include <zlib.h>
 
 #include <numeric>
 #include <string>
@@ -52,6 +53,26 @@ TEST_CASE("mask_crc32c gives what TFRecord files hold") {
   CHECK(mask_crc32c(crc32c(bytes_of(std::string("\x03\0\0\0\0\0\0\0", 8)))) == 0x0E4999B0);
   CHECK(mask_crc32c(crc32c(bytes_of("abc"))) == 0x21F1576E);
   CHECK(mask_crc32c(0) == 0xA282EAD8);
+}
+
+TEST_CASE("crc32 is zlib's for any length, alignment and division") {
+  CHECK(crc32(bytes_of("123456789")) == 0xCBF43926);
+  CHECK(crc32(bytes_of("")) == 0);
+  std::vector<std::byte> bytes(1000);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * i * 7 + i);
+  const std::span<const std::byte> all = bytes;
+  const auto reference = [](std::span<const std::byte> part) {
+    return static_cast<uint32_t>(
+        ::crc32_z(0, reinterpret_cast<const Bytef*>(part.data()), part.size()));
+  };
+  for (size_t begin = 0; begin < 20; ++begin) {
+    for (size_t size = 0; size < 300; ++size) {
+      REQUIRE(crc32(all.subspan(begin, size)) == reference(all.subspan(begin, size)));
+    }
+  }
+  for (size_t cut = 0; cut <= bytes.size(); ++cut) {
+    REQUIRE(crc32(all.subspan(cut), crc32(all.first(cut))) == reference(all));
+  }
 }
 
 }  // namespace

@@ -67,6 +67,12 @@ TEST_CASE("core layers conform") {
                .inputs = {Tensor::from<int32_t>({0, 6, 2, 2, 5, 1}, {2, 3})},
                .output_shape = {2, 3, 3},
                .trainable_weights = 1});
+  check_layer({.name = "LayerScale",
+               .make = make<layers::LayerScale, layers::LayerScaleOptions>(
+                   {.init_values = 0.5, .projection_dim = 4}),
+               .inputs = {kImages},
+               .output_shape = kImages.shape(),
+               .trainable_weights = 1});
   check_layer({.name = "Masking",
                .make = make<layers::Masking, layers::MaskingOptions>({}),
                .inputs = {kSequences},
@@ -396,6 +402,9 @@ TEST_CASE("merging layers conform") {
   check("Average", make<layers::Average>(none), three, {3, 8, 4});
   check("Maximum", make<layers::Maximum>(none), three, {3, 8, 4});
   check("Minimum", make<layers::Minimum>(none), three, {3, 8, 4});
+  check("CustomScaleLayer",
+        make<layers::CustomScaleLayer, layers::CustomScaleLayerOptions>({.scale = 0.25}), two,
+        {3, 8, 4});
   check("Concatenate", make<layers::Concatenate, layers::ConcatenateOptions>({.axis = 1}),
         {kSequences, some_values({3, 2, 4}, 2)}, {3, 10, 4});
   check("Dot", make<layers::Dot, layers::DotOptions>({.axes = {2, 1}}),

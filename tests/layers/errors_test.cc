@@ -176,6 +176,15 @@ TEST_CASE("arguments that were left out or make no sense") {
       "got (1, 5, 5, 4, 1).");
   CHECK(call_error(layers::UpSampling1D({.name = "u"}), {{1, 5}}).find("UpSampling1D 'u'") !=
         std::string::npos);
+  CHECK(error_of([] { layers::StochasticDepth({.drop_path_rate = 1, .name = "d"}); }) ==
+        "InvalidArgument: StochasticDepth 'd': expected a drop_path_rate in [0, 1), got 1.");
+  CHECK(error_of([] { layers::LayerScale({.name = "d"}); }) ==
+        "InvalidArgument: LayerScale 'd': expected projection_dim > 0, got 0.");
+  CHECK(call_error(layers::LayerScale({.projection_dim = 3, .name = "d"}), {{1, 4}}) ==
+        "InvalidArgument: LayerScale 'd': expected 3 elements on axis -1, as when the layer was "
+        "built, got (1, 4). Another size needs another layer.");
+  CHECK(call_error(layers::CustomScaleLayer({.name = "d"}), {{1, 4}}) ==
+        "InvalidArgument: CustomScaleLayer 'd': expected 2 inputs, got 1.");
   CHECK(error_of([] { layers::GaussianDropout({.rate = 1, .name = "d"}); }) ==
         "InvalidArgument: GaussianDropout 'd': expected a rate in [0, 1), got 1.");
   CHECK(error_of([] { layers::Rescaling({.name = "r"}); }) ==

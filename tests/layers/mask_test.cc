@@ -2,7 +2,9 @@
 // Masks: where they come from, what passes them on, what heeds them.
 #include <doctest/doctest.h>
 
+#include "framework/model/input.h"
 #include "framework/ops/ops.h"
+#include "framework/train/model.h"
 #include "layers/layers.h"
 #include "tests/support/layer_conformance.h"
 
@@ -98,4 +100,38 @@ TEST_CASE("merging layers combine masks") {
     CHECK(largest.data<float>()[i] == a[i]);
     CHECK(largest.data<float>()[4 + i] == std::max(a[4 + i], b[4 + i]));
   }
+}
+
+namespace {
+
+// Two halves of the steps, each with its own part of the mask.
+class Halves : public Layer {
+ public:
+  Tensors call_list(const Tensors& inputs, const CallArgs& args) override {
+    std::vector<Tensor> halves;
+    for (const int64_t begin : {0, 2}) {
+      const Tensor part = ops::slice_axis(inputs[0], 1, begin, begin + 2);
+      halves.push_back(args.mask.defined()
+                           ? part.with_mask(ops::slice_axis(args.mask, 1, begin, begin + 2))
+                           : part);
+    }
+    return halves;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a mask for each of a layer's outputs, alone and within a functional model") {
+  const Tensor x = Tensor::from<float>({1, 2, 0, 4, 5, 0, 7, 0}, {2, 4, 1});
+  const auto halves = make_layer<Halves>();
+  const Tensor input = Input({.shape = {4, 1}});
+  const Tensors parts = halves(layers::Masking()(input));
+  const layers::GlobalAveragePooling1D pool;
+  Model model(input, Tensors({pool(parts[0]), pool(parts[1])}));
+  const Tensors y = model(x);
+  CHECK(y[0].to_vector<float>() == std::vector<float>{1.5, 5});
+  CHECK(y[1].to_vector<float>() == std::vector<float>{4, 7});
+  const Tensors masked = halves(layers::Masking()(x));
+  CHECK(has_mask(masked[0], Tensor::from({true, true, true, false}, {2, 2})));
+  CHECK(has_mask(masked[1], Tensor::from({false, true, true, false}, {2, 2})));
 }

@@ -29,6 +29,8 @@ const std::vector<PictureCase>& place_cases() {
                                    RandomErasingOptions{.factor = {1.0, 1.0}, .scale = {0.3, 0.8}}),
       test::drawing<RandomGaussianBlur>("RandomGaussianBlur",
                                         RandomGaussianBlurOptions{.sigma = {0.6, 1.0}}, 2),
+      test::drawing<RandomElasticTransform>("RandomElasticTransform",
+                                            RandomElasticTransformOptions{.factor = {1.0, 1.0}}),
       test::fixed<Clahe>("ContrastLimitedAdaptiveHistogramEqualization",
                          ContrastLimitedAdaptiveHistogramEqualizationOptions{}),
   };
@@ -98,6 +100,30 @@ TEST_CASE("half of all shears go each way, and blurs happen as often as factor s
   CHECK(std::abs(often - 0.25) < 0.11);
 }
 
+TEST_CASE("elastic transforms move neighbours alike, both axes apart, and some pictures") {
+  constexpr int64_t kSize = 40;
+  const Tensor place = ops::reshape(ops::arange(0, kSize, 1, DType::Float32), {1, 1, kSize, 1});
+  const Tensor rows = ops::broadcast_to(ops::transpose(place, {0, 2, 1, 3}), {60, kSize, kSize, 1});
+  const Tensor columns = ops::broadcast_to(place, {60, kSize, kSize, 1});
+  const Tensor x = ops::concatenate({rows, columns}, -1);
+  const Tensor y = layers::RandomElasticTransform(
+      {.factor = {0.5, 0.5}, .scale = {1.0, 1.0}, .fill_mode = "nearest", .seed = 1})(x);
+  const Tensor moves = ops::slice(y - x, {0, 10, 10, 0}, {60, 20, 20, 2});
+  const Tensor moved = ops::any(ops::not_equal(moves, 0), {1, 2, 3});
+  const double often = ops::mean(ops::cast(moved, DType::Float32)).item<double>();
+  CHECK(std::abs(often - 0.5) < 0.33);  // five standard deviations
+  // The noise's deviation 2, smoothed over about 4 pi sigma^2 pixels, times alpha = 4.
+  const Tensor chosen = ops::boolean_mask(moves, moved);
+  CHECK(ops::sqrt(ops::mean(ops::square(chosen))).item<double>() ==
+        doctest::Approx(1.13).epsilon(0.1));
+  const Tensor steps = ops::slice_axis(chosen, 1, 1) - ops::slice_axis(chosen, 1, 0, -1);
+  CHECK(ops::mean(ops::square(steps)).item<double>() <
+        0.25 * ops::mean(ops::square(chosen)).item<double>());
+  const std::vector<Tensor> axes = ops::unstack(chosen, -1);
+  CHECK(std::abs(ops::mean(axes[0] * axes[1]).item<double>()) <
+        0.1 * ops::mean(ops::square(chosen)).item<double>());
+}
+
 TEST_CASE("tiles keep whole numbers whole") {
   const layers::ContrastLimitedAdaptiveHistogramEqualization layer({.tile_grid_size = {2, 2}});
   const Tensor bytes = test::colors(2);
@@ -132,6 +158,16 @@ TEST_CASE("what layers that move pixels refuse") {
       {[] { RandomGaussianBlur({.sigma = -1.0, .name = "l"}); },
        "RandomGaussianBlur 'l': expected sigma to be a number in [0, 1], or two of them, got "
        "-1.0."},
+      {[] {
+         RandomElasticTransform({.scale = {0.5, 1.5}, .name = "l"});
+       },
+       "RandomElasticTransform 'l': expected scale to be a number in [0, 1], or two of them, got "
+       "[0.5, 1.5]."},
+      {[] { RandomElasticTransform({.fill_mode = "reflected", .name = "l"}); },
+       "RandomElasticTransform 'l': unknown fill_mode 'reflected'. Did you mean 'reflect'? Known: "
+       "constant, nearest, wrap, mirror, reflect."},
+      {[] { RandomElasticTransform({.interpolation = "cubic", .name = "l"}); },
+       "RandomElasticTransform 'l': unknown interpolation 'cubic'. Known: nearest, bilinear."},
       {[] { ContrastLimitedAdaptiveHistogramEqualization({.tile_grid_size = 0, .name = "l"}); },
        "ContrastLimitedAdaptiveHistogramEqualization 'l': expected tile_grid_size within [1, 256], "
        "got 0 and 0."},

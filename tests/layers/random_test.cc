@@ -53,6 +53,28 @@ TEST_CASE("the seed generator counts draws, as Keras's does") {
   CHECK(test::distance(dropout(x, kTraining), first) == 0);
 }
 
+TEST_CASE("stochastic depth drops whole examples, without state or seed") {
+  const layers::StochasticDepth depth({.drop_path_rate = 0.25});
+  const Tensor x = ops::reshape(ops::arange(1, 4001, 1, DType::Float32), {2000, 2, 1});
+  CHECK(test::distance(depth(x), x) == 0);
+  CHECK(depth.get().variables().empty());
+  const Function compiled =
+      function([=](const Tensor& rows) { return Tensor(depth(rows, kTraining)); });
+  for (const bool traced : {false, true}) {
+    const Tensor y = traced ? compiled(x) : depth(x, kTraining);
+    const Tensor part = y / x;
+    int64_t dropped = 0;
+    for (int64_t row = 0; row < x.dim(0); ++row) {
+      const float first = part(row, 0, 0).item<float>();
+      CHECK((first == 0.0f || first == doctest::Approx(1 / 0.75)));
+      CHECK(part(row, 1, 0).item<float>() == doctest::Approx(first));
+      dropped += first == 0.0f;
+    }
+    CHECK(std::abs(static_cast<double>(dropped) - 500) < 5 * std::sqrt(2000 * 0.25 * 0.75));
+    CHECK(test::distance(traced ? compiled(x) : depth(x, kTraining), y) > 0);
+  }
+}
+
 TEST_CASE("a layer that never draws has no state") {
   CHECK(layers::Dropout({.rate = 0}).get().own_state().empty());
   CHECK(layers::GaussianNoise({.stddev = 0}).get().own_state().empty());

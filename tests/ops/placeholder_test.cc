@@ -211,6 +211,88 @@ TEST_CASE("rearranging with one unknown axis") {
       {{kBatch, 3}}, {kBatch, 3});
 }
 
+TEST_CASE("images, also of unknown sizes") {
+  using namespace ops::image;  // NOLINT
+  const Shape images = {kBatch, 4, 6, 3};
+  const Shape any = {kBatch, kUnknown, kUnknown, 3};
+  const auto check_image = [](const std::function<Tensor(const Tensor&)>& f, const Shape& shape,
+                              const Shape& expected) {
+    check_placeholders([&](const Inputs& in) { return f(in[0]); }, {shape}, expected);
+  };
+  check_image([](const Tensor& x) { return hsv_to_rgb(rgb_to_hsv(ops::abs(x))); }, any, any);
+  check_image([](const Tensor& x) { return gaussian_blur(x); }, any, any);
+  check_image([](const Tensor& x) { return sobel_edges(x); }, any,
+              {kBatch, kUnknown, kUnknown, 3, 2});
+  check_image([](const Tensor& x) { return ssim(x, ops::abs(x), {.filter_size = 2}); }, any,
+              {kBatch});
+  check_image([](const Tensor& x) { return resize(x, {3, 5}); }, any, {kBatch, 3, 5, 3});
+  check_image([](const Tensor& x) { return rgb_to_grayscale(x); }, any,
+              {kBatch, kUnknown, kUnknown, 1});
+  check_image(
+      [](const Tensor& x) {
+        return crop_images(
+            x, {.top_cropping = 1, .left_cropping = 0, .bottom_cropping = 1, .target_width = 2});
+      },
+      images, {kBatch, 2, 2, 3});
+  check_image(
+      [](const Tensor& x) {
+        return pad_images(
+            x, {.top_padding = 1, .left_padding = 0, .bottom_padding = 1, .target_width = 7});
+      },
+      any, {kBatch, kUnknown, 7, 3});
+  check_image(
+      [](const Tensor& x) {
+        return pad_images(
+            x, {.left_padding = 1, .bottom_padding = 1, .right_padding = 0, .target_height = 200});
+      },
+      {kBatch, kUnknown, 6, 3}, {kBatch, 200, 7, 3});
+  check_image([](const Tensor& x) { return extract_patches(x, 2); }, images, {kBatch, 2, 3, 12});
+  check_image([](const Tensor& x) { return extract_patches_3d(x, 2); }, {kBatch, 4, 2, 6, 1},
+              {kBatch, 2, 1, 3, 8});
+  const Tensor points = Tensor::from<float>({0, 0, 4, 0, 0, 3, 4, 3}, {4, 2});
+  check_image([&](const Tensor& x) { return perspective_transform(x, points, points * 0.9); },
+              images, images);
+  check_image([](const Tensor& x) { return elastic_transform(x, {.seed = 3}); }, any, any);
+  check_image(
+      [](const Tensor& x) {
+        return scale_and_translate(x, {kUnknown, 4, 3, 3}, Tensor({0.5}), Tensor({0.0}), {2},
+                                   "linear");
+      },
+      images, {kBatch, 4, 3, 3});
+  check_placeholders([](const Inputs& in) { return map_coordinates(in[0], in[1], 1); },
+                     {{kBatch, 4}, {2, kUnknown}}, {kUnknown});
+}
+
+TEST_CASE("sequences, bits and patterns of unknown sizes") {
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::rearrange(in[0], "b (h x) c -> (b x) c h", {{"x", 2}});
+      },
+      {{kBatch, 4, 3}}, {kUnknown, 3, 2});
+  check_placeholders([](const Inputs& in) { return ops::rearrange(in[0], "a b c -> b (c a)"); },
+                     {{kBatch, kUnknown, 3}}, {kUnknown, kUnknown});
+  check_placeholders([](const Inputs& in) { return ops::view(in[0], DType::Int32); }, {{kBatch, 3}},
+                     {kBatch, 6});
+  check_placeholders([](const Inputs& in) { return ops::nextafter(in[0], 2) + ops::i0(in[0]); },
+                     {{kBatch, 3}}, {kBatch, 3});
+  const auto lengths = [](const Tensor& x) {
+    return ops::cast(ops::sum(x, {1, 2}) * 0 + 3, "int32");
+  };
+  check_placeholders(
+      [&](const Inputs& in) {
+        const Tensor labels = ops::cast(ops::argmax(in[0], 2), DType::Int32);
+        return ops::ctc_loss(labels, in[0], lengths(in[0]), lengths(in[0]), -1);
+      },
+      {{kBatch, 5, 4}}, {kBatch});
+  for (const char* strategy : {"greedy", "beam_search"}) {
+    check_placeholders(
+        [&](const Inputs& in) {
+          return ops::ctc_decode(in[0], lengths(in[0]), {.strategy = strategy}).second;
+        },
+        {{kBatch, 5, 4}}, {kBatch, 1});
+  }
+}
+
 TEST_CASE("layers' composites") {
   check_placeholders([](const Inputs& in) { return ops::layer_normalization(in[0]); },
                      {{kBatch, 4}}, {kBatch, 4});

@@ -221,6 +221,29 @@ TEST_CASE("very long names, and values that are whole trees") {
   CHECK(error.size() < 10'000);
 }
 
+TEST_CASE("models within models") {
+  const Scratch scratch;
+  const std::string path = scratch.path("model.keras");
+  save_small(path);
+  const auto nested = [](int depth) {
+    std::string config =
+        R"({"module": "keras.layers", "class_name": "Dense", "config": {"name": "d", "units": 2}})";
+    for (int i = 0; i < depth; ++i) {
+      config = R"({"module": "keras", "class_name": "Sequential", "config": {"name": "s", )"
+               R"("layers": [)" +
+               config + "]}}";
+    }
+    return config;
+  };
+  replace_config(path, nested(60));
+  CHECK_FALSE(load_model(path).built());
+  for (const int depth : {100, 100'000}) {
+    replace_config(path, nested(depth));
+    CHECK(contains(message_of<DataLoss>([&] { load_model(path); }),
+                   "config.json: JSON: nested deeper than 200 levels."));
+  }
+}
+
 TEST_CASE("a layer's name can't command the terminal") {
   const Scratch scratch;
   const std::string path = scratch.path("model.keras");

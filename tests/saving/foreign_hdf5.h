@@ -43,14 +43,59 @@ class Foreign {
     add(path, H5T_IEEE_F32LE, {values.size()}, creation, values.data());
     H5Pclose(creation);
   }
-  void add_chunked(const std::string& path, bool compressed) {
+  struct Chunks {
+    std::vector<hsize_t> shape;
+    std::vector<hsize_t> most = {};  // what the dataset may grow to
+    bool shuffle = false;
+    int gzip = 0;  // the level
+    bool fletcher32 = false;
+    bool plain_edges = false;  // those that reach past the end go through no filter
+    bool early = false;        // room for all chunks is made when the dataset is
+  };
+  // Floats in chunks; of type `type` in the file.
+  void add_chunked(const std::string& path, const std::vector<hsize_t>& dims,
+                   const std::vector<float>& values, const Chunks& chunks,
+                   hid_t type = H5T_IEEE_F32LE) {
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-    const hsize_t chunk[] = {5, 5};
-    H5Pset_chunk(creation, 2, chunk);
-    if (compressed) H5Pset_deflate(creation, 6);
-    const std::vector<float> values(100, 1);
-    add(path, H5T_IEEE_F32LE, {10, 10}, creation, values.data());
+    H5Pset_chunk(creation, static_cast<int>(chunks.shape.size()), chunks.shape.data());
+    if (chunks.plain_edges) H5Pset_chunk_opts(creation, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS);
+    if (chunks.shuffle) H5Pset_shuffle(creation);
+    if (chunks.gzip > 0) H5Pset_deflate(creation, static_cast<unsigned>(chunks.gzip));
+    if (chunks.fletcher32) H5Pset_fletcher32(creation);
+    if (chunks.early) H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);
+    add(path, type, dims, creation, values.empty() ? nullptr : values.data(), chunks.most);
     H5Pclose(creation);
+  }
+  // One chunk of ten floats behind shuffle and gzip, stored as these bytes.
+  void add_stored(const std::string& path, const std::vector<unsigned char>& bytes) {
+    add_chunked(path, {10}, {}, {.shape = {10}, .shuffle = true, .gzip = 6});
+    const hid_t dataset = H5Dopen2(file_, path.c_str(), H5P_DEFAULT);
+    const hsize_t first[] = {0};
+    H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, first, bytes.size(), bytes.data());
+    H5Dclose(dataset);
+  }
+  // With a filter that Cornu doesn't undo.
+  void add_nbit(const std::string& path) {
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    const hsize_t chunk[] = {5};
+    H5Pset_chunk(creation, 1, chunk);
+    H5Pset_nbit(creation);
+    const std::vector<float> values(10, 1);
+    add(path, H5T_IEEE_F32LE, {10}, creation, values.data());
+    H5Pclose(creation);
+  }
+  // Whose elements are those of a dataset in another file.
+  void add_virtual(const std::string& path, const std::string& file, const std::string& source) {
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    const hsize_t dims[] = {10};
+    const hid_t space = H5Screate_simple(1, dims, nullptr);
+    H5Pset_virtual(creation, space, file.c_str(), source.c_str(), space);
+    add(path, H5T_IEEE_F32LE, {10}, creation, nullptr);
+    H5Sclose(space);
+    H5Pclose(creation);
+  }
+  void add_typed(const std::string& path, hid_t type, const std::vector<float>& values) {
+    add(path, type, {values.size()}, H5P_DEFAULT, values.data());
   }
   void add_external_data(const std::string& path, const std::string& file) {
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
@@ -68,10 +113,6 @@ class Foreign {
     H5Pset_chunk(creation, 2, chunk);
     add(path, H5T_IEEE_F32LE, {1'000'000, 1'000'000}, creation, nullptr);
     H5Pclose(creation);
-  }
-  void add_big_endian(const std::string& path) {
-    const float values[] = {1, 2};
-    add(path, H5T_IEEE_F32BE, {2}, H5P_DEFAULT, values);
   }
   void add_null(const std::string& path) {
     const hid_t space = H5Screate(H5S_NULL);
@@ -111,6 +152,17 @@ class Foreign {
                   {values.size()});
     H5Tclose(type);
   }
+  // As h5py writes a list of str.
+  void add_texts(const std::string& object, const std::string& name,
+                 const std::vector<std::string>& values) {
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    std::vector<const char*> pointers;
+    for (const std::string& value : values) pointers.push_back(value.c_str());
+    add_attribute(object, name, type, pointers.data(), {values.size()});
+    H5Tclose(type);
+  }
   void add_floats(const std::string& path, const std::vector<hsize_t>& dims,
                   const std::vector<float>& values) {
     add(path, H5T_IEEE_F32LE, dims, H5P_DEFAULT, values.data());
@@ -130,10 +182,10 @@ class Foreign {
     file_ = -1;
   }
   void add(const std::string& path, hid_t type, const std::vector<hsize_t>& dims, hid_t creation,
-           const void* floats) {
-    const hid_t space = dims.empty()
-                            ? H5Screate(H5S_SCALAR)
-                            : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr);
+           const void* floats, const std::vector<hsize_t>& most = {}) {
+    const hid_t space = dims.empty() ? H5Screate(H5S_SCALAR)
+                                     : H5Screate_simple(static_cast<int>(dims.size()), dims.data(),
+                                                        most.empty() ? nullptr : most.data());
     const hid_t dataset =
         H5Dcreate2(file_, path.c_str(), type, space, links_, creation, H5P_DEFAULT);
     if (floats) H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, floats);

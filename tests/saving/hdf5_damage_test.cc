@@ -29,6 +29,8 @@ void attempt(Tally& tally, F&& body) {
 }
 
 void read_dataset(const Hdf5Reader& reader, const std::string& path, Tally& tally) {
+  attempt(tally, [&] { reader.int_attribute(path, "count"); });
+  attempt(tally, [&] { reader.strings_attribute(path, "layer_names"); });
   attempt(tally, [&] {
     const Hdf5Reader::Dataset stored = reader.describe(path);
     double elements = 1;
@@ -92,13 +94,38 @@ std::vector<std::byte> newest() {
   return file.take_bytes();
 }
 
+// Chunks found by each kind of index that a format has, and many attributes.
+std::vector<std::byte> chunks(bool latest) {
+  test::Foreign file(latest);
+  std::vector<float> values(143);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const hsize_t any = H5S_UNLIMITED;
+  file.add_chunked("single", {11, 13}, values, {.shape = {11, 13}, .gzip = 6});
+  file.add_chunked("consecutive", {11, 13}, values, {.shape = {3, 4}, .early = true});
+  file.add_chunked("fixed", {11, 13}, values, {.shape = {3, 4}, .shuffle = true, .gzip = 6});
+  file.add_chunked("one", {11, 13}, values, {.shape = {3, 1}, .most = {11, any}});
+  file.add_chunked("two", {11, 13}, values,
+                   {.shape = {3, 4}, .most = {any, any}, .fletcher32 = true});
+  for (int i = 0; i < 20; ++i) {
+    file.add_short("fixed", fmt::format("attribute {}", i).c_str(), static_cast<short>(i));
+  }
+  file.add_short("fixed", "count", 3);
+  file.add_texts("one", "layer_names", {"dense", "dense_1", ""});
+  return file.take_bytes();
+}
+
 struct Sample {
   const char* name;
   std::vector<std::byte> bytes;
   int datasets;
 };
 
-std::vector<Sample> samples() { return {{"earliest", keras_like(), 18}, {"newest", newest(), 44}}; }
+std::vector<Sample> samples() {
+  return {{"earliest", keras_like(), 18},
+          {"newest", newest(), 44},
+          {"chunks, earliest", chunks(false), 5},
+          {"chunks, newest", chunks(true), 5}};
+}
 
 TEST_CASE("the samples are whole") {
   for (const Sample& sample : samples()) {

@@ -58,7 +58,7 @@ def write_h5(path, libver):
         for i in range(2000):
             file[f"many/{i}"] = np.float32(i)
         file["link"] = h5py.ExternalLink("/etc/passwd", "/")
-        file.create_dataset("compressed", data=np.ones(1000), compression="gzip")
+        file.create_dataset("lzf", data=np.ones(1000), compression="lzf")
 
 
 def check_zip(path):

@@ -7,10 +7,12 @@
 #include "layers/layers.h"
 #include "tests/saving/foreign_hdf5.h"
 #include "tests/support/layer_conformance.h"
+#include "tests/support/log.h"
 
 namespace cornu {
 namespace {
 
+using test::contains;
 using test::error_of;
 using test::Foreign;
 using test::Scratch;
@@ -104,6 +106,67 @@ TEST_CASE("weights of Keras 2: a file of another model changes nothing and says 
   CHECK(refused(make_model()) ==
         "InvalidArgument: FILE: it isn't a weight file of Keras 2, which has an attribute "
         "'layer_names'. Those of Keras 3 are called '….weights.h5'.");
+}
+
+// Layers by the names in the file, with others between.
+Sequential named_model(int64_t units) {
+  return Sequential({Input({.shape = {3}}), layers::Dense({.units = units, .name = "dense_7"}),
+                     layers::Dense({.units = 2, .name = "new"}),
+                     layers::BatchNormalization({.name = "batch_norm"})});
+}
+
+TEST_CASE("weights of Keras 2 by name: layers that only one of them has are left alone") {
+  const Scratch scratch;
+  const std::string path = scratch.path("w.h5");
+  write_file(path, "model_weights");
+  Sequential model = named_model(2);
+  const std::vector<Tensor> before = model.get_weights();
+  model.load_weights(path, {.by_name = true});
+  const std::vector<Tensor> after = model.get_weights();
+  CHECK(after[0].to_vector<float>() == std::vector<float>{1, 2, 3, 4, 5, 6});
+  CHECK(after[1].to_vector<float>() == std::vector<float>{7, 8});
+  CHECK(test::distance(before[2], after[2]) == 0);
+  CHECK(test::distance(before[3], after[3]) == 0);
+  CHECK(after[4].to_vector<float>() == std::vector<float>{'g', 1});
+  CHECK(contains(error_of([&] { model.load_weights(path); }), "expected 3 layers with weights"));
+}
+
+TEST_CASE("weights of Keras 2: what doesn't fit is an error, or skipped with a warning") {
+  const Scratch scratch;
+  const std::string path = scratch.path("w.h5");
+  write_file(path, "");
+  for (const bool by_name : {false, true}) {
+    CAPTURE(by_name);
+    // The kernel doesn't fit, the bias does.
+    Sequential model = by_name ? named_model(2) : make_model(2);
+    write_file(path, "", {}, {4, 2});
+    const std::vector<Tensor> before = model.get_weights();
+    CHECK(contains(error_of([&] { model.load_weights(path, {.by_name = by_name}); }),
+                   "weight 'kernel' expected shape (3, 2), got (4, 2)"));
+    CHECK(test::distance(before[1], model.get_weights()[1]) == 0);
+    const test::Log log;
+    model.load_weights(path, {.skip_mismatch = true, .by_name = by_name});
+    CHECK(contains(log.text(),
+                   "weight 'kernel' expected shape (3, 2), got (4, 2) at "
+                   "'dense_7/dense_7/kernel:0': skipped."));
+    CHECK(test::distance(before[0], model.get_weights()[0]) == 0);
+    CHECK(model.get_weights()[1].to_vector<float>() == std::vector<float>{7, 8});
+  }
+  // Another number of weights: skipped by name only, as in Keras.
+  write_file(path, "");
+  Sequential fewer({Input({.shape = {3}}),
+                    layers::Dense({.units = 2, .use_bias = false, .name = "dense_7"}),
+                    layers::BatchNormalization({.name = "batch_norm"})});
+  CHECK(contains(error_of([&] { fewer.load_weights(path, {.by_name = true}); }),
+                 "Dense 'dense_7' expected 1 weights, got 2"));
+  CHECK_FALSE(error_of([&] { fewer.load_weights(path, {.skip_mismatch = true}); }).empty());
+  const test::Log log;
+  fewer.load_weights(path, {.skip_mismatch = true, .by_name = true});
+  CHECK(contains(log.text(), "Dense 'dense_7' expected 1 weights, got 2: skipped."));
+  CHECK(fewer.get_weights()[1].to_vector<float>() == std::vector<float>{'g', 1});
+  write_file(path, "", {.layers = {"dense_7", "dense_7"}});
+  CHECK(contains(error_of([&] { named_model(2).load_weights(path, {.by_name = true}); }),
+                 "it has the layer 'dense_7' twice"));
 }
 
 }  // namespace

@@ -3,9 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "framework/io/atomic_file.h"
+#include "framework/model/weight_limit.h"
 #include "framework/saving/hdf5_file.h"
 #include "tests/saving/models.h"
+#include "tests/support/layer_conformance.h"
+#include "tests/support/log.h"
 #include "tests/support/scratch.h"
 
 namespace cornu {
@@ -113,7 +119,7 @@ TEST_CASE("names, overwriting, models without weights") {
   CHECK(contains(message_of<InvalidArgument>([&] { model.save_weights(scratch.path("a.h5")); }),
                  "expected a path that ends in '.weights.h5'"));
   CHECK(contains(message_of<InvalidArgument>([&] { model.load_weights(scratch.path("a.npz")); }),
-                 "expected a path that ends in '.weights.h5', '.keras' or '.h5'"));
+                 "expected a path that ends in '.weights.h5', '.weights.json', '.keras' or '.h5'"));
   const std::string path = scratch.path("a.weights.h5");
   model.save_weights(path);
   CHECK(contains(message_of<AlreadyExists>([&] { model.save_weights(path, {.overwrite = false}); }),
@@ -130,7 +136,9 @@ TEST_CASE("names, overwriting, models without weights") {
 TEST_CASE("groups are named as Keras names them") {
   Sequential model = dense_model();
   model.predict(test::numbers({1, 4}), {.verbose = 0});
-  const Hdf5Reader reader = Hdf5Reader::from_bytes(weights_to_bytes(model), "memory");
+  const Scratch scratch;
+  model.save_weights(scratch.path("a.weights.h5"));
+  const Hdf5Reader reader = Hdf5Reader::open(scratch.path("a.weights.h5"));
   CHECK(reader.string_attribute("layers/dense_1/vars", "name") == "out");
   CHECK(reader.string_attribute("vars", "name") == model.name());
   CHECK(reader.describe("layers/batch_normalization/vars/3").shape == Shape{5});
@@ -198,6 +206,132 @@ TEST_CASE("a model whose step never calls the whole of it is saved all the same"
   other.generator_(ops::zeros({1, 4}));
   other.load_weights(scratch.path("a.weights.h5"));
   CHECK(values_of(other) == values_of(model));
+}
+
+TEST_CASE("layers that don't fit are skipped, and named, where it is asked for") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.weights.h5");
+  Sequential saved = dense_model(7);
+  saved.save_weights(path);
+  Sequential model(
+      Input({.shape = {4}}),
+      {layers::Dense({.units = 7, .name = "hidden"}), layers::BatchNormalization({.name = "norm"}),
+       layers::Dense({.units = 4, .name = "out"}), layers::Dense({.units = 2, .name = "last"})});
+  const auto before = values_of(model);
+  const test::Log log;
+  model.load_weights(path, {.skip_mismatch = true});
+  CHECK(contains(log.text(), path + ": 2 of the model's objects were skipped, since the file's "
+                                    "don't fit: Dense 'out', Dense 'last'. Of the first: "));
+  CHECK(contains(log.text(), "weight 'kernel' expected shape (7, 4), got (7, 3)"));
+  const auto after = values_of(model);
+  const auto wanted = values_of(saved);
+  for (size_t i = 0; i < after.size(); ++i) CHECK(after[i] == (i < 6 ? wanted[i] : before[i]));
+  CHECK_THROWS_AS(model.load_weights(path), InvalidArgument);
+}
+
+TEST_CASE("skip_mismatch takes archives; by_name is for files of Keras 2") {
+  const Scratch scratch;
+  dense_model(7).save(scratch.path("a.keras"));
+  dense_model(7).save_weights(scratch.path("a.weights.h5"));
+  Sequential model = dense_model(6);
+  const test::Log log;
+  model.load_weights(scratch.path("a.keras"), {.skip_mismatch = true});
+  CHECK(contains(log.text(), "Dense 'hidden', BatchNormalization 'norm', Dense 'out'"));
+  for (const char* name : {"a.keras", "a.weights.h5"}) {
+    CHECK(contains(message_of<InvalidArgument>(
+                       [&] { model.load_weights(scratch.path(name), {.by_name = true}); }),
+                   "by_name is for files of Keras 2 ('.h5'), whose layers have names"));
+  }
+}
+
+TEST_CASE("large weights, which get no initial values while a file is loaded") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.keras");
+  Sequential model(Input({.shape = {300}}),
+                   {layers::Dense({.units = 200}), layers::Dense({.units = 3})});
+  model.save(path);
+  Model loaded = load_model(path);
+  CHECK(values_of(loaded) == values_of(model));
+  Model other = clone_model(model);
+  CHECK(values_of(other) != values_of(model));
+  other.load_weights(path);
+  CHECK(values_of(other) == values_of(model));
+
+  // Those that the file doesn't set have their initial values in the end.
+  WeightLimit limit(1 << 20);
+  layers::Dense layer({.units = 200, .kernel_initializer = "ones"});
+  layer.build({1, 300});
+  limit.finish();
+  const auto ones = layer.get_weights()[0].to_vector<float>();
+  CHECK(std::all_of(ones.begin(), ones.end(), [](float value) { return value == 1; }));
+}
+
+// A model with 4 * 5 + 5 + 4 * 5 + 5 * 3 + 3 = 63 numbers of four bytes.
+constexpr double kGigabyte = 1 << 30;
+
+TEST_CASE("weights in shards") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.weights.json");
+  Sequential model = dense_model();
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  model.fit(test::numbers({4, 4}), test::numbers({4, 3}), {.verbose = 0});
+  model.save_weights(path, {.max_shard_size = 100 / kGigabyte});
+  const auto names = scratch.names();
+  CHECK(names.front() == "a.weights.json");
+  CHECK(names[1] == "a_00000.weights.h5");
+  CHECK(names.size() > 6);
+  const Json index = Json::parse(test::contents(path));
+  // 80 bytes of kernel and 20 of bias fill the first; the second has all of the normalization.
+  CHECK(index.at("weight_map").at("/layers/dense/vars").as_string() == "a_00000.weights.h5");
+  CHECK(index.at("weight_map").at("/layers/batch_normalization/vars").as_string() ==
+        "a_00001.weights.h5");
+  CHECK(index.at("weight_map").at("/optimizer/vars").is_array());
+  CHECK(index.at("metadata").at("total_size").as_int() == 4 * 63 + 8 + 4 + 4 * 2 * 53);
+
+  Sequential other = dense_model();
+  other.compile({.optimizer = "adam", .loss = "mse"});
+  other.optimizer().impl().build(other.trainable_variables());
+  other.load_weights(path);
+  CHECK(values_of(other) == values_of(model));
+  CHECK(other.optimizer().iterations() == 1);
+
+  CHECK(message_of<InvalidArgument>(
+            [&] { model.save_weights(path, {.max_shard_size = 79 / kGigabyte}); }) ==
+        "'layers/dense/vars/0' has 80 bytes, more than a shard's 79: give max_shard_size a larger "
+        "value.");
+  CHECK(contains(message_of<InvalidArgument>([&] {
+                   model.save_weights(scratch.path("a.weights.h5"), {.max_shard_size = 1});
+                 }),
+                 "expected a path that ends in '.weights.json'"));
+  CHECK(contains(
+      message_of<InvalidArgument>([&] { model.save_weights(path, {.max_shard_size = 0}); }),
+      "expected a max_shard_size in GB, above 0, got 0"));
+  std::filesystem::remove(scratch.path("a_00001.weights.h5"));
+  CHECK(contains(message_of<NotFound>([&] { other.load_weights(path); }), "a_00001.weights.h5"));
+}
+
+TEST_CASE("a list of shards names files beside it, and nothing else") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.weights.json");
+  Sequential model = dense_model();
+  const auto refusal = [&](const std::string& text) {
+    test::put(path, text);
+    return test::error_of([&] { model.load_weights(path); });
+  };
+  for (const char* name : {"../b.weights.h5", "/etc/x.weights.h5", "/etc/passwd",
+                           "b\\\\c.weights.h5", "b\\u0000.weights.h5"}) {
+    CAPTURE(std::string(name));
+    const std::string text =
+        refusal(fmt::format(R"({{"weight_map": {{"/layers/dense/vars": "{}"}}}})", name));
+    CHECK(contains(text, "InvalidArgument: " + path + ": its weight_map names '"));
+    CHECK(contains(text, "which isn't a '….weights.h5' beside it"));
+  }
+  CHECK(contains(refusal(R"({"weight_map": {"/x": 3}})"), "expected names of files in weight_map"));
+  for (const char* text : {"[]", "{}", R"({"weight_map": []})"}) {
+    CHECK(contains(refusal(text), "expected an object with a weight_map"));
+  }
+  CHECK(contains(refusal("{"), path));
+  CHECK(contains(refusal(R"({"weight_map": {}})"), "got 0"));
 }
 
 }  // namespace

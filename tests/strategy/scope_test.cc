@@ -157,6 +157,19 @@ TEST_CASE("the default strategy") {
   CHECK(get_strategy().shared() == strategy.shared());
 }
 
+TEST_CASE("the default strategy of a device lives as long as the program") {
+  const DeviceScope scope("CPU:1");
+  const StrategyImpl& first = get_strategy().impl();
+  CHECK(&get_strategy().impl() == &first);
+  const Device second{DeviceType::Cpu, 1};
+  CHECK(first.devices()[0] == second);
+  {
+    const DeviceScope other("CPU:2");
+    CHECK(&get_strategy().impl() != &first);
+  }
+  CHECK(&get_strategy().impl() == &first);
+}
+
 TEST_CASE("OneDeviceStrategy runs steps on its device") {
   const OneDeviceStrategy strategy("cpu:1");
   CHECK(strategy.name() == "OneDeviceStrategy");
@@ -255,6 +268,53 @@ TEST_CASE("the replica context of one replica") {
   get_strategy().run(step, Tensors(kNumbers));
   CHECK(inside == 1);
   CHECK(step.compiled({kNumbers})->graph.nodes.empty());
+}
+
+TEST_CASE(
+    "a step of one replica is a replica's, and knows its strategy, in the scope and outside") {
+  const OneDeviceStrategy strategy("CPU:0");
+  bool is_cross_replica = true;
+  std::string in_step;
+  std::string in_merge;
+  const auto run = [&] {
+    const Function step = function([&](const Tensor& x) {
+      is_cross_replica = distribute::in_cross_replica_context();
+      in_step = get_strategy().name();
+      return get_replica_context().merge_call(
+          [&](const Strategy& given, const PerReplica& values) -> Tensors {
+            CHECK(distribute::in_cross_replica_context());
+            in_merge = given.name();
+            return given.reduce(ReduceOp::Sum, values);
+          },
+          x);
+    });
+    CHECK(strategy.run(step, Tensors(kNumbers))[0].single().shape() == kNumbers.shape());
+    CHECK_FALSE(is_cross_replica);
+    CHECK(in_step == "OneDeviceStrategy");
+    CHECK(in_merge == "OneDeviceStrategy");
+  };
+  run();
+  const auto scope = strategy.scope();
+  CHECK(distribute::in_cross_replica_context());
+  run();
+  const Function opens = function([&](const Tensor& x) {
+    const auto inner = strategy.scope();
+    return x;
+  });
+  CHECK(error_of([&] { strategy.run(opens, Tensors(kNumbers)); })
+            .find("Strategy 'OneDeviceStrategy': its scope was opened within a step that replicas "
+                  "run. Open it outside.") != std::string::npos);
+}
+
+TEST_CASE("what a step of the default strategy makes is nobody's") {
+  std::optional<Variable> made;
+  const Function step = function([&](const Tensor& x) {
+    if (!made) made.emplace(kNumbers, VariableOptions{.name = "made"});
+    CHECK_FALSE(has_strategy());
+    return x;
+  });
+  get_strategy().run(step, Tensors(kNumbers));
+  CHECK(made->owner() == 0);
 }
 
 TEST_CASE("an input function is told its share of the batch") {

@@ -499,6 +499,39 @@ TEST_CASE("class_weight takes the nearest class, and the largest of the last axi
         "row, got targets of shape (2, 3, 2). Give sample_weight instead.");
 }
 
+TEST_CASE("options that name an optimizer are for any number of models") {
+  const CompileOptions options{.optimizer = "adam", .loss = "mse", .metrics = {"mae"}};
+  const Tensor x = some_values({8, 2});
+  const Tensor y = some_values({8, 1});
+  const auto make = [] { return Sequential({Input({.shape = {2}}), layers::Dense({.units = 1})}); };
+  Sequential first = make();
+  Sequential second = make();
+  first.compile(options);
+  second.compile(options);
+  CHECK(first.optimizer().shared() == options.optimizer.shared());
+  CHECK(second.optimizer().shared() != first.optimizer().shared());
+  for (Sequential* model : {&first, &second}) {
+    model->fit(x, y, {.batch_size = 4, .epochs = 3, .verbose = 0});
+    CHECK(model->optimizer().iterations() == 6);
+  }
+  second.compile(options);  // afresh, as in Keras
+  second.fit(x, y, {.batch_size = 4, .verbose = 0});
+  CHECK(second.optimizer().iterations() == 2);
+  // A name's optimizers begin as the first one was when it was taken.
+  const Optimizer slow = "sgd";
+  slow.set_learning_rate(0.125);
+  first.compile({.optimizer = slow, .loss = "mse"});
+  slow.set_learning_rate(0.5);  // the first model's by now
+  second.compile({.optimizer = slow, .loss = "mse"});
+  CHECK(first.optimizer().learning_rate().item<float>() == 0.5F);
+  CHECK(second.optimizer().learning_rate().item<float>() == 0.125F);
+  // An object is the same one wherever it is used.
+  const CompileOptions object{.optimizer = optimizers::Adam(), .loss = "mse"};
+  first.compile(object);
+  second.compile(object);
+  CHECK(second.optimizer().shared() == first.optimizer().shared());
+}
+
 TEST_CASE("arguments as Keras's users give them") {
   Sequential model(
       {Input({.shape = {2}}), layers::Dense({.units = 2, .activation = "softmax", .name = "d"})});

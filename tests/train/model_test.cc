@@ -298,6 +298,29 @@ TEST_CASE("several inputs need call_list alone, and names of outputs survive") {
   CHECK(model({x, x}).names() == outputs.names());
 }
 
+TEST_CASE("rows of a batch may be put together by a reshape, where they fit") {
+  const Tensor x = Input({.shape = {5}});
+  const Tensor together = ops::reshape(x, {-1, 4, 3, 5});
+  CHECK(together.shape().to_string() == "(None, 4, 3, 5)");
+  Model model(x, ops::sum(together, {1, 2}));
+  CHECK(model.predict(ops::ones({24, 5}), {.batch_size = 24, .verbose = 0}).single().shape() ==
+        Shape{2, 5});
+  CHECK(message_of<InvalidArgument>([&] {
+          model.predict(ops::ones({7, 5}), {.verbose = 0});
+        }).find("reshape: expected a shape of 35 elements, as (7, 5) has, got (None, 4, 3, 5).") !=
+        std::string::npos);
+  // Within a layer, too.
+  struct Pairs : Layer {
+    std::string class_name() const override { return "Pairs"; }
+    Tensor call(const Tensor& in, const CallArgs&) override { return ops::reshape(in, {-1, 2, 5}); }
+  };
+  CHECK(make_layer<Pairs>()(x).shape().to_string() == "(None, 2, 5)");
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::reshape(Input({.shape = {5}}), {2, 3});
+        }).find("expected a shape of None elements, as (None, 5) has, got (2, 3).") !=
+        std::string::npos);
+}
+
 TEST_CASE("errors of a call on placeholders show None") {
   class Bug : public Layer {
    public:

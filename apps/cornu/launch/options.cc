@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/cornu/launch/options.h"
 
-#include <cstdio>
-
-#include "apps/cornu/launch/error.h"
-#include "apps/cornu/launch/plan.h"
-#include "apps/cornu/launch/supervisor.h"
 #include "apps/cornu/usage.h"
 
 namespace apps {
@@ -17,8 +12,9 @@ constexpr const char* kMore =
     R"(Each task is the program, with the cluster and its place in it in TF_CONFIG. It has its share of
 this machine's cores (OMP_NUM_THREADS says how many), its output is prefixed with its name, and it
 reads nothing. A task that fails is started again, up to --max-restarts times; when one has failed
-for good, the others get SIGTERM, and SIGKILL after --grace seconds. Ctrl-C goes to all tasks; the
-second one kills them. When the workers (of a chief with parameter servers: the chief) are done,
+for good, the others get SIGTERM, and SIGKILL after --grace seconds. With --elastic they are then
+started again as one worker fewer, each with all its restarts, and go on from the state that they have
+kept. Ctrl-C goes to all tasks; the second one kills them. When the workers (of a chief with parameter servers: the chief) are done,
 evaluators and parameter servers are ended.
 
 Exit code: 0 when the workers succeeded, else that of the first task that failed (128 + the signal
@@ -27,6 +23,7 @@ that killed it).
 Examples:
   cornu launch -n 4 -- ./program --epochs 3
   cornu launch -n 2 --evaluator --max-restarts 3 -- ./program
+  cornu launch -n 4 --max-restarts 1 --elastic 2 -- ./program
   cornu launch --hosts ada,bob -- ./program      what to run on each of two machines)";
 
 // The bounds aren't written into the help.
@@ -59,6 +56,12 @@ CLI::App* add_launch_command(CLI::App& tool, LaunchOptions& options) {
       ->type_name("N")
       ->check(within(0, 1'000'000));
   command
+      ->add_option(
+          "--elastic", options.elastic,
+          "When a worker has failed for good, go on with one fewer, as long as MIN are left")
+      ->type_name("MIN")
+      ->check(within(1, kMostTasks));
+  command
       ->add_option("--backoff", options.backoff,
                    "Before the first restart; twice as long before each further one, up to 30 "
                    "(default: 1)")
@@ -69,6 +72,8 @@ CLI::App* add_launch_command(CLI::App& tool, LaunchOptions& options) {
                    "What tasks have to end when another one has failed (default: 30)")
       ->type_name("SECONDS")
       ->check(within(0.0, 1e6));
+  command->add_flag("--insecure", options.insecure,
+                    "Without a token: everybody who reaches the tasks' ports is trusted");
   command->add_option("--hosts", options.hosts, "Print what to run on each of these machines")
       ->type_name("A,B")
       ->delimiter(',')
@@ -79,19 +84,6 @@ CLI::App* add_launch_command(CLI::App& tool, LaunchOptions& options) {
       ->type_name("PORT")
       ->check(within(1, 65535));
   return command;
-}
-
-int launch(const LaunchOptions& options) {
-  if (options.command.empty()) {
-    throw LaunchError(
-        "expected a program behind --, like: cornu launch -n 2 -- ./program --epochs 3", 2);
-  }
-  if (!options.hosts.empty()) {
-    const std::string text = commands_for_hosts(options);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return 0;
-  }
-  return Supervisor(options).run();
 }
 
 }  // namespace apps

@@ -15,7 +15,9 @@ struct LaunchOptions {
   bool evaluator = false;
   std::vector<std::string> hosts;  // empty: a cluster on this machine
   int port = 8888;                 // of the first task on a host
+  bool insecure = false;           // without a token
   int max_restarts = 0;            // of each task
+  int elastic = 0;                 // the fewest workers to go on with; 0: all, or none
   double backoff = 1;  // seconds before the first restart; doubled for each one after it
   double grace = 30;   // seconds between SIGTERM and SIGKILL
   std::vector<std::string> command;

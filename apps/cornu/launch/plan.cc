@@ -76,7 +76,9 @@ std::string commands_for_hosts(const LaunchOptions& options) {
   for (const std::string& argument : options.command) program += " " + shell_quoted(argument);
 
   std::string text;
-  if (!std::getenv("CORNU_JOB_TOKEN_FILE")) {
+  if (options.insecure) {
+    text += "# Without a token: everybody who reaches the tasks' ports is trusted.\n";
+  } else if (!std::getenv("CORNU_JOB_TOKEN_FILE")) {
     text +=
         "# All tasks need one token, by which they know each other: make a file of it with\n"
         "#   openssl rand -hex 32 > token\n"
@@ -84,7 +86,8 @@ std::string commands_for_hosts(const LaunchOptions& options) {
         "CORNU_JOB_TOKEN_FILE=token\n";
   }
   for (size_t i = 0; i < tasks.size(); ++i) {
-    text += fmt::format("# on {}: {}\nTF_CONFIG={}{}\n", host_of[i], tasks[i].name(),
+    text += fmt::format("# on {}: {}\n{}TF_CONFIG={}{}\n", host_of[i], tasks[i].name(),
+                        options.insecure ? "CORNU_INSECURE=1 " : "",
                         shell_quoted(tf_config(tasks, tasks[i])), program);
   }
   return text;

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "apps/cornu/launch/error.h"
 
@@ -24,6 +26,9 @@ namespace {
 constexpr double kLongestBackoff = 30;
 // A task that ran for so long before it failed begins anew with its first back-off.
 constexpr auto kRanWell = std::chrono::minutes(1);
+
+// Of a worker that has ended well while others compute with it (EX_TEMPFAIL of sysexits.h).
+constexpr int kLeftEarly = 75;
 
 void say(const std::string& text) { fmt::print(stderr, "cornu: {}\n", text); }
 
@@ -39,6 +44,11 @@ std::string random_token() {
 std::chrono::steady_clock::duration seconds(double count) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
       std::chrono::duration<double>(count));
+}
+
+bool is_empty(const cornu::FileDescriptor& file) {
+  struct stat status {};
+  return fstat(file.get(), &status) != 0 || status.st_size == 0;
 }
 
 std::string how_it_ended(int code) {
@@ -66,25 +76,51 @@ int Signals::next() {
 }
 
 Supervisor::Supervisor(const LaunchOptions& options)
-    : options_(options), tasks_(plan_tasks(options)), ended_(memfd_create("ended", MFD_CLOEXEC)) {
-  if (!ended_.is_open()) fail_launch("no file for what has ended: {}", std::strerror(errno));
+    : options_(options),
+      begun_(memfd_create("begun", MFD_CLOEXEC)),
+      ended_(memfd_create("ended", MFD_CLOEXEC)) {
+  options_.workers = std::max(options_.workers, 1);
+  if (!begun_.is_open() || !ended_.is_open()) {
+    fail_launch("no file for what has ended: {}", std::strerror(errno));
+  }
+  add_runs();
+  if (!options_.insecure && !std::getenv("CORNU_JOB_TOKEN") &&
+      !std::getenv("CORNU_JOB_TOKEN_FILE")) {
+    token_ = random_token();
+  }
+}
+
+// Of a task that others compute with.
+bool Supervisor::computes(const Run& run) { return run.task.type != "evaluator"; }
+
+Supervisor::Run Supervisor::run_of(const PlannedTask& task, int number, CpuShare share) const {
+  Run run{.task = task,
+          .port = {},
+          .share = std::move(share),
+          .output = Lines(task.name(), number, STDOUT_FILENO),
+          .errors = Lines(task.name(), number, STDERR_FILENO)};
+  run.backoff = options_.backoff;
+  return run;
+}
+
+// An evaluator that is there already stays.
+void Supervisor::add_runs() {
+  std::vector<Run> evaluators = std::move(runs_);
+  std::erase_if(evaluators, computes);
+  runs_.clear();
+  tasks_ = plan_tasks(options_);
   const std::vector<CpuShare> shares = share_cpus(static_cast<int>(tasks_.size()));
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    const int number = static_cast<int>(i);
-    Run run{.task = tasks_[i],
-            .port = {},
-            .share = shares[i],
-            .output = Lines(tasks_[i].name(), number, STDOUT_FILENO),
-            .errors = Lines(tasks_[i].name(), number, STDERR_FILENO)};
-    run.backoff = options_.backoff;
-    if (run.task.type != "evaluator") {
+    if (tasks_[i].type == "evaluator" && !evaluators.empty()) {
+      runs_.push_back(std::move(evaluators.front()));
+      continue;
+    }
+    Run run = run_of(tasks_[i], static_cast<int>(i), shares[i]);
+    if (computes(run)) {
       run.port = ReservedPort::reserve();
       run.task.address = tasks_[i].address = fmt::format("127.0.0.1:{}", run.port.number());
     }
     runs_.push_back(std::move(run));
-  }
-  if (!std::getenv("CORNU_JOB_TOKEN") && !std::getenv("CORNU_JOB_TOKEN_FILE")) {
-    token_ = random_token();
   }
 }
 
@@ -99,9 +135,11 @@ int Supervisor::run() {
 std::vector<std::string> Supervisor::environment_of(const Run& run, int listens) const {
   std::vector<std::string> ours = {
       "TF_CONFIG=" + tf_config(tasks_, run.task), fmt::format("CORNU_RESTARTS={}", run.restarts),
+      fmt::format("CORNU_BEGUN_FILE=/proc/{}/fd/{}", ::getpid(), begun_.get()),
       fmt::format("CORNU_ENDED_FILE=/proc/{}/fd/{}", ::getpid(), ended_.get())};
   if (listens >= 0) ours.push_back(fmt::format("CORNU_LISTEN_FD={}", listens));
   if (!token_.empty()) ours.push_back("CORNU_JOB_TOKEN=" + token_);
+  if (options_.insecure) ours.emplace_back("CORNU_INSECURE=1");
   if (!std::getenv("OMP_NUM_THREADS")) {
     ours.push_back(fmt::format("OMP_NUM_THREADS={}", run.share.threads));
   }
@@ -184,6 +222,7 @@ void Supervisor::wait_for_events() {
   for (Run& run : runs_) {
     if (run.starts && now >= *run.starts) start(run);
   }
+  if (shrinks_) begin_anew();
 }
 
 void Supervisor::on_signal(int signal) {
@@ -197,7 +236,8 @@ void Supervisor::on_signal(int signal) {
 
 void Supervisor::signal_all(int signal) {
   for (const Run& run : runs_) {
-    if (run.process > 0) kill(-run.process, signal);
+    const bool stays = shrinks_ && signals_seen_ == 0 && !stops_ && !computes(run);
+    if (run.process > 0 && !stays) kill(-run.process, signal);
   }
 }
 
@@ -221,15 +261,72 @@ void Supervisor::find_ended() {
 }
 
 void Supervisor::on_end(Run& run, int code) {
+  if (code == 0 && left_early(run)) {
+    say(run.task.name() + " has left the others, which still compute with it");
+    code = kLeftEarly;
+  }
   run.code = code;
+  if (shrinks_ && computes(run)) {
+    run.is_over = true;
+    return;
+  }
   const bool may_restart = !stops_ && signals_seen_ == 0 && run.restarts < options_.max_restarts;
   if (code != 0 && may_restart) return restart_later(run);
   run.is_over = true;
+  if (code != 0 && may_shrink(run)) return shrink(run);
   if (code != 0 && !stops_) {
     say(fmt::format("{} {}", run.task.name(), how_it_ended(code)));
     fail(run);
   }
   if (deciding_are_over()) stop();
+}
+
+bool Supervisor::left_early(const Run& run) const {
+  const bool have_others = std::any_of(runs_.begin(), runs_.end(), [&](const Run& other) {
+    return &other != &run && computes(other) && !other.is_over;
+  });
+  return computes(run) && have_others && !stops_ && signals_seen_ == 0 && !is_empty(begun_) &&
+         is_empty(ended_);
+}
+
+bool Supervisor::may_shrink(const Run& run) const {
+  return options_.elastic > 0 && options_.workers > options_.elastic && computes(run) && !stops_ &&
+         signals_seen_ == 0 && is_empty(ended_);
+}
+
+void Supervisor::shrink(Run& run) {
+  say(fmt::format("{} {}; the others end, and go on with {} worker{}", run.task.name(),
+                  how_it_ended(run.code), options_.workers - 1, options_.workers == 2 ? "" : "s"));
+  shrinks_ = run.code;
+  for (Run& other : runs_) {
+    if (!computes(other) || other.process > 0) continue;
+    other.starts.reset();
+    other.is_over = true;
+  }
+  signal_all(SIGTERM);
+  kills_ = Clock::now() + seconds(options_.grace);
+}
+
+// When all that compute have ended.
+void Supervisor::begin_anew() {
+  const bool has_ended = std::all_of(
+      runs_.begin(), runs_.end(), [](const Run& run) { return !computes(run) || run.process < 0; });
+  if (!has_ended) return;
+  const int code = *std::exchange(shrinks_, std::nullopt);
+  kills_.reset();
+  if (signals_seen_ > 0 || stops_ || !is_empty(ended_)) {  // there is nothing to go on with
+    if (!code_) code_ = code;
+    if (signals_seen_ == 0) stop();
+    return;
+  }
+  --options_.workers;
+  for (const int file : {begun_.get(), ended_.get()}) {
+    if (ftruncate(file, 0) != 0) fail_launch("no new job: {}", std::strerror(errno));
+  }
+  add_runs();
+  for (Run& run : runs_) {
+    if (computes(run) && !run.is_over) start(run);
+  }
 }
 
 void Supervisor::restart_later(Run& run) {

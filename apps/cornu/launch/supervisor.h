@@ -56,6 +56,9 @@ class Supervisor {
     bool is_over = false;
   };
 
+  static bool computes(const Run& run);
+  Run run_of(const PlannedTask& task, int number, CpuShare share) const;
+  void add_runs();
   std::vector<std::string> environment_of(const Run& run, int listens) const;
   void start(Run& run);
   void wait_for_events();
@@ -64,6 +67,12 @@ class Supervisor {
   void on_end(Run& run, int code);
   void restart_later(Run& run);
   void fail(const Run& run);
+  // Whether this task has left others that compute with it.
+  bool left_early(const Run& run) const;
+  // --elastic: all that compute are ended, and begin anew as one worker fewer.
+  bool may_shrink(const Run& run) const;
+  void shrink(Run& run);
+  void begin_anew();
   // Asks all that run to end, and starts none again.
   void stop();
   void signal_all(int signal);
@@ -74,15 +83,17 @@ class Supervisor {
   std::optional<Clock::time_point> next_deadline() const;
   void forwarded(bool well);
 
-  const LaunchOptions options_;
+  LaunchOptions options_;  // as many workers as there are now
   Signals signals_;
   Guard guard_;
   std::vector<Run> runs_;
   std::vector<PlannedTask> tasks_;
-  cornu::FileDescriptor ended_;  // what workers write into when all have come to their ends
+  cornu::FileDescriptor begun_;  // what workers write into when they begin to compute together
+  cornu::FileDescriptor ended_;  // and when all have come to their ends
   std::string token_;            // of the job; "": the environment has one
   int signals_seen_ = 0;
   bool stops_ = false;
+  std::optional<int> shrinks_ = {};  // the code of the worker that is left out
   std::optional<Clock::time_point> kills_ = {};
   std::optional<int> code_ = {};  // of the first task that failed
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "framework/backends/cpu/program_facts.h"
 #include "framework/backends/cpu/replica_threads.h"
 
 namespace cornu::cpu {
@@ -74,12 +75,21 @@ size_t CpuExecutable::workspace_bytes() const {
   return workspace_bytes_;
 }
 
+std::shared_ptr<const ProgramFacts> CpuExecutable::facts(const Program& program) {
+  const std::lock_guard lock(mutex_);
+  if (!facts_) facts_ = std::make_shared<const ProgramFacts>(facts_of(program, name_));
+  return facts_;
+}
+
 CpuExecutable::~CpuExecutable() = default;
 
 // One run of several launches.
 class Run {
  public:
-  explicit Run(std::span<Launch> launches) : launches_(launches), touched_(launches.size(), false) {
+  explicit Run(std::span<Launch> launches)
+      : launches_(launches),
+        touched_(launches.size(), false),
+        recorded_(ProgramRecorder::is_any_recording() ? launches.size() : 0) {
     size_t count = 0;
     for (const Launch& launch : launches_) count += launch.variables.size();
     access_.reserve(count);
@@ -113,7 +123,10 @@ class Run {
       }
     });
     const std::exception_ptr cause = cause_of(errors);
-    if (!cause) return;
+    if (!cause) {
+      for (const ProgramRun& run : recorded_) ProgramRecorder::record(run);
+      return;
+    }
     if (std::find(touched_.begin(), touched_.end(), true) != touched_.end()) poison(cause);
     std::rethrow_exception(cause);
   }
@@ -144,12 +157,20 @@ class Run {
     std::byte* of_group = launch.group ? launch.group->memory(workspace_bytes) : nullptr;
     const Workspace workspace(of_group ? 0 : workspace_bytes);
     touched_[index] = true;
+    ProgramRun* const recorded = recorded_.empty() ? nullptr : &recorded_[index];
+    if (recorded) {
+      recorded->program = executable.facts(lease.program());
+      recorded->replica = static_cast<int64_t>(index);
+      recorded->ends.reserve(recorded->program->instructions.size());
+      recorded->begin = ProgramRun::Clock::now();
+    }
     try {
       lease.program().run({.inputs = inputs,
                            .states = {states_.data() + first_state, launch.variables.size()},
                            .outputs = outputs,
                            .workspace = of_group ? of_group : workspace.data(),
-                           .group = launch.group});
+                           .group = launch.group,
+                           .ends = recorded ? &recorded->ends : nullptr});
     } catch (const std::exception& error) {
       touched_[index] = lease.program().states_touched();
       // Before this replica's memory is freed: others may be reading it.
@@ -175,8 +196,9 @@ class Run {
 
   std::span<Launch> launches_;
   VariableAccess access_;
-  std::vector<void*> states_;  // of all launches
-  std::vector<char> touched_;  // by launch: whether it may have written variables
+  std::vector<void*> states_;         // of all launches
+  std::vector<char> touched_;         // by launch: whether it may have written variables
+  std::vector<ProgramRun> recorded_;  // by launch; none where nobody records
 };
 
 void run(std::span<Launch> launches) {

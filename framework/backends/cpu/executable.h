@@ -12,6 +12,7 @@
 #include "framework/core/threads.h"
 #include "framework/core/variable_access.h"
 #include "framework/graph/backend.h"
+#include "framework/graph/program_recorder.h"
 
 namespace cornu::cpu {
 
@@ -39,6 +40,8 @@ class CpuExecutable : public Executable {
   class Lease;
 
   friend class Run;
+  // What `program`, one of this executable's, consists of; made when it is first asked for.
+  std::shared_ptr<const ProgramFacts> facts(const Program& program);
   bool writes(size_t state) const { return graph_.states[state].out != graph_.states[state].in; }
 
   std::string name_;
@@ -46,6 +49,7 @@ class CpuExecutable : public Executable {
   mutable std::mutex mutex_;  // guards all below
   std::vector<std::unique_ptr<Prepared>> idle_;
   size_t workspace_bytes_ = 0;  // of the largest program
+  std::shared_ptr<const ProgramFacts> facts_;
 };
 
 // Backend::run.

@@ -2,6 +2,7 @@
 // A graph compiled to a list of prepared kernels over one planned block of memory.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "framework/backends/cpu/kernel.h"
 #include "framework/graph/graph.h"
+#include "framework/graph/passes/placement.h"
 
 namespace cornu::cpu {
 
@@ -30,6 +32,9 @@ class Program {
     std::span<void* const> outputs;       // by graph output
     std::byte* workspace = nullptr;       // workspace_bytes(), aligned to 64
     CollectiveGroup* group = nullptr;
+    // Where it is measured: gets the time at which each instruction has ended, with the copies at
+    // the end as the last one, if there are any.
+    std::vector<std::chrono::steady_clock::time_point>* ends = nullptr;
   };
   // If a kernel throws, `states_touched()` returns whether state had been written before.
   void run(const Bindings& bindings);
@@ -37,15 +42,14 @@ class Program {
 
   const Graph& graph() const { return graph_; }  // as given, including views
   size_t workspace_bytes() const { return workspace_bytes_; }
+  // Whether a node of the graph is an instruction: constants and views are none. They are in the
+  // graph's order.
+  static bool is_instruction(const Node& node);
+  size_t copied_bytes() const;  // after the last instruction
 
  private:
   friend class ProgramBuilder;
 
-  enum class Place : uint8_t { None, Workspace, Input, State, Output, Constant };
-  struct Location {
-    Place place = Place::None;
-    int64_t at = 0;  // an offset or index
-  };
   struct Instruction {
     std::unique_ptr<Kernel> kernel;
     std::vector<const void*> in;
@@ -57,21 +61,18 @@ class Program {
   struct Patch {
     uint32_t instruction;
     uint32_t slot;  // inputs first, then outputs, then scratch
-    Location location;
+    passes::Location location;
   };
-  struct Copy {
-    Location from;
-    Location to;
-    size_t bytes;
-  };
-  void* address(const Location& location, const Bindings& bindings) const;
+  void* address(const passes::Location& location, const Bindings& bindings) const;
   void bind(const std::vector<Patch>& patches, const Bindings& bindings);
+  template <class Done>
+  void run_instructions(const Bindings& bindings, Done done);
 
   Graph graph_;
   std::vector<Instruction> instructions_;
-  std::vector<Patch> patches_;            // inputs, states, outputs
-  std::vector<Patch> workspace_patches_;  // bound only when the workspace has changed
-  std::vector<Copy> copies_;              // after the last instruction
+  std::vector<Patch> patches_;                   // inputs, states, outputs
+  std::vector<Patch> workspace_patches_;         // bound only when the workspace has changed
+  std::vector<passes::Placement::Copy> copies_;  // after the last instruction
   std::vector<Tensor> constants_;
   std::byte* workspace_ = nullptr;
   size_t workspace_bytes_ = 0;

@@ -74,6 +74,7 @@
 #include "framework/train/checkpoint.h"
 #include "framework/train/checkpoint_manager.h"
 #include "framework/train/model.h"
+#include "framework/train/plot_model.h"
 #include "framework/train/preemption_checkpoint_handler.h"
 #include "framework/train/sidecar_evaluator.h"
 #include "layers/layers.h"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -62,6 +63,8 @@ std::string joined(const std::vector<std::string>& parts) {
 
 // ---- layout ----
 
+constexpr double kWidest = 100'000;  // characters in a line
+
 // The columns of a table: headers, and where each one ends, as a part of the width.
 struct Layout {
   std::vector<TextColumn> columns;
@@ -106,7 +109,12 @@ TextTable make_table(const SummaryData& data, const SummaryOptions& options,
   const int64_t width = options.line_length.value_or(std::min(layout.width, terminal_columns - 4));
   int64_t start = 0;
   for (size_t i = 0; i < layout.ends.size(); ++i) {
-    const auto end = static_cast<int64_t>(layout.ends[i] * static_cast<double>(width));
+    const double place = layout.ends[i] * static_cast<double>(width);
+    check<InvalidArgument>(std::abs(place) <= kWidest,
+                           "summary: expected lines of at most {} characters, got {:g} up to the "
+                           "end of '{}'. Lower line_length.",
+                           kWidest, place, layout.columns[i].header);
+    const auto end = static_cast<int64_t>(place);
     check<InvalidArgument>(end - start >= 4,
                            "summary: expected columns of at least 4 characters, got {} for '{}' in "
                            "a line of {}. Raise line_length.",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "framework/backends/cpu/kernels/elementwise/ops.h"
 #include "framework/core/threads.h"
 
 namespace cornu::cpu {
@@ -13,12 +14,12 @@ constexpr int64_t kConversionGrain = 4096;  // elements
 
 bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
-template <class From, class To>
-void convert(const void* from, void* to, int64_t count) {
+void convert_all(DType from, DType to, const void* source, void* target, int64_t count) {
+  const TileFn cast = cast_tile(from, to);
   parallel_for(count, kConversionGrain, [&](int64_t begin, int64_t end) {
-    const auto* source = static_cast<const From*>(from);
-    auto* target = static_cast<To*>(to);
-    for (int64_t i = begin; i < end; ++i) target[i] = static_cast<To>(source[i]);
+    const auto at = static_cast<size_t>(begin);
+    convert(cast, static_cast<const std::byte*>(source) + size_of(from) * at,
+            static_cast<std::byte*>(target) + size_of(to) * at, end - begin);
   });
 }
 
@@ -46,8 +47,8 @@ class ThroughFloat32 : public Kernel {
       const Slot& slot = in_[i];
       void* wide = scratch + slot.offset;
       in_pointers_[i] = is_half(slot.dtype) ? wide : args.in[i];
-      if (slot.dtype == DType::Float16) convert<float16, float>(args.in[i], wide, slot.count);
-      if (slot.dtype == DType::BFloat16) convert<bfloat16, float>(args.in[i], wide, slot.count);
+      if (is_half(slot.dtype))
+        convert_all(slot.dtype, DType::Float32, args.in[i], wide, slot.count);
     }
     for (size_t i = 0; i < out_.size(); ++i) {
       out_pointers_[i] = is_half(out_[i].dtype) ? scratch + out_[i].offset : args.out[i];
@@ -58,9 +59,8 @@ class ThroughFloat32 : public Kernel {
     inner_->run(inner);
     for (size_t i = 0; i < out_.size(); ++i) {
       const Slot& slot = out_[i];
-      const void* wide = out_pointers_[i];
-      if (slot.dtype == DType::Float16) convert<float, float16>(wide, args.out[i], slot.count);
-      if (slot.dtype == DType::BFloat16) convert<float, bfloat16>(wide, args.out[i], slot.count);
+      if (!is_half(slot.dtype)) continue;
+      convert_all(DType::Float32, slot.dtype, out_pointers_[i], args.out[i], slot.count);
     }
   }
 

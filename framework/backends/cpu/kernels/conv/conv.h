@@ -39,7 +39,8 @@ struct ConvProblem {
 // float32 and bfloat16; null for other dtypes.
 std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem);
 
-// float32 convolutions of few positions and large filters; null for others.
+// float32 convolutions of few positions and large filters, and gradients of bfloat16 filters where
+// oneDNN's are slow; null for others.
 std::unique_ptr<Kernel> make_product_conv(const ConvProblem& problem);
 
 // float32, float64 and integers, with plain loops.

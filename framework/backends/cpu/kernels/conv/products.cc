@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions by im2col, for few positions and large filters (the last layers of a network): the
-// inputs of each output position are gathered to a row of a matrix, which is multiplied by the
-// filter in its own layout. oneDNN's convolutions would first reorder the filter, which takes
-// longer than all the rest.
+// Convolutions by im2col: the inputs of each output position are gathered to a row of a matrix,
+// which is multiplied by the filter in its own layout, or by the gradient. For few positions and
+// large filters (the last layers of a network), where oneDNN's convolutions would first reorder the
+// filter, which takes longer than all the rest; and for gradients of bfloat16 filters, to which
+// oneDNN adds the part of each row of each image, so that the filter goes through memory as often.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -20,6 +21,10 @@ namespace {
 constexpr int64_t kMostPositions = 128;     // of all images together
 constexpr int64_t kSmallestFilter = 65536;  // elements
 constexpr int64_t kGrain = 16;              // positions per thread, at least
+// Of a bfloat16 filter's gradient: output channels for each column of the image, at least, and
+// elements of the gathered matrix, at most.
+constexpr int64_t kChannelsPerColumn = 8;
+constexpr int64_t kMostGathered = 1 << 24;
 
 int64_t product(const std::vector<int64_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
@@ -61,6 +66,7 @@ class ProductConv : public Kernel {
         out_(product(problem.out)),
         taps_(product(problem.taps)),
         channels_(static_cast<size_t>(problem.c_in)),
+        pixel_bytes_(channels_ * size_of(problem.dtype)),
         positions_(input_positions(problem)) {
     MatmulProblem matmul;
     matmul.dtype = problem.dtype;
@@ -82,7 +88,7 @@ class ProductConv : public Kernel {
         break;
     }
     matmul_ = make_onednn_matmul(matmul);
-    gathered_bytes_ = round_up(static_cast<size_t>(rows * columns) * sizeof(float), 64);
+    gathered_bytes_ = round_up(static_cast<size_t>(rows * taps_) * pixel_bytes_, 64);
     if (direction_ == ConvDirection::InputGrad) find_readers();
   }
 
@@ -91,13 +97,13 @@ class ProductConv : public Kernel {
   size_t scratch_bytes() const override { return gathered_bytes_ + matmul_->scratch_bytes(); }
 
   void run(const KernelArgs& args) override {
-    auto* gathered = static_cast<float*>(args.scratch);
+    void* gathered = args.scratch;
     const void* in[] = {args.in[0], args.in[1], nullptr};
     void* out[] = {args.out[0]};
     if (direction_ == ConvDirection::InputGrad) {
       out[0] = gathered;
     } else {
-      gather(static_cast<const float*>(args.in[0]), gathered);
+      gather(static_cast<const std::byte*>(args.in[0]), static_cast<std::byte*>(gathered));
       in[0] = gathered;
       if (bias_) in[2] = args.in[2];
     }
@@ -105,21 +111,23 @@ class ProductConv : public Kernel {
                   .out = out,
                   .scratch = static_cast<std::byte*>(args.scratch) + gathered_bytes_,
                   .group = nullptr});
-    if (direction_ == ConvDirection::InputGrad) add_up(gathered, static_cast<float*>(args.out[0]));
+    if (direction_ == ConvDirection::InputGrad) {
+      add_up(static_cast<const float*>(gathered), static_cast<float*>(args.out[0]));
+    }
   }
 
  private:
-  void gather(const float* x, float* gathered) const {
+  void gather(const std::byte* x, std::byte* gathered) const {
     parallel_for(batch_ * out_, kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const float* image = x + static_cast<size_t>(row / out_ * in_) * channels_;
+        const std::byte* image = x + static_cast<size_t>(row / out_ * in_) * pixel_bytes_;
         for (int64_t tap = 0; tap < taps_; ++tap) {
-          float* to = gathered + static_cast<size_t>(row * taps_ + tap) * channels_;
+          std::byte* to = gathered + static_cast<size_t>(row * taps_ + tap) * pixel_bytes_;
           const int64_t from = positions_[static_cast<size_t>(row % out_ * taps_ + tap)];
           if (from < 0) {
-            std::fill_n(to, channels_, 0.0f);
+            std::memset(to, 0, pixel_bytes_);
           } else {
-            std::copy_n(image + static_cast<size_t>(from) * channels_, channels_, to);
+            std::memcpy(to, image + static_cast<size_t>(from) * pixel_bytes_, pixel_bytes_);
           }
         }
       }
@@ -157,6 +165,7 @@ class ProductConv : public Kernel {
   int64_t out_;
   int64_t taps_;
   size_t channels_;  // of the input
+  size_t pixel_bytes_;
   std::vector<int64_t> positions_;
   std::vector<std::vector<int64_t>> readers_;
   std::unique_ptr<Kernel> matmul_;
@@ -165,14 +174,29 @@ class ProductConv : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_product_conv(const ConvProblem& problem) {
-  if (problem.dtype != DType::Float32 || problem.groups != 1) return nullptr;
+namespace {
+
+// At most as many positions as output channels: the gathered matrix is no larger than the filter.
+bool has_few_positions(const ConvProblem& problem) {
   const int64_t filter = product(problem.taps) * problem.c_in * problem.c_out;
   const int64_t positions = problem.batch * product(problem.out);
-  // At most as many positions as output channels: the gathered matrix is no larger than the filter.
-  if (filter < kSmallestFilter || positions > std::min(kMostPositions, problem.c_out)) {
-    return nullptr;
-  }
+  return problem.dtype == DType::Float32 && filter >= kSmallestFilter &&
+         positions <= std::min(kMostPositions, problem.c_out);
+}
+
+bool has_costly_half_gradient(const ConvProblem& problem) {
+  const int64_t gathered =
+      problem.batch * product(problem.out) * product(problem.taps) * problem.c_in;
+  return problem.dtype == DType::BFloat16 && problem.direction == ConvDirection::FilterGrad &&
+         product(problem.taps) > 1 && problem.c_out >= kChannelsPerColumn * problem.out.back() &&
+         gathered <= kMostGathered;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_product_conv(const ConvProblem& problem) {
+  if (problem.groups != 1) return nullptr;
+  if (!has_few_positions(problem) && !has_costly_half_gradient(problem)) return nullptr;
   auto kernel = std::make_unique<ProductConv>(problem);
   if (!kernel->complete()) return nullptr;
   return kernel;

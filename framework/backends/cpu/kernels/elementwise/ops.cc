@@ -104,6 +104,14 @@ TileFn cast_tile(DType from, DType to) {
   return function ? function : plain_cast_tile(from, to);
 }
 
+void convert(TileFn cast, const void* from, void* to, int64_t count) {
+  TileArgs args;
+  args.operand[0].data = from;
+  args.operand[1].data = to;
+  args.count = 2;
+  cast(args, static_cast<size_t>(count));
+}
+
 double tile_cost(TileOp op, DType dtype) {
   const double width = static_cast<double>(size_of(dtype)) / 4;
   switch (op) {

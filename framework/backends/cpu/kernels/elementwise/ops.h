@@ -128,6 +128,9 @@ TileFn plain_tile(TileOp op, DType dtype);
 TileFn plain_select_tile(DType dtype);
 TileFn plain_cast_tile(DType from, DType to);
 
+// Runs a cast over `count` consecutive elements, on this thread.
+void convert(TileFn cast, const void* from, void* to, int64_t count);
+
 // Writes `times` copies of each of `count` elements, which are `stride` bytes apart. May write up
 // to 64 bytes after them.
 void repeat_elements(const void* values, size_t stride, size_t element_bytes, size_t count,

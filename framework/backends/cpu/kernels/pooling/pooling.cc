@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "framework/backends/cpu/kernels/elementwise/memory.h"
+#include "framework/backends/cpu/kernels/elementwise/ops.h"
 #include "framework/backends/cpu/kernels/through_float32.h"
 #include "framework/core/threads.h"
 
@@ -123,13 +125,65 @@ void plain_average_grad(const PoolProblem& problem, const KernelArgs& args) {
   });
 }
 
-// Calls `body(begin, end)` on ranges of images, in parallel.
-template <class Body>
-std::unique_ptr<Kernel> make_per_image(const PoolProblem& problem, Body body) {
-  return make_kernel([problem, body](const KernelArgs& args) {
-    parallel_for(problem.batch, 1,
-                 [&](int64_t begin, int64_t end) { body(problem, args, begin, end); });
+// What a vectorised kernel reads and writes: float32 images, and positions of maxima.
+struct Images {
+  const float* in;
+  float* out;
+  uint8_t* index;  // of a pooled image; null for kernels without
+};
+
+struct Sizes {  // elements of an image
+  int64_t in;
+  int64_t out;
+};
+Sizes pools(const PoolProblem& problem) { return {problem.image(), problem.pooled()}; }
+Sizes unpools(const PoolProblem& problem) { return {problem.pooled(), problem.image()}; }
+
+uint8_t* no_index(const KernelArgs&) { return nullptr; }
+uint8_t* index_out(const KernelArgs& args) { return static_cast<uint8_t*>(args.out[1]); }
+// Read only.
+uint8_t* index_in(const KernelArgs& args) {
+  return static_cast<uint8_t*>(const_cast<void*>(args.in[1]));
+}
+
+// Calls `run(problem, images, begin, end)` for ranges of images, in parallel; those of 16-bit
+// numbers one at a time, widened while they are in the cache.
+template <class Run>
+std::unique_ptr<Kernel> make_per_image(const PoolProblem& problem, DType dtype, Sizes sizes,
+                                       uint8_t* (*index)(const KernelArgs&), Run run) {
+  if (dtype == DType::Float32) {
+    return make_kernel([=](const KernelArgs& args) {
+      const Images images{static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]),
+                          index(args)};
+      parallel_for(problem.batch, 1,
+                   [&](int64_t begin, int64_t end) { run(problem, images, begin, end); });
+    });
+  }
+  const TileFn widen = cast_tile(dtype, DType::Float32);
+  const TileFn narrow = cast_tile(DType::Float32, dtype);
+  return make_kernel([=](const KernelArgs& args) {
+    parallel_for(problem.batch, 1, [&](int64_t begin, int64_t end) {
+      const auto elements = static_cast<size_t>(sizes.in + sizes.out);
+      auto* in = reinterpret_cast<float*>(thread_memory(elements * sizeof(float)));
+      float* out = in + sizes.in;
+      for (int64_t n = begin; n < end; ++n) {
+        const auto at = static_cast<size_t>(n) * size_of(dtype);
+        uint8_t* numbers = index(args);
+        if (numbers) numbers += n * problem.pooled();
+        convert(widen,
+                static_cast<const std::byte*>(args.in[0]) + at * static_cast<size_t>(sizes.in), in,
+                sizes.in);
+        run(problem, Images{in, out, numbers}, 0, 1);
+        convert(narrow, out,
+                static_cast<std::byte*>(args.out[0]) + at * static_cast<size_t>(sizes.out),
+                sizes.out);
+      }
+    });
   });
+}
+
+bool has_vectors(DType dtype) {
+  return dtype == DType::Float32 || dtype == DType::Float16 || dtype == DType::BFloat16;
 }
 
 const float* float_in(const KernelArgs& args, int index) {
@@ -153,11 +207,12 @@ std::unique_ptr<Kernel> make_plain(const KernelSpec& spec, const PoolProblem& pr
 
 std::unique_ptr<Kernel> make_max(const KernelSpec& spec) {
   const PoolProblem problem(spec.inputs[0].shape, spec.outputs[0].shape, spec.attributes);
-  if (spec.inputs[0].dtype == DType::Float32) {
-    return make_per_image(problem, [run = simd_pooling().max](const auto& p, const auto& args,
-                                                              int64_t begin, int64_t end) {
-      run(p, float_in(args, 0), float_out(args), begin, end);
-    });
+  const DType dtype = spec.inputs[0].dtype;
+  if (has_vectors(dtype)) {
+    return make_per_image(
+        problem, dtype, pools(problem), no_index,
+        [run = simd_pooling().max](const auto& p, const Images& images, int64_t begin,
+                                   int64_t end) { run(p, images.in, images.out, begin, end); });
   }
   return make_plain(
       spec, problem, []<class T>(T, const auto& p, const auto& args) { plain_max<T>(p, args); },
@@ -203,11 +258,12 @@ std::unique_ptr<Kernel> make_max_select(const KernelSpec& spec) {
 
 std::unique_ptr<Kernel> make_average(const KernelSpec& spec) {
   const PoolProblem problem(spec.inputs[0].shape, spec.outputs[0].shape, spec.attributes);
-  if (spec.inputs[0].dtype == DType::Float32) {
-    return make_per_image(problem, [run = simd_pooling().average](const auto& p, const auto& args,
-                                                                  int64_t begin, int64_t end) {
-      run(p, float_in(args, 0), float_out(args), begin, end);
-    });
+  const DType dtype = spec.inputs[0].dtype;
+  if (has_vectors(dtype)) {
+    return make_per_image(
+        problem, dtype, pools(problem), no_index,
+        [run = simd_pooling().average](const auto& p, const Images& images, int64_t begin,
+                                       int64_t end) { run(p, images.in, images.out, begin, end); });
   }
   return make_plain(
       spec, problem, []<class T>(T, const auto& p, const auto& args) { plain_average<T>(p, args); },
@@ -216,12 +272,13 @@ std::unique_ptr<Kernel> make_average(const KernelSpec& spec) {
 
 std::unique_ptr<Kernel> make_average_grad(const KernelSpec& spec) {
   const PoolProblem problem(spec.outputs[0].shape, spec.inputs[0].shape, spec.attributes);
-  if (spec.inputs[0].dtype == DType::Float32) {
-    return make_per_image(
-        problem, [run = simd_pooling().average_grad](const auto& p, const auto& args, int64_t begin,
-                                                     int64_t end) {
-          run(p, float_in(args, 0), float_out(args), begin, end);
-        });
+  const DType dtype = spec.inputs[0].dtype;
+  if (has_vectors(dtype)) {
+    return make_per_image(problem, dtype, unpools(problem), no_index,
+                          [run = simd_pooling().average_grad](const auto& p, const Images& images,
+                                                              int64_t begin, int64_t end) {
+                            run(p, images.in, images.out, begin, end);
+                          });
   }
   return make_plain(
       spec, problem,
@@ -232,23 +289,24 @@ std::unique_ptr<Kernel> make_average_grad(const KernelSpec& spec) {
 std::unique_ptr<Kernel> make_max_with_index(const KernelSpec& spec) {
   const PoolProblem problem(spec.inputs[0].shape, spec.outputs[0].shape, spec.attributes);
   if (!fits_byte(problem)) return nullptr;
-  if (spec.inputs[0].dtype != DType::Float32) return through_float32(spec, make_max_with_index);
+  if (!has_vectors(spec.inputs[0].dtype)) return nullptr;
   const bool relu = spec.attributes.get_string("activation") == "relu";
-  return make_per_image(problem, [relu, run = simd_pooling().max_with_index](
-                                     const auto& p, const auto& args, int64_t begin, int64_t end) {
-    run(p, relu, float_in(args, 0), float_out(args), static_cast<uint8_t*>(args.out[1]), begin,
-        end);
-  });
+  return make_per_image(problem, spec.inputs[0].dtype, pools(problem), index_out,
+                        [relu, run = simd_pooling().max_with_index](
+                            const auto& p, const Images& images, int64_t begin, int64_t end) {
+                          run(p, relu, images.in, images.out, images.index, begin, end);
+                        });
 }
 
 std::unique_ptr<Kernel> make_max_scatter(const KernelSpec& spec) {
   const PoolProblem problem(spec.outputs[0].shape, spec.inputs[0].shape, spec.attributes);
   if (!fits_byte(problem)) return nullptr;
-  if (spec.inputs[0].dtype != DType::Float32) return through_float32(spec, make_max_scatter);
-  return make_per_image(problem, [run = simd_pooling().max_scatter](const auto& p, const auto& args,
-                                                                    int64_t begin, int64_t end) {
-    run(p, float_in(args, 0), static_cast<const uint8_t*>(args.in[1]), float_out(args), begin, end);
-  });
+  if (!has_vectors(spec.inputs[0].dtype)) return nullptr;
+  return make_per_image(problem, spec.inputs[0].dtype, unpools(problem), index_in,
+                        [run = simd_pooling().max_scatter](const auto& p, const Images& images,
+                                                           int64_t begin, int64_t end) {
+                          run(p, images.in, images.index, images.out, begin, end);
+                        });
 }
 
 }  // namespace

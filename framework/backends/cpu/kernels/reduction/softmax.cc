@@ -35,14 +35,6 @@ struct Precision {
   size_t bytes() const { return size_of(computed); }
 };
 
-void convert(TileFn function, const void* from, void* to, int64_t count) {
-  TileArgs args;
-  args.operand[0] = {from, 1};
-  args.operand[1] = {to, 1};
-  args.count = 2;
-  function(args, static_cast<size_t>(count));
-}
-
 struct Rows {
   int64_t rows;
   int64_t count;  // elements of a row

@@ -153,6 +153,7 @@ std::unique_ptr<Kernel> make_pad(const KernelSpec& spec) {
 
 void register_shape_kernels(KernelTable& table) {
   table.add("reshape", make_reshape, {{0, 0}});
+  table.add("bitcast", make_reshape);
   table.add("transpose", make_transpose);
   table.add("concatenate", make_concatenate);
   table.add("slice", make_slice);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "applications/imagenet_utils.h"
+#include "applications/weights.h"
+#include "framework/model/parts.h"
+#include "framework/train/model.h"
+
+namespace cornu::applications {
+
+// In the order of Keras's arguments.
+struct NASNetOptions {
+  // (height, width, channels), each side at least 32. None: (224, 224, 3) of NASNetMobile; of
+  // NASNetLarge (331, 331, 3), or pictures of any size without include_top.
+  OptionalShape input_shape = {};
+  bool include_top = true;
+  Weights weights = "imagenet";  // as of ApplicationOptions, as is what follows
+  Tensor input_tensor = {};
+  std::string pooling = {};
+  int64_t classes = 1000;
+  Activation classifier_activation = "softmax";
+  std::string name = {};  // None: "nasnet_mobile", "nasnet_large"
+};
+
+// keras.applications.NASNetMobile and NASNetLarge (Zoph et al., "Learning transferable
+// architectures for scalable image recognition", CVPR 2018), for pictures that
+// nasnet::preprocess_input made. Files of weights and errors: as ResNet50's.
+Model NASNetMobile(const NASNetOptions& options = {});
+Model NASNetLarge(const NASNetOptions& options = {});
+
+namespace nasnet {
+
+// -1 to 1.
+Tensor preprocess_input(const Tensor& x);
+using imagenet_utils::decode_predictions;
+
+}  // namespace nasnet
+
+}  // namespace cornu::applications

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dnnl.h>
+#include <fmt/core.h>
+#include <hdf5.h>
+#include <hwy/highway.h>
+#include <sched.h>
+
+#include <thread>
+
+#include "apps/cornu/commands/commands.h"
+#include "framework/core/threads.h"
+#include "framework/io/console.h"
+
+namespace apps {
+namespace {
+
+using cornu::Json;
+
+int64_t usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
+  return std::thread::hardware_concurrency();
+}
+
+// The best of the sets that Highway knows (its lowest bit), as its kernels choose.
+std::string instruction_set() {
+  const int64_t targets = hwy::SupportedTargets();
+  return hwy::TargetName(static_cast<uint32_t>(targets & -targets));
+}
+
+std::string hdf5_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
+}
+
+std::string onednn_version() {
+  const dnnl_version_t* version = dnnl_version();
+  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
+}
+
+Json facts() {
+  Json devices = Json::array();
+  for (const auto& device : cornu::config::list_logical_devices()) devices.push_back(device.name);
+  return Json::object(
+      {{"logical_devices", std::move(devices)},
+       {"cores", usable_cores()},
+       {"compute_threads", cornu::compute_threads()},
+       {"instruction_set", instruction_set()},
+       {"libraries",
+        Json::object({{"cornu", CORNU_VERSION},
+                      {"oneDNN", onednn_version()},
+                      {"Highway", fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH)},
+                      {"HDF5", hdf5_version()}})}});
+}
+
+}  // namespace
+
+void show_devices(const DevicesArguments& arguments) {
+  const Json known = facts();
+  if (arguments.json) {
+    cornu::console::write(known.dump() + "\n");
+    return;
+  }
+  std::string devices;
+  for (const Json& device : known.at("logical_devices").as_array()) {
+    devices += (devices.empty() ? "" : ", ") + device.as_string();
+  }
+  std::string libraries;
+  for (const auto& [name, version] : known.at("libraries").as_object()) {
+    libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", name, version.as_string());
+  }
+  cornu::console::write(fmt::format(
+      "Logical devices: {}\nCores: {} for this process\nCompute threads: {} (OMP_NUM_THREADS says "
+      "how many)\nInstruction set: {}\nLibraries: {}\n",
+      devices, known.at("cores").as_int(), known.at("compute_threads").as_int(),
+      known.at("instruction_set").as_string(), libraries));
+}
+
+}  // namespace apps

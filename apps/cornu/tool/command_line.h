@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tool's commands and their options: one table, for help, parsing, completion and the manual.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "apps/cornu/launch/options.h"
+#include "apps/cornu/tool/arguments.h"
+
+namespace apps {
+
+struct Arguments {
+  LaunchOptions launch;
+  SummaryArguments summary;
+  PredictArguments predict;
+  EvaluateArguments evaluate;
+  FitArguments fit;
+  ConvertArguments convert;
+  PlotArguments plot;
+  ProfileArguments profile;
+  DevicesArguments devices;
+  std::string shell;  // of completion
+};
+
+// Adds all commands; `arguments` gets what they are told, and must outlive the tool.
+void add_commands(CLI::App& tool, Arguments& arguments);
+
+// Parses a command line. Returns the exit code where that ends the program (help: 0; a wrong call:
+// 2, said in one line), else -1. What stands behind -- is arguments.launch.command.
+int parse(CLI::App& tool, Arguments& arguments, int argc, char** argv);
+
+// The one command that was called.
+const CLI::App& called_command(const CLI::App& tool);
+
+}  // namespace apps

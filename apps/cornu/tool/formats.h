@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The formats of models' files, by how their names end: what `cornu convert` reads and writes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace apps {
+
+enum class Format { Keras, Weights, Hdf5, Json };
+
+struct FormatRow {
+  Format format;
+  std::string_view ending;
+  bool reads;
+  bool writes;
+  std::string_view about;
+};
+
+// A further format is a row here, a value of Format, and a case in each of the two functions of
+// commands/convert.cc.
+inline constexpr FormatRow kFormats[] = {
+    {Format::Keras, ".keras", true, true,
+     "a whole model: architecture, weights, compile arguments, optimizer"},
+    {Format::Weights, ".weights.h5", false, true, "weights alone; --weights reads them"},
+    {Format::Hdf5, ".h5", true, false, "a whole model of Keras 2"},
+    {Format::Hdf5, ".hdf5", true, false, "the same"},
+    {Format::Json, ".json", true, true,
+     "an architecture (model.to_json() in Keras), with fresh weights when it is read"},
+};
+
+// Null for a path that ends otherwise.
+inline const FormatRow* format_of(std::string_view path) {
+  const FormatRow* found = nullptr;
+  for (const FormatRow& row : kFormats) {
+    const bool fits = path.ends_with(row.ending);
+    if (fits && (!found || row.ending.size() > found->ending.size())) found = &row;
+  }
+  return found;
+}
+
+inline std::vector<std::string> endings_written() {
+  std::vector<std::string> result;
+  for (const FormatRow& row : kFormats) {
+    if (row.writes) result.emplace_back(row.ending);
+  }
+  return result;
+}
+
+}  // namespace apps

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/keras_archive.h"
+
+#include <fmt/chrono.h>
+
+#include <algorithm>
+#include <ctime>
+#include <span>
+#include <utility>
+
+#include "framework/io/atomic_file.h"
+#include "framework/saving/assets.h"
+#include "framework/strategy/strategy.h"
+
+namespace cornu {
+namespace {
+
+constexpr char kMetadata[] = "metadata.json";
+constexpr char kConfig[] = "config.json";
+constexpr char kWeights[] = "model.weights.h5";
+constexpr char kKerasVersion[] = "3.15.1";  // whose format this is
+constexpr size_t kMostConfig = size_t{64} << 20;
+// Neither weights nor configs compress more: an archive that says they did is refused.
+constexpr size_t kMostExpansion = 64;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+}  // namespace
+
+void write_keras_archive(const std::string& path, const Json& config, const Layer& layer,
+                         const OptimizerState& optimizer) {
+  const std::string metadata =
+      Json::object(
+          {{"keras_version", kKerasVersion},
+           {"date_saved", fmt::format("{:%Y-%m-%d@%H:%M:%S}", fmt::localtime(std::time(nullptr)))}})
+          .dump();
+  const std::string text = config.dump();
+  const Hdf5Image weights = weights_image(layer, optimizer);
+  if (!get_strategy().is_chief()) return;
+  const auto assets = assets_of(layer);
+  std::vector<ArchiveMember> members = {{kMetadata, bytes_of(metadata)},
+                                        {kConfig, bytes_of(text)},
+                                        {.name = kWeights, .bytes = {}, .pieces = weights.pieces}};
+  for (const auto& [name, bytes] : assets) members.push_back({name, bytes_of(bytes)});
+  write_archive(path, members);
+}
+
+KerasArchive::KerasArchive(std::string path) : path_(std::move(path)), archive_(path_) {}
+
+Json KerasArchive::config() const {
+  try {
+    const size_t most = std::min(kMostConfig, kMostExpansion * file_size(path_));
+    return Json::parse(archive_.read_text(kConfig, most));
+  } catch (Error& error) {
+    error.add_place(config_place());
+    throw;
+  }
+}
+
+WeightsSource KerasArchive::weights() const {
+  return WeightsSource::of_archive(archive_, path_, kWeights, kMostExpansion * file_size(path_));
+}
+
+std::string KerasArchive::config_place() const { return path_ + ": " + kConfig; }
+
+void KerasArchive::load_assets(const Layer& layer) const {
+  cornu::load_assets(archive_, path_, kMostExpansion * file_size(path_), layer);
+}
+
+}  // namespace cornu

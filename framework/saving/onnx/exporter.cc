@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/onnx/exporter.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "framework/saving/onnx/graph_writer.h"
+
+namespace cornu::onnx {
+namespace {
+
+// The sizes that the n-th open axis is traced for. The second is one more than the first, which is
+// a multiple of 2, 3, and 4, so that what a stride leaves over at the end of an axis differs:
+// padding that depends on it is found out. The third step is another one for each axis, so that
+// none follows another by a constant.
+Size traced_size(size_t number) {
+  const auto n = static_cast<int64_t>(number);
+  const int64_t first = n == 0 ? 24 : 120 * (n + 1);
+  Size size;
+  size.by_trace = {first, first + 1, first + 7 + 6 * n};
+  return size;
+}
+
+// Which axes are the same: only those that the batch is in, or all at one place of their inputs.
+enum class Alike { Batch, Places };
+
+class OpenAxes {
+ public:
+  OpenAxes(const std::vector<ExportedInput>& inputs, Alike alike) {
+    for (size_t input = 0; input < inputs.size(); ++input) {
+      Sizes sizes;
+      for (int64_t axis = 0; axis < inputs[input].shape.rank(); ++axis) {
+        const int64_t given = inputs[input].shape[axis];
+        sizes.push_back(given == kUnknown ? open(inputs[input], input, axis, alike) : Size(given));
+      }
+      shapes_.push_back(std::move(sizes));
+    }
+  }
+
+  const std::vector<OpenAxis>& list() const { return list_; }
+  const Sizes& shape(size_t input) const { return shapes_[input]; }
+
+ private:
+  Size open(const ExportedInput& given, size_t input, int64_t axis, Alike alike) {
+    if (axis == 0 || alike == Alike::Places) {
+      const auto same = std::ranges::find(list_, axis, &OpenAxis::axis);
+      if (same != list_.end()) return same->size;
+    }
+    const Size size = traced_size(axis == 0 ? 0 : ++others_);
+    std::string name = axis == 0                ? "batch"
+                       : alike == Alike::Places ? fmt::format("axis_{}", axis)
+                                                : fmt::format("{}_axis_{}", given.name, axis);
+    list_.push_back({std::move(name), input, axis, size});
+    return size;
+  }
+
+  std::vector<OpenAxis> list_;
+  std::vector<Sizes> shapes_;
+  size_t others_ = 0;  // than the batch
+};
+
+class Exporter {
+ public:
+  Exporter(const ExportedFunction& function, int64_t opset, Alike alike)
+      : function_(function), opset_(opset), axes_(function.inputs, alike) {}
+
+  std::string run() {
+    const bool open = !axes_.list().empty();
+    std::array<const Graph*, kTraces> graphs = {};
+    for (size_t i = 0; i < kTraces; ++i) {
+      if (i == 0 || open) graphs_[i] = traced(i);
+      graphs[i] = open ? &graphs_[i] : &graphs_[0];
+    }
+    const Traces traces(graphs);
+    FileWriter file(constants_, axes_.list());
+    GraphWriter writer(file, traces, file.graph());
+    file.graph().name = function_.title;
+    Names outputs;
+    for (size_t i = 0; i < function_.inputs.size(); ++i) declare(file, writer, traces, i);
+    for (const std::string& name : output_names_) outputs.push_back(file.unique(name));
+    writer.write(outputs);
+    return encode_model(file.graph(), opset_, function_.title);
+  }
+
+ private:
+  void declare(FileWriter& file, GraphWriter& writer, const Traces& traces, size_t i) {
+    const std::string name = file.unique(function_.inputs[i].name);
+    const DType dtype = exported_dtype(function_.inputs[i].dtype);
+    file.graph().inputs.push_back(file.declared(name, dtype, axes_.shape(i)));
+    file.know(name, axes_.shape(i));
+    writer.bind(traces.first().inputs[i], name);
+  }
+
+  Graph traced(size_t trace) {
+    std::vector<TensorType> types;
+    for (size_t i = 0; i < function_.inputs.size(); ++i) {
+      Shape shape;
+      for (const Size& size : axes_.shape(i)) shape.push_back(size.by_trace[trace]);
+      types.push_back({function_.inputs[i].dtype, shape});
+    }
+    const ExportedFunction::Trace made = function_.trace(types);
+    output_names_ = made.output_names;
+    Graph graph = lowered(made.traced.graph, constants_);
+    refuse_other_inputs(graph);
+    return graph;
+  }
+
+  // What a compiled function is given besides the user's inputs: keys of random numbers, replicas.
+  void refuse_other_inputs(const Graph& graph) {
+    const std::vector<int32_t> uses = graph.use_counts();
+    for (size_t i = function_.inputs.size(); i < graph.inputs.size(); ++i) {
+      check<Unimplemented>(uses[static_cast<size_t>(graph.inputs[i])] == 0,
+                           "ONNX: {} draws random numbers when it predicts, which an ONNX model "
+                           "can't do as Cornu does. Leave out what draws them.",
+                           function_.title);
+    }
+  }
+
+  const ExportedFunction& function_;
+  int64_t opset_;
+  OpenAxes axes_;
+  NamedConstants constants_;
+  std::array<Graph, kTraces> graphs_;
+  Names output_names_;
+};
+
+}  // namespace
+
+std::string export_bytes(const ExportedFunction& function, int64_t opset) {
+  check<InvalidArgument>(opset >= kFirstOpset && opset <= kLastOpset,
+                         "{}: export_ expected an opset_version from {} to {}, got {}.",
+                         function.title, kFirstOpset, kLastOpset, opset);
+  try {
+    return Exporter(function, opset, Alike::Batch).run();
+  } catch (const InvalidArgument& error) {
+    const bool open = std::ranges::any_of(function.inputs, [](const ExportedInput& input) {
+      return !input.shape.slice(1).is_static();
+    });
+    if (!open) throw;
+    // Axes may have to be the same which weren't.
+    try {
+      return Exporter(function, opset, Alike::Places).run();
+    } catch (const InvalidArgument&) {
+      raise<InvalidArgument>(
+          "{} (It was exported for axes of any size. With .input_signature = {{{{.shape = "
+          "{{…}}}}}} "
+          "it is exported for those that you give.)",
+          error.what());
+    }
+  }
+}
+
+}  // namespace cornu::onnx

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models with layers in place of another model's.
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include "framework/model/functional.h"
+#include "framework/model/input.h"
+#include "framework/model/layer_registry.h"
+#include "framework/train/body.h"
+#include "framework/train/model_config.h"
+
+namespace cornu {
+namespace {
+
+class Cloner {
+ public:
+  Cloner(const CloneOptions& options, const Model& model)
+      : options_(options), outermost_(model.body()) {}
+
+  Model clone(const Model& model, const Tensors& input_tensors) {
+    const auto* sequential = dynamic_cast<const SequentialBody*>(model.body());
+    Model result = sequential ? clone_list(model, *sequential, input_tensors)
+                              : clone_graph(model, input_tensors);
+    const Json config = serialize_model(model);
+    const Json& arguments = config.at("compile_config");
+    if (arguments.size() > 0) result.compile(compile_options_from_json(arguments));
+    return result;
+  }
+
+ private:
+  LayerHandle layer_for(const std::shared_ptr<Layer>& layer) {
+    LayerHandle& made = made_[layer.get()];
+    if (!made) made = new_layer(layer);
+    return made;
+  }
+
+  LayerHandle new_layer(const std::shared_ptr<Layer>& layer) {
+    if (const auto* op = dynamic_cast<const OpLayer*>(layer.get())) {
+      auto copy = std::make_shared<OpLayer>(op->op(), op->attributes(), op->constants());
+      copy->rename(op->name());
+      return LayerHandle(copy);
+    }
+    const auto* inner = dynamic_cast<const Model*>(layer.get());
+    if (options_.recursive && inner && inner->body()) {
+      return LayerHandle(std::make_shared<Model>(clone(*inner, {})));
+    }
+    if (!options_.clone_function) return layer_from_json(serialize_part(*layer));
+    LayerHandle made = options_.clone_function(LayerHandle(layer));
+    check<InvalidArgument>(static_cast<bool>(made),
+                           "clone_model: expected clone_function to give a layer for {} '{}', got "
+                           "none.",
+                           layer->class_name(), layer->name());
+    return made;
+  }
+
+  Model clone_list(const Model& model, const SequentialBody& body, const Tensors& given) {
+    check<InvalidArgument>(!options_.call_function || &body != outermost_,
+                           "clone_model: call_function goes with functional models; the layers of "
+                           "the Sequential '{}' are called one after another.",
+                           model.name());
+    check<InvalidArgument>(given.size() <= 1,
+                           "clone_model: expected 1 placeholder for the Sequential '{}', got {}.",
+                           model.name(), given.size());
+    Sequential result({.name = model.name(), .trainable = model.trainable()});
+    if (!given.empty()) {
+      result.add(checked_input(given[0]));
+    } else if (body.input().defined()) {
+      result.add(input_like(body.input()));
+    }
+    for (const auto& layer : body.layers()) result.add(layer_for(layer));
+    return result;
+  }
+
+  Model clone_graph(const Model& model, const Tensors& given) {
+    const FunctionalGraph& graph = *model.body()->graph();
+    const Tensors& old = graph.inputs();
+    check<InvalidArgument>(given.empty() || given.size() == old.size(),
+                           "clone_model: expected {} placeholders, as '{}' has inputs, got {}.",
+                           old.size(), model.name(), given.size());
+    std::unordered_map<const KerasNode*, Tensors> values;
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < old.size(); ++i) {
+      const std::string name = old.has_names() && given.has_names() ? old.names()[i] : "";
+      inputs.push_back(given.empty() ? input_like(old[i])
+                                     : checked_input(name.empty() ? given[i] : given.at(name)));
+      values[keras_node(old[i]).get()] = inputs.back();
+    }
+    const auto value_of = [&](const Tensor& tensor) {
+      if (!tensor.defined() || !is_placeholder(tensor)) return tensor;
+      return values.at(keras_node(tensor).get())[static_cast<size_t>(tensor.symbol_id())];
+    };
+    const auto values_of = [&](const Tensors& tensors) {
+      std::vector<Tensor> result;
+      for (const Tensor& tensor : tensors) result.push_back(value_of(tensor));
+      return tensors.with(std::move(result));
+    };
+    for (const auto& node : graph.nodes()) {
+      if (node->inputs().empty()) continue;
+      const LayerHandle layer = layer_for(node->layer());
+      CallOptions call = node->options();
+      call.mask = values_of(call.mask);
+      const Tensors x = values_of(node->inputs());
+      values[node.get()] =
+          options_.call_function ? options_.call_function(layer, x, call) : layer(x, call);
+    }
+    return Model(old.with(std::move(inputs)), values_of(graph.outputs()),
+                 {.name = model.name(), .trainable = model.trainable()});
+  }
+
+  static Tensor input_like(const Tensor& input) {
+    return Input({.dtype = input.dtype(),
+                  .batch_shape = input.shape(),
+                  .name = keras_node(input)->layer()->name()});
+  }
+  static Tensor checked_input(const Tensor& given) {
+    check<InvalidArgument>(is_placeholder(given),
+                           "clone_model: expected input_tensors that are placeholders, got a "
+                           "tensor of shape {}.",
+                           given.shape());
+    return given;
+  }
+
+  const CloneOptions& options_;
+  const ModelBody* outermost_;
+  std::map<const Layer*, LayerHandle> made_;
+};
+
+}  // namespace
+
+Model clone_model(const Model& model, const CloneOptions& options) {
+  check<InvalidArgument>(model.body() != nullptr,
+                         "clone_model: '{}' is an object of the class {}, which can't be cloned. "
+                         "Make another one with make_layer<{}>(…).",
+                         model.name(), model.class_name(), model.class_name());
+  const bool plain = options.input_tensors.empty() && !options.clone_function &&
+                     !options.call_function && !options.recursive;
+  if (plain) return model_from_config(serialize_model(model), true);
+  return Cloner(options, model).clone(model, options.input_tensors);
+}
+
+}  // namespace cornu

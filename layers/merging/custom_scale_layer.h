@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "framework/model/layer.h"
+
+namespace cornu::layers {
+
+struct CustomScaleLayerOptions {
+  double scale = 1;
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// The layer of this name in keras.applications' InceptionResNetV2: of two inputs that broadcast
+// together, the first plus the second times `scale`.
+class CustomScaleLayer : public LayerHandle {
+ public:
+  explicit CustomScaleLayer(const CustomScaleLayerOptions& options = {});
+  static CustomScaleLayer from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

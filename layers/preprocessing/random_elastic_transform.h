@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/model/layer.h"
+#include "layers/argument_types.h"
+
+namespace cornu::layers {
+
+struct RandomElasticTransformOptions {
+  // In [0, 1]: the bounds of how likely a picture is distorted; one number is the upper bound.
+  NumberList factor = 1.0;
+  // In [0, 1]: the bounds of how much, of all pictures alike; one number is the upper bound.
+  NumberList scale = 1.0;
+  std::string interpolation = "bilinear";  // or "nearest"
+  std::string fill_mode = "reflect";  // "constant", "nearest", "wrap", "mirror": image_geometry.h
+  double fill_value = 0.0;            // of what lies outside, for "constant"
+  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  std::string data_format = {};           // None: "channels_last"
+  std::string name = {};
+  DTypeName dtype = {};
+  bool trainable = true;
+};
+
+// keras.layers.RandomElasticTransform: moves pixels as ops::image::elastic_transform does, with
+// alpha a tenth of the longer side and sigma a twentieth of the shorter one, times what is drawn of
+// `scale`. Pictures as in random_rotation.h.
+class RandomElasticTransform : public LayerHandle {
+ public:
+  explicit RandomElasticTransform(const RandomElasticTransformOptions& options = {});
+  static RandomElasticTransform from_config(const Json& config);
+};
+
+}  // namespace cornu::layers

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two workers whose programs differ in one thing, for differs_test.py: usage:
+// test_distribute_differs WHAT FOLDER. Prints the error that comes of it, or "alike".
+#include <cornu/cornu.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <thread>
+
+using namespace cornu;
+
+namespace {
+
+class Differs {
+ public:
+  Differs(std::string what, std::string folder, const Strategy& strategy)
+      : what_(std::move(what)), folder_(std::move(folder)), strategy_(strategy) {}
+
+  void run() {
+    // Who has made other models before has other names.
+    if (is("names")) Sequential({Input({.shape = {3}}), layers::Dense({.units = 2})});
+    Sequential model = compiled();
+    if (what_ == "evaluate") {
+      model.evaluate(x(), y(), {.batch_size = 4, .verbose = 0});
+    } else if (what_ == "threads") {
+      from_two_threads(model);
+    } else if (is("argument")) {
+      model.fit(x(), y(), {.epochs = -1, .verbose = 0});
+    } else if (what_ == "map" || what_ == "contents" || what_ == "policy" || what_ == "folder") {
+      model.fit(dataset(), {.epochs = 1, .verbose = 0});
+    } else {
+      fit(model);
+    }
+  }
+
+ private:
+  // Of worker 1.
+  bool is(const char* what) const { return what_ == what && strategy_.impl().worker() == 1; }
+
+  Tensor x() const {
+    Tensor rows = random::normal({8, 3}, {.seed = 1});
+    if (is("rows")) rows = rows + ops::cast(ops::equal(rows, rows(3, 1)), DType::Float32);
+    if (is("evaluate")) rows = rows * 2.0F;
+    return rows;
+  }
+  Tensor y() const { return random::normal({8, 1}, {.seed = 2}); }
+
+  Sequential compiled() const {
+    Sequential model({Input({.shape = {3}}),
+                      layers::Dense({.units = 4, .activation = is("activation") ? "tanh" : "relu"}),
+                      layers::Dropout({.rate = is("rate") ? 0.25 : 0.5})});
+    if (is("layers")) model.add(layers::Dense({.units = 1}));
+    model.add(layers::Dense({.units = 1}));
+    if (is("optimizer name")) optimizers::SGD();  // the next one is sgd_1
+    const Optimizer optimizer = optimizers::SGD({.learning_rate = is("optimizer") ? 0.2 : 0.1});
+    if (is("later rate")) optimizer.set_learning_rate(0.05);  // fit takes worker 0's, and warns
+    model.compile({.optimizer = optimizer,
+                   .loss = is("loss") ? "mae" : "mse",
+                   .metrics = {is("metrics") ? "mse" : "mae"},
+                   .steps_per_execution = is("steps") ? 2 : 1});
+    return model;
+  }
+
+  data::Dataset dataset() const {
+    data::Options policy;
+    if (is("policy")) policy.distribute.auto_shard_policy = data::AutoShardPolicy::Off;
+    const Tensor rows = is("contents") ? x() * 2.0F : x();
+    if (what_ == "folder") {
+      const std::string folder = folder_ + "/" + std::to_string(strategy_.impl().worker());
+      std::filesystem::create_directories(folder);
+      std::ofstream(folder + "/lines") << "1\n2\n3\n4\n";
+      return data::TextLineDataset(folder + "/lines")
+          .map([](const Tensor& line) {
+            const Tensor number = data::strings::to_number(line);
+            return std::pair{ops::stack({number, number, number}), ops::reshape(number, {1})};
+          })
+          .batch(2);
+    }
+    const float factor = is("map") ? 3.0F : 2.0F;
+    return data::Dataset::from_tensor_slices({rows, y()})
+        .map([factor](const Tensor& a, const Tensor& b) {
+          return std::pair{a * factor, b};
+        })
+        .batch(4)
+        .with_options(policy);
+  }
+
+  void fit(Sequential& model) const {
+    FitOptions options{.batch_size = 4, .epochs = 1, .verbose = 0};
+    if (is("callbacks")) {
+      options.callbacks = {callbacks::BackupAndRestore({.backup_dir = folder_ + "/1"})};
+    }
+    if (is("weights")) options.class_weight = {{0, 2.0}};
+    model.fit(x(), y(), options);
+  }
+
+  // The second one is refused; the first goes on.
+  void from_two_threads(Sequential& model) const {
+    callbacks::LambdaCallbackOptions options;
+    options.on_test_batch_begin = [&](int64_t batch, const Logs&) {
+      if (batch > 0) return;
+      std::thread other([&] {
+        try {
+          model.evaluate(x(), y(), {.verbose = 0});
+        } catch (const FailedPrecondition& error) {
+          std::cout << error.what() << "\n";
+        }
+      });
+      other.join();
+    };
+    model.evaluate(
+        x(), y(),
+        {.batch_size = 4, .verbose = 0, .callbacks = {callbacks::LambdaCallback(options)}});
+  }
+
+  std::string what_;
+  std::string folder_;
+  const Strategy& strategy_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  set_random_seed(3);
+  const distribute::MultiWorkerMirroredStrategy strategy;
+  const auto scope = strategy.scope();
+  try {
+    Differs(argv[1], argv[2], strategy).run();
+    std::cout << "alike\n";
+  } catch (const Error& error) {
+    std::cout << error.what() << "\n";
+  }
+  return 0;
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two workers whose programs differ in one thing: both say in what, and which of them has what.
+
+usage: differs_test.py DIFFERS
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from elastic_test import Workers
+
+END = ". All workers must run the same program with the same options and data."
+# What differs on worker 1, and what both say of it.
+CASES = {
+    "activation": 'fit: worker 1 has "tanh" at config.layers[1].config.activation of the model, '
+                  'worker 0 has "relu"' + END,
+    "rate": "fit: worker 1 has 0.25 at config.layers[2].config.rate of the model, worker 0 has 0.5"
+            + END,
+    "layers": "fit: worker 1 has 5 elements at config.layers of the model, worker 0 has 4 elements; "
+              "the number of weights of worker 1 is 23, that of worker 0 is 21" + END,
+    "loss": 'fit: the loss of worker 1 is "mae", that of worker 0 is "mse"' + END,
+    "metrics": 'fit: worker 1 has "mse" at [0] of the metrics, worker 0 has "mae"' + END,
+    "optimizer": "fit: the learning rate of worker 1 is 0.2, that of worker 0 is 0.1" + END,
+    "steps": "fit: the steps_per_execution of worker 1 is 2, that of worker 0 is 1" + END,
+    "weights": "fit: worker 1 has 2.0 at 0 of the class_weight, worker 0 has nothing" + END,
+    "callbacks": "fit: worker 1 has 1 element in the list of callbacks that keep the state, worker 0 "
+                 "has 0 elements" + END,
+    "rows": 'fit: worker 1 has "crc32c [0-9a-f]{8}" at x[0] of the checksums of the arrays, worker 0 '
+            'has "crc32c [0-9a-f]{8}"' + END,
+    "map": "fit: worker 1 has ",
+    "contents": "fit: worker 1 has ",
+    "policy": 'the AutoShardPolicy of worker 1 is "Off", that of worker 0 is "Auto"' + END,
+    "evaluate": 'evaluate: worker 1 has "crc32c [0-9a-f]{8}" at x[0] of the checksums of the arrays, '
+                'worker 0 has "crc32c [0-9a-f]{8}"' + END,
+}
+# What one worker finds wrong of its own arguments, the other is told.
+TOLD = {"argument": ("fit: expected epochs and initial_epoch >= 0, got -1 and 0.",
+                     "fit: worker 1 has stopped: fit: expected epochs and initial_epoch >= 0")}
+
+
+def outputs(program, what, folder):
+    job = Workers(program, what, 2, folder, os.path.join(folder, what))
+    job.line, job.output_argument = [program, what], []
+    processes = [job.start(index, folder, stderr=subprocess.PIPE) for index in range(2)]
+    said = [process.communicate(timeout=120) for process in processes]
+    job.close()
+    for process, (output, errors) in zip(processes, said):
+        assert process.returncode in (0, 75), (what, process.returncode, output, errors)
+    return [output for output, _ in said], said
+
+
+def main():
+    program = sys.argv[1]
+    with tempfile.TemporaryDirectory() as folder:
+        for what, expected in CASES.items():
+            texts, said = outputs(program, what, folder)
+            pattern = re.escape(expected).replace(re.escape("[0-9a-f]{8}"), "[0-9a-f]{8}")
+            for text in texts:
+                assert re.search(pattern, text), (what, expected, said)
+                assert len(text) < 1200, (what, text)
+            print(f"{what}: {texts[0].strip()[:160]}")
+        for what in ["names", "folder", "optimizer name", "later rate"]:
+            texts, said = outputs(program, what, folder)
+            assert texts == ["alike\n"] * 2, (what, said)
+        for what, expected in TOLD.items():
+            texts, said = outputs(program, what, folder)
+            assert expected[0] in texts[1] and expected[1] in texts[0], (what, said)
+        texts, said = outputs(program, "threads", folder)
+        for text in texts:
+            assert "evaluate: another thread of this worker is in a call of fit or evaluate." in text, said
+            assert text.endswith("alike\n"), said
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of `cornu launch` that go on with fewer workers: launch_elastic_test.py PATH_OF_CORNU
+[UNITTEST ARGUMENTS]."""
+
+import os
+import signal
+import sys
+import unittest
+from pathlib import Path
+
+import launch_test
+
+
+class Elastic(launch_test.Launch):
+    def test_a_worker_that_has_failed_for_good_is_left_out(self):
+        done = self.launched("-n 3 --elastic 2 --max-restarts 1 --backoff 0 --grace 30", f"""
+workers = len(cluster["worker"])
+say(workers, life)
+def end(*_):
+    say("stopped")
+    os._exit(143)
+signal.signal(signal.SIGTERM, end)
+if workers == 3 and task["index"] == 1:
+    if life == 1:
+        awaited({self.fifo("ready0")!r})
+        awaited({self.fifo("ready2")!r})
+    sys.exit(4)
+if workers == 3:
+    opened({self.folder.name!r} + f"/ready{{task['index']}}")
+    signal.pause()
+if task["index"] == 1 and life == 0:
+    sys.exit(5)  # with fewer, each has all its restarts
+""")
+        self.assertEqual(launch_test.lines_by_task(done.stdout),
+                         {"worker 0": ["3 0", "stopped", "2 0"],
+                          "worker 1": ["3 0", "3 1", "2 0", "2 1"],
+                          "worker 2": ["3 0", "stopped"]})
+        self.assertEqual(done.stderr, """\
+cornu: worker 1 ended with code 4; it starts again in 0 s (1 of 1)
+cornu: worker 1 ended with code 4; the others end, and go on with 2 workers
+cornu: worker 1 ended with code 5; it starts again in 0 s (1 of 1)
+""")
+
+    def test_as_few_as_told_and_no_fewer(self):
+        done = self.launched("-n 2 --elastic 1", 'say(len(cluster["worker"])); sys.exit(6)', code=6)
+        said = launch_test.lines_by_task(done.stdout)  # of the first two, one may end before it says it
+        self.assertEqual({line for lines in said.values() for line in lines}, {"1", "2"})
+        self.assertEqual(said["worker 0"][-1], "1")
+        self.assertRegex(done.stderr, "cornu: worker [01] ended with code 6; the others end, and go "
+                                      "on with 1 worker\ncornu: worker 0 ended with code 6\n")
+
+    def test_an_evaluator_stays(self):
+        done = self.launched("-n 2 --elastic 1 --evaluator", f"""
+if me == "evaluator 0":
+    signal.signal(signal.SIGTERM, lambda *_: (say("stopped"), os._exit(0)))
+    opened({self.fifo("evaluator")!r})
+    while True:
+        signal.pause()
+if len(cluster["worker"]) == 2:
+    if me == "worker 0":
+        awaited({os.path.join(self.folder.name, "evaluator")!r})
+        sys.exit(6)
+    signal.pause()
+say("alone")
+""")
+        self.assertEqual(launch_test.lines_by_task(done.stdout),
+                         {"worker 0": ["alone"], "evaluator 0": ["stopped"]})
+
+    def test_a_signal_while_the_others_end(self):
+        job = self.started("-n 2 --elastic 1", f"""
+if me == "worker 0":
+    awaited({self.fifo("ready")!r})
+    sys.exit(6)
+signal.signal(signal.SIGTERM, lambda *_: say("told"))
+opened({os.path.join(self.folder.name, "ready")!r})
+signal.pause()
+say("again")
+signal.pause()
+sys.exit(143)
+""")
+        self.wait_for(job.stdout, "again")
+        job.send_signal(signal.SIGTERM)
+        self.assertEqual(job.wait(launch_test.SECONDS), 6)
+
+    def test_tasks_that_leave_others_early(self):
+        # As workers do that have begun to compute together.
+        body = """
+open(os.environ["CORNU_BEGUN_FILE"], "a").write("\\n")
+if me == "worker 1" and life == 0:
+    os._exit(0)
+if me == "worker 1":
+    open(os.environ["CORNU_ENDED_FILE"], "a").write("\\n")
+    sys.exit(0)
+while os.path.getsize(os.environ["CORNU_ENDED_FILE"]) == 0:
+    time.sleep(0.01)
+"""
+        done = self.launched("-n 2 --max-restarts 1 --backoff 0", body)
+        self.assertEqual(done.stderr, """\
+cornu: worker 1 has left the others, which still compute with it
+cornu: worker 1 ended with code 75; it starts again in 0 s (1 of 1)
+""")
+        done = self.launched("-n 2", body, code=75)
+        self.assertEqual(done.stderr, """\
+cornu: worker 1 has left the others, which still compute with it
+cornu: worker 1 ended with code 75
+""")
+
+
+if __name__ == "__main__":
+    launch_test.CORNU = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main()

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training that is killed in the midst of a step, for phases.py: usage:
+// test_faults_phases FOLDER OUTPUT. The state is kept in FOLDER; worker 0 writes the weights to
+// OUTPUT. In step CORNU_TEST_STEP of the process, in the phase that CORNU_TEST_PHASE names,
+// SIGKILL comes: "forward" is when workers have begun the step together, "all-reduce" when a part
+// of what it sends has left, "optimizer" when the sums of gradients are there.
+#include <cornu/cornu.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "distribute/collectives/collectives.h"
+
+using namespace cornu;
+using namespace cornu::distribute;
+
+namespace {
+
+class Moment {
+ public:
+  void begins_step() {
+    ++steps_;
+    reduces_ = false;
+    if (is("forward")) std::raise(SIGKILL);
+  }
+  void begins_reduction() {
+    reduces_ = true;
+    sent_ = 0;
+  }
+  void sends() {
+    if (reduces_ && ++sent_ == 2 && is("all-reduce")) std::raise(SIGKILL);
+  }
+  void ends_reduction() {
+    reduces_ = false;
+    if (is("optimizer")) std::raise(SIGKILL);
+  }
+
+ private:
+  bool is(const std::string& phase) const { return phase == phase_ && steps_ == step_; }
+
+  static std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value ? value : "";
+  }
+
+  const std::string phase_ = variable("CORNU_TEST_PHASE");
+  const int step_ = std::atoi(variable("CORNU_TEST_STEP").c_str());
+  int steps_ = 0;
+  bool reduces_ = false;
+  int sent_ = 0;
+};
+
+Moment& moment() {
+  static Moment moment;
+  return moment;
+}
+
+class WatchedTransport : public Transport {
+ public:
+  explicit WatchedTransport(Transport& inner) : inner_(inner) {}
+
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  size_t send(int to, std::span<const std::byte> bytes) override {
+    moment().sends();
+    return inner_.send(to, bytes);
+  }
+  std::span<const std::byte> received(int from, size_t wanted) override {
+    return inner_.received(from, wanted);
+  }
+  void consume(int from, size_t bytes) override { inner_.consume(from, bytes); }
+  size_t receive(int from, std::span<std::byte> bytes) override {
+    return inner_.receive(from, bytes);
+  }
+  void wait(int to, int from) override { inner_.wait(to, from); }
+  void abort(std::exception_ptr why) override { inner_.abort(std::move(why)); }
+  bool shares_memory() const override { return inner_.shares_memory(); }
+  std::byte* memory(size_t bytes) override { return inner_.memory(bytes); }
+  std::span<const std::byte> own_memory() const override { return inner_.own_memory(); }
+  SharedBlock::Handle memory_handle() const override { return inner_.memory_handle(); }
+  std::span<const std::byte> memory_of(int rank, const SharedBlock::Handle& handle) override {
+    return inner_.memory_of(rank, handle);
+  }
+
+ private:
+  Transport& inner_;
+};
+
+class WatchedCollectives : public Collectives {
+ public:
+  WatchedCollectives(Transport& transport, const CollectivesOptions& options)
+      : transport_(transport), inner_(ring_communication().make(transport_, options)) {}
+
+  void all_reduce(const CollectiveCall& what, std::span<const Segment> segments,
+                  int64_t divisor) override {
+    moment().begins_reduction();
+    inner_->all_reduce(what, segments, divisor);
+    moment().ends_reduction();
+  }
+  void reduce_scatter(const CollectiveCall& what, const void* in, void* out, int64_t count_per_rank,
+                      int64_t divisor) override {
+    inner_->reduce_scatter(what, in, out, count_per_rank, divisor);
+  }
+  void all_gather(const CollectiveCall& what, const void* in, void* out,
+                  size_t bytes_per_rank) override {
+    inner_->all_gather(what, in, out, bytes_per_rank);
+    // What a step begins with is larger than the size of a text.
+    if (is_training && what.root < 0 && bytes_per_rank > sizeof(uint64_t) && !in_text_) {
+      moment().begins_step();
+    }
+    in_text_ = what.root < 0 && bytes_per_rank == sizeof(uint64_t);  // the text itself follows
+  }
+  void broadcast(const CollectiveCall& what, void* data, size_t bytes, int root) override {
+    inner_->broadcast(what, data, bytes, root);
+  }
+  void barrier(const CollectiveCall& what) override { inner_->barrier(what); }
+
+  static bool is_training;
+
+ private:
+  WatchedTransport transport_;
+  std::unique_ptr<Collectives> inner_;
+  bool in_text_ = false;
+};
+
+bool WatchedCollectives::is_training = false;
+
+class NotesTraining : public Callback {
+ public:
+  void on_train_batch_begin(int64_t, const Logs&) override {
+    WatchedCollectives::is_training = true;
+  }
+  void on_train_batch_end(int64_t, const Logs&) override {
+    WatchedCollectives::is_training = false;
+  }
+};
+
+void train(const std::string& folder, const std::string& output) {
+  register_communication("watched", {.make =
+                                         [](Transport& transport, const CollectivesOptions& how) {
+                                           return std::make_unique<WatchedCollectives>(transport,
+                                                                                       how);
+                                         },
+                                     .peers = ring_communication().peers});
+  set_random_seed(7);
+  const MultiWorkerMirroredStrategy strategy(
+      {.communication_options = {.implementation = CommunicationImplementation("watched")}});
+  const auto scope = strategy.scope();
+  const Tensor x = random::normal({40, 16}, {.seed = 1});
+  Sequential model({Input({.shape = {16}}), layers::Dense({.units = 256, .activation = "relu"}),
+                    layers::Dropout({.rate = 0.3}), layers::Dense({.units = 1})});
+  model.compile({.optimizer = optimizers::Adam(), .loss = "mse"});
+  model.fit(x, ops::sum(x, 1, true),
+            {.batch_size = 8,
+             .epochs = 2,
+             .verbose = 0,
+             .callbacks = {callbacks::BackupAndRestore({.backup_dir = folder, .save_freq = 2}),
+                           make_callback<NotesTraining>()}});
+  if (!strategy.is_chief()) return;
+  std::ofstream file(output, std::ios::binary);
+  for (const Tensor& weight : model.get_weights()) {
+    file.write(reinterpret_cast<const char*>(weight.raw()),
+               static_cast<std::streamsize>(weight.bytes()));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  try {
+    train(argv[1], argv[2]);
+  } catch (const Error& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}
