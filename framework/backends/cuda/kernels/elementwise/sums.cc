@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cuda/kernels/elementwise/sums.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "framework/backends/cuda/kernels/elementwise/writer.h"
+
+namespace cornu::cuda {
+namespace {
+
+constexpr int64_t kMostBlocks = 1056;  // eight for each of an H200's multiprocessors
+constexpr int64_t kLeastRounds = 4;    // of each thread
+constexpr int64_t kMostColumns = 32;   // threads of a block side by side
+constexpr const char* kBlockText = "256";
+static_assert(kElementwiseBlock == 256);
+
+int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// How the rows and columns are divided among blocks. Depends on shapes alone.
+struct Division {
+  int64_t columns;
+  int64_t rows;
+  int64_t across;         // threads side by side
+  int64_t column_blocks;  // in the grid's x axis
+  int64_t row_blocks;     // in its y axis
+  int64_t rows_each;      // of a row block
+
+  Division(const ElementwiseBody& body, int64_t width)
+      : columns(body.columns()), rows(body.shape.num_elements() / columns) {
+    const int64_t packs = ceil_divide(columns, width);
+    across =
+        std::min(kMostColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(packs))));
+    column_blocks = ceil_divide(packs, across);
+    const int64_t down = kElementwiseBlock / across;
+    const int64_t most = std::max<int64_t>(1, kMostBlocks / column_blocks);
+    row_blocks = std::clamp<int64_t>(ceil_divide(rows, down * kLeastRounds), 1, most);
+    rows_each = ceil_divide(rows, row_blocks);
+  }
+};
+
+// "  f32 a0[W]…": what each thread has summed up, for each sum.
+std::string accumulators(const ElementwiseBody& body) {
+  std::string text;
+  for (size_t k = 0; k < body.sums.size(); ++k) {
+    const std::string type = type_name(body.sums[k].dtype);
+    text += fmt::format("  {} a{}[W];\n  for (int v = 0; v < W; ++v) a{}[v] = 0;\n", type, k, k);
+  }
+  return text;
+}
+
+// The loop's body: a pack of elements from index i on.
+std::string one_pack(const ElementwiseBody& body, ElementwiseWriter& writer) {
+  std::string text = writer.loads() + "#pragma unroll\n    for (int v = 0; v < W; ++v) {\n";
+  for (size_t k = 0; k < body.sums.size(); ++k) {
+    text += fmt::format("      {} s{};\n", type_name(body.sums[k].dtype), k);
+  }
+  text += "      " + writer.call() + "\n";
+  for (size_t k = 0; k < body.sums.size(); ++k) text += fmt::format("      a{0}[v] += s{0};\n", k);
+  return text + "    }\n" + writer.stores();
+}
+
+// A sum over everything: every thread's, by a tree.
+std::string total(size_t k, const std::string& type) {
+  return fmt::format(
+      "  {{\n    {1}* shared = ({1}*)memory;\n    {1} all = 0;\n"
+      "    for (int v = 0; v < W; ++v) all += a{0}[v];\n    shared[threadIdx.x] = all;\n"
+      "    __syncthreads();\n    for (int half = {2} / 2; half > 0; half /= 2) {{\n"
+      "      if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];\n"
+      "      __syncthreads();\n    }}\n"
+      "    if (threadIdx.x == 0) part{0}[(i64)blockIdx.y * gridDim.x + blockIdx.x] = shared[0];\n"
+      "    __syncthreads();\n  }}\n",
+      k, type, kBlockText);
+}
+
+// A sum for each column: those of the threads below each other, by a tree.
+std::string by_column(size_t k, const std::string& type, const std::string& columns) {
+  return fmt::format(
+      "  {{\n    {1}* shared = ({1}*)memory;\n"
+      "    for (int v = 0; v < W; ++v) shared[threadIdx.x * W + v] = a{0}[v];\n"
+      "    __syncthreads();\n    for (int half = {2} / TX / 2; half > 0; half /= 2) {{\n"
+      "      if (ty < half) {{\n        for (int v = 0; v < W; ++v)\n"
+      "          shared[threadIdx.x * W + v] += shared[(threadIdx.x + half * TX) * W + v];\n"
+      "      }}\n      __syncthreads();\n    }}\n"
+      "    if (ty == 0 && c < {3}) {{\n      for (int v = 0; v < W; ++v)\n"
+      "        part{0}[(i64)blockIdx.y * {3} + c + v] = shared[threadIdx.x * W + v];\n    }}\n"
+      "    __syncthreads();\n  }}\n",
+      k, type, kBlockText, columns);
+}
+
+std::string statements(const ElementwiseBody& body, ElementwiseWriter& writer,
+                       const Division& division) {
+  const std::string columns = writer.size(division.columns);
+  const std::string rows = writer.size(division.rows);
+  const std::string each = writer.size(division.rows_each);
+  std::string text = define("TX", fmt::to_string(division.across));
+  text += fmt::format("  __shared__ alignas(16) char memory[{} * W * 8];\n", kBlockText);
+  text += "  const int tx = threadIdx.x % TX;\n  const int ty = threadIdx.x / TX;\n";
+  text += "  const I c = ((I)blockIdx.x * TX + tx) * W;\n" + accumulators(body);
+  text += fmt::format("  const I first = (I)blockIdx.y * {};\n", each);
+  text +=
+      fmt::format("  const I last = first + {} < {} ? first + {} : {};\n", each, rows, each, rows);
+  text += fmt::format("  for (I r = first + ty; c < {} && r < last; r += {} / TX) {{\n", columns,
+                      kBlockText);
+  text += fmt::format("    const I i = r * {} + c;\n{}  }}\n", columns, one_pack(body, writer));
+  for (size_t k = 0; k < body.sums.size(); ++k) {
+    const std::string type = type_name(body.sums[k].dtype);
+    text += body.sums[k].columns == 1 ? total(k, type) : by_column(k, type, columns);
+  }
+  return text;
+}
+
+}  // namespace
+
+void lower_sums(const ElementwiseBody& body, const std::string& name, Lowering& lowering) {
+  ElementwiseWriter writer(body, lowering.specialize());
+  const Division division(body, writer.width());
+  std::string parameters;
+  std::vector<Argument> places;
+  std::vector<int64_t> parts;
+  for (size_t k = 0; k < body.sums.size(); ++k) {
+    const ElementwiseBody::Sum& sum = body.sums[k];
+    const int64_t count = division.row_blocks * (sum.columns == 1 ? division.column_blocks : 1);
+    const auto bytes = static_cast<size_t>(count * sum.columns) * size_of(sum.dtype);
+    parameters +=
+        fmt::format("{}{}* __restrict__ part{}", k > 0 ? ", " : "", type_name(sum.dtype), k);
+    places.emplace_back(count == 1 ? out(sum.output) : lowering.scratch(bytes));
+    parts.push_back(count);
+  }
+  const std::string text = statements(body, writer, division);
+  lowering.launch_text(
+      name, writer.kernel(parameters, text),
+      {static_cast<uint32_t>(division.column_blocks), static_cast<uint32_t>(division.row_blocks)},
+      {kElementwiseBlock}, writer.arguments(places));
+  for (size_t k = 0; k < body.sums.size(); ++k) {
+    if (parts[k] == 1) continue;
+    const ElementwiseBody::Sum& sum = body.sums[k];
+    const auto across = std::min(
+        kMostColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(sum.columns))));
+    lowering.launch("add_parts", "kernels/elementwise/sums.cu",
+                    define("T", type_name(sum.dtype)) + define("TX", fmt::to_string(across)),
+                    {static_cast<uint32_t>(ceil_divide(sum.columns, across))}, {kElementwiseBlock},
+                    {places[k], out(sum.output), parts[k], sum.columns});
+  }
+}
+
+}  // namespace cornu::cuda

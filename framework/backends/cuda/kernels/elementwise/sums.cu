@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// out[c] = the sum of parts[p][c] over all p, by blocks of TX columns.
+extern "C" __global__ void __launch_bounds__(256)
+    KERNEL(const T* __restrict__ parts, T* __restrict__ out, i64 count, i64 columns) {
+  __shared__ T shared[256];
+  const int tx = threadIdx.x % TX;
+  const int ty = threadIdx.x / TX;
+  const i64 column = (i64)blockIdx.x * TX + tx;
+  T sum = (T)0;
+  if (column < columns) {
+    for (i64 p = ty; p < count; p += 256 / TX) sum += parts[p * columns + column];
+  }
+  shared[threadIdx.x] = sum;
+  __syncthreads();
+  for (int half = 256 / TX / 2; half > 0; half /= 2) {
+    if (ty < half) shared[threadIdx.x] += shared[threadIdx.x + half * TX];
+    __syncthreads();
+  }
+  if (ty == 0 && column < columns) out[column] = shared[tx];
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuDNN knows attention as a pattern of small operations, which must have exactly this form:
+// tensors of rank 4 (batch, heads, rows, columns), numbers in between of type float, except what
+// goes into a matrix product.
+#include "framework/backends/cuda_runtime/attention.h"
+
+#include <limits>
+
+#include "framework/core/error.h"
+
+namespace cornu::cuda {
+namespace {
+
+constexpr size_t kMostWorkspace = size_t{1} << 31;
+
+// Numbers of what isn't an operand.
+enum : int64_t { kScaleId = 101, kMaskedId, kOneId, kRowSumsId };
+
+class AttentionGraph {
+ public:
+  explicit AttentionGraph(const AttentionSpec& spec)
+      : spec_(spec),
+        type_(cudnn_type(spec.dtype)),
+        scores_({spec.batch, spec.heads, spec.queries, spec.keys}),
+        rows_({spec.batch, spec.heads, spec.queries, 1}),
+        query_(operand(1, spec.heads, spec.queries)),
+        keys_(transposed(2, spec.key_heads, spec.keys)),
+        statistics_(graph_.array(5, CUDNN_DATA_FLOAT, rows_, row_major(rows_))) {
+    scale_ = scalar(kScaleId, static_cast<float>(spec.scale));
+    if (spec.causal) masked_ = scalar(kMaskedId, -std::numeric_limits<float>::infinity());
+    if (spec.gradient) {
+      add_gradient();
+    } else {
+      add_forward();
+    }
+  }
+
+  CudnnGraph& graph() { return graph_; }
+  std::vector<CudnnKernel::Scalar> scalars() const { return scalars_; }
+  std::vector<CudnnKernel::Extra> extras() const {
+    if (!spec_.gradient) return {};
+    const int64_t rows = spec_.batch * spec_.heads * spec_.queries;
+    return {{kRowSumsId, static_cast<size_t>(rows) * sizeof(float)}};
+  }
+
+ private:
+  using Tensor = CudnnGraph::Tensor;
+
+  static Dims row_major(const Dims& dims) { return strides_of(dims, {0, 1, 2, 3}); }
+
+  // Arrays lie as (batch, length, heads, size).
+  Tensor operand(int64_t id, int64_t heads, int64_t length) {
+    const Dims dims = {spec_.batch, heads, length, spec_.size};
+    return graph_.array(id, type_, dims, strides_of(dims, {0, 2, 1, 3}));
+  }
+  // The same array as (size, length) matrices.
+  Tensor transposed(int64_t id, int64_t heads, int64_t length) {
+    const Dims dims = {spec_.batch, heads, spec_.size, length};
+    return graph_.array(id, type_, dims, strides_of(dims, {0, 3, 1, 2}));
+  }
+  Tensor scalar(int64_t id, float value) {
+    scalars_.push_back({id, value});
+    return graph_.scalar(id, {1, 1, 1, 1});
+  }
+  Tensor scores_tensor(cudnnDataType_t type = CUDNN_DATA_FLOAT) {
+    return graph_.between(type, scores_, row_major(scores_));
+  }
+  Tensor row_tensor() { return graph_.between(CUDNN_DATA_FLOAT, rows_, row_major(rows_)); }
+
+  Tensor step(cudnnPointwiseMode_t mode, Tensor x, Tensor b) {
+    const Tensor y = scores_tensor();
+    graph_.pointwise(mode, x, b, y);
+    return y;
+  }
+
+  Tensor scaled_scores() {
+    const Tensor products = scores_tensor();
+    graph_.matmul(query_, keys_, products);
+    return step(CUDNN_POINTWISE_MUL, products, scale_);
+  }
+
+  // Row t keeps columns up to t.
+  Tensor mask(Tensor scores) {
+    if (!spec_.causal) return scores;
+    const Tensor row = scores_tensor(CUDNN_DATA_INT32);
+    const Tensor column = scores_tensor(CUDNN_DATA_INT32);
+    const Tensor seen = scores_tensor(CUDNN_DATA_BOOLEAN);
+    const Tensor result = scores_tensor();
+    graph_.index(2, scores, row);
+    graph_.index(3, scores, column);
+    graph_.pointwise(CUDNN_POINTWISE_CMP_GE, row, column, seen, CUDNN_DATA_BOOLEAN);
+    graph_.pointwise(CUDNN_POINTWISE_BINARY_SELECT, scores, masked_, result, CUDNN_DATA_FLOAT,
+                     seen);
+    return result;
+  }
+
+  void add_forward() {
+    const Tensor scores = mask(scaled_scores());
+    const Tensor most = row_tensor();
+    graph_.reduce(CUDNN_REDUCE_TENSOR_MAX, scores, most);
+    const Tensor exponentials =
+        step(CUDNN_POINTWISE_EXP, step(CUDNN_POINTWISE_SUB, scores, most), nullptr);
+    const Tensor sums = row_tensor();
+    graph_.reduce(CUDNN_REDUCE_TENSOR_ADD, exponentials, sums);
+    const Tensor logarithms = row_tensor();
+    graph_.pointwise(CUDNN_POINTWISE_LOG, sums, nullptr, logarithms);
+    graph_.pointwise(CUDNN_POINTWISE_ADD, most, logarithms, statistics_);
+    const Tensor weights = scores_tensor(type_);
+    graph_.pointwise(CUDNN_POINTWISE_DIV, exponentials, sums, weights);
+    graph_.matmul(weights, operand(3, spec_.key_heads, spec_.keys),
+                  operand(4, spec_.heads, spec_.queries));
+  }
+
+  // For each row, the sum of dy * output. It is an array in memory, since the pattern has it so.
+  Tensor row_sums(Tensor dy) {
+    const Dims dims = {spec_.batch, spec_.heads, spec_.queries, spec_.size};
+    const Tensor products = graph_.between(CUDNN_DATA_FLOAT, dims, strides_of(dims, {0, 2, 1, 3}));
+    graph_.pointwise(CUDNN_POINTWISE_MUL, dy, operand(4, spec_.heads, spec_.queries), products);
+    const Tensor sums = row_tensor();
+    graph_.reduce(CUDNN_REDUCE_TENSOR_ADD, products, sums);
+    const Tensor result = graph_.array(kRowSumsId, CUDNN_DATA_FLOAT, rows_, row_major(rows_));
+    graph_.pointwise(CUDNN_POINTWISE_MUL, sums, scalar(kOneId, 1.0f), result);
+    return result;
+  }
+
+  // `result`, for keys or values, is the product of the scores, transposed, and `rows`; summed over
+  // the heads that share it.
+  void add_key_gradient(Tensor scores, Tensor rows, int64_t result_id) {
+    const Dims dims = {spec_.batch, spec_.heads, spec_.keys, spec_.queries};
+    const Tensor columns = graph_.between(type_, dims, strides_of(dims, {0, 1, 3, 2}));
+    graph_.reshape(scores, columns);
+    const Tensor result = operand(result_id, spec_.key_heads, spec_.keys);
+    if (spec_.heads == spec_.key_heads) {
+      graph_.matmul(columns, rows, result);
+      return;
+    }
+    const Dims all = {spec_.batch, spec_.heads, spec_.keys, spec_.size};
+    const Tensor each = graph_.between(type_, all, row_major(all));
+    graph_.matmul(columns, rows, each);
+    graph_.reduce(CUDNN_REDUCE_TENSOR_ADD, each, result);
+  }
+
+  void add_gradient() {
+    const Tensor dy = operand(6, spec_.heads, spec_.queries);
+    const Tensor sums = row_sums(dy);
+    const Tensor weights =
+        step(CUDNN_POINTWISE_EXP, mask(step(CUDNN_POINTWISE_SUB, scaled_scores(), statistics_)),
+             nullptr);
+    add_key_gradient(weights, dy, 9);
+    const Tensor dweights = scores_tensor();
+    graph_.matmul(dy, transposed(3, spec_.key_heads, spec_.keys), dweights);
+    const Tensor dscores =
+        step(CUDNN_POINTWISE_MUL,
+             step(CUDNN_POINTWISE_MUL, step(CUDNN_POINTWISE_SUB, dweights, sums), weights), scale_);
+    add_key_gradient(dscores, query_, 8);
+    const Dims dims = {spec_.batch, spec_.key_heads, spec_.keys, spec_.size};
+    const Tensor keys = graph_.between(type_, dims, strides_of(dims, {0, 2, 1, 3}));
+    graph_.reshape(keys_, keys);
+    graph_.matmul(dscores, keys, operand(7, spec_.heads, spec_.queries));
+  }
+
+  const AttentionSpec& spec_;
+  cudnnDataType_t type_;
+  CudnnGraph graph_;
+  Dims scores_;
+  Dims rows_;
+  Tensor query_;
+  Tensor keys_;  // transposed
+  Tensor statistics_;
+  Tensor scale_ = nullptr;
+  Tensor masked_ = nullptr;
+  std::vector<CudnnKernel::Scalar> scalars_;
+};
+
+std::vector<Operand> operands_of(const AttentionSpec& spec) {
+  const auto bytes = [&](int64_t length, int64_t heads) {
+    return static_cast<size_t>(spec.batch * length * heads * spec.size) * 2;
+  };
+  const size_t query = bytes(spec.queries, spec.heads);
+  const size_t key = bytes(spec.keys, spec.key_heads);
+  const size_t rows = static_cast<size_t>(spec.batch * spec.heads * spec.queries) * sizeof(float);
+  const bool forward = !spec.gradient;
+  std::vector<Operand> operands = {
+      {query, false}, {key, false}, {key, false}, {query, forward}, {rows, forward}};
+  if (spec.gradient) {
+    for (const Operand& one : {Operand{query, false}, {query, true}, {key, true}, {key, true}}) {
+      operands.push_back(one);
+    }
+  }
+  return operands;
+}
+
+// What cuDNN 9 is known to support; plans for other things fail, or worse.
+const char* refusal(const CudnnTarget& target, const AttentionSpec& spec) {
+  if (spec.dtype != DType::Float16 && spec.dtype != DType::BFloat16) return "not a 16-bit type";
+  if (spec.batch == 0 || spec.queries == 0 || spec.keys == 0) return "empty";
+  if (spec.size == 0 || spec.size % 8 != 0) return "head sizes must be multiples of 8";
+  if (spec.key_heads == 0 || spec.heads % spec.key_heads != 0) return "heads don't share keys";
+  if (!spec.gradient) return spec.size > 256 ? "head sizes beyond 256" : nullptr;
+  if (target.major >= 10) return "no deterministic gradient is known for this GPU";
+  if (spec.size > (target.major == 9 ? 256 : 128)) return "head sizes too large for the gradient";
+  if (spec.queries == 1 && spec.keys == 1) return "a single query and key";
+  return nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<CudnnKernel> make_attention(const CudnnTarget& target, const AttentionSpec& spec,
+                                            std::string& why) {
+  if (const char* text = refusal(target, spec)) {
+    why = text;
+    return nullptr;
+  }
+  try {
+    AttentionGraph attention(spec);
+    auto plan = attention.graph().plan(target, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC},
+                                       kMostWorkspace, why);
+    if (!plan) return nullptr;
+    return std::make_shared<CudnnKernel>(spec.gradient ? "attention's gradient" : "attention",
+                                         std::move(plan), operands_of(spec), attention.extras(),
+                                         attention.scalars());
+  } catch (const LibraryError& error) {
+    why += error.what();
+    return nullptr;
+  }
+}
+
+}  // namespace cornu::cuda

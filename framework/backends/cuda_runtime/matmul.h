@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products by cuBLASLt.
+#pragma once
+
+#include <cublasLt.h>
+
+#include <memory>
+
+#include "framework/backends/cuda_runtime/library.h"
+
+namespace cornu::cuda {
+
+// "CUBLAS_STATUS_NOT_SUPPORTED: …"
+std::string describe(cublasStatus_t status);
+
+// Null, and why, where cuBLASLt has none that is deterministic.
+std::shared_ptr<LibraryKernelBase> make_matmul(cublasLtHandle_t handle, const MatmulSpec& spec,
+                                               std::string& why);
+
+}  // namespace cornu::cuda
