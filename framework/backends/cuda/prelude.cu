@@ -100,6 +100,11 @@ __device__ __forceinline__ T narrow(typename Computed<T>::type value) {
   return Narrow<T>::of(value);
 }
 
+// Declares the block's dynamic shared memory as a char array: DYNAMIC_SHARED(memory);
+#ifndef CORNU_SIMULATED
+#define DYNAMIC_SHARED(NAME) extern __shared__ __align__(16) char NAME[]
+#endif
+
 #define CORNU_INFINITY bits_to_f32(0x7f800000u)
 #define CORNU_NAN bits_to_f32(0x7fc00000u)
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs what single ops are lowered to on a simulated GPU, and compares it with the CPU's kernels.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/core/tensor.h"
+#include "framework/graph/op.h"
+
+namespace cornu::cuda::testing {
+
+// Whether there is a lowering for the op on these inputs.
+bool has_lowering(const std::string& op, const std::vector<Tensor>& inputs,
+                  const Attributes& attributes, const std::vector<TensorType>& outputs);
+
+// Lowers an op of the registry, eagerly's way (sizes are arguments) and specialized, and runs the
+// steps of both over memory full of rubbish, twice; all four times must give the same bits. Values
+// that the op refuses throw what its checks throw.
+std::vector<Tensor> run_lowered(const std::string& op, const std::vector<Tensor>& inputs,
+                                const Attributes& attributes,
+                                const std::vector<TensorType>& outputs);
+
+// CHECKs that run_lowered gives what the CPU's kernel gives, within `tolerance` * max(1, |value|);
+// NaN equals NaN. 0: the same numbers.
+void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
+                    const Attributes& attributes, const std::vector<TensorType>& outputs,
+                    double tolerance = 0);
+// The same, with the outputs' types from the op's own inference.
+void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
+                    const Attributes& attributes, double tolerance = 0);
+
+}  // namespace cornu::cuda::testing
