@@ -163,7 +163,7 @@ TEST_CASE("barriers that some threads never reach are errors") {
     RuntimeFunction* function =
         load(name, "extern \"C\" __global__ void " + name + "(i32* out) {\n" + statements + "\n}");
     return message_of<Internal>([&] {
-      launch(stream(), function, {}, {64}, {});
+      launch(stream(), function, {}, {64}, {nullptr});
       simulated_runtime().synchronize(stream());
     });
   };
@@ -173,10 +173,24 @@ TEST_CASE("barriers that some threads never reach are errors") {
         "__syncthreads in line 2, __syncthreads in line 3; 0 of 64 have returned.");
   CHECK(run("lost_lane", "if (threadIdx.x == 40) return;\n__shfl_sync(0xffffffffu, 1, 0);") ==
         "Kernel lost_lane: the threads of a block wait for each other in different places: "
-        "a shuffle in line 3; 32 of 64 have returned.");
+        "a shuffle in line 3; 33 of 64 have returned.");
   CHECK(run("mixed", "if (threadIdx.x == 0) __syncwarp();\nelse __syncthreads();") ==
         "Kernel mixed: the threads of a block wait for each other in different places: "
         "__syncthreads in line 3, __syncwarp in line 2; 0 of 64 have returned.");
+}
+
+TEST_CASE("launches must fit the kernel and the GPU") {
+  RuntimeFunction* one = load("one", "extern \"C\" __global__ void one(i32* out) {}");
+  const auto run = [&](Dim3 grid, Dim3 block, const std::vector<void*>& arguments) {
+    return message_of<Internal>([&] {
+      launch(stream(), one, grid, block, arguments);
+      simulated_runtime().synchronize(stream());
+    });
+  };
+  CHECK(run({1, 65535}, {1}, {nullptr}) == "nothing thrown");
+  CHECK(run({}, {1}, {}) == "Kernel one: has 1 parameters, not 0.");
+  CHECK(run({}, {1025}, {nullptr}) == "Kernel one: blocks can't have 1025 x 1 x 1 threads.");
+  CHECK(run({1, 65536}, {1}, {nullptr}) == "Kernel one: a grid can't have 1 x 65536 x 1 blocks.");
 }
 
 TEST_CASE("text that doesn't compile is an error with the compiler's message") {

@@ -49,6 +49,9 @@ void BlockRunner::run(const CompiledKernel& kernel, const GridLaunch& launch, bo
   check<Internal>(launch.shared_bytes <= kMostShared,
                   "Kernel {}: blocks can't have {} bytes of shared memory.", kernel.name,
                   launch.shared_bytes);
+  check<Internal>(launch.arguments.size() == static_cast<size_t>(kernel.exports.parameters),
+                  "Kernel {}: has {} parameters, not {}.", kernel.name, kernel.exports.parameters,
+                  launch.arguments.size());
   for (size_t i = 0; i < count_; ++i) threads_[i].index = index_of(i, launch.block);
   KernelState& state = *kernel.exports.state;
   state.block_size = {launch.block.x, launch.block.y, launch.block.z};

@@ -101,6 +101,10 @@ inline unsigned cornu_ballot(int line, unsigned mask, bool condition) {
 #define __any_sync(...) (cornu_ballot(__LINE__, __VA_ARGS__) != 0)
 
 // Calls a kernel with arguments of 8 bytes each.
+template <class... Parameters>
+constexpr int cornu_count(void (*)(Parameters...)) {
+  return sizeof...(Parameters);
+}
 template <int... Numbers>
 struct CornuNumbers {};
 template <int Count, int... Numbers>
@@ -399,11 +403,13 @@ std::string host_text(std::string_view name, std::string_view text) {
       "static void cornu_call(void* const* arguments) {{ cornu_call_kernel({}, arguments); }}\n"
       "extern char __bss_start[] __attribute__((visibility(\"hidden\")));\n"
       "extern char _end[] __attribute__((visibility(\"hidden\")));\n"
-      "struct CornuExports {{\n  CornuState* state;\n  void (*call)(void* const*);\n"
+      "struct CornuExports {{\n  CornuState* state;\n  long parameters;\n  void (*call)(void* "
+      "const*);\n"
       "  char* shared_begin;\n  char* shared_end;\n}};\n"
       "extern \"C\" __attribute__((visibility(\"default\"))) CornuExports cornu_exports() {{\n"
-      "  return {{&cornu_state, cornu_call, __bss_start, _end}};\n}}\n",
-      kLanguage, kIntegers, kMathematics, source("prelude.cu"), kConversions, name, text, name);
+      "  return {{&cornu_state, cornu_count({}), cornu_call, __bss_start, _end}};\n}}\n",
+      kLanguage, kIntegers, kMathematics, source("prelude.cu"), kConversions, name, text, name,
+      name);
 }
 
 bool has_barriers(std::string_view text) {

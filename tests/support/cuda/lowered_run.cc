@@ -104,7 +104,16 @@ class OneRun {
     scratch_ = array("scratch memory", lowering.scratch_bytes(), rubbish);
     status_ = array("the status", 16, 0);
   }
-  ~OneRun() { runtime().synchronize(stream()); }
+  // Nothing may be left to run on memory that is freed.
+  ~OneRun() {
+    for (bool is_empty = false; !is_empty;) {
+      try {
+        runtime().synchronize(stream());
+        is_empty = true;
+      } catch (const Error&) {  // of a step after the one whose error is on its way
+      }
+    }
+  }
   OneRun(const OneRun&) = delete;
   OneRun& operator=(const OneRun&) = delete;
 
