@@ -273,7 +273,7 @@ extern "C" __global__ void __launch_bounds__(512)
     KERNEL(const S* re, const S* im, D* out_re, D* out_im, const C* factor_re, const C* factor_im,
            i64 rows, i64 length, i64 given, i64 kept, i64 radix, i64 factors, i64 span, i64 tile,
            i64 chirp_length) {
-  extern __shared__ f64 memory[];
+  DYNAMIC_SHARED(memory);
   const u32 width = (u32)tile, height = (u32)radix, points = width * height;
   C* const x = (C*)memory;
   C* const y = x + padded(points);
