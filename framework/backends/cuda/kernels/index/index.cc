@@ -98,8 +98,9 @@ void add_index_check_alone(const KernelSpec& spec, size_t input, int64_t size, i
 void launch_indexed(Lowering& lowering, const std::string& name, std::string_view file,
                     const std::string& definitions, Dim3 grid, Dim3 block,
                     std::vector<Argument> arguments) {
+  // Before the definitions, which may have names of its own.
   const std::string text =
-      definitions + std::string(source("kernels/index/place.cu")) + std::string(source(file));
+      std::string(source("kernels/index/place.cu")) + definitions + std::string(source(file));
   lowering.launch_text(name, text, grid, block, std::move(arguments));
 }
 
