@@ -34,12 +34,13 @@ void check_rfft(int64_t rows, int64_t length, DType dtype) {
 }
 
 TEST_CASE("cuda fft in one launch") {
-  for (const int64_t length : {1,  2,  3,  4,   5,   6,   7,   8,   9,   10,   12,   15,   16,
-                               30, 35, 64, 105, 128, 210, 243, 256, 512, 1000, 1024, 2401, 4096}) {
+  for (const int64_t length :
+       {1,  2,  3,   4,   5,   6,   7,   8,   9,    10,   12,   15,   16,  30,
+        35, 64, 105, 128, 210, 243, 256, 512, 1000, 1024, 1029, 2401, 4096}) {
     check_fft(3, length, DType::Float32, length % 3 == 0);
     check_rfft(3, length, DType::Float32);
   }
-  for (const int64_t length : {2, 6, 49, 120, 1024, 2048}) {
+  for (const int64_t length : {2, 6, 49, 120, 1029, 2048}) {
     check_fft(2, length, DType::Float64);
     check_fft(2, length, DType::Float64, true);
     check_rfft(2, length, DType::Float64);

@@ -31,7 +31,7 @@ TEST_CASE("cuda transpose: axes are merged, tiles have the shape that fits") {
   check_transpose({4, 6, 5}, {1, 0, 2}, DType::Float16);  // and of odd length
   check_transpose({7, 3, 2, 5, 4}, {4, 2, 0, 3, 1}, DType::Int8);
   check_transpose({0, 4}, {1, 0});
-  check_transpose({}, {});
+  check_transpose(Shape(), {});
 }
 
 TEST_CASE("cuda transpose without an effect is a copy, in place where it can be") {

@@ -63,7 +63,7 @@ std::string locate_padded(const std::vector<PaddedAxis>& axes, KernelSizes& size
     const PaddedAxis& axis = axes[i];
     sizes.add(fmt::format("low{}", i), axis.low);
     // Where the last one lies behind the first, and one more. Those before wrap around.
-    sizes.add(fmt::format("reach{}", i), axis.size == 0 ? 0 : (axis.size - 1) * axis.step + 1);
+    sizes.add(fmt::format("reach{}", i), (axis.size - 1) * axis.step + 1);
     sizes.add(fmt::format("from{}", i), stride);
     if (i > 0) {
       sizes.add(fmt::format("size{}", i), axis.padded);
@@ -71,7 +71,8 @@ std::string locate_padded(const std::vector<PaddedAxis>& axes, KernelSizes& size
     } else {
       text += "at = rest - (I)low0; ";
     }
-    text += fmt::format("inside = inside && at < (I)reach{}; ", i);
+    text += axis.size == 0 ? "inside = false; "
+                           : fmt::format("inside = inside && at < (I)reach{}; ", i);
     if (axis.step > 1) {
       sizes.add(fmt::format("step{}", i), axis.step);
       text += fmt::format("inside = inside && at % (I)step{0} == 0; at /= (I)step{0}; ", i);
