@@ -14,36 +14,6 @@ __device__ __forceinline__ void multiply_add(Sums& sums, const Vector& x, const 
 
 __device__ __forceinline__ Vector vector_at(const T* from) { return *(const Vector*)from; }
 
-// Adds what one row of taps gives.
-__device__ __forceinline__ void add_row(Sums* sums, const T* row, const T* weights, I first) {
-#if R == 1
-  for (I t = 0; t < (I)taps2; ++t) {
-    const I p = first + t * (I)dil2;
-    if (p < 0 || p >= (I)in2) continue;
-    const I tap = FLIP ? (I)taps2 - 1 - t : t;
-    multiply_add(sums[0], vector_at(row + p * (I)channels), vector_at(weights + tap * (I)channels));
-  }
-#else
-  // Each x is read once for all outputs that it has a part in. The dilation is 1.
-  Vector held[TAPS2];
-#pragma unroll
-  for (int t = 0; t < TAPS2; ++t) {
-    held[t] = vector_at(weights + (FLIP ? TAPS2 - 1 - t : t) * (I)channels);
-  }
-#pragma unroll
-  for (int j = 0; j < (R - 1) * STEP2 + TAPS2; ++j) {
-    const I p = first + j;
-    if (p < 0 || p >= (I)in2) continue;
-    const Vector x = vector_at(row + p * (I)channels);
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-      const int t = j - r * STEP2;
-      if (t >= 0 && t < TAPS2) multiply_add(sums[r], x, held[t]);
-    }
-  }
-#endif
-}
-
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ x, const T* __restrict__ filter, T* __restrict__ y,
            const T* __restrict__ bias, const T* __restrict__ residual SIZES) {
@@ -65,8 +35,35 @@ extern "C" __global__ void __launch_bounds__(256)
       const I p1 = o1 * (I)step1 + t1 * (I)dil1 - (I)low1;
       if (p1 < 0 || p1 >= (I)in1) continue;
       const I tap = FLIP ? ((I)taps0 - 1 - t0) * (I)taps1 + (I)taps1 - 1 - t1 : t0 * (I)taps1 + t1;
-      add_row(sums, x + ((n * (I)in0 + p0) * (I)in1 + p1) * (I)in2 * (I)channels + c,
-              filter + tap * (I)taps2 * (I)channels + c, o2 * (I)step2 - (I)low2);
+      const T* row = x + ((n * (I)in0 + p0) * (I)in1 + p1) * (I)in2 * (I)channels + c;
+      const T* weights = filter + tap * (I)taps2 * (I)channels + c;
+      const I first = o2 * (I)step2 - (I)low2;
+#if R == 1
+      for (I t = 0; t < (I)taps2; ++t) {
+        const I p = first + t * (I)dil2;
+        if (p < 0 || p >= (I)in2) continue;
+        multiply_add(sums[0], vector_at(row + p * (I)channels),
+                     vector_at(weights + (FLIP ? (I)taps2 - 1 - t : t) * (I)channels));
+      }
+#else
+      // Each x is read once for all outputs that it has a part in. The dilation is 1.
+      Vector held[TAPS2];
+#pragma unroll
+      for (int t = 0; t < TAPS2; ++t) {
+        held[t] = vector_at(weights + (FLIP ? TAPS2 - 1 - t : t) * (I)channels);
+      }
+#pragma unroll
+      for (int j = 0; j < (R - 1) * STEP2 + TAPS2; ++j) {
+        const I p = first + j;
+        if (p < 0 || p >= (I)in2) continue;
+        const Vector values = vector_at(row + p * (I)channels);
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+          const int t = j - r * STEP2;
+          if (t >= 0 && t < TAPS2) multiply_add(sums[r], values, held[t]);
+        }
+      }
+#endif
     }
   }
   const I position = ((n * (I)out0 + o0) * (I)out1 + o1) * (I)out2 + o2;
