@@ -38,6 +38,7 @@ struct Launch {
 struct ExecutableOptions {
   std::string name = "function";
   bool optimize = true;  // false: no passes, one kernel per node (for debugging and tests)
+  Device device = {};    // where it will run first
 };
 
 class Backend {
@@ -61,6 +62,11 @@ class Backend {
   // (Buffer::copy_to_host copies back.)
   virtual Tensor to_device(const Tensor& tensor, const Device& device) = 0;
   virtual int device_count() const = 0;  // of the machine
+  // Devices that programs name, where some of the machine's are split into several.
+  virtual int logical_device_count() const { return device_count(); }
+  // Splits a device of the machine into several with so many bytes of memory each (0: no limit), of
+  // those that backends split themselves. FailedPrecondition when one has been used.
+  virtual void split_device(int index, std::span<const size_t> memory_limits);
   // Whether there is a kernel for this op on these types.
   virtual bool supports(const OpDef& op, std::span<const TensorType> inputs,
                         const Attributes& attributes,
@@ -73,12 +79,18 @@ Backend& cpu_backend();
 // another backend does. Thread-safe.
 void register_backend(DeviceType type, Backend& backend);
 
-// Calls register_backend for the backends of this build, on the first use of a device; defined by
+// Finds the backend of a type of devices when one is first asked for; null where there is none, and
+// why in `reason`. Thread-safe.
+using FindBackend = Backend* (*)(std::string& reason);
+void register_backend_finder(DeviceType type, FindBackend find);
+
+// Calls these two for the backends of this build, on the first use of a device; defined by
 // framework/registration, since a static library drops objects that only register themselves.
 void register_builtin_backends();
 
 // The backend of a device. Unimplemented, naming the types that have one, when no backend serves
-// its type; InvalidArgument when there is no such device.
+// its type, and FailedPrecondition, with what was found and what is needed, when this machine has
+// no such devices; InvalidArgument when there is no such device.
 Backend& backend_for(const Device& device);
 
 }  // namespace cornu

@@ -268,7 +268,9 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
   compiled->executable =
       backend_for(compiled->device)
           .compile(std::move(traced.graph),
-                   {.name = options.name, .optimize = options.optimize && !options.run_eagerly});
+                   {.name = options.name,
+                    .optimize = options.optimize && !options.run_eagerly,
+                    .device = compiled->device});
   compiled->compiling_seconds = seconds_since(start);
   return compiled;
 }

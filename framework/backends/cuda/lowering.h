@@ -124,8 +124,8 @@ class Lowering {
   std::vector<std::function<void(int64_t)>> checks_;
 };
 
-// Adds the steps of an op; false, with nothing added, when it doesn't support the spec (then the next
-// one is tried).
+// Adds the steps of an op; false, with nothing added, when it doesn't support the spec (then the
+// next one is tried).
 using Lower = std::function<bool(const KernelSpec& spec, Lowering& lowering)>;
 
 // Lowerings by op. For one op, they are tried in the order they were added.

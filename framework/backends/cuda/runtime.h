@@ -23,8 +23,8 @@ struct GpuFacts {
   int multiprocessors = 0;
 };
 
-// CUDA source of one kernel. `text` defines `extern "C" __global__ void name(...)`, whose parameters
-// have 8 bytes each (pointers, i64, f64), on top of prelude.cu.
+// CUDA source of one kernel. `text` defines `extern "C" __global__ void name(...)`, whose
+// parameters have 8 bytes each (pointers, i64, f64), on top of prelude.cu.
 struct KernelCode {
   std::string name;
   std::string text;
@@ -79,8 +79,8 @@ struct ConvSpec {
 
 // Scaled dot-product attention. Operands, forward: query, key, value, output, statistics;
 // gradient: query, key, value, output, statistics, dy, dquery, dkey, dvalue. Arrays lie as (batch,
-// length, heads, size) and statistics, float32, as (batch, heads, length): logarithms of the sums of
-// exponentials.
+// length, heads, size) and statistics, float32, as (batch, heads, length): logarithms of the sums
+// of exponentials.
 struct AttentionSpec {
   bool gradient = false;
   DType dtype = DType::BFloat16;  // or Float16
@@ -95,8 +95,8 @@ struct AttentionSpec {
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
 };
 
-// A library's kernel, chosen for one spec. Several threads and streams may run it at once, each with
-// its own workspace.
+// A library's kernel, chosen for one spec. Several threads and streams may run it at once, each
+// with its own workspace.
 class LibraryKernel {
  public:
   virtual ~LibraryKernel() = default;

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives of replicas: through the memory of the host, whatever the group is.
+#pragma once
+
+#include <memory>
+
+#include "framework/backends/cuda/program.h"
+
+namespace cornu::cuda {
+
+// Null for ops that aren't collectives.
+std::unique_ptr<Instruction> make_collective(const KernelSpec& spec);
+
+}  // namespace cornu::cuda

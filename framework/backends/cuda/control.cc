@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cuda/control.h"
+
+#include <algorithm>
+
+#include "framework/graph/iterated_body.h"
+
+namespace cornu::cuda {
+namespace {
+
+constexpr size_t kBodyAlignment = 256;
+
+// A number that lies on the GPU, when all that was enqueued before is done.
+template <class T>
+T value_at(const void* place, RunContext& context) {
+  T value = {};
+  GpuDevice& device = context.device;
+  device.runtime().copy_to_host(device.stream(), &value, place, sizeof(value));
+  device.runtime().synchronize(device.stream());
+  return value;
+}
+
+std::unique_ptr<Program> make_program(const KernelSpec& spec, GpuDevice& device,
+                                      std::string_view name) {
+  return std::make_unique<Program>(optimize(spec.attributes.get_graph(name), std::string(name)),
+                                   device, true);
+}
+
+class Cond : public Instruction {
+ public:
+  Cond(const KernelSpec& spec, GpuDevice& device)
+      : then_(make_program(spec, device, "then")), else_(make_program(spec, device, "else")) {}
+
+  void enqueue(const OpMemory& memory, RunContext& context) override {
+    Program& chosen = value_at<bool>(memory.in[0], context) ? *then_ : *else_;
+    chosen.enqueue({.inputs = memory.in.subspan(1),
+                    .states = {},
+                    .outputs = memory.out,
+                    .workspace = memory.scratch},
+                   context);
+  }
+  size_t scratch_bytes() const override {
+    return std::max(then_->workspace_bytes(), else_->workspace_bytes());
+  }
+  bool is_replayable() const override { return false; }
+  void collect(std::vector<LoweredOp*>& ops) override {
+    then_->collect(ops);
+    else_->collect(ops);
+  }
+  void collect_checks(Checks& checks) const override {
+    checks.insert(then_->checks().begin(), then_->checks().end());
+    checks.insert(else_->checks().begin(), else_->checks().end());
+  }
+
+ private:
+  std::unique_ptr<Program> then_;
+  std::unique_ptr<Program> else_;
+};
+
+// A loop's body, as a program.
+class LoopBody : public LoopMachine {
+ public:
+  LoopBody(const KernelSpec& spec, GpuDevice& device, size_t xs)
+      : LoopBody(optimize(spec.attributes.get_graph("body"), "body"), device,
+                 static_cast<size_t>(spec.attributes.get_int("carries")), xs) {}
+
+  IteratedBody& iterations() { return iterations_; }
+  Program& program() { return program_; }
+  const Program& program() const { return program_; }
+  size_t spare_bytes() const { return iterations_.spare_bytes(); }
+  size_t scratch_bytes() const { return spare_bytes() + program_.workspace_bytes(); }
+  void begin(RunContext& context) { context_ = &context; }
+
+  void run(std::span<const void* const> inputs, std::span<void* const> outputs,
+           std::byte* workspace) override {
+    inputs_.clear();
+    for (const void* input : inputs) inputs_.push_back(const_cast<void*>(input));
+    program_.enqueue({.inputs = inputs_, .states = {}, .outputs = outputs, .workspace = workspace},
+                     *context_);
+  }
+  void copy(void* to, const void* from, size_t bytes) override {
+    device().runtime().copy(device().stream(), to, from, bytes);
+  }
+  void zero(void* to, size_t bytes) override {
+    device().runtime().fill(device().stream(), to, 0, bytes);
+  }
+
+ private:
+  LoopBody(Graph graph, GpuDevice& device, size_t carries, size_t xs)
+      : iterations_(graph, carries, xs), program_(graph, device, true) {}
+
+  GpuDevice& device() const { return context_->device; }
+
+  IteratedBody iterations_;
+  Program program_;
+  RunContext* context_ = nullptr;
+  std::vector<void*> inputs_;
+};
+
+class Scan : public Instruction {
+ public:
+  Scan(const KernelSpec& spec, GpuDevice& device)
+      : body_(spec, device, static_cast<size_t>(spec.attributes.get_int("xs"))),
+        carries_(static_cast<size_t>(spec.attributes.get_int("carries"))),
+        length_(spec.attributes.get_int("length")),
+        reverse_(spec.attributes.get_bool("reverse")),
+        counted_(spec.attributes.get_bool("counted")) {}
+
+  void enqueue(const OpMemory& memory, RunContext& context) override {
+    int64_t iterations = length_;
+    if (counted_) {
+      iterations = std::clamp<int64_t>(value_at<int64_t>(memory.in.back(), context), 0, length_);
+    }
+    body_.begin(context);
+    const LoopRun run{
+        body_,          memory.in.data(), memory.out.data(), memory.out.data() + carries_,
+        memory.scratch, length_,          iterations};
+    body_.iterations().run_all(run, reverse_);
+  }
+  size_t scratch_bytes() const override { return body_.scratch_bytes(); }
+  // A loop of many iterations would be as many nodes of a captured graph.
+  bool is_replayable() const override {
+    return !counted_ && length_ <= kLongestReplayed && body_.program().is_replayable();
+  }
+  void collect(std::vector<LoweredOp*>& ops) override { body_.program().collect(ops); }
+  void collect_checks(Checks& checks) const override {
+    checks.insert(body_.program().checks().begin(), body_.program().checks().end());
+  }
+
+ private:
+  static constexpr int64_t kLongestReplayed = 1024;
+
+  LoopBody body_;
+  size_t carries_;
+  int64_t length_;
+  bool reverse_;
+  bool counted_;
+};
+
+class While : public Instruction {
+ public:
+  While(const KernelSpec& spec, GpuDevice& device)
+      : condition_(make_program(spec, device, "condition")),
+        body_(spec, device, 0),
+        carries_(static_cast<size_t>(spec.attributes.get_int("carries"))),
+        maximum_(spec.attributes.get_int("maximum")) {}
+
+  // Scratch: what the condition gives, buffers for carries, then a program's workspace.
+  void enqueue(const OpMemory& memory, RunContext& context) override {
+    std::byte* const scratch = memory.scratch + kBodyAlignment;
+    body_.begin(context);
+    const LoopRun run{body_,
+                      memory.in.data(),
+                      memory.out.data(),
+                      memory.out.data() + carries_ + 1,
+                      scratch,
+                      std::max<int64_t>(maximum_, 0),
+                      -1};
+    const int64_t iterations = body_.iterations().run_while(run, maximum_, [&] {
+      return condition_holds(memory.scratch, scratch + body_.spare_bytes(), context);
+    });
+    GpuDevice& device = context.device;
+    device.runtime().copy_to_gpu(device.stream(), memory.out[carries_], &iterations,
+                                 sizeof(iterations));
+  }
+  size_t scratch_bytes() const override {
+    return kBodyAlignment + body_.spare_bytes() +
+           std::max(condition_->workspace_bytes(), body_.program().workspace_bytes());
+  }
+  bool is_replayable() const override { return false; }
+  void collect(std::vector<LoweredOp*>& ops) override {
+    condition_->collect(ops);
+    body_.program().collect(ops);
+  }
+  void collect_checks(Checks& checks) const override {
+    checks.insert(condition_->checks().begin(), condition_->checks().end());
+    checks.insert(body_.program().checks().begin(), body_.program().checks().end());
+  }
+
+ private:
+  bool condition_holds(std::byte* result, std::byte* workspace, RunContext& context) {
+    std::vector<void*> inputs;
+    for (const void* operand : body_.iterations().operands()) {
+      inputs.push_back(const_cast<void*>(operand));
+    }
+    void* out[] = {result};
+    condition_->enqueue({.inputs = inputs, .states = {}, .outputs = out, .workspace = workspace},
+                        context);
+    return value_at<bool>(result, context);
+  }
+
+  std::unique_ptr<Program> condition_;
+  LoopBody body_;
+  size_t carries_;
+  int64_t maximum_;  // -1: unbounded
+};
+
+}  // namespace
+
+bool is_control(const OpDef& op) {
+  return op.name == "cond" || op.name == "scan" || op.name == "while";
+}
+
+std::unique_ptr<Instruction> make_control(const KernelSpec& spec, GpuDevice& device) {
+  if (spec.op.name == "cond") return std::make_unique<Cond>(spec, device);
+  if (spec.op.name == "scan") return std::make_unique<Scan>(spec, device);
+  if (spec.op.name == "while") return std::make_unique<While>(spec, device);
+  return nullptr;
+}
+
+}  // namespace cornu::cuda

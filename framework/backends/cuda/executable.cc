@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cuda/executable.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "framework/backends/cuda/cuda_backend.h"
+#include "framework/core/error.h"
+#include "framework/graph/launches.h"
+
+namespace cornu::cuda {
+namespace {
+
+constexpr size_t kArenaAlignment = 256;
+
+size_t in_arena(size_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
+// CORNU_CUDA_GRAPHS=0 launches every kernel anew, for debuggers and profilers.
+bool captures_graphs() {
+  static const bool wanted = [] {
+    const char* text = std::getenv("CORNU_CUDA_GRAPHS");
+    return text == nullptr || std::string_view(text) != "0";
+  }();
+  return wanted;
+}
+
+// Places for arrays of these sizes, one behind the other from `at` on, which is moved.
+std::vector<size_t> places_for(const std::vector<size_t>& bytes, size_t& at) {
+  std::vector<size_t> places;
+  for (const size_t size : bytes) {
+    places.push_back(at);
+    at += in_arena(size);
+  }
+  return places;
+}
+
+void* address_of(const Tensor& tensor) { return const_cast<std::byte*>(tensor.address()); }
+
+}  // namespace
+
+PreparedProgram::PreparedProgram(const Graph& graph, GpuDevice& device, bool optimized)
+    : device_(device),
+      program_(graph, device, optimized),
+      checks_(std::make_shared<const Checks>(program_.checks())) {
+  program_.load();
+  for (const ValueId id : graph.inputs) input_bytes_.push_back(graph.type(id).bytes());
+  for (const ValueId id : graph.outputs) output_bytes_.push_back(graph.type(id).bytes());
+  staged_bytes_ = in_arena(program_.workspace_bytes());
+  input_places_ = places_for(input_bytes_, staged_bytes_);
+  output_places_ = places_for(output_bytes_, staged_bytes_);
+}
+
+void PreparedProgram::enqueue(std::span<void* const> inputs, std::span<void* const> states,
+                              std::span<void* const> outputs, CollectiveGroup* group) {
+  const bool again = std::exchange(has_run_, true);
+  if (again && program_.is_replayable() && captures_graphs() && replay(inputs, states, outputs)) {
+    return;
+  }
+  enqueue_directly(inputs, states, outputs, group);
+}
+
+void PreparedProgram::enqueue_once(std::span<void* const> inputs, std::span<void* const> outputs) {
+  enqueue_directly(inputs, {}, outputs, nullptr);
+}
+
+void PreparedProgram::enqueue_directly(std::span<void* const> inputs, std::span<void* const> states,
+                                       std::span<void* const> outputs, CollectiveGroup* group) {
+  RunContext context{device_, group};
+  program_.enqueue({.inputs = inputs,
+                    .states = states,
+                    .outputs = outputs,
+                    .workspace = device_.arena(program_.workspace_bytes())},
+                   context);
+}
+
+// False when there is no captured graph and none can be made.
+bool PreparedProgram::replay(std::span<void* const> inputs, std::span<void* const> states,
+                             std::span<void* const> outputs) {
+  std::byte* const arena = device_.arena(staged_bytes_);
+  RuntimeGraph* const graph = captured_for(arena, states);
+  if (!graph) return false;
+  Runtime& runtime = device_.runtime();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (input_bytes_[i] == 0) continue;
+    runtime.copy(device_.stream(), arena + input_places_[i], inputs[i], input_bytes_[i]);
+  }
+  runtime.launch(device_.stream(), *graph);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (output_bytes_[i] == 0) continue;
+    runtime.copy(device_.stream(), outputs[i], arena + output_places_[i], output_bytes_[i]);
+  }
+  return true;
+}
+
+RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* const> states) {
+  const auto fits = [&](const Captured& one) {
+    return one.arena == arena && std::ranges::equal(one.states, states);
+  };
+  const auto found = std::ranges::find_if(captured_, fits);
+  if (found != captured_.end()) {
+    std::rotate(captured_.begin(), found, found + 1);
+    return captured_.front().graph.get();
+  }
+  if (captures_ >= kMostCaptures) return nullptr;
+  ++captures_;
+  std::vector<void*> inputs;
+  std::vector<void*> outputs;
+  for (const size_t place : input_places_) inputs.push_back(arena + place);
+  for (const size_t place : output_places_) outputs.push_back(arena + place);
+  Runtime& runtime = device_.runtime();
+  RunContext context{device_, nullptr};
+  runtime.begin_capture(device_.stream());
+  try {
+    program_.enqueue({.inputs = inputs, .states = states, .outputs = outputs, .workspace = arena},
+                     context);
+  } catch (...) {
+    runtime.end_capture(device_.stream());
+    throw;
+  }
+  std::shared_ptr<RuntimeGraph> graph = runtime.end_capture(device_.stream());
+  if (!graph) {
+    captures_ = kMostCaptures;
+    return nullptr;
+  }
+  if (captured_.size() == kMostCaptured) captured_.pop_back();
+  captured_.insert(captured_.begin(), {arena, {states.begin(), states.end()}, std::move(graph)});
+  return captured_.front().graph.get();
+}
+
+CudaExecutable::CudaExecutable(Graph graph, const ExecutableOptions& options, GpuDevice& device)
+    : graph_(options.optimize ? optimize(std::move(graph), options.name) : std::move(graph)),
+      optimized_(options.optimize) {
+  prepared_for(device);
+}
+
+size_t CudaExecutable::workspace_bytes() const {
+  const std::lock_guard lock(mutex_);
+  size_t most = 0;
+  for (const auto& [device, prepared] : prepared_) {
+    most = std::max(most, prepared->program().workspace_bytes());
+  }
+  return most;
+}
+
+PreparedProgram& CudaExecutable::prepared_for(GpuDevice& device) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<PreparedProgram>& prepared = prepared_[&device];
+  if (!prepared) prepared = std::make_unique<PreparedProgram>(graph_, device, optimized_);
+  return *prepared;
+}
+
+namespace {
+
+// A replica's part of a run.
+class GpuLaunch {
+ public:
+  GpuLaunch(Launch& launch, const LaunchRun& run, size_t index)
+      : launch_(launch),
+        executable_(static_cast<CudaExecutable&>(*launch.executable)),
+        device_(gpu_device(launch.device.index)),
+        run_(run),
+        index_(index) {}
+
+  void operator()(bool& touched) {
+    touched = false;
+    PreparedProgram& prepared = executable_.prepared_for(device_);
+    const Graph& graph = executable_.graph();
+    CORNU_ASSERT(launch_.inputs.size(), ==, graph.inputs.size());
+    CORNU_ASSERT(launch_.variables.size(), ==, graph.states.size());
+    std::vector<void*> inputs;
+    for (const Tensor& input : launch_.inputs) inputs.push_back(address_of(input));
+    std::vector<void*> outputs;
+    allocate_outputs(graph, outputs);
+    const std::vector<Variable> written = run_.written(index_);
+    const bool may_refuse = !prepared.checks()->empty();
+    {
+      const auto lock = device_.lock();
+      device_.look_at_status(false);
+      touched = !written.empty();
+      prepared.enqueue(inputs, run_.states(index_), outputs, launch_.group);
+      const auto done = may_refuse ? device_.expect(prepared.checks(), written)
+                                   : device_.runtime().record(device_.stream());
+      for (const auto& output : outputs_) output->set_ready(done);
+    }
+    // Nobody else tells the caller what a function without variables has refused.
+    if (may_refuse && written.empty()) device_.look_at_status(true);
+  }
+
+ private:
+  void allocate_outputs(const Graph& graph, std::vector<void*>& addresses) {
+    launch_.outputs.clear();
+    for (const ValueId id : graph.outputs) {
+      const TensorType& type = graph.type(id);
+      outputs_.push_back(device_.allocate(type.bytes(), "a result of a function"));
+      addresses.push_back(outputs_.back()->data());
+      launch_.outputs.push_back(Tensor::from_buffer(outputs_.back(), 0, type.shape, type.dtype));
+    }
+  }
+
+  Launch& launch_;
+  CudaExecutable& executable_;
+  GpuDevice& device_;
+  const LaunchRun& run_;
+  size_t index_;
+  std::vector<std::shared_ptr<GpuBuffer>> outputs_;
+};
+
+}  // namespace
+
+void run_launches(std::span<Launch> launches) {
+  LaunchRun run(launches, [](const Executable& executable, size_t state) {
+    return static_cast<const CudaExecutable&>(executable).writes(state);
+  });
+  run([&](size_t index, bool& touched) { GpuLaunch(launches[index], run, index)(touched); });
+}
+
+}  // namespace cornu::cuda
