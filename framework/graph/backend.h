@@ -2,9 +2,11 @@
 // Interface of a backend: memory, eager kernels, and a compiler from graphs to executables.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/graph/communicator.h"
@@ -64,6 +66,10 @@ class Backend {
   virtual int device_count() const = 0;  // of the machine
   // Devices that programs name, where some of the machine's are split into several.
   virtual int logical_device_count() const { return device_count(); }
+  // What is known of a device of the machine, by name: config::get_device_details. Empty: nothing.
+  virtual std::map<std::string, std::string> device_details(int index) const;
+  // Bytes that a device holds, and the most it held: config::get_memory_info.
+  virtual std::pair<size_t, size_t> memory_usage(const Device& device);
   // Splits a device of the machine into several with so many bytes of memory each (0: no limit), of
   // those that backends split themselves. FailedPrecondition when one has been used.
   virtual void split_device(int index, std::span<const size_t> memory_limits);

@@ -101,6 +101,12 @@ void Backend::split_device(int, std::span<const size_t>) {
       "set_logical_device_configuration: devices of the backend '{}' can't be split.", name());
 }
 
+std::map<std::string, std::string> Backend::device_details(int) const { return {}; }
+
+std::pair<size_t, size_t> Backend::memory_usage(const Device& device) {
+  raise<Unimplemented>("get_memory_info: {} has no memory of its own that is counted.", device);
+}
+
 Backend& backend_for(const Device& device) {
   Backend* backend = find_backend(device.type);
   if (!backend) {
@@ -172,6 +178,21 @@ void set_logical_device_configuration(const PhysicalDevice& device,
   }
   backend_for({device.device_type, 0}).split_device(device.index, limits);
 }
+
+std::map<std::string, std::string> get_device_details(const PhysicalDevice& device) {
+  const int count = physical_count(device.device_type);
+  check<InvalidArgument>(device.index >= 0 && device.index < count,
+                         "get_device_details: there is no {}:{}; expected an index below {}.",
+                         to_string(device.device_type), device.index, count);
+  return find_backend(device.device_type)->device_details(device.index);
+}
+
+MemoryInfo get_memory_info(const Device& device) {
+  const auto [current, peak] = backend_for(device).memory_usage(device);
+  return {current, peak};
+}
+
+std::string why_unavailable(DeviceType type) { return find_backend(type) ? "" : why_none(type); }
 
 }  // namespace config
 }  // namespace cornu

@@ -2,8 +2,10 @@
 // Lists and configures devices (tf.config).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/core/device.h"
@@ -48,6 +50,26 @@ struct LogicalDeviceConfiguration {
 void set_logical_device_configuration(const PhysicalDevice& device, int count);
 void set_logical_device_configuration(const PhysicalDevice& device,
                                       const std::vector<LogicalDeviceConfiguration>& devices);
+
+// What is known of a device (tf.config.experimental.get_device_details): of a GPU "device_name",
+// "compute_capability" ("9.0"), "memory" (bytes), "multiprocessors", and the versions of "driver",
+// "cuBLASLt", "cuDNN" and others. Empty for a CPU. InvalidArgument when there is no such device.
+std::map<std::string, std::string> get_device_details(const PhysicalDevice& device);
+
+struct MemoryInfo {
+  size_t current = 0;  // bytes in use
+  size_t peak = 0;     // the most there were
+};
+// What tensors, variables and programs use of a device's own memory
+// (tf.config.experimental.get_memory_info). Unimplemented for CPUs.
+MemoryInfo get_memory_info(const Device& device);
+inline MemoryInfo get_memory_info(std::string_view device) {
+  return get_memory_info(Device::parse(device));
+}
+
+// Why there is no device of this type: what was looked for, and what is needed. Empty when there is
+// one, or when this build knows none of the type.
+std::string why_unavailable(DeviceType type);
 
 }  // namespace config
 

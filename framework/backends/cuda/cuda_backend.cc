@@ -126,6 +126,25 @@ class CudaBackend : public Backend {
     return static_cast<int>(places_.size());
   }
 
+  std::map<std::string, std::string> device_details(int index) const override {
+    const GpuFacts facts = runtime_.facts(index);
+    std::map<std::string, std::string> details = {
+        {"device_name", facts.name},
+        {"compute_capability", fmt::format("{}.{}", facts.major, facts.minor)},
+        {"memory", std::to_string(facts.memory_bytes)},
+        {"multiprocessors", std::to_string(facts.multiprocessors)}};
+    for (const std::string& version : runtime_.versions()) {  // "cuDNN 9.13.0"
+      const size_t space = version.rfind(' ');
+      details[version.substr(0, space)] = version.substr(space + 1);
+    }
+    return details;
+  }
+
+  std::pair<size_t, size_t> memory_usage(const Device& device) override {
+    const MemoryPool::Usage usage = at(device.index).device.memory().usage();
+    return {usage.used, usage.peak};
+  }
+
   void split_device(int index, std::span<const size_t> memory_limits) override {
     const std::lock_guard lock(mutex_);
     check<InvalidArgument>(
