@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <exception>
 
-#include "framework/backends/cpu/program_facts.h"
 #include "framework/graph/launches.h"
+#include "framework/graph/program_facts.h"
 
 namespace cornu::cpu {
 // Takes a program out of the executable's pool for the duration of a run.
@@ -56,7 +56,9 @@ size_t CpuExecutable::workspace_bytes() const {
 
 std::shared_ptr<const ProgramFacts> CpuExecutable::facts(const Program& program) {
   const std::lock_guard lock(mutex_);
-  if (!facts_) facts_ = std::make_shared<const ProgramFacts>(facts_of(program, name_));
+  if (!facts_)
+    facts_ = std::make_shared<const ProgramFacts>(
+        facts_of(program.graph(), name_, program.copied_bytes()));
   return facts_;
 }
 

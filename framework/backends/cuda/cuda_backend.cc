@@ -107,7 +107,8 @@ class CudaBackend : public Backend {
       PreparedProgram& program =
           opened.ops.get(op, attributes, std::move(input_types), output_types, gpu);
       may_refuse = !program.checks()->empty();
-      program.enqueue_once(in, out);
+      RunContext context{gpu};
+      program.enqueue_directly({in, {}, out}, context);
       if (may_refuse) gpu.expect(program.checks(), {});
     }
     if (may_refuse) gpu.look_at_status(true);

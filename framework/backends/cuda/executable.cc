@@ -8,6 +8,7 @@
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/core/error.h"
 #include "framework/graph/launches.h"
+#include "framework/graph/program_facts.h"
 
 namespace cornu::cuda {
 namespace {
@@ -53,44 +54,35 @@ PreparedProgram::PreparedProgram(const Graph& graph, GpuDevice& device, bool opt
   output_places_ = places_for(output_bytes_, staged_bytes_);
 }
 
-void PreparedProgram::enqueue(std::span<void* const> inputs, std::span<void* const> states,
-                              std::span<void* const> outputs, CollectiveGroup* group) {
+void PreparedProgram::enqueue(const Arguments& arguments, RunContext context) {
   const bool again = std::exchange(has_run_, true);
-  if (again && program_.is_replayable() && captures_graphs() && replay(inputs, states, outputs)) {
-    return;
-  }
-  enqueue_directly(inputs, states, outputs, group);
+  const bool as_one = again && program_.is_replayable() && captures_graphs() && !context.ends;
+  if (!as_one || !replay(arguments)) enqueue_directly(arguments, context);
 }
 
-void PreparedProgram::enqueue_once(std::span<void* const> inputs, std::span<void* const> outputs) {
-  enqueue_directly(inputs, {}, outputs, nullptr);
-}
-
-void PreparedProgram::enqueue_directly(std::span<void* const> inputs, std::span<void* const> states,
-                                       std::span<void* const> outputs, CollectiveGroup* group) {
-  RunContext context{device_, group};
-  program_.enqueue({.inputs = inputs,
-                    .states = states,
-                    .outputs = outputs,
+void PreparedProgram::enqueue_directly(const Arguments& arguments, RunContext& context) {
+  program_.enqueue({.inputs = arguments.inputs,
+                    .states = arguments.states,
+                    .outputs = arguments.outputs,
                     .workspace = device_.arena(program_.workspace_bytes())},
                    context);
 }
 
 // False when there is no captured graph and none can be made.
-bool PreparedProgram::replay(std::span<void* const> inputs, std::span<void* const> states,
-                             std::span<void* const> outputs) {
+bool PreparedProgram::replay(const Arguments& arguments) {
   std::byte* const arena = device_.arena(staged_bytes_);
-  RuntimeGraph* const graph = captured_for(arena, states);
+  RuntimeGraph* const graph = captured_for(arena, arguments.states);
   if (!graph) return false;
   Runtime& runtime = device_.runtime();
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < input_bytes_.size(); ++i) {
     if (input_bytes_[i] == 0) continue;
-    runtime.copy(device_.stream(), arena + input_places_[i], inputs[i], input_bytes_[i]);
+    runtime.copy(device_.stream(), arena + input_places_[i], arguments.inputs[i], input_bytes_[i]);
   }
   runtime.launch(device_.stream(), *graph);
-  for (size_t i = 0; i < outputs.size(); ++i) {
+  for (size_t i = 0; i < output_bytes_.size(); ++i) {
     if (output_bytes_[i] == 0) continue;
-    runtime.copy(device_.stream(), outputs[i], arena + output_places_[i], output_bytes_[i]);
+    runtime.copy(device_.stream(), arguments.outputs[i], arena + output_places_[i],
+                 output_bytes_[i]);
   }
   return true;
 }
@@ -111,7 +103,7 @@ RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* co
   for (const size_t place : input_places_) inputs.push_back(arena + place);
   for (const size_t place : output_places_) outputs.push_back(arena + place);
   Runtime& runtime = device_.runtime();
-  RunContext context{device_, nullptr};
+  RunContext context{device_};
   runtime.begin_capture(device_.stream());
   try {
     program_.enqueue({.inputs = inputs, .states = states, .outputs = outputs, .workspace = arena},
@@ -131,7 +123,8 @@ RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* co
 }
 
 CudaExecutable::CudaExecutable(Graph graph, const ExecutableOptions& options, GpuDevice& device)
-    : graph_(options.optimize ? optimize(std::move(graph), options.name) : std::move(graph)),
+    : name_(options.name),
+      graph_(options.optimize ? optimize(std::move(graph), options.name) : std::move(graph)),
       optimized_(options.optimize) {
   prepared_for(device);
 }
@@ -152,6 +145,13 @@ PreparedProgram& CudaExecutable::prepared_for(GpuDevice& device) {
   return *prepared;
 }
 
+std::shared_ptr<const ProgramFacts> CudaExecutable::facts(GpuDevice& device) {
+  const size_t copied = prepared_for(device).program().copied_bytes();
+  const std::lock_guard lock(mutex_);
+  if (!facts_) facts_ = std::make_shared<const ProgramFacts>(facts_of(graph_, name_, copied));
+  return facts_;
+}
+
 namespace {
 
 // A replica's part of a run.
@@ -164,7 +164,8 @@ class GpuLaunch {
         run_(run),
         index_(index) {}
 
-  void operator()(bool& touched) {
+  // `recorded`: null where nobody measures.
+  void operator()(bool& touched, ProgramRun* recorded) {
     touched = false;
     PreparedProgram& prepared = executable_.prepared_for(device_);
     const Graph& graph = executable_.graph();
@@ -180,7 +181,9 @@ class GpuLaunch {
       const auto lock = device_.lock();
       device_.look_at_status(false);
       touched = !written.empty();
-      prepared.enqueue(inputs, run_.states(index_), outputs, launch_.group);
+      if (recorded) begin(*recorded);
+      prepared.enqueue({inputs, run_.states(index_), outputs},
+                       {device_, launch_.group, recorded ? &recorded->ends : nullptr});
       const auto done = may_refuse ? device_.expect(prepared.checks(), written)
                                    : device_.runtime().record(device_.stream());
       for (const auto& output : outputs_) output->set_ready(done);
@@ -190,6 +193,13 @@ class GpuLaunch {
   }
 
  private:
+  void begin(ProgramRun& recorded) {
+    recorded.program = executable_.facts(device_);
+    recorded.replica = static_cast<int64_t>(index_);
+    device_.drain();
+    recorded.begin = ProgramRun::Clock::now();
+  }
+
   void allocate_outputs(const Graph& graph, std::vector<void*>& addresses) {
     launch_.outputs.clear();
     for (const ValueId id : graph.outputs) {
@@ -214,7 +224,11 @@ void run_launches(std::span<Launch> launches) {
   LaunchRun run(launches, [](const Executable& executable, size_t state) {
     return static_cast<const CudaExecutable&>(executable).writes(state);
   });
-  run([&](size_t index, bool& touched) { GpuLaunch(launches[index], run, index)(touched); });
+  std::vector<ProgramRun> recorded(ProgramRecorder::is_any_recording() ? launches.size() : 0);
+  run([&](size_t index, bool& touched) {
+    GpuLaunch(launches[index], run, index)(touched, recorded.empty() ? nullptr : &recorded[index]);
+  });
+  for (const ProgramRun& one : recorded) ProgramRecorder::record(one);
 }
 
 }  // namespace cornu::cuda

@@ -10,6 +10,7 @@
 
 #include "framework/backends/cuda/program.h"
 #include "framework/graph/backend.h"
+#include "framework/graph/program_recorder.h"
 
 namespace cornu::cuda {
 
@@ -20,12 +21,15 @@ class PreparedProgram {
  public:
   PreparedProgram(const Graph& graph, GpuDevice& device, bool optimized);
 
-  // Enqueues a run; the caller holds the device's lock. `group`: null for a group of one.
-  void enqueue(std::span<void* const> inputs, std::span<void* const> states,
-               std::span<void* const> outputs, CollectiveGroup* group);
-
-  // The same for code that is never captured.
-  void enqueue_once(std::span<void* const> inputs, std::span<void* const> outputs);
+  struct Arguments {
+    std::span<void* const> inputs;
+    std::span<void* const> states;
+    std::span<void* const> outputs;
+  };
+  // Enqueues a run; the caller holds the device's lock.
+  void enqueue(const Arguments& arguments, RunContext context);
+  // The same for what is never captured.
+  void enqueue_directly(const Arguments& arguments, RunContext& context);
 
   const Program& program() const { return program_; }
   const std::shared_ptr<const Checks>& checks() const { return checks_; }
@@ -39,10 +43,7 @@ class PreparedProgram {
   static constexpr size_t kMostCaptured = 2;
   static constexpr int kMostCaptures = 16;  // then states move too often
 
-  void enqueue_directly(std::span<void* const> inputs, std::span<void* const> states,
-                        std::span<void* const> outputs, CollectiveGroup* group);
-  bool replay(std::span<void* const> inputs, std::span<void* const> states,
-              std::span<void* const> outputs);
+  bool replay(const Arguments& arguments);
   RuntimeGraph* captured_for(std::byte* arena, std::span<void* const> states);
 
   GpuDevice& device_;
@@ -70,12 +71,16 @@ class CudaExecutable : public Executable {
   const Graph& graph() const { return graph_; }
   bool writes(size_t state) const { return graph_.states.at(state).out != graph_.states[state].in; }
   PreparedProgram& prepared_for(GpuDevice& device);
+  // What its program on the device consists of; made when it is first asked for.
+  std::shared_ptr<const ProgramFacts> facts(GpuDevice& device);
 
  private:
+  std::string name_;
   Graph graph_;  // optimized
   bool optimized_;
   mutable std::mutex mutex_;
   std::map<const GpuDevice*, std::unique_ptr<PreparedProgram>> prepared_;
+  std::shared_ptr<const ProgramFacts> facts_;
 };
 
 // Backend::run.

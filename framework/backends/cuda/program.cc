@@ -2,12 +2,15 @@
 #include "framework/backends/cuda/program.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "framework/backends/cuda/collectives.h"
 #include "framework/backends/cuda/control.h"
 
 namespace cornu::cuda {
 namespace {
+
+constexpr size_t kAlignment = 256;  // of arrays and scratch memory: libraries ask for it
 
 // An op with kernels of its own.
 class KernelInstruction : public Instruction {
@@ -45,8 +48,9 @@ bool is_instruction(const KernelSpec& spec, Runtime& runtime) {
 }
 
 Program::Program(const Graph& graph, GpuDevice& device, bool specialize) : device_(device) {
-  passes::Placement placement =
-      passes::place_values(graph, [&](const passes::Placement::Instruction& instruction) {
+  passes::Placement placement = passes::place_values(
+      graph,
+      [&](const passes::Placement::Instruction& instruction) {
         const Node& node = instruction.node;
         instructions_.push_back(
             {make_instruction({*node.op, node.attributes, instruction.in, instruction.out}, device,
@@ -56,7 +60,8 @@ Program::Program(const Graph& graph, GpuDevice& device, bool specialize) : devic
              {}});
         const Instruction& made = *instructions_.back().instruction;
         return passes::KernelNeeds{made.scratch_bytes(), made.aliases()};
-      });
+      },
+      kAlignment);
   copies_ = std::move(placement.copies);
   workspace_bytes_ = placement.workspace_bytes;
   for (size_t i = 0; i < instructions_.size(); ++i) {
@@ -101,7 +106,20 @@ void* Program::address(const passes::Location& location, const Bindings& binding
   return nullptr;
 }
 
+size_t Program::copied_bytes() const {
+  size_t bytes = 0;
+  for (const passes::Placement::Copy& copy : copies_) bytes += copy.bytes;
+  return bytes;
+}
+
 void Program::enqueue(const Bindings& bindings, RunContext& context) {
+  // Those of programs within this one aren't measured.
+  auto* const ends = std::exchange(context.ends, nullptr);
+  const auto ended = [&] {
+    if (!ends) return;
+    device_.runtime().synchronize(device_.stream());
+    ends->push_back(std::chrono::steady_clock::now());
+  };
   std::vector<void*> in;
   std::vector<void*> out;
   for (const Placed& placed : instructions_) {
@@ -111,6 +129,7 @@ void Program::enqueue(const Bindings& bindings, RunContext& context) {
     for (const passes::Location& at : placed.out_at) out.push_back(address(at, bindings));
     auto* scratch = static_cast<std::byte*>(address(placed.scratch, bindings));
     placed.instruction->enqueue({in, out, scratch, device_.status()}, context);
+    ended();
   }
   for (const passes::Placement::Copy& copy : copies_) {
     void* to = address(copy.to, bindings);
@@ -119,6 +138,7 @@ void Program::enqueue(const Bindings& bindings, RunContext& context) {
       device_.runtime().copy(device_.stream(), to, from, copy.bytes);
     }
   }
+  if (copied_bytes() > 0) ended();
 }
 
 }  // namespace cornu::cuda

@@ -2,6 +2,7 @@
 // A graph compiled for a GPU: a list of instructions over one planned block of memory.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,6 +22,9 @@ Graph optimize(Graph graph, const std::string& name);
 struct RunContext {
   GpuDevice& device;
   CollectiveGroup* group = nullptr;  // null: a group of one
+  // Where it is measured: gets the time at which each instruction of the program has ended, with
+  // the copies at the end as the last one, if there are any; each is waited for.
+  std::vector<std::chrono::steady_clock::time_point>* ends = nullptr;
 };
 
 // A step of a program. The caller of `enqueue` holds the device's lock.
@@ -58,6 +62,7 @@ class Program {
   void enqueue(const Bindings& bindings, RunContext& context);
 
   size_t workspace_bytes() const { return workspace_bytes_; }
+  size_t copied_bytes() const;  // after the last instruction
   bool is_replayable() const { return replayable_; }
   const Checks& checks() const { return checks_; }
 
