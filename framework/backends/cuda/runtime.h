@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "framework/backends/cuda/device_collectives.h"
 #include "framework/core/dtype.h"
+#include "framework/core/error.h"
 
 namespace cornu::cuda {
 
@@ -163,11 +165,26 @@ class Runtime {
   virtual void begin_capture(RuntimeStream* stream) = 0;
   virtual std::shared_ptr<RuntimeGraph> end_capture(RuntimeStream* stream) = 0;
   virtual void launch(RuntimeStream* stream, RuntimeGraph& graph) = 0;
+
+  // Groups of GPUs that communicate. Of this process's: a rank for each of `gpus`, in their order.
+  virtual std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
+      [[maybe_unused]] std::span<const int> gpus) {
+    raise<Unimplemented>("This runtime has no communication between GPUs.");
+  }
+  // Of several processes': one of them makes an id, which all are given; each waits for the others.
+  virtual std::vector<std::byte> collectives_id() {
+    raise<Unimplemented>("This runtime has no communication between GPUs.");
+  }
+  virtual std::unique_ptr<DeviceCollectives> make_collectives(
+      [[maybe_unused]] int rank, [[maybe_unused]] int size,
+      [[maybe_unused]] std::span<const std::byte> id, [[maybe_unused]] int gpu) {
+    raise<Unimplemented>("This runtime has no communication between GPUs.");
+  }
 };
 
 // What the library exports as `cornu_cuda_runtime`: null, and why in `error`, when there is no GPU
 // that it could use. `version` must be kRuntimeVersion.
 using MakeRuntime = Runtime* (*)(int version, std::string& error);
-inline constexpr int kRuntimeVersion = 1;
+inline constexpr int kRuntimeVersion = 2;
 
 }  // namespace cornu::cuda
