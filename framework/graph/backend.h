@@ -73,6 +73,10 @@ class Backend {
   // Splits a device of the machine into several with so many bytes of memory each (0: no limit), of
   // those that backends split themselves. FailedPrecondition when one has been used.
   virtual void split_device(int index, std::span<const size_t> memory_limits);
+  // The ends of `group`, by replica, for replicas on `devices`: they reduce what lies there by the
+  // devices' own means of communication. As they are where there is none between these.
+  using Group = std::vector<std::unique_ptr<CollectiveGroup>>;
+  virtual Group connect(std::span<const Device> devices, Group group);
   // Whether there is a kernel for this op on these types.
   virtual bool supports(const OpDef& op, std::span<const TensorType> inputs,
                         const Attributes& attributes,

@@ -103,6 +103,8 @@ void Backend::split_device(int, std::span<const size_t>) {
 
 std::map<std::string, std::string> Backend::device_details(int) const { return {}; }
 
+Backend::Group Backend::connect(std::span<const Device>, Group group) { return group; }
+
 std::pair<size_t, size_t> Backend::memory_usage(const Device& device) {
   raise<Unimplemented>("get_memory_info: {} has no memory of its own that is counted.", device);
 }

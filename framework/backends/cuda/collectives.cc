@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "framework/backends/cuda/connected_group.h"
 #include "framework/core/error.h"
 
 namespace cornu::cuda {
@@ -31,21 +32,43 @@ class Reduction {
     }
   }
 
-  // The results are there when all replicas have called this. Waits for what was enqueued before.
   void operator()(std::span<void* const> in, std::span<void* const> out,
                   RunContext& context) const {
-    GpuDevice& device = context.device;
-    Runtime& runtime = device.runtime();
     if (!context.group) {
       copy(in, out, context);
-      return;
+    } else if (auto* connected = dynamic_cast<ConnectedGroup*>(context.group)) {
+      reduce_on_gpus(in, out, connected->link(), context);
+    } else {
+      reduce_on_host(in, out, context);
     }
+  }
+
+ private:
+  using ByType = std::map<DType, std::vector<Segment>>;
+
+  void reduce_on_gpus(std::span<void* const> in, std::span<void* const> out,
+                      DeviceCollectives& link, RunContext& context) const {
+    link.check_state();
+    ByType by_dtype;
+    for (size_t i = 0; i < types_.size(); ++i) {
+      by_dtype[types_[i].dtype].push_back({in[i], out[i], types_[i].shape.num_elements()});
+    }
+    for (const auto& [dtype, segments] : by_dtype) {
+      link.all_reduce(context.device.stream(), segments, dtype, op_);
+    }
+  }
+
+  // Waits for what was enqueued before.
+  void reduce_on_host(std::span<void* const> in, std::span<void* const> out,
+                      RunContext& context) const {
+    GpuDevice& device = context.device;
+    Runtime& runtime = device.runtime();
     std::byte* host = device.exchange(bytes_);
     for (size_t i = 0; i < types_.size(); ++i) {
       runtime.copy_to_host(device.stream(), host + places_[i], in[i], types_[i].bytes());
     }
     runtime.synchronize(device.stream());
-    std::map<DType, std::vector<Segment>> by_dtype;
+    ByType by_dtype;
     for (size_t i = 0; i < types_.size(); ++i) {
       by_dtype[types_[i].dtype].push_back(
           {host + places_[i], host + places_[i], types_[i].shape.num_elements()});
@@ -71,7 +94,6 @@ class Reduction {
     }
   }
 
- private:
   std::vector<TensorType> types_;
   ReduceOp op_;
   std::vector<size_t> places_;

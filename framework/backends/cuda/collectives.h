@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of replicas: through the memory of the host, whatever the group is.
+// Collectives of replicas: between GPUs where their group connects them, else through the host's
+// memory.
 #pragma once
 
 #include <memory>

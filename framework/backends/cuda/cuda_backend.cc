@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/cuda/cuda_backend.h"
 
+#include <algorithm>
 #include <list>
 #include <unordered_map>
 
+#include "framework/backends/cuda/connected_group.h"
 #include "framework/backends/cuda/executable.h"
 #include "framework/backends/cuda/loader.h"
 #include "framework/core/error.h"
@@ -144,6 +146,27 @@ class CudaBackend : public Backend {
   std::pair<size_t, size_t> memory_usage(const Device& device) override {
     const MemoryPool::Usage usage = at(device.index).device.memory().usage();
     return {usage.used, usage.peak};
+  }
+
+  // One library connects GPUs: it knows the machine's, each as one member of a group.
+  Group connect(std::span<const Device> devices, Group group) override {
+    std::vector<int> gpus;
+    for (const Device& device : devices) {
+      const int gpu = at(device.index).device.gpu();
+      if (std::ranges::find(gpus, gpu) != gpus.end()) return group;
+      gpus.push_back(gpu);
+    }
+    auto links = std::make_shared<ConnectedGroup::Links>();
+    try {
+      *links = runtime_.make_collectives(gpus);
+    } catch (const Unimplemented&) {
+      return group;
+    }
+    Group connected;
+    for (std::unique_ptr<CollectiveGroup>& end : group) {
+      connected.push_back(std::make_unique<ConnectedGroup>(std::move(end), links));
+    }
+    return connected;
   }
 
   void split_device(int index, std::span<const size_t> memory_limits) override {
