@@ -57,6 +57,62 @@ class Cond : public Instruction {
   std::unique_ptr<Program> else_;
 };
 
+// Kernels read 16 bytes at once: slices of arrays that don't lie so are copied to a place of their
+// own, and results from there.
+class AlignedSlices {
+ public:
+  explicit AlignedSlices(const Graph& body) {
+    for (const ValueId id : body.inputs) inputs_.push_back(add(body.type(id).bytes()));
+    for (const ValueId id : body.outputs) outputs_.push_back(add(body.type(id).bytes()));
+  }
+
+  size_t scratch_bytes() const { return bytes_; }
+
+  // Replaces places that aren't aligned; copies what is read.
+  void open(std::vector<void*>& inputs, std::vector<void*>& outputs, std::byte* scratch,
+            GpuDevice& device) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!is_odd(inputs[i]) || inputs_[i].bytes == 0) continue;
+      void* aligned = scratch + inputs_[i].at;
+      device.runtime().copy(device.stream(), aligned, inputs[i], inputs_[i].bytes);
+      inputs[i] = aligned;
+    }
+    wanted_ = outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (is_odd(outputs[i])) outputs[i] = scratch + outputs_[i].at;
+    }
+  }
+  // Copies results to where they are wanted.
+  void close(const std::vector<void*>& outputs, GpuDevice& device) const {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] == wanted_[i] || outputs_[i].bytes == 0) continue;
+      device.runtime().copy(device.stream(), wanted_[i], outputs[i], outputs_[i].bytes);
+    }
+  }
+
+ private:
+  struct Slice {
+    size_t at;
+    size_t bytes;
+  };
+
+  static bool is_odd(const void* place) { return reinterpret_cast<uintptr_t>(place) % 16 != 0; }
+
+  // Arrays whose slices all lie well need no place.
+  Slice add(size_t bytes) {
+    const Slice slice{bytes_, bytes};
+    if (bytes % 16 != 0) {
+      bytes_ += (bytes + kBodyAlignment - 1) / kBodyAlignment * kBodyAlignment;
+    }
+    return slice;
+  }
+
+  std::vector<Slice> inputs_;
+  std::vector<Slice> outputs_;
+  size_t bytes_ = 0;
+  std::vector<void*> wanted_;  // of the iteration that is being enqueued
+};
+
 // A loop's body, as a program.
 class LoopBody : public LoopMachine {
  public:
@@ -68,15 +124,23 @@ class LoopBody : public LoopMachine {
   Program& program() { return program_; }
   const Program& program() const { return program_; }
   size_t spare_bytes() const { return iterations_.spare_bytes(); }
-  size_t scratch_bytes() const { return spare_bytes() + program_.workspace_bytes(); }
+  size_t scratch_bytes() const {
+    return spare_bytes() + slices_.scratch_bytes() + program_.workspace_bytes();
+  }
   void begin(RunContext& context) { context_ = &context; }
 
   void run(std::span<const void* const> inputs, std::span<void* const> outputs,
            std::byte* workspace) override {
     inputs_.clear();
     for (const void* input : inputs) inputs_.push_back(const_cast<void*>(input));
-    program_.enqueue({.inputs = inputs_, .states = {}, .outputs = outputs, .workspace = workspace},
+    outputs_.assign(outputs.begin(), outputs.end());
+    slices_.open(inputs_, outputs_, workspace, device());
+    program_.enqueue({.inputs = inputs_,
+                      .states = {},
+                      .outputs = outputs_,
+                      .workspace = workspace + slices_.scratch_bytes()},
                      *context_);
+    slices_.close(outputs_, device());
   }
   void copy(void* to, const void* from, size_t bytes) override {
     device().runtime().copy(device().stream(), to, from, bytes);
@@ -87,14 +151,16 @@ class LoopBody : public LoopMachine {
 
  private:
   LoopBody(Graph graph, GpuDevice& device, size_t carries, size_t xs)
-      : iterations_(graph, carries, xs), program_(graph, device, true) {}
+      : iterations_(graph, carries, xs), slices_(graph), program_(graph, device, true) {}
 
   GpuDevice& device() const { return context_->device; }
 
   IteratedBody iterations_;
+  AlignedSlices slices_;
   Program program_;
   RunContext* context_ = nullptr;
   std::vector<void*> inputs_;
+  std::vector<void*> outputs_;
 };
 
 class Scan : public Instruction {
@@ -165,7 +231,7 @@ class While : public Instruction {
   }
   size_t scratch_bytes() const override {
     return kBodyAlignment + body_.spare_bytes() +
-           std::max(condition_->workspace_bytes(), body_.program().workspace_bytes());
+           std::max(condition_->workspace_bytes(), body_.scratch_bytes() - body_.spare_bytes());
   }
   bool is_replayable() const override { return false; }
   void collect(std::vector<LoweredOp*>& ops) override {
