@@ -113,7 +113,37 @@ class AlignedSlices {
   std::vector<void*> wanted_;  // of the iteration that is being enqueued
 };
 
-// A loop's body, as a program.
+// A program whose operands may be slices.
+class SliceProgram {
+ public:
+  SliceProgram(const Graph& graph, GpuDevice& device)
+      : slices_(graph), program_(graph, device, true) {}
+
+  Program& program() { return program_; }
+  const Program& program() const { return program_; }
+  size_t scratch_bytes() const { return slices_.scratch_bytes() + program_.workspace_bytes(); }
+
+  void enqueue(std::span<const void* const> inputs, std::span<void* const> outputs,
+               std::byte* scratch, RunContext& context) {
+    inputs_.clear();
+    for (const void* input : inputs) inputs_.push_back(const_cast<void*>(input));
+    outputs_.assign(outputs.begin(), outputs.end());
+    slices_.open(inputs_, outputs_, scratch, context.device);
+    program_.enqueue({.inputs = inputs_,
+                      .states = {},
+                      .outputs = outputs_,
+                      .workspace = scratch + slices_.scratch_bytes()},
+                     context);
+    slices_.close(outputs_, context.device);
+  }
+
+ private:
+  AlignedSlices slices_;
+  Program program_;
+  std::vector<void*> inputs_;
+  std::vector<void*> outputs_;
+};
+
 class LoopBody : public LoopMachine {
  public:
   LoopBody(const KernelSpec& spec, GpuDevice& device, size_t xs)
@@ -121,46 +151,30 @@ class LoopBody : public LoopMachine {
                  static_cast<size_t>(spec.attributes.get_int("carries")), xs) {}
 
   IteratedBody& iterations() { return iterations_; }
-  Program& program() { return program_; }
-  const Program& program() const { return program_; }
+  Program& program() { return body_.program(); }
+  const Program& program() const { return body_.program(); }
   size_t spare_bytes() const { return iterations_.spare_bytes(); }
-  size_t scratch_bytes() const {
-    return spare_bytes() + slices_.scratch_bytes() + program_.workspace_bytes();
-  }
+  size_t body_bytes() const { return body_.scratch_bytes(); }
   void begin(RunContext& context) { context_ = &context; }
 
   void run(std::span<const void* const> inputs, std::span<void* const> outputs,
            std::byte* workspace) override {
-    inputs_.clear();
-    for (const void* input : inputs) inputs_.push_back(const_cast<void*>(input));
-    outputs_.assign(outputs.begin(), outputs.end());
-    slices_.open(inputs_, outputs_, workspace, device());
-    program_.enqueue({.inputs = inputs_,
-                      .states = {},
-                      .outputs = outputs_,
-                      .workspace = workspace + slices_.scratch_bytes()},
-                     *context_);
-    slices_.close(outputs_, device());
+    body_.enqueue(inputs, outputs, workspace, *context_);
   }
   void copy(void* to, const void* from, size_t bytes) override {
-    device().runtime().copy(device().stream(), to, from, bytes);
+    context_->device.runtime().copy(context_->device.stream(), to, from, bytes);
   }
   void zero(void* to, size_t bytes) override {
-    device().runtime().fill(device().stream(), to, 0, bytes);
+    context_->device.runtime().fill(context_->device.stream(), to, 0, bytes);
   }
 
  private:
   LoopBody(Graph graph, GpuDevice& device, size_t carries, size_t xs)
-      : iterations_(graph, carries, xs), slices_(graph), program_(graph, device, true) {}
-
-  GpuDevice& device() const { return context_->device; }
+      : iterations_(graph, carries, xs), body_(graph, device) {}
 
   IteratedBody iterations_;
-  AlignedSlices slices_;
-  Program program_;
+  SliceProgram body_;
   RunContext* context_ = nullptr;
-  std::vector<void*> inputs_;
-  std::vector<void*> outputs_;
 };
 
 class Scan : public Instruction {
@@ -183,7 +197,7 @@ class Scan : public Instruction {
         memory.scratch, length_,          iterations};
     body_.iterations().run_all(run, reverse_);
   }
-  size_t scratch_bytes() const override { return body_.scratch_bytes(); }
+  size_t scratch_bytes() const override { return body_.spare_bytes() + body_.body_bytes(); }
   // A loop of many iterations would be as many nodes of a captured graph.
   bool is_replayable() const override {
     return !counted_ && length_ <= kLongestReplayed && body_.program().is_replayable();
@@ -206,7 +220,7 @@ class Scan : public Instruction {
 class While : public Instruction {
  public:
   While(const KernelSpec& spec, GpuDevice& device)
-      : condition_(make_program(spec, device, "condition")),
+      : condition_(optimize(spec.attributes.get_graph("condition"), "condition"), device),
         body_(spec, device, 0),
         carries_(static_cast<size_t>(spec.attributes.get_int("carries"))),
         maximum_(spec.attributes.get_int("maximum")) {}
@@ -231,31 +245,26 @@ class While : public Instruction {
   }
   size_t scratch_bytes() const override {
     return kBodyAlignment + body_.spare_bytes() +
-           std::max(condition_->workspace_bytes(), body_.scratch_bytes() - body_.spare_bytes());
+           std::max(condition_.scratch_bytes(), body_.body_bytes());
   }
   bool is_replayable() const override { return false; }
   void collect(std::vector<LoweredOp*>& ops) override {
-    condition_->collect(ops);
+    condition_.program().collect(ops);
     body_.program().collect(ops);
   }
   void collect_checks(Checks& checks) const override {
-    checks.insert(condition_->checks().begin(), condition_->checks().end());
+    checks.insert(condition_.program().checks().begin(), condition_.program().checks().end());
     checks.insert(body_.program().checks().begin(), body_.program().checks().end());
   }
 
  private:
   bool condition_holds(std::byte* result, std::byte* workspace, RunContext& context) {
-    std::vector<void*> inputs;
-    for (const void* operand : body_.iterations().operands()) {
-      inputs.push_back(const_cast<void*>(operand));
-    }
     void* out[] = {result};
-    condition_->enqueue({.inputs = inputs, .states = {}, .outputs = out, .workspace = workspace},
-                        context);
+    condition_.enqueue(body_.iterations().operands(), out, workspace, context);
     return value_at<bool>(result, context);
   }
 
-  std::unique_ptr<Program> condition_;
+  SliceProgram condition_;
   LoopBody body_;
   size_t carries_;
   int64_t maximum_;  // -1: unbounded
