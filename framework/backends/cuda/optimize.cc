@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cuda/passes/group_updates.h"
 #include "framework/backends/cuda/passes/passes.h"
 #include "framework/backends/cuda/program.h"
 #include "framework/graph/backend.h"
@@ -23,6 +24,7 @@ Graph optimize(Graph graph, const std::string& name) {
   run("fuse_kernels", fuse_kernels(graph));
   run("simplify", passes::simplify(graph, evaluate));
   run("fuse_elementwise", passes::fuse_elementwise(graph));
+  run("group_updates", group_updates(std::move(graph)));
   return graph;
 }
 
