@@ -63,6 +63,8 @@ class Backend {
   // Copies a tensor from the host, or from another device of this backend, to `device`.
   // (Buffer::copy_to_host copies back.)
   virtual Tensor to_device(const Tensor& tensor, const Device& device) = 0;
+  // Brings several to `device`, at once where that costs less.
+  virtual void bring(std::span<Tensor> tensors, const Device& device);
   virtual int device_count() const = 0;  // of the machine
   // Devices that programs name, where some of the machine's are split into several.
   virtual int logical_device_count() const { return device_count(); }
@@ -84,6 +86,9 @@ class Backend {
 };
 
 Backend& cpu_backend();
+
+// Whether the tensor's value lies in the memory of `device`.
+bool is_there(const Tensor& tensor, const Device& device);
 
 // Makes `backend`, which must never be destroyed, serve the devices of `type`. AlreadyExists when
 // another backend does. Thread-safe.

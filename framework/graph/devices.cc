@@ -81,6 +81,10 @@ std::vector<D> list(const std::string& prefix, std::optional<DeviceType> type,
 
 }  // namespace
 
+bool is_there(const Tensor& tensor, const Device& device) {
+  return tensor.on_host() ? device.type == DeviceType::Cpu : tensor.device() == device;
+}
+
 void register_backend(DeviceType type, Backend& backend) {
   Backend* none = nullptr;
   backends[static_cast<size_t>(type)].compare_exchange_strong(none, &backend);
@@ -99,6 +103,12 @@ void register_backend_finder(DeviceType type, FindBackend find) {
 void Backend::split_device(int, std::span<const size_t>) {
   raise<Unimplemented>(
       "set_logical_device_configuration: devices of the backend '{}' can't be split.", name());
+}
+
+void Backend::bring(std::span<Tensor> tensors, const Device& device) {
+  for (Tensor& tensor : tensors) {
+    if (!is_there(tensor, device)) tensor = to_device(tensor, device);
+  }
 }
 
 std::map<std::string, std::string> Backend::device_details(int) const { return {}; }

@@ -123,6 +123,20 @@ class CudaBackend : public Backend {
                             : gpu.copy_from(at(tensor.device().index).device, tensor);
   }
 
+  void bring(std::span<Tensor> tensors, const Device& device) override {
+    GpuDevice& gpu = at(device.index).device;
+    std::vector<Tensor*> from_host;
+    for (Tensor& tensor : tensors) {
+      if (is_there(tensor, device)) continue;
+      if (tensor.on_host()) {
+        from_host.push_back(&tensor);
+      } else {
+        tensor = to_device(tensor, device);
+      }
+    }
+    gpu.upload(from_host);
+  }
+
   int device_count() const override { return runtime_.gpu_count(); }
   int logical_device_count() const override {
     const std::lock_guard lock(mutex_);

@@ -73,18 +73,34 @@ bool PreparedProgram::replay(const Arguments& arguments) {
   std::byte* const arena = device_.arena(staged_bytes_);
   RuntimeGraph* const graph = captured_for(arena, arguments.states);
   if (!graph) return false;
-  Runtime& runtime = device_.runtime();
-  for (size_t i = 0; i < input_bytes_.size(); ++i) {
-    if (input_bytes_[i] == 0) continue;
-    runtime.copy(device_.stream(), arena + input_places_[i], arguments.inputs[i], input_bytes_[i]);
-  }
-  runtime.launch(device_.stream(), *graph);
-  for (size_t i = 0; i < output_bytes_.size(); ++i) {
-    if (output_bytes_[i] == 0) continue;
-    runtime.copy(device_.stream(), arguments.outputs[i], arena + output_places_[i],
-                 output_bytes_[i]);
-  }
+  std::vector<void*> inputs;
+  std::vector<void*> outputs;
+  for (const size_t place : input_places_) inputs.push_back(arena + place);
+  for (const size_t place : output_places_) outputs.push_back(arena + place);
+  copy_arrays(inputs, arguments.inputs, input_bytes_);
+  device_.runtime().launch(device_.stream(), *graph);
+  copy_arrays(arguments.outputs, outputs, output_bytes_);
   return true;
+}
+
+// Neighbours on both sides, with the room that they have to multiples of kArenaAlignment, are
+// copied together.
+void PreparedProgram::copy_arrays(std::span<void* const> to, std::span<void* const> from,
+                                  const std::vector<size_t>& bytes) {
+  const auto end_of = [&](void* begin, size_t index) {
+    return static_cast<std::byte*>(begin) + in_arena(bytes[index]);
+  };
+  for (size_t i = 0; i < to.size();) {
+    size_t next = i + 1;
+    while (next < to.size() && to[next] == end_of(to[next - 1], next - 1) &&
+           from[next] == end_of(from[next - 1], next - 1)) {
+      ++next;
+    }
+    size_t total = bytes[next - 1];
+    for (size_t k = i; k + 1 < next; ++k) total += in_arena(bytes[k]);
+    if (total > 0) device_.runtime().copy(device_.stream(), to[i], from[i], total);
+    i = next;
+  }
 }
 
 RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* const> states) {
@@ -186,7 +202,9 @@ class GpuLaunch {
                        {device_, launch_.group, recorded ? &recorded->ends : nullptr});
       const auto done = may_refuse ? device_.expect(prepared.checks(), written)
                                    : device_.runtime().record(device_.stream());
-      for (const auto& output : outputs_) output->set_ready(done);
+      for (const Tensor& output : launch_.outputs) {
+        static_cast<GpuBuffer&>(*output.buffer()).set_ready(done);
+      }
     }
     // Nobody else tells the caller what a function without variables has refused.
     if (may_refuse && written.empty()) device_.look_at_status(true);
@@ -201,13 +219,10 @@ class GpuLaunch {
   }
 
   void allocate_outputs(const Graph& graph, std::vector<void*>& addresses) {
-    launch_.outputs.clear();
-    for (const ValueId id : graph.outputs) {
-      const TensorType& type = graph.type(id);
-      outputs_.push_back(device_.allocate(type.bytes(), "a result of a function"));
-      addresses.push_back(outputs_.back()->data());
-      launch_.outputs.push_back(Tensor::from_buffer(outputs_.back(), 0, type.shape, type.dtype));
-    }
+    std::vector<TensorType> types;
+    for (const ValueId id : graph.outputs) types.push_back(graph.type(id));
+    launch_.outputs = device_.empty(types, "results of a function");
+    for (const Tensor& output : launch_.outputs) addresses.push_back(address_of(output));
   }
 
   Launch& launch_;
@@ -215,7 +230,6 @@ class GpuLaunch {
   GpuDevice& device_;
   const LaunchRun& run_;
   size_t index_;
-  std::vector<std::shared_ptr<GpuBuffer>> outputs_;
 };
 
 }  // namespace

@@ -44,6 +44,8 @@ class PreparedProgram {
   static constexpr int kMostCaptures = 16;  // then states move too often
 
   bool replay(const Arguments& arguments);
+  void copy_arrays(std::span<void* const> to, std::span<void* const> from,
+                   const std::vector<size_t>& bytes);
   RuntimeGraph* captured_for(std::byte* arena, std::span<void* const> states);
 
   GpuDevice& device_;

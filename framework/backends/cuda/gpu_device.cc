@@ -14,6 +14,9 @@ constexpr size_t kLargeUpload = size_t{64} << 10;
 constexpr size_t kStatusBytes = 2 * sizeof(int64_t);
 constexpr size_t kKeptUploads = 4;  // free blocks of one size
 
+// Parts of a block begin at multiples of this.
+size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
 }  // namespace
 
 GpuBuffer::GpuBuffer(GpuDevice& owner, std::byte* memory, size_t bytes, Kind kind)
@@ -64,6 +67,48 @@ std::shared_ptr<GpuBuffer> GpuDevice::allocate(size_t bytes, std::string_view wh
 
 Tensor GpuDevice::empty(const TensorType& type, std::string_view what) {
   return Tensor::from_buffer(allocate(type.bytes(), what), 0, type.shape, type.dtype);
+}
+
+std::vector<Tensor> GpuDevice::empty(std::span<const TensorType> types, std::string_view what) {
+  std::vector<size_t> places;
+  size_t together = 0;
+  for (const TensorType& type : types) {
+    places.push_back(together);
+    if (type.bytes() < kLargeUpload) together += aligned(type.bytes());
+  }
+  const std::shared_ptr<GpuBuffer> block = together > 0 ? allocate(together, what) : nullptr;
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const TensorType& type = types[i];
+    const bool is_part = block && type.bytes() < kLargeUpload;
+    tensors.push_back(is_part ? Tensor::from_buffer(block, places[i], type.shape, type.dtype)
+                              : empty(type, what));
+  }
+  return tensors;
+}
+
+void GpuDevice::upload(std::span<Tensor*> tensors) {
+  std::vector<Tensor*> small;
+  std::vector<TensorType> types;
+  std::vector<std::byte> packed;
+  for (Tensor* tensor : tensors) {
+    if (tensor->bytes() >= kLargeUpload) {
+      *tensor = upload_large(*tensor);
+      continue;
+    }
+    small.push_back(tensor);
+    types.push_back(type_of(*tensor));
+    packed.resize(packed.size() + aligned(tensor->bytes()));
+    tensor->copy_to_host(packed.data() + packed.size() - aligned(tensor->bytes()));
+  }
+  if (small.empty()) return;
+  std::vector<Tensor> copies = empty(types, "arrays from the host");
+  if (!packed.empty()) {
+    const auto locked = lock();
+    runtime_.copy_to_gpu(stream_, const_cast<std::byte*>(copies.front().address()), packed.data(),
+                         packed.size());
+  }
+  for (size_t i = 0; i < small.size(); ++i) *small[i] = std::move(copies[i]);
 }
 
 Tensor GpuDevice::upload(const Tensor& tensor) {

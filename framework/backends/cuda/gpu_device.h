@@ -67,6 +67,10 @@ class GpuDevice {
   // Uninitialized; `what` it is for is named where there is no memory left.
   std::shared_ptr<GpuBuffer> allocate(size_t bytes, std::string_view what);
   Tensor empty(const TensorType& type, std::string_view what);
+  // The same of several: small ones are parts of one block.
+  std::vector<Tensor> empty(std::span<const TensorType> types, std::string_view what);
+  // Copies of host memory: small ones travel together.
+  void upload(std::span<Tensor*> tensors);
   // A copy of host memory. Large ones overlap with kernels that were enqueued before.
   Tensor upload(const Tensor& tensor);
   // A copy of an array of another GPU.
