@@ -92,10 +92,12 @@ class CudaBackend : public Backend {
     Opened& opened = at(device.index);
     GpuDevice& gpu = opened.device;
     std::vector<TensorType> input_types;
+    std::vector<Tensor> aligned;
     std::vector<void*> in;
     for (const Tensor& input : inputs) {
       input_types.push_back(type_of(input));
-      in.push_back(const_cast<std::byte*>(input.address()));
+      aligned.push_back(gpu.aligned(input));
+      in.push_back(const_cast<std::byte*>(aligned.back().address()));
     }
     std::vector<Tensor> outputs;
     std::vector<void*> out;

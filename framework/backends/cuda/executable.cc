@@ -188,7 +188,11 @@ class GpuLaunch {
     CORNU_ASSERT(launch_.inputs.size(), ==, graph.inputs.size());
     CORNU_ASSERT(launch_.variables.size(), ==, graph.states.size());
     std::vector<void*> inputs;
-    for (const Tensor& input : launch_.inputs) inputs.push_back(address_of(input));
+    std::vector<Tensor> aligned;  // until they are enqueued: then the stream's order keeps them
+    for (const Tensor& input : launch_.inputs) {
+      aligned.push_back(device_.aligned(input));
+      inputs.push_back(address_of(aligned.back()));
+    }
     std::vector<void*> outputs;
     allocate_outputs(graph, outputs);
     const std::vector<Variable> written = run_.written(index_);
