@@ -106,6 +106,7 @@ class AllReduce : public Instruction {
   void enqueue(const OpMemory& memory, RunContext& context) override {
     reduce_(memory.in, memory.out, context);
   }
+  std::string describe() const override { return "all_reduce\n"; }
   bool is_replayable() const override { return false; }
 
  private:

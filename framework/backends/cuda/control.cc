@@ -20,6 +20,15 @@ T value_at(const void* place, RunContext& context) {
   return value;
 }
 
+std::string indented(const std::string& text) {
+  std::string result = text.empty() ? "" : "  ";
+  for (size_t i = 0; i < text.size(); ++i) {
+    result += text[i];
+    if (text[i] == '\n' && i + 1 < text.size()) result += "  ";
+  }
+  return result;
+}
+
 std::unique_ptr<Program> make_program(const KernelSpec& spec, GpuDevice& device,
                                       std::string_view name) {
   return std::make_unique<Program>(optimize(spec.attributes.get_graph(name), std::string(name)),
@@ -38,6 +47,9 @@ class Cond : public Instruction {
                     .outputs = memory.out,
                     .workspace = memory.scratch},
                    context);
+  }
+  std::string describe() const override {
+    return "cond\n" + indented(then_->describe()) + "else\n" + indented(else_->describe());
   }
   size_t scratch_bytes() const override {
     return std::max(then_->workspace_bytes(), else_->workspace_bytes());
@@ -197,6 +209,9 @@ class Scan : public Instruction {
         memory.scratch, length_,          iterations};
     body_.iterations().run_all(run, reverse_);
   }
+  std::string describe() const override {
+    return fmt::format("scan {}\n", length_) + indented(body_.program().describe());
+  }
   size_t scratch_bytes() const override { return body_.spare_bytes() + body_.body_bytes(); }
   // A loop of many iterations would be as many nodes of a captured graph.
   bool is_replayable() const override {
@@ -242,6 +257,10 @@ class While : public Instruction {
     GpuDevice& device = context.device;
     device.runtime().copy_to_gpu(device.stream(), memory.out[carries_], &iterations,
                                  sizeof(iterations));
+  }
+  std::string describe() const override {
+    return "while\n" + indented(condition_.program().describe()) + "do\n" +
+           indented(body_.program().describe());
   }
   size_t scratch_bytes() const override {
     return kBodyAlignment + body_.spare_bytes() +

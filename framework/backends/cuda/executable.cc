@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
 
 #include "framework/backends/cuda/cuda_backend.h"
@@ -26,6 +28,13 @@ bool captures_graphs() {
     return text == nullptr || std::string_view(text) != "0";
   }();
   return wanted;
+}
+
+// Beside the graphs of the passes, where those are written: what the last one has become.
+void dump_plan(const Program& program, const std::string& name) {
+  const char* folder = std::getenv("CORNU_DUMP_GRAPH");
+  if (folder == nullptr || *folder == '\0') return;
+  std::ofstream(std::filesystem::path(folder) / (name + ".launches.txt")) << program.describe();
 }
 
 // Places for arrays of these sizes, one behind the other from `at` on, which is moved.
@@ -142,7 +151,7 @@ CudaExecutable::CudaExecutable(Graph graph, const ExecutableOptions& options, Gp
     : name_(options.name),
       graph_(options.optimize ? optimize(std::move(graph), options.name) : std::move(graph)),
       optimized_(options.optimize) {
-  prepared_for(device);
+  dump_plan(prepared_for(device).program(), name_);
 }
 
 size_t CudaExecutable::workspace_bytes() const {

@@ -14,10 +14,10 @@ constexpr size_t kLargeUpload = size_t{64} << 10;
 constexpr size_t kStatusBytes = 2 * sizeof(int64_t);
 constexpr size_t kKeptUploads = 4;  // free blocks of one size
 
-constexpr size_t kAlignment = 16;   // that kernels and libraries need
+constexpr size_t kAlignment = 16;  // that kernels and libraries need
 
 // Parts of a block begin at multiples of this.
-size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
+size_t part_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
 
@@ -76,7 +76,7 @@ std::vector<Tensor> GpuDevice::empty(std::span<const TensorType> types, std::str
   size_t together = 0;
   for (const TensorType& type : types) {
     places.push_back(together);
-    if (type.bytes() < kLargeUpload) together += aligned(type.bytes());
+    if (type.bytes() < kLargeUpload) together += part_bytes(type.bytes());
   }
   const std::shared_ptr<GpuBuffer> block = together > 0 ? allocate(together, what) : nullptr;
   std::vector<Tensor> tensors;
@@ -100,8 +100,8 @@ void GpuDevice::upload(std::span<Tensor*> tensors) {
     }
     small.push_back(tensor);
     types.push_back(type_of(*tensor));
-    packed.resize(packed.size() + aligned(tensor->bytes()));
-    tensor->copy_to_host(packed.data() + packed.size() - aligned(tensor->bytes()));
+    packed.resize(packed.size() + part_bytes(tensor->bytes()));
+    tensor->copy_to_host(packed.data() + packed.size() - part_bytes(tensor->bytes()));
   }
   if (small.empty()) return;
   std::vector<Tensor> copies = empty(types, "arrays from the host");

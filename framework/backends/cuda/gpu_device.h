@@ -79,8 +79,8 @@ class GpuDevice {
   // enqueued is done). Throws what kernels have refused until then.
   void read(std::byte* to, const std::byte* from, size_t bytes, const RuntimeEvent* ready);
   std::byte* clone(const std::byte* from, size_t bytes);
-  // The tensor, or a copy where it doesn't lie as kernels read: rows of another one may begin at any
-  // byte.
+  // The tensor, or a copy where it doesn't lie as kernels read: rows of another one may begin at
+  // any byte.
   Tensor aligned(const Tensor& tensor);
 
   // Where kernels report: a number and a value.

@@ -85,8 +85,7 @@ void LoweredOp::load(std::span<LoweredOp* const> ops, GpuDevice& device) {
   for (LoweredOp* op : ops) {
     for (size_t i = 0; i < op->steps_.size(); ++i) {
       if (auto* kernel = std::get_if<KernelStep>(&op->steps_[i])) {
-        codes.push_back(std::move(kernel->code));
-        kernel->code = {};
+        codes.push_back({kernel->code.name, std::move(kernel->code.text)});
         places.push_back(&op->functions_[i]);
       }
     }
@@ -94,6 +93,24 @@ void LoweredOp::load(std::span<LoweredOp* const> ops, GpuDevice& device) {
   if (codes.empty()) return;
   const std::vector<RuntimeFunction*> functions = device.runtime().load(device.gpu(), codes);
   for (size_t i = 0; i < places.size(); ++i) *places[i] = functions[i];
+}
+
+std::string LoweredOp::describe() const {
+  std::string text;
+  for (const Step& step : steps_) {
+    if (const auto* kernel = std::get_if<KernelStep>(&step)) {
+      const Dim3& grid = kernel->grid;
+      text += fmt::format("kernel {} <<<{} {} {}, {}>>>\n", kernel->code.name, grid.x, grid.y,
+                          grid.z, kernel->block.x);
+    } else if (const auto* copy = std::get_if<CopyStep>(&step)) {
+      text += fmt::format("copy {} bytes\n", copy->bytes);
+    } else if (const auto* fill = std::get_if<FillStep>(&step)) {
+      text += fmt::format("fill {} bytes\n", fill->bytes);
+    } else {
+      text += fmt::format("library {}\n", std::get<LibraryStep>(step).kernel->describe());
+    }
+  }
+  return text;
 }
 
 void LoweredOp::run(GpuDevice& device, const OpMemory& memory) const {

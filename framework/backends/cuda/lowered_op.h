@@ -31,6 +31,9 @@ class LoweredOp {
   // What its kernels may refuse; numbers are the process's own.
   const Checks& checks() const { return checks_; }
 
+  // A line for each step: "kernel add_0f3a… <<<128, 256>>>".
+  std::string describe() const;
+
   // Enqueues it; the caller holds the device's lock. Safe to be called by several threads.
   void run(GpuDevice& device, const OpMemory& memory) const;
 

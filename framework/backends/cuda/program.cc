@@ -21,6 +21,7 @@ class KernelInstruction : public Instruction {
   void enqueue(const OpMemory& memory, RunContext& context) override {
     op_.run(context.device, memory);
   }
+  std::string describe() const override { return op_.describe(); }
   size_t scratch_bytes() const override { return op_.scratch_bytes(); }
   Aliases aliases() const override { return op_.aliases(); }
   void collect(std::vector<LoweredOp*>& ops) override { ops.push_back(&op_); }
@@ -104,6 +105,15 @@ void* Program::address(const passes::Location& location, const Bindings& binding
       break;
   }
   return nullptr;
+}
+
+std::string Program::describe() const {
+  std::string text;
+  for (const Placed& placed : instructions_) text += placed.instruction->describe();
+  for (const passes::Placement::Copy& copy : copies_) {
+    text += fmt::format("copy {} bytes\n", copy.bytes);
+  }
+  return text;
 }
 
 size_t Program::copied_bytes() const {

@@ -32,6 +32,8 @@ class Instruction {
  public:
   virtual ~Instruction() = default;
   virtual void enqueue(const OpMemory& memory, RunContext& context) = 0;
+  // What it enqueues, a line each.
+  virtual std::string describe() const = 0;
   virtual size_t scratch_bytes() const { return 0; }
   virtual Aliases aliases() const { return {}; }
   // Whether all that it does is launches, whatever values it meets: then a GPU can replay it.
@@ -61,6 +63,8 @@ class Program {
   };
   void enqueue(const Bindings& bindings, RunContext& context);
 
+  // What a run enqueues, a line each.
+  std::string describe() const;
   size_t workspace_bytes() const { return workspace_bytes_; }
   size_t copied_bytes() const;  // after the last instruction
   bool is_replayable() const { return replayable_; }
