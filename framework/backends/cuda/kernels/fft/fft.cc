@@ -237,7 +237,8 @@ class FftLowering {
         define("S", type_name(work.from.dtype)) + define("D", type_name(work.into.dtype)) +
         define("C", type_name(compute_)) + define("POINTS", each) + define("STAGE", stage) +
         define("LOAD", work.load) + define("STORE", work.store) +
-        define("REAL_ONLY", word(work.real_only)) + define("BLUESTEIN", word(work.bluestein));
+        define("REAL_ONLY", word(work.real_only)) + define("BLUESTEIN", word(work.bluestein)) +
+        define("ODD", word(std::ranges::any_of(radices, [](int64_t r) { return r % 2 == 1; })));
     to_.launch(name_, "kernels/fft/transform.cu", definitions, {static_cast<uint32_t>(blocks)},
                {static_cast<uint32_t>(std::clamp<int64_t>(threads, 64, kMostThreads))},
                {work.from.re, work.from.im, work.into.re, work.into.im, work.factor.re,

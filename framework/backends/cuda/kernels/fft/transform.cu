@@ -13,6 +13,7 @@
 // STORE: PLANES; SPLIT: makes of PAIRS' transform the first half of their rows'; TIMES: times
 //   `factor`; CHIRPED: both parts exchanged, then times the chirp.
 // BLUESTEIN (of WHOLE): a convolution, by `factor`, between loading and storing.
+// ODD: radices other than powers of two occur; without them no registers are spilled.
 #define WHOLE 0
 #define FIRST 1
 #define NEXT 2
@@ -209,9 +210,11 @@ __device__ void transform(C* re, C* im, u32 tile, u32 length, u64 factors) {
     if (radix == 8) stage<8>(re, im, points, length, span);
     if (radix == 4) stage<4>(re, im, points, length, span);
     if (radix == 2) stage<2>(re, im, points, length, span);
+#if ODD
     if (radix == 3) stage<3>(re, im, points, length, span);
     if (radix == 5) stage<5>(re, im, points, length, span);
     if (radix == 7) stage<7>(re, im, points, length, span);
+#endif
     length /= radix;
     span *= radix;
   }
