@@ -132,8 +132,10 @@ class ScatterAdd {
     };
     const Slot from = is_first ? in(0) : keys_[1 - into];
     launch("sort_count", 256, {from, counts_});
-    to_.launch("sort_scan", "kernels/index/sort_scan.cu", define("K", key_), {1u << kDigitBits},
-               {256}, {counts_, totals_, blocks});
+    constexpr uint32_t kDigitsOfBlock = 8;
+    to_.launch("sort_scan", "kernels/index/sort_scan.cu", define("K", key_),
+               {(1u << kDigitBits) / kDigitsOfBlock}, {32 * kDigitsOfBlock},
+               {counts_, totals_, blocks});
     launch("sort_place", kSortThreads,
            {from, order_[1 - into], counts_, totals_, keys_[into], order_[into]});
   }
