@@ -21,7 +21,6 @@ constexpr int64_t kSortedKeys = 1024;                 // of a block
 constexpr int64_t kSortThreads = 64;
 constexpr int64_t kShortRun = 64;      // updates that one thread adds up; at least
 constexpr int64_t kMostPlaces = 2048;  // of which long runs are found
-constexpr int64_t kRunTile = 2048;     // elements: long_runs.cu
 constexpr int64_t kSectorBytes = 32;
 
 // y[o, index, c] += updates[o, i, c] for all i < length.
