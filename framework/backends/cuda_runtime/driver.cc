@@ -6,13 +6,8 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int kMinDriver = 13000;
 constexpr int kMinCapability = 80;
 constexpr int kFreeSharedBytes = 48 * 1024;  // what a block may have without more ado
-
-std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
 
 int attribute_of(CUdevice device, CUdevice_attribute attribute) {
   int value = 0;
@@ -125,12 +120,7 @@ void Gpu::give_event(CUevent event) {
 }
 
 std::vector<std::unique_ptr<Gpu>> find_gpus() {
-  int version = 0;
-  const CUresult asked = cuDriverGetVersion(&version);
-  check<FailedPrecondition>(asked != CUDA_SUCCESS || version >= kMinDriver,
-                            "The NVIDIA driver supports CUDA {}, Cornu needs a driver for CUDA {} "
-                            "(580 or newer). Update the driver.",
-                            version_text(version), version_text(kMinDriver));
+  load_driver();
   const CUresult started = cuInit(0);
   check<FailedPrecondition>(started != CUDA_ERROR_NO_DEVICE, "There is no NVIDIA GPU ({}).",
                             describe(started));

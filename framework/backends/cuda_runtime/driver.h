@@ -2,8 +2,6 @@
 // The CUDA driver: its errors as text, GPUs with their contexts, and what belongs to streams.
 #pragma once
 
-#include <cuda.h>
-
 #include <array>
 #include <atomic>
 #include <exception>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "framework/backends/cuda/runtime.h"
+#include "framework/backends/cuda_runtime/toolkit.h"
 #include "framework/core/error.h"
 
 namespace cornu::cuda {
