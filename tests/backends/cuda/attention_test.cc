@@ -78,6 +78,15 @@ TEST_CASE("attention: sizes around those of tiles, and its gradient") {
   check_both({.rows = 64, .columns = 130, .heads = 1, .keys = 1, .size = 64, .width = 33});
 }
 
+TEST_CASE("attention: so many blocks that they have more rows") {
+  AttentionCase one{.rows = 65, .columns = 66, .heads = 25, .keys = 25, .size = 5, .width = 6};
+  one.causal = true;
+  check_both(one);
+  one.mask_shape = {1, 25, 65, 66};
+  one.dtype = DType::Float64;
+  check_both(one);
+}
+
 TEST_CASE("attention: heads that take several parts of their columns") {
   check_both({.rows = 3, .columns = 4, .size = 260, .width = 300});
   check_both({.rows = 5, .columns = 34, .size = 130, .width = 7, .dtype = DType::Float64});

@@ -41,8 +41,8 @@ TEST_CASE("lstm: few units and many, forwards and backwards in time") {
 }
 
 TEST_CASE("lstm: each size of tiles") {
-  check_lstm(1, 520, 130, false);
-  check_lstm(2, 2050, 33, true);
+  check_lstm(2, 8130, 3, false);
+  check_lstm(2, 4070, 5, true);
 }
 
 TEST_CASE("lstm of no rows") { check_lstm(2, 0, 3, false); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 
 #include "framework/backends/cuda/lowering.h"
 #include "framework/backends/cuda/sources.h"
@@ -13,6 +14,8 @@ namespace {
 
 constexpr uint32_t kAttentionBlock = 256;  // threads, 16 x 16
 constexpr int64_t kOwnRows = 64;           // of a block's tile
+constexpr int64_t kFewRows = 16;           // of a smaller one
+constexpr int64_t kFewBlocks = 48;         // which leave most of a GPU idle
 
 // Strides of a bias or mask of rank 4: 0 along axes that are broadcast.
 std::array<int64_t, 4> score_strides(const Shape& shape) {
@@ -60,8 +63,10 @@ class AttentionLowering {
       return;
     }
     const int64_t columns = thread_columns(width_, most_columns());
-    launch("attention", {"tiles", "forward"}, define("COLUMNS", fmt::to_string(columns)), columns,
-           blocks(query_[1], query_[2], width_, columns), {in(0), in(1), in(2), out(0), out(1)});
+    launch("attention", {"tiles", "forward"}, define("COLUMNS", fmt::to_string(columns)),
+           own_rows(query_[1], query_heads()), columns,
+           blocks(query_[1], query_heads(), width_, columns),
+           {in(0), in(1), in(2), out(0), out(1)});
   }
 
   void backward() {
@@ -91,6 +96,7 @@ class AttentionLowering {
 
  private:
   int64_t rows() const { return query_[0] * query_[1] * query_[2]; }
+  int64_t query_heads() const { return query_[0] * query_[2]; }  // of the batch
   size_t row_bytes() const { return static_cast<size_t>(rows()) * sizeof(float); }
 
   // Null where no library has it: with biases, masks, and values of another size than keys.
@@ -126,11 +132,16 @@ class AttentionLowering {
     return std::min<int64_t>(
         most, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>((length + 15) / 16))));
   }
+  // Rows of queries or keys that make a block's tile.
+  static int64_t own_rows(int64_t rows, int64_t heads) {
+    const bool few = rows <= kFewRows || heads * ((rows + kOwnRows - 1) / kOwnRows) <= kFewBlocks;
+    return few ? kFewRows : kOwnRows;
+  }
   // For products of `length` columns.
-  Dim3 blocks(int64_t own_rows, int64_t own_heads, int64_t length, int64_t columns) const {
-    const int64_t tiles = (own_rows + kOwnRows - 1) / kOwnRows;
+  static Dim3 blocks(int64_t rows, int64_t heads, int64_t length, int64_t columns) {
+    const int64_t tile = own_rows(rows, heads);
     const int64_t parts = (length + 16 * columns - 1) / (16 * columns);
-    return blocks_for(query_[0] * own_heads * tiles * parts, 1);
+    return blocks_for(heads * ((rows + tile - 1) / tile) * parts, 1);
   }
 
   // 0 columns: that gradient isn't wanted.
@@ -142,12 +153,12 @@ class AttentionLowering {
         define("OF_VALUES", word(value_columns > 0)) +
         define("COLUMNS", fmt::to_string(std::max<int64_t>(columns, 1))) +
         define("VALUE_COLUMNS", fmt::to_string(std::max<int64_t>(value_columns, 1)));
-    const int64_t own_rows = own_queries ? query_[1] : key_[1];
-    const int64_t own_heads = own_queries ? query_[2] : key_[2];
-    launch(name, {"tiles", "differentiate", "gradient"}, definitions,
+    const int64_t rows = own_queries ? query_[1] : key_[1];
+    const int64_t heads = own_queries ? query_heads() : query_[0] * key_[2];
+    launch(name, {"tiles", "differentiate", "gradient"}, definitions, own_rows(rows, heads),
            std::max(columns, value_columns),
-           columns > 0 ? blocks(own_rows, own_heads, query_[3], columns)
-                       : blocks(own_rows, own_heads, width_, value_columns),
+           columns > 0 ? blocks(rows, heads, query_[3], columns)
+                       : blocks(rows, heads, width_, value_columns),
            {in(0), in(1), in(2), in(5), in(4), means_, of_own, out(2)});
   }
 
@@ -156,27 +167,27 @@ class AttentionLowering {
     const auto tiles = [](int64_t size, int64_t tile) { return (size + tile - 1) / tile; };
     const int64_t items = bias_shape_[0] * bias_shape_[1] * tiles(bias_shape_[2], kOwnRows) *
                           tiles(bias_shape_[3], others);
-    launch("attention_grad_bias", {"tiles", "differentiate", "bias"}, "", 1, blocks_for(items, 1),
+    launch("attention_grad_bias", {"tiles", "differentiate", "bias"}, "", kOwnRows, 1,
+           blocks_for(items, 1),
            {in(0), in(1), in(2), in(5), in(4), means_, out(3), bias_shape_[0], bias_shape_[1]});
   }
 
   int64_t other_rows() const { return dtype_ == DType::Float64 ? 32 : 64; }
 
   void launch(const std::string& name, std::initializer_list<const char*> files,
-              const std::string& definitions, int64_t most_columns, Dim3 grid,
+              const std::string& definitions, int64_t own, int64_t most_columns, Dim3 grid,
               std::vector<Argument> arguments) {
     const auto word = [](bool value) { return value ? "true" : "false"; };
-    std::string text =
-        type_definitions() + definitions + define("OTHER", fmt::to_string(other_rows())) +
-        define("DEPTH", dtype_ == DType::Float64 ? "16" : "32") +
-        define("MOST_COLUMNS", fmt::to_string(most_columns)) + define("BIASED", word(bias_)) +
-        define("MASKED", word(mask_)) + define("CAUSAL", word(causal_));
+    std::string text = type_definitions() + definitions + define("OWN", fmt::to_string(own)) +
+                       define("OTHER", fmt::to_string(other_rows())) +
+                       define("DEPTH", dtype_ == DType::Float64 ? "16" : "32") +
+                       define("MOST_COLUMNS", fmt::to_string(most_columns)) +
+                       define("BIASED", word(bias_)) + define("MASKED", word(mask_)) +
+                       define("CAUSAL", word(causal_));
     for (const char* file : files) text += source(fmt::format("kernels/attention/{}.cu", file));
-    for (const Argument& one :
-         std::initializer_list<Argument>{bias_slot_, mask_slot_, query_[0], query_[1], key_[1],
-                                         query_[2], key_[2], query_[3], width_, scale_}) {
-      arguments.push_back(one);
-    }
+    const Argument problem[] = {bias_slot_, mask_slot_, query_[0], query_[1], key_[1],
+                                query_[2],  key_[2],    query_[3], width_,    scale_};
+    arguments.insert(arguments.end(), std::begin(problem), std::end(problem));
     arguments.insert(arguments.end(), bias_strides_.begin(), bias_strides_.end());
     arguments.insert(arguments.end(), mask_strides_.begin(), mask_strides_.end());
     to_.launch_text(name, text, grid, {kAttentionBlock}, std::move(arguments));

@@ -23,17 +23,17 @@ extern "C" __global__ void __launch_bounds__(256)
     const i64 end_head = bias_heads == 1 ? heads : head + 1;
     const i64 end_row = has_rows ? row + 1 : rows;
     const i64 end_column = has_columns ? column + 1 : columns;
-    C sums[4][PER];
+    C sums[RUN][PER];
     clear(sums);
     for (i64 one = b; one < end_b; ++one) {
       for (i64 h = head; h < end_head; ++h) {
         for (i64 r = row; r < end_row; r += OWN) {
           for (i64 c = column; c < end_column; c += OTHER) {
             if (leaves_out() && c > r + OWN - 1) continue;
-            C scores[4][PER];
-            C slopes[4][PER];
+            C scores[RUN][PER];
+            C slopes[RUN][PER];
             differentiate<true>(p, g, memory, one, h, r, c, (C)1, scores, slopes);
-            for (int i = 0; i < 4; ++i) {
+            for (int i = 0; i < RUN; ++i) {
               for (int j = 0; j < PER; ++j) sums[i][j] += slopes[i][j];
             }
           }

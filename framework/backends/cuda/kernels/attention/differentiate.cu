@@ -20,7 +20,7 @@ struct Gradients {
 template <bool OwnsQueries>
 __device__ __forceinline__ void differentiate(const Problem& p, const Gradients& g, C* memory,
                                               i64 batch, i64 head, i64 first, i64 begin, C factor,
-                                              C (&scores)[4][PER], C (&slopes)[4][PER]) {
+                                              C (&scores)[RUN][PER], C (&slopes)[RUN][PER]) {
   const i64 key_head = head / (p.heads / p.keys);
   const i64 row = OwnsQueries ? first : begin;
   const i64 column = OwnsQueries ? begin : first;
@@ -33,7 +33,7 @@ __device__ __forceinline__ void differentiate(const Problem& p, const Gradients&
   add_products(scores, memory, OwnsQueries ? q : k, OwnsQueries ? k : q);
   add_products(slopes, memory, OwnsQueries ? y : v, OwnsQueries ? v : y);
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < RUN; ++i) {
 #pragma unroll
     for (int j = 0; j < PER; ++j) {
       const int own = own_of_thread() + i;
@@ -52,15 +52,5 @@ __device__ __forceinline__ void differentiate(const Problem& p, const Gradients&
       slopes[i][j] =
           score.counts ? scores[i][j] * (slopes[i][j] - g.means[at]) * factor : (C)0;
     }
-  }
-}
-
-// To shared memory, for a product with the other rows.
-__device__ __forceinline__ void put_tile(C* weights, const C (&tile)[4][PER]) {
-#pragma unroll
-  for (int j = 0; j < PER; ++j) {
-    Pack<C, 4> own;
-    for (int i = 0; i < 4; ++i) own.v[i] = tile[i][j];
-    put_weights(weights, j, own);
   }
 }

@@ -51,16 +51,16 @@ extern "C" __global__ void __launch_bounds__(256)
     const i64 key_head = head / (heads / keys);
     const Rows queries = rows_of(query, b, rows, heads, head, size, first);
     const i64 end = leaves_out() && first + OWN < columns ? first + OWN : columns;
-    C sums[4][COLUMNS];
+    C sums[RUN][COLUMNS];
     clear(sums);
-    C largest[4], totals[4];
-    for (int i = 0; i < 4; ++i) largest[i] = (C)-CORNU_INFINITY, totals[i] = (C)0;
+    C largest[RUN], totals[RUN];
+    for (int i = 0; i < RUN; ++i) largest[i] = (C)-CORNU_INFINITY, totals[i] = (C)0;
     for (i64 column = 0; column < end; column += OTHER) {
-      C scores[4][PER];
+      C scores[RUN][PER];
       clear(scores);
       add_products(scores, memory, queries, rows_of(key, b, columns, keys, key_head, size, column));
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < RUN; ++i) {
 #pragma unroll
         for (int j = 0; j < PER; ++j) {
           scores[i][j] = score_of(p, scores[i][j], b, head, first + own_of_thread() + i,
@@ -72,19 +72,14 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
         for (int j = 0; j < COLUMNS; ++j) sums[i][j] *= factor;
       }
-#pragma unroll
-      for (int j = 0; j < PER; ++j) {
-        Pack<C, 4> own;
-        for (int i = 0; i < 4; ++i) own.v[i] = scores[i][j];
-        put_weights(weights, j, own);
-      }
+      put_tile(weights, scores);
       add_times(sums, memory, weights, rows_of(value, b, columns, keys, key_head, width, column),
                 begin);
     }
-    C factors[4];
-    for (int i = 0; i < 4; ++i) factors[i] = (C)1 / totals[i];
+    C factors[RUN];
+    for (int i = 0; i < RUN; ++i) factors[i] = (C)1 / totals[i];
     store(out, sums, factors, b, rows, heads, head, width, first, begin);
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < RUN; ++i) {
       const i64 row = first + own_of_thread() + i;
       if (threadIdx.x % 16 != 0 || begin != 0 || row >= rows) continue;
       C* const to = statistics + ((b * heads + head) * rows + row) * 2;

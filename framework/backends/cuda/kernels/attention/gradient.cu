@@ -16,7 +16,8 @@ extern "C" __global__ void __launch_bounds__(256)
   const i64 tiles = (own_rows + OWN - 1) / OWN;
   const i64 parts = OF_SCORES ? (size + 16 * COLUMNS - 1) / (16 * COLUMNS)
                               : (width + 16 * VALUE_COLUMNS - 1) / (16 * VALUE_COLUMNS);
-  const C ones[4] = {(C)1, (C)1, (C)1, (C)1};
+  C ones[RUN];
+  for (int i = 0; i < RUN; ++i) ones[i] = (C)1;
   for (i64 item = blockIdx.x; item < batch * own_heads * tiles * parts; item += gridDim.x) {
     const i64 part = item % parts;
     const i64 tile = item / parts % tiles;
@@ -27,16 +28,16 @@ extern "C" __global__ void __launch_bounds__(256)
     const i64 begin = leaves_out() && !OWN_QUERIES ? first / OTHER * OTHER : 0;
     const i64 others = OWN_QUERIES ? columns : rows;
     const i64 end = leaves_out() && OWN_QUERIES && first + OWN < others ? first + OWN : others;
-    C sums[4][COLUMNS];
-    C of_values[4][VALUE_COLUMNS];
+    C sums[RUN][COLUMNS];
+    C of_values[RUN][VALUE_COLUMNS];
     clear(sums);
     clear(of_values);
     for (i64 head = OWN_QUERIES ? own_head : own_head * group; head < end_head; ++head) {
       const i64 other_head = OWN_QUERIES ? head / group : head;
       const i64 other_heads = OWN_QUERIES ? keys : heads;
       for (i64 other = begin; other < end; other += OTHER) {
-        C scores[4][PER];
-        C slopes[4][PER];
+        C scores[RUN][PER];
+        C slopes[RUN][PER];
         differentiate<OWN_QUERIES>(p, g, memory, b, head, first, other, p.scale, scores, slopes);
         if (OF_VALUES) {
           put_tile(weights, scores);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What attention's kernels share: products of tiles by a block of 16 x 16 threads, and scores. A
 // block owns a tile of OWN rows (queries or keys) and meets tiles of OTHER rows (of the other kind);
-// thread (ty, tx) has rows 4 ty … of the own tile and PER tx … of the other one.
-// Defined: T, C, OTHER, DEPTH; MOST_COLUMNS, of a thread in any sum; BIASED, MASKED, CAUSAL (true or
+// thread (ty, tx) has rows RUN ty … of the own tile and PER tx … of the other one.
+// Defined: T, C, OWN, OTHER, DEPTH; MOST_COLUMNS, of a thread in any sum; BIASED, MASKED, CAUSAL (true or
 // false).
 
 enum {
-  OWN = 64,
+  RUN = OWN / 16,
   PER = OTHER / 16,
   CHUNK = 16,  // rows of the other tile that lie in shared memory as factors at once
   OWN_STEP = OWN + 4,
@@ -26,7 +26,7 @@ __device__ __forceinline__ Pack<C, N> pack_at(const C* from) {
   return *(const Pack<C, N>*)from;
 }
 
-__device__ __forceinline__ int own_of_thread() { return threadIdx.x / 16 * 4; }
+__device__ __forceinline__ int own_of_thread() { return threadIdx.x / 16 * RUN; }
 __device__ __forceinline__ int other_of_thread() { return threadIdx.x % 16 * PER; }
 
 // Sizes, and what is added to or hides scores: of rank 4, with a stride of 0 where it is broadcast.
@@ -94,7 +94,7 @@ __device__ __forceinline__ void stage(C* to, const Rows& x, i64 begin) {
 }
 
 // sums += own other^T.
-__device__ __forceinline__ void add_products(C (&sums)[4][PER], C* memory, const Rows& own,
+__device__ __forceinline__ void add_products(C (&sums)[RUN][PER], C* memory, const Rows& own,
                                              const Rows& other) {
   C* const of_own = memory;
   C* const of_other = memory + DEPTH * OWN_STEP;
@@ -105,10 +105,10 @@ __device__ __forceinline__ void add_products(C (&sums)[4][PER], C* memory, const
     __syncthreads();
 #pragma unroll 8
     for (int d = 0; d < DEPTH; ++d) {
-      const Pack<C, 4> a = pack_at<4>(of_own + d * OWN_STEP + own_of_thread());
+      const Pack<C, RUN> a = pack_at<RUN>(of_own + d * OWN_STEP + own_of_thread());
       const Pack<C, PER> b = pack_at<PER>(of_other + d * OTHER_STEP + other_of_thread());
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < RUN; ++i) {
 #pragma unroll
         for (int j = 0; j < PER; ++j) sums[i][j] += a.v[i] * b.v[j];
       }
@@ -128,7 +128,7 @@ struct Columns {
 // sums += weights^T factors, of columns from `begin` on. `weights` holds the own rows of row r of
 // `factors` from [r * OWN_STEP] on, and 0 for rows beyond the last.
 template <int COUNT>
-__device__ __forceinline__ void add_times(C (&sums)[4][COUNT], C* memory, const C* weights,
+__device__ __forceinline__ void add_times(C (&sums)[RUN][COUNT], C* memory, const C* weights,
                                           const Rows& factors, i64 begin) {
   enum { WIDE = Columns<COUNT>::WIDE };
   const int rows = factors.count < OTHER ? (int)factors.count : OTHER;
@@ -142,12 +142,12 @@ __device__ __forceinline__ void add_times(C (&sums)[4][COUNT], C* memory, const 
     __syncthreads();
 #pragma unroll 4
     for (int k = 0; k < CHUNK; ++k) {
-      const Pack<C, 4> a = pack_at<4>(weights + (first + k) * OWN_STEP + own_of_thread());
+      const Pack<C, RUN> a = pack_at<RUN>(weights + (first + k) * OWN_STEP + own_of_thread());
 #pragma unroll
       for (int j = 0; j < COUNT; j += WIDE) {
         const Pack<C, WIDE> b = pack_at<WIDE>(memory + k * 16 * COUNT + Columns<COUNT>::at(j));
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
+        for (int i = 0; i < RUN; ++i) {
 #pragma unroll
           for (int v = 0; v < WIDE; ++v) sums[i][j + v] += a.v[i] * b.v[v];
         }
@@ -156,15 +156,20 @@ __device__ __forceinline__ void add_times(C (&sums)[4][COUNT], C* memory, const 
   }
 }
 
-// Column j of the other tile for the own rows of this thread.
-__device__ __forceinline__ void put_weights(C* weights, int j, const Pack<C, 4>& values) {
-  *(Pack<C, 4>*)(weights + (other_of_thread() + j) * OWN_STEP + own_of_thread()) = values;
+// A tile to shared memory, as the weights of add_times.
+__device__ __forceinline__ void put_tile(C* weights, const C (&tile)[RUN][PER]) {
+#pragma unroll
+  for (int j = 0; j < PER; ++j) {
+    Pack<C, RUN> own;
+    for (int i = 0; i < RUN; ++i) own.v[i] = tile[i][j];
+    *(Pack<C, RUN>*)(weights + (other_of_thread() + j) * OWN_STEP + own_of_thread()) = own;
+  }
 }
 
 template <int COUNT>
-__device__ __forceinline__ void clear(C (&sums)[4][COUNT]) {
+__device__ __forceinline__ void clear(C (&sums)[RUN][COUNT]) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < RUN; ++i) {
 #pragma unroll
     for (int j = 0; j < COUNT; ++j) sums[i][j] = (C)0;
   }
@@ -172,11 +177,11 @@ __device__ __forceinline__ void clear(C (&sums)[4][COUNT]) {
 
 // Rows of the own tile, times a number each.
 template <int COUNT>
-__device__ __forceinline__ void store(T* array, const C (&sums)[4][COUNT], const C (&factors)[4],
+__device__ __forceinline__ void store(T* array, const C (&sums)[RUN][COUNT], const C (&factors)[RUN],
                                       i64 batch, i64 all, i64 heads, i64 head, i64 length,
                                       i64 first, i64 begin) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < RUN; ++i) {
     const i64 row = first + own_of_thread() + i;
     if (row >= all) continue;
     T* const to = array + ((batch * all + row) * heads + head) * length;
