@@ -160,6 +160,9 @@ CudnnPlan::CudnnPlan(const CudnnTarget& target, CudnnDescriptor config)
   if (target.handle != nullptr) {
     plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &target.handle);
   }
+  if (target.properties != nullptr) {
+    plan_.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target.properties);
+  }
   plan_.finalize();
   int64_t bytes = 0;
   plan_.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
