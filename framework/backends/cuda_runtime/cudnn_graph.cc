@@ -96,7 +96,8 @@ void raise_cudnn(cudnnStatus_t status, std::string_view doing) {
   std::array<char, 512> message = {};
   cudnnGetLastErrorString(message.data(), message.size());
   throw LibraryError(fmt::format("cuDNN failed when {}: {} ({})", doing,
-                                 cudnnGetErrorString(status), message.data()));
+                                 cudnnGetErrorString(status), message.data()),
+                     status == CUDNN_STATUS_ALLOC_FAILED);
 }
 
 CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
