@@ -75,8 +75,7 @@ int64_t Lowering::add_check(std::function<void(int64_t value)> fail) {
 bool LoweringTable::try_lower(const KernelSpec& spec, Lowering& lowering) const {
   const auto it = entries_.find(spec.op.name);
   if (it == entries_.end()) return false;
-  return std::ranges::any_of(it->second,
-                             [&](const Lower& lower) { return lower(spec, lowering); });
+  return std::ranges::any_of(it->second, [&](const Lower& lower) { return lower(spec, lowering); });
 }
 
 void LoweringTable::lower(const KernelSpec& spec, Lowering& lowering) const {

@@ -124,8 +124,8 @@ class Lowering {
   std::vector<std::function<void(int64_t)>> checks_;
 };
 
-// Adds the steps of an op; false, with nothing added, when it doesn't support the spec (then the next
-// one is tried).
+// Adds the steps of an op; false, with nothing added, when it doesn't support the spec (then the
+// next one is tried).
 using Lower = std::function<bool(const KernelSpec& spec, Lowering& lowering)>;
 
 // Lowerings by op. For one op, they are tried in the order they were added.
@@ -148,6 +148,7 @@ const LoweringTable& lowering_table();
 
 // One for each folder or file of kernels/.
 void register_elementwise(LoweringTable& table);  // elementwise ops, cast, select, "fused"
+void register_groups(LoweringTable& table);       // "fused_group"
 void register_reductions(LoweringTable& table);   // sum, max, …, argmax, argmin
 void register_scans(LoweringTable& table);        // cumsum, argsort
 void register_softmax(LoweringTable& table);      // softmax, log_softmax, cross-entropies
