@@ -76,6 +76,7 @@ struct ConvSpec {
   bool residual = false;
   bool relu = false;
   bool tf32 = false;
+  bool deterministic = true;  // the same bits, always
   friend bool operator==(const ConvSpec&, const ConvSpec&) = default;
 };
 
@@ -94,6 +95,7 @@ struct AttentionSpec {
   int64_t size = 0;  // of a head
   double scale = 1;
   bool causal = false;
+  bool deterministic = true;
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
 };
 
@@ -185,6 +187,6 @@ class Runtime {
 // What the library exports as `cornu_cuda_runtime`: null, and why in `error`, when there is no GPU
 // that it could use. `version` must be kRuntimeVersion.
 using MakeRuntime = Runtime* (*)(int version, std::string& error);
-inline constexpr int kRuntimeVersion = 2;
+inline constexpr int kRuntimeVersion = 3;
 
 }  // namespace cornu::cuda

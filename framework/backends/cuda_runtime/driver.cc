@@ -153,9 +153,13 @@ RuntimeStream::RuntimeStream(Gpu& gpu) : gpu_(gpu) {
   check_cuda(cuStreamCreate(&handle_, CU_STREAM_NON_BLOCKING), "making a stream");
 }
 
-void RuntimeStream::note(std::string_view name) { names_[launches_++ % names_.size()] = name; }
+void RuntimeStream::note(std::string_view name) {
+  const std::lock_guard lock(names_mutex_);
+  names_[launches_++ % names_.size()] = name;
+}
 
 std::string RuntimeStream::place() const {
+  const std::lock_guard lock(names_mutex_);
   std::string names;
   for (size_t i = launches_ - std::min(launches_, names_.size()); i < launches_; ++i) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", names_[i % names_.size()]);

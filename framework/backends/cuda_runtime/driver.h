@@ -22,11 +22,14 @@ namespace cornu::cuda {
 // runs, it is a fault.
 class LibraryError : public std::exception {
  public:
-  explicit LibraryError(std::string text) : text_(std::move(text)) {}
+  explicit LibraryError(std::string text, bool out_of_memory = false)
+      : text_(std::move(text)), out_of_memory_(out_of_memory) {}
   const char* what() const noexcept override { return text_.c_str(); }
+  bool is_out_of_memory() const { return out_of_memory_; }
 
  private:
   std::string text_;
+  bool out_of_memory_;
 };
 
 // "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered"
@@ -51,6 +54,7 @@ class Gpu {
 
   // Makes its context that of this thread. The context is created when this is called first.
   void use();
+  bool is_open() const { return context_.load(std::memory_order_acquire) != nullptr; }
 
   // Shared memory that a block may have, when its function asks for it.
   int most_shared_bytes() const;
@@ -104,6 +108,7 @@ class RuntimeStream {
 
   Gpu& gpu_;
   CUstream handle_ = nullptr;
+  mutable std::mutex names_mutex_;  // other threads ask events for what the stream did
   std::array<std::string, 6> names_;
   size_t launches_ = 0;
 };

@@ -29,7 +29,8 @@ void open_driver() {
   void* library = dlopen(kDriverFile, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     raise<FailedPrecondition>(
-        "There is no NVIDIA driver ({}). Install one, 580 or newer, to use GPUs; in a container, run "
+        "There is no NVIDIA driver ({}). Install one, 580 or newer, to use GPUs; in a container, "
+        "run "
         "it with the NVIDIA Container Toolkit.",
         dlerror());
   }
@@ -58,7 +59,8 @@ void load_library(const char* file, const char* what, std::span<const LoadedFunc
   void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     raise<FailedPrecondition>(
-        "{} is missing ({}). Install it, from the CUDA {} packages of NVIDIA, or name its folder in "
+        "{} is missing ({}). Install it, from the CUDA {} packages of NVIDIA, or name its folder "
+        "in "
         "LD_LIBRARY_PATH.",
         what, dlerror(), CUDA_VERSION / 1000);
   }
@@ -76,7 +78,8 @@ void load_driver() {
 
 void load_compiler() {
   static const std::string file = fmt::format("libnvrtc.so.{}", CUDA_VERSION / 1000);
-  static const bool loaded = (load_library(file.c_str(), "NVRTC, CUDA's compiler", kCompiler), true);
+  static const bool loaded =
+      (load_library(file.c_str(), "NVRTC, CUDA's compiler", kCompiler), true);
   static_cast<void>(loaded);
 }
 

@@ -26,7 +26,8 @@ struct LoadedFunction {
 // The library's name is `what`: "cuDNN 9".
 void load_library(const char* file, const char* what, std::span<const LoadedFunction> functions);
 
-// Each loads a library, once. FailedPrecondition where there is none, naming it and what to install.
+// Each loads a library, once. FailedPrecondition where there is none, naming it and what to
+// install.
 void load_driver();    // NVIDIA's, libcuda
 void load_compiler();  // NVRTC
 void load_blas();      // cuBLASLt
