@@ -227,15 +227,18 @@ class FftLowering {
                   const std::vector<int64_t>& radices, int64_t span, int64_t tile, int64_t blocks) {
     const int64_t radix = product_of(radices);
     const int64_t points = radix * tile;
-    const auto threads = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(points / 8)));
+    const int64_t each = kThreadBytes / number_bytes_;
+    const auto threads =
+        static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>((points + each - 1) / each)));
     int64_t packed = 0;
     for (auto it = radices.rbegin(); it != radices.rend(); ++it) packed = packed * 16 + *it;
     const auto word = [](bool value) { return value ? "1" : "0"; };
     const std::string definitions =
         define("S", type_name(work.from.dtype)) + define("D", type_name(work.into.dtype)) +
-        define("C", type_name(compute_)) + define("POINTS", kThreadBytes / number_bytes_) +
-        define("STAGE", stage) + define("LOAD", work.load) + define("STORE", work.store) +
-        define("REAL_ONLY", word(work.real_only)) + define("BLUESTEIN", word(work.bluestein));
+        define("C", type_name(compute_)) + define("POINTS", each) + define("STAGE", stage) +
+        define("LOAD", work.load) + define("STORE", work.store) +
+        define("REAL_ONLY", word(work.real_only)) + define("BLUESTEIN", word(work.bluestein)) +
+        define("ODD", word(std::ranges::any_of(radices, [](int64_t r) { return r % 2 == 1; })));
     to_.launch(name_, "kernels/fft/transform.cu", definitions, {static_cast<uint32_t>(blocks)},
                {static_cast<uint32_t>(std::clamp<int64_t>(threads, 64, kMostThreads))},
                {work.from.re, work.from.im, work.into.re, work.into.im, work.factor.re,

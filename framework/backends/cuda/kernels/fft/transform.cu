@@ -13,6 +13,7 @@
 // STORE: PLANES; SPLIT: makes of PAIRS' transform the first half of their rows'; TIMES: times
 //   `factor`; CHIRPED: both parts exchanged, then times the chirp.
 // BLUESTEIN (of WHOLE): a convolution, by `factor`, between loading and storing.
+// ODD: radices other than powers of two occur; without them no registers are spilled.
 #define WHOLE 0
 #define FIRST 1
 #define NEXT 2
@@ -209,9 +210,11 @@ __device__ void transform(C* re, C* im, u32 tile, u32 length, u64 factors) {
     if (radix == 8) stage<8>(re, im, points, length, span);
     if (radix == 4) stage<4>(re, im, points, length, span);
     if (radix == 2) stage<2>(re, im, points, length, span);
+#if ODD
     if (radix == 3) stage<3>(re, im, points, length, span);
     if (radix == 5) stage<5>(re, im, points, length, span);
     if (radix == 7) stage<7>(re, im, points, length, span);
+#endif
     length /= radix;
     span *= radix;
   }
@@ -273,7 +276,7 @@ extern "C" __global__ void __launch_bounds__(512)
     KERNEL(const S* re, const S* im, D* out_re, D* out_im, const C* factor_re, const C* factor_im,
            i64 rows, i64 length, i64 given, i64 kept, i64 radix, i64 factors, i64 span, i64 tile,
            i64 chirp_length) {
-  extern __shared__ f64 memory[];
+  DYNAMIC_SHARED(memory);
   const u32 width = (u32)tile, height = (u32)radix, points = width * height;
   C* const x = (C*)memory;
   C* const y = x + padded(points);
