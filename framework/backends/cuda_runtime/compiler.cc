@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrelude =
-#include "cuda_prelude.inc"
+#include <cuda_prelude.inc>
     ;
 constexpr std::string_view kMagic = "CORNUCU1";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests of lowerings (../cuda) once more: here the CUDA compiler reads their kernels, and what
-// the tests look at comes from the CPU.
+// The tests of lowerings (../cuda) once more: here the CUDA compiler reads their kernels, at the
+// end, and what the tests look at comes from the CPU.
 #include <doctest/doctest.h>
 
 #include "framework/backends/cuda/lowering.h"
@@ -33,7 +33,7 @@ std::vector<TensorType> types_of(const std::vector<Tensor>& tensors) {
   return types;
 }
 
-void compile_steps(const Lowering& lowering) {
+void note_steps(const Lowering& lowering) {
   std::vector<KernelCode> codes;
   for (const Step& step : lowering.steps()) {
     if (const auto* kernel = std::get_if<KernelStep>(&step)) codes.push_back(kernel->code);
@@ -41,14 +41,13 @@ void compile_steps(const Lowering& lowering) {
   lowering.runtime().load(0, codes);
 }
 
-// With kernels of libraries, and with those that take their places.
-void compile_lowering(const std::string& op, const std::vector<Tensor>& inputs,
-                      const Attributes& attributes, const std::vector<TensorType>& outputs) {
+void note_kernels(const std::string& op, const std::vector<Tensor>& inputs,
+                  const Attributes& attributes, const std::vector<TensorType>& outputs) {
   const std::vector<TensorType> types = types_of(inputs);
   for (const bool specialize : {false, true}) {
     Lowering lowering(compiling(), 0, specialize);
     lowering_table().lower({op_of(op), attributes, types, outputs}, lowering);
-    compile_steps(lowering);
+    note_steps(lowering);
   }
 }
 
@@ -67,14 +66,14 @@ bool has_lowering(const std::string& op, const std::vector<Tensor>& inputs,
 std::vector<Tensor> run_lowered(const std::string& op, const std::vector<Tensor>& inputs,
                                 const Attributes& attributes,
                                 const std::vector<TensorType>& outputs) {
-  compile_lowering(op, inputs, attributes, outputs);
+  note_kernels(op, inputs, attributes, outputs);
   return cpu_backend().execute(op_of(op), inputs, attributes, outputs, Device{});
 }
 
 void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
                     const Attributes& attributes, const std::vector<TensorType>& outputs, double) {
   CAPTURE(op);
-  CHECK_NOTHROW(compile_lowering(op, inputs, attributes, outputs));
+  CHECK_NOTHROW(note_kernels(op, inputs, attributes, outputs));
 }
 
 void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
@@ -85,7 +84,8 @@ void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
 
 }  // namespace cornu::cuda::testing
 
-TEST_CASE("the CUDA compiler takes the kernels of the tests") {
-  const auto counts = cornu::cuda::testing::compiled_counts();
-  MESSAGE(counts.compiled << " of " << counts.seen << " kernels");
+// The last one: test cases run in the order of their files.
+TEST_CASE("the CUDA compiler takes the kernels of the tests above") {
+  const auto counts = cornu::cuda::testing::compile_noted();
+  MESSAGE(counts.compiled << " of " << counts.noted << " kernels");
 }

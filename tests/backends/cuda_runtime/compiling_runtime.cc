@@ -2,7 +2,6 @@
 #include "tests/backends/cuda_runtime/compiling_runtime.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -21,41 +20,46 @@ struct Architecture {
 };
 constexpr Architecture kUsual = {9, 0};
 constexpr Architecture kOthers[] = {{8, 0}, {10, 0}};
-// Of kernels of one name: so many are compiled for all GPUs, and for the usual one.
-constexpr size_t kForAll = 2;
-constexpr size_t kForUsual = 10;
+// Of kernels whose names are equal but for the hash: so many are compiled for all GPUs, and for the
+// usual one.
+constexpr size_t kForAll = 1;
+constexpr size_t kForUsual = 6;
 
-// What was compiled by the whole process.
-class Compiled {
+// What the whole process has asked for.
+class Noted {
  public:
   void add(std::span<const KernelCode> codes) {
-    std::vector<const KernelCode*> for_usual;
-    std::vector<const KernelCode*> for_all;
+    const std::lock_guard lock(mutex_);
     for (const KernelCode& code : codes) {
-      const std::lock_guard lock(mutex_);
       if (!names_.insert(code.name).second) continue;
       const size_t before = by_family_[code.name.substr(0, code.name.rfind('_'))]++;
-      if (before < kForAll) for_all.push_back(&code);
-      if (before < kForUsual) for_usual.push_back(&code);
+      if (before < kForAll) for_others_.push_back(code);
+      if (before < kForUsual) for_usual_.push_back(code);
     }
-    count_ += for_usual.size();
-    compile_all(for_usual, kUsual.major, kUsual.minor);
-    for (const Architecture& one : kOthers) compile_all(for_all, one.major, one.minor);
   }
-  CompiledCounts counts() {
+  CompiledCounts compile() {
     const std::lock_guard lock(mutex_);
-    return {.seen = names_.size(), .compiled = count_};
+    compile_each(for_usual_, kUsual);
+    for (const Architecture& one : kOthers) compile_each(for_others_, one);
+    return {.noted = names_.size(), .compiled = for_usual_.size()};
   }
 
  private:
+  static void compile_each(const std::vector<KernelCode>& codes, const Architecture& architecture) {
+    std::vector<const KernelCode*> each;
+    for (const KernelCode& code : codes) each.push_back(&code);
+    compile_all(each, architecture.major, architecture.minor);
+  }
+
   std::mutex mutex_;
   std::set<std::string> names_;
   std::map<std::string, size_t> by_family_;
-  std::atomic<size_t> count_ = 0;
+  std::vector<KernelCode> for_usual_;
+  std::vector<KernelCode> for_others_;
 };
 
-Compiled& compiled() {
-  static Compiled one;
+Noted& noted() {
+  static Noted one;
   return one;
 }
 
@@ -126,7 +130,7 @@ class CompilingRuntime : public Runtime {
   }
 
   std::vector<RuntimeFunction*> load(int, std::span<const KernelCode> codes) override {
-    compiled().add(codes);
+    noted().add(codes);
     static auto* const function = new_handle<RuntimeFunction>();
     return std::vector<RuntimeFunction*>(codes.size(), function);
   }
@@ -158,6 +162,6 @@ std::unique_ptr<Runtime> make_compiling_runtime(const CompilingOptions& options)
   return std::make_unique<CompilingRuntime>(options);
 }
 
-CompiledCounts compiled_counts() { return compiled().counts(); }
+CompiledCounts compile_noted() { return noted().compile(); }
 
 }  // namespace cornu::cuda::testing

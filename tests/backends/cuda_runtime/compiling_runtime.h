@@ -14,15 +14,16 @@ struct CompilingOptions {
   bool libraries = true;  // false: prepare() gives null
 };
 
-// Its load() compiles representatives for the GPUs that Cornu knows: of kernels whose names differ
-// in nothing but their hash, the first ones. Internal, with the compiler's messages, for what isn't
-// CUDA. Its memory is the host's, and what kernels would write there are zeros.
+// Its load() notes kernels. Its memory is the host's, and what kernels would write there are zeros.
 std::unique_ptr<Runtime> make_compiling_runtime(const CompilingOptions& options = {});
 
 struct CompiledCounts {
-  size_t seen = 0;      // different kernels that were asked for
-  size_t compiled = 0;  // of these, for at least one GPU
+  size_t noted = 0;     // different kernels
+  size_t compiled = 0;  // of these
 };
-CompiledCounts compiled_counts();
+// Compiles what any such runtime of the process has noted, for the GPUs that Cornu knows; of
+// kernels whose names differ in nothing but their hash, the first ones. Internal, with the
+// compiler's messages, for what isn't CUDA.
+CompiledCounts compile_noted();
 
 }  // namespace cornu::cuda::testing

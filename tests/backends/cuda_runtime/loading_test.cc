@@ -15,9 +15,9 @@ namespace {
 
 MakeRuntime entry_point() {
   void* library = dlopen(CORNU_CUDA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  REQUIRE_MESSAGE(library != nullptr, dlerror());
+  REQUIRE_MESSAGE(library != nullptr, CORNU_CUDA_LIBRARY);
   const auto make = reinterpret_cast<MakeRuntime>(dlsym(library, "cornu_cuda_runtime"));
-  REQUIRE(make != nullptr);
+  REQUIRE(static_cast<bool>(make));
   return make;
 }
 
