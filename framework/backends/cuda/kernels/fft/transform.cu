@@ -272,6 +272,18 @@ __device__ __forceinline__ Complex split(const C* re, const C* im, u32 column, u
   return complex((C)0.5 * (even.re + odd.re), (C)0.5 * (even.im + odd.im));
 }
 
+// Multiplies row k of `points` numbers in shared memory by factor k. `width` is a power of two.
+__device__ __forceinline__ void multiply(C* re, C* im, const C* factor_re, const C* factor_im,
+                                         u32 points, u32 width) {
+  for (u32 e = threadIdx.x; e < points; e += blockDim.x) {
+    const u32 k = e / width, at = padded(e);
+    const Complex value = complex(re[at], im[at]) * complex(factor_re[k], factor_im[k]);
+    re[at] = value.re;
+    im[at] = value.im;
+  }
+  __syncthreads();
+}
+
 extern "C" __global__ void __launch_bounds__(512)
     KERNEL(const S* re, const S* im, D* out_re, D* out_im, const C* factor_re, const C* factor_im,
            i64 rows, i64 length, i64 given, i64 kept, i64 radix, i64 factors, i64 span, i64 tile,
@@ -296,14 +308,7 @@ extern "C" __global__ void __launch_bounds__(512)
   __syncthreads();
   transform(x, y, width, height, (u64)factors);
 #if BLUESTEIN
-  for (u32 e = threadIdx.x; e < points; e += blockDim.x) {
-    const u32 k = e / width;  // a power of two
-    const u32 at = padded(e);
-    const Complex value = complex(x[at], y[at]) * complex(factor_re[k], factor_im[k]);
-    x[at] = value.re;
-    y[at] = value.im;
-  }
-  __syncthreads();
+  multiply(x, y, factor_re, factor_im, points, width);
   transform(y, x, width, height, (u64)factors);
 #endif
   const f32 by_kept = 1.0f / (f32)kept;
