@@ -8,7 +8,7 @@
 //
 // S: type of the input; D: of the output; C: of the arithmetic. POINTS: most points of a thread.
 // STAGE: WHOLE (one factor), FIRST (span 1) or NEXT.
-// LOAD: PLANES; PAIRS: row x gives x[2 k] + i x[2 k + 1]; CHIRPED: times the chirp; CHIRP: the chirp
+// LOAD: PLANES; PAIRS: row x gives x[2 k] + i x[2 k + 1]; CHIRPED: times the chirp; CHIRP: that
 //   itself, nothing is read. REAL_ONLY: there is no imaginary part.
 // STORE: PLANES; SPLIT: makes of PAIRS' transform the first half of their rows'; TIMES: times
 //   `factor`; CHIRPED: both parts exchanged, then times the chirp.
@@ -47,8 +47,8 @@ __device__ __forceinline__ Complex times_minus_i(Complex a) { return complex(a.i
 __device__ __forceinline__ void sine_cosine_pi(f32 x, f32* s, f32* c) { sincospif(x, s, c); }
 __device__ __forceinline__ void sine_cosine_pi(f64 x, f64* s, f64* c) { sincospi(x, s, c); }
 
-// exp(-2 pi i part / whole), 0 <= part < whole. The angle is reduced to an eighth of a turn while it
-// is still a fraction of integers: then its rounding counts for little.
+// exp(-2 pi i part / whole), 0 <= part < whole. The angle is reduced to an eighth of a turn while
+// it is still a fraction of integers: then its rounding counts for little.
 template <class Int>
 __device__ __forceinline__ Complex root(Int part, Int whole) {
   const Int four = 4 * part;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs of more than `longest` equal keys. Each has some place that is a multiple of it: the block
-// of the first one adds the run's updates, `across` columns of them, which it reads a tile at a time.
+// The runs of more than `longest` equal keys. Each has some place that is a multiple of it: the
+// block of the first one adds the run's updates, `across` columns of them, which it reads a tile at
+// a time.
 #define TILE 2048
 #define EACH (TILE / 256)  // elements of a thread
 
