@@ -76,9 +76,9 @@ std::vector<std::vector<int64_t>> grouped(const std::vector<int64_t>& radices) {
   for (size_t count = 2;; ++count) {
     std::vector<std::vector<int64_t>> groups(count);
     for (const int64_t radix : radices) {
-      std::ranges::min_element(groups, {}, product_of)->push_back(radix);
+      std::ranges::min_element(groups, {}, product_of_radices)->push_back(radix);
     }
-    std::ranges::sort(groups, std::greater(), product_of);
+    std::ranges::sort(groups, std::greater(), product_of_radices);
     if (product_of_radices(groups[0]) <= kLongestFactor) return groups;
   }
 }
