@@ -114,7 +114,7 @@ template <class... Parameters, int... Numbers>
 inline void cornu_apply(void (*kernel)(Parameters...), const unsigned long* words,
                         CornuNumbers<Numbers...>) {
   static_assert(((sizeof(Parameters) % 8 == 0) && ... && true), "parameters are words of 8 bytes");
-  const int sizes[] = {(int)sizeof(Parameters) / 8..., 0};
+  const int sizes[] = {(int)(sizeof(Parameters) / 8)..., 0};
   int places[sizeof...(Parameters) + 1] = {};
   for (int i = 0; i < (int)sizeof...(Parameters); ++i) places[i + 1] = places[i] + sizes[i];
   kernel(*(const Parameters*)(words + places[Numbers])...);
@@ -403,7 +403,7 @@ std::string host_text(std::string_view name, std::string_view text) {
       "static void cornu_call(const unsigned long* words) {{ cornu_call_kernel({}, words); }}\n"
       "extern char __bss_start[] __attribute__((visibility(\"hidden\")));\n"
       "extern char _end[] __attribute__((visibility(\"hidden\")));\n"
-      "struct CornuExports {{\n  CornuState* state;\n  void (*call)(void* const*);\n"
+      "struct CornuExports {{\n  CornuState* state;\n  void (*call)(const unsigned long*);\n"
       "  char* shared_begin;\n  char* shared_end;\n}};\n"
       "extern \"C\" __attribute__((visibility(\"default\"))) CornuExports cornu_exports() {{\n"
       "  return {{&cornu_state, cornu_call, __bss_start, _end}};\n}}\n",
