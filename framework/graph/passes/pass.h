@@ -69,9 +69,10 @@ struct MemoryRequest {
   // By node: (input, output) pairs that may share memory.
   std::vector<std::vector<std::pair<int, int>>> may_alias;
   std::vector<bool> needs_memory;  // by value
+  size_t alignment = 64;           // of offsets, in bytes
 };
 
-// First-fit by size over lifetimes; offsets are multiples of 64.
+// First-fit by size over lifetimes.
 MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request);
 
 // Writes the graph's text to $CORNU_DUMP_GRAPH/<name>.<number>.<pass>.txt where that is set.

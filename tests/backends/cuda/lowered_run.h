@@ -14,9 +14,19 @@ namespace cornu::cuda::testing {
 bool has_lowering(const std::string& op, const std::vector<Tensor>& inputs,
                   const Attributes& attributes, const std::vector<TensorType>& outputs);
 
+// While one lives, there are no libraries: ops run on kernels of Cornu's own.
+class WithoutLibraries {
+ public:
+  WithoutLibraries();
+  ~WithoutLibraries();
+  WithoutLibraries(const WithoutLibraries&) = delete;
+  WithoutLibraries& operator=(const WithoutLibraries&) = delete;
+};
+
 // Lowers an op of the registry, eagerly's way (sizes are arguments) and specialized, and runs the
-// steps of both over memory full of rubbish, twice; all four times must give the same bits. Values
-// that the op refuses throw what its checks throw.
+// steps of both over memory full of rubbish, twice; then with each output over each input that
+// may_alias names. All times must give the same bits, and nothing may be written but outputs and
+// scratch memory. Values that the op refuses throw what its checks throw.
 std::vector<Tensor> run_lowered(const std::string& op, const std::vector<Tensor>& inputs,
                                 const Attributes& attributes,
                                 const std::vector<TensorType>& outputs);

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/device/guarded_device.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -16,75 +11,16 @@
 #include "framework/core/threads.h"
 #include "framework/core/variable_access.h"
 #include "framework/graph/dispatch.h"
+#include "tests/support/device/guarded_heap.h"
 
 namespace cornu::test {
 namespace {
 
-constexpr size_t kHeapBytes = size_t{32} << 30;  // of addresses: pages are taken when written
-constexpr size_t kLargeBlock = size_t{1} << 20;  // from here on, free blocks give their pages back
-int devices = 2;                                 // set before they are registered
-
-// One file in memory, mapped twice.
-class Heap {
- public:
-  Heap() : file_(memfd_create("cornu_guarded_device", MFD_CLOEXEC)) {
-    check<Internal>(file_ >= 0 && ftruncate(file_, kHeapBytes) == 0,
-                    "Guarded device: memfd_create failed.");
-    guarded_ = map(PROT_NONE);
-    open_ = map(PROT_READ | PROT_WRITE);
-  }
-
-  // An address that can't be read.
-  std::byte* take(size_t bytes) {
-    const size_t size = rounded(bytes);
-    const std::lock_guard lock(mutex_);
-    if (auto& blocks = free_[size]; !blocks.empty()) {
-      std::byte* block = blocks.back();
-      blocks.pop_back();
-      return block;
-    }
-    check<ResourceExhausted>(size <= kHeapBytes - used_,
-                             "Out of memory: {} bytes of a guarded device's memory were asked for.",
-                             bytes);
-    return guarded_ + std::exchange(used_, used_ + size);
-  }
-
-  void give(std::byte* block, size_t bytes) {
-    const size_t size = rounded(bytes);
-    if (size >= kLargeBlock) {
-      fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, block - guarded_,
-                static_cast<off_t>(size));
-    }
-    const std::lock_guard lock(mutex_);
-    free_[size].push_back(block);
-  }
-
-  // Where the device's own code finds what lies at such an address.
-  std::byte* open(const std::byte* guarded) const { return open_ + (guarded - guarded_); }
-
- private:
-  static size_t rounded(size_t bytes) {
-    const size_t unit = bytes >= kLargeBlock ? size_t{1} << 16 : 64;
-    return std::max<size_t>(1, (bytes + unit - 1) / unit) * unit;
-  }
-
-  std::byte* map(int rights) const {
-    void* start = mmap(nullptr, kHeapBytes, rights, MAP_SHARED | MAP_NORESERVE, file_, 0);
-    check<Internal>(start != MAP_FAILED, "Guarded device: mmap failed.");
-    return static_cast<std::byte*>(start);
-  }
-
-  int file_;
-  std::byte* guarded_ = nullptr;
-  std::byte* open_ = nullptr;
-  std::mutex mutex_;
-  std::map<size_t, std::vector<std::byte*>> free_;
-  size_t used_ = 0;
-};
+int devices = 2;  // set before they are registered
 
 // Never destroyed: tensors in static objects may outlive any order of destruction.
-Heap& heap() {
-  static auto* heap = new Heap;
+GuardedHeap& heap() {
+  static auto* heap = new GuardedHeap;
   return *heap;
 }
 

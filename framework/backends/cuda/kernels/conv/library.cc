@@ -27,9 +27,7 @@ void add_transposition(const ConvProblem& problem, Slot from, Slot to, int64_t r
 }  // namespace
 
 bool add_library_conv(const ConvProblem& problem, Lowering& lowering) {
-  const auto prepare = [&](const ConvSpec& spec) {
-    return lowering.runtime().prepare(lowering.gpu(), spec);
-  };
+  const auto prepare = [&](const ConvSpec& spec) { return lowering.prepare(spec); };
   ConvSpec fused = problem.library;
   fused.bias = problem.epilogue.bias.has_value();
   fused.residual = problem.epilogue.residual.has_value();

@@ -22,6 +22,9 @@ extern "C" __global__ void __launch_bounds__(256)
   if (first + W <= (I)count) {
     *(Vector*)(y + first) = result;
   } else {
-    for (int i = 0; first + i < (I)count; ++i) y[first + i] = result.v[i];
+#pragma unroll
+    for (int i = 0; i < W; ++i) {
+      if (first + i < (I)count) y[first + i] = result.v[i];
+    }
   }
 }

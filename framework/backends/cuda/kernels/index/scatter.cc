@@ -21,7 +21,6 @@ constexpr int64_t kSortedKeys = 1024;                 // of a block
 constexpr int64_t kSortThreads = 64;
 constexpr int64_t kShortRun = 64;      // updates that one thread adds up; at least
 constexpr int64_t kMostPlaces = 2048;  // of which long runs are found
-constexpr int64_t kRunTile = 2048;     // elements: long_runs.cu
 constexpr int64_t kSectorBytes = 32;
 
 // y[o, index, c] += updates[o, i, c] for all i < length.
@@ -132,8 +131,10 @@ class ScatterAdd {
     };
     const Slot from = is_first ? in(0) : keys_[1 - into];
     launch("sort_count", 256, {from, counts_});
-    to_.launch("sort_scan", "kernels/index/sort_scan.cu", define("K", key_), {1u << kDigitBits},
-               {256}, {counts_, totals_, blocks});
+    constexpr uint32_t kDigitsOfBlock = 8;
+    to_.launch("sort_scan", "kernels/index/sort_scan.cu", define("K", key_),
+               {(1u << kDigitBits) / kDigitsOfBlock}, {32 * kDigitsOfBlock},
+               {counts_, totals_, blocks});
     launch("sort_place", kSortThreads,
            {from, order_[1 - into], counts_, totals_, keys_[into], order_[into]});
   }

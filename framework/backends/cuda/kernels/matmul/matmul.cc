@@ -184,12 +184,12 @@ void add_product(const MatmulSpec& product, const ProductOperands& operands,
     MatmulSpec fused = product;
     fused.bias = true;
     fused.relu = epilogue.relu;
-    if (const auto kernel = lowering.runtime().prepare(lowering.gpu(), fused)) {
+    if (const auto kernel = lowering.prepare(fused)) {
       slots.push_back(*epilogue.bias);
       return lowering.call(kernel, std::move(slots));
     }
   }
-  if (const auto kernel = lowering.runtime().prepare(lowering.gpu(), product)) {
+  if (const auto kernel = lowering.prepare(product)) {
     lowering.call(kernel, std::move(slots));
     return finish();
   }

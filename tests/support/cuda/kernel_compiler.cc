@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/cuda/kernel_compiler.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "framework/core/error.h"
+
+extern char** environ;
+
+namespace cornu::cuda::simulated {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string compiler() {
+  if (const char* own = std::getenv("CXX_FOR_SIMULATOR"); own && *own) return own;
+#ifdef CORNU_SIMULATOR_CXX
+  return CORNU_SIMULATOR_CXX;
+#else
+  return "g++";
+#endif
+}
+
+// Barriers of one thread must never be merged with another's code: calls through pointers aren't.
+constexpr const char* kOptions[] = {"-O1",
+                                    "-std=c++17",
+                                    "-shared",
+                                    "-fPIC",
+                                    "-fno-strict-aliasing",
+                                    "-ffp-contract=off",
+                                    "-fwrapv",
+                                    "-fvisibility=hidden",
+                                    "-fno-exceptions",
+                                    "-fno-rtti",
+                                    "-w",
+                                    "-x",
+                                    "c++"};
+
+const fs::path& cache_folder() {
+  static const fs::path folder = [] {
+    const char* own = std::getenv("CORNU_SIMULATOR_CACHE");
+    const fs::path path =
+        own && *own ? fs::path(own)
+                    : fs::temp_directory_path() / fmt::format("cornu-simulator-{}", getuid());
+    fs::create_directories(path);
+    return path;
+  }();
+  return folder;
+}
+
+// FNV-1a over 128 bits.
+std::string hash_of(const std::string& text) {
+  using Word = unsigned __int128;
+  constexpr Word kPrime = (static_cast<Word>(1) << 88) + 0x13b;
+  Word state = (static_cast<Word>(0x6c62272e07bb0142u) << 64) + 0x62b821756295c58du;
+  for (const char c : text) state = (state ^ static_cast<unsigned char>(c)) * kPrime;
+  return fmt::format("{:016x}{:016x}", static_cast<uint64_t>(state >> 64),
+                     static_cast<uint64_t>(state));
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// Runs a program with its messages in a file; its exit status.
+int run(const std::vector<std::string>& command, const fs::path& messages) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 2, messages.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                   0600);
+  pid_t child = 0;
+  const int error =
+      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  check<Internal>(error == 0, "Simulator: {} can't be run.", command[0]);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+// The shared object of a text. Processes that make the same one at once write files of their own;
+// the last one to rename its file wins.
+fs::path shared_object(const std::string& name, const std::string& text) {
+  std::string recipe = compiler();
+  for (const char* option : kOptions) recipe += std::string(" ") + option;
+  const fs::path made = cache_folder() / (hash_of(recipe + text) + ".so");
+  if (fs::exists(made)) return made;
+  static std::atomic<uint64_t> number = 0;
+  const std::string own = fmt::format("{}.{}.{}", made.native(), getpid(), number++);
+  const fs::path source = own + ".cc";
+  const fs::path messages = own + ".txt";
+  std::ofstream(source, std::ios::binary) << text;
+  std::vector<std::string> command = {compiler()};
+  command.insert(command.end(), std::begin(kOptions), std::end(kOptions));
+  command.insert(command.end(), {source.native(), "-o", own, "-lm"});
+  const bool works = run(command, messages) == 0 && fs::exists(own);
+  const std::string said = text_of(messages);
+  fs::remove(messages);
+  check<Internal>(works, "Kernel {} doesn't compile; its text is in {}.\n{}", name, source.native(),
+                  said);
+  fs::remove(source);
+  fs::rename(own, made);
+  return made;
+}
+
+CompiledKernel load(const KernelCode& code) {
+  const fs::path file = shared_object(code.name, host_text(code.name, code.text));
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  check<Internal>(library != nullptr, "Kernel {} can't be loaded: {}", code.name,
+                  library ? "" : dlerror());
+  const auto exports = reinterpret_cast<KernelExports (*)()>(dlsym(library, "cornu_exports"));
+  return {code.name, exports(), has_barriers(code.text)};
+}
+
+}  // namespace
+
+std::vector<CompiledKernel> compile_kernels(std::span<const KernelCode* const> codes) {
+  std::vector<CompiledKernel> kernels(codes.size());
+  std::vector<std::exception_ptr> errors(codes.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < codes.size(); i = next++) {
+      try {
+        kernels[i] = load(*codes[i]);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::jthread> helpers;
+  const size_t threads =
+      std::min<size_t>(codes.size(), std::max(1u, std::thread::hardware_concurrency()));
+  for (size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+  helpers.clear();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return kernels;
+}
+
+}  // namespace cornu::cuda::simulated

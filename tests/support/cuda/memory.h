@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of simulated GPUs, and page-locked memory of the host.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cornu::cuda::simulated {
+
+// Not thread-safe: the runtime's lock guards it.
+class Memory {
+ public:
+  Memory(int gpus, size_t bytes_each)
+      : bytes_each_(bytes_each), used_(static_cast<size_t>(gpus)) {}
+
+  // Null when the GPU has no more. Addresses can't be read by the host; see open().
+  void* allocate(int gpu, size_t bytes);
+  void free(int gpu, void* memory);
+  size_t free_bytes(int gpu) const { return bytes_each_ - used_[static_cast<size_t>(gpu)]; }
+
+  void* allocate_pinned(size_t bytes);
+  void free_pinned(void* memory);
+  // The page-locked block that has this address; null when there is none.
+  const void* pinned_block_of(const void* address) const;
+
+  // Whether it is an address of a GPU's memory, allocated or not.
+  static bool is_of_gpu(const void* address);
+  // The beginning of the allocation that has this address of a GPU: Internal, naming `what`, when
+  // there is none, or none with `bytes` from there on.
+  void* allocation_of(const void* address, size_t bytes, const std::string& what) const;
+  // Where the simulator finds what lies at an address of a GPU. Other addresses stay as they are.
+  static std::byte* open(const void* address);
+
+ private:
+  struct Block {
+    size_t bytes = 0;
+    int gpu = 0;
+  };
+  using Blocks = std::map<const std::byte*, Block>;
+  static Blocks::const_iterator find(const Blocks& blocks, const void* address);
+
+  size_t bytes_each_;
+  std::vector<size_t> used_;  // by GPU
+  Blocks blocks_;
+  Blocks pinned_;
+};
+
+}  // namespace cornu::cuda::simulated

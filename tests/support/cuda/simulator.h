@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs that the host simulates, for tests of the CUDA backend on machines without one. The backend
+// runs on them unchanged; whatever it may not rely on goes wrong, the same way each time:
+//
+// - The host can't read a GPU's memory. New memory is full of rubbish.
+// - Nothing is run before the host waits for it, and then only what it waits for: a missing wait
+//   between streams, or a copy's source that is changed too early, gives wrong numbers. An event
+//   is done at the third question at the latest.
+// - Kernels are compiled by the host's compiler, and run thread by thread: in ascending order in one
+//   launch, in descending order in the next, so that what depends on the order has other results.
+// - Shared memory is full of rubbish when a block begins. A barrier that some threads never reach is
+//   an error.
+// - Operations must lie in memory that is allocated, and memory must not be freed before what was
+//   enqueued on it has run.
+//
+// In this folder: memory.h, kernel_text.cc (what CUDA has built in), kernel_compiler.h,
+// block_runner.h (threads and barriers), streams.h, libraries.h, and the Runtime in simulator.cc.
+#pragma once
+
+#include <memory>
+
+#include "framework/backends/cuda/runtime.h"
+
+namespace cornu::cuda::simulated {
+
+struct SimulatorOptions {
+  int gpus = 2;
+  size_t memory_bytes = size_t{1} << 30;  // of each
+  int major = 9;                          // compute capability
+  int minor = 0;
+  bool libraries = true;  // false: prepare() gives null
+};
+
+std::unique_ptr<Runtime> make_runtime(const SimulatorOptions& options);
+
+// One with the usual options, which is never destroyed.
+Runtime& simulated_runtime();
+
+}  // namespace cornu::cuda::simulated
