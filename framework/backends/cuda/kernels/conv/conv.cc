@@ -63,7 +63,10 @@ bool lower_conv(const KernelSpec& spec, Direction direction, Lowering& lowering)
   } else if (no_terms) {
     add_direct_conv(problem, lowering);
   } else if (problem.is_product()) {
-    add_product_conv(problem, lowering);
+    // The library of products adds no residual.
+    if (!problem.epilogue.residual || !add_library_conv(problem, lowering)) {
+      add_product_conv(problem, lowering);
+    }
   } else if (problem.is_depthwise()) {
     add_depthwise_conv(problem, lowering);
   } else if (problem.is_by_channel() || !add_library_conv(problem, lowering)) {
