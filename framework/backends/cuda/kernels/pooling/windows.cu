@@ -33,8 +33,8 @@ __device__ __forceinline__ Covering covering(I position, i64 step, i64 low, i64 
   return windows;
 }
 
-// Where vector number `vector` of an array lies whose axes are batch, three spatial ones and `depth`
-// channels.
+// Where vector number `vector` of an array lies whose axes are batch, three spatial ones and
+// channels, of which there are `depth`.
 struct Place {
   I n, at0, at1, at2, c;
 };
