@@ -69,7 +69,7 @@ TEST_CASE("CUDA: every elementwise op on every dtype that the CPU takes") {
     const OpDef& op = OpRegistry::global().at(name);
     CAPTURE(std::string(name));
     for (const DType dtype : kEveryDtype) {
-      CAPTURE(fmt::to_string(dtype));
+      CAPTURE(fmt::format("{}", dtype));
       std::vector<Tensor> inputs = {operand_for(name, {3, 37}, dtype, 1)};
       if (!is_unary(op)) inputs.push_back(operand_for(name, {3, 37}, dtype, 2));
       std::vector<TensorType> types;
