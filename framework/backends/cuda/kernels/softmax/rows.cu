@@ -84,6 +84,9 @@ extern "C" __global__ void __launch_bounds__(256)
     losses[row] = narrow<T>(loss);
   }
 #endif
+#if KIND == SPARSE_CROSS_ENTROPY
+  __syncthreads();  // the label's logit has been read before a result may take its place
+#endif
 #if KIND == LOG_SOFTMAX
   const C log_of_all = logarithm(all);
 #else
