@@ -9,6 +9,7 @@
 #include "framework/backends/cuda/executable.h"
 #include "framework/backends/cuda/loader.h"
 #include "framework/core/error.h"
+#include "framework/graph/execution_config.h"
 
 namespace cornu::cuda {
 namespace {
@@ -19,6 +20,8 @@ struct OpKey {
   const OpDef* op;
   Attributes attributes;
   std::vector<TensorType> inputs;
+  bool tf32 = config::tensor_float_32_execution_enabled();
+  bool deterministic = config::op_determinism_enabled();
   friend bool operator==(const OpKey&, const OpKey&) = default;
 };
 
@@ -40,7 +43,7 @@ class OpCache {
   PreparedProgram& get(const OpDef& op, const Attributes& attributes,
                        std::vector<TensorType> inputs, std::span<const TensorType> outputs,
                        GpuDevice& device) {
-    OpKey key{&op, attributes, std::move(inputs)};
+    OpKey key{.op = &op, .attributes = attributes, .inputs = std::move(inputs)};
     if (const auto it = index_.find(key); it != index_.end()) {
       entries_.splice(entries_.begin(), entries_, it->second);
       return *it->second->second;

@@ -14,7 +14,7 @@ constexpr size_t kLargeUpload = size_t{64} << 10;
 constexpr size_t kStatusBytes = 2 * sizeof(int64_t);
 constexpr size_t kKeptUploads = 4;  // free blocks of one size
 
-constexpr size_t kAlignment = 16;  // that kernels and libraries need
+constexpr size_t kPlaceAlignment = 16;  // that kernels and libraries need
 
 // Parts of a block begin at multiples of this.
 size_t part_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -230,7 +230,7 @@ std::byte* GpuDevice::clone(const std::byte* from, size_t bytes) {
 }
 
 Tensor GpuDevice::aligned(const Tensor& tensor) {
-  if (reinterpret_cast<uintptr_t>(tensor.address()) % kAlignment == 0) return tensor;
+  if (reinterpret_cast<uintptr_t>(tensor.address()) % kPlaceAlignment == 0) return tensor;
   auto copy = std::make_shared<GpuBuffer>(*this, clone(tensor.address(), tensor.bytes()),
                                           tensor.bytes(), GpuBuffer::Kind::Computed);
   return Tensor::from_buffer(std::move(copy), 0, tensor.shape(), tensor.dtype());

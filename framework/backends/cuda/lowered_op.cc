@@ -45,15 +45,10 @@ uint64_t word_of(const Argument& argument, const OpMemory& memory) {
 void run_kernel(const KernelStep& step, RuntimeFunction* function, GpuDevice& device,
                 const OpMemory& memory) {
   thread_local std::vector<uint64_t> words;
-  thread_local std::vector<void*> arguments;
-  words.resize(step.arguments.size());
-  arguments.resize(step.arguments.size());
-  for (size_t i = 0; i < words.size(); ++i) {
-    words[i] = word_of(step.arguments[i], memory);
-    arguments[i] = &words[i];
-  }
+  words.clear();
+  for (const Argument& argument : step.arguments) words.push_back(word_of(argument, memory));
   device.runtime().launch(device.stream(), function, step.grid, step.block, step.shared_bytes,
-                          arguments);
+                          words);
 }
 
 void run_library(const LibraryStep& step, GpuDevice& device, const OpMemory& memory) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "framework/backends/cuda/sources.h"
+#include "framework/graph/execution_config.h"
 
 namespace cornu::cuda {
 namespace {
@@ -59,6 +60,22 @@ void Lowering::fill(Slot to, int byte, size_t bytes) {
 void Lowering::call(std::shared_ptr<LibraryKernel> kernel, std::vector<Slot> operands) {
   const Slot workspace = scratch(kernel->workspace_bytes());
   steps_.push_back(LibraryStep{std::move(kernel), std::move(operands), workspace});
+}
+
+std::shared_ptr<LibraryKernel> Lowering::prepare(MatmulSpec spec) {
+  spec.tf32 = config::tensor_float_32_execution_enabled();
+  return runtime_.prepare(gpu_, spec);
+}
+
+std::shared_ptr<LibraryKernel> Lowering::prepare(ConvSpec spec) {
+  spec.tf32 = config::tensor_float_32_execution_enabled();
+  spec.deterministic = config::op_determinism_enabled();
+  return runtime_.prepare(gpu_, spec);
+}
+
+std::shared_ptr<LibraryKernel> Lowering::prepare(AttentionSpec spec) {
+  spec.deterministic = config::op_determinism_enabled();
+  return runtime_.prepare(gpu_, spec);
 }
 
 Slot Lowering::scratch(size_t bytes) {

@@ -98,6 +98,12 @@ class Lowering {
   // Workspace is taken from the scratch memory.
   void call(std::shared_ptr<LibraryKernel> kernel, std::vector<Slot> operands);
 
+  // A library's kernel, as config::enable_tensor_float_32_execution and enable_op_determinism
+  // allow; null where there is none.
+  std::shared_ptr<LibraryKernel> prepare(MatmulSpec spec);
+  std::shared_ptr<LibraryKernel> prepare(ConvSpec spec);
+  std::shared_ptr<LibraryKernel> prepare(AttentionSpec spec);
+
   // Scratch memory, aligned to 256 bytes.
   Slot scratch(size_t bytes);
 

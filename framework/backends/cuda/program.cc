@@ -10,7 +10,7 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr size_t kAlignment = 256;  // of arrays and scratch memory: libraries ask for it
+constexpr size_t kProgramAlignment = 256;  // of arrays and scratch memory: libraries ask for it
 
 // An op with kernels of its own.
 class KernelInstruction : public Instruction {
@@ -62,7 +62,7 @@ Program::Program(const Graph& graph, GpuDevice& device, bool specialize) : devic
         const Instruction& made = *instructions_.back().instruction;
         return passes::KernelNeeds{made.scratch_bytes(), made.aliases()};
       },
-      kAlignment);
+      kProgramAlignment);
   copies_ = std::move(placement.copies);
   workspace_bytes_ = placement.workspace_bytes;
   for (size_t i = 0; i < instructions_.size(); ++i) {

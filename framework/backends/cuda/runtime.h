@@ -26,7 +26,7 @@ struct GpuFacts {
 };
 
 // CUDA source of one kernel. `text` defines `extern "C" __global__ void name(...)`, whose
-// parameters have 8 bytes each (pointers, i64, f64), on top of prelude.cu.
+// parameters have 8 bytes each (pointers, i64, f64) or are structs of such, on top of prelude.cu.
 struct KernelCode {
   std::string name;
   std::string text;
@@ -151,9 +151,9 @@ class Runtime {
 
   // Compiles and loads kernels, those that it doesn't have yet. They live as long as the process.
   virtual std::vector<RuntimeFunction*> load(int gpu, std::span<const KernelCode> codes) = 0;
-  // `arguments` points to 8 bytes each.
+  // `words`: the kernel's parameters, one after another.
   virtual void launch(RuntimeStream* stream, RuntimeFunction* function, Dim3 grid, Dim3 block,
-                      uint32_t shared_bytes, std::span<void* const> arguments) = 0;
+                      uint32_t shared_bytes, std::span<const uint64_t> words) = 0;
 
   // Null where no library has it.
   virtual std::shared_ptr<LibraryKernel> prepare(int gpu, const MatmulSpec& spec) = 0;
@@ -187,6 +187,6 @@ class Runtime {
 // What the library exports as `cornu_cuda_runtime`: null, and why in `error`, when there is no GPU
 // that it could use. `version` must be kRuntimeVersion.
 using MakeRuntime = Runtime* (*)(int version, std::string& error);
-inline constexpr int kRuntimeVersion = 3;
+inline constexpr int kRuntimeVersion = 4;
 
 }  // namespace cornu::cuda

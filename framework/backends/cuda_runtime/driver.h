@@ -137,7 +137,7 @@ class RuntimeFunction {
   const std::string& name() const { return name_; }
   Gpu& gpu() const { return gpu_; }
   void launch(RuntimeStream& stream, Dim3 grid, Dim3 block, uint32_t shared_bytes,
-              std::span<void* const> arguments);
+              std::span<const uint64_t> words);
 
  private:
   void allow_shared();
@@ -145,7 +145,8 @@ class RuntimeFunction {
   Gpu& gpu_;
   std::string name_;
   CUfunction handle_ = nullptr;
-  size_t parameters_ = 0;
+  std::vector<size_t> places_;  // of its parameters, in words
+  size_t words_ = 0;            // of all
   std::atomic<uint32_t> shared_bytes_ = 0;  // of dynamic shared memory that a launch may ask for
 };
 

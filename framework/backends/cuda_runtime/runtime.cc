@@ -251,8 +251,8 @@ class CudaRuntime : public Runtime {
     return state(gpu).load(codes);
   }
   void launch(RuntimeStream* stream, RuntimeFunction* function, Dim3 grid, Dim3 block,
-              uint32_t shared_bytes, std::span<void* const> arguments) override {
-    function->launch(*stream, grid, block, shared_bytes, arguments);
+              uint32_t shared_bytes, std::span<const uint64_t> words) override {
+    function->launch(*stream, grid, block, shared_bytes, words);
   }
 
   std::shared_ptr<LibraryKernel> prepare(int gpu, const MatmulSpec& spec) override {

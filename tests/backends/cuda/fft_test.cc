@@ -73,6 +73,8 @@ TEST_CASE("cuda fft of many rows, of none, and of 16-bit numbers") {
   check_fft(2000, 8, DType::Float32);
   check_rfft(1500, 30, DType::Float32);
   check_fft(0, 8, DType::Float32);
+  check_like_cpu("rfft", {random_tensor({2, 3, 12}, DType::Float32, 1)}, {}, 1e-5);
+  check_like_cpu("rfft", {random_tensor({12}, DType::Float32, 1)}, {}, 1e-5);
   check_fft(3, 24, DType::Float16);
   check_rfft(3, 64, DType::BFloat16);
   check_rfft(5, 1, DType::BFloat16);

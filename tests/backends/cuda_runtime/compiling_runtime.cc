@@ -135,7 +135,7 @@ class CompilingRuntime : public Runtime {
     return std::vector<RuntimeFunction*>(codes.size(), function);
   }
   void launch(RuntimeStream*, RuntimeFunction*, Dim3, Dim3, uint32_t,
-              std::span<void* const>) override {}
+              std::span<const uint64_t>) override {}
 
   std::shared_ptr<LibraryKernel> prepare(int, const MatmulSpec&) override { return kernel(); }
   std::shared_ptr<LibraryKernel> prepare(int, const ConvSpec&) override { return kernel(); }

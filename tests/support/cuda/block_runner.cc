@@ -40,8 +40,8 @@ void BlockRunner::run(const CompiledKernel& kernel, const GridLaunch& launch, bo
   current_ = this;
   count_ = volume(launch.block);
   check<Internal>(count_ > 0 && count_ <= kMostThreads && launch.block.z <= 64,
-                  "Kernel {}: blocks can't have {} x {} x {} threads.", kernel.name,
-                  launch.block.x, launch.block.y, launch.block.z);
+                  "Kernel {}: blocks can't have {} x {} x {} threads.", kernel.name, launch.block.x,
+                  launch.block.y, launch.block.z);
   check<Internal>(volume(launch.grid) > 0 && launch.grid.x <= 0x7fffffffu &&
                       launch.grid.y <= 0xffffu && launch.grid.z <= 0xffffu,
                   "Kernel {}: a grid can't have {} x {} x {} blocks.", kernel.name, launch.grid.x,
@@ -81,7 +81,7 @@ void BlockRunner::for_each_thread(const F& f) {
 void BlockRunner::run_in_turn() {
   for_each_thread([&](size_t i) {
     kernel_->exports.state->thread = threads_[i].index;
-    kernel_->exports.call(launch_->arguments.data());
+    kernel_->exports.call(launch_->words.data());
   });
 }
 
@@ -167,7 +167,7 @@ void BlockRunner::meet(size_t first, size_t last, State state) {
 
 void BlockRunner::begin_thread() {
   BlockRunner& runner = *current_;
-  runner.kernel_->exports.call(runner.launch_->arguments.data());
+  runner.kernel_->exports.call(runner.launch_->words.data());
   runner.threads_[runner.running_].state = State::Done;
   runner.threads_[runner.running_].fiber->leave();
 }

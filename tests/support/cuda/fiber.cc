@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change of stacks saves the registers that a called function must keep, and takes those that were
-// saved on the other stack. swapcontext would do the same, with a call of the system each time.
+// A change of stacks saves the registers that a called function must keep, and takes those that
+// were saved on the other stack. swapcontext would do the same, with a call of the system each
+// time.
 #include "tests/support/cuda/fiber.h"
 
 #include <sys/mman.h>

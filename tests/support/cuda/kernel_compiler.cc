@@ -35,10 +35,18 @@ std::string compiler() {
 }
 
 // Barriers of one thread must never be merged with another's code: calls through pointers aren't.
-constexpr const char* kOptions[] = {"-O1",          "-std=c++17",           "-shared",
-                                    "-fPIC",        "-fno-strict-aliasing", "-ffp-contract=off",
-                                    "-fwrapv",      "-fvisibility=hidden",  "-fno-exceptions",
-                                    "-fno-rtti",    "-w",                   "-x",
+constexpr const char* kOptions[] = {"-O1",
+                                    "-std=c++17",
+                                    "-shared",
+                                    "-fPIC",
+                                    "-fno-strict-aliasing",
+                                    "-ffp-contract=off",
+                                    "-fwrapv",
+                                    "-fvisibility=hidden",
+                                    "-fno-exceptions",
+                                    "-fno-rtti",
+                                    "-w",
+                                    "-x",
                                     "c++"};
 
 const fs::path& cache_folder() {
@@ -106,8 +114,8 @@ fs::path shared_object(const std::string& name, const std::string& text) {
   const bool works = run(command, messages) == 0 && fs::exists(own);
   const std::string said = text_of(messages);
   fs::remove(messages);
-  check<Internal>(works, "Kernel {} doesn't compile; its text is in {}.\n{}", name,
-                  source.native(), said);
+  check<Internal>(works, "Kernel {} doesn't compile; its text is in {}.\n{}", name, source.native(),
+                  said);
   fs::remove(source);
   fs::rename(own, made);
   return made;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's built-in names for a C++ compiler, without any header of the host's: each would take longer
-// to compile than most kernels do.
+// CUDA's built-in names for a C++ compiler, without any header of the host's: each would take
+// longer to compile than most kernels do.
 #include "tests/support/cuda/kernel_text.h"
 
 #include <fmt/format.h>
@@ -95,12 +95,13 @@ inline unsigned cornu_ballot(int line, unsigned mask, bool condition) {
 }
 #define __shfl_sync(...) cornu_shfl(__LINE__, __VA_ARGS__)
 #define __shfl_up_sync(...) cornu_shfl_up(__LINE__, __VA_ARGS__)
+#define __grid_constant__
 #define __shfl_down_sync(...) cornu_shfl_down(__LINE__, __VA_ARGS__)
 #define __shfl_xor_sync(...) cornu_shfl_xor(__LINE__, __VA_ARGS__)
 #define __ballot_sync(...) cornu_ballot(__LINE__, __VA_ARGS__)
 #define __any_sync(...) (cornu_ballot(__LINE__, __VA_ARGS__) != 0)
 
-// Calls a kernel with arguments of 8 bytes each.
+// Calls a kernel with parameters that lie one after another.
 template <int... Numbers>
 struct CornuNumbers {};
 template <int Count, int... Numbers>
@@ -110,14 +111,17 @@ struct CornuCount<0, Numbers...> {
   typedef CornuNumbers<Numbers...> type;
 };
 template <class... Parameters, int... Numbers>
-inline void cornu_apply(void (*kernel)(Parameters...), void* const* arguments,
+inline void cornu_apply(void (*kernel)(Parameters...), const unsigned long* words,
                         CornuNumbers<Numbers...>) {
-  static_assert(((sizeof(Parameters) == 8) && ... && true), "parameters have 8 bytes each");
-  kernel(*(Parameters*)arguments[Numbers]...);
+  static_assert(((sizeof(Parameters) % 8 == 0) && ... && true), "parameters are words of 8 bytes");
+  const int sizes[] = {(int)(sizeof(Parameters) / 8)..., 0};
+  int places[sizeof...(Parameters) + 1] = {};
+  for (int i = 0; i < (int)sizeof...(Parameters); ++i) places[i + 1] = places[i] + sizes[i];
+  kernel(*(const Parameters*)(words + places[Numbers])...);
 }
 template <class... Parameters>
-inline void cornu_call_kernel(void (*kernel)(Parameters...), void* const* arguments) {
-  cornu_apply(kernel, arguments, typename CornuCount<sizeof...(Parameters)>::type());
+inline void cornu_call_kernel(void (*kernel)(Parameters...), const unsigned long* words) {
+  cornu_apply(kernel, words, typename CornuCount<sizeof...(Parameters)>::type());
 }
 )cuda";
 
@@ -396,10 +400,10 @@ __device__ u16 f32_to_f16(f32 value) {
 std::string host_text(std::string_view name, std::string_view text) {
   return fmt::format(
       "{}{}{}#line 1 \"prelude.cu\"\n{}{}#line 1 \"{}.cu\"\n{}\n"
-      "static void cornu_call(void* const* arguments) {{ cornu_call_kernel({}, arguments); }}\n"
+      "static void cornu_call(const unsigned long* words) {{ cornu_call_kernel({}, words); }}\n"
       "extern char __bss_start[] __attribute__((visibility(\"hidden\")));\n"
       "extern char _end[] __attribute__((visibility(\"hidden\")));\n"
-      "struct CornuExports {{\n  CornuState* state;\n  void (*call)(void* const*);\n"
+      "struct CornuExports {{\n  CornuState* state;\n  void (*call)(const unsigned long*);\n"
       "  char* shared_begin;\n  char* shared_end;\n}};\n"
       "extern \"C\" __attribute__((visibility(\"default\"))) CornuExports cornu_exports() {{\n"
       "  return {{&cornu_state, cornu_call, __bss_start, _end}};\n}}\n",

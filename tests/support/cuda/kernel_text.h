@@ -29,7 +29,7 @@ struct KernelState {
 // What the function `cornu_exports` of a compiled kernel gives.
 struct KernelExports {
   KernelState* state;
-  void (*call)(void* const* arguments);  // runs the current thread
+  void (*call)(const uint64_t* words);  // runs the current thread
   char* shared_begin;                    // the block's shared memory
   char* shared_end;
 };

@@ -65,8 +65,8 @@ class GpuArray {
     runtime_.copy_to_host(stream_, all.data(), memory_, all.size());
     runtime_.synchronize(stream_);
     for (size_t i = 0; i < kMargin; ++i) {
-      const bool intact = all[i] == std::byte{kMarginByte} &&
-                          all[kMargin + bytes_ + i] == std::byte{kMarginByte};
+      const bool intact =
+          all[i] == std::byte{kMarginByte} && all[kMargin + bytes_ + i] == std::byte{kMarginByte};
       check<Internal>(intact, "Something was written outside of {} of {} bytes.", name_, bytes_);
     }
     return {all.begin() + kMargin, all.end() - kMargin};
@@ -121,7 +121,8 @@ class OneRun {
       if (const auto* kernel = std::get_if<KernelStep>(&step)) {
         launch(*kernel, functions[next++]);
       } else if (const auto* copy = std::get_if<CopyStep>(&step)) {
-        runtime().copy(stream(), address(copy->to), address(copy->from), copy->bytes);
+        const bool moves = address(copy->to) != address(copy->from);
+        if (moves) runtime().copy(stream(), address(copy->to), address(copy->from), copy->bytes);
       } else if (const auto* fill = std::get_if<FillStep>(&step)) {
         runtime().fill(stream(), address(fill->to), fill->byte, fill->bytes);
       } else {
@@ -171,9 +172,7 @@ class OneRun {
       }
       values.push_back(value);
     }
-    std::vector<void*> arguments;
-    for (uint64_t& value : values) arguments.push_back(&value);
-    runtime().launch(stream(), function, step.grid, step.block, step.shared_bytes, arguments);
+    runtime().launch(stream(), function, step.grid, step.block, step.shared_bytes, values);
   }
 
   void call(const LibraryStep& step) const {

@@ -103,16 +103,16 @@ class AttentionLowering {
   std::shared_ptr<LibraryKernel> library(bool gradient) const {
     const bool is_short = dtype_ == DType::Float16 || dtype_ == DType::BFloat16;
     if (!is_short || bias_ || mask_ || width_ != query_[3]) return nullptr;
-    return to_.runtime().prepare(to_.gpu(), AttentionSpec{.gradient = gradient,
-                                                          .dtype = dtype_,
-                                                          .batch = query_[0],
-                                                          .heads = query_[2],
-                                                          .key_heads = key_[2],
-                                                          .queries = query_[1],
-                                                          .keys = key_[1],
-                                                          .size = query_[3],
-                                                          .scale = scale_,
-                                                          .causal = causal_});
+    return to_.prepare(AttentionSpec{.gradient = gradient,
+                                     .dtype = dtype_,
+                                     .batch = query_[0],
+                                     .heads = query_[2],
+                                     .key_heads = key_[2],
+                                     .queries = query_[1],
+                                     .keys = key_[1],
+                                     .size = query_[3],
+                                     .scale = scale_,
+                                     .causal = causal_});
   }
 
   void convert_statistics(bool from_library, Slot logarithms, Slot statistics) {

@@ -64,7 +64,7 @@ std::optional<std::vector<int64_t>> radices_of(int64_t length) {
   return radices;
 }
 
-int64_t product_of(const std::vector<int64_t>& radices) {
+int64_t product_of_radices(const std::vector<int64_t>& radices) {
   int64_t product = 1;
   for (const int64_t radix : radices) product *= radix;
   return product;
@@ -76,10 +76,10 @@ std::vector<std::vector<int64_t>> grouped(const std::vector<int64_t>& radices) {
   for (size_t count = 2;; ++count) {
     std::vector<std::vector<int64_t>> groups(count);
     for (const int64_t radix : radices) {
-      std::ranges::min_element(groups, {}, product_of)->push_back(radix);
+      std::ranges::min_element(groups, {}, product_of_radices)->push_back(radix);
     }
-    std::ranges::sort(groups, std::greater(), product_of);
-    if (product_of(groups[0]) <= kLongestFactor) return groups;
+    std::ranges::sort(groups, std::greater(), product_of_radices);
+    if (product_of_radices(groups[0]) <= kLongestFactor) return groups;
   }
 }
 
@@ -206,10 +206,10 @@ class FftLowering {
         next = 1 - next;
       }
       const int64_t tile = kColumnBytes / number_bytes_;
-      const int64_t columns = work.length / product_of(groups[i]);
+      const int64_t columns = work.length / product_of_radices(groups[i]);
       const int64_t blocks = pass.rows * ((columns + tile - 1) / tile);
       add_launch(pass, i == 0 ? "FIRST" : "NEXT", groups[i], span, tile, blocks);
-      span *= product_of(groups[i]);
+      span *= product_of_radices(groups[i]);
     }
   }
 
@@ -225,7 +225,7 @@ class FftLowering {
 
   void add_launch(const RowTransforms& work, std::string_view stage,
                   const std::vector<int64_t>& radices, int64_t span, int64_t tile, int64_t blocks) {
-    const int64_t radix = product_of(radices);
+    const int64_t radix = product_of_radices(radices);
     const int64_t points = radix * tile;
     const int64_t each = kThreadBytes / number_bytes_;
     const auto threads =

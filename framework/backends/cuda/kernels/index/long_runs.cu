@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs of more than `longest` equal keys. Each has some place that is a multiple of it: the block
-// of the first one adds the run's updates, `across` columns of them, which it reads a tile at a time.
+// The runs of more than `longest` equal keys. Each has some place that is a multiple of it: the
+// block of the first one adds the run's updates, `across` columns of them, which it reads a tile at
+// a time.
 #define TILE 2048
+#define EACH (TILE / 256)  // elements of a thread
 
 // The first place in [low, high) whose key isn't less than `key`.
 __device__ __forceinline__ i64 lower_bound(const K* keys, i64 low, i64 high, u64 key) {
@@ -14,6 +16,19 @@ __device__ __forceinline__ i64 lower_bound(const K* keys, i64 low, i64 high, u64
     }
   }
   return low;
+}
+
+// The thread's part of a tile: updates from place `row` of the order on, and zeros from `end` on.
+__device__ __forceinline__ void read_tile(C* part, const T* updates, const K* order, i64 row,
+                                          i64 end, i64 inner, i64 columns, u32 bits) {
+#pragma unroll
+  for (u32 k = 0; k < EACH; ++k) {
+    const u32 e = threadIdx.x + k * 256;
+    const i64 i = row + (e >> bits);
+    const u32 column = e & ((1u << bits) - 1);
+    part[k] = (C)0;
+    if (i < end && column < columns) part[k] = widen(updates[(i64)order[i] * inner + column]);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -36,17 +51,14 @@ extern "C" __global__ void __launch_bounds__(256)
   const i64 columns = inner - first_column;
   const i64 rows = TILE >> bits;
   C sum = (C)0;
+  C next[EACH];  // is read while the tile before is added up
+  const T* const from = updates + outer * length * inner + first_column;
+  read_tile(next, from, order, begin, end, inner, columns, bits);
   for (i64 row = begin; row < end; row += rows) {
 #pragma unroll
-    for (u32 k = 0; k < TILE / 256; ++k) {
-      const u32 e = threadIdx.x + k * 256;
-      const i64 i = row + (e >> bits);
-      const u32 column = e & (across - 1);
-      if (i < end && column < columns) {
-        tile[e] = widen(updates[(outer * length + (i64)order[i]) * inner + first_column + column]);
-      }
-    }
+    for (u32 k = 0; k < EACH; ++k) tile[threadIdx.x + k * 256] = next[k];
     __syncthreads();
+    read_tile(next, from, order, row + rows, end, inner, columns, bits);
     if (threadIdx.x < across) {
       const u32 count = (u32)min(rows, end - row);
 #pragma unroll 8

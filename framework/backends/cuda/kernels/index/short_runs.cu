@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds updates of equal keys, which lie together, in their order; a thread for the first of each run
-// and a vector of columns. Runs of more than `longest` are left out. y: (…, size, inner); updates:
-// (…, length, inner), in vectors.
+// Adds updates of equal keys, which lie together, in their order; a thread for the first of each
+// run and a vector of columns. Runs of more than `longest` are left out. y: (…, size, inner);
+// updates: (…, length, inner), in vectors.
 #define AHEAD 4
 
 extern "C" __global__ void __launch_bounds__(256)

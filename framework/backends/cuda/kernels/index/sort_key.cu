@@ -16,4 +16,6 @@ __device__ __forceinline__ K key_of(const N* keys, i64 i, i64, i64, i64, i64*, i
 }
 #endif
 
-__device__ __forceinline__ u32 digit_of(K key, i64 shift) { return (u32)(key >> (u32)shift) & 255u; }
+__device__ __forceinline__ u32 digit_of(K key, i64 shift) {
+  return (u32)(key >> (u32)shift) & (DIGITS - 1);
+}

@@ -14,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   __shared__ u64 sums[THREADS];
   const u32 thread = threadIdx.x;
   for (u32 i = thread; i < DIGITS * THREADS / 4; i += THREADS) ((u64*)before)[i] = 0;
-  // Where the block's keys of each digit begin: behind all of lower ones, and those of blocks before.
+  // Where the block's keys of each digit begin: behind lower ones, and those of blocks before.
   u64 own[4], sum = 0;
   for (u32 k = 0; k < 4; ++k) {
     own[k] = sum;

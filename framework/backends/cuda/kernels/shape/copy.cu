@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = x, of other strides: result number e lies where LOCATE makes of `rest` = e and `from` = offset.
+// y = x, of other strides: LOCATE makes of `rest` = e and `from` = offset where result e is in x.
 // SPLAT: a result is W times one element of x.
 #define EACH 4
 

@@ -4,7 +4,8 @@
 #define EACH 4
 
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const Vector* __restrict__ x, const S* __restrict__ value, Vector* __restrict__ y SIZES) {
+    KERNEL(const Vector* __restrict__ x, const S* __restrict__ value,
+           Vector* __restrict__ y SIZES) {
   const I first = (I)blockIdx.x * (256 * EACH) + threadIdx.x;
   Vector padding;
 #pragma unroll
