@@ -150,15 +150,14 @@ TEST_CASE("copies and events") {
 TEST_CASE("kernels are loaded once, and launched with as many arguments as they take") {
   RuntimeFunction* function = load("k2", "f32* out, i64 size");
   CHECK(load("k2", "f32* out, i64 size") == function);
-  uint64_t values[2] = {};
-  void* const arguments[] = {&values[0], &values[1]};
+  const uint64_t arguments[2] = {};
   const int before = fake_cuda_calls("cuLaunchKernel");
   runtime().launch(stream(), function, {4}, {256}, 0, arguments);
   runtime().launch(stream(), function, {0}, {256}, 0, arguments);  // nothing
   CHECK(fake_cuda_calls("cuLaunchKernel") == before + 1);
   CHECK(message_of<Internal>([&] {
           runtime().launch(stream(), function, {1}, {1}, 0, std::span(arguments).first(1));
-        }) == "Kernel k2 takes 2 arguments, got 1.");
+        }) == "Kernel k2 takes 2 words of arguments, got 1.");
   // More shared memory is asked for when it is needed, once.
   CHECK(fake_cuda_calls("cuFuncSetAttribute") == 0);
   for (int i = 0; i < 2; ++i) runtime().launch(stream(), function, {1}, {64}, 100'000, arguments);
