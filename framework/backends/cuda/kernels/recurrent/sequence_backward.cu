@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of an LSTM of UNITS units at most over all its steps, after gates.cu: a block has ROWS
-// rows of the batch. In the product that leads to the step before, four threads share a unit: each
-// keeps its row of the recurrent kernel, of one gate, in registers.
+// The gradient of an LSTM of UNITS units at most over all its steps, after gates.cu: a block has
+// ROWS rows of the batch. In the product that leads to the step before, four threads share a unit:
+// each keeps its row of the recurrent kernel, of one gate, in registers.
 extern "C" __global__ void __launch_bounds__(4 * UNITS)
     KERNEL(const f32* __restrict__ gates, const f32* __restrict__ c,
            const f32* __restrict__ c_first, const f32* __restrict__ kernel,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of one step of an LSTM, after gates.cu and product.cu. The gradient of h from the step behind is a
-// product with that of its gates; the pass over this step's gates follows in the same launch.
+// The gradient of one step of an LSTM, after gates.cu and product.cu. The gradient of h from the
+// step behind is a product with that of its gates; the pass over this step's gates follows in the
+// same launch.
 
 // The recurrent kernel's transpose.
 struct Kernels {
