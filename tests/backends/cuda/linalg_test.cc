@@ -2,6 +2,7 @@
 // Factorizations on the simulated GPU: like the CPU's where they are unique, else their products.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
