@@ -20,8 +20,8 @@ struct LstmTile {
   int64_t columns;
   int64_t micro;
 };
-constexpr LstmTile kForwardTiles[] = {{64, 64, 4}, {32, 32, 4}, {16, 32, 2}};
-constexpr LstmTile kBackwardTiles[] = {{64, 64, 4}, {32, 32, 4}, {16, 16, 2}};
+constexpr LstmTile kLstmForwardTiles[] = {{64, 64, 4}, {32, 32, 4}, {16, 32, 2}};
+constexpr LstmTile kLstmBackwardTiles[] = {{64, 64, 4}, {32, 32, 4}, {16, 16, 2}};
 
 // The steps of one sequence, each with states of (batch, units).
 class LstmLowering {
@@ -40,7 +40,7 @@ class LstmLowering {
     }
     for (int64_t turn = 0; turn < steps_; ++turn) {
       const bool first = turn == 0;
-      launch_step("lstm_step", "step_forward", kForwardTiles, 4,
+      launch_step("lstm_step", "step_forward", kLstmForwardTiles, 4,
                   {gates(in(0), turn), first ? in(1) : states(out(0), turn - 1),
                    first ? in(2) : states(out(1), turn - 1), in(3), states(out(0), turn),
                    states(out(1), turn), gates(out(2), turn), batch_, units_});
@@ -56,7 +56,7 @@ class LstmLowering {
     for (int64_t turn = steps_ - 1; turn >= -1; --turn) {
       const int64_t own = turn < 0 ? 0 : turn;
       const bool has_behind = turn < steps_ - 1;
-      launch_step("lstm_step_grad", "step_backward", kBackwardTiles, 1,
+      launch_step("lstm_step_grad", "step_backward", kLstmBackwardTiles, 1,
                   {gates(in(0), own), own == 0 ? in(2) : states(in(1), own - 1), states(in(1), own),
                    states(in(4), own), states(in(5), own), in(3),
                    gates(out(0), has_behind ? turn + 1 : own), out(1), out(2), gates(out(0), own),
