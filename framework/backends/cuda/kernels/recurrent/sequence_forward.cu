@@ -2,6 +2,25 @@
 // An LSTM of UNITS units at most over all its steps, after gates.cu: a block has ROWS rows of the
 // batch and a thread for each gate of each unit, which keeps its column of the recurrent kernel in
 // registers.
+// Where a block's rows lie in the steps' arrays.
+struct Place {
+  i64 steps, batch, units, reverse, first;
+  __device__ __forceinline__ i64 row(i64 turn, int row) const {
+    return (reverse ? steps - 1 - turn : turn) * batch + first + row;
+  }
+};
+
+// The inputs of a gate of a unit in one step, which are read while the step before is computed.
+__device__ __forceinline__ void read_inputs(f32 (&to)[ROWS], const f32* __restrict__ inputs,
+                                            const Place& place, i64 turn, int gate, int unit) {
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    const boolean exists =
+        turn < place.steps && place.first + r < place.batch && unit < place.units;
+    to[r] = exists ? inputs[(place.row(turn, r) * 4 + gate) * place.units + unit] : 0.0f;
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(4 * UNITS)
     KERNEL(const f32* __restrict__ inputs, const f32* __restrict__ h_before,
            const f32* __restrict__ c_before, const f32* __restrict__ kernel, f32* __restrict__ h,
@@ -21,31 +40,33 @@ extern "C" __global__ void __launch_bounds__(4 * UNITS)
   const boolean has_state = part < ROWS && first + part < batch && unit < units;
   f32 cell = has_state ? c_before[(first + part) * units + unit] : 0.0f;
   if (part < ROWS) state[part][unit] = has_state ? h_before[(first + part) * units + unit] : 0.0f;
+  const Place place = {steps, batch, units, reverse, first};
+  f32 next[ROWS];
+  read_inputs(next, inputs, place, 0, part, unit);
   __syncthreads();
   for (i64 turn = 0; turn < steps; ++turn) {
-    const i64 begin = (reverse ? steps - 1 - turn : turn) * batch + first;
-    f32 sums[ROWS];
+    f32 own[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) own[r] = next[r];
+    read_inputs(next, inputs, place, turn + 1, part, unit);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-      sums[r] = first + r < batch && unit < units ? inputs[((begin + r) * 4 + part) * units + unit]
-                                                  : 0.0f;
-    }
+      f32 sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};  // four chains, so that none waits for itself
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-      f32 sum = 0.0f;
-#pragma unroll
-      for (int k = 0; k < UNITS; ++k) sum += state[r][k] * weights[k];
-      const f32 value = activate(part, sums[r] + sum);
+      for (int k = 0; k < UNITS; ++k) sums[k % 4] += state[r][k] * weights[k];
+      const f32 value = activate(part, own[r] + ((sums[0] + sums[1]) + (sums[2] + sums[3])));
       activated[r][t] = value;
-      if (first + r < batch && unit < units) gates[((begin + r) * 4 + part) * units + unit] = value;
+      if (first + r < batch && unit < units) {
+        gates[(place.row(turn, r) * 4 + part) * units + unit] = value;
+      }
     }
     __syncthreads();
     if (has_state) {
-      const f32* const own = activated[part] + unit;
-      cell = own[UNITS] * cell + own[0] * own[2 * UNITS];
-      const f32 output = own[3 * UNITS] * tanhf(cell);
-      c[(begin + part) * units + unit] = cell;
-      h[(begin + part) * units + unit] = output;
+      const f32* const gate = activated[part] + unit;
+      cell = gate[UNITS] * cell + gate[0] * gate[2 * UNITS];
+      const f32 output = gate[3 * UNITS] * tanhf(cell);
+      c[place.row(turn, part) * units + unit] = cell;
+      h[place.row(turn, part) * units + unit] = output;
       state[part][unit] = output;
     }
     __syncthreads();
