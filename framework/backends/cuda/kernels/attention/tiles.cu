@@ -183,15 +183,22 @@ template <int COUNT>
 __device__ __forceinline__ void store(T* array, const C (&sums)[RUN][COUNT],
                                       const C (&factors)[RUN], i64 batch, i64 all, i64 heads,
                                       i64 head, i64 length, i64 first, i64 begin) {
+  enum { WIDE = Columns<COUNT>::WIDE };
 #pragma unroll
   for (int i = 0; i < RUN; ++i) {
     const i64 row = first + own_of_thread() + i;
     if (row >= all) continue;
     T* const to = array + ((batch * all + row) * heads + head) * length;
 #pragma unroll
-    for (int j = 0; j < COUNT; ++j) {
+    for (int j = 0; j < COUNT; j += WIDE) {
       const i64 column = begin + Columns<COUNT>::at(j);
-      if (column < length) to[column] = narrow<T>(sums[i][j] * factors[i]);
+      Pack<T, WIDE> values;
+      for (int v = 0; v < WIDE; ++v) values.v[v] = narrow<T>(sums[i][j + v] * factors[i]);
+      if (column + WIDE <= length && length % WIDE == 0) {
+        *(Pack<T, WIDE>*)(to + column) = values;
+      } else {
+        for (int v = 0; v < WIDE && column + v < length; ++v) to[column + v] = values.v[v];
+      }
     }
   }
 }
