@@ -95,7 +95,8 @@ TEST_CASE("attention: so many blocks that they have more rows") {
   check_attention(one);
 }
 
-TEST_CASE("attention: heads that take several parts of their columns") {
+TEST_CASE("attention: large heads, and such that take several parts of their columns") {
+  check_attention({.rows = 3, .columns = 70, .size = 128, .width = 100});
   check_attention({.rows = 3, .columns = 4, .size = 260, .width = 300});
   check_attention({.rows = 5, .columns = 34, .size = 130, .width = 7, .dtype = DType::Float64});
 }
