@@ -12,10 +12,10 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr uint32_t kAttentionBlock = 256;  // threads, 16 x 16
-constexpr int64_t kOwnRows = 64;           // of a block's tile
-constexpr int64_t kFewRows = 16;           // of a smaller one
-constexpr int64_t kFewBlocks = 48;         // which leave most of a GPU idle
+constexpr uint32_t kAttentionBlock = 256;    // threads, 16 x 16
+constexpr int64_t kAttentionRows = 64;       // of a block's tile
+constexpr int64_t kAttentionFewRows = 16;    // of a smaller one
+constexpr int64_t kAttentionFewBlocks = 48;  // which leave most of a GPU idle
 
 // Strides of a bias or mask of rank 4: 0 along axes that are broadcast.
 std::array<int64_t, 4> score_strides(const Shape& shape) {
@@ -53,7 +53,9 @@ class AttentionLowering {
     }
   }
 
-  bool empty() const { return query_.num_elements() * key_.num_elements() * width_ == 0; }
+  bool empty() const {
+    return query_.num_elements() == 0 || key_.num_elements() == 0 || width_ == 0;
+  }
 
   void forward() {
     if (const auto kernel = library(false)) {
@@ -134,8 +136,9 @@ class AttentionLowering {
   }
   // Rows of queries or keys that make a block's tile.
   static int64_t own_rows(int64_t rows, int64_t heads) {
-    const bool few = rows <= kFewRows || heads * ((rows + kOwnRows - 1) / kOwnRows) <= kFewBlocks;
-    return few ? kFewRows : kOwnRows;
+    const bool few = rows <= kAttentionFewRows ||
+                     heads * ((rows + kAttentionRows - 1) / kAttentionRows) <= kAttentionFewBlocks;
+    return few ? kAttentionFewRows : kAttentionRows;
   }
   // For products of `length` columns.
   static Dim3 blocks(int64_t rows, int64_t heads, int64_t length, int64_t columns) {
@@ -165,9 +168,9 @@ class AttentionLowering {
   void gradient_of_bias() {
     const int64_t others = other_rows();
     const auto tiles = [](int64_t size, int64_t tile) { return (size + tile - 1) / tile; };
-    const int64_t items = bias_shape_[0] * bias_shape_[1] * tiles(bias_shape_[2], kOwnRows) *
+    const int64_t items = bias_shape_[0] * bias_shape_[1] * tiles(bias_shape_[2], kAttentionRows) *
                           tiles(bias_shape_[3], others);
-    launch("attention_grad_bias", {"tiles", "differentiate", "bias"}, "", kOwnRows, 1,
+    launch("attention_grad_bias", {"tiles", "differentiate", "bias"}, "", kAttentionRows, 1,
            blocks_for(items, 1),
            {in(0), in(1), in(2), in(5), in(4), means_, out(3), bias_shape_[0], bias_shape_[1]});
   }
@@ -211,14 +214,14 @@ class AttentionLowering {
   Slot means_;
 };
 
-void clear_outputs(const KernelSpec& spec, Lowering& to) {
+void clear_attention(const KernelSpec& spec, Lowering& to) {
   for (size_t i = 0; i < spec.outputs.size(); ++i) to.fill(out(i), 0, spec.outputs[i].bytes());
 }
 
 bool lower_attention(const KernelSpec& spec, Lowering& to) {
   AttentionLowering lowering(spec, 3, to);
   if (lowering.empty()) {
-    clear_outputs(spec, to);
+    clear_attention(spec, to);
   } else {
     lowering.forward();
   }
@@ -228,7 +231,7 @@ bool lower_attention(const KernelSpec& spec, Lowering& to) {
 bool lower_attention_grad(const KernelSpec& spec, Lowering& to) {
   AttentionLowering lowering(spec, 6, to);
   if (lowering.empty()) {
-    clear_outputs(spec, to);
+    clear_attention(spec, to);
   } else {
     lowering.backward();
   }

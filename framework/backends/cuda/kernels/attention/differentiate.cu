@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probabilities of a tile, made again from scores and what the forward pass kept of each row, and the
-// gradients of its scores; after tiles.cu.
+// Probabilities of a tile, made again from scores and what the forward pass kept of each row, and
+// the gradients of its scores; after tiles.cu.
 
 struct Gradients {
   const T* query;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, forward, after tiles.cu: a block for a tile of queries of one head, which meets the keys
-// tile by tile. Each row keeps its largest score so far and the sum of exponentials of scores less
-// that; where a tile has a larger one, what the row has is scaled down.
+// Attention, forward, after tiles.cu: a block for a tile of queries of one head, which meets the
+// keys tile by tile. Each row keeps its largest score so far and the sum of exponentials of scores
+// less that; where a tile has a larger one, what the row has is scaled down.
 
 // Over the 16 threads that share rows.
 __device__ __forceinline__ C largest_of_row(C x) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What attention's kernels share: products of tiles by a block of 16 x 16 threads, and scores. A
-// block owns a tile of OWN rows (queries or keys) and meets tiles of OTHER rows (of the other kind);
-// thread (ty, tx) has rows RUN ty … of the own tile and PER tx … of the other one.
-// Defined: T, C, OWN, OTHER, DEPTH; MOST_COLUMNS, of a thread in any sum; BIASED, MASKED, CAUSAL (true or
-// false).
+// block owns a tile of OWN rows (queries or keys) and meets tiles of OTHER rows (of the other
+// kind); thread (ty, tx) has rows RUN ty ... of the own tile and PER tx ... of the other one.
+//
+// Defined before: T, C, OWN, OTHER, DEPTH; MOST_COLUMNS, of a thread in any sum; BIASED, MASKED,
+// CAUSAL (true or false).
 
 enum {
   RUN = OWN / 16,
@@ -42,9 +43,11 @@ struct Problem {
   const T *__restrict__ bias, const boolean *__restrict__ mask, i64 batch, i64 rows, i64 columns, \
       i64 heads, i64 keys, i64 size, i64 width, f64 scale, i64 bias_b, i64 bias_h, i64 bias_r,    \
       i64 bias_c, i64 mask_b, i64 mask_h, i64 mask_r, i64 mask_c
-#define PROBLEM                                                                                    \
-  {batch,  rows,   columns, heads,  keys,   size, width,  (C)scale, bias,                          \
-   bias_b, bias_h, bias_r,  bias_c, mask, mask_b, mask_h, mask_r,   mask_c}
+#define PROBLEM                                                                                   \
+  {                                                                                               \
+    batch, rows, columns, heads, keys, size, width, (C)scale, bias, bias_b, bias_h, bias_r,       \
+        bias_c, mask, mask_b, mask_h, mask_r, mask_c                                              \
+  }
 
 // Causal scores behind the diagonal are left out; with a mask they are hidden as masked ones are.
 __device__ __forceinline__ boolean leaves_out() { return CAUSAL && !MASKED; }
@@ -177,18 +180,25 @@ __device__ __forceinline__ void clear(C (&sums)[RUN][COUNT]) {
 
 // Rows of the own tile, times a number each.
 template <int COUNT>
-__device__ __forceinline__ void store(T* array, const C (&sums)[RUN][COUNT], const C (&factors)[RUN],
-                                      i64 batch, i64 all, i64 heads, i64 head, i64 length,
-                                      i64 first, i64 begin) {
+__device__ __forceinline__ void store(T* array, const C (&sums)[RUN][COUNT],
+                                      const C (&factors)[RUN], i64 batch, i64 all, i64 heads,
+                                      i64 head, i64 length, i64 first, i64 begin) {
+  enum { WIDE = Columns<COUNT>::WIDE };
 #pragma unroll
   for (int i = 0; i < RUN; ++i) {
     const i64 row = first + own_of_thread() + i;
     if (row >= all) continue;
     T* const to = array + ((batch * all + row) * heads + head) * length;
 #pragma unroll
-    for (int j = 0; j < COUNT; ++j) {
+    for (int j = 0; j < COUNT; j += WIDE) {
       const i64 column = begin + Columns<COUNT>::at(j);
-      if (column < length) to[column] = narrow<T>(sums[i][j] * factors[i]);
+      Pack<T, WIDE> values;
+      for (int v = 0; v < WIDE; ++v) values.v[v] = narrow<T>(sums[i][j + v] * factors[i]);
+      if (column + WIDE <= length && length % WIDE == 0) {
+        *(Pack<T, WIDE>*)(to + column) = values;
+      } else {
+        for (int v = 0; v < WIDE && column + v < length; ++v) to[column + v] = values.v[v];
+      }
     }
   }
 }

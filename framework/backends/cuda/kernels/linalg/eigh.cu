@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// eigh, after block.cu, by Jacobi's rotations: those of a round concern different rows, and all run at
-// once. The lower triangle is read.
+// eigh, after block.cu, by Jacobi's rotations: those of a round concern different rows, and all run
+// at once. The lower triangle is read.
 
 enum { MOST_SWEEPS = 40 };
 #define NEGLIGIBLE 1e-18  // off the diagonal, as a part of the largest element

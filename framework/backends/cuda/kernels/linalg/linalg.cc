@@ -9,14 +9,14 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kMostSharedBytes = int64_t{40} << 10;  // of a matrix; kernels have more of it
-constexpr int64_t kMostScratchBytes = int64_t{256} << 20;
-constexpr int64_t kMostLinalgBlocks = 2048;
+constexpr int64_t kLinalgSharedBytes = int64_t{40} << 10;  // of a matrix; kernels have more of it
+constexpr int64_t kLinalgScratchBytes = int64_t{256} << 20;
+constexpr int64_t kLinalgBlocks = 2048;
 constexpr int64_t kMostRightHandSides = 32;  // of a block: triangular_solve.cu
 
 // The matrices in the last two axes of a shape.
-struct MatrixBatch {
-  explicit MatrixBatch(const Shape& shape)
+struct LinalgBatch {
+  explicit LinalgBatch(const Shape& shape)
       : count(shape.slice(0, shape.rank() - 2).num_elements()),
         rows(shape[shape.rank() - 2]),
         columns(shape.back()) {}
@@ -34,13 +34,13 @@ class LinalgLaunch {
       : to_(to),
         dtype_(spec.inputs[0].dtype),
         work_items_(work_items),
-        in_shared_(work_items * kNumberBytes <= kMostSharedBytes),
+        in_shared_(work_items * kNumberBytes <= kLinalgSharedBytes),
         threads_(largest_side <= 16   ? 32
                  : largest_side <= 64 ? 128
                                       : 512) {
-    int64_t most = kMostLinalgBlocks;
+    int64_t most = kLinalgBlocks;
     if (!in_shared_) {
-      most = std::clamp<int64_t>(kMostScratchBytes / (work_items * kNumberBytes), 1, most);
+      most = std::clamp<int64_t>(kLinalgScratchBytes / (work_items * kNumberBytes), 1, most);
     }
     blocks_ = std::min(items, most);
   }
@@ -69,9 +69,9 @@ class LinalgLaunch {
 };
 
 // Of each matrix, whether it failed: the first one is reported.
-class Failures {
+class LinalgFailures {
  public:
-  Failures(int64_t count, Lowering& to)
+  LinalgFailures(int64_t count, Lowering& to)
       : to_(to), count_(count), flags_(to.scratch(static_cast<size_t>(count) * sizeof(int32_t))) {}
 
   Slot flags() const { return flags_; }
@@ -88,7 +88,7 @@ class Failures {
 };
 
 bool lower_lu(const KernelSpec& spec, Lowering& to) {
-  const MatrixBatch x(spec.inputs[0].shape);
+  const LinalgBatch x(spec.inputs[0].shape);
   const int64_t n = x.rows;
   if (n == 0) return true;
   LinalgLaunch(spec, x.count, n * n, n, to).run("lu", {in(0), out(0), out(1), x.count, n});
@@ -96,10 +96,10 @@ bool lower_lu(const KernelSpec& spec, Lowering& to) {
 }
 
 bool lower_cholesky(const KernelSpec& spec, Lowering& to) {
-  const MatrixBatch x(spec.inputs[0].shape);
+  const LinalgBatch x(spec.inputs[0].shape);
   const int64_t n = x.rows;
   if (n * x.count == 0) return true;
-  Failures failures(x.count, to);
+  LinalgFailures failures(x.count, to);
   LinalgLaunch(spec, x.count, n * n + n, n, to)
       .run("cholesky", {in(0), out(0), failures.flags(), x.count, n});
   failures.report([](int64_t index) {
@@ -110,7 +110,7 @@ bool lower_cholesky(const KernelSpec& spec, Lowering& to) {
 }
 
 bool lower_triangular_solve(const KernelSpec& spec, Lowering& to) {
-  const MatrixBatch b(spec.inputs[1].shape);
+  const LinalgBatch b(spec.inputs[1].shape);
   const int64_t n = b.rows;
   if (b.count * n * b.columns == 0) return true;
   const bool named = spec.attributes.find("who") != nullptr;
@@ -118,7 +118,7 @@ bool lower_triangular_solve(const KernelSpec& spec, Lowering& to) {
   const int64_t tile = std::min<int64_t>(
       kMostRightHandSides, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(b.columns))));
   const int64_t tiles = (b.columns + tile - 1) / tile;
-  Failures failures(b.count, to);
+  LinalgFailures failures(b.count, to);
   LinalgLaunch(spec, b.count * tiles, n * tile, n, to)
       .run("triangular_solve", {in(0), in(1), out(0), failures.flags(), b.count, n, b.columns,
                                 int64_t{spec.attributes.get_bool("lower")},
@@ -134,7 +134,7 @@ bool lower_triangular_solve(const KernelSpec& spec, Lowering& to) {
 }
 
 bool lower_qr(const KernelSpec& spec, Lowering& to) {
-  const MatrixBatch x(spec.inputs[0].shape);
+  const LinalgBatch x(spec.inputs[0].shape);
   const int64_t columns = spec.outputs[0].shape.back();  // of q
   const int64_t work = x.rows * (x.columns + columns) + std::min(x.rows, x.columns);
   LinalgLaunch(spec, x.count, work, std::max(x.rows, x.columns), to)
@@ -143,7 +143,7 @@ bool lower_qr(const KernelSpec& spec, Lowering& to) {
 }
 
 bool lower_eigh(const KernelSpec& spec, Lowering& to) {
-  const MatrixBatch x(spec.inputs[0].shape);
+  const LinalgBatch x(spec.inputs[0].shape);
   const int64_t n = x.rows;
   if (n == 0) return true;
   LinalgLaunch(spec, x.count, 2 * n * n + n + n % 2 + n, n, to)
@@ -152,7 +152,7 @@ bool lower_eigh(const KernelSpec& spec, Lowering& to) {
 }
 
 bool lower_svd(const KernelSpec& spec, Lowering& to) {
-  const MatrixBatch x(spec.inputs[0].shape);
+  const LinalgBatch x(spec.inputs[0].shape);
   const bool full = spec.attributes.get_bool("full");
   const bool vectors = spec.attributes.get_bool("vectors");
   const int64_t k = std::min(x.rows, x.columns);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// svd, after block.cu, by one-sided Jacobi rotations: the shorter side's rows or columns of x, which
-// are the rows of `longs`, are rotated in pairs, a warp each, until all are orthogonal. Their sizes are
-// the singular values; normalized they are the longer side's vectors, and the product of the rotations
-// are the shorter side's.
+// svd, after block.cu, by one-sided Jacobi rotations: the shorter side's rows or columns of x,
+// which are the rows of `longs`, are rotated in pairs, a warp each, until all are orthogonal. Their
+// sizes are the singular values; normalized they are the longer side's vectors, and the product of
+// the rotations are the shorter side's.
 
 enum { MOST_SWEEPS = 60 };
 #define EPSILON 2.220446049250313e-16

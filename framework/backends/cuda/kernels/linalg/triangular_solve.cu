@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// triangular_solve, after block.cu: a block for `tile` columns (a power of two, at most its threads)
-// of the right-hand sides of one matrix. As soon as a row of the solution is known, its multiples
-// leave all other rows.
+// triangular_solve, after block.cu: a block for `tile` columns (a power of two, at most its
+// threads) of the right-hand sides of one matrix. As soon as a row of the solution is known, its
+// multiples leave all other rows.
 extern "C" __global__ void __launch_bounds__(512)
     KERNEL(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ solution,
            i32* __restrict__ failed, i64 count, i64 n, i64 columns, i64 lower, i64 transposed,

@@ -31,8 +31,8 @@ __device__ __forceinline__ f32 sum_of(const f32* memory, int row, int column) {
 // Products of rows of a, from row `first` on, and of what `factor(k, column)` gives, in `memory` as
 // above. ALONG_K: neighbours in k lie side by side in memory.
 template <bool ALONG_K, class Factor>
-__device__ __forceinline__ void multiply(f32* memory, const f32* __restrict__ a, i64 rows, i64 depth,
-                                         i64 first, Factor factor) {
+__device__ __forceinline__ void multiply(f32* memory, const f32* __restrict__ a, i64 rows,
+                                         i64 depth, i64 first, Factor factor) {
   f32* const of_rows = memory;
   f32* const of_columns = memory + DEPTH * ROW_STEP;
   const int group = threadIdx.x / GROUP;

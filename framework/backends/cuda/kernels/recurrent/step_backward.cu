@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of one step of an LSTM, after product.cu. The gradient of h from the step behind is a
-// product with that of its gates; the pass over this step's gates follows in the same launch.
+// The gradient of one step of an LSTM, after gates.cu and product.cu. The gradient of h from the
+// step behind is a product with that of its gates; the pass over this step's gates follows in the
+// same launch.
 
 // The recurrent kernel's transpose.
 struct Kernels {
@@ -39,19 +40,14 @@ extern "C" __global__ void __launch_bounds__(256)
       dh[at] = behind;
       continue;
     }
-    const i64 of_gate = row * 4 * units + unit;
-    const f32 i = gates[of_gate];
-    const f32 f = gates[of_gate + units];
-    const f32 g = gates[of_gate + 2 * units];
-    const f32 o = gates[of_gate + 3 * units];
-    const f32 tanh_c = tanhf(c[at]);
-    const f32 of_h = dh_outside[at] + behind;
-    const f32 of_c = dc_outside[at] + (has_behind ? dc[at] : 0.0f) +
-                     of_h * o * (1.0f - tanh_c * tanh_c);
-    of_gates[of_gate] = of_c * g * (i * (1.0f - i));
-    of_gates[of_gate + units] = of_c * c_before[at] * (f * (1.0f - f));
-    of_gates[of_gate + 2 * units] = of_c * i * (1.0f - g * g);
-    of_gates[of_gate + 3 * units] = of_h * tanh_c * (o * (1.0f - o));
-    dc[at] = of_c * f;
+    f32 gate[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) gate[i] = gates[(row * 4 + i) * units + unit];
+    const GateGradients found =
+        gradients_of(gate, c_before[at], c[at], dh_outside[at] + behind,
+                     dc_outside[at] + (has_behind ? dc[at] : 0.0f));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) of_gates[(row * 4 + i) * units + unit] = found.gate[i];
+    dc[at] = found.c_before;
   }
 }

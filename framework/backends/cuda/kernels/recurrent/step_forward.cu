@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of an LSTM, after product.cu: a tile of rows and units, with all four gates of each unit
-// (i, f, g, o).
-__device__ __forceinline__ f32 sigmoid(f32 x) { return 1.0f / (1.0f + expf(-x)); }
+// One step of an LSTM, after gates.cu and product.cu: a tile of rows and units, with all four gates
+// of each unit.
 
-// Elements of the recurrent kernel (units, 4 units): columns of a tile go through its units, gate by
-// gate.
+// Elements of the recurrent kernel (units, 4 units): columns of a tile go through its units, gate
+// by gate.
 struct Kernels {
   const f32* values;
   i64 units;
@@ -34,9 +33,8 @@ extern "C" __global__ void __launch_bounds__(256)
     f32 z[4];
 #pragma unroll
     for (int gate = 0; gate < 4; ++gate) {
-      z[gate] = inputs[(row * 4 + gate) * units + unit] +
-                sum_of(memory, e / UNITS, gate * UNITS + e % UNITS);
-      z[gate] = gate == 2 ? tanhf(z[gate]) : sigmoid(z[gate]);
+      z[gate] = activate(gate, inputs[(row * 4 + gate) * units + unit] +
+                                   sum_of(memory, e / UNITS, gate * UNITS + e % UNITS));
       gates[(row * 4 + gate) * units + unit] = z[gate];
     }
     const i64 at = row * units + unit;
