@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "tests/backends/cuda/lowered_run.h"
 #include "tests/backends/kernel_run.h"
 
@@ -8,47 +10,72 @@ namespace cornu::cuda::testing {
 namespace {
 
 using cpu::testing::random_tensor;
+using cpu::testing::text;
 
-void check_matmul(const Shape& a, const Shape& b, bool transpose_a, bool transpose_b, DType dtype,
-                  double tolerance) {
-  CAPTURE(fmt::format("{} {} {} {} {}", dtype, a, b, transpose_a, transpose_b));
-  Attributes attributes;
-  attributes.set("transpose_a", transpose_a);
-  attributes.set("transpose_b", transpose_b);
-  check_like_cpu("matmul", {random_tensor(a, dtype, 1), random_tensor(b, dtype, 2)}, attributes,
-                 tolerance);
+Attributes transposed(bool a, bool b) { return {{"transpose_a", a}, {"transpose_b", b}}; }
+
+double tolerance_of(DType dtype) {
+  if (dtype == DType::Float32) return 1e-5;
+  if (dtype == DType::Float64) return 1e-12;
+  if (dtype == DType::Float16) return 2e-3;
+  return dtype == DType::BFloat16 ? 1.6e-2 : 0;
 }
 
-void check_shapes(double tolerance) {
-  check_matmul({5, 7}, {7, 3}, false, false, DType::Float32, tolerance);
-  check_matmul({7, 5}, {7, 3}, true, false, DType::Float32, tolerance);
-  check_matmul({5, 7}, {3, 7}, false, true, DType::Float32, tolerance);
-  check_matmul({7, 5}, {3, 7}, true, true, DType::Float32, tolerance);
-  check_matmul({1, 33}, {33, 1}, false, false, DType::Float32, tolerance);
-  check_matmul({17, 16}, {16, 18}, false, false, DType::Float32, tolerance);
-  check_matmul({4, 0}, {0, 3}, false, false, DType::Float32, 0);
-  check_matmul({0, 4}, {4, 3}, false, false, DType::Float32, 0);
-  check_matmul({6, 5, 7}, {6, 7, 3}, false, false, DType::Float32, tolerance);
-  check_matmul({6, 5, 7}, {7, 3}, false, false, DType::Float32, tolerance);
-  check_matmul({6, 7, 5}, {7, 3}, true, false, DType::Float32, tolerance);
-  check_matmul({2, 3, 5, 7}, {3, 7, 4}, false, false, DType::Float32, tolerance);
-  check_matmul({2, 1, 5, 7}, {1, 3, 7, 4}, false, false, DType::Float32, tolerance);
+// The product with both operands as they are given, by libraries and without.
+void check_product(const Shape& a, const Shape& b, DType dtype, bool transpose_a = false,
+                   bool transpose_b = false) {
+  CAPTURE(text(a));
+  CAPTURE(text(b));
+  CAPTURE(text(dtype));
+  const std::vector<Tensor> operands = {random_tensor(a, dtype, 1), random_tensor(b, dtype, 2)};
+  const Attributes attributes = transposed(transpose_a, transpose_b);
+  check_like_cpu("matmul", operands, attributes, tolerance_of(dtype));
+  const WithoutLibraries own;
+  check_like_cpu("matmul", operands, attributes, tolerance_of(dtype));
+}
+
+TEST_CASE("products of matrices of any size, transposed or not") {
+  for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{
+           {1, 1, 1}, {16, 16, 16}, {17, 33, 5}, {40, 1, 70}, {1, 50, 33}}) {
+    for (const bool a : {false, true}) {
+      for (const bool b : {false, true}) {
+        check_product(a ? Shape{k, m} : Shape{m, k}, b ? Shape{n, k} : Shape{k, n}, DType::Float32,
+                      a, b);
+      }
+    }
+  }
+}
+
+TEST_CASE("products of every dtype") {
+  for (const DType dtype :
+       {DType::Float64, DType::Float16, DType::BFloat16, DType::Int8, DType::UInt8, DType::Int32,
+        DType::Int64, DType::UInt32, DType::UInt64}) {
+    check_product({19, 23}, {23, 18}, dtype);
+    check_product({23, 19}, {18, 23}, dtype, true, true);
+  }
+}
+
+TEST_CASE("batches, whose leading axes broadcast") {
+  const std::vector<std::pair<Shape, Shape>> cases = {
+      {{3, 4, 5}, {3, 5, 6}},       {{3, 4, 5}, {5, 6}},
+      {{4, 5}, {3, 5, 6}},          {{2, 3, 4, 5}, {5, 6}},
+      {{2, 3, 4, 5}, {2, 3, 5, 6}}, {{2, 1, 4, 5}, {3, 5, 6}},
+      {{2, 3, 4, 5}, {2, 1, 5, 6}}, {{3, 1, 2, 4, 5}, {3, 2, 1, 5, 6}},
+      {{1, 1, 4, 5}, {1, 3, 5, 6}}, {{2, 1, 3, 1, 4, 5}, {1, 5, 1, 2, 5, 6}},
+      {{1, 4, 5}, {1, 5, 6}},
+  };
+  for (const auto& [a, b] : cases) check_product(a, b, DType::Float32);
+  check_product({2, 3, 5, 4}, {2, 3, 6, 5}, DType::Float32, true, true);
+  check_product({3, 5, 4}, {5, 6}, DType::Float32, true, false);
+  check_product({3, 4, 5}, {6, 5}, DType::BFloat16, false, true);
+}
+
+TEST_CASE("products of nothing") {
+  check_product({3, 0}, {0, 4}, DType::Float32);
+  check_product({2, 3, 0}, {0, 4}, DType::Int32);
+  check_product({0, 5}, {5, 4}, DType::Float32);
+  check_product({2, 0, 3, 5}, {5, 4}, DType::Float32);
 }
 
 }  // namespace
-
-TEST_CASE("CUDA: products of matrices through a library") { check_shapes(1e-5); }
-
-TEST_CASE("CUDA: products of matrices without one") {
-  const WithoutLibraries without;
-  check_shapes(1e-5);
-}
-
-TEST_CASE("CUDA: products of matrices of other dtypes") {
-  check_matmul({5, 37}, {37, 3}, false, false, DType::Int32, 0);
-  check_matmul({5, 37}, {37, 3}, false, false, DType::Float64, 1e-12);
-  check_matmul({5, 37}, {37, 3}, false, false, DType::BFloat16, 5e-2);
-  check_matmul({5, 37}, {37, 3}, false, false, DType::Float16, 5e-3);
-}
-
 }  // namespace cornu::cuda::testing

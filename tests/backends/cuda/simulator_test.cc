@@ -57,7 +57,7 @@ RuntimeFunction* load(const std::string& name, const std::string& text) {
 }
 
 void launch(RuntimeStream* stream, RuntimeFunction* function, Dim3 grid, Dim3 block,
-            const std::vector<void*>& pointers, uint32_t shared_bytes = 0) {
+            std::vector<void*> pointers, uint32_t shared_bytes = 0) {
   std::vector<uint64_t> words;
   for (void* pointer : pointers) words.push_back(reinterpret_cast<uint64_t>(pointer));
   simulated_runtime().launch(stream, function, grid, block, shared_bytes, words);
@@ -81,88 +81,196 @@ extern "C" __global__ void reverse(i32* data) {
   CHECK(array.read() == numbers);
 }
 
-TEST_CASE("shuffles: a warp adds up its numbers") {
-  RuntimeFunction* add = load("add_up", R"(
-extern "C" __global__ void add_up(i32* data) {
-  i32 sum = data[threadIdx.x];
-  for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
-  if (threadIdx.x % 32 == 0) data[threadIdx.x] = sum;
-})");
-  std::vector<int32_t> numbers(64);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  const Array<int32_t> array(stream(), numbers);
-  launch(stream(), add, {1}, {64}, {array.memory()});
-  CHECK(array.read()[0] == 496);
-  CHECK(array.read()[32] == 1520);
-}
-
-TEST_CASE("a barrier that some threads never reach is an error") {
-  RuntimeFunction* stuck = load("stuck", R"(
-extern "C" __global__ void stuck(i32* data) {
-  if (threadIdx.x < 32) __syncthreads();
-  if (threadIdx.x >= 32) __shfl_sync(0xffffffffu, data[0], 0);
-  if (threadIdx.x >= 32) __syncthreads();
-  if (threadIdx.x < 16) __syncwarp();
-})");
-  RuntimeStream* own = simulated_runtime().make_stream(0);
-  const Array<int32_t> array(own, {1});
-  launch(own, stuck, {1}, {64}, {array.memory()});
-  CHECK_THROWS_AS(simulated_runtime().synchronize(own), Internal);
-}
-
-TEST_CASE("nothing runs before it is waited for: what doesn't wait reads what was there before") {
-  RuntimeFunction* twice = load("twice", R"(
-extern "C" __global__ void twice(const i32* from, i32* to) { to[0] = 2 * from[0]; })");
-  Runtime& runtime = simulated_runtime();
-  RuntimeStream* first = runtime.make_stream(0);
-  RuntimeStream* second = runtime.make_stream(0);
-  const Array<int32_t> from(first, {21});
-  const Array<int32_t> between(first, {1});
-  const Array<int32_t> to(second, {0});
-  from.read();
-  between.read();
-  to.read();
-  for (const bool waits : {false, true}) {
-    launch(first, twice, {1}, {1}, {from.memory(), between.memory()});
-    const auto event = runtime.record(first);
-    if (waits) runtime.wait(second, *event);
-    launch(second, twice, {1}, {1}, {between.memory(), to.memory()});
-    CHECK(to.read()[0] == (waits ? 84 : 2));
+TEST_CASE("warps: sums by shuffles of every kind, and votes") {
+  RuntimeFunction* sums = load("warp_sums", R"(
+extern "C" __global__ void warp_sums(const i32* in, i32* out) {
+  const int lane = threadIdx.x % 32;
+  i32 sum = in[threadIdx.x];
+  for (int by = 16; by > 0; by /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, by);
+  i32 scan = in[threadIdx.x];
+  for (int by = 1; by < 32; by *= 2) {
+    const i32 other = __shfl_up_sync(0xffffffffu, scan, by);
+    if (lane >= by) scan += other;
   }
-  runtime.synchronize(first);
+  const i64 last = __shfl_sync(0xffffffffu, (i64)scan << 20, 31);
+  const i32 next = __shfl_down_sync(0xffffffffu, lane, 1);
+  const u32 odd = __ballot_sync(0xffffffffu, in[threadIdx.x] % 2 == 1);
+  __syncwarp();
+  out[threadIdx.x * 4] = sum;
+  out[threadIdx.x * 4 + 1] = scan;
+  out[threadIdx.x * 4 + 2] = (i32)(last >> 20) + next;
+  out[threadIdx.x * 4 + 3] = __popc(odd);
+})");
+  std::vector<int32_t> numbers(64), expected;
+  std::iota(numbers.begin(), numbers.end(), 1);
+  for (int i = 0, scan = 0; i < 64; ++i) {
+    const int lane = i % 32, first = i - lane + 1;
+    const int sum = 32 * first + 31 * 16;
+    scan = lane == 0 ? first : scan + first + lane;
+    expected.insert(expected.end(), {sum, scan, sum + std::min(lane + 1, 31), 16});
+  }
+  const Array<int32_t> in(stream(), numbers);
+  const Array<int32_t> out(stream(), std::vector<int32_t>(256));
+  launch(stream(), sums, {}, {64}, {in.memory(), out.memory()});
+  CHECK(out.read() == expected);
 }
 
-TEST_CASE("captured launches are replayed as one") {
-  RuntimeFunction* increment = load("increment", R"(
-extern "C" __global__ void increment(i32* data) { data[0] += 1; })");
+TEST_CASE("integer atomics, dynamic shared memory, and indices of three axes") {
+  RuntimeFunction* count = load("count", R"(
+extern "C" __global__ void count(i32* out) {
+  DYNAMIC_SHARED(memory);
+  i32* counts = (i32*)memory;
+  const u32 number = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  if (number < 4) counts[number] = 0;
+  __syncthreads();
+  atomicAdd(&counts[threadIdx.z], 1 + (i32)blockIdx.y);
+  __syncthreads();
+  if (number < 4) atomicAdd(&out[number], counts[number]);
+  if (number == 0) atomicMax(&out[4], (i32)(blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)));
+})");
+  const Array<int32_t> out(stream(), std::vector<int32_t>(5));
+  launch(stream(), count, {2, 3, 2}, {5, 2, 4}, {out.memory()}, 16);
+  // In each layer of a block 10 threads add 1, 2 or 3; there are four blocks of each.
+  CHECK(out.read() == std::vector<int32_t>{240, 240, 240, 240, 11});
+}
+
+TEST_CASE("what depends on the order of threads differs from launch to launch") {
+  RuntimeFunction* first = load("order", R"(
+extern "C" __global__ void order(i32* out) { *out = (i32)thread_number(); })");
+  const Array<int32_t> out(stream(), {-1});
+  launch(stream(), first, {3}, {4}, {out.memory()});
+  CHECK(out.read()[0] == 11);
+  launch(stream(), first, {3}, {4}, {out.memory()});
+  CHECK(out.read()[0] == 0);
+}
+
+TEST_CASE("shared memory is rubbish in every block") {
+  RuntimeFunction* look = load("look", R"(
+extern "C" __global__ void look(i32* out) {
+  __shared__ i32 held[2];
+  DYNAMIC_SHARED(memory);
+  out[blockIdx.x] = held[1] == (i32)0xcdcdcdcd && ((i32*)memory)[0] == (i32)0xcdcdcdcd;
+  held[threadIdx.x] = 1;
+  ((i32*)memory)[0] = 1;
+})");
+  const Array<int32_t> out(stream(), {0, 0, 0});
+  launch(stream(), look, {3}, {1}, {out.memory()}, 4);
+  CHECK(out.read() == std::vector<int32_t>{1, 1, 1});
+}
+
+TEST_CASE("barriers that some threads never reach are errors") {
+  const auto run = [](const std::string& name, const std::string& statements) {
+    RuntimeFunction* function =
+        load(name, "extern \"C\" __global__ void " + name + "(i32* out) {\n" + statements + "\n}");
+    return message_of<Internal>([&] {
+      launch(stream(), function, {}, {64}, {});
+      simulated_runtime().synchronize(stream());
+    });
+  };
+  CHECK(run("fine", "if (threadIdx.x < 40) return; __syncthreads();") == "nothing thrown");
+  CHECK(run("two_places", "if (threadIdx.x < 40) __syncthreads();\nelse __syncthreads();") ==
+        "Kernel two_places: the threads of a block wait for each other in different places: "
+        "__syncthreads in line 2, __syncthreads in line 3; 0 of 64 have returned.");
+  CHECK(run("lost_lane", "if (threadIdx.x == 40) return;\n__shfl_sync(0xffffffffu, 1, 0);") ==
+        "Kernel lost_lane: the threads of a block wait for each other in different places: "
+        "a shuffle in line 3; 32 of 64 have returned.");
+  CHECK(run("mixed", "if (threadIdx.x == 0) __syncwarp();\nelse __syncthreads();") ==
+        "Kernel mixed: the threads of a block wait for each other in different places: "
+        "__syncthreads in line 3, __syncwarp in line 2; 0 of 64 have returned.");
+}
+
+TEST_CASE("text that doesn't compile is an error with the compiler's message") {
+  const std::string text = message_of<Internal>([] {
+    load("broken", "extern \"C\" __global__ void broken(i32* out) {\n  *out = nonsense;\n}");
+  });
+  CHECK(text.find("Kernel broken doesn't compile; its text is in /") == 0);
+  CHECK(text.find("broken.cu:2:") != text.npos);
+  CHECK(text.find("nonsense") != text.npos);
+}
+
+TEST_CASE("a missing wait between streams gives stale numbers, a wait the right ones") {
   Runtime& runtime = simulated_runtime();
-  const Array<int32_t> array(stream(), {5});
+  RuntimeStream* other = runtime.make_stream(0);
+  for (const bool waits : {false, true}) {
+    const Array<int32_t> from(stream(), {1, 2});
+    const Array<int32_t> to(other, {0, 0});
+    if (waits) runtime.wait(other, *runtime.record(stream()));
+    runtime.copy(other, to.memory(), from.memory(), from.bytes());
+    const auto rubbish = static_cast<int32_t>(0xCDCDCDCD);
+    CHECK(to.read() ==
+          (waits ? std::vector<int32_t>{1, 2} : std::vector<int32_t>{rubbish, rubbish}));
+  }
+}
+
+TEST_CASE("copies read page-locked memory late, other memory at once") {
+  Runtime& runtime = simulated_runtime();
+  const Array<int32_t> array(stream(), {0});
+  int32_t plain = 1;
+  runtime.copy_to_gpu(stream(), array.memory(), &plain, 4);
+  plain = 2;
+  CHECK(array.read()[0] == 1);
+  auto* pinned = static_cast<int32_t*>(runtime.allocate_pinned(4));
+  *pinned = 3;
+  runtime.copy_to_gpu(stream(), array.memory(), pinned, 4);
+  *pinned = 4;
+  CHECK(message_of<Internal>([&] { runtime.free_pinned(pinned); }) ==
+        "Memory is freed while a copy to a GPU is still to run.");
+  CHECK(array.read()[0] == 4);
+  runtime.free_pinned(pinned);
+}
+
+TEST_CASE("events are done when someone has waited, or asked three times") {
+  Runtime& runtime = simulated_runtime();
+  const Array<int32_t> array(stream(), {1});
+  const auto event = runtime.record(stream());
+  CHECK_FALSE(runtime.is_done(*event));
+  CHECK_FALSE(runtime.is_done(*event));
+  CHECK(runtime.is_done(*event));
+  runtime.fill(stream(), array.memory(), 0, 4);
+  const auto next = runtime.record(stream());
+  CHECK_FALSE(runtime.is_done(*next));
+  runtime.synchronize(*next);
+  CHECK(runtime.is_done(*next));
+}
+
+TEST_CASE("a captured graph runs when it is launched, as often as it is") {
+  Runtime& runtime = simulated_runtime();
+  RuntimeFunction* add = load("add_one", R"(
+extern "C" __global__ void add_one(i32* out) { out[threadIdx.x] += 1; })");
+  const Array<int32_t> array(stream(), {5, 6});
   runtime.begin_capture(stream());
-  for (int i = 0; i < 3; ++i) launch(stream(), increment, {1}, {1}, {array.memory()});
+  launch(stream(), add, {}, {2}, {array.memory()});
+  launch(stream(), add, {}, {1}, {array.memory()});
   const auto graph = runtime.end_capture(stream());
   REQUIRE(graph);
-  CHECK(array.read()[0] == 5);
+  CHECK(array.read() == std::vector<int32_t>{5, 6});
   runtime.launch(stream(), *graph);
   runtime.launch(stream(), *graph);
-  CHECK(array.read()[0] == 11);
+  CHECK(array.read() == std::vector<int32_t>{9, 8});
+  runtime.begin_capture(stream());
+  CHECK(message_of<Internal>([&] { runtime.record(stream()); }) ==
+        "A thread records an event while it captures a graph.");
+  CHECK(runtime.end_capture(stream()) == nullptr);
 }
 
-TEST_CASE("memory: the GPU's own, as much as it has, freed when nothing uses it") {
-  const auto runtime = make_runtime({.gpus = 1, .memory_bytes = 1 << 20});
-  void* block = runtime->allocate(0, 900'000);
-  REQUIRE(block != nullptr);
-  CHECK(runtime->allocate(0, 900'000) == nullptr);
-  RuntimeStream* own = runtime->make_stream(0);
-  runtime->fill(own, block, 1, 900'000);
-  CHECK_THROWS_AS(runtime->free(0, block), Internal);
-  runtime->synchronize(own);
-  runtime->free(0, block);
-  CHECK(runtime->allocate(0, 900'000) != nullptr);
-}
-
-TEST_CASE("kernels that aren't C++ say where") {
-  CHECK_THROWS_WITH_AS(load("broken", "extern \"C\" __global__ void broken( { }"),
-                       doctest::Contains("Kernel broken doesn't compile"), Internal);
+TEST_CASE("memory: its end, and what must not be done with it") {
+  const auto small = make_runtime({.gpus = 1, .memory_bytes = 1000, .libraries = false});
+  void* memory = small->allocate(0, 600);
+  REQUIRE(memory);
+  CHECK(small->allocate(0, 401) == nullptr);
+  CHECK(small->free_bytes(0) == 400);
+  RuntimeStream* stream = small->make_stream(0);
+  small->fill(stream, memory, 1, 600);
+  CHECK(message_of<Internal>([&] { small->free(0, memory); }) ==
+        "Memory is freed while a fill is still to run.");
+  CHECK(message_of<Internal>([&] { small->fill(stream, memory, 1, 601); }) ==
+        "a fill: 601 bytes are more than the memory has from that address on.");
+  small->synchronize(stream);
+  small->free(0, memory);
+  CHECK(small->free_bytes(0) == 1000);
+  CHECK(message_of<Internal>([&] { small->fill(stream, memory, 1, 1); }) ==
+        "a fill: an address isn't in allocated memory of a GPU.");
+  CHECK(small->prepare(0, MatmulSpec{.m = 1, .n = 1, .k = 1}) == nullptr);
 }
 
 }  // namespace

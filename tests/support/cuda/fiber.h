@@ -13,8 +13,8 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Makes the next enter() begin `body` anew; what ran on the stack before is forgotten. `body` ends
-  // by leave(), for ever.
+  // Makes the next enter() begin `body` anew; what ran on the stack before is forgotten. `body`
+  // ends by leave(), for ever.
   void start(void (*body)());
   // Runs it until it leaves; from the thread's own stack.
   void enter();
@@ -22,8 +22,8 @@ class Fiber {
   void leave();
 
  private:
-  std::byte* memory_;     // with a page at its lower end that can't be touched
-  void* own_ = nullptr;   // stack pointers
+  std::byte* memory_;    // with a page at its lower end that can't be touched
+  void* own_ = nullptr;  // stack pointers
   void* back_ = nullptr;
 };
 

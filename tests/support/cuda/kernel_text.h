@@ -30,7 +30,7 @@ struct KernelState {
 struct KernelExports {
   KernelState* state;
   void (*call)(const uint64_t* words);  // runs the current thread
-  char* shared_begin;                    // the block's shared memory
+  char* shared_begin;                   // the block's shared memory
   char* shared_end;
 };
 

@@ -13,8 +13,7 @@ namespace cornu::cuda::simulated {
 // Not thread-safe: the runtime's lock guards it.
 class Memory {
  public:
-  Memory(int gpus, size_t bytes_each)
-      : bytes_each_(bytes_each), used_(static_cast<size_t>(gpus)) {}
+  Memory(int gpus, size_t bytes_each) : bytes_each_(bytes_each), used_(static_cast<size_t>(gpus)) {}
 
   // Null when the GPU has no more. Addresses can't be read by the host; see open().
   void* allocate(int gpu, size_t bytes);

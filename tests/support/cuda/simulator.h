@@ -6,9 +6,11 @@
 // - Nothing is run before the host waits for it, and then only what it waits for: a missing wait
 //   between streams, or a copy's source that is changed too early, gives wrong numbers. An event
 //   is done at the third question at the latest.
-// - Kernels are compiled by the host's compiler, and run thread by thread: in ascending order in one
+// - Kernels are compiled by the host's compiler, and run thread by thread: in ascending order in
+// one
 //   launch, in descending order in the next, so that what depends on the order has other results.
-// - Shared memory is full of rubbish when a block begins. A barrier that some threads never reach is
+// - Shared memory is full of rubbish when a block begins. A barrier that some threads never reach
+// is
 //   an error.
 // - Operations must lie in memory that is allocated, and memory must not be freed before what was
 //   enqueued on it has run.

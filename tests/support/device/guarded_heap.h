@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of simulated devices: one file in memory, mapped twice. What is handed out are addresses of
-// a mapping that nobody may read or write; the devices' own code works on the other one.
+// Memory of simulated devices: one file in memory, mapped twice. What is handed out are addresses
+// of a mapping that nobody may read or write; the devices' own code works on the other one.
 #pragma once
 
 #include <fcntl.h>
