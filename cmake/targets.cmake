@@ -157,7 +157,8 @@ function(_cornu_install)
   endif()
   list(JOIN cornu_dependencies " " cornu_dependencies)
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/cornuConfig.cmake.in"
-    "${PROJECT_BINARY_DIR}/cornuConfig.cmake" INSTALL_DESTINATION "${package_dir}")
+    "${PROJECT_BINARY_DIR}/cornuConfig.cmake" INSTALL_DESTINATION "${package_dir}"
+    PATH_VARS CMAKE_INSTALL_LIBDIR)
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/cornuConfigVersion.cmake"
     COMPATIBILITY SameMinorVersion)
   install(FILES "${PROJECT_BINARY_DIR}/cornuConfig.cmake"

@@ -2,6 +2,7 @@
 #include "distribute/strategies/cross_device_ops.h"
 
 #include "framework/core/logging.h"
+#include "framework/graph/backend.h"
 #include "framework/strategy/in_process_group.h"
 
 namespace cornu::distribute {
@@ -14,7 +15,23 @@ CrossDeviceOps::MakeGroup in_process(Reducers reducers) {
 
 }  // namespace
 
-CrossDeviceOps::CrossDeviceOps() : CrossDeviceOps("InProcess", in_process(Reducers::All)) {}
+CrossDeviceOps::CrossDeviceOps()
+    : CrossDeviceOps("InProcess", in_process(Reducers::All), Library::Preferred) {}
+
+std::vector<std::unique_ptr<CollectiveGroup>> CrossDeviceOps::make_group(
+    std::span<const Device> devices) const {
+  auto group = make_(static_cast<int>(devices.size()));
+  // What a user's function gave is looked at by the strategy.
+  if (library_ == Library::Never || group.empty()) return group;
+  const CollectiveGroup* const first = group.front().get();
+  group = backend_for(devices.front()).connect(devices, std::move(group));
+  if (library_ == Library::Expected && group.front().get() == first) {
+    logging::warn(
+        "NcclAllReduce: there is no NCCL between these devices, which are no GPUs, or share one; "
+        "replicas exchange tensors through the process's memory instead.");
+  }
+  return group;
+}
 
 ReductionToOneDevice::ReductionToOneDevice()
     : CrossDeviceOps("ReductionToOneDevice", in_process(Reducers::First)) {}
@@ -22,10 +39,7 @@ ReductionToOneDevice::ReductionToOneDevice()
 HierarchicalCopyAllReduce::HierarchicalCopyAllReduce()
     : CrossDeviceOps("HierarchicalCopyAllReduce", in_process(Reducers::All)) {}
 
-NcclAllReduce::NcclAllReduce() : CrossDeviceOps("NcclAllReduce", in_process(Reducers::All)) {
-  logging::warn(
-      "NcclAllReduce: this build has no NCCL; replicas exchange tensors through the process's "
-      "memory instead.");
-}
+NcclAllReduce::NcclAllReduce()
+    : CrossDeviceOps("NcclAllReduce", in_process(Reducers::All), Library::Expected) {}
 
 }  // namespace cornu::distribute

@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "framework/core/device.h"
 #include "framework/graph/communicator.h"
 
 namespace cornu::distribute {
@@ -16,19 +18,25 @@ class CrossDeviceOps {
  public:
   using MakeGroup = std::function<std::vector<std::unique_ptr<CollectiveGroup>>(int replicas)>;
 
-  // The in-process group: every replica reduces its share of the elements and takes the others'
-  // from them.
+  // NCCL among GPUs of the machine, where there is one for each replica. Else the in-process group:
+  // every replica reduces its share of the elements and takes the others' from them.
   CrossDeviceOps();
   CrossDeviceOps(std::string name, MakeGroup make)
       : name_(std::move(name)), make_(std::move(make)) {}
   const std::string& name() const { return name_; }
-  std::vector<std::unique_ptr<CollectiveGroup>> make_group(int replicas) const {
-    return make_(replicas);
-  }
+  // Of replicas on these devices.
+  std::vector<std::unique_ptr<CollectiveGroup>> make_group(std::span<const Device> devices) const;
+
+ protected:
+  // Whether devices are to be connected by their own library, if they have one.
+  enum class Library { Never, Preferred, Expected };
+  CrossDeviceOps(std::string name, MakeGroup make, Library library)
+      : name_(std::move(name)), make_(std::move(make)), library_(library) {}
 
  private:
   std::string name_;
   MakeGroup make_;
+  Library library_ = Library::Never;
 };
 
 // One replica reduces everything, and the others take the result from it. The same bits as the
@@ -44,7 +52,8 @@ class HierarchicalCopyAllReduce : public CrossDeviceOps {
   HierarchicalCopyAllReduce();
 };
 
-// NVIDIA's library. Without it, and on CPUs, a warning and the in-process group.
+// NVIDIA's library. Without it, on CPUs, and where replicas share a GPU, a warning and the
+// in-process group.
 class NcclAllReduce : public CrossDeviceOps {
  public:
   NcclAllReduce();

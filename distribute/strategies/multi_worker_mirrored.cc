@@ -424,8 +424,8 @@ std::chrono::milliseconds timeout_of(const CommunicationOptions& options) {
 Communication implementation_of(const CommunicationOptions& options) {
   const CommunicationImplementation& asked = options.implementation;
   if (asked == CommunicationImplementation::Nccl) {
-    logging::warn(
-        fmt::format("{}: this build has no NCCL; workers exchange tensors by RING.", kName));
+    logging::warn(fmt::format(
+        "{}: NCCL connects GPUs of one worker; workers exchange tensors by RING.", kName));
   }
   const bool is_ring = asked == CommunicationImplementation::Auto ||
                        asked == CommunicationImplementation::Ring ||

@@ -54,7 +54,7 @@ ReplicatedStrategy::Group ReplicatedStrategy::take_group() {
       return group;
     }
   }
-  Group group = ops_.make_group(static_cast<int>(devices_.size()));
+  Group group = ops_.make_group(devices_);
   check<InvalidArgument>(
       group.size() == devices_.size() &&
           std::find(group.begin(), group.end(), nullptr) == group.end(),

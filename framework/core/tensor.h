@@ -234,6 +234,8 @@ class Tensor {
   }
   // The buffer is held by this handle's value alone (so it may be written in place).
   bool is_unique() const;
+  // For backends: the memory that it lies in. Null for a symbolic tensor.
+  const std::shared_ptr<Buffer>& buffer() const { return impl().buffer; }
   // For backends: where the elements begin on device(). FailedPrecondition on a symbolic tensor.
   const std::byte* address() const&;
 

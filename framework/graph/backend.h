@@ -2,9 +2,11 @@
 // Interface of a backend: memory, eager kernels, and a compiler from graphs to executables.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/graph/communicator.h"
@@ -38,6 +40,7 @@ struct Launch {
 struct ExecutableOptions {
   std::string name = "function";
   bool optimize = true;  // false: no passes, one kernel per node (for debugging and tests)
+  Device device = {};    // where it will run first
 };
 
 class Backend {
@@ -60,7 +63,22 @@ class Backend {
   // Copies a tensor from the host, or from another device of this backend, to `device`.
   // (Buffer::copy_to_host copies back.)
   virtual Tensor to_device(const Tensor& tensor, const Device& device) = 0;
+  // Brings several to `device`, at once where that costs less.
+  virtual void bring(std::span<Tensor> tensors, const Device& device);
   virtual int device_count() const = 0;  // of the machine
+  // Devices that programs name, where some of the machine's are split into several.
+  virtual int logical_device_count() const { return device_count(); }
+  // What is known of a device of the machine, by name: config::get_device_details. Empty: nothing.
+  virtual std::map<std::string, std::string> device_details(int index) const;
+  // Bytes that a device holds, and the most it held: config::get_memory_info.
+  virtual std::pair<size_t, size_t> memory_usage(const Device& device);
+  // Splits a device of the machine into several with so many bytes of memory each (0: no limit), of
+  // those that backends split themselves. FailedPrecondition when one has been used.
+  virtual void split_device(int index, std::span<const size_t> memory_limits);
+  // The ends of `group`, by replica, for replicas on `devices`: they reduce what lies there by the
+  // devices' own means of communication. As they are where there is none between these.
+  using Group = std::vector<std::unique_ptr<CollectiveGroup>>;
+  virtual Group connect(std::span<const Device> devices, Group group);
   // Whether there is a kernel for this op on these types.
   virtual bool supports(const OpDef& op, std::span<const TensorType> inputs,
                         const Attributes& attributes,
@@ -69,16 +87,25 @@ class Backend {
 
 Backend& cpu_backend();
 
+// Whether the tensor's value lies in the memory of `device`.
+bool is_there(const Tensor& tensor, const Device& device);
+
 // Makes `backend`, which must never be destroyed, serve the devices of `type`. AlreadyExists when
 // another backend does. Thread-safe.
 void register_backend(DeviceType type, Backend& backend);
 
-// Calls register_backend for the backends of this build, on the first use of a device; defined by
+// Finds the backend of a type of devices when one is first asked for; null where there is none, and
+// why in `reason`. Thread-safe.
+using FindBackend = Backend* (*)(std::string& reason);
+void register_backend_finder(DeviceType type, FindBackend find);
+
+// Calls these two for the backends of this build, on the first use of a device; defined by
 // framework/registration, since a static library drops objects that only register themselves.
 void register_builtin_backends();
 
 // The backend of a device. Unimplemented, naming the types that have one, when no backend serves
-// its type; InvalidArgument when there is no such device.
+// its type, and FailedPrecondition, with what was found and what is needed, when this machine has
+// no such devices; InvalidArgument when there is no such device.
 Backend& backend_for(const Device& device);
 
 }  // namespace cornu

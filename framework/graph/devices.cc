@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/graph/devices.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <utility>
 
 #include "framework/graph/backend.h"
 
@@ -15,12 +17,34 @@ constexpr std::array kTypes = {DeviceType::Cpu, DeviceType::Gpu, DeviceType::Tpu
 std::array<std::atomic<Backend*>, kTypes.size()> backends = {};
 std::atomic<int> cpus = 0;
 
+// How a type's backend is found, once, and why there is none.
+struct Finder {
+  std::mutex mutex;
+  FindBackend find = nullptr;
+  std::string reason;
+};
+Finder& finder_of(DeviceType type) {
+  static auto* finders = new std::array<Finder, kTypes.size()>;
+  return (*finders)[static_cast<size_t>(type)];
+}
+
 Backend* find_backend(DeviceType type) {
   static std::once_flag once;
-  const auto& slot = backends[static_cast<size_t>(type)];
+  auto& slot = backends[static_cast<size_t>(type)];
   if (Backend* backend = slot.load(std::memory_order_acquire)) return backend;
   std::call_once(once, register_builtin_backends);
+  Finder& finder = finder_of(type);
+  const std::lock_guard lock(finder.mutex);
+  if (const FindBackend find = std::exchange(finder.find, nullptr); find && !slot) {
+    if (Backend* found = find(finder.reason)) register_backend(type, *found);
+  }
   return slot.load(std::memory_order_acquire);
+}
+
+std::string why_none(DeviceType type) {
+  Finder& finder = finder_of(type);
+  const std::lock_guard lock(finder.mutex);
+  return finder.reason;
 }
 
 std::string known_types() {
@@ -37,7 +61,9 @@ int physical_count(DeviceType type) {
 }
 
 int logical_count(DeviceType type) {
-  return type == DeviceType::Cpu && cpus > 0 ? cpus.load() : physical_count(type);
+  if (type == DeviceType::Cpu && cpus > 0) return cpus;
+  const Backend* backend = find_backend(type);
+  return backend ? backend->logical_device_count() : 0;
 }
 
 template <class D>
@@ -55,6 +81,10 @@ std::vector<D> list(const std::string& prefix, std::optional<DeviceType> type,
 
 }  // namespace
 
+bool is_there(const Tensor& tensor, const Device& device) {
+  return tensor.on_host() ? device.type == DeviceType::Cpu : tensor.device() == device;
+}
+
 void register_backend(DeviceType type, Backend& backend) {
   Backend* none = nullptr;
   backends[static_cast<size_t>(type)].compare_exchange_strong(none, &backend);
@@ -64,8 +94,37 @@ void register_backend(DeviceType type, Backend& backend) {
       to_string(type), none ? none->name() : "", backend.name());
 }
 
+void register_backend_finder(DeviceType type, FindBackend find) {
+  Finder& finder = finder_of(type);
+  const std::lock_guard lock(finder.mutex);
+  finder.find = find;
+}
+
+void Backend::split_device(int, std::span<const size_t>) {
+  raise<Unimplemented>(
+      "set_logical_device_configuration: devices of the backend '{}' can't be split.", name());
+}
+
+void Backend::bring(std::span<Tensor> tensors, const Device& device) {
+  for (Tensor& tensor : tensors) {
+    if (!is_there(tensor, device)) tensor = to_device(tensor, device);
+  }
+}
+
+std::map<std::string, std::string> Backend::device_details(int) const { return {}; }
+
+Backend::Group Backend::connect(std::span<const Device>, Group group) { return group; }
+
+std::pair<size_t, size_t> Backend::memory_usage(const Device& device) {
+  raise<Unimplemented>("get_memory_info: {} has no memory of its own that is counted.", device);
+}
+
 Backend& backend_for(const Device& device) {
   Backend* backend = find_backend(device.type);
+  if (!backend) {
+    const std::string why = why_none(device.type);
+    check<FailedPrecondition>(why.empty(), "Device {}: {}", device, why);
+  }
   check<Unimplemented>(backend != nullptr,
                        "Device {}: this build of Cornu has no backend for it; it has {}.", device,
                        backend ? "" : known_types());
@@ -94,15 +153,58 @@ std::vector<LogicalDevice> list_logical_devices(std::optional<DeviceType> type) 
 }
 
 void set_logical_device_configuration(const PhysicalDevice& device, int count) {
-  check<Unimplemented>(device.device_type == DeviceType::Cpu,
-                       "set_logical_device_configuration: only the CPU can be split, got {}.",
-                       device.name);
   check<InvalidArgument>(count >= 1,
                          "set_logical_device_configuration: expected at least 1 logical device, "
                          "got {}.",
                          count);
-  cpus = count;
+  if (device.device_type == DeviceType::Cpu) {
+    cpus = count;
+  } else {
+    set_logical_device_configuration(
+        device, std::vector<LogicalDeviceConfiguration>(static_cast<size_t>(count)));
+  }
 }
+
+void set_logical_device_configuration(const PhysicalDevice& device,
+                                      const std::vector<LogicalDeviceConfiguration>& devices) {
+  check<InvalidArgument>(!devices.empty(),
+                         "set_logical_device_configuration: expected at least 1 logical device, "
+                         "got 0.");
+  std::vector<size_t> limits;
+  for (const LogicalDeviceConfiguration& one : devices) {
+    check<InvalidArgument>(
+        !one.memory_limit || *one.memory_limit > 0,
+        "set_logical_device_configuration: expected a memory_limit of at least 1 "
+        "MiB, got {}.",
+        one.memory_limit.value_or(0));
+    constexpr int64_t kMost = int64_t{1} << 32;  // MiB
+    limits.push_back(static_cast<size_t>(std::min(one.memory_limit.value_or(0), kMost)) << 20);
+  }
+  if (device.device_type == DeviceType::Cpu) {
+    check<InvalidArgument>(
+        std::ranges::all_of(limits, [](size_t limit) { return limit == 0; }),
+        "set_logical_device_configuration: CPUs have the host's memory, they take "
+        "no memory_limit.");
+    cpus = static_cast<int>(limits.size());
+    return;
+  }
+  backend_for({device.device_type, 0}).split_device(device.index, limits);
+}
+
+std::map<std::string, std::string> get_device_details(const PhysicalDevice& device) {
+  const int count = physical_count(device.device_type);
+  check<InvalidArgument>(device.index >= 0 && device.index < count,
+                         "get_device_details: there is no {}:{}; expected an index below {}.",
+                         to_string(device.device_type), device.index, count);
+  return find_backend(device.device_type)->device_details(device.index);
+}
+
+MemoryInfo get_memory_info(const Device& device) {
+  const auto [current, peak] = backend_for(device).memory_usage(device);
+  return {current, peak};
+}
+
+std::string why_unavailable(DeviceType type) { return find_backend(type) ? "" : why_none(type); }
 
 }  // namespace config
 }  // namespace cornu

@@ -39,10 +39,6 @@ class ProcessDevice {
 
 ProcessDevice process_device;
 
-bool is_on(const Tensor& tensor, const Device& device) {
-  return tensor.on_host() ? device.type == DeviceType::Cpu : tensor.device() == device;
-}
-
 [[noreturn]] void refuse_devices(const OpDef& op, const std::vector<Tensor>& inputs,
                                  const Device& first, const Device& second) {
   std::string places;
@@ -72,7 +68,7 @@ Place place_of(const OpDef& op, const std::vector<Tensor>& inputs) {
     bound = bound || is_bound;
     if (!first) {
       first = &input;
-    } else if (!is_on(input, first->device())) {
+    } else if (!is_there(input, first->device())) {
       refuse_devices(op, inputs, first->device(), input.device());
     }
   }
@@ -84,11 +80,11 @@ std::vector<Tensor> execute_on(const Device& device, const OpDef& op,
                                std::span<const TensorType> outputs) {
   Backend& backend = backend_for(device);
   const bool all_there = std::all_of(inputs.begin(), inputs.end(),
-                                     [&](const Tensor& input) { return is_on(input, device); });
+                                     [&](const Tensor& input) { return is_there(input, device); });
   if (all_there) return backend.execute(op, inputs, attributes, outputs, device);
   std::vector<Tensor> copied;
   for (const Tensor& input : inputs) {
-    copied.push_back(is_on(input, device) ? input : backend.to_device(input, device));
+    copied.push_back(is_there(input, device) ? input : backend.to_device(input, device));
   }
   return backend.execute(op, copied, attributes, outputs, device);
 }
@@ -178,7 +174,7 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
 
 Tensor Tensor::to(const Device& device) const {
   if (is_symbolic()) return *this;
-  if (is_on(*this, device)) {
+  if (is_there(*this, device)) {
     Tensor same = strong();
     same.bind();
     return same;
@@ -211,7 +207,7 @@ Device Variable::home_of(const Tensor& initial_value) {
 
 void bring_to(const Device& device, std::vector<Tensor>& tensors) {
   for (Tensor& tensor : tensors) {
-    if (tensor.defined() && !tensor.is_symbolic() && !is_on(tensor, device)) {
+    if (tensor.defined() && !tensor.is_symbolic() && !is_there(tensor, device)) {
       tensor = tensor.to(device);
     }
   }

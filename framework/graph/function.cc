@@ -267,8 +267,9 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
   start = std::chrono::steady_clock::now();
   compiled->executable =
       backend_for(compiled->device)
-          .compile(std::move(traced.graph),
-                   {.name = options.name, .optimize = options.optimize && !options.run_eagerly});
+          .compile(std::move(traced.graph), {.name = options.name,
+                                             .optimize = options.optimize && !options.run_eagerly,
+                                             .device = compiled->device});
   compiled->compiling_seconds = seconds_since(start);
   return compiled;
 }
@@ -341,7 +342,8 @@ std::vector<Tensor> CompiledFunction::inputs(const std::vector<Tensors>& argumen
         Tensor::scalar(value == ReplicaValue::Id ? replica.id : replica.first_example));
   }
   for (const double sum : replica.sums) result.push_back(Tensor::scalar(sum));
-  bring_to(device, result);
+  const auto is_here = [&](const Tensor& tensor) { return is_there(tensor, device); };
+  if (!std::ranges::all_of(result, is_here)) backend_for(device).bring(result, device);
   return result;
 }
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one place that knows every backend of this build.
+#include "framework/backends/cuda/cuda_backend.h"
 #include "framework/graph/backend.h"
 
 namespace cornu {
 
-void register_builtin_backends() { register_backend(DeviceType::Cpu, cpu_backend()); }
+void register_builtin_backends() {
+  register_backend(DeviceType::Cpu, cpu_backend());
+  register_backend_finder(DeviceType::Gpu, find_cuda_backend);
+}
 
 }  // namespace cornu

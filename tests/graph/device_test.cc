@@ -376,6 +376,19 @@ TEST_CASE("the CPU is split into logical devices, each with a share of the threa
         "config::list_logical_devices() lists the devices. "
         "config::set_logical_device_configuration splits the CPU into more.");
   CHECK_THROWS_AS(config::set_logical_device_configuration(cpu[0], 0), InvalidArgument);
-  CHECK_THROWS_AS(config::set_logical_device_configuration({"g", DeviceType::Gpu, 0}, 2),
-                  Unimplemented);
+  CHECK(
+      error_of([] {
+        config::set_logical_device_configuration({"g", DeviceType::Gpu, 0}, 2);
+      }) ==
+      "Unimplemented: set_logical_device_configuration: devices of the backend 'guarded' can't be "
+      "split.");
+  using Limits = std::vector<config::LogicalDeviceConfiguration>;
+  CHECK(error_of([&] {
+          config::set_logical_device_configuration(cpu[0], Limits{{512}, {}});
+        }) ==
+        "InvalidArgument: set_logical_device_configuration: CPUs have the host's memory, they take "
+        "no memory_limit.");
+  CHECK(error_of([&] { config::set_logical_device_configuration(cpu[0], Limits{{0}}); }) ==
+        "InvalidArgument: set_logical_device_configuration: expected a memory_limit of at least 1 "
+        "MiB, got 0.");
 }

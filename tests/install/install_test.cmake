@@ -43,6 +43,16 @@ foreach(program IN LISTS PROGRAMS)
   endif()
 endforeach()
 
+# What is loaded where there is an NVIDIA GPU is found by programs that lie elsewhere.
+file(GLOB_RECURSE cuda "${WORK}/prefix/libcornu_cuda.so")
+if(cuda)
+  get_filename_component(folder "${cuda}" DIRECTORY)
+  step("run path" readelf -d build/main)
+  if(NOT output MATCHES "R(UN)?PATH[^\n]*${folder}")
+    message(FATAL_ERROR "main doesn't find ${cuda}: ${output}")
+  endif()
+endif()
+
 # The command-line tool finds its part with the library, and what it says about itself is there.
 if(EXISTS "${BUILD}/bin/cornu")
   step("cornu" "${WORK}/prefix/bin/cornu" devices)

@@ -49,6 +49,7 @@ class Layering(LintTest):
                 ("framework/train/a.h", "framework/core/a.h"),
                 ("framework/saving/a.h", "framework/ops/a.h"),
                 (f"{cpu}/a.h", "framework/graph/passes/a.h"), (f"{cpu}/a.h", f"{cpu}/b.h"),
+                ("framework/backends/cuda_runtime/a.h", "framework/backends/cuda/a.h"),
                 ("layers/conv/a.h", "layers/core/a.h"), ("data/a.h", "framework/strategy/a.h"),
                 ("applications/a.h", "layers/a.h"),
                 ("framework/registration/a.cc", "layers/a.h"),
@@ -69,7 +70,8 @@ class Layering(LintTest):
                   ("applications", "data"), ("layers", "applications"),
                   ("registration", "backends"), ("include", "backends")]
         files = [(f"{folder[a]}/a.h", f"{folder[b]}/a.h") for a, b in pairs]
-        files += [("framework/backends/cpu/a.h", "framework/backends/cuda/a.h")]
+        files += [("framework/backends/cpu/a.h", "framework/backends/cuda/a.h"),
+                  ("framework/backends/cuda/a.h", "framework/backends/cuda_runtime/a.h")]
         for source, target in files:
             with self.subTest(source=source, target=target):
                 self.include(source, target, f"{source}:3: includes {target}")

@@ -1,16 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // doctest's main. With CORNU_TEST_DEVICE=GPU:0 the tests' tensors lie on a device whose memory the
-// host can't read.
+// host can't read: by CORNU_TEST_BACKEND, "guarded" (the default: the CPU's kernels), "simulated"
+// (the CUDA backend on simulated GPUs) or "cuda" (a GPU of this machine).
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 
+#include "framework/backends/cuda/cuda_backend.h"
+#include "framework/graph/devices.h"
+#include "framework/graph/dispatch.h"
+#include "tests/support/cuda/simulator.h"
 #include "tests/support/device/guarded_device.h"
+#include "tests/support/skip.h"
+
+namespace {
+
+void use_device(const std::string& name, const std::string& backend) {
+  using namespace cornu;
+  if (backend == "guarded") return test::use_guarded_device(name);
+  if (backend == "simulated") {
+    register_backend(DeviceType::Gpu, cuda::cuda_backend(cuda::simulated::simulated_runtime()));
+  } else if (const std::string why = config::why_unavailable(DeviceType::Gpu); !why.empty()) {
+    test::skip_test("no GPU can be used: " + why);
+  }
+  set_default_device(name);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   if (const char* device = std::getenv("CORNU_TEST_DEVICE")) {
-    cornu::test::use_guarded_device(device);
+    const char* backend = std::getenv("CORNU_TEST_BACKEND");
+    use_device(device, backend ? backend : "guarded");
   }
   return doctest::Context(argc, argv).run();
 }

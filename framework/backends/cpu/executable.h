@@ -2,7 +2,6 @@
 // The CPU's executable: one program per local replica, on persistent threads if there are several.
 #pragma once
 
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "framework/backends/cpu/program.h"
 #include "framework/backends/cpu/workspace.h"
 #include "framework/core/threads.h"
-#include "framework/core/variable_access.h"
 #include "framework/graph/backend.h"
 #include "framework/graph/program_recorder.h"
 
@@ -42,7 +40,7 @@ class CpuExecutable : public Executable {
   friend class Run;
   // What `program`, one of this executable's, consists of; made when it is first asked for.
   std::shared_ptr<const ProgramFacts> facts(const Program& program);
-  bool writes(size_t state) const { return graph_.states[state].out != graph_.states[state].in; }
+  bool writes(size_t state) const { return graph_.states.at(state).out != graph_.states[state].in; }
 
   std::string name_;
   Graph graph_;               // optimized

@@ -153,10 +153,6 @@ void Program::run_instructions(const Bindings& bindings, Done done) {
   done();
 }
 
-bool Program::is_instruction(const Node& node) {
-  return !passes::is_view(node) && !node.is("constant");
-}
-
 size_t Program::copied_bytes() const {
   size_t bytes = 0;
   for (const passes::Placement::Copy& copy : copies_) bytes += copy.bytes;

@@ -42,9 +42,6 @@ class Program {
 
   const Graph& graph() const { return graph_; }  // as given, including views
   size_t workspace_bytes() const { return workspace_bytes_; }
-  // Whether a node of the graph is an instruction: constants and views are none. They are in the
-  // graph's order.
-  static bool is_instruction(const Node& node);
   size_t copied_bytes() const;  // after the last instruction
 
  private:

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "framework/backends/cuda/sources.h"
+#include "framework/graph/execution_config.h"
 
 namespace cornu::cuda {
 namespace {
@@ -61,6 +62,22 @@ void Lowering::call(std::shared_ptr<LibraryKernel> kernel, std::vector<Slot> ope
   steps_.push_back(LibraryStep{std::move(kernel), std::move(operands), workspace});
 }
 
+std::shared_ptr<LibraryKernel> Lowering::prepare(MatmulSpec spec) {
+  spec.tf32 = config::tensor_float_32_execution_enabled();
+  return runtime_.prepare(gpu_, spec);
+}
+
+std::shared_ptr<LibraryKernel> Lowering::prepare(ConvSpec spec) {
+  spec.tf32 = config::tensor_float_32_execution_enabled();
+  spec.deterministic = config::op_determinism_enabled();
+  return runtime_.prepare(gpu_, spec);
+}
+
+std::shared_ptr<LibraryKernel> Lowering::prepare(AttentionSpec spec) {
+  spec.deterministic = config::op_determinism_enabled();
+  return runtime_.prepare(gpu_, spec);
+}
+
 Slot Lowering::scratch(size_t bytes) {
   const Slot slot{Slot::Kind::Scratch, 0, scratch_bytes_};
   scratch_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -75,8 +92,7 @@ int64_t Lowering::add_check(std::function<void(int64_t value)> fail) {
 bool LoweringTable::try_lower(const KernelSpec& spec, Lowering& lowering) const {
   const auto it = entries_.find(spec.op.name);
   if (it == entries_.end()) return false;
-  return std::ranges::any_of(it->second,
-                             [&](const Lower& lower) { return lower(spec, lowering); });
+  return std::ranges::any_of(it->second, [&](const Lower& lower) { return lower(spec, lowering); });
 }
 
 void LoweringTable::lower(const KernelSpec& spec, Lowering& lowering) const {

@@ -98,6 +98,12 @@ class Lowering {
   // Workspace is taken from the scratch memory.
   void call(std::shared_ptr<LibraryKernel> kernel, std::vector<Slot> operands);
 
+  // A library's kernel, as config::enable_tensor_float_32_execution and enable_op_determinism
+  // allow; null where there is none.
+  std::shared_ptr<LibraryKernel> prepare(MatmulSpec spec);
+  std::shared_ptr<LibraryKernel> prepare(ConvSpec spec);
+  std::shared_ptr<LibraryKernel> prepare(AttentionSpec spec);
+
   // Scratch memory, aligned to 256 bytes.
   Slot scratch(size_t bytes);
 
@@ -124,8 +130,8 @@ class Lowering {
   std::vector<std::function<void(int64_t)>> checks_;
 };
 
-// Adds the steps of an op; false, with nothing added, when it doesn't support the spec (then the next
-// one is tried).
+// Adds the steps of an op; false, with nothing added, when it doesn't support the spec (then the
+// next one is tried).
 using Lower = std::function<bool(const KernelSpec& spec, Lowering& lowering)>;
 
 // Lowerings by op. For one op, they are tried in the order they were added.
@@ -148,6 +154,7 @@ const LoweringTable& lowering_table();
 
 // One for each folder or file of kernels/.
 void register_elementwise(LoweringTable& table);  // elementwise ops, cast, select, "fused"
+void register_groups(LoweringTable& table);       // "fused_group"
 void register_reductions(LoweringTable& table);   // sum, max, …, argmax, argmin
 void register_scans(LoweringTable& table);        // cumsum, argsort
 void register_softmax(LoweringTable& table);      // softmax, log_softmax, cross-entropies

@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "framework/backends/cuda/device_collectives.h"
 #include "framework/core/dtype.h"
+#include "framework/core/error.h"
 
 namespace cornu::cuda {
 
@@ -23,8 +25,8 @@ struct GpuFacts {
   int multiprocessors = 0;
 };
 
-// CUDA source of one kernel. `text` defines `extern "C" __global__ void name(...)`, whose parameters
-// have 8 bytes each (pointers, i64, f64), on top of prelude.cu.
+// CUDA source of one kernel. `text` defines `extern "C" __global__ void name(...)`, whose
+// parameters have 8 bytes each (pointers, i64, f64) or are structs of such, on top of prelude.cu.
 struct KernelCode {
   std::string name;
   std::string text;
@@ -74,13 +76,14 @@ struct ConvSpec {
   bool residual = false;
   bool relu = false;
   bool tf32 = false;
+  bool deterministic = true;  // the same bits, always
   friend bool operator==(const ConvSpec&, const ConvSpec&) = default;
 };
 
 // Scaled dot-product attention. Operands, forward: query, key, value, output, statistics;
 // gradient: query, key, value, output, statistics, dy, dquery, dkey, dvalue. Arrays lie as (batch,
-// length, heads, size) and statistics, float32, as (batch, heads, length): logarithms of the sums of
-// exponentials.
+// length, heads, size) and statistics, float32, as (batch, heads, length): logarithms of the sums
+// of exponentials.
 struct AttentionSpec {
   bool gradient = false;
   DType dtype = DType::BFloat16;  // or Float16
@@ -92,11 +95,12 @@ struct AttentionSpec {
   int64_t size = 0;  // of a head
   double scale = 1;
   bool causal = false;
+  bool deterministic = true;
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
 };
 
-// A library's kernel, chosen for one spec. Several threads and streams may run it at once, each with
-// its own workspace.
+// A library's kernel, chosen for one spec. Several threads and streams may run it at once, each
+// with its own workspace.
 class LibraryKernel {
  public:
   virtual ~LibraryKernel() = default;
@@ -147,9 +151,9 @@ class Runtime {
 
   // Compiles and loads kernels, those that it doesn't have yet. They live as long as the process.
   virtual std::vector<RuntimeFunction*> load(int gpu, std::span<const KernelCode> codes) = 0;
-  // `arguments` points to 8 bytes each.
+  // `words`: the kernel's parameters, one after another.
   virtual void launch(RuntimeStream* stream, RuntimeFunction* function, Dim3 grid, Dim3 block,
-                      uint32_t shared_bytes, std::span<void* const> arguments) = 0;
+                      uint32_t shared_bytes, std::span<const uint64_t> words) = 0;
 
   // Null where no library has it.
   virtual std::shared_ptr<LibraryKernel> prepare(int gpu, const MatmulSpec& spec) = 0;
@@ -163,11 +167,26 @@ class Runtime {
   virtual void begin_capture(RuntimeStream* stream) = 0;
   virtual std::shared_ptr<RuntimeGraph> end_capture(RuntimeStream* stream) = 0;
   virtual void launch(RuntimeStream* stream, RuntimeGraph& graph) = 0;
+
+  // Groups of GPUs that communicate. Of this process's: a rank for each of `gpus`, in their order.
+  virtual std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
+      [[maybe_unused]] std::span<const int> gpus) {
+    raise<Unimplemented>("This runtime has no communication between GPUs.");
+  }
+  // Of several processes': one of them makes an id, which all are given; each waits for the others.
+  virtual std::vector<std::byte> collectives_id() {
+    raise<Unimplemented>("This runtime has no communication between GPUs.");
+  }
+  virtual std::unique_ptr<DeviceCollectives> make_collectives(
+      [[maybe_unused]] int rank, [[maybe_unused]] int size,
+      [[maybe_unused]] std::span<const std::byte> id, [[maybe_unused]] int gpu) {
+    raise<Unimplemented>("This runtime has no communication between GPUs.");
+  }
 };
 
 // What the library exports as `cornu_cuda_runtime`: null, and why in `error`, when there is no GPU
 // that it could use. `version` must be kRuntimeVersion.
 using MakeRuntime = Runtime* (*)(int version, std::string& error);
-inline constexpr int kRuntimeVersion = 1;
+inline constexpr int kRuntimeVersion = 4;
 
 }  // namespace cornu::cuda

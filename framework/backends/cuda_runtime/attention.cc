@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMostWorkspace = size_t{1} << 31;
 
 // Numbers of what isn't an operand.
-enum : int64_t { kScaleId = 101, kMaskedId, kOneId, kRowSumsId };
+enum : int64_t { kScaleId = 101, kMaskedId, kOneId, kRowSumsId, kQueryGradientId };
 
 class AttentionGraph {
  public:
@@ -39,8 +39,12 @@ class AttentionGraph {
   std::vector<CudnnKernel::Scalar> scalars() const { return scalars_; }
   std::vector<CudnnKernel::Extra> extras() const {
     if (!spec_.gradient) return {};
-    const int64_t rows = spec_.batch * spec_.heads * spec_.queries;
-    return {{kRowSumsId, static_cast<size_t>(rows) * sizeof(float)}};
+    const auto rows = static_cast<size_t>(spec_.batch * spec_.heads * spec_.queries);
+    std::vector<CudnnKernel::Extra> extras = {{kRowSumsId, rows * sizeof(float)}};
+    if (!spec_.deterministic) {
+      extras.push_back({kQueryGradientId, rows * static_cast<size_t>(spec_.size) * sizeof(float)});
+    }
+    return extras;
   }
 
  private:
@@ -156,7 +160,16 @@ class AttentionGraph {
     const Dims dims = {spec_.batch, spec_.key_heads, spec_.keys, spec_.size};
     const Tensor keys = graph_.between(type_, dims, strides_of(dims, {0, 2, 1, 3}));
     graph_.reshape(keys_, keys);
-    graph_.matmul(dscores, keys, operand(7, spec_.heads, spec_.queries));
+    const Tensor result = operand(7, spec_.heads, spec_.queries);
+    if (spec_.deterministic) {
+      graph_.matmul(dscores, keys, result);
+      return;
+    }
+    // Blocks of keys add to an array in memory, as they come.
+    const Dims all = {spec_.batch, spec_.heads, spec_.queries, spec_.size};
+    const Tensor parts = graph_.array(kQueryGradientId, CUDNN_DATA_FLOAT, all, row_major(all));
+    graph_.matmul(dscores, keys, parts);
+    graph_.pointwise(CUDNN_POINTWISE_IDENTITY, parts, nullptr, result);
   }
 
   const AttentionSpec& spec_;
@@ -197,7 +210,8 @@ const char* refusal(const CudnnTarget& target, const AttentionSpec& spec) {
   if (spec.size == 0 || spec.size % 8 != 0) return "head sizes must be multiples of 8";
   if (spec.key_heads == 0 || spec.heads % spec.key_heads != 0) return "heads don't share keys";
   if (!spec.gradient) return spec.size > 256 ? "head sizes beyond 256" : nullptr;
-  if (target.major >= 10) return "no deterministic gradient is known for this GPU";
+  if (target.major >= 10 && spec.deterministic)
+    return "no deterministic gradient is known for this GPU";
   if (spec.size > (target.major == 9 ? 256 : 128)) return "head sizes too large for the gradient";
   if (spec.queries == 1 && spec.keys == 1) return "a single query and key";
   return nullptr;
@@ -213,8 +227,9 @@ std::shared_ptr<CudnnKernel> make_attention(const CudnnTarget& target, const Att
   }
   try {
     AttentionGraph attention(spec);
-    auto plan = attention.graph().plan(target, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC},
-                                       kMostWorkspace, why);
+    CudnnNotes unwanted;
+    if (spec.deterministic) unwanted.insert(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+    auto plan = attention.graph().plan(target, unwanted, kMostWorkspace, why);
     if (!plan) return nullptr;
     return std::make_shared<CudnnKernel>(spec.gradient ? "attention's gradient" : "attention",
                                          std::move(plan), operands_of(spec), attention.extras(),

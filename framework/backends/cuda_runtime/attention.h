@@ -8,7 +8,7 @@
 
 namespace cornu::cuda {
 
-// Null, and why, where cuDNN has none that is deterministic.
+// Null, and why, where cuDNN has none that is as deterministic as the spec asks for.
 std::shared_ptr<CudnnKernel> make_attention(const CudnnTarget& target, const AttentionSpec& spec,
                                             std::string& why);
 

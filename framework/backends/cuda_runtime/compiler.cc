@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/cuda_runtime/compiler.h"
 
-#include <nvrtc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <system_error>
 #include <thread>
 
+#include "framework/backends/cuda_runtime/toolkit.h"
 #include "framework/core/error.h"
 
 namespace cornu::cuda {
@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrelude =
-#include "cuda_prelude.inc"
+#include <cuda_prelude.inc>
     ;
 constexpr std::string_view kMagic = "CORNUCU1";
 
@@ -53,6 +53,7 @@ class Hash {
 };
 
 std::pair<int, int> nvrtc_version() {
+  load_compiler();
   int major = 0;
   int minor = 0;
   check_nvrtc(nvrtcVersion(&major, &minor), "asking for its version");
@@ -61,6 +62,7 @@ std::pair<int, int> nvrtc_version() {
 
 // What to compile for: "sm_90", or "compute_120" where the machine code must be made by the driver.
 std::string architecture_for(int major, int minor) {
+  load_compiler();
   int count = 0;
   check_nvrtc(nvrtcGetNumSupportedArchs(&count), "counting the GPUs that it knows");
   std::vector<int> known(static_cast<size_t>(count));

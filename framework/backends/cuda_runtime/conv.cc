@@ -40,12 +40,11 @@ Dims spatial(const std::vector<int64_t>& values, int64_t missing) {
   return dims;
 }
 
-// What may be run: never what gives other bits each time.
 CudnnNotes unwanted(const ConvSpec& spec) {
-  CudnnNotes notes = {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC,
-                      CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, CUDNN_NUMERICAL_NOTE_FFT,
+  CudnnNotes notes = {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, CUDNN_NUMERICAL_NOTE_FFT,
                       CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6,
                       CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13};
+  if (spec.deterministic) notes.insert(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
   if (spec.dtype == DType::Float32 && !spec.tf32) {
     notes.insert({CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS});
   }

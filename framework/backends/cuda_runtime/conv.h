@@ -8,7 +8,7 @@
 
 namespace cornu::cuda {
 
-// Null, and why, where cuDNN has none that is deterministic and as precise as the spec asks for.
+// Null, and why, where cuDNN has none that is as deterministic and as precise as the spec asks for.
 std::shared_ptr<CudnnKernel> make_conv(const CudnnTarget& target, const ConvSpec& spec,
                                        std::string& why);
 

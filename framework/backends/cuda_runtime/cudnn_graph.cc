@@ -96,7 +96,8 @@ void raise_cudnn(cudnnStatus_t status, std::string_view doing) {
   std::array<char, 512> message = {};
   cudnnGetLastErrorString(message.data(), message.size());
   throw LibraryError(fmt::format("cuDNN failed when {}: {} ({})", doing,
-                                 cudnnGetErrorString(status), message.data()));
+                                 cudnnGetErrorString(status), message.data()),
+                     status == CUDNN_STATUS_ALLOC_FAILED);
 }
 
 CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
@@ -159,6 +160,9 @@ CudnnPlan::CudnnPlan(const CudnnTarget& target, CudnnDescriptor config)
   plan_.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config_.get());
   if (target.handle != nullptr) {
     plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &target.handle);
+  }
+  if (target.properties != nullptr) {
+    plan_.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target.properties);
   }
   plan_.finalize();
   int64_t bytes = 0;

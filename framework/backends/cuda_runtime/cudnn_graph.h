@@ -2,8 +2,6 @@
 // cuDNN's graph API: operations over described tensors, and plans that run them.
 #pragma once
 
-#include <cudnn.h>
-
 #include <functional>
 #include <initializer_list>
 #include <memory>

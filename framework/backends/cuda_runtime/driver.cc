@@ -6,13 +6,8 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int kMinDriver = 13000;
 constexpr int kMinCapability = 80;
 constexpr int kFreeSharedBytes = 48 * 1024;  // what a block may have without more ado
-
-std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
 
 int attribute_of(CUdevice device, CUdevice_attribute attribute) {
   int value = 0;
@@ -125,12 +120,7 @@ void Gpu::give_event(CUevent event) {
 }
 
 std::vector<std::unique_ptr<Gpu>> find_gpus() {
-  int version = 0;
-  const CUresult asked = cuDriverGetVersion(&version);
-  check<FailedPrecondition>(asked != CUDA_SUCCESS || version >= kMinDriver,
-                            "The NVIDIA driver supports CUDA {}, Cornu needs a driver for CUDA {} "
-                            "(580 or newer). Update the driver.",
-                            version_text(version), version_text(kMinDriver));
+  load_driver();
   const CUresult started = cuInit(0);
   check<FailedPrecondition>(started != CUDA_ERROR_NO_DEVICE, "There is no NVIDIA GPU ({}).",
                             describe(started));
@@ -163,9 +153,13 @@ RuntimeStream::RuntimeStream(Gpu& gpu) : gpu_(gpu) {
   check_cuda(cuStreamCreate(&handle_, CU_STREAM_NON_BLOCKING), "making a stream");
 }
 
-void RuntimeStream::note(std::string_view name) { names_[launches_++ % names_.size()] = name; }
+void RuntimeStream::note(std::string_view name) {
+  const std::lock_guard lock(names_mutex_);
+  names_[launches_++ % names_.size()] = name;
+}
 
 std::string RuntimeStream::place() const {
+  const std::lock_guard lock(names_mutex_);
   std::string names;
   for (size_t i = launches_ - std::min(launches_, names_.size()); i < launches_; ++i) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", names_[i % names_.size()]);
@@ -200,12 +194,14 @@ RuntimeFunction::RuntimeFunction(Gpu& gpu, const std::string& name, const std::v
   while (true) {
     size_t offset = 0;
     size_t size = 0;
-    const CUresult result = cuFuncGetParamInfo(handle_, parameters_, &offset, &size);
+    const CUresult result = cuFuncGetParamInfo(handle_, places_.size(), &offset, &size);
     if (result == CUDA_ERROR_INVALID_VALUE) break;  // there are no more
     check_cuda(result, doing);
-    cornu::check<Internal>(size == 8, "Parameter {} of kernel {} has {} bytes, expected 8.",
-                           parameters_, name, size);
-    ++parameters_;
+    cornu::check<Internal>(size % 8 == 0 && offset == words_ * 8,
+                           "Parameter {} of kernel {} has {} bytes at {}, expected words of 8.",
+                           places_.size(), name, size, offset);
+    places_.push_back(words_);
+    words_ += size / 8;
   }
   shared_bytes_ = static_cast<uint32_t>(std::max(kFreeSharedBytes - static_bytes(handle_), 0));
 }
@@ -218,18 +214,20 @@ void RuntimeFunction::allow_shared() {
 }
 
 void RuntimeFunction::launch(RuntimeStream& stream, Dim3 grid, Dim3 block, uint32_t shared_bytes,
-                             std::span<void* const> arguments) {
+                             std::span<const uint64_t> words) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  check<Internal>(arguments.size() == parameters_, "Kernel {} takes {} arguments, got {}.", name_,
-                  parameters_, arguments.size());
+  check<Internal>(words.size() == words_, "Kernel {} takes {} words of arguments, got {}.", name_,
+                  words_, words.size());
+  thread_local std::vector<void*> arguments;
+  arguments.clear();
+  for (const size_t place : places_) arguments.push_back(const_cast<uint64_t*>(&words[place]));
   gpu_.use();
   if (shared_bytes > shared_bytes_.load(std::memory_order_relaxed)) [[unlikely]] {
     allow_shared();
   }
   stream.note(name_);
-  const CUresult result =
-      cuLaunchKernel(handle_, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes,
-                     stream.handle(), const_cast<void**>(arguments.data()), nullptr);
+  const CUresult result = cuLaunchKernel(handle_, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                         shared_bytes, stream.handle(), arguments.data(), nullptr);
   if (result == CUDA_SUCCESS) [[likely]] {
     return;
   }

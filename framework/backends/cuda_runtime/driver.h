@@ -2,8 +2,6 @@
 // The CUDA driver: its errors as text, GPUs with their contexts, and what belongs to streams.
 #pragma once
 
-#include <cuda.h>
-
 #include <array>
 #include <atomic>
 #include <exception>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "framework/backends/cuda/runtime.h"
+#include "framework/backends/cuda_runtime/toolkit.h"
 #include "framework/core/error.h"
 
 namespace cornu::cuda {
@@ -23,11 +22,14 @@ namespace cornu::cuda {
 // runs, it is a fault.
 class LibraryError : public std::exception {
  public:
-  explicit LibraryError(std::string text) : text_(std::move(text)) {}
+  explicit LibraryError(std::string text, bool out_of_memory = false)
+      : text_(std::move(text)), out_of_memory_(out_of_memory) {}
   const char* what() const noexcept override { return text_.c_str(); }
+  bool is_out_of_memory() const { return out_of_memory_; }
 
  private:
   std::string text_;
+  bool out_of_memory_;
 };
 
 // "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered"
@@ -52,6 +54,7 @@ class Gpu {
 
   // Makes its context that of this thread. The context is created when this is called first.
   void use();
+  bool is_open() const { return context_.load(std::memory_order_acquire) != nullptr; }
 
   // Shared memory that a block may have, when its function asks for it.
   int most_shared_bytes() const;
@@ -105,6 +108,7 @@ class RuntimeStream {
 
   Gpu& gpu_;
   CUstream handle_ = nullptr;
+  mutable std::mutex names_mutex_;  // other threads ask events for what the stream did
   std::array<std::string, 6> names_;
   size_t launches_ = 0;
 };
@@ -133,7 +137,7 @@ class RuntimeFunction {
   const std::string& name() const { return name_; }
   Gpu& gpu() const { return gpu_; }
   void launch(RuntimeStream& stream, Dim3 grid, Dim3 block, uint32_t shared_bytes,
-              std::span<void* const> arguments);
+              std::span<const uint64_t> words);
 
  private:
   void allow_shared();
@@ -141,7 +145,8 @@ class RuntimeFunction {
   Gpu& gpu_;
   std::string name_;
   CUfunction handle_ = nullptr;
-  size_t parameters_ = 0;
+  std::vector<size_t> places_;  // of its parameters, in words
+  size_t words_ = 0;            // of all
   std::atomic<uint32_t> shared_bytes_ = 0;  // of dynamic shared memory that a launch may ask for
 };
 

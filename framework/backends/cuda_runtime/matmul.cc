@@ -19,7 +19,8 @@ constexpr int64_t kMostBatch = 65535;
 
 void check_blas(cublasStatus_t status, const char* doing) {
   if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]] {
-    throw LibraryError(fmt::format("cuBLASLt failed when {}: {}", doing, describe(status)));
+    throw LibraryError(fmt::format("cuBLASLt failed when {}: {}", doing, describe(status)),
+                       status == CUBLAS_STATUS_ALLOC_FAILED);
   }
 }
 
@@ -51,7 +52,8 @@ using Layout = cublasLtMatrixLayoutOpaque_t;
 // What is done, but for the operands' layouts.
 Description describe_product(const MatmulSpec& spec, const Types& types, const void* bias) {
   Description product;
-  check_blas(cublasLtMatmulDescInit(&product, types.compute, types.scale), "describing a product");
+  check_blas(cublasLtMatmulDescInit_internal(&product, sizeof(product), types.compute, types.scale),
+             "describing a product");
   const auto set = [&](cublasLtMatmulDescAttributes_t name, auto value) {
     check_blas(cublasLtMatmulDescSetAttribute(&product, name, &value, sizeof(value)),
                "describing a product");
@@ -70,8 +72,9 @@ Description describe_product(const MatmulSpec& spec, const Types& types, const v
 Layout layout_of(cudaDataType_t type, int64_t rows, int64_t columns, int64_t batch,
                  int64_t stride) {
   Layout layout;
-  check_blas(cublasLtMatrixLayoutInit(&layout, type, static_cast<uint64_t>(columns),
-                                      static_cast<uint64_t>(rows), columns),
+  check_blas(cublasLtMatrixLayoutInit_internal(&layout, sizeof(layout), type,
+                                               static_cast<uint64_t>(columns),
+                                               static_cast<uint64_t>(rows), columns),
              "describing a matrix");
   const auto set = [&](cublasLtMatrixLayoutAttribute_t name, auto value) {
     check_blas(cublasLtMatrixLayoutSetAttribute(&layout, name, &value, sizeof(value)),
@@ -85,7 +88,8 @@ Layout layout_of(cudaDataType_t type, int64_t rows, int64_t columns, int64_t bat
 class Preference {
  public:
   Preference() {
-    check_blas(cublasLtMatmulPreferenceInit(&preference_), "choosing an algorithm");
+    check_blas(cublasLtMatmulPreferenceInit_internal(&preference_, sizeof(preference_)),
+               "choosing an algorithm");
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
     // Parts of a sum come together in a fixed order, and in float.
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,

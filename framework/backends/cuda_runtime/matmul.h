@@ -2,8 +2,6 @@
 // Matrix products by cuBLASLt.
 #pragma once
 
-#include <cublasLt.h>
-
 #include <memory>
 
 #include "framework/backends/cuda_runtime/library.h"

@@ -15,6 +15,7 @@
 #include "framework/backends/cuda_runtime/driver.h"
 #include "framework/backends/cuda_runtime/library.h"
 #include "framework/backends/cuda_runtime/matmul.h"
+#include "framework/backends/cuda_runtime/nccl.h"
 #include "framework/core/error.h"
 
 namespace cornu::cuda {
@@ -30,14 +31,15 @@ std::string key_of(const MatmulSpec& s) {
 std::string key_of(const ConvSpec& s) {
   return fmt::format(
       "conv {} {} x {} filter {} y {} strides {} low {} high {} dilation {} {} {} {} "
-      "{} {}",
+      "{} {} {}",
       static_cast<int>(s.direction), s.dtype, s.x, s.filter, s.y, s.strides, s.low, s.high,
-      s.dilation, s.groups, s.bias, s.residual, s.relu, s.tf32);
+      s.dilation, s.groups, s.bias, s.residual, s.relu, s.tf32, s.deterministic);
 }
 
 std::string key_of(const AttentionSpec& s) {
-  return fmt::format("attention {} {} {} {} {} {} {} {} {} {}", s.gradient, s.dtype, s.batch,
-                     s.heads, s.key_heads, s.queries, s.keys, s.size, s.scale, s.causal);
+  return fmt::format("attention {} {} {} {} {} {} {} {} {} {} {}", s.gradient, s.dtype, s.batch,
+                     s.heads, s.key_heads, s.queries, s.keys, s.size, s.scale, s.causal,
+                     s.deterministic);
 }
 
 // With CORNU_CUDA_LOG, why a library has no kernel is told on stderr.
@@ -143,6 +145,9 @@ class CudaRuntime : public Runtime {
  public:
   CudaRuntime() {
     for (auto& gpu : find_gpus()) gpus_.push_back(std::make_unique<GpuState>(std::move(gpu)));
+    load_compiler();
+    load_blas();
+    load_cudnn();
   }
 
   int gpu_count() const override { return static_cast<int>(gpus_.size()); }
@@ -170,7 +175,7 @@ class CudaRuntime : public Runtime {
     return available;
   }
   void* allocate_pinned(size_t bytes) override {
-    gpu_at(0).use();
+    gpu_in_use().use();
     void* memory = nullptr;
     const CUresult result =
         cuMemHostAlloc(&memory, std::max<size_t>(bytes, 1), CU_MEMHOSTALLOC_PORTABLE);
@@ -180,7 +185,7 @@ class CudaRuntime : public Runtime {
   }
   void free_pinned(void* memory) override {
     if (memory == nullptr) return;
-    gpu_at(0).use();
+    gpu_in_use().use();
     check_cuda(cuMemFreeHost(memory), "giving back page-locked memory");
   }
 
@@ -246,8 +251,8 @@ class CudaRuntime : public Runtime {
     return state(gpu).load(codes);
   }
   void launch(RuntimeStream* stream, RuntimeFunction* function, Dim3 grid, Dim3 block,
-              uint32_t shared_bytes, std::span<void* const> arguments) override {
-    function->launch(*stream, grid, block, shared_bytes, arguments);
+              uint32_t shared_bytes, std::span<const uint64_t> words) override {
+    function->launch(*stream, grid, block, shared_bytes, words);
   }
 
   std::shared_ptr<LibraryKernel> prepare(int gpu, const MatmulSpec& spec) override {
@@ -264,10 +269,13 @@ class CudaRuntime : public Runtime {
 
   void begin_capture(RuntimeStream* stream) override {
     stream->gpu().use();
-    // A handle can't be made while the stream is captured.
-    if (state(stream->gpu().number()).uses_cudnn()) cudnn_handle(*stream);
+    // Now, since it waits for the GPU.
+    if (state(stream->gpu().number()).uses_cudnn()) {
+      guarded(*stream, [&] { cudnn_handle(*stream); });
+    }
     stream->broken = false;
-    stream->check(cuStreamBeginCapture(stream->handle(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+    // Relaxed: memory may be taken meanwhile, and other streams' events be asked.
+    stream->check(cuStreamBeginCapture(stream->handle(), CU_STREAM_CAPTURE_MODE_RELAXED),
                   "beginning to capture a graph");
     stream->capturing = true;
   }
@@ -288,6 +296,19 @@ class CudaRuntime : public Runtime {
     stream->check(cuGraphLaunch(graph.handle(), stream->handle()), "launching a graph");
   }
 
+  std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
+      std::span<const int> gpus) override {
+    std::vector<Gpu*> own;
+    for (const int gpu : gpus) own.push_back(&gpu_at(gpu));
+    return make_nccl(own);
+  }
+  std::vector<std::byte> collectives_id() override { return make_nccl_id(); }
+  std::unique_ptr<DeviceCollectives> make_collectives(int rank, int size,
+                                                      std::span<const std::byte> id,
+                                                      int gpu) override {
+    return make_nccl(rank, size, id, gpu_at(gpu));
+  }
+
  private:
   GpuState& state(int gpu) const {
     check<Internal>(gpu >= 0 && gpu < gpu_count(), "There is no GPU {} among {}.", gpu,
@@ -295,6 +316,28 @@ class CudaRuntime : public Runtime {
     return *gpus_[static_cast<size_t>(gpu)];
   }
   Gpu& gpu_at(int gpu) const { return state(gpu).gpu(); }
+  // One whose context is there, if any is: each takes memory of its GPU.
+  Gpu& gpu_in_use() const {
+    const auto used =
+        std::ranges::find_if(gpus_, [](const auto& one) { return one->gpu().is_open(); });
+    return used == gpus_.end() ? gpu_at(0) : (*used)->gpu();
+  }
+  // Errors of libraries become Cornu's.
+  template <class Run>
+  static void guarded(RuntimeStream& stream, const Run& run) {
+    try {
+      run();
+    } catch (const LibraryError& error) {
+      stream.broken = true;
+      check<ResourceExhausted>(!error.is_out_of_memory(), "{}{}. Use smaller batches.",
+                               error.what(), stream.place());
+      // An earlier fault shows only now, perhaps.
+      const CUresult state = stream.capturing ? CUDA_SUCCESS : cuStreamQuery(stream.handle());
+      const bool sound = state == CUDA_SUCCESS || state == CUDA_ERROR_NOT_READY;
+      raise<Internal>("{}{}{}", error.what(), stream.place(),
+                      sound ? "" : "; the stream's state: " + describe(state));
+    }
+  }
 
   std::vector<std::unique_ptr<GpuState>> gpus_;
   std::mutex mutex_;
@@ -307,9 +350,10 @@ std::vector<std::string> CudaRuntime::versions() const {
   int blas[3] = {};
   for (int i = 0; i < 3; ++i) cublasLtGetProperty(static_cast<libraryPropertyType>(i), &blas[i]);
   const size_t cudnn = cudnnGetVersion();
-  return {fmt::format("NVIDIA driver for CUDA {}.{}", driver / 1000, driver % 1000 / 10),
-          compiler_version(), fmt::format("cuBLASLt {}.{}.{}", blas[0], blas[1], blas[2]),
-          fmt::format("cuDNN {}.{}.{}", cudnn / 10000, cudnn / 100 % 100, cudnn % 100)};
+  return {"NVIDIA driver for CUDA " + version_text(driver), compiler_version(),
+          fmt::format("cuBLASLt {}.{}.{}", blas[0], blas[1], blas[2]),
+          fmt::format("cuDNN {}.{}.{}", cudnn / 10000, cudnn / 100 % 100, cudnn % 100),
+          nccl_version_text()};
 }
 
 void CudaRuntime::run(RuntimeStream* stream, LibraryKernel& kernel, std::span<void* const> operands,
@@ -317,16 +361,7 @@ void CudaRuntime::run(RuntimeStream* stream, LibraryKernel& kernel, std::span<vo
   auto& own = static_cast<LibraryKernelBase&>(kernel);
   stream->gpu().use();
   stream->note(own.label());
-  try {
-    own.run(*stream, operands, workspace);
-  } catch (const LibraryError& error) {
-    stream->broken = true;
-    // An earlier fault shows only now, perhaps.
-    const CUresult state = stream->capturing ? CUDA_SUCCESS : cuStreamQuery(stream->handle());
-    const bool sound = state == CUDA_SUCCESS || state == CUDA_ERROR_NOT_READY;
-    raise<Internal>("{}{}{}", error.what(), stream->place(),
-                    sound ? "" : "; the stream's state: " + describe(state));
-  }
+  guarded(*stream, [&] { own.run(*stream, operands, workspace); });
 }
 
 // Lives until the process ends: CUDA itself may be gone before static objects are.
@@ -347,10 +382,6 @@ extern "C" __attribute__((visibility("default"))) cornu::cuda::Runtime* cornu_cu
         "libcornu_cuda has version {} of its interface, Cornu needs {}. Install both from one "
         "build.",
         cuda::kRuntimeVersion, version);
-    cornu::check<cornu::FailedPrecondition>(
-        cudnnGetVersion() / 10000 == CUDNN_MAJOR,
-        "Cornu was built with cuDNN {}, the one that was loaded is version {}.", CUDNN_MAJOR,
-        cudnnGetVersion() / 10000);
     return cuda::the_runtime();
   } catch (const std::exception& failure) {
     error = failure.what();

@@ -27,6 +27,10 @@ Graph simplify(const Graph& graph, const Evaluator& evaluate = {});
 // they can. Remaining ones move no more memory than before.
 Graph layout(const Graph& graph);
 
+// A convolution of an input that is padded with zeros pads itself, and of a convolution's input
+// gradient only the part that is read is computed.
+Graph pad_convs(const Graph& graph);
+
 // Merges connected elementwise nodes of one shape into "fused" nodes: fused(x...) {body: Graph},
 // whose outputs have that shape, or are sums of such values over all axes or all but the last. A
 // group recomputes a value of another group if that takes a few cheap operations and no more reads,
@@ -65,9 +69,10 @@ struct MemoryRequest {
   // By node: (input, output) pairs that may share memory.
   std::vector<std::vector<std::pair<int, int>>> may_alias;
   std::vector<bool> needs_memory;  // by value
+  size_t alignment = 64;           // of offsets, in bytes
 };
 
-// First-fit by size over lifetimes; offsets are multiples of 64.
+// First-fit by size over lifetimes.
 MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request);
 
 // Writes the graph's text to $CORNU_DUMP_GRAPH/<name>.<number>.<pass>.txt where that is set.

@@ -13,7 +13,10 @@ class Placer {
  public:
   using Needs = std::function<KernelNeeds(const Placement::Instruction&)>;
 
-  Placer(Graph graph, const Needs& needs) : graph_(std::move(graph)), needs_(needs) {}
+  Placer(Graph graph, const Needs& needs, size_t alignment)
+      : graph_(std::move(graph)), needs_(needs) {
+    request_.alignment = alignment;
+  }
 
   Placement run() {
     locations_.resize(graph_.types.size());
@@ -149,7 +152,8 @@ class Placer {
       Location from = location(id);
       if (from.place == Place::State) {
         const Location aside{Place::Workspace, static_cast<int64_t>(bytes)};
-        bytes += (graph_.type(id).bytes() + 63) / 64 * 64;
+        bytes += (graph_.type(id).bytes() + request_.alignment - 1) / request_.alignment *
+                 request_.alignment;
         add_copy(from, aside, id);
         from = aside;
       }
@@ -201,8 +205,9 @@ bool is_view(const Node& node) {
 }
 
 Placement place_values(Graph graph,
-                       const std::function<KernelNeeds(const Placement::Instruction&)>& needs) {
-  return Placer(std::move(graph), needs).run();
+                       const std::function<KernelNeeds(const Placement::Instruction&)>& needs,
+                       size_t alignment) {
+  return Placer(std::move(graph), needs, alignment).run();
 }
 
 }  // namespace cornu::passes

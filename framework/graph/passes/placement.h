@@ -51,9 +51,10 @@ struct Placement {
 // inputs, states and outputs otherwise. The new value of a state is computed in its memory if
 // nothing reads the old one after that, and no later node may throw for values of its inputs; else
 // it is copied there at the end. `needs` is asked once for each instruction, in order; pairs that
-// differ in size are ignored.
+// differ in size are ignored. Places in the block are multiples of `alignment`.
 Placement place_values(Graph graph,
-                       const std::function<KernelNeeds(const Placement::Instruction&)>& needs);
+                       const std::function<KernelNeeds(const Placement::Instruction&)>& needs,
+                       size_t alignment = 64);
 
 // Whether the node's output is its input's memory with another shape.
 bool is_view(const Node& node);

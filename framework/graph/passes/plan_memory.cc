@@ -7,10 +7,6 @@
 namespace cornu::passes {
 namespace {
 
-constexpr size_t kAlignment = 64;
-
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
 // A block of memory in use from node `first` to node `last`, both included.
 struct Block {
   size_t bytes = 0;
@@ -60,6 +56,9 @@ size_t place(std::vector<Block>& blocks, int times) {
 
 MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request) {
   const Lifetimes lives = lifetimes(graph);
+  const auto aligned = [&](size_t bytes) {
+    return (bytes + request.alignment - 1) / request.alignment * request.alignment;
+  };
   std::vector<Block> blocks;
   std::vector<int> block_of(graph.types.size(), -1);
   std::vector<int> scratch_block(graph.nodes.size(), -1);

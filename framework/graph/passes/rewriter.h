@@ -51,6 +51,21 @@ class Rewriter {
   // that are now unused, and so on. Collectives and nodes with an effect stay.
   void remove_unused(ValueId id);
 
+  // Applies a rule to every node, also to added ones, until it changes nothing: rule(number) says
+  // whether it has.
+  template <class Rule>
+  void apply(Rule rule) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (int index : order()) {
+        for (int next = index, added = size(); next >= 0;) {
+          if (!removed(next)) changed |= rule(next);
+          next = added < size() ? added++ : -1;
+        }
+      }
+    }
+  }
+
   // The rewritten graph, sorted (operands that come after a node move before it) and without dead
   // nodes. The rewriter can't be used afterwards.
   Graph finish();

@@ -57,6 +57,7 @@
 #include "framework/core/variable.h"
 #include "framework/graph/devices.h"
 #include "framework/graph/dispatch.h"
+#include "framework/graph/execution_config.h"
 #include "framework/graph/function.h"
 #include "framework/losses/losses.h"
 #include "framework/metrics/metrics.h"

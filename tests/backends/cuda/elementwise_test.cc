@@ -55,7 +55,12 @@ Tensor special_numbers(DType dtype) {
 }
 
 // All pairs of the numbers.
-std::pair<Tensor, Tensor> pairs_of(const Tensor& numbers) {
+struct Pairs {
+  Tensor first;
+  Tensor second;
+};
+
+Pairs pairs_of(const Tensor& numbers) {
   const int64_t count = numbers.num_elements();
   const size_t size = size_of(numbers.dtype());
   Tensor a = Tensor::empty({count * count}, numbers.dtype());
@@ -102,7 +107,9 @@ TEST_CASE("every op on every dtype, as parts of one kernel") {
   for (int i = 0; i < kNumDTypes; ++i) {
     const auto dtype = static_cast<DType>(i);
     CAPTURE(text(dtype));
-    const auto [a, b] = pairs_of(special_numbers(dtype));
+    const Pairs pairs = pairs_of(special_numbers(dtype));
+    const Tensor& a = pairs.first;
+    const Tensor& b = pairs.second;
     const Tensor condition = random_tensor(a.shape(), DType::Bool, 3);
     BodyBuilder builder;
     const ValueId in_a = builder.input(type_of(a)), in_b = builder.input(type_of(b));

@@ -58,9 +58,9 @@ RuntimeFunction* load(const std::string& name, const std::string& text) {
 
 void launch(RuntimeStream* stream, RuntimeFunction* function, Dim3 grid, Dim3 block,
             std::vector<void*> pointers, uint32_t shared_bytes = 0) {
-  std::vector<void*> arguments;
-  for (void*& pointer : pointers) arguments.push_back(&pointer);
-  simulated_runtime().launch(stream, function, grid, block, shared_bytes, arguments);
+  std::vector<uint64_t> words;
+  for (void* pointer : pointers) words.push_back(reinterpret_cast<uint64_t>(pointer));
+  simulated_runtime().launch(stream, function, grid, block, shared_bytes, words);
 }
 
 TEST_CASE("barriers: a block reverses its elements in shared memory") {
@@ -188,7 +188,7 @@ TEST_CASE("launches must fit the kernel and the GPU") {
     });
   };
   CHECK(run({1, 65535}, {1}, {nullptr}) == "nothing thrown");
-  CHECK(run({}, {1}, {}) == "Kernel one: has 1 parameters, not 0.");
+  CHECK(run({}, {1}, {}) == "Kernel one: has parameters of 1 words, not of 0.");
   CHECK(run({}, {1025}, {nullptr}) == "Kernel one: blocks can't have 1025 x 1 x 1 threads.");
   CHECK(run({1, 65536}, {1}, {nullptr}) == "Kernel one: a grid can't have 1 x 65536 x 1 blocks.");
 }

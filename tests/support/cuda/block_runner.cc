@@ -49,9 +49,9 @@ void BlockRunner::run(const CompiledKernel& kernel, const GridLaunch& launch, bo
   check<Internal>(launch.shared_bytes <= kMostShared,
                   "Kernel {}: blocks can't have {} bytes of shared memory.", kernel.name,
                   launch.shared_bytes);
-  check<Internal>(launch.arguments.size() == static_cast<size_t>(kernel.exports.parameters),
-                  "Kernel {}: has {} parameters, not {}.", kernel.name, kernel.exports.parameters,
-                  launch.arguments.size());
+  check<Internal>(launch.words.size() == kernel.exports.parameter_words,
+                  "Kernel {}: has parameters of {} words, not of {}.", kernel.name,
+                  kernel.exports.parameter_words, launch.words.size());
   for (size_t i = 0; i < count_; ++i) threads_[i].index = index_of(i, launch.block);
   KernelState& state = *kernel.exports.state;
   state.block_size = {launch.block.x, launch.block.y, launch.block.z};
@@ -84,7 +84,7 @@ void BlockRunner::for_each_thread(const F& f) {
 void BlockRunner::run_in_turn() {
   for_each_thread([&](size_t i) {
     kernel_->exports.state->thread = threads_[i].index;
-    kernel_->exports.call(launch_->arguments.data());
+    kernel_->exports.call(launch_->words.data());
   });
 }
 
@@ -170,7 +170,7 @@ void BlockRunner::meet(size_t first, size_t last, State state) {
 
 void BlockRunner::begin_thread() {
   BlockRunner& runner = *current_;
-  runner.kernel_->exports.call(runner.launch_->arguments.data());
+  runner.kernel_->exports.call(runner.launch_->words.data());
   runner.threads_[runner.running_].state = State::Done;
   runner.threads_[runner.running_].fiber->leave();
 }

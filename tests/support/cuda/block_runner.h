@@ -18,7 +18,7 @@ struct GridLaunch {
   Dim3 grid;
   Dim3 block;
   uint32_t shared_bytes = 0;
-  std::vector<void*> arguments;  // addresses of 8 bytes each
+  std::vector<uint64_t> words;  // the parameters, one after another
 };
 
 // One thread uses it at a time.

@@ -22,6 +22,7 @@ constexpr std::string_view kLanguage = R"cuda(
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(BYTES) __attribute__((aligned(BYTES)))
 #define alignas(BYTES) __attribute__((aligned(BYTES)))
 #define DYNAMIC_SHARED(NAME) char* const NAME = cornu_state.dynamic_shared
@@ -100,11 +101,7 @@ inline unsigned cornu_ballot(int line, unsigned mask, bool condition) {
 #define __ballot_sync(...) cornu_ballot(__LINE__, __VA_ARGS__)
 #define __any_sync(...) (cornu_ballot(__LINE__, __VA_ARGS__) != 0)
 
-// Calls a kernel with arguments of 8 bytes each.
-template <class... Parameters>
-constexpr int cornu_count(void (*)(Parameters...)) {
-  return sizeof...(Parameters);
-}
+// Calls a kernel with parameters that lie one after another.
 template <int... Numbers>
 struct CornuNumbers {};
 template <int Count, int... Numbers>
@@ -113,16 +110,39 @@ template <int... Numbers>
 struct CornuCount<0, Numbers...> {
   typedef CornuNumbers<Numbers...> type;
 };
+template <class... Parameters>
+constexpr unsigned long cornu_words(void (*)(Parameters...)) {
+  return ((sizeof(Parameters) / 8) + ... + 0);
+}
 template <class... Parameters, int... Numbers>
-inline void cornu_apply(void (*kernel)(Parameters...), void* const* arguments,
+inline void cornu_apply(void (*kernel)(Parameters...), const unsigned long* words,
                         CornuNumbers<Numbers...>) {
-  static_assert(((sizeof(Parameters) == 8) && ... && true), "parameters have 8 bytes each");
-  kernel(*(Parameters*)arguments[Numbers]...);
+  static_assert(((sizeof(Parameters) % 8 == 0) && ... && true), "parameters are words of 8 bytes");
+  const int sizes[] = {(int)(sizeof(Parameters) / 8)..., 0};
+  int places[sizeof...(Parameters) + 1] = {};
+  for (int i = 0; i < (int)sizeof...(Parameters); ++i) places[i + 1] = places[i] + sizes[i];
+  kernel(*(const Parameters*)(words + places[Numbers])...);
 }
 template <class... Parameters>
-inline void cornu_call_kernel(void (*kernel)(Parameters...), void* const* arguments) {
-  cornu_apply(kernel, arguments, typename CornuCount<sizeof...(Parameters)>::type());
+inline void cornu_call_kernel(void (*kernel)(Parameters...), const unsigned long* words) {
+  cornu_apply(kernel, words, typename CornuCount<sizeof...(Parameters)>::type());
 }
+
+// Stands behind the kernel.
+struct CornuExports {
+  CornuState* state;
+  unsigned long parameter_words;
+  void (*call)(const unsigned long* words);
+  char* shared_begin;
+  char* shared_end;
+};
+extern char __bss_start[] __attribute__((visibility("hidden")));
+extern char _end[] __attribute__((visibility("hidden")));
+#define CORNU_EXPORT(KERNEL_NAME)                                                              \
+  static void cornu_call(const unsigned long* words) { cornu_call_kernel(KERNEL_NAME, words); } \
+  extern "C" __attribute__((visibility("default"))) CornuExports cornu_exports() {             \
+    return {&cornu_state, cornu_words(KERNEL_NAME), cornu_call, __bss_start, _end};            \
+  }
 )cuda";
 
 // Bits, integers, atomics, vectors.
@@ -398,18 +418,9 @@ __device__ u16 f32_to_f16(f32 value) {
 }  // namespace
 
 std::string host_text(std::string_view name, std::string_view text) {
-  return fmt::format(
-      "{}{}{}#line 1 \"prelude.cu\"\n{}{}#line 1 \"{}.cu\"\n{}\n"
-      "static void cornu_call(void* const* arguments) {{ cornu_call_kernel({}, arguments); }}\n"
-      "extern char __bss_start[] __attribute__((visibility(\"hidden\")));\n"
-      "extern char _end[] __attribute__((visibility(\"hidden\")));\n"
-      "struct CornuExports {{\n  CornuState* state;\n  long parameters;\n  void (*call)(void* "
-      "const*);\n"
-      "  char* shared_begin;\n  char* shared_end;\n}};\n"
-      "extern \"C\" __attribute__((visibility(\"default\"))) CornuExports cornu_exports() {{\n"
-      "  return {{&cornu_state, cornu_count({}), cornu_call, __bss_start, _end}};\n}}\n",
-      kLanguage, kIntegers, kMathematics, source("prelude.cu"), kConversions, name, text, name,
-      name);
+  return fmt::format("{}{}{}#line 1 \"prelude.cu\"\n{}{}#line 1 \"{}.cu\"\n{}\nCORNU_EXPORT({})\n",
+                     kLanguage, kIntegers, kMathematics, source("prelude.cu"), kConversions, name,
+                     text, name);
 }
 
 bool has_barriers(std::string_view text) {

@@ -29,9 +29,9 @@ struct KernelState {
 // What the function `cornu_exports` of a compiled kernel gives.
 struct KernelExports {
   KernelState* state;
-  long parameters;                       // how many it has
-  void (*call)(void* const* arguments);  // runs the current thread
-  char* shared_begin;                    // the block's shared memory
+  uint64_t parameter_words;             // of 8 bytes
+  void (*call)(const uint64_t* words);  // runs the current thread
+  char* shared_begin;                   // the block's shared memory
   char* shared_end;
 };
 

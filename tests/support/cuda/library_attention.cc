@@ -126,8 +126,11 @@ class Attention {
 
 std::shared_ptr<SimulatedLibraryKernel> make_library_kernel(const AttentionSpec& spec) {
   const bool is_known = spec.dtype == DType::Float16 || spec.dtype == DType::BFloat16;
-  const bool is_empty = spec.batch <= 0 || spec.queries <= 0 || spec.keys <= 0;
-  if (!is_known || is_empty || spec.size % 8 != 0 || spec.size > 128) return nullptr;
+  const bool is_empty = spec.batch <= 0 || spec.queries <= 0 || spec.keys <= 0 || spec.size <= 0;
+  const bool shares = spec.key_heads > 0 && spec.heads % spec.key_heads == 0;
+  const bool is_single = spec.gradient && spec.queries == 1 && spec.keys == 1;
+  if (!is_known || is_empty || !shares || is_single) return nullptr;
+  if (spec.size % 8 != 0 || spec.size > 256) return nullptr;
   const size_t element = size_of(spec.dtype);
   const auto rows = static_cast<size_t>(spec.batch * spec.heads * spec.queries);
   const size_t queries = rows * static_cast<size_t>(spec.size) * element;

@@ -130,7 +130,8 @@ class OneRun {
       if (const auto* kernel = std::get_if<KernelStep>(&step)) {
         launch(*kernel, functions[next++]);
       } else if (const auto* copy = std::get_if<CopyStep>(&step)) {
-        runtime().copy(stream(), address(copy->to), address(copy->from), copy->bytes);
+        const bool moves = address(copy->to) != address(copy->from);
+        if (moves) runtime().copy(stream(), address(copy->to), address(copy->from), copy->bytes);
       } else if (const auto* fill = std::get_if<FillStep>(&step)) {
         runtime().fill(stream(), address(fill->to), fill->byte, fill->bytes);
       } else {
@@ -180,9 +181,7 @@ class OneRun {
       }
       values.push_back(value);
     }
-    std::vector<void*> arguments;
-    for (uint64_t& value : values) arguments.push_back(&value);
-    runtime().launch(stream(), function, step.grid, step.block, step.shared_bytes, arguments);
+    runtime().launch(stream(), function, step.grid, step.block, step.shared_bytes, values);
   }
 
   void call(const LibraryStep& step) const {

@@ -133,7 +133,7 @@ class Simulator : public Runtime {
 
   std::vector<RuntimeFunction*> load(int gpu, std::span<const KernelCode> codes) override;
   void launch(RuntimeStream* stream, RuntimeFunction* function, Dim3 grid, Dim3 block,
-              uint32_t shared_bytes, std::span<void* const> arguments) override;
+              uint32_t shared_bytes, std::span<const uint64_t> words) override;
 
   std::shared_ptr<LibraryKernel> prepare(int gpu, const MatmulSpec& spec) override {
     return prepare_any(gpu, spec);
@@ -274,25 +274,19 @@ std::vector<RuntimeFunction*> Simulator::load(int gpu, std::span<const KernelCod
 }
 
 void Simulator::launch(RuntimeStream* stream, RuntimeFunction* function, Dim3 grid, Dim3 block,
-                       uint32_t shared_bytes, std::span<void* const> arguments) {
+                       uint32_t shared_bytes, std::span<const uint64_t> words) {
   const Lock lock(lock_of_all());
   Operation operation{.name = "kernel " + function->name(), .memory = {}, .run = {}};
-  std::vector<uint64_t> values;
-  for (const void* argument : arguments) {
-    uint64_t value = 0;
-    std::memcpy(&value, argument, sizeof(value));
+  GridLaunch launch{grid, block, shared_bytes, {}};
+  for (uint64_t value : words) {
     const auto* address = reinterpret_cast<const void*>(value);  // perhaps
     if (Memory::is_of_gpu(address)) {
       operation.memory.push_back(used(address, 0, operation.name));
       value = reinterpret_cast<uint64_t>(Memory::open(address));
     }
-    values.push_back(value);
+    launch.words.push_back(value);
   }
-  operation.run = [=]() mutable {
-    GridLaunch launch{grid, block, shared_bytes, {}};
-    for (uint64_t& value : values) launch.arguments.push_back(&value);
-    function->run(runner(), launch);
-  };
+  operation.run = [function, launch = std::move(launch)] { function->run(runner(), launch); };
   stream->enqueue(std::move(operation));
 }
 

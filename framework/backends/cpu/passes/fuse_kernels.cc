@@ -6,7 +6,7 @@
 
 #include "framework/backends/cpu/passes/internal_ops.h"
 #include "framework/backends/cpu/passes/passes.h"
-#include "framework/graph/passes/rewriter.h"
+#include "framework/graph/passes/fuse_bias.h"
 
 namespace cornu::cpu {
 namespace {
@@ -18,29 +18,16 @@ class KernelFusion {
   explicit KernelFusion(const Graph& graph) : graph_(graph) {}
 
   Graph run() {
-    apply([&](int index) { return fuse_bias(index); });
-    apply([&](int index) { return fuse_pool(index); });
-    apply([&](int index) { return fuse_activation(index); });
-    apply([&](int index) { return move_reduction_before_scatter(index); });
-    apply([&](int index) { return fuse_conv_pool(index); });
+    passes::BiasFusion bias(graph_, [](DType dtype) { return dtype == DType::Float32; });
+    graph_.apply([&](int index) { return bias.fuse_bias(index); });
+    graph_.apply([&](int index) { return fuse_pool(index); });
+    graph_.apply([&](int index) { return bias.fuse_activation(index); });
+    graph_.apply([&](int index) { return move_reduction_before_scatter(index); });
+    graph_.apply([&](int index) { return fuse_conv_pool(index); });
     return graph_.finish();
   }
 
  private:
-  // Applies a rule to every node, also to added ones, until nothing changes.
-  template <class Rule>
-  void apply(Rule rule) {
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (int index : graph_.order()) {
-        for (int next = index, added = graph_.size(); next >= 0;) {
-          if (!graph_.removed(next)) changed |= rule(next);
-          next = added < graph_.size() ? added++ : -1;
-        }
-      }
-    }
-  }
-
   const Node* producer(ValueId id) const { return graph_.producer(id); }
   const Node* producer(ValueId id, std::string_view op) const { return graph_.producer(id, op); }
   bool used_once(ValueId id) const { return graph_.uses(id) == 1; }
@@ -60,45 +47,6 @@ class KernelFusion {
   void replace(ValueId old_id, ValueId new_id) {
     graph_.replace(old_id, new_id);
     graph_.remove_unused(old_id);
-  }
-
-  // add(matmul(a, b), bias) and add(conv(x, filter), bias), where bias is a vector.
-  bool fuse_bias(int index) {
-    const Node& node = graph_.node(index);
-    if (!node.is("add") || !is_float32(node.outputs[0])) return false;
-    for (size_t side = 0; side < 2; ++side) {
-      const ValueId product = node.inputs[side];
-      const ValueId bias = node.inputs[1 - side];
-      const Node* linear = producer(product);
-      if (!linear || !used_once(product)) continue;
-      const Shape& shape = graph_.shape(product);
-      if (shape.empty() || graph_.shape(bias) != Shape{shape.back()}) continue;
-      const bool conv = linear->is("conv");
-      if (!conv && !(linear->is("matmul") && graph_.shape(linear->inputs[1]).rank() == 2)) {
-        continue;
-      }
-      Attributes attributes = linear->attributes;
-      attributes.set("activation", std::string());
-      const auto fused = add(conv ? "conv_bias_act" : "matmul_bias_act",
-                             {linear->inputs[0], linear->inputs[1], bias}, attributes, index);
-      replace(node.outputs[0], fused[0]);
-      return true;
-    }
-    return false;
-  }
-
-  // relu(matmul_bias_act), relu(conv_bias_act).
-  bool fuse_activation(int index) {
-    const Node& node = graph_.node(index);
-    if (!node.is("relu")) return false;
-    const Node* linear = producer(node.inputs[0]);
-    if (!linear || !used_once(node.inputs[0])) return false;
-    if (!linear->is("matmul_bias_act") && !linear->is("conv_bias_act")) return false;
-    if (!linear->attributes.get_string("activation").empty()) return false;
-    Attributes attributes = linear->attributes;
-    attributes.set("activation", std::string("relu"));
-    replace(node.outputs[0], add(linear->op->name, linear->inputs, attributes, index)[0]);
-    return true;
   }
 
   // A max-pooling that returns the positions of its maxima, so that its gradient is a scatter; a

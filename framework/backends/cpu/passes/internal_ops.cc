@@ -53,12 +53,6 @@ void register_all(OpRegistry& registry) {
   auto add = [&](const char* name, InferFunction infer) {
     registry.add({.name = name, .infer = std::move(infer), .vjp = {}, .traits = {}});
   };
-  add("matmul_bias_act", [](TypeSpan inputs, const Attributes& attributes) {
-    return infer_as("matmul", inputs, attributes);
-  });
-  add("conv_bias_act", [](TypeSpan inputs, const Attributes& attributes) {
-    return infer_as("conv", inputs, attributes);
-  });
   add("max_pool_with_index", infer_max_pool_with_index);
   add("max_pool_scatter", infer_max_pool_scatter);
   add("conv_pool", infer_conv_pool);

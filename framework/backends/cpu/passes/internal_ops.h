@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal ops, which only the CPU's passes insert: fused forms of several ops.
+// Internal ops, which only the CPU's passes insert: fused forms of several ops, besides those of
+// graph/passes/fuse_bias.h.
 //
-//   matmul_bias_act(a, b, bias) {transpose_a, transpose_b, activation}
-//   conv_bias_act(x, filter, bias) {conv's attributes, activation}
 //   max_pool_with_index(x) {window, strides, padding, activation} -> y, index (uint8)
 //   max_pool_scatter(dy, index) {window, strides, padding, input_shape}
 //   conv_pool(x, filter, bias) {conv's attributes, activation, window, pool_strides, pool_padding}

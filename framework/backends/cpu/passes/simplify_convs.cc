@@ -3,6 +3,7 @@
 
 #include "framework/backends/cpu/passes/passes.h"
 #include "framework/core/zeros.h"
+#include "framework/graph/passes/pass.h"
 #include "framework/graph/passes/rewriter.h"
 
 namespace cornu::cpu {
@@ -14,24 +15,14 @@ bool all(std::span<const int64_t> values, int64_t value) {
   return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
 }
 
-// Whether only the spatial axes have widths other than 0, of batch, spatial axes and channels.
-bool is_spatial(const Ints& widths) { return widths.front() == 0 && widths.back() == 0; }
-
 class ConvSimplification {
  public:
   explicit ConvSimplification(const Graph& graph) : graph_(graph) {}
 
   Graph run() {
-    for (int index : graph_.order()) {
-      const Node& node = graph_.node(index);
-      if (node.is("slice")) gather_slice(index);
-    }
     const std::vector<int> order = graph_.order();
     for (int index : order) {
-      if (graph_.removed(index)) continue;
-      const Node& node = graph_.node(index);
-      if (node.is("conv") || node.is("conv_filter_grad")) absorb_pad(index);
-      if (is_pointwise(node)) multiply(index);
+      if (!graph_.removed(index) && is_pointwise(graph_.node(index))) multiply(index);
     }
     return graph_.finish();
   }
@@ -61,55 +52,6 @@ class ConvSimplification {
     const ValueId old = graph_.node(index).outputs[0];
     graph_.replace(old, id);
     graph_.remove_unused(old);
-  }
-
-  bool is_zero(ValueId id) const {
-    const Node* node = graph_.producer(id, "constant");
-    return node && node->attributes.get_tensor("value").item<double>() == 0;
-  }
-
-  // A convolution's attributes with `low` and `high` more padding, given for all axes.
-  static Attributes padded(const Node& node, const Ints& low, const Ints& high) {
-    Attributes attributes = node.attributes;
-    Ints padding = attributes.get_ints("padding");
-    for (size_t i = 0; i < padding.size(); ++i) {
-      padding[i] += (i % 2 == 0 ? low : high)[i / 2 + 1];
-    }
-    attributes.set("padding", padding);
-    return attributes;
-  }
-
-  // conv(pad(x)) pads by itself.
-  void absorb_pad(int index) {
-    const Node& node = graph_.node(index);
-    const Node* pad = graph_.producer(node.inputs[0], "pad");
-    if (!pad || !is_zero(pad->inputs[1]) || !all(pad->attributes.get_ints("interior"), 0)) return;
-    const Ints& low = pad->attributes.get_ints("low");
-    const Ints& high = pad->attributes.get_ints("high");
-    if (!is_spatial(low) || !is_spatial(high)) return;
-    const ValueId before = node.inputs[0];
-    graph_.set_attributes(index, padded(node, low, high));
-    graph_.set_inputs(index, {pad->inputs[0], node.inputs[1]});
-    graph_.remove_unused(before);
-  }
-
-  // Computes only the part of an input gradient that a slice reads, as a pad's gradient does; the
-  // rest counts as padding.
-  void gather_slice(int index) {
-    const Node& slice = graph_.node(index);
-    const Node* gradient = graph_.producer(slice.inputs[0], "conv_input_grad");
-    if (!gradient || graph_.uses(slice.inputs[0]) != 1) return;
-    const Shape& part = shape(slice.outputs[0]);
-    if (!all(slice.attributes.get_ints("strides"), 1) || part.num_elements() == 0) return;
-    const Ints& begin = slice.attributes.get_ints("begin");
-    Ints high;
-    for (int64_t axis = 0; axis < part.rank(); ++axis) {
-      high.push_back(shape(slice.inputs[0])[axis] - begin[static_cast<size_t>(axis)] - part[axis]);
-    }
-    if (!is_spatial(begin) || !is_spatial(high)) return;
-    Attributes attributes = padded(*gradient, begin, high);
-    attributes.set("input_shape", part.dims());
-    replace(index, graph_.insert(index, *gradient->op, gradient->inputs, attributes)[0]);
   }
 
   // Filters of one position: matrix products over the channels.
@@ -181,6 +123,8 @@ class ConvSimplification {
 
 }  // namespace
 
-Graph simplify_convs(const Graph& graph) { return ConvSimplification(graph).run(); }
+Graph simplify_convs(const Graph& graph) {
+  return ConvSimplification(passes::pad_convs(graph)).run();
+}
 
 }  // namespace cornu::cpu

@@ -10,6 +10,7 @@
 #include "framework/backends/cpu/kernels/elementwise/memory.h"
 #include "framework/backends/cpu/kernels/elementwise/ops.h"
 #include "framework/core/threads.h"
+#include "framework/graph/refusals.h"
 
 namespace cornu::cpu {
 namespace {
@@ -182,14 +183,7 @@ void read_labels(const void* data, const Rows& rows, int64_t ignored, const Shap
     const auto value = static_cast<int64_t>(label);
     const bool is_ignored = value == ignored && ignored != std::numeric_limits<int64_t>::min();
     const bool is_class = value >= 0 && value < rows.count;
-    check<InvalidArgument>(
-        is_ignored || is_class,
-        "sparse_softmax_cross_entropy: label {}{} of row {} is outside of [0, {}), the classes of "
-        "logits of shape {}. Labels are numbers of classes, counted from 0; one that is to be left "
-        "out is named by ignore_class.",
-        label,
-        value == std::numeric_limits<int32_t>::min() ? " (a float label that isn't finite)" : "", i,
-        rows.count, shape);
+    if (!is_ignored && !is_class) refuse_label(fmt::to_string(label), i, shape);
     out[i] = is_ignored ? -1 : value;
   }
 }

@@ -64,7 +64,7 @@ std::optional<std::vector<int64_t>> radices_of(int64_t length) {
   return radices;
 }
 
-int64_t product_of(const std::vector<int64_t>& radices) {
+int64_t product_of_radices(const std::vector<int64_t>& radices) {
   int64_t product = 1;
   for (const int64_t radix : radices) product *= radix;
   return product;
@@ -76,10 +76,10 @@ std::vector<std::vector<int64_t>> grouped(const std::vector<int64_t>& radices) {
   for (size_t count = 2;; ++count) {
     std::vector<std::vector<int64_t>> groups(count);
     for (const int64_t radix : radices) {
-      std::ranges::min_element(groups, {}, product_of)->push_back(radix);
+      std::ranges::min_element(groups, {}, product_of_radices)->push_back(radix);
     }
-    std::ranges::sort(groups, std::greater(), product_of);
-    if (product_of(groups[0]) <= kLongestFactor) return groups;
+    std::ranges::sort(groups, std::greater(), product_of_radices);
+    if (product_of_radices(groups[0]) <= kLongestFactor) return groups;
   }
 }
 
@@ -206,10 +206,10 @@ class FftLowering {
         next = 1 - next;
       }
       const int64_t tile = kColumnBytes / number_bytes_;
-      const int64_t columns = work.length / product_of(groups[i]);
+      const int64_t columns = work.length / product_of_radices(groups[i]);
       const int64_t blocks = pass.rows * ((columns + tile - 1) / tile);
       add_launch(pass, i == 0 ? "FIRST" : "NEXT", groups[i], span, tile, blocks);
-      span *= product_of(groups[i]);
+      span *= product_of_radices(groups[i]);
     }
   }
 
@@ -225,17 +225,20 @@ class FftLowering {
 
   void add_launch(const RowTransforms& work, std::string_view stage,
                   const std::vector<int64_t>& radices, int64_t span, int64_t tile, int64_t blocks) {
-    const int64_t radix = product_of(radices);
+    const int64_t radix = product_of_radices(radices);
     const int64_t points = radix * tile;
-    const auto threads = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(points / 8)));
+    const int64_t each = kThreadBytes / number_bytes_;
+    const auto threads =
+        static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>((points + each - 1) / each)));
     int64_t packed = 0;
     for (auto it = radices.rbegin(); it != radices.rend(); ++it) packed = packed * 16 + *it;
     const auto word = [](bool value) { return value ? "1" : "0"; };
     const std::string definitions =
         define("S", type_name(work.from.dtype)) + define("D", type_name(work.into.dtype)) +
-        define("C", type_name(compute_)) + define("POINTS", kThreadBytes / number_bytes_) +
-        define("STAGE", stage) + define("LOAD", work.load) + define("STORE", work.store) +
-        define("REAL_ONLY", word(work.real_only)) + define("BLUESTEIN", word(work.bluestein));
+        define("C", type_name(compute_)) + define("POINTS", each) + define("STAGE", stage) +
+        define("LOAD", work.load) + define("STORE", work.store) +
+        define("REAL_ONLY", word(work.real_only)) + define("BLUESTEIN", word(work.bluestein)) +
+        define("ODD", word(std::ranges::any_of(radices, [](int64_t r) { return r % 2 == 1; })));
     to_.launch(name_, "kernels/fft/transform.cu", definitions, {static_cast<uint32_t>(blocks)},
                {static_cast<uint32_t>(std::clamp<int64_t>(threads, 64, kMostThreads))},
                {work.from.re, work.from.im, work.into.re, work.into.im, work.factor.re,

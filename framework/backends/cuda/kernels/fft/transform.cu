@@ -8,11 +8,12 @@
 //
 // S: type of the input; D: of the output; C: of the arithmetic. POINTS: most points of a thread.
 // STAGE: WHOLE (one factor), FIRST (span 1) or NEXT.
-// LOAD: PLANES; PAIRS: row x gives x[2 k] + i x[2 k + 1]; CHIRPED: times the chirp; CHIRP: the chirp
+// LOAD: PLANES; PAIRS: row x gives x[2 k] + i x[2 k + 1]; CHIRPED: times the chirp; CHIRP: that
 //   itself, nothing is read. REAL_ONLY: there is no imaginary part.
 // STORE: PLANES; SPLIT: makes of PAIRS' transform the first half of their rows'; TIMES: times
 //   `factor`; CHIRPED: both parts exchanged, then times the chirp.
 // BLUESTEIN (of WHOLE): a convolution, by `factor`, between loading and storing.
+// ODD: radices other than powers of two occur; without them no registers are spilled.
 #define WHOLE 0
 #define FIRST 1
 #define NEXT 2
@@ -46,8 +47,8 @@ __device__ __forceinline__ Complex times_minus_i(Complex a) { return complex(a.i
 __device__ __forceinline__ void sine_cosine_pi(f32 x, f32* s, f32* c) { sincospif(x, s, c); }
 __device__ __forceinline__ void sine_cosine_pi(f64 x, f64* s, f64* c) { sincospi(x, s, c); }
 
-// exp(-2 pi i part / whole), 0 <= part < whole. The angle is reduced to an eighth of a turn while it
-// is still a fraction of integers: then its rounding counts for little.
+// exp(-2 pi i part / whole), 0 <= part < whole. The angle is reduced to an eighth of a turn while
+// it is still a fraction of integers: then its rounding counts for little.
 template <class Int>
 __device__ __forceinline__ Complex root(Int part, Int whole) {
   const Int four = 4 * part;
@@ -209,9 +210,11 @@ __device__ void transform(C* re, C* im, u32 tile, u32 length, u64 factors) {
     if (radix == 8) stage<8>(re, im, points, length, span);
     if (radix == 4) stage<4>(re, im, points, length, span);
     if (radix == 2) stage<2>(re, im, points, length, span);
+#if ODD
     if (radix == 3) stage<3>(re, im, points, length, span);
     if (radix == 5) stage<5>(re, im, points, length, span);
     if (radix == 7) stage<7>(re, im, points, length, span);
+#endif
     length /= radix;
     span *= radix;
   }
@@ -269,11 +272,23 @@ __device__ __forceinline__ Complex split(const C* re, const C* im, u32 column, u
   return complex((C)0.5 * (even.re + odd.re), (C)0.5 * (even.im + odd.im));
 }
 
+// Multiplies row k of `points` numbers in shared memory by factor k. `width` is a power of two.
+__device__ __forceinline__ void multiply(C* re, C* im, const C* factor_re, const C* factor_im,
+                                         u32 points, u32 width) {
+  for (u32 e = threadIdx.x; e < points; e += blockDim.x) {
+    const u32 k = e / width, at = padded(e);
+    const Complex value = complex(re[at], im[at]) * complex(factor_re[k], factor_im[k]);
+    re[at] = value.re;
+    im[at] = value.im;
+  }
+  __syncthreads();
+}
+
 extern "C" __global__ void __launch_bounds__(512)
     KERNEL(const S* re, const S* im, D* out_re, D* out_im, const C* factor_re, const C* factor_im,
            i64 rows, i64 length, i64 given, i64 kept, i64 radix, i64 factors, i64 span, i64 tile,
            i64 chirp_length) {
-  extern __shared__ f64 memory[];
+  DYNAMIC_SHARED(memory);
   const u32 width = (u32)tile, height = (u32)radix, points = width * height;
   C* const x = (C*)memory;
   C* const y = x + padded(points);
@@ -293,14 +308,7 @@ extern "C" __global__ void __launch_bounds__(512)
   __syncthreads();
   transform(x, y, width, height, (u64)factors);
 #if BLUESTEIN
-  for (u32 e = threadIdx.x; e < points; e += blockDim.x) {
-    const u32 k = e / width;  // a power of two
-    const u32 at = padded(e);
-    const Complex value = complex(x[at], y[at]) * complex(factor_re[k], factor_im[k]);
-    x[at] = value.re;
-    y[at] = value.im;
-  }
-  __syncthreads();
+  multiply(x, y, factor_re, factor_im, points, width);
   transform(y, x, width, height, (u64)factors);
 #endif
   const f32 by_kept = 1.0f / (f32)kept;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices, through cuBLASLt where it has the dtype.
+#include "framework/backends/cuda/kernels/matmul/matmul.h"
+
 #include <algorithm>
 
-#include "framework/backends/cuda/lowering.h"
+#include "framework/backends/cuda/kernels/shape/text.h"
+#include "framework/backends/cuda/sources.h"
 
 namespace cornu::cuda {
 namespace {
@@ -85,51 +88,117 @@ BatchedProduct batched_product(const KernelSpec& spec) {
   return product;
 }
 
-void launch_tiles(const BatchedProduct& product, size_t run, Lowering& lowering) {
-  const MatmulSpec& one = product.spec;
-  const auto tiles = [](int64_t size) { return static_cast<uint32_t>((size + 15) / 16); };
+void add_tiles(const MatmulSpec& one, const ProductOperands& operands, const Epilogue& epilogue,
+               Lowering& lowering) {
+  const auto tiles = [](int64_t size) { return (size + 15) / 16; };
   const int64_t a_width = one.transpose_a ? one.m : one.k;
   const int64_t b_width = one.transpose_b ? one.k : one.n;
   constexpr int64_t kMostMatrices = 65535;  // in a grid's z axis
   const auto element = static_cast<int64_t>(size_of(one.dtype));
+  const std::string text = epilogue.text() + define("T", type_name(one.dtype)) +
+                           define("C", compute_name(one.dtype)) +
+                           std::string(source("kernels/matmul/matmul.cu"));
   for (int64_t first = 0; first < one.batch; first += kMostMatrices) {
-    const auto place = [&](size_t offset, int64_t stride) {
-      return offset + static_cast<size_t>(first * stride * element);
+    const auto place = [&](Slot slot, int64_t stride) {
+      slot.offset += static_cast<size_t>(first * stride * element);
+      return slot;
     };
-    const auto count = static_cast<uint32_t>(std::min(kMostMatrices, one.batch - first));
-    lowering.launch("matmul_tiles", "kernels/matmul/matmul.cu",
-                    define("T", type_name(one.dtype)) + define("C", compute_name(one.dtype)),
-                    {tiles(one.n), tiles(one.m), count}, {256},
-                    {in(0, place(product.a_offsets[run], one.a_stride)),
-                     in(1, place(product.b_offsets[run], one.b_stride)),
-                     out(0, place(product.out_offsets[run], one.m * one.n)), one.m, one.n, one.k,
-                     one.transpose_a ? int64_t{1} : a_width, one.transpose_a ? a_width : int64_t{1},
-                     one.transpose_b ? int64_t{1} : b_width, one.transpose_b ? b_width : int64_t{1},
-                     one.a_stride, one.b_stride});
+    std::vector<Argument> arguments = {place(operands.a, one.a_stride),
+                                       place(operands.b, one.b_stride),
+                                       place(operands.out, one.m * one.n)};
+    Epilogue part = epilogue;
+    if (part.residual) part.residual = place(*part.residual, one.m * one.n);
+    for (const Argument& argument : part.arguments(operands.a)) arguments.push_back(argument);
+    for (const int64_t size :
+         {tiles(one.n), one.m, one.n, one.k, one.transpose_a ? int64_t{1} : a_width,
+          one.transpose_a ? a_width : int64_t{1}, one.transpose_b ? int64_t{1} : b_width,
+          one.transpose_b ? b_width : int64_t{1}, one.a_stride, one.b_stride}) {
+      arguments.emplace_back(size);
+    }
+    lowering.launch_text("matmul_tiles", text,
+                         {static_cast<uint32_t>(tiles(one.n) * tiles(one.m)), 1,
+                          static_cast<uint32_t>(std::min(kMostMatrices, one.batch - first))},
+                         {256}, std::move(arguments));
   }
 }
 
 bool lower_matmul(const KernelSpec& spec, Lowering& lowering) {
   if (spec.outputs[0].shape.num_elements() == 0) return true;
   const BatchedProduct product = batched_product(spec);
-  if (product.spec.k == 0) {
-    lowering.fill(out(0), 0, spec.outputs[0].bytes());
-    return true;
+  Epilogue epilogue;
+  if (spec.inputs.size() > 2) {
+    epilogue = {
+        .bias = in(2), .residual = {}, .relu = spec.attributes.get_string("activation") == "relu"};
   }
-  const auto kernel = lowering.runtime().prepare(lowering.gpu(), product.spec);
   for (size_t run = 0; run < product.a_offsets.size(); ++run) {
-    if (kernel) {
-      lowering.call(kernel, {in(0, product.a_offsets[run]), in(1, product.b_offsets[run]),
-                             out(0, product.out_offsets[run])});
-    } else {
-      launch_tiles(product, run, lowering);
-    }
+    add_product(product.spec,
+                {in(0, product.a_offsets[run]), in(1, product.b_offsets[run]),
+                 out(0, product.out_offsets[run])},
+                epilogue, lowering);
   }
   return true;
 }
 
 }  // namespace
 
-void register_matmul(LoweringTable& table) { table.add("matmul", lower_matmul); }
+std::string Epilogue::text() const {
+  const auto flag = [](std::string_view name, bool value) {
+    return define(name, std::string_view(value ? "true" : "false"));
+  };
+  return flag("BIAS", bias.has_value()) + flag("RESIDUAL", residual.has_value()) +
+         flag("RELU", relu) + std::string(source("kernels/matmul/epilogue.cu"));
+}
+
+std::vector<Argument> Epilogue::arguments(Slot unread) const {
+  return {bias.value_or(unread), residual.value_or(unread)};
+}
+
+void apply_epilogue(const Epilogue& epilogue, DType dtype, Slot y, int64_t rows, int64_t columns,
+                    Lowering& lowering) {
+  if (epilogue.empty()) return;
+  const int64_t lanes = lanes_for(size_of(dtype), {columns});
+  KernelSizes sizes(lowering);
+  sizes.add("count", rows * columns);
+  sizes.add("columns", columns);
+  std::vector<Argument> arguments = {y};
+  for (const Argument& argument : epilogue.arguments(y)) arguments.push_back(argument);
+  lowering.launch_text("epilogue",
+                       epilogue.text() + define_vector(type_name(dtype), lanes) +
+                           sizes.definitions() + std::string(source("kernels/matmul/finish.cu")),
+                       blocks_for(rows * columns / lanes, 256), {256},
+                       sizes.arguments(std::move(arguments)));
+}
+
+void add_product(const MatmulSpec& product, const ProductOperands& operands,
+                 const Epilogue& epilogue, Lowering& lowering) {
+  const int64_t rows = product.batch * product.m;
+  const auto finish = [&] {
+    apply_epilogue(epilogue, product.dtype, operands.out, rows, product.n, lowering);
+  };
+  if (product.k == 0) {
+    lowering.fill(operands.out, 0, static_cast<size_t>(rows * product.n) * size_of(product.dtype));
+    return finish();
+  }
+  std::vector<Slot> slots = {operands.a, operands.b, operands.out};
+  if (epilogue.bias && !epilogue.residual) {
+    MatmulSpec fused = product;
+    fused.bias = true;
+    fused.relu = epilogue.relu;
+    if (const auto kernel = lowering.prepare(fused)) {
+      slots.push_back(*epilogue.bias);
+      return lowering.call(kernel, std::move(slots));
+    }
+  }
+  if (const auto kernel = lowering.prepare(product)) {
+    lowering.call(kernel, std::move(slots));
+    return finish();
+  }
+  add_tiles(product, operands, epilogue, lowering);
+}
+
+void register_matmul(LoweringTable& table) {
+  table.add("matmul", lower_matmul);
+  table.add("matmul_bias_act", lower_matmul);
+}
 
 }  // namespace cornu::cuda

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices for dtypes that no library has: out = op(a) op(b), a block for each tile of
-// 16 x 16 elements and each matrix of the batch.
+// Products of matrices for dtypes that no library has: out = act(op(a) op(b) + bias), a block for
+// each tile of 16 x 16 elements (`across` of them side by side) and each matrix of the batch.
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ out, i64 m, i64 n,
+    KERNEL(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ out,
+           const T* __restrict__ bias, const T* __restrict__ residual, i64 across, i64 m, i64 n,
            i64 k, i64 a_row, i64 a_column, i64 b_row, i64 b_column, i64 a_stride, i64 b_stride) {
   __shared__ C of_a[16][17];
   __shared__ C of_b[16][17];
   const int tx = threadIdx.x % 16;
   const int ty = threadIdx.x / 16;
-  const i64 row = (i64)blockIdx.y * 16 + ty;
-  const i64 column = (i64)blockIdx.x * 16 + tx;
+  const i64 row = (i64)blockIdx.x / across * 16 + ty;
+  const i64 column = (i64)blockIdx.x % across * 16 + tx;
   a += (i64)blockIdx.z * a_stride;
   b += (i64)blockIdx.z * b_stride;
-  out += (i64)blockIdx.z * m * n;
   C sum = (C)0;
   for (i64 first = 0; first < k; first += 16) {
     const i64 at_a = first + tx;
@@ -23,5 +23,7 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int j = 0; j < 16; ++j) sum += of_a[ty][j] * of_b[j][tx];
     __syncthreads();
   }
-  if (row < m && column < n) out[row * n + column] = narrow<T>(sum);
+  if (row >= m || column >= n) return;
+  const i64 index = ((i64)blockIdx.z * m + row) * n + column;
+  out[index] = finished<T>(sum, bias, residual, column, index);
 }

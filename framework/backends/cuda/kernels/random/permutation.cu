@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fisher and Yates's shuffle by one block, with the result of one thread's: for i = count - 1 down
 // to 1, swap numbers i and below(i + 1). Each thread has a swap; those whose two places no earlier
-// swap waits for run at once (Shun et al., "Sequential random permutation, list contraction and tree
-// contraction are highly parallel", SODA 2015).
+// swap waits for run at once (Shun et al., "Sequential random permutation, list contraction and
+// tree contraction are highly parallel", SODA 2015).
 
 // Number `draw` of PhiloxEngine::below(bound) for the key; false where that rejects it.
 __device__ __forceinline__ bool draw_below(const u32* key, u64 draw, u64 bound, i64* result) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/backends/cpu/replica_threads.h"
+#include "framework/core/replica_threads.h"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 
 #include "framework/core/waiting_threads.h"
 
-namespace cornu::cpu {
+namespace cornu {
 namespace {
 
 class Worker {
@@ -112,4 +112,4 @@ void run_replicas(int count, FunctionRef<void(int)> body) {
   for (int i = 1; i < count; ++i) workers[static_cast<size_t>(i) - 1]->wait();
 }
 
-}  // namespace cornu::cpu
+}  // namespace cornu

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/backends/cpu/program_facts.h"
+#include "framework/graph/program_facts.h"
 
 #include <algorithm>
 
-namespace cornu::cpu {
+#include "framework/graph/passes/placement.h"
+
+namespace cornu {
 namespace {
 
 void add_once(std::vector<std::string>& names, const std::string& name) {
@@ -62,17 +64,17 @@ ProgramInstruction instruction_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-ProgramFacts facts_of(const Program& program, const std::string& name) {
+bool is_instruction(const Node& node) { return !passes::is_view(node) && !node.is("constant"); }
+
+ProgramFacts facts_of(const Graph& graph, const std::string& name, size_t copied_bytes) {
   ProgramFacts facts{.name = name, .instructions = {}};
-  for (const Node& node : program.graph().nodes) {
-    if (Program::is_instruction(node)) {
-      facts.instructions.push_back(instruction_of(program.graph(), node));
-    }
+  for (const Node& node : graph.nodes) {
+    if (is_instruction(node)) facts.instructions.push_back(instruction_of(graph, node));
   }
-  if (const size_t bytes = program.copied_bytes(); bytes > 0) {
-    facts.instructions.push_back({.op = "copy", .bytes = static_cast<int64_t>(2 * bytes)});
+  if (copied_bytes > 0) {
+    facts.instructions.push_back({.op = "copy", .bytes = static_cast<int64_t>(2 * copied_bytes)});
   }
   return facts;
 }
 
-}  // namespace cornu::cpu
+}  // namespace cornu

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <list>
+#include <unordered_map>
+
+#include "framework/backends/cuda/connected_group.h"
+#include "framework/backends/cuda/executable.h"
+#include "framework/backends/cuda/loader.h"
+#include "framework/core/error.h"
+#include "framework/graph/execution_config.h"
+
+namespace cornu::cuda {
+namespace {
+
+constexpr size_t kCachedOps = 1024;  // eager ops kept per device
+
+struct OpKey {
+  const OpDef* op;
+  Attributes attributes;
+  std::vector<TensorType> inputs;
+  bool tf32 = config::tensor_float_32_execution_enabled();
+  bool deterministic = config::op_determinism_enabled();
+  friend bool operator==(const OpKey&, const OpKey&) = default;
+};
+
+struct OpKeyHash {
+  size_t operator()(const OpKey& key) const {
+    size_t result = std::hash<const void*>()(key.op) ^ key.attributes.hash();
+    for (const TensorType& type : key.inputs) {
+      result = result * 31 + static_cast<size_t>(type.dtype);
+      for (int64_t dim : type.shape) result = result * 31 + static_cast<size_t>(dim);
+    }
+    return result;
+  }
+};
+
+// An LRU cache of single ops as programs, used with the device's lock held. Their kernels depend on
+// dtypes and ranks alone, so that other shapes find them compiled.
+class OpCache {
+ public:
+  PreparedProgram& get(const OpDef& op, const Attributes& attributes,
+                       std::vector<TensorType> inputs, std::span<const TensorType> outputs,
+                       GpuDevice& device) {
+    OpKey key{.op = &op, .attributes = attributes, .inputs = std::move(inputs)};
+    if (const auto it = index_.find(key); it != index_.end()) {
+      entries_.splice(entries_.begin(), entries_, it->second);
+      return *it->second->second;
+    }
+    Graph graph;
+    for (const TensorType& type : key.inputs) graph.inputs.push_back(graph.add_value(type));
+    Node node{
+        .op = &op, .inputs = graph.inputs, .outputs = {}, .attributes = attributes, .scope = {}};
+    for (const TensorType& type : outputs) node.outputs.push_back(graph.add_value(type));
+    graph.outputs = node.outputs;
+    graph.nodes.push_back(std::move(node));
+    entries_.emplace_front(key, std::make_unique<PreparedProgram>(graph, device, false));
+    index_.emplace(std::move(key), entries_.begin());
+    if (entries_.size() > kCachedOps) {
+      index_.erase(entries_.back().first);
+      entries_.pop_back();
+    }
+    return *entries_.front().second;
+  }
+
+ private:
+  using Entry = std::pair<OpKey, std::unique_ptr<PreparedProgram>>;
+  std::list<Entry> entries_;
+  std::unordered_map<OpKey, std::list<Entry>::iterator, OpKeyHash> index_;
+};
+
+class CudaBackend : public Backend {
+ public:
+  explicit CudaBackend(Runtime& runtime) : runtime_(runtime) {
+    for (int gpu = 0; gpu < runtime.gpu_count(); ++gpu) places_.push_back({gpu, 0});
+  }
+
+  std::string name() const override { return "cuda"; }
+
+  std::unique_ptr<Executable> compile(Graph graph, const ExecutableOptions& options) override {
+    const int index = options.device.type == DeviceType::Gpu ? options.device.index : 0;
+    return std::make_unique<CudaExecutable>(std::move(graph), options, at(index).device);
+  }
+
+  void run(std::span<Launch> launches) override { run_launches(launches); }
+
+  std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
+                              const Attributes& attributes,
+                              std::span<const TensorType> output_types,
+                              const Device& device) override {
+    if (op.name == "reshape" || op.name == "identity" || op.name == "stop_gradient") {
+      return {inputs[0].with_shape(output_types[0].shape)};
+    }
+    Opened& opened = at(device.index);
+    GpuDevice& gpu = opened.device;
+    std::vector<TensorType> input_types;
+    std::vector<Tensor> aligned;
+    std::vector<void*> in;
+    for (const Tensor& input : inputs) {
+      input_types.push_back(type_of(input));
+      aligned.push_back(gpu.aligned(input));
+      in.push_back(const_cast<std::byte*>(aligned.back().address()));
+    }
+    std::vector<Tensor> outputs;
+    std::vector<void*> out;
+    for (const TensorType& type : output_types) {
+      outputs.push_back(gpu.empty(type, op.name));
+      out.push_back(const_cast<std::byte*>(outputs.back().address()));
+    }
+    bool may_refuse = false;
+    {
+      const auto lock = gpu.lock();
+      PreparedProgram& program =
+          opened.ops.get(op, attributes, std::move(input_types), output_types, gpu);
+      may_refuse = !program.checks()->empty();
+      RunContext context{gpu};
+      program.enqueue_directly({in, {}, out}, context);
+      if (may_refuse) gpu.expect(program.checks(), {});
+    }
+    if (may_refuse) gpu.look_at_status(true);
+    return outputs;
+  }
+
+  Tensor to_device(const Tensor& tensor, const Device& device) override {
+    GpuDevice& gpu = at(device.index).device;
+    return tensor.on_host() ? gpu.upload(tensor)
+                            : gpu.copy_from(at(tensor.device().index).device, tensor);
+  }
+
+  void bring(std::span<Tensor> tensors, const Device& device) override {
+    GpuDevice& gpu = at(device.index).device;
+    std::vector<Tensor*> from_host;
+    for (Tensor& tensor : tensors) {
+      if (is_there(tensor, device)) continue;
+      if (tensor.on_host()) {
+        from_host.push_back(&tensor);
+      } else {
+        tensor = to_device(tensor, device);
+      }
+    }
+    gpu.upload(from_host);
+  }
+
+  int device_count() const override { return runtime_.gpu_count(); }
+  int logical_device_count() const override {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(places_.size());
+  }
+
+  std::map<std::string, std::string> device_details(int index) const override {
+    const GpuFacts facts = runtime_.facts(index);
+    std::map<std::string, std::string> details = {
+        {"device_name", facts.name},
+        {"compute_capability", fmt::format("{}.{}", facts.major, facts.minor)},
+        {"memory", std::to_string(facts.memory_bytes)},
+        {"multiprocessors", std::to_string(facts.multiprocessors)}};
+    for (const std::string& version : runtime_.versions()) {  // "cuDNN 9.13.0"
+      const size_t space = version.rfind(' ');
+      details[version.substr(0, space)] = version.substr(space + 1);
+    }
+    return details;
+  }
+
+  std::pair<size_t, size_t> memory_usage(const Device& device) override {
+    const MemoryPool::Usage usage = at(device.index).device.memory().usage();
+    return {usage.used, usage.peak};
+  }
+
+  // One library connects GPUs: it knows the machine's, each as one member of a group.
+  Group connect(std::span<const Device> devices, Group group) override {
+    std::vector<int> gpus;
+    for (const Device& device : devices) {
+      const int gpu = at(device.index).device.gpu();
+      if (std::ranges::find(gpus, gpu) != gpus.end()) return group;
+      gpus.push_back(gpu);
+    }
+    auto links = std::make_shared<ConnectedGroup::Links>();
+    try {
+      *links = runtime_.make_collectives(gpus);
+    } catch (const Unimplemented&) {
+      return group;
+    }
+    Group connected;
+    for (std::unique_ptr<CollectiveGroup>& end : group) {
+      connected.push_back(std::make_unique<ConnectedGroup>(std::move(end), links));
+    }
+    return connected;
+  }
+
+  void split_device(int index, std::span<const size_t> memory_limits) override {
+    const std::lock_guard lock(mutex_);
+    check<InvalidArgument>(
+        index >= 0 && index < runtime_.gpu_count(),
+        "set_logical_device_configuration: there is no physical GPU {}, expected "
+        "an index below {}.",
+        index, runtime_.gpu_count());
+    check<FailedPrecondition>(
+        opened_.empty(),
+        "set_logical_device_configuration: GPUs have been used already. Split "
+        "them before the first use of one.");
+    std::vector<Place> others;
+    for (const Place& place : places_) {
+      if (place.gpu < index) others.push_back(place);
+    }
+    for (const size_t limit : memory_limits) others.push_back({index, limit});
+    for (const Place& place : places_) {
+      if (place.gpu > index) others.push_back(place);
+    }
+    places_ = std::move(others);
+  }
+
+  bool supports(const OpDef& op, std::span<const TensorType> inputs, const Attributes& attributes,
+                std::span<const TensorType> outputs) const override {
+    return is_instruction({op, attributes, inputs, outputs}, runtime_);
+  }
+
+  GpuDevice& device(int index) { return at(index).device; }
+
+ private:
+  struct Place {
+    int gpu;  // the physical one
+    size_t limit;
+  };
+  struct Opened {
+    Opened(Runtime& runtime, const Place& place, int index)
+        : device(runtime, place.gpu, {DeviceType::Gpu, index}, place.limit) {}
+    GpuDevice device;
+    OpCache ops;
+  };
+
+  // Opened when it is used first.
+  Opened& at(int index) {
+    const std::lock_guard lock(mutex_);
+    check<InvalidArgument>(index >= 0 && index < static_cast<int>(places_.size()),
+                           "GPU:{}: there is no such device, expected an index below {}.", index,
+                           places_.size());
+    std::unique_ptr<Opened>& opened = opened_[index];
+    if (!opened) {
+      opened = std::make_unique<Opened>(runtime_, places_[static_cast<size_t>(index)], index);
+    }
+    return *opened;
+  }
+
+  Runtime& runtime_;
+  mutable std::mutex mutex_;  // guards all below
+  std::vector<Place> places_;
+  std::unordered_map<int, std::unique_ptr<Opened>> opened_;
+};
+
+CudaBackend* made_backend = nullptr;
+
+}  // namespace
+
+Backend& cuda_backend(Runtime& runtime) {
+  static auto* backend = new CudaBackend(runtime);
+  made_backend = backend;
+  return *backend;
+}
+
+GpuDevice& gpu_device(int index) {
+  CORNU_ASSERT(made_backend != nullptr, ==, true);
+  return made_backend->device(index);
+}
+
+}  // namespace cornu::cuda
+
+namespace cornu {
+
+Backend* find_cuda_backend(std::string& why) {
+  const cuda::FoundRuntime& found = cuda::find_runtime();
+  why = found.why;
+  return found.runtime ? &cuda::cuda_backend(*found.runtime) : nullptr;
+}
+
+}  // namespace cornu

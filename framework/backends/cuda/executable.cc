@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cuda/executable.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "framework/backends/cuda/cuda_backend.h"
+#include "framework/core/error.h"
+#include "framework/graph/launches.h"
+#include "framework/graph/program_facts.h"
+
+namespace cornu::cuda {
+namespace {
+
+constexpr size_t kArenaAlignment = 256;
+
+size_t in_arena(size_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
+// CORNU_CUDA_GRAPHS=0 launches every kernel anew, for debuggers and profilers.
+bool captures_graphs() {
+  static const bool wanted = [] {
+    const char* text = std::getenv("CORNU_CUDA_GRAPHS");
+    return text == nullptr || std::string_view(text) != "0";
+  }();
+  return wanted;
+}
+
+// Beside the graphs of the passes, where those are written: what the last one has become.
+void dump_plan(const Program& program, const std::string& name) {
+  const char* folder = std::getenv("CORNU_DUMP_GRAPH");
+  if (folder == nullptr || *folder == '\0') return;
+  std::ofstream(std::filesystem::path(folder) / (name + ".launches.txt")) << program.describe();
+}
+
+// Places for arrays of these sizes, one behind the other from `at` on, which is moved.
+std::vector<size_t> places_for(const std::vector<size_t>& bytes, size_t& at) {
+  std::vector<size_t> places;
+  for (const size_t size : bytes) {
+    places.push_back(at);
+    at += in_arena(size);
+  }
+  return places;
+}
+
+void* address_of(const Tensor& tensor) { return const_cast<std::byte*>(tensor.address()); }
+
+}  // namespace
+
+PreparedProgram::PreparedProgram(const Graph& graph, GpuDevice& device, bool optimized)
+    : device_(device),
+      program_(graph, device, optimized),
+      checks_(std::make_shared<const Checks>(program_.checks())) {
+  program_.load();
+  for (const ValueId id : graph.inputs) input_bytes_.push_back(graph.type(id).bytes());
+  for (const ValueId id : graph.outputs) output_bytes_.push_back(graph.type(id).bytes());
+  staged_bytes_ = in_arena(program_.workspace_bytes());
+  input_places_ = places_for(input_bytes_, staged_bytes_);
+  output_places_ = places_for(output_bytes_, staged_bytes_);
+}
+
+void PreparedProgram::enqueue(const Arguments& arguments, RunContext context) {
+  const bool again = std::exchange(has_run_, true);
+  const bool as_one = again && program_.is_replayable() && captures_graphs() && !context.ends;
+  if (!as_one || !replay(arguments)) enqueue_directly(arguments, context);
+}
+
+void PreparedProgram::enqueue_directly(const Arguments& arguments, RunContext& context) {
+  program_.enqueue({.inputs = arguments.inputs,
+                    .states = arguments.states,
+                    .outputs = arguments.outputs,
+                    .workspace = device_.arena(program_.workspace_bytes())},
+                   context);
+}
+
+// False when there is no captured graph and none can be made.
+bool PreparedProgram::replay(const Arguments& arguments) {
+  std::byte* const arena = device_.arena(staged_bytes_);
+  RuntimeGraph* const graph = captured_for(arena, arguments.states);
+  if (!graph) return false;
+  std::vector<void*> inputs;
+  std::vector<void*> outputs;
+  for (const size_t place : input_places_) inputs.push_back(arena + place);
+  for (const size_t place : output_places_) outputs.push_back(arena + place);
+  copy_arrays(inputs, arguments.inputs, input_bytes_);
+  device_.runtime().launch(device_.stream(), *graph);
+  copy_arrays(arguments.outputs, outputs, output_bytes_);
+  return true;
+}
+
+// Neighbours on both sides, with the room that they have to multiples of kArenaAlignment, are
+// copied together.
+void PreparedProgram::copy_arrays(std::span<void* const> to, std::span<void* const> from,
+                                  const std::vector<size_t>& bytes) {
+  const auto end_of = [&](void* begin, size_t index) {
+    return static_cast<std::byte*>(begin) + in_arena(bytes[index]);
+  };
+  for (size_t i = 0; i < to.size();) {
+    size_t next = i + 1;
+    while (next < to.size() && to[next] == end_of(to[next - 1], next - 1) &&
+           from[next] == end_of(from[next - 1], next - 1)) {
+      ++next;
+    }
+    size_t total = bytes[next - 1];
+    for (size_t k = i; k + 1 < next; ++k) total += in_arena(bytes[k]);
+    if (total > 0) device_.runtime().copy(device_.stream(), to[i], from[i], total);
+    i = next;
+  }
+}
+
+RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* const> states) {
+  const auto fits = [&](const Captured& one) {
+    return one.arena == arena && std::ranges::equal(one.states, states);
+  };
+  const auto found = std::ranges::find_if(captured_, fits);
+  if (found != captured_.end()) {
+    std::rotate(captured_.begin(), found, found + 1);
+    return captured_.front().graph.get();
+  }
+  if (captures_ >= kMostCaptures) return nullptr;
+  ++captures_;
+  std::vector<void*> inputs;
+  std::vector<void*> outputs;
+  for (const size_t place : input_places_) inputs.push_back(arena + place);
+  for (const size_t place : output_places_) outputs.push_back(arena + place);
+  Runtime& runtime = device_.runtime();
+  RunContext context{device_};
+  runtime.begin_capture(device_.stream());
+  try {
+    program_.enqueue({.inputs = inputs, .states = states, .outputs = outputs, .workspace = arena},
+                     context);
+  } catch (...) {
+    runtime.end_capture(device_.stream());
+    throw;
+  }
+  std::shared_ptr<RuntimeGraph> graph = runtime.end_capture(device_.stream());
+  if (!graph) {
+    captures_ = kMostCaptures;
+    return nullptr;
+  }
+  if (captured_.size() == kMostCaptured) captured_.pop_back();
+  captured_.insert(captured_.begin(), {arena, {states.begin(), states.end()}, std::move(graph)});
+  return captured_.front().graph.get();
+}
+
+CudaExecutable::CudaExecutable(Graph graph, const ExecutableOptions& options, GpuDevice& device)
+    : name_(options.name),
+      graph_(options.optimize ? optimize(std::move(graph), options.name) : std::move(graph)),
+      optimized_(options.optimize) {
+  dump_plan(prepared_for(device).program(), name_);
+}
+
+size_t CudaExecutable::workspace_bytes() const {
+  const std::lock_guard lock(mutex_);
+  size_t most = 0;
+  for (const auto& [device, prepared] : prepared_) {
+    most = std::max(most, prepared->program().workspace_bytes());
+  }
+  return most;
+}
+
+PreparedProgram& CudaExecutable::prepared_for(GpuDevice& device) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<PreparedProgram>& prepared = prepared_[&device];
+  if (!prepared) prepared = std::make_unique<PreparedProgram>(graph_, device, optimized_);
+  return *prepared;
+}
+
+std::shared_ptr<const ProgramFacts> CudaExecutable::facts(GpuDevice& device) {
+  const size_t copied = prepared_for(device).program().copied_bytes();
+  const std::lock_guard lock(mutex_);
+  if (!facts_) facts_ = std::make_shared<const ProgramFacts>(facts_of(graph_, name_, copied));
+  return facts_;
+}
+
+namespace {
+
+// A replica's part of a run.
+class GpuLaunch {
+ public:
+  GpuLaunch(Launch& launch, const LaunchRun& run, size_t index)
+      : launch_(launch),
+        executable_(static_cast<CudaExecutable&>(*launch.executable)),
+        device_(gpu_device(launch.device.index)),
+        run_(run),
+        index_(index) {}
+
+  // `recorded`: null where nobody measures.
+  void operator()(bool& touched, ProgramRun* recorded) {
+    touched = false;
+    PreparedProgram& prepared = executable_.prepared_for(device_);
+    const Graph& graph = executable_.graph();
+    CORNU_ASSERT(launch_.inputs.size(), ==, graph.inputs.size());
+    CORNU_ASSERT(launch_.variables.size(), ==, graph.states.size());
+    std::vector<void*> inputs;
+    std::vector<Tensor> aligned;  // until they are enqueued: then the stream's order keeps them
+    for (const Tensor& input : launch_.inputs) {
+      aligned.push_back(device_.aligned(input));
+      inputs.push_back(address_of(aligned.back()));
+    }
+    std::vector<void*> outputs;
+    allocate_outputs(graph, outputs);
+    const std::vector<Variable> written = run_.written(index_);
+    const bool may_refuse = !prepared.checks()->empty();
+    {
+      const auto lock = device_.lock();
+      device_.look_at_status(false);
+      touched = !written.empty();
+      if (recorded) begin(*recorded);
+      prepared.enqueue({inputs, run_.states(index_), outputs},
+                       {device_, launch_.group, recorded ? &recorded->ends : nullptr});
+      const auto done = may_refuse ? device_.expect(prepared.checks(), written)
+                                   : device_.runtime().record(device_.stream());
+      for (const Tensor& output : launch_.outputs) {
+        static_cast<GpuBuffer&>(*output.buffer()).set_ready(done);
+      }
+    }
+    // Nobody else tells the caller what a function without variables has refused.
+    if (may_refuse && written.empty()) device_.look_at_status(true);
+  }
+
+ private:
+  void begin(ProgramRun& recorded) {
+    recorded.program = executable_.facts(device_);
+    recorded.replica = static_cast<int64_t>(index_);
+    device_.drain();
+    recorded.begin = ProgramRun::Clock::now();
+  }
+
+  void allocate_outputs(const Graph& graph, std::vector<void*>& addresses) {
+    std::vector<TensorType> types;
+    for (const ValueId id : graph.outputs) types.push_back(graph.type(id));
+    launch_.outputs = device_.empty(types, "results of a function");
+    for (const Tensor& output : launch_.outputs) addresses.push_back(address_of(output));
+  }
+
+  Launch& launch_;
+  CudaExecutable& executable_;
+  GpuDevice& device_;
+  const LaunchRun& run_;
+  size_t index_;
+};
+
+}  // namespace
+
+void run_launches(std::span<Launch> launches) {
+  LaunchRun run(launches, [](const Executable& executable, size_t state) {
+    return static_cast<const CudaExecutable&>(executable).writes(state);
+  });
+  std::vector<ProgramRun> recorded(ProgramRecorder::is_any_recording() ? launches.size() : 0);
+  run([&](size_t index, bool& touched) {
+    GpuLaunch(launches[index], run, index)(touched, recorded.empty() ? nullptr : &recorded[index]);
+  });
+  for (const ProgramRun& one : recorded) ProgramRecorder::record(one);
+}
+
+}  // namespace cornu::cuda

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA backend's executable: a program for each GPU that it was run on.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "framework/backends/cuda/program.h"
+#include "framework/graph/backend.h"
+#include "framework/graph/program_recorder.h"
+
+namespace cornu::cuda {
+
+// What runs on one GPU. A program whose instructions are launches alone is captured at its second
+// run, and replayed by one launch from then on: between fixed places in memory, to which inputs are
+// copied before and from which outputs are copied after.
+class PreparedProgram {
+ public:
+  PreparedProgram(const Graph& graph, GpuDevice& device, bool optimized);
+
+  struct Arguments {
+    std::span<void* const> inputs;
+    std::span<void* const> states;
+    std::span<void* const> outputs;
+  };
+  // Enqueues a run; the caller holds the device's lock.
+  void enqueue(const Arguments& arguments, RunContext context);
+  // The same for what is never captured.
+  void enqueue_directly(const Arguments& arguments, RunContext& context);
+
+  const Program& program() const { return program_; }
+  const std::shared_ptr<const Checks>& checks() const { return checks_; }
+
+ private:
+  struct Captured {
+    std::byte* arena = nullptr;
+    std::vector<void*> states;
+    std::shared_ptr<RuntimeGraph> graph;
+  };
+  static constexpr size_t kMostCaptured = 2;
+  static constexpr int kMostCaptures = 16;  // then states move too often
+
+  bool replay(const Arguments& arguments);
+  void copy_arrays(std::span<void* const> to, std::span<void* const> from,
+                   const std::vector<size_t>& bytes);
+  RuntimeGraph* captured_for(std::byte* arena, std::span<void* const> states);
+
+  GpuDevice& device_;
+  Program program_;
+  std::shared_ptr<const Checks> checks_;
+  std::vector<size_t> input_bytes_;
+  std::vector<size_t> output_bytes_;
+  std::vector<size_t> input_places_;  // in the arena, for captured runs
+  std::vector<size_t> output_places_;
+  size_t staged_bytes_ = 0;
+  bool has_run_ = false;
+  int captures_ = 0;
+  std::vector<Captured> captured_;  // the one used last comes first
+};
+
+class CudaExecutable : public Executable {
+ public:
+  // Prepared for `device` at once: throws for ops without a kernel.
+  CudaExecutable(Graph graph, const ExecutableOptions& options, GpuDevice& device);
+
+  std::string describe() const override { return graph_.to_string(); }
+  size_t node_count() const override { return graph_.nodes.size(); }
+  size_t workspace_bytes() const override;
+
+  const Graph& graph() const { return graph_; }
+  bool writes(size_t state) const { return graph_.states.at(state).out != graph_.states[state].in; }
+  PreparedProgram& prepared_for(GpuDevice& device);
+  // What its program on the device consists of; made when it is first asked for.
+  std::shared_ptr<const ProgramFacts> facts(GpuDevice& device);
+
+ private:
+  std::string name_;
+  Graph graph_;  // optimized
+  bool optimized_;
+  mutable std::mutex mutex_;
+  std::map<const GpuDevice*, std::unique_ptr<PreparedProgram>> prepared_;
+  std::shared_ptr<const ProgramFacts> facts_;
+};
+
+// Backend::run.
+void run_launches(std::span<Launch> launches);
+
+}  // namespace cornu::cuda

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cuda/gpu_device.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "framework/core/error.h"
+
+namespace cornu::cuda {
+namespace {
+
+// From here on, what an upload costs more than a copy in the order of the kernels is made up for.
+constexpr size_t kLargeUpload = size_t{64} << 10;
+constexpr size_t kStatusBytes = 2 * sizeof(int64_t);
+constexpr size_t kKeptUploads = 4;  // free blocks of one size
+
+constexpr size_t kPlaceAlignment = 16;  // that kernels and libraries need
+
+// Parts of a block begin at multiples of this.
+size_t part_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+}  // namespace
+
+GpuBuffer::GpuBuffer(GpuDevice& owner, std::byte* memory, size_t bytes, Kind kind)
+    : Buffer(memory, bytes, owner.device()), owner_(owner), kind_(kind) {}
+
+GpuBuffer::~GpuBuffer() {
+  if (kind_ == Kind::Computed) {
+    owner_.memory().give(data(), bytes());
+  } else {
+    owner_.give_upload(data(), bytes());
+  }
+}
+
+void GpuBuffer::copy_to_host(size_t offset, std::span<std::byte> to) const {
+  owner_.read(to.data(), data() + offset, to.size(), ready_.get());
+}
+
+std::shared_ptr<Buffer> GpuBuffer::clone(size_t offset, size_t bytes) const {
+  std::byte* copy = owner_.clone(data() + offset, bytes);
+  return std::make_shared<GpuBuffer>(owner_, copy, bytes, Kind::Computed);
+}
+
+GpuDevice::GpuDevice(Runtime& runtime, int gpu, const Device& device, size_t limit)
+    : runtime_(runtime),
+      gpu_(gpu),
+      device_(device),
+      memory_(runtime, gpu, device.to_string(), limit, [this] { drain(); }),
+      stream_(runtime.make_stream(gpu)),
+      upload_stream_(runtime.make_stream(gpu)),
+      read_stream_(runtime.make_stream(gpu)) {
+  status_ = memory_.take(kStatusBytes, "the status of kernels");
+  reported_ = static_cast<int64_t*>(runtime.allocate_pinned(kStatusBytes));
+  check<ResourceExhausted>(reported_ != nullptr, "{}: no page-locked memory can be had.", device);
+  std::fill_n(reported_, 2, 0);
+  const auto locked = lock();
+  runtime.fill(stream_, status_, 0, kStatusBytes);
+}
+
+std::shared_ptr<RuntimeEvent> GpuDevice::record() {
+  const auto locked = lock();
+  return runtime_.record(stream_);
+}
+
+std::shared_ptr<GpuBuffer> GpuDevice::allocate(size_t bytes, std::string_view what) {
+  return std::make_shared<GpuBuffer>(*this, memory_.take(bytes, what), bytes,
+                                     GpuBuffer::Kind::Computed);
+}
+
+Tensor GpuDevice::empty(const TensorType& type, std::string_view what) {
+  return Tensor::from_buffer(allocate(type.bytes(), what), 0, type.shape, type.dtype);
+}
+
+std::vector<Tensor> GpuDevice::empty(std::span<const TensorType> types, std::string_view what) {
+  std::vector<size_t> places;
+  size_t together = 0;
+  for (const TensorType& type : types) {
+    places.push_back(together);
+    if (type.bytes() < kLargeUpload) together += part_bytes(type.bytes());
+  }
+  const std::shared_ptr<GpuBuffer> block = together > 0 ? allocate(together, what) : nullptr;
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const TensorType& type = types[i];
+    const bool is_part = block && type.bytes() < kLargeUpload;
+    tensors.push_back(is_part ? Tensor::from_buffer(block, places[i], type.shape, type.dtype)
+                              : empty(type, what));
+  }
+  return tensors;
+}
+
+void GpuDevice::upload(std::span<Tensor*> tensors) {
+  std::vector<Tensor*> small;
+  std::vector<TensorType> types;
+  std::vector<std::byte> packed;
+  for (Tensor* tensor : tensors) {
+    if (tensor->bytes() >= kLargeUpload) {
+      *tensor = upload_large(*tensor);
+      continue;
+    }
+    small.push_back(tensor);
+    types.push_back(type_of(*tensor));
+    packed.resize(packed.size() + part_bytes(tensor->bytes()));
+    tensor->copy_to_host(packed.data() + packed.size() - part_bytes(tensor->bytes()));
+  }
+  if (small.empty()) return;
+  std::vector<Tensor> copies = empty(types, "arrays from the host");
+  if (!packed.empty()) {
+    const auto locked = lock();
+    runtime_.copy_to_gpu(stream_, const_cast<std::byte*>(copies.front().address()), packed.data(),
+                         packed.size());
+  }
+  for (size_t i = 0; i < small.size(); ++i) *small[i] = std::move(copies[i]);
+}
+
+Tensor GpuDevice::upload(const Tensor& tensor) {
+  if (tensor.bytes() >= kLargeUpload) return upload_large(tensor);
+  Tensor copy = empty(type_of(tensor), "an array from the host");
+  const auto locked = lock();
+  runtime_.copy_to_gpu(stream_, const_cast<std::byte*>(copy.address()), tensor.raw(),
+                       tensor.bytes());
+  return copy;
+}
+
+Tensor GpuDevice::upload_large(const Tensor& tensor) {
+  const size_t bytes = tensor.bytes();
+  Upload place = take_upload(bytes);
+  Tensor copy = Tensor::from_buffer(
+      std::make_shared<GpuBuffer>(*this, place.block, bytes, GpuBuffer::Kind::Uploaded), 0,
+      tensor.shape(), tensor.dtype());
+  Staging staging = take_staging(bytes);
+  std::memcpy(staging.block, tensor.raw(), bytes);
+  {
+    const std::lock_guard uploading(upload_mutex_);
+    if (place.free_after) runtime_.wait(upload_stream_, *place.free_after);
+    runtime_.copy_to_gpu(upload_stream_, place.block, staging.block, bytes);
+    staging.free_after = runtime_.record(upload_stream_);
+  }
+  {
+    const auto locked = lock();
+    runtime_.wait(stream_, *staging.free_after);
+  }
+  const std::lock_guard listing(list_mutex_);
+  staging_.push_back(std::move(staging));
+  return copy;
+}
+
+GpuDevice::Staging GpuDevice::take_staging(size_t bytes) {
+  {
+    const std::lock_guard listing(list_mutex_);
+    const auto fits = [&](const Staging& one) {
+      return one.bytes >= bytes && one.bytes / 2 <= bytes && runtime_.is_done(*one.free_after);
+    };
+    if (const auto found = std::ranges::find_if(staging_, fits); found != staging_.end()) {
+      Staging staging = std::move(*found);
+      staging_.erase(found);
+      return staging;
+    }
+  }
+  void* block = runtime_.allocate_pinned(bytes);
+  check<ResourceExhausted>(block != nullptr,
+                           "{}: {} bytes of page-locked memory of the host can't be had.", device_,
+                           bytes);
+  return {block, bytes, nullptr};
+}
+
+GpuDevice::Upload GpuDevice::take_upload(size_t bytes) {
+  {
+    const std::lock_guard listing(list_mutex_);
+    if (const auto found = uploads_.find(bytes); found != uploads_.end()) {
+      Upload place = std::move(found->second);
+      uploads_.erase(found);
+      return place;
+    }
+  }
+  std::byte* block = memory_.take(bytes, "an array from the host");
+  return {block, record()};
+}
+
+void GpuDevice::give_upload(std::byte* block, size_t bytes) {
+  Upload place{block, record()};
+  {
+    const std::lock_guard listing(list_mutex_);
+    if (uploads_.count(bytes) < kKeptUploads) {
+      uploads_.emplace(bytes, std::move(place));
+      return;
+    }
+  }
+  memory_.give(block, bytes);  // its uses were in the order of the stream, as all memory's are
+}
+
+Tensor GpuDevice::copy_from(GpuDevice& other, const Tensor& tensor) {
+  Tensor copy = empty(type_of(tensor), "an array of another GPU");
+  const std::shared_ptr<RuntimeEvent> there = other.record();
+  std::shared_ptr<RuntimeEvent> copied;
+  {
+    const auto locked = lock();
+    runtime_.wait(stream_, *there);
+    runtime_.copy(stream_, const_cast<std::byte*>(copy.address()), tensor.address(),
+                  tensor.bytes());
+    copied = runtime_.record(stream_);
+  }
+  // Until then the other one keeps the memory as it is, whoever gets it.
+  const auto locked = other.lock();
+  runtime_.wait(other.stream(), *copied);
+  return copy;
+}
+
+void GpuDevice::read(std::byte* to, const std::byte* from, size_t bytes,
+                     const RuntimeEvent* ready) {
+  if (bytes == 0) return;
+  if (ready) {
+    const std::lock_guard reading(read_mutex_);
+    runtime_.wait(read_stream_, *ready);
+    runtime_.copy_to_host(read_stream_, to, from, bytes);
+    runtime_.synchronize(read_stream_);
+  } else {
+    const auto locked = lock();
+    runtime_.copy_to_host(stream_, to, from, bytes);
+    runtime_.synchronize(stream_);
+  }
+  look_at_status(false);
+}
+
+std::byte* GpuDevice::clone(const std::byte* from, size_t bytes) {
+  std::byte* copy = memory_.take(bytes, "a copy of an array");
+  const auto locked = lock();
+  runtime_.copy(stream_, copy, from, bytes);
+  return copy;
+}
+
+Tensor GpuDevice::aligned(const Tensor& tensor) {
+  if (reinterpret_cast<uintptr_t>(tensor.address()) % kPlaceAlignment == 0) return tensor;
+  auto copy = std::make_shared<GpuBuffer>(*this, clone(tensor.address(), tensor.bytes()),
+                                          tensor.bytes(), GpuBuffer::Kind::Computed);
+  return Tensor::from_buffer(std::move(copy), 0, tensor.shape(), tensor.dtype());
+}
+
+std::shared_ptr<RuntimeEvent> GpuDevice::expect(std::shared_ptr<const Checks> checks,
+                                                std::vector<Variable> variables) {
+  runtime_.copy_to_host(stream_, reported_, status_, kStatusBytes);
+  std::shared_ptr<RuntimeEvent> done = runtime_.record(stream_);
+  expected_.push_back({done, std::move(checks), std::move(variables)});
+  return done;
+}
+
+void GpuDevice::look_at_status(bool wait) {
+  const auto locked = lock();
+  if (expected_.empty()) return;
+  if (wait) runtime_.synchronize(*expected_.back().done);
+  size_t done = 0;
+  while (done < expected_.size() && (wait || runtime_.is_done(*expected_[done].done))) ++done;
+  if (*static_cast<volatile int64_t*>(reported_) != 0) throw_refused();
+  expected_.erase(expected_.begin(), expected_.begin() + static_cast<int64_t>(done));
+}
+
+void GpuDevice::throw_refused() {
+  drain();
+  const int64_t number = reported_[0];
+  const int64_t value = reported_[1];
+  runtime_.fill(stream_, status_, 0, kStatusBytes);
+  std::fill_n(reported_, 2, 0);
+  const std::deque<Expected> runs = std::exchange(expected_, {});
+  for (const Expected& run : runs) {
+    for (const Variable& variable : run.variables) {
+      variable.poison("a kernel has refused what it was given, on " + device_.to_string());
+    }
+  }
+  for (const Expected& run : runs) {
+    if (const auto found = run.checks->find(number); found != run.checks->end()) {
+      found->second(value);
+    }
+  }
+  raise<Internal>("{}: a kernel has reported {} (value {}), which nobody knows.", device_, number,
+                  value);
+}
+
+void GpuDevice::drain() {
+  const auto locked = lock();
+  runtime_.synchronize(stream_);
+}
+
+std::byte* GpuDevice::arena(size_t bytes) {
+  if (bytes > arena_bytes_) {
+    if (arena_) memory_.give(arena_, arena_bytes_);
+    arena_ = nullptr;
+    arena_bytes_ = 0;
+    arena_ = memory_.take(bytes, "intermediate values");
+    arena_bytes_ = bytes;
+  }
+  return arena_;
+}
+
+std::byte* GpuDevice::exchange(size_t bytes) {
+  if (bytes > exchange_bytes_) {
+    drain();
+    if (exchange_) runtime_.free_pinned(exchange_);
+    exchange_ = static_cast<std::byte*>(runtime_.allocate_pinned(bytes));
+    exchange_bytes_ = exchange_ ? bytes : 0;
+    check<ResourceExhausted>(exchange_ != nullptr,
+                             "{}: {} bytes of page-locked memory of the host can't be had.",
+                             device_, bytes);
+  }
+  return exchange_;
+}
+
+}  // namespace cornu::cuda

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// A logical GPU: its memory, its stream, and what is still to be known of the work on it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/backends/cuda/memory_pool.h"
+#include "framework/core/tensor.h"
+#include "framework/core/variable.h"
+#include "framework/graph/op.h"
+
+namespace cornu::cuda {
+
+// What a program's kernels may refuse, by the number that they report.
+using Checks = std::map<int64_t, std::function<void(int64_t value)>>;
+
+class GpuDevice;
+
+// Memory of a GpuDevice, which is never destroyed.
+class GpuBuffer : public Buffer {
+ public:
+  enum class Kind { Computed, Uploaded };
+  GpuBuffer(GpuDevice& owner, std::byte* memory, size_t bytes, Kind kind);
+  ~GpuBuffer() override;
+
+  GpuDevice& owner() const { return owner_; }
+  // Its value is there when this has happened, and doesn't change afterwards.
+  void set_ready(std::shared_ptr<RuntimeEvent> ready) { ready_ = std::move(ready); }
+
+  void copy_to_host(size_t offset, std::span<std::byte> to) const override;
+  std::shared_ptr<Buffer> clone(size_t offset, size_t bytes) const override;
+
+ private:
+  GpuDevice& owner_;
+  Kind kind_;
+  std::shared_ptr<RuntimeEvent> ready_;
+};
+
+// All kernels run on one stream, in the order in which they were enqueued, whichever thread did it.
+// The host goes on meanwhile; what it reads, it waits for. Arrays from the host travel on a second
+// stream, through page-locked memory, while kernels run.
+//
+// Kernels that refuse a value (a label, an index) note it, and the first thing that waits for them
+// throws: a read of any array of the device, or its next run. Variables that were written since
+// then are poisoned.
+class GpuDevice {
+ public:
+  // `limit`: of memory, in bytes; 0: none.
+  GpuDevice(Runtime& runtime, int gpu, const Device& device, size_t limit);
+
+  Runtime& runtime() const { return runtime_; }
+  int gpu() const { return gpu_; }  // the physical one
+  const Device& device() const { return device_; }
+  MemoryPool& memory() { return memory_; }
+
+  // Held while anything is enqueued on the stream.
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
+  RuntimeStream* stream() const { return stream_; }
+
+  // Uninitialized; `what` it is for is named where there is no memory left.
+  std::shared_ptr<GpuBuffer> allocate(size_t bytes, std::string_view what);
+  Tensor empty(const TensorType& type, std::string_view what);
+  // The same of several: small ones are parts of one block.
+  std::vector<Tensor> empty(std::span<const TensorType> types, std::string_view what);
+  // Copies of host memory: small ones travel together.
+  void upload(std::span<Tensor*> tensors);
+  // A copy of host memory. Large ones overlap with kernels that were enqueued before.
+  Tensor upload(const Tensor& tensor);
+  // A copy of an array of another GPU.
+  Tensor copy_from(GpuDevice& other, const Tensor& tensor);
+  // Copies to the host what `from` holds when `ready` has happened (null: when everything that is
+  // enqueued is done). Throws what kernels have refused until then.
+  void read(std::byte* to, const std::byte* from, size_t bytes, const RuntimeEvent* ready);
+  std::byte* clone(const std::byte* from, size_t bytes);
+  // The tensor, or a copy where it doesn't lie as kernels read: rows of another one may begin at
+  // any byte.
+  Tensor aligned(const Tensor& tensor);
+
+  // Where kernels report: a number and a value.
+  void* status() const { return status_; }
+  // Called with the lock held when a run that may report has been enqueued. `variables` are those
+  // that it writes. Returns when it will be done.
+  std::shared_ptr<RuntimeEvent> expect(std::shared_ptr<const Checks> checks,
+                                       std::vector<Variable> variables);
+  // Throws what has been refused by runs that are done, without waiting for others; with `wait`,
+  // by all.
+  void look_at_status(bool wait);
+
+  // Waits for all that has been enqueued.
+  void drain();
+
+  // Memory that no other thread uses, for intermediate values of what is enqueued with the lock
+  // held. Its address changes when more is asked for than before.
+  std::byte* arena(size_t bytes);
+  // Page-locked memory for what the host exchanges with the GPU during a run, likewise.
+  std::byte* exchange(size_t bytes);
+
+ private:
+  friend class GpuBuffer;
+
+  struct Expected {
+    std::shared_ptr<RuntimeEvent> done;
+    std::shared_ptr<const Checks> checks;
+    std::vector<Variable> variables;
+  };
+  struct Upload {  // memory that arrays from the host were copied to, and when its last use ends
+    std::byte* block = nullptr;
+    std::shared_ptr<RuntimeEvent> free_after;
+  };
+  struct Staging {  // page-locked memory
+    void* block = nullptr;
+    size_t bytes = 0;
+    std::shared_ptr<RuntimeEvent> free_after;
+  };
+
+  std::shared_ptr<RuntimeEvent> record();
+  Staging take_staging(size_t bytes);
+  Upload take_upload(size_t bytes);
+  void give_upload(std::byte* block, size_t bytes);
+  Tensor upload_large(const Tensor& tensor);
+  [[noreturn]] void throw_refused();
+
+  Runtime& runtime_;
+  int gpu_;
+  Device device_;
+  MemoryPool memory_;
+  std::recursive_mutex mutex_;
+  RuntimeStream* stream_;
+  std::mutex upload_mutex_;  // guards the stream for uploads; never held when another one is taken
+  RuntimeStream* upload_stream_;
+  std::mutex list_mutex_;  // guards the two lists below, likewise
+  std::multimap<size_t, Upload> uploads_;
+  std::vector<Staging> staging_;
+  std::mutex read_mutex_;  // guards the stream for reads
+  RuntimeStream* read_stream_;
+  void* status_ = nullptr;
+  int64_t* reported_ = nullptr;  // the host's copy of it, page-locked: written after each run
+  std::deque<Expected> expected_;
+  std::byte* arena_ = nullptr;
+  size_t arena_bytes_ = 0;
+  std::byte* exchange_ = nullptr;
+  size_t exchange_bytes_ = 0;
+};
+
+}  // namespace cornu::cuda

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention and attention_grad: through cuDNN where it has them, else by kernels that never store
+// the scores: README.md.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <iterator>
+
+#include "framework/backends/cuda/lowering.h"
+#include "framework/backends/cuda/sources.h"
+
+namespace cornu::cuda {
+namespace {
+
+constexpr uint32_t kAttentionBlock = 256;    // threads, 16 x 16
+constexpr int64_t kAttentionRows = 64;       // of a block's tile
+constexpr int64_t kAttentionFewRows = 16;    // of a smaller one
+constexpr int64_t kAttentionFewBlocks = 48;  // which leave most of a GPU idle
+
+// Strides of a bias or mask of rank 4: 0 along axes that are broadcast.
+std::array<int64_t, 4> score_strides(const Shape& shape) {
+  std::array<int64_t, 4> strides = {};
+  int64_t step = 1;
+  for (int64_t axis = 3; axis >= 0; --axis) {
+    strides[static_cast<size_t>(axis)] = shape[axis] == 1 ? 0 : step;
+    step *= shape[axis];
+  }
+  return strides;
+}
+
+class AttentionLowering {
+ public:
+  AttentionLowering(const KernelSpec& spec, size_t first_optional, Lowering& to)
+      : to_(to),
+        attributes_(spec.attributes),
+        dtype_(spec.inputs[0].dtype),
+        query_(spec.inputs[0].shape),
+        key_(spec.inputs[1].shape),
+        width_(spec.inputs[2].shape[3]),
+        scale_(spec.attributes.get_double("scale")),
+        causal_(spec.attributes.get_bool("causal")),
+        bias_(spec.attributes.get_bool("bias")),
+        mask_(spec.attributes.get_bool("mask")) {
+    const size_t mask_input = first_optional + (bias_ ? 1 : 0);
+    if (bias_) {
+      bias_slot_ = in(first_optional);
+      bias_shape_ = spec.inputs[first_optional].shape;
+      bias_strides_ = score_strides(bias_shape_);
+    }
+    if (mask_) {
+      mask_slot_ = in(mask_input);
+      mask_strides_ = score_strides(spec.inputs[mask_input].shape);
+    }
+  }
+
+  bool empty() const {
+    return query_.num_elements() == 0 || key_.num_elements() == 0 || width_ == 0;
+  }
+
+  void forward() {
+    if (const auto kernel = library(false)) {
+      const Slot logarithms = to_.scratch(row_bytes());
+      to_.call(kernel, {in(0), in(1), in(2), out(0), logarithms});
+      convert_statistics(true, logarithms, out(1));
+      return;
+    }
+    const int64_t columns = thread_columns(width_, most_columns());
+    launch("attention", {"tiles", "forward"}, define("COLUMNS", fmt::to_string(columns)),
+           own_rows(query_[1], query_heads()), columns,
+           blocks(query_[1], query_heads(), width_, columns),
+           {in(0), in(1), in(2), out(0), out(1)});
+  }
+
+  void backward() {
+    const bool bias_gradient = attributes_.get_bool("bias_gradient");
+    if (const auto kernel = library(true)) {
+      const Slot logarithms = to_.scratch(row_bytes());
+      convert_statistics(false, logarithms, in(4));
+      to_.call(kernel, {in(0), in(1), in(2), in(3), logarithms, in(5), out(0), out(1), out(2)});
+      return;
+    }
+    const DType computed = dtype_ == DType::Float64 ? DType::Float64 : DType::Float32;
+    means_ = to_.scratch(static_cast<size_t>(rows()) * size_of(computed));
+    to_.launch("attention_means", "kernels/attention/means.cu", type_definitions(),
+               blocks_for(rows() * 32, kAttentionBlock), {kAttentionBlock},
+               {in(3), in(5), means_, query_[0], query_[1], query_[2], width_});
+    gradient("attention_grad_query", true, thread_columns(query_[3], most_columns()), 0, out(0));
+    const int64_t of_key = thread_columns(query_[3], most_columns());
+    const int64_t of_value = thread_columns(width_, most_columns());
+    if (2 * std::max(of_key, of_value) <= most_columns()) {
+      gradient("attention_grad_key_value", false, of_key, of_value, out(1));
+    } else {
+      gradient("attention_grad_key", false, of_key, 0, out(1));
+      gradient("attention_grad_value", false, 0, of_value, out(1));
+    }
+    if (bias_gradient) gradient_of_bias();
+  }
+
+ private:
+  int64_t rows() const { return query_[0] * query_[1] * query_[2]; }
+  int64_t query_heads() const { return query_[0] * query_[2]; }  // of the batch
+  size_t row_bytes() const { return static_cast<size_t>(rows()) * sizeof(float); }
+
+  // Null where no library has it: with biases, masks, and values of another size than keys.
+  std::shared_ptr<LibraryKernel> library(bool gradient) const {
+    const bool is_short = dtype_ == DType::Float16 || dtype_ == DType::BFloat16;
+    if (!is_short || bias_ || mask_ || width_ != query_[3]) return nullptr;
+    return to_.prepare(AttentionSpec{.gradient = gradient,
+                                     .dtype = dtype_,
+                                     .batch = query_[0],
+                                     .heads = query_[2],
+                                     .key_heads = key_[2],
+                                     .queries = query_[1],
+                                     .keys = key_[1],
+                                     .size = query_[3],
+                                     .scale = scale_,
+                                     .causal = causal_});
+  }
+
+  void convert_statistics(bool from_library, Slot logarithms, Slot statistics) {
+    to_.launch("attention_statistics", "kernels/attention/statistics.cu",
+               define("FROM_LIBRARY", from_library ? "true" : "false"),
+               blocks_for(rows(), kAttentionBlock), {kAttentionBlock},
+               {logarithms, statistics, rows()});
+  }
+
+  std::string type_definitions() const {
+    return define("T", type_name(dtype_)) + define("C", compute_name(dtype_));
+  }
+
+  // Columns of a product that a thread sums up at most; more are those of further blocks.
+  int64_t most_columns() const { return dtype_ == DType::Float64 ? 8 : 16; }
+  static int64_t thread_columns(int64_t length, int64_t most) {
+    return std::min<int64_t>(
+        most, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>((length + 15) / 16))));
+  }
+  // Rows of queries or keys that make a block's tile.
+  static int64_t own_rows(int64_t rows, int64_t heads) {
+    const bool few = rows <= kAttentionFewRows ||
+                     heads * ((rows + kAttentionRows - 1) / kAttentionRows) <= kAttentionFewBlocks;
+    return few ? kAttentionFewRows : kAttentionRows;
+  }
+  // For products of `length` columns.
+  static Dim3 blocks(int64_t rows, int64_t heads, int64_t length, int64_t columns) {
+    const int64_t tile = own_rows(rows, heads);
+    const int64_t parts = (length + 16 * columns - 1) / (16 * columns);
+    return blocks_for(heads * ((rows + tile - 1) / tile) * parts, 1);
+  }
+
+  // 0 columns: that gradient isn't wanted.
+  void gradient(const std::string& name, bool own_queries, int64_t columns, int64_t value_columns,
+                Slot of_own) {
+    const auto word = [](bool value) { return value ? "true" : "false"; };
+    const std::string definitions =
+        define("OWN_QUERIES", word(own_queries)) + define("OF_SCORES", word(columns > 0)) +
+        define("OF_VALUES", word(value_columns > 0)) +
+        define("COLUMNS", fmt::to_string(std::max<int64_t>(columns, 1))) +
+        define("VALUE_COLUMNS", fmt::to_string(std::max<int64_t>(value_columns, 1)));
+    const int64_t rows = own_queries ? query_[1] : key_[1];
+    const int64_t heads = own_queries ? query_heads() : query_[0] * key_[2];
+    launch(name, {"tiles", "differentiate", "gradient"}, definitions, own_rows(rows, heads),
+           std::max(columns, value_columns),
+           columns > 0 ? blocks(rows, heads, query_[3], columns)
+                       : blocks(rows, heads, width_, value_columns),
+           {in(0), in(1), in(2), in(5), in(4), means_, of_own, out(2)});
+  }
+
+  void gradient_of_bias() {
+    const int64_t others = other_rows();
+    const auto tiles = [](int64_t size, int64_t tile) { return (size + tile - 1) / tile; };
+    const int64_t items = bias_shape_[0] * bias_shape_[1] * tiles(bias_shape_[2], kAttentionRows) *
+                          tiles(bias_shape_[3], others);
+    launch("attention_grad_bias", {"tiles", "differentiate", "bias"}, "", kAttentionRows, 1,
+           blocks_for(items, 1),
+           {in(0), in(1), in(2), in(5), in(4), means_, out(3), bias_shape_[0], bias_shape_[1]});
+  }
+
+  int64_t other_rows() const { return dtype_ == DType::Float64 ? 32 : 64; }
+
+  void launch(const std::string& name, std::initializer_list<const char*> files,
+              const std::string& definitions, int64_t own, int64_t most_columns, Dim3 grid,
+              std::vector<Argument> arguments) {
+    const auto word = [](bool value) { return value ? "true" : "false"; };
+    std::string text = type_definitions() + definitions + define("OWN", fmt::to_string(own)) +
+                       define("OTHER", fmt::to_string(other_rows())) +
+                       define("DEPTH", dtype_ == DType::Float64 ? "16" : "32") +
+                       define("MOST_COLUMNS", fmt::to_string(most_columns)) +
+                       define("BIASED", word(bias_)) + define("MASKED", word(mask_)) +
+                       define("CAUSAL", word(causal_));
+    for (const char* file : files) text += source(fmt::format("kernels/attention/{}.cu", file));
+    const Argument problem[] = {bias_slot_, mask_slot_, query_[0], query_[1], key_[1],
+                                query_[2],  key_[2],    query_[3], width_,    scale_};
+    arguments.insert(arguments.end(), std::begin(problem), std::end(problem));
+    arguments.insert(arguments.end(), bias_strides_.begin(), bias_strides_.end());
+    arguments.insert(arguments.end(), mask_strides_.begin(), mask_strides_.end());
+    to_.launch_text(name, text, grid, {kAttentionBlock}, std::move(arguments));
+  }
+
+  Lowering& to_;
+  const Attributes& attributes_;
+  DType dtype_;
+  Shape query_;  // (batch, rows, heads, size)
+  Shape key_;    // (batch, columns, key heads, size)
+  int64_t width_;
+  double scale_;
+  bool causal_;
+  bool bias_;
+  bool mask_;
+  Slot bias_slot_ = in(0);  // unread where there is none
+  Slot mask_slot_ = in(0);
+  Shape bias_shape_;
+  std::array<int64_t, 4> bias_strides_ = {};
+  std::array<int64_t, 4> mask_strides_ = {};
+  Slot means_;
+};
+
+void clear_attention(const KernelSpec& spec, Lowering& to) {
+  for (size_t i = 0; i < spec.outputs.size(); ++i) to.fill(out(i), 0, spec.outputs[i].bytes());
+}
+
+bool lower_attention(const KernelSpec& spec, Lowering& to) {
+  AttentionLowering lowering(spec, 3, to);
+  if (lowering.empty()) {
+    clear_attention(spec, to);
+  } else {
+    lowering.forward();
+  }
+  return true;
+}
+
+bool lower_attention_grad(const KernelSpec& spec, Lowering& to) {
+  AttentionLowering lowering(spec, 6, to);
+  if (lowering.empty()) {
+    clear_attention(spec, to);
+  } else {
+    lowering.backward();
+  }
+  return true;
+}
+
+}  // namespace
+
+void register_attention(LoweringTable& table) {
+  table.add("attention", lower_attention);
+  table.add("attention_grad", lower_attention_grad);
+}
+
+}  // namespace cornu::cuda

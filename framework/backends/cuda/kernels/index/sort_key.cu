@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the passes of the sort begin with: the key of update i is where it is added, as a number of
+// type K. FIRST: of its index; then all are checked. Later passes: as the one before left it.
+#define DIGITS 256
+#define KEYS 1024  // of a block
+
+#if FIRST
+__device__ __forceinline__ K key_of(const N* indices, i64 i, i64 size, i64 block, i64 inner,
+                                    i64* status, i64 code) {
+  const i64 place = place_of(indices[i], size, status, code);
+  return place < 0 ? (K)0 : (K)((i / block * size + place) * inner + i % inner);
+}
+#else
+__device__ __forceinline__ K key_of(const N* keys, i64 i, i64, i64, i64, i64*, i64) {
+  return keys[i];
+}
+#endif
+
+__device__ __forceinline__ u32 digit_of(K key, i64 shift) {
+  return (u32)(key >> (u32)shift) & (DIGITS - 1);
+}

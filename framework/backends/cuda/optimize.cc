@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cuda/passes/group_updates.h"
+#include "framework/backends/cuda/passes/passes.h"
+#include "framework/backends/cuda/program.h"
+#include "framework/graph/backend.h"
+#include "framework/graph/passes/pass.h"
+
+namespace cornu::cuda {
+
+Graph optimize(Graph graph, const std::string& name) {
+  const passes::Evaluator evaluate = [](const OpDef& op, std::span<const Tensor> inputs,
+                                        const Attributes& attributes,
+                                        std::span<const TensorType> types) {
+    return cpu_backend().execute(op, inputs, attributes, types, Device{});
+  };
+  int number = 0;
+  passes::dump_graph(graph, name, "traced", number++);
+  const auto run = [&](const char* pass, Graph after) {
+    graph = std::move(after);
+    passes::dump_graph(graph, name, pass, number++);
+  };
+  run("simplify", passes::simplify(graph, evaluate));
+  run("layout", passes::layout(graph));
+  run("fuse_kernels", fuse_kernels(graph));
+  run("simplify", passes::simplify(graph, evaluate));
+  run("fuse_elementwise", passes::fuse_elementwise(graph));
+  run("group_updates", group_updates(std::move(graph)));
+  return graph;
+}
+
+}  // namespace cornu::cuda

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph passes of the CUDA backend, in addition to those that all backends share.
+#pragma once
+
+#include "framework/graph/graph.h"
+
+namespace cornu::cuda {
+
+// Fuses ops that the libraries have kernels for: bias and activation into matmul and conv, and into
+// conv what is added to it before the activation (graph/passes/fuse_bias.h); convolutions pad
+// themselves.
+Graph fuse_kernels(const Graph& graph);
+
+}  // namespace cornu::cuda

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph compiled for a GPU: a list of instructions over one planned block of memory.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/backends/cuda/lowered_op.h"
+#include "framework/graph/communicator.h"
+#include "framework/graph/graph.h"
+#include "framework/graph/passes/placement.h"
+
+namespace cornu::cuda {
+
+// Runs the passes for GPUs, in order; dumps the graph after each if $CORNU_DUMP_GRAPH is set.
+Graph optimize(Graph graph, const std::string& name);
+
+// What instructions of one run share.
+struct RunContext {
+  GpuDevice& device;
+  CollectiveGroup* group = nullptr;  // null: a group of one
+  // Where it is measured: gets the time at which each instruction of the program has ended, with
+  // the copies at the end as the last one, if there are any; each is waited for.
+  std::vector<std::chrono::steady_clock::time_point>* ends = nullptr;
+};
+
+// A step of a program. The caller of `enqueue` holds the device's lock.
+class Instruction {
+ public:
+  virtual ~Instruction() = default;
+  virtual void enqueue(const OpMemory& memory, RunContext& context) = 0;
+  // What it enqueues, a line each.
+  virtual std::string describe() const = 0;
+  virtual size_t scratch_bytes() const { return 0; }
+  virtual Aliases aliases() const { return {}; }
+  // Whether all that it does is launches, whatever values it meets: then a GPU can replay it.
+  virtual bool is_replayable() const { return true; }
+  // Those of its own whose kernels are to be loaded.
+  virtual void collect(std::vector<LoweredOp*>&) {}
+  virtual void collect_checks(Checks&) const {}
+};
+
+// Whether there is one for the op.
+bool is_instruction(const KernelSpec& spec, Runtime& runtime);
+
+// Runs of one program are enqueued one at a time, with the device's lock held. The caller provides
+// the memory for intermediate values.
+class Program {
+ public:
+  Program(const Graph& graph, GpuDevice& device, bool specialize);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  struct Bindings {
+    std::span<void* const> inputs;   // by graph input
+    std::span<void* const> states;   // by graph state; updated in place
+    std::span<void* const> outputs;  // by graph output
+    std::byte* workspace = nullptr;  // workspace_bytes(), aligned to 256
+  };
+  void enqueue(const Bindings& bindings, RunContext& context);
+
+  // What a run enqueues, a line each.
+  std::string describe() const;
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  size_t copied_bytes() const;  // after the last instruction
+  bool is_replayable() const { return replayable_; }
+  const Checks& checks() const { return checks_; }
+
+  // Compiles and loads its kernels, with those of programs within it: before it is run.
+  void load();
+  void collect(std::vector<LoweredOp*>& ops);
+
+ private:
+  struct Placed {
+    std::unique_ptr<Instruction> instruction;
+    std::vector<passes::Location> in_at;
+    std::vector<passes::Location> out_at;
+    passes::Location scratch;
+  };
+  void* address(const passes::Location& location, const Bindings& bindings) const;
+
+  GpuDevice& device_;
+  std::vector<Placed> instructions_;
+  std::vector<passes::Placement::Copy> copies_;  // after the last instruction
+  std::vector<Tensor> constants_;                // on the device
+  size_t workspace_bytes_ = 0;
+  bool replayable_ = true;
+  Checks checks_;
+};
+
+}  // namespace cornu::cuda

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cuda_runtime/nccl.h"
+
+#if __has_include(<nccl.h>)
+
+#include <nccl.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "framework/core/error.h"
+
+namespace cornu::cuda {
+namespace {
+
+// clang-format off
+#define CORNU_NCCL_FUNCTIONS(FUNCTION) \
+  FUNCTION(ncclAllGather) FUNCTION(ncclAllReduce) FUNCTION(ncclBroadcast) FUNCTION(ncclCommAbort) \
+  FUNCTION(ncclCommDestroy) FUNCTION(ncclCommGetAsyncError) FUNCTION(ncclCommInitRankConfig) \
+  FUNCTION(ncclGetErrorString) FUNCTION(ncclGetLastError) FUNCTION(ncclGetUniqueId) \
+  FUNCTION(ncclGetVersion) FUNCTION(ncclGroupEnd) FUNCTION(ncclGroupStart) \
+  FUNCTION(ncclReduceScatter)
+// clang-format on
+
+CORNU_NCCL_FUNCTIONS(CORNU_DECLARE)
+constexpr LoadedFunction kFunctions[] = {CORNU_NCCL_FUNCTIONS(CORNU_LOADED)};
+
+void load_nccl() {
+  static const bool loaded = [] {
+    // Switches would add in an order of their own: results must not depend on whether there are
+    // any.
+    setenv("NCCL_NVLS_ENABLE", "0", 0);
+    load_library("libnccl.so.2", "NCCL", kFunctions);
+    return true;
+  }();
+  static_cast<void>(loaded);
+}
+
+std::string text_of(ncclResult_t result, ncclComm_t communicator) {
+  const char* last = ncclGetLastError(communicator);
+  return fmt::format("{}{}{}", ncclGetErrorString(result),
+                     last != nullptr && *last != '\0' ? ": " : "", last != nullptr ? last : "");
+}
+
+ncclDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::Bool:
+    case DType::UInt8:
+      return ncclUint8;
+    case DType::Int8:
+      return ncclInt8;
+    case DType::Int32:
+      return ncclInt32;
+    case DType::Int64:
+      return ncclInt64;
+    case DType::UInt32:
+      return ncclUint32;
+    case DType::UInt64:
+      return ncclUint64;
+    case DType::Float16:
+      return ncclFloat16;
+    case DType::BFloat16:
+      return ncclBfloat16;
+    case DType::Float32:
+      return ncclFloat32;
+    case DType::Float64:
+      return ncclFloat64;
+    case DType::String:
+      break;
+  }
+  raise<Internal>("GPUs were asked to communicate arrays of {}.", dtype);
+}
+
+ncclRedOp_t operation_of(ReduceOp op, DType dtype) {
+  check<Internal>(dtype != DType::Bool || op == ReduceOp::Min || op == ReduceOp::Max,
+                  "GPUs were asked to add arrays of bool.");
+  switch (op) {
+    case ReduceOp::Sum:
+      return ncclSum;
+    case ReduceOp::Mean:
+      return ncclAvg;
+    case ReduceOp::Min:
+      return ncclMin;
+    case ReduceOp::Max:
+      break;
+  }
+  return ncclMax;
+}
+
+class NcclCollectives : public DeviceCollectives {
+ public:
+  NcclCollectives(Gpu& gpu, int rank, int size) : gpu_(gpu), rank_(rank), size_(size) {}
+  NcclCollectives(const NcclCollectives&) = delete;
+  NcclCollectives& operator=(const NcclCollectives&) = delete;
+  ~NcclCollectives() override {
+    if (communicator_ == nullptr || aborted_) return;
+    // Others may be gone when something has failed: destroying would wait for them.
+    if (failed_) {
+      ncclCommAbort(communicator_);
+    } else {
+      ncclCommDestroy(communicator_);
+    }
+  }
+
+  // All ranks of the process at once: within a group.
+  void join(const ncclUniqueId& id) {
+    gpu_.use();
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.collnetEnable = 0;  // as in load_nccl
+    require(ncclCommInitRankConfig(&communicator_, size_, id, rank_, &config), "connecting GPUs");
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  int gpu() const override { return gpu_.number(); }
+
+  void all_reduce(RuntimeStream* stream, std::span<const Segment> segments, DType dtype,
+                  ReduceOp op) override {
+    const ncclDataType_t type = type_of(dtype);
+    const ncclRedOp_t operation = operation_of(op, dtype);
+    enqueue(stream, "reducing", [&] {
+      require(ncclGroupStart(), "reducing");
+      ncclResult_t result = ncclSuccess;
+      for (const Segment& segment : segments) {
+        if (segment.count == 0 || result != ncclSuccess) continue;
+        result = ncclAllReduce(segment.in, segment.out, static_cast<size_t>(segment.count), type,
+                               operation, communicator_, stream->handle());
+      }
+      const ncclResult_t ended = ncclGroupEnd();
+      return result != ncclSuccess ? result : ended;
+    });
+  }
+
+  void reduce_scatter(RuntimeStream* stream, const void* in, void* out, int64_t count_per_rank,
+                      DType dtype, ReduceOp op) override {
+    const ncclDataType_t type = type_of(dtype);
+    const ncclRedOp_t operation = operation_of(op, dtype);
+    if (count_per_rank == 0) return;
+    enqueue(stream, "reducing", [&] {
+      return ncclReduceScatter(in, out, static_cast<size_t>(count_per_rank), type, operation,
+                               communicator_, stream->handle());
+    });
+  }
+
+  void all_gather(RuntimeStream* stream, const void* in, void* out,
+                  size_t bytes_per_rank) override {
+    if (bytes_per_rank == 0) return;
+    enqueue(stream, "gathering", [&] {
+      return ncclAllGather(in, out, bytes_per_rank, ncclUint8, communicator_, stream->handle());
+    });
+  }
+
+  void broadcast(RuntimeStream* stream, void* data, size_t bytes, int root) override {
+    if (bytes == 0) return;
+    enqueue(stream, "broadcasting", [&] {
+      return ncclBroadcast(data, data, bytes, ncclUint8, root, communicator_, stream->handle());
+    });
+  }
+
+  void check_state() override {
+    const std::lock_guard lock(mutex_);
+    check_locked();
+  }
+
+  void synchronize(const RuntimeEvent& event) override {
+    using Clock = std::chrono::steady_clock;
+    const auto began = Clock::now();
+    event.gpu().use();
+    while (true) {
+      const CUresult result = cuEventQuery(event.handle());
+      if (result == CUDA_SUCCESS) return;
+      if (result != CUDA_ERROR_NOT_READY) event.check(result, "waiting for other GPUs");
+      try {
+        check_state();
+      } catch (const Error&) {
+        abort();
+        throw;
+      }
+      // Most waits are short.
+      if (Clock::now() - began < std::chrono::milliseconds(2)) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+    }
+  }
+
+  // A thread that enqueues holds the lock, and may itself wait for a rank that is gone, which only
+  // aborting ends.
+  void abort() override {
+    if (aborted_.exchange(true)) return;
+    const std::unique_lock lock(mutex_, std::chrono::seconds(5));
+    if (communicator_ != nullptr) ncclCommAbort(communicator_);
+  }
+
+ private:
+  template <class Run>
+  void enqueue(RuntimeStream* stream, const char* doing, const Run& run) {
+    const std::lock_guard lock(mutex_);
+    check_locked();
+    gpu_.use();
+    stream->note(fmt::format("{} by NCCL", doing));
+    const ncclResult_t result = run();
+    if (result == ncclSuccess) return;
+    stream->broken = true;
+    require(result, doing);
+  }
+
+  void check_locked() {
+    check<Aborted>(!aborted_,
+                   "Communication between GPUs was stopped, since a replica has failed.");
+    ncclResult_t state = ncclSuccess;
+    require(ncclCommGetAsyncError(communicator_, &state), "asking for errors");
+    if (state != ncclInProgress) require(state, "communicating between GPUs");
+  }
+
+  void require(ncclResult_t result, const char* doing) {
+    if (result == ncclSuccess) [[likely]] {
+      return;
+    }
+    failed_ = true;
+    // Whoever aborts frees what knows more.
+    check<Aborted>(!aborted_,
+                   "Communication between GPUs was stopped, since a replica has failed.");
+    raise<Internal>("NCCL failed when {} on GPU {} (rank {} of {}): {}", doing, gpu_.number(),
+                    rank_, size_, text_of(result, communicator_));
+  }
+
+  Gpu& gpu_;
+  int rank_;
+  int size_;
+  ncclComm_t communicator_ = nullptr;
+  std::timed_mutex mutex_;  // guards calls of the communicator
+  std::atomic<bool> aborted_ = false;
+  std::atomic<bool> failed_ = false;
+};
+
+void check_nccl(ncclResult_t result, const char* doing) {
+  check<Internal>(result == ncclSuccess, "NCCL failed when {}: {}", doing,
+                  result == ncclSuccess ? "" : text_of(result, nullptr));
+}
+
+ncclUniqueId new_id() {
+  ncclUniqueId id;
+  check_nccl(ncclGetUniqueId(&id), "making a group's id");
+  return id;
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> gpus) {
+  load_nccl();
+  std::vector<std::unique_ptr<NcclCollectives>> ranks;
+  for (Gpu* gpu : gpus) {
+    ranks.push_back(std::make_unique<NcclCollectives>(*gpu, static_cast<int>(ranks.size()),
+                                                      static_cast<int>(gpus.size())));
+  }
+  const ncclUniqueId id = new_id();
+  check_nccl(ncclGroupStart(), "connecting GPUs");
+  try {
+    for (const auto& rank : ranks) rank->join(id);
+  } catch (...) {
+    ncclGroupEnd();
+    throw;
+  }
+  check_nccl(ncclGroupEnd(), "connecting GPUs");
+  return {std::make_move_iterator(ranks.begin()), std::make_move_iterator(ranks.end())};
+}
+
+std::unique_ptr<DeviceCollectives> make_nccl(int rank, int size, std::span<const std::byte> id,
+                                             Gpu& gpu) {
+  load_nccl();
+  ncclUniqueId own;
+  check<InvalidArgument>(id.size() == sizeof(own), "An id of a group of GPUs has {} bytes, got {}.",
+                         sizeof(own), id.size());
+  std::memcpy(&own, id.data(), sizeof(own));
+  auto made = std::make_unique<NcclCollectives>(gpu, rank, size);
+  made->join(own);
+  return made;
+}
+
+std::vector<std::byte> make_nccl_id() {
+  load_nccl();
+  const ncclUniqueId id = new_id();
+  std::vector<std::byte> bytes(sizeof(id));
+  std::memcpy(bytes.data(), &id, sizeof(id));
+  return bytes;
+}
+
+std::string nccl_version_text() {
+  try {
+    load_nccl();
+  } catch (const Error&) {
+    return "no NCCL";
+  }
+  int version = 0;
+  check_nccl(ncclGetVersion(&version), "asking for its version");
+  return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace cornu::cuda
+
+#else
+
+#include "framework/core/error.h"
+
+namespace cornu::cuda {
+namespace {
+
+[[noreturn]] void refuse() {
+  raise<Unimplemented>("Cornu was built without NCCL, which lets GPUs communicate.");
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const>) { refuse(); }
+std::unique_ptr<DeviceCollectives> make_nccl(int, int, std::span<const std::byte>, Gpu&) {
+  refuse();
+}
+std::vector<std::byte> make_nccl_id() { refuse(); }
+std::string nccl_version_text() { return "no NCCL"; }
+
+}  // namespace cornu::cuda
+
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/graph/refusals.h"
+
+#include "framework/core/error.h"
+
+namespace cornu {
+
+void refuse_label(const std::string& label, int64_t row, const Shape& logits) {
+  raise<InvalidArgument>(
+      "sparse_softmax_cross_entropy: label {}{} of row {} is outside of [0, {}), the classes of "
+      "logits of shape {}. Labels are numbers of classes, counted from 0; one that is to be left "
+      "out is named by ignore_class.",
+      label, label == "-2147483648" ? " (a float label that isn't finite)" : "", row, logits.back(),
+      logits);
+}
+
+}  // namespace cornu

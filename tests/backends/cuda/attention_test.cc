@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention on the simulated GPU like the CPU's.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/backends/cuda/lowered_run.h"
+#include "tests/backends/kernel_run.h"
+
+namespace cornu::cuda::testing {
+namespace {
+
+using cpu::testing::random_tensor;
+
+struct AttentionCase {
+  int64_t batch = 1, rows = 1, columns = 1, heads = 1, keys = 1, size = 1, width = 1;
+  double scale = 0.5;
+  bool causal = false;
+  Shape bias_shape = {}, mask_shape = {};  // rank 0: none
+  DType dtype = DType::Float32;
+
+  Shape output_shape() const { return {batch, rows, heads, width}; }
+  TensorType statistics() const {
+    return {dtype == DType::Float64 ? dtype : DType::Float32, {batch, heads, rows, 2}};
+  }
+  double tolerance() const {
+    return dtype == DType::Float64    ? 1e-12
+           : dtype == DType::BFloat16 ? 2e-2
+           : dtype == DType::Float16  ? 3e-3
+                                      : 2e-5;
+  }
+  std::vector<Tensor> operands() const {
+    return {random_tensor({batch, rows, heads, size}, dtype, 1),
+            random_tensor({batch, columns, keys, size}, dtype, 2),
+            random_tensor({batch, columns, keys, width}, dtype, 3)};
+  }
+  void add_optional(std::vector<Tensor>& inputs) const {
+    if (bias_shape.rank() == 4) inputs.push_back(random_tensor(bias_shape, dtype, 4));
+    if (mask_shape.rank() == 4) inputs.push_back(random_tensor(mask_shape, DType::Bool, 5));
+  }
+  Attributes attributes() const {
+    return {{"scale", scale},
+            {"causal", causal},
+            {"bias", bias_shape.rank() == 4},
+            {"mask", mask_shape.rank() == 4}};
+  }
+};
+
+void check_attention_forward(const AttentionCase& one) {
+  std::vector<Tensor> inputs = one.operands();
+  one.add_optional(inputs);
+  check_like_cpu("attention", inputs, one.attributes(), one.tolerance());
+}
+
+std::vector<Tensor> run_attention(const AttentionCase& one) {
+  std::vector<Tensor> inputs = one.operands();
+  one.add_optional(inputs);
+  return run_lowered("attention", inputs, one.attributes(),
+                     {{one.dtype, one.output_shape()}, one.statistics()});
+}
+
+void check_attention(const AttentionCase& one) {
+  CAPTURE(cpu::testing::text(one.output_shape()));
+  CAPTURE(one.columns);
+  CAPTURE(cpu::testing::text(one.dtype));
+  std::vector<Tensor> inputs = one.operands();
+  {
+    const WithoutLibraries alone;  // a library's statistics are others
+    check_attention_forward(one);
+    for (const Tensor& result : run_attention(one)) inputs.push_back(result);
+  }
+  inputs.push_back(random_tensor(one.output_shape(), one.dtype, 6));
+  one.add_optional(inputs);
+  Attributes attributes = one.attributes();
+  attributes.set("bias_gradient", one.bias_shape.rank() == 4);
+  check_like_cpu("attention_grad", inputs, attributes, 10 * one.tolerance());
+}
+
+TEST_CASE("attention: sizes around those of tiles, and its gradient") {
+  check_attention({});
+  check_attention(
+      {.batch = 2, .rows = 3, .columns = 5, .heads = 2, .keys = 2, .size = 4, .width = 4});
+  check_attention({.rows = 65, .columns = 63, .heads = 2, .keys = 1, .size = 17, .width = 20});
+  check_attention({.rows = 64, .columns = 130, .heads = 1, .keys = 1, .size = 64, .width = 33});
+}
+
+TEST_CASE("attention: so many blocks that they have more rows") {
+  AttentionCase one{.rows = 65, .columns = 66, .heads = 25, .keys = 25, .size = 5, .width = 6};
+  one.causal = true;
+  check_attention(one);
+  one.mask_shape = {1, 25, 65, 66};
+  one.dtype = DType::Float64;
+  check_attention(one);
+}
+
+TEST_CASE("attention: large heads, and such that take several parts of their columns") {
+  check_attention({.rows = 3, .columns = 70, .size = 128, .width = 100});
+  check_attention({.rows = 3, .columns = 4, .size = 260, .width = 300});
+  check_attention({.rows = 5, .columns = 34, .size = 130, .width = 7, .dtype = DType::Float64});
+}
+
+TEST_CASE("attention: causal, with more queries than keys and with fewer") {
+  for (const DType dtype : {DType::Float32, DType::Float64}) {
+    check_attention({.rows = 70,
+                     .columns = 70,
+                     .heads = 2,
+                     .keys = 1,
+                     .size = 8,
+                     .width = 8,
+                     .causal = true,
+                     .dtype = dtype});
+    check_attention(
+        {.rows = 3, .columns = 80, .size = 5, .width = 5, .causal = true, .dtype = dtype});
+    check_attention(
+        {.rows = 90, .columns = 3, .size = 5, .width = 5, .causal = true, .dtype = dtype});
+  }
+}
+
+TEST_CASE("attention: masks that hide whole rows, and biases of every form") {
+  AttentionCase one{.batch = 2,
+                    .rows = 6,
+                    .columns = 67,
+                    .heads = 4,
+                    .keys = 2,
+                    .size = 8,
+                    .width = 8,
+                    .mask_shape = {2, 1, 1, 67}};
+  check_attention(one);
+  one.mask_shape = {2, 4, 6, 1};
+  check_attention(one);
+  one.causal = true;
+  check_attention(one);
+  one.mask_shape = {};
+  for (const Shape& bias : {Shape{2, 4, 6, 67}, Shape{1, 4, 1, 67}, Shape{2, 1, 6, 1},
+                            Shape{1, 1, 1, 1}, Shape{1, 1, 6, 67}}) {
+    one.bias_shape = bias;
+    one.causal = !one.causal;
+    check_attention(one);
+  }
+  one.mask_shape = {1, 1, 6, 67};
+  check_attention(one);
+}
+
+TEST_CASE("attention: 16-bit floats") {
+  for (const DType dtype : {DType::Float16, DType::BFloat16}) {
+    AttentionCase one{.batch = 2,
+                      .rows = 33,
+                      .columns = 66,
+                      .heads = 2,
+                      .keys = 2,
+                      .size = 16,
+                      .width = 16,
+                      .causal = true,
+                      .dtype = dtype};
+    check_attention(one);
+    std::vector<double> own;
+    {
+      const WithoutLibraries alone;
+      own = cpu::testing::values_of(run_attention(one)[0]);
+    }
+    const std::vector<double> found = cpu::testing::values_of(run_attention(one)[0]);
+    double distance = 0;
+    for (size_t i = 0; i < own.size(); ++i) {
+      distance = std::max(distance, std::abs(found[i] - own[i]));
+    }
+    CHECK(distance < one.tolerance());
+    one.bias_shape = {1, 2, 33, 66};
+    check_attention(one);
+  }
+}
+
+TEST_CASE("attention of nothing") {
+  check_attention({.batch = 0, .rows = 2, .columns = 3});
+  check_attention({.rows = 2, .columns = 0, .size = 3, .width = 3});
+  check_attention({.rows = 2, .columns = 3, .width = 0});
+  check_attention({.rows = 0, .columns = 3});
+}
+
+TEST_CASE("attention: scores of -infinity, in one tile and in all") {
+  const double lowest = -std::numeric_limits<double>::infinity();
+  std::vector<double> bias(2 * 70, lowest);
+  bias[69] = 0.5;  // the first row's last; the second has none
+  const AttentionCase one{
+      .rows = 2, .columns = 70, .size = 3, .width = 3, .bias_shape = {1, 1, 2, 70}};
+  std::vector<Tensor> inputs = one.operands();
+  inputs.push_back(cpu::testing::tensor_of(bias, one.bias_shape, one.dtype));
+  check_like_cpu("attention", inputs, one.attributes(), one.tolerance());
+}
+
+}  // namespace
+}  // namespace cornu::cuda::testing

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory, streams and programs of the CUDA backend, on simulated GPUs.
+#include <cornu/cornu.h>
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "framework/backends/cuda/cuda_backend.h"
+#include "framework/backends/cuda/memory_pool.h"
+#include "framework/graph/backend.h"
+#include "tests/support/cuda/simulator.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using test::error_of;
+
+namespace {
+
+const Device kFirst{DeviceType::Gpu, 0};
+const Device kSecond{DeviceType::Gpu, 1};
+
+void use_simulated_gpus() {
+  register_backend(DeviceType::Gpu, cuda::cuda_backend(cuda::simulated::simulated_runtime()));
+}
+
+Tensor on(const Device& device, const std::vector<float>& values) {
+  use_simulated_gpus();
+  return Tensor::from(values).to(device);
+}
+
+std::vector<float> values(const Tensor& tensor) { return tensor.to_vector<float>(); }
+
+std::vector<float> numbers(int64_t count) {
+  std::vector<float> result;
+  for (int64_t i = 0; i < count; ++i) result.push_back(static_cast<float>(i % 1000));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("tensors travel to GPUs, between them, and back") {
+  const Tensor small = on(kFirst, {1, 2.5f, 3});
+  CHECK(small.device() == kFirst);
+  CHECK(values(small) == std::vector<float>{1, 2.5f, 3});
+  CHECK(values(small.to(kSecond)) == std::vector<float>{1, 2.5f, 3});
+  CHECK(values(small.rows(1, 3) * 2.0f) == std::vector<float>{5, 6});
+  const std::vector<float> many = numbers(100'000);  // through page-locked memory
+  const Tensor large = on(kFirst, many);
+  CHECK(values(large) == many);
+  CHECK(values(large.to(kSecond).to(kFirst)) == many);
+  CHECK(values(on(kFirst, {})).empty());
+}
+
+TEST_CASE("uploads reuse memory only when its last use is over") {
+  use_simulated_gpus();
+  const DeviceScope scope("GPU:0");
+  std::vector<Tensor> sums;
+  for (int k = 0; k < 8; ++k) {
+    const std::vector<float> many(40'000, static_cast<float>(k));
+    sums.push_back(ops::sum(Tensor::from(many).to(kFirst)));
+  }
+  for (int k = 0; k < 8; ++k) CHECK(sums[static_cast<size_t>(k)].item<float>() == 40'000.0f * k);
+}
+
+TEST_CASE("a captured function gives what it gave before it was captured") {
+  use_simulated_gpus();
+  const DeviceScope scope("GPU:0");
+  Variable total(Tensor::from<float>({0, 0, 0}), {.name = "total"});
+  const Function add = function([&](const Tensor& x) {
+    total.assign_add(x * 2.0f);
+    return ops::sum(x) + ops::sum(Tensor(total));
+  });
+  float expected = 0;
+  for (int step = 1; step <= 6; ++step) {
+    const auto number = static_cast<float>(step);
+    expected += 6 * number;
+    CHECK(add(Tensor::from<float>({number, number, number})).item<float>() ==
+          doctest::Approx(3 * number + expected));
+    // A value that is held makes the next step write to other memory.
+    if (step == 3) CHECK(values(Tensor(total))[0] == 12);
+  }
+  CHECK(values(Tensor(total)) == std::vector<float>{42, 42, 42});
+}
+
+TEST_CASE("slices of a loop that lie at odd places") {
+  use_simulated_gpus();
+  using Inputs = std::vector<Tensor>;
+  const auto running = [](const Tensor& x) {
+    const auto [carries, ys] = ops::scan(
+        [](const Inputs& carry, const Inputs& row) {
+          const Tensor next = carry[0] + row[0];
+          return std::pair<Inputs, Inputs>{{next}, {next * 10.0f}};
+        },
+        Inputs{ops::zeros({3})}, Inputs{x});
+    return ys[0];
+  };
+  const std::vector<float> rows = numbers(15);
+  const Tensor x = Tensor::from(rows, {5, 3});
+  const Tensor expected = running(x);
+  CHECK(values(running(x.to(kFirst))) == values(expected));
+  const DeviceScope scope("GPU:0");
+  const Function compiled = function(running);
+  for (int i = 0; i < 3; ++i) CHECK(values(compiled(x)) == values(expected));
+}
+
+TEST_CASE("control flow that depends on values") {
+  use_simulated_gpus();
+  const DeviceScope scope("GPU:0");
+  using Inputs = std::vector<Tensor>;
+  const Function halve = function([](const Tensor& x) {
+    return ops::while_loop([](const Inputs& y) { return ops::sum(y[0]) > 1.0f; },
+                           [](const Inputs& y) { return Inputs{y[0] * 0.5f}; }, Inputs{x})[0];
+  });
+  for (int i = 0; i < 3; ++i) CHECK(values(halve(Tensor::from<float>({8, 8})))[0] == 0.5f);
+  const Function choose = function([](const Tensor& x) {
+    return ops::cond(
+        ops::greater(ops::sum(x), 0.0f), [&] { return x + 1.0f; }, [&] { return x - 1.0f; });
+  });
+  CHECK(choose(Tensor::from<float>({3})).item<float>() == 4);
+  CHECK(choose(Tensor::from<float>({-3})).item<float>() == -4);
+}
+
+TEST_CASE("what kernels refuse is thrown, and poisons what was written since") {
+  use_simulated_gpus();
+  const DeviceScope scope("GPU:0");
+  const Tensor table = Tensor::from<float>({1, 2, 3}).to(kFirst);
+  CHECK_THROWS_AS(ops::take(table, Tensor::from<int32_t>({7}).to(kFirst), 0), OutOfRange);
+  CHECK(values(ops::take(table, Tensor::from<int32_t>({2}).to(kFirst), 0))[0] == 3);
+  Variable chosen(Tensor::from<float>({0}), {.name = "chosen"});
+  const Function choose = function([&](const Tensor& index) {
+    chosen.assign(ops::take(table, index, 0));
+    return ops::sum(Tensor(chosen));
+  });
+  CHECK(choose(Tensor::from<int32_t>({1})).item<float>() == 2);
+  const Tensor wrong = choose(Tensor::from<int32_t>({5}));
+  CHECK_THROWS_AS(wrong.item<float>(), OutOfRange);
+  CHECK(error_of([&] {
+          Tensor(chosen).item<float>();
+        }).find("a kernel has refused what it was given") != std::string::npos);
+  chosen.assign(Tensor::from<float>({4}));
+  CHECK(choose(Tensor::from<int32_t>({0})).item<float>() == 1);
+}
+
+TEST_CASE("memory that is exhausted says who wanted it") {
+  const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
+  int drains = 0;
+  cuda::MemoryPool pool(*runtime, 0, "GPU:7", 16 << 20, [&] { ++drains; });
+  std::byte* first = pool.take(9 << 20, "a test");
+  CHECK(error_of([&] { pool.take(9 << 20, "another test"); }) ==
+        "ResourceExhausted: GPU:7: out of memory: another test needs 9.0 MiB; 9.0 MiB are in use "
+        "here and 9.0 MiB held, of a limit of 16.0 MiB. Use smaller batches, a smaller model or "
+        "mixed precision.");
+  CHECK(drains == 1);
+  pool.give(first, 9 << 20);
+  CHECK(pool.take(9 << 20, "a test") == first);
+  pool.give(first, 9 << 20);
+  // Free memory of other sizes is returned for it.
+  std::byte* second = pool.take(12 << 20, "a test");
+  CHECK(drains == 2);
+  pool.give(second, 12 << 20);
+  CHECK(pool.usage().used == 0);
+  CHECK(pool.usage().peak == 12 << 20);
+  CHECK(pool.take(0, "nothing") != nullptr);
+}
+
+TEST_CASE("several threads use one GPU") {
+  use_simulated_gpus();
+  const Function twice = function([](const Tensor& x) { return ops::sum(x * 2.0f); });
+  std::vector<float> results(4);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const DeviceScope scope("GPU:0");
+      for (int i = 0; i < 5; ++i) {
+        const std::vector<float> many(30'000, static_cast<float>(t + i));
+        results[static_cast<size_t>(t)] += twice(Tensor::from(many)).item<float>();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < 4; ++t) {
+    CHECK(results[static_cast<size_t>(t)] == 60'000.0f * static_cast<float>(5 * t + 10));
+  }
+}
+
+TEST_CASE("devices that there aren't, and details of those that there are") {
+  use_simulated_gpus();
+  const auto gpus = config::list_physical_devices(DeviceType::Gpu);
+  REQUIRE(gpus.size() == 2);
+  CHECK(config::get_device_details(gpus[1]).at("compute_capability") == "9.0");
+  CHECK(error_of([] {
+          DeviceScope scope("GPU:7");
+        }).find("there is no such device; expected an index below 2") != std::string::npos);
+  const Tensor held = on(kFirst, numbers(1000));
+  CHECK(config::get_memory_info("GPU:0").current >= 4000);
+  CHECK(config::get_memory_info("GPU:0").peak >= config::get_memory_info("GPU:0").current);
+  CHECK_THROWS_AS(config::get_memory_info("CPU:0"), Unimplemented);
+  CHECK(error_of([&] {
+          config::set_logical_device_configuration(gpus[0], 2);
+        }).find("GPUs have been used already") != std::string::npos);
+}
+
+TEST_CASE("models train on a GPU as on the CPU, on one and on two") {
+  use_simulated_gpus();
+  const auto train = [](Strategy strategy) {
+    set_random_seed(3);
+    const auto scope = strategy.scope();
+    Sequential model({layers::Dense({.units = 8, .activation = "relu"}),
+                      layers::Dropout({.rate = 0.2}), layers::Dense({.units = 3})});
+    model.compile({.optimizer = optimizers::Adam({.learning_rate = 0.01}),
+                   .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                   .metrics = {"accuracy"}});
+    const Tensor x = ops::sin(ops::reshape(ops::arange(0, 144), {24, 6})).host();
+    const Tensor y = ops::mod(ops::arange(0, 24), 3).host();
+    return model.fit(x, y, {.batch_size = 8, .epochs = 3, .verbose = 0})["loss"];
+  };
+  const auto expected = train(distribute::OneDeviceStrategy("CPU:0"));
+  const auto one = train(distribute::OneDeviceStrategy("GPU:0"));
+  const auto two = train(distribute::MirroredStrategy({.devices = {"GPU:0", "GPU:1"}}));
+  REQUIRE(expected.size() == 3);
+  for (size_t epoch = 0; epoch < 3; ++epoch) {
+    CHECK(one[epoch] == doctest::Approx(expected[epoch]).epsilon(1e-4));
+    CHECK(two[epoch] == doctest::Approx(expected[epoch]).epsilon(1e-4));
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tests of lowerings (../cuda) once more: here the CUDA compiler reads their kernels, at the
+// end, and what the tests look at comes from the CPU.
+#include <doctest/doctest.h>
+
+#include "framework/backends/cuda/lowering.h"
+#include "framework/graph/backend.h"
+#include "tests/backends/cuda/lowered_run.h"
+#include "tests/backends/cuda_runtime/compiling_runtime.h"
+
+namespace cornu::cuda::testing {
+namespace {
+
+int without_libraries_now = 0;
+
+Runtime& compiling() {
+  static Runtime* plain = make_compiling_runtime({.libraries = false}).release();
+  static Runtime* usual = make_compiling_runtime({.libraries = true}).release();
+  return without_libraries_now > 0 ? *plain : *usual;
+}
+
+// The registry's op; of "fused", which may not be there, its name alone.
+const OpDef& op_of(const std::string& name) {
+  if (const OpDef* op = OpRegistry::global().find(name)) return *op;
+  static const OpDef fused{.name = "fused", .infer = {}, .vjp = {}, .traits = {}};
+  check<InvalidArgument>(name == "fused", "There is no op '{}'.", name);
+  return fused;
+}
+
+std::vector<TensorType> types_of(const std::vector<Tensor>& tensors) {
+  std::vector<TensorType> types;
+  for (const Tensor& tensor : tensors) types.push_back(type_of(tensor));
+  return types;
+}
+
+void note_steps(const Lowering& lowering) {
+  std::vector<KernelCode> codes;
+  for (const Step& step : lowering.steps()) {
+    if (const auto* kernel = std::get_if<KernelStep>(&step)) codes.push_back(kernel->code);
+  }
+  lowering.runtime().load(0, codes);
+}
+
+void note_kernels(const std::string& op, const std::vector<Tensor>& inputs,
+                  const Attributes& attributes, const std::vector<TensorType>& outputs) {
+  const std::vector<TensorType> types = types_of(inputs);
+  for (const bool specialize : {false, true}) {
+    Lowering lowering(compiling(), 0, specialize);
+    lowering_table().lower({op_of(op), attributes, types, outputs}, lowering);
+    note_steps(lowering);
+  }
+}
+
+}  // namespace
+
+WithoutLibraries::WithoutLibraries() { ++without_libraries_now; }
+WithoutLibraries::~WithoutLibraries() { --without_libraries_now; }
+
+bool has_lowering(const std::string& op, const std::vector<Tensor>& inputs,
+                  const Attributes& attributes, const std::vector<TensorType>& outputs) {
+  const std::vector<TensorType> types = types_of(inputs);
+  Lowering lowering(compiling(), 0, false);
+  return lowering_table().try_lower({op_of(op), attributes, types, outputs}, lowering);
+}
+
+std::vector<Tensor> run_lowered(const std::string& op, const std::vector<Tensor>& inputs,
+                                const Attributes& attributes,
+                                const std::vector<TensorType>& outputs) {
+  note_kernels(op, inputs, attributes, outputs);
+  return cpu_backend().execute(op_of(op), inputs, attributes, outputs, Device{});
+}
+
+void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
+                    const Attributes& attributes, const std::vector<TensorType>& outputs, double) {
+  CAPTURE(op);
+  CHECK_NOTHROW(note_kernels(op, inputs, attributes, outputs));
+}
+
+void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
+                    const Attributes& attributes, double tolerance) {
+  const std::vector<TensorType> types = types_of(inputs);
+  check_like_cpu(op, inputs, attributes, op_of(op).infer(types, attributes), tolerance);
+}
+
+}  // namespace cornu::cuda::testing
+
+// The last one: test cases run in the order of their files.
+TEST_CASE("the CUDA compiler takes the kernels of the tests above") {
+  const auto counts = cornu::cuda::testing::compile_noted();
+  MESSAGE(counts.compiled << " of " << counts.noted << " kernels");
+}
