@@ -24,6 +24,10 @@ class CrossDeviceOps {
   CrossDeviceOps(std::string name, MakeGroup make)
       : name_(std::move(name)), make_(std::move(make)) {}
   const std::string& name() const { return name_; }
+  // Of so many replicas of this process, which reduce in its memory.
+  std::vector<std::unique_ptr<CollectiveGroup>> make_group(int replicas) const {
+    return make_(replicas);
+  }
   // Of replicas on these devices.
   std::vector<std::unique_ptr<CollectiveGroup>> make_group(std::span<const Device> devices) const;
 
