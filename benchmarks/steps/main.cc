@@ -143,8 +143,8 @@ Examples make_examples(const Work& work, int64_t rows) {
 }
 
 // What trains one epoch.
-std::function<void()> make_epoch(const Work& work, int64_t batch_size,
-                                 int64_t steps, const Options& options) {
+std::function<void()> make_epoch(const Work& work, int64_t batch_size, int64_t steps,
+                                 const Options& options) {
   if (!options.on_gpu()) {
     const auto [x, y] = make_examples(work, batch_size * steps);
     return [model = work.model, x = x, y = y, batch_size]() mutable {
@@ -246,8 +246,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    return run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]),
-               read_options(argc - 4, argv + 4));
+    return run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]), read_options(argc - 4, argv + 4));
   } catch (const Error& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;
