@@ -32,18 +32,28 @@ that is fastest), which read the same files.
 beside two processes that train alone, and TensorFlow's workers.
 
 "compile": the training steps of large networks: nodes, seconds and memory; the peers' memory.
+
+With --device GPU:0: training steps on that GPU, beside PyTorch on the same card: eager, by
+torch.compile, and with CUDA graphs (mode "reduce-overhead"; the whole step captured by hand, eager
+and compiled), in the layouts that matter, with fused optimizers, cudnn.benchmark and, where Cornu
+has mixed_bfloat16, autocast. All forms are printed; the fastest counts. TF32 is off on both sides
+unless --tf32 is given. Batches are on the card beforehand; a time is that of an epoch of many steps,
+behind warm-up, compilation and capture, up to where its loss has been read, which waits for all of
+them. Where there is no GPU it says why in one line and ends with code 77.
 """
 import argparse
 import functools
 import importlib.util
 import os
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-from contenders import columns, need, spread, start
+import gpu
+from contenders import columns, faster, need, spread, start, try_form
 from workers import distribute
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -121,23 +131,12 @@ def fastest_form(peer, work, build):
     command = peer_command(script, build)
     if command is None:
         return None
-    best, best_time = None, None
+    best = None
     for arguments in forms:
         if work == "mlp" and "channels_last" in arguments:
             continue
-        label = " ".join([peer] + arguments)
-        contender = start(label, command + [work, str(batch), str(steps)] + arguments)
-        if contender is None:
-            print(f"  {label}: does not run here")
-            continue
-        time = min(contender.round() for _ in range(2))
-        print(f"  {label}: {time:.3f} ms/step", flush=True)
-        if best is None or time < best_time:
-            if best:
-                best.close()
-            best, best_time = contender, time
-        else:
-            contender.close()
+        best = faster(best, try_form(" ".join([peer] + arguments),
+                                     command + [work, str(batch), str(steps)] + arguments))
     return best
 
 
@@ -416,17 +415,29 @@ def main():
              "compile": (compiling, "bench_compile"),
              "distribute": (distribute, "bench_distribute")}
     works = [*WORKS, *alone]
-    parser.add_argument("works", nargs="*", default=works, help="of: " + ", ".join(works))
+    parser.add_argument("works", nargs="*", help=f"of: {', '.join(works)}; with --device of: "
+                                                 f"{', '.join(gpu.WORKS)}. All, unless named")
+    parser.add_argument("--device", help="GPU:0, GPU:1, …: steps on that GPU")
+    parser.add_argument("--tf32", action="store_true", help="with --device: TF32 on, on both sides")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--build", help="the build's folder", default=os.environ.get(
         "CORNU_BUILD_DIR", os.path.join(HERE, "..", "build")))
     arguments = parser.parse_args()
+    if arguments.device and not re.fullmatch(r"GPU:\d+", arguments.device):
+        parser.error(f"--device: expected GPU:0, GPU:1, …, got {arguments.device}")
+    if arguments.tf32 and not arguments.device:
+        parser.error("--tf32 is for a GPU: give --device too")
+    if arguments.device:
+        works = [*gpu.WORKS]
     unknown = set(arguments.works) - set(works)
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(works)}")
+    works = arguments.works or works
     build = os.path.abspath(arguments.build)
+    if arguments.device:
+        sys.exit(gpu.measure(works, arguments.device, build, arguments.rounds, arguments.tf32))
     print(f"CPU: {cpu_name()}; {os.cpu_count()} cores")
-    for work in arguments.works:
+    for work in works:
         if work in alone:
             measure, program = alone[work]
             measure(os.path.join(build, "bin", program), arguments.rounds)

@@ -10,6 +10,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 
 # The C library gives freed memory back to the system, and takes it anew, in pages of zeros, for the
 # next step: up to a third of a step's time, more or less by chance. PyTorch's processes keep it.
@@ -22,10 +23,13 @@ class Contender:
 
     def __init__(self, name, command, settings=None, core=None):
         self.name = name
+        self.device = ""  # the name of the card, where it says one
+        self.figures = []  # the last answer
+        self.errors = tempfile.TemporaryFile("w+")
         kept = KEPT_MEMORY if name.startswith("PyTorch") else {}
         pin = None if core is None else lambda: os.sched_setaffinity(0, {core})
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True, preexec_fn=pin,
+                                        stderr=self.errors, text=True, preexec_fn=pin,
                                         env={**os.environ, **kept, **(settings or {})})
         self.times = []
 
@@ -33,7 +37,15 @@ class Contender:
         for line in self.process.stdout:
             if line.strip() == "ready":
                 return True
+            if line.startswith("device "):
+                self.device = line.strip().removeprefix("device ")
         return False
+
+    def reason(self):
+        """The last line of its errors."""
+        self.errors.seek(0)
+        lines = self.errors.read().strip().splitlines()
+        return lines[-1] if lines else f"it ended with code {self.process.wait()}"
 
     def tell(self, line=""):
         self.process.stdin.write(line + "\n")
@@ -42,8 +54,10 @@ class Contender:
     def answer(self):
         answer = self.process.stdout.readline()
         if not answer:
-            sys.exit(f"{self.name}: ended with code {self.process.wait()} while it measured.")
-        return [float(figure) for figure in answer.split()]
+            sys.exit(f"{self.name}: ended with code {self.process.wait()} while it measured: "
+                     f"{self.reason()}")
+        self.figures = [float(figure) for figure in answer.split()]
+        return self.figures
 
     def ask(self, line=""):
         self.tell(line)
@@ -61,8 +75,27 @@ def start(name, command):
     contender = Contender(name, command)
     if not contender.ready():
         contender.close()
+        print(f"  {name}: does not run here: {contender.reason()}", flush=True)
         return None
     return contender
+
+
+def try_form(name, command, rounds=2):
+    """One of a peer's forms, measured alone; None where it doesn't run."""
+    contender = start(name, command)
+    if contender:
+        contender.alone = min(contender.round() for _ in range(rounds))
+        print(f"  {name}: {contender.alone:.4g} ms/step", flush=True)
+    return contender
+
+
+def faster(best, contender):
+    """The faster one of two that were tried, or that which there is; the other one is closed."""
+    if not best or not contender:
+        return best or contender
+    first, second = sorted((best, contender), key=lambda each: each.alone)
+    second.close()
+    return first
 
 
 class Job:
@@ -130,8 +163,10 @@ def need(contender, program):
     return contender
 
 
-def spread(values):
-    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
+def spread(values, digits=2):
+    middle, *ends = (f"{value:.{digits}f}" for value in
+                     (statistics.median(values), min(values), max(values)))
+    return f"{middle} ({'-'.join(ends)})"
 
 
 def columns(contender, rounds):

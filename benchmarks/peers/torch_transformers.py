@@ -12,9 +12,10 @@ class Mean(nn.Module):
         return x.mean(1)
 
 
-def transformer_block():
-    block = nn.TransformerEncoderLayer(512, 8, 2048, dropout=0.0, batch_first=True)
-    return nn.Sequential(block, Mean(), nn.Linear(512, 10))
+def encoder(blocks):
+    layers = [nn.TransformerEncoderLayer(512, 8, 2048, dropout=0.0, batch_first=True)
+              for _ in range(blocks)]
+    return nn.Sequential(*layers, Mean(), nn.Linear(512, 10))
 
 
 class Block(nn.Module):

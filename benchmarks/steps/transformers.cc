@@ -24,11 +24,13 @@ Tensor normalized(const Tensor& x) { return layers::LayerNormalization({.epsilon
 
 }  // namespace
 
-Model transformer_block() {
-  const Tensor input = Input({.shape = {128, 512}});
-  Tensor x = layers::MultiHeadAttention({.num_heads = 8, .key_dim = 64})({input, input});
-  x = normalized(input + x);
-  x = normalized(x + feed_forward(x, 2048, "relu"));
+Model encoder(int blocks, int64_t length) {
+  const Tensor input = Input({.shape = {length, 512}});
+  Tensor x = input;
+  for (int block = 0; block < blocks; ++block) {
+    x = normalized(x + layers::MultiHeadAttention({.num_heads = 8, .key_dim = 64})({x, x}));
+    x = normalized(x + feed_forward(x, 2048, "relu"));
+  }
   return Model(input, layers::Dense({.units = 10})(layers::GlobalAveragePooling1D()(x)));
 }
 

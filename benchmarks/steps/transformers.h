@@ -8,9 +8,9 @@ namespace cornu::benchmarks {
 
 inline constexpr int64_t kVocabulary = 65;  // characters
 
-// One block of an encoder on (128, 512): 8 heads of 64, feed-forward 2048, normalized after each
+// Blocks of an encoder on (length, 512): 8 heads of 64, feed-forward 2048, normalized after each
 // part (Vaswani et al. 2017), and ten classes from the mean.
-Model transformer_block();
+Model encoder(int blocks, int64_t length);
 // A decoder of characters: 6 blocks of 6 heads of 64, feed-forward 1536, normalized before each
 // part (Radford et al. 2019), on sequences of 256.
 Model gpt();
