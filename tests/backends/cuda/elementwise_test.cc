@@ -195,7 +195,9 @@ TEST_CASE("operands that broadcast along any axes") {
       {{0, 4}, {4}},
       {{2, 1, 3, 1, 2, 1}, {1, 2, 1, 3, 1, 24}},
   };
-  for (const auto& [a, b] : cases) {
+  for (const auto& shapes : cases) {
+    const Shape& a = shapes.first;
+    const Shape& b = shapes.second;
     CAPTURE(text(a));
     CAPTURE(text(b));
     for (const DType dtype : {DType::Float32, DType::Float16}) {
