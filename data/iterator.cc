@@ -21,18 +21,15 @@ int64_t nanoseconds(Clock::time_point time) {
 
 namespace {
 
-// Of what the last link that makes batches is given; none where it isn't known, or never ends.
-std::optional<int64_t> examples_of_pass(const Node& end) {
+// What the last link that makes batches is given; null where none does.
+const Node* batched_by(const Node& end) {
   const Node* node = &end;
   while (node->inputs().size() == 1) {
     const std::string text = node->describe();
     node = node->inputs().front().get();
-    if (text.substr(0, text.find('(')).ends_with("batch")) {
-      const auto count = node->cardinality();
-      return count == kInfiniteCardinality ? std::nullopt : count;
-    }
+    if (text.substr(0, text.find('(')).ends_with("batch")) return node;
   }
-  return {};
+  return nullptr;
 }
 
 }  // namespace
@@ -56,13 +53,18 @@ struct Iterator::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
+  static Pass pass_of(const Iteration& iteration, int64_t pass) {
+    Pass first;
+    first.iteration = &iteration;
+    return first.below(pass);
+  }
+
   // A stream is opened when it is first needed: a restored iterator opens another one.
   Stream<Element>& opened() {
     if (!stream) {
-      Pass first;
-      first.iteration = &iteration;
+      Pass first = pass_of(iteration, pass);
       first.any_order = true;
-      stream = node->stream(first.below(pass));
+      stream = node->stream(first);
     }
     return *stream;
   }
@@ -104,6 +106,13 @@ struct Iterator::State {
     check<FailedPrecondition>(consumed == 0 && !stream,
                               "Dataset: a position can be restored by a new iterator only.");
     return position();
+  }
+  // The elements, up to `most`, of a link of the chain in a saved position's pass.
+  int64_t count(const Node& link, const SourcePosition& saved, int64_t most) const {
+    Iteration counting(iteration.options);
+    const auto seeds = drawn_seeds(*node);
+    for (size_t i = 0; i < seeds.size(); ++i) counting.seeds[seeds[i]] = saved.seeds[i];
+    return link.elements(pass_of(counting, saved.pass))->skip(most);
   }
   // Which part of it this is; empty for the whole.
   std::string share() const { return &node->whole() == node.get() ? "" : node->describe(); }
@@ -171,8 +180,17 @@ void Iterator::restore(const Json& json) {
 }
 
 void Iterator::restore_examples(const Json& json) {
-  SourcePosition here = state().position_of_new();
-  here.examples = examples_of_pass(state().node->whole());
+  const State& state = this->state();
+  SourcePosition here = state.position_of_new();
+  if (const Node* batched = batched_by(state.node->whole())) {
+    const auto examples = batched->cardinality();
+    if (examples != kInfiniteCardinality) here.examples = examples;
+    if (!examples) {
+      here.count_examples = [&state, batched](const SourcePosition& saved, int64_t most) {
+        return state.count(*batched, saved, most);
+      };
+    }
+  }
   go_to(SourcePosition::read_examples(json, here, "Dataset"), json);
 }
 

@@ -22,14 +22,31 @@ inline std::string check_positive(const std::string& text) {
   return "expected a number above 0, like 0.001, got " + text;
 }
 
-// A whole number from `least` on.
-inline CLI::Validator at_least(int64_t least) {
+// Reads a whole number; what is wrong with it, if anything. CLI11 gives a bound of int64_t for what
+// lies beyond.
+inline std::string read_whole(const std::string& text, int64_t& number) {
+  if (!CLI::detail::lexical_cast(text, number))
+    return "expected a whole number, got '" + text + "'";
+  const bool fits = number != INT64_MIN && number != INT64_MAX;
+  return fits ? "" : "no number can be as large as '" + text + "'";
+}
+
+inline std::string check_whole(const std::string& text) {
+  int64_t number = 0;
+  return read_whole(text, number);
+}
+
+// A whole number from `least` on, or to `most`.
+inline CLI::Validator at_least(int64_t least, int64_t most = INT64_MAX) {
   return CLI::Validator(
-      [least](std::string& text) -> std::string {
+      [least, most](std::string& text) -> std::string {
         int64_t number = 0;
-        const bool is_number = CLI::detail::lexical_cast(text, number);
-        if (is_number && number >= least) return {};
-        return fmt::format("expected a whole number from {} on, got '{}'", least, text);
+        const std::string wrong = read_whole(text, number);
+        if (wrong.empty() && number >= least && number <= most) return {};
+        if (number == INT64_MAX && most == INT64_MAX) return wrong;
+        const std::string range =
+            most == INT64_MAX ? fmt::format("{} on", least) : fmt::format("{} to {}", least, most);
+        return fmt::format("expected a whole number from {}, got '{}'", range, text);
       },
       "");
 }
@@ -86,7 +103,9 @@ void add_training_options(CLI::App& app, Options& options) {
                  "and of each worker of multi_worker (see cornu launch)")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "Seed of weights and shuffling")->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of weights and shuffling")
+      ->check(CLI::Validator(check_whole, ""))
+      ->capture_default_str();
   app.add_option("--verbose", options.verbose, "0 silent, 1 progress bar, 2 a line an epoch")
       ->check(CLI::Range(0, 2))
       ->capture_default_str();

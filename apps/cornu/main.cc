@@ -18,11 +18,15 @@
 
 namespace {
 
-// Files 0, 1 and 2 are open: nothing that is opened later can be taken for them.
+// Files 0, 1 and 2 are open: nothing that is opened later can be taken for them. Who writes to a
+// standard output that wasn't open is told so.
 void open_standard_files() {
   int file = 0;
   do {
     file = open("/dev/null", O_RDWR);
+    if (file != STDOUT_FILENO) continue;
+    close(file);
+    file = open("/dev/null", O_RDONLY);
   } while (file >= 0 && file <= STDERR_FILENO);
   if (file >= 0) close(file);
 }

@@ -6,21 +6,38 @@
 namespace cornu::data {
 namespace {
 
+// The second dataset after the first. Where both are one dataset, items that are skipped are
+// counted once for both: n such links have 2^n parts.
 class ConcatenatedStream : public Stream<Element> {
  public:
-  ConcatenatedStream(const Node& second, Pass pass, StreamPtr<Element> first)
-      : second_(second), pass_(pass), current_(std::move(first)) {}
+  ConcatenatedStream(const Node& first, const Node& second, Pass pass, Pass second_pass)
+      : first_(first),
+        second_(second),
+        pass_(pass.id),
+        second_pass_(second_pass),
+        current_(first.stream(pass)) {}
 
   bool next(Element& element) override {
+    if (ended_) return false;
     if (current_.next(element)) return true;
     return to_second() && current_.next(element);
   }
+
   int64_t skip(int64_t count) override {
+    if (ended_) return 0;
+    if (in_second_) return current_.skip(count);
     const int64_t skipped = current_.skip(count);
-    return skipped < count && to_second() ? skipped + current_.skip(count - skipped) : skipped;
+    if (skipped == count) return count;
+    if (const auto second = items_of_second(); second && *second <= count - skipped) {
+      ended_ = true;
+      return skipped + *second;
+    }
+    to_second();
+    return skipped + current_.skip(count - skipped);
   }
 
   Json save() const override {
+    if (ended_) return {};
     Json input = current_.save();
     if (!in_second_ && input.is_null()) return {};
     return Json::object(
@@ -32,16 +49,26 @@ class ConcatenatedStream : public Stream<Element> {
   }
 
  private:
+  // At the end of the first one: as many, where that is known to be so.
+  std::optional<int64_t> items_of_second() const {
+    if (&first_ != &second_) return std::nullopt;
+    const bool is_same = pass_ == second_pass_.id || first_.cardinality() == current_.taken();
+    return is_same ? std::optional(current_.taken()) : std::nullopt;
+  }
+
   bool to_second() {
     if (in_second_) return false;
-    current_ = Input<Element>(second_.stream(pass_));
+    current_ = Input<Element>(second_.stream(second_pass_));
     return in_second_ = true;
   }
 
+  const Node& first_;
   const Node& second_;
-  Pass pass_;
+  uint64_t pass_;
+  Pass second_pass_;
   Input<Element> current_;
   bool in_second_ = false;
+  bool ended_ = false;  // without having been in the second
 };
 
 class Concatenated : public Node {
@@ -58,8 +85,8 @@ class Concatenated : public Node {
   std::string describe() const override { return "concatenate"; }
   void write(LinkWriter& link) const override { link.kind("concatenate"); }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<ConcatenatedStream>(*inputs()[1], pass_of_input(1, pass),
-                                                inputs()[0]->stream(pass));
+    return std::make_unique<ConcatenatedStream>(*inputs()[0], *inputs()[1], pass,
+                                                pass_of_input(1, pass));
   }
 
  protected:

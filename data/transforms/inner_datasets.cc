@@ -137,11 +137,13 @@ std::optional<int64_t> DatasetOfEach::files() const {
 }
 
 NodePtr DatasetOfEach::worker_part(const WorkerPart& part) const {
-  if (part.by == WorkerPart::By::Hint || !files()) return nullptr;
+  if (part.by == WorkerPart::By::Hint) return nullptr;
+  const NodePtr example = datasets_.example(input().elements({}));
+  if (!example || !reads_files(*example)) return nullptr;
   if (part.by == WorkerPart::By::Files) {
     return with_inputs({make_sharded_sources(inputs().front(), part)});
   }
-  if (!part_of_records(datasets_.example(input().elements({})), part)) return nullptr;
+  if (!part_of_records(example, part)) return nullptr;
   const auto made = std::static_pointer_cast<DatasetOfEach>(clone());
   made->datasets_.read_part(part);
   made->range_ = fmt::format("; range {} of {}", part.index, part.count);

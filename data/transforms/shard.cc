@@ -157,7 +157,9 @@ class OnSharded {
 }  // namespace
 
 NodePtr make_sharded_sources(const NodePtr& node, const WorkerPart& part) {
-  if (!all_work_on_parts(*node)) return make_shard(node, part.count, part.index);
+  // Of what a filter leaves, each worker gets as many.
+  if (!all_work_on_parts(*node) || !node->cardinality())
+    return make_shard(node, part.count, part.index);
   return OnSharded(part).of(node);
 }
 

@@ -267,6 +267,7 @@ Tensors Layer::call_built(const Tensors& inputs, const CallOptions& options) {
     cast.push_back(mask.defined() ? typed.with_mask(mask) : typed);
   }
   CallArgs args{.training = current_training().value_or(training_by_default()),
+                .mask_given = !masks.empty(),
                 .settings = options.settings};
   if (cast.size() == 1) args.mask = cast[0].mask();
   const Tensors typed = inputs.with(std::move(cast));

@@ -56,8 +56,9 @@ struct CallSignature {
 // What `call` gets beside the inputs, with every option decided.
 struct CallArgs {
   bool training = false;
-  Tensor mask = {};    // the mask that rides on the only input, if any
-  Json settings = {};  // as in CallOptions
+  Tensor mask = {};         // the mask that rides on the only input, if any
+  bool mask_given = false;  // masks are the call's; they don't come from what made the inputs
+  Json settings = {};       // as in CallOptions
   // So that `dense_(x, args)` passes on what it was told. Masks ride on tensors: x has its own.
   operator CallOptions() const { return {.training = training}; }  // NOLINT: implicit on purpose
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/ops/image_filters.h"
 
+#include <cmath>
 #include <vector>
 
 #include "framework/ops/conv.h"
@@ -76,6 +77,16 @@ Tensor similarity(const Tensor& image1, const Tensor& image2, const SsimOptions&
   return cast(image1.rank() == 3 ? squeeze(result, 0) : result, image1.dtype());
 }
 
+// Where its numbers are known.
+void check_sigma(const Tensor& sigma) {
+  if (sigma.is_symbolic()) return;
+  const std::vector<double> numbers = cast(sigma.host(), DType::Float64).to_vector<double>();
+  for (const double number : numbers) {
+    check<InvalidArgument>(number > 0 && std::isfinite(number),
+                           "gaussian_blur: expected a sigma above 0, got {}.", number);
+  }
+}
+
 }  // namespace
 
 Tensor gaussian_blur(const Tensor& images, const GaussianBlurOptions& options) {
@@ -90,6 +101,7 @@ Tensor gaussian_blur(const Tensor& images, const GaussianBlurOptions& options) {
   const Shape& shape = options.sigma.shape();
   check<InvalidArgument>(shape == Shape{} || shape == Shape{2},
                          "gaussian_blur: expected a sigma of shape () or (2,), got {}.", shape);
+  check_sigma(options.sigma);
   const Tensor sigma = cast(options.sigma, promote(images.dtype(), DType::Float32));
   const auto weights = [&](int64_t axis) {
     return gaussian_weights(sigma.rank() == 0 ? sigma : sigma[axis],

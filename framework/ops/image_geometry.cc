@@ -12,11 +12,11 @@
 #include "framework/ops/image.h"
 #include "framework/ops/image_batch.h"
 #include "framework/ops/index.h"
-#include "framework/ops/linalg.h"
 #include "framework/ops/math.h"
 #include "framework/ops/random.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/solve.h"
 
 namespace cornu::ops {
 
@@ -179,7 +179,8 @@ Tensor perspectives(const Tensor& start_points, const Tensor& end_points) {
   const Tensor of_x = concatenate({x, y, one, zero, zero, zero, -start_x * x, -start_x * y}, 2);
   const Tensor of_y = concatenate({zero, zero, zero, x, y, one, -start_y * x, -start_y * y}, 2);
   const Tensor right = squeeze(concatenate({start_x, start_y}, 1), 2);
-  return solve(concatenate({of_x, of_y}, 1), right);
+  return solve_for("perspective_transform, where no three points may lie on one line",
+                   concatenate({of_x, of_y}, 1), right);
 }
 
 // ---- scaling ----

@@ -12,6 +12,7 @@
 #include "framework/ops/matrix.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/solve.h"
 
 namespace cornu::ops {
 
@@ -37,8 +38,11 @@ Lu factored(const Tensor& x) {
   return {outputs[0], outputs[1]};
 }
 
-Tensor solve_factor(const Tensor& a, const Tensor& b, bool lower, bool unit) {
-  return call<"triangular_solve">({a, b}, {{"lower", lower}, {"transpose", false}, {"unit", unit}});
+Tensor solve_factor(const Tensor& a, const Tensor& b, bool lower, bool unit,
+                    const std::string& who = {}) {
+  Attributes attributes{{"lower", lower}, {"transpose", false}, {"unit", unit}};
+  if (!who.empty()) attributes.set("who", who);
+  return call<"triangular_solve">({a, b}, attributes);
 }
 
 // The sign of each permutation in the last axis: 1 for an even number of pairs out of order.
@@ -178,14 +182,16 @@ Tensor inv(const Tensor& x) {
   return solve(real, broadcast_to(eye(x.dim(-1), real.dtype()), x.shape()));
 }
 
-Tensor solve(const Tensor& a, const Tensor& b) {
-  const System system = prepared(a, b, "solve");
+Tensor internal::solve_for(const std::string& who, const Tensor& a, const Tensor& b) {
+  const System system = prepared(a, b, who);
   const Lu lu = factored(system.a);
   const Tensor rows = broadcast_to(expand_dims(lu.rows, -1), system.b.shape());
   const Tensor permuted = take_along_axis(system.b, rows, -2);
-  const Tensor half = solve_factor(lu.packed, permuted, true, true);
-  return solution(system, solve_factor(lu.packed, half, false, false));
+  const Tensor half = solve_factor(lu.packed, permuted, true, true, who);
+  return solution(system, solve_factor(lu.packed, half, false, false, who));
 }
+
+Tensor solve(const Tensor& a, const Tensor& b) { return solve_for("solve", a, b); }
 
 Tensor solve_triangular(const Tensor& a, const Tensor& b, bool lower) {
   const System system = prepared(a, b, "solve_triangular");

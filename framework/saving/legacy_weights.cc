@@ -179,13 +179,24 @@ class LegacyLoading {
   ReadPlan plan_;
 };
 
+constexpr size_t kBeforeSlots = 2;
+
 OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& optimizer) {
   const std::string group = "optimizer_weights";
   if (!reader.is_group(group)) return OptimizerRestore::NotInFile;
   const std::vector<std::string> names = names_in(reader, group, "weight_names");
   std::vector<Variable> variables = optimizer.variables;
+  // Of an optimizer that has made no step yet, Keras saves iterations, and the learning rate unless
+  // it is in the config alone. Parts have theirs behind.
+  if (!optimizer.parts.empty() && names.size() <= kBeforeSlots * (1 + optimizer.parts.size())) {
+    return OptimizerRestore::Done;
+  }
+  const bool has_rate = names.size() > 1 && names[1].find("learning_rate") != std::string::npos;
+  const bool unused = names.size() <= (has_rate ? kBeforeSlots : 1) &&  //
+                      names.size() < variables.size();
+  if (unused) variables.erase(variables.begin() + std::ssize(names), variables.end());
   // Keras 2 has the learning rate in the config alone.
-  if (names.size() + 1 == variables.size() && variables[1].name() == "learning_rate") {
+  if (!has_rate && names.size() + 1 == variables.size() && variables[1].name() == "learning_rate") {
     variables.erase(variables.begin() + 1);
   }
   if (names.size() != variables.size()) return OptimizerRestore::Misfit;

@@ -116,8 +116,10 @@ Json keras_value(const OpLayer& layer, const AttributeValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* numbers = std::get_if<std::vector<int64_t>>(&value)) return *numbers;
   if (const auto* dtype = std::get_if<DType>(&value)) return to_string(*dtype);
-  raise<Unimplemented>("op '{}' of '{}' can't be saved: it holds a tensor or a graph.",
-                       layer.op().name, layer.name());
+  raise<Unimplemented>(
+      "op '{}', applied to placeholders as '{}', can't be saved: it holds a tensor or a graph. Put "
+      "it into a layer, or save the weights alone (save_weights).",
+      layer.op().name, layer.name());
 }
 
 // Puts attributes into `config` that mean something else in Keras, or nothing. Returns whether it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/saving/run_state_writer.h"
 
+#include <typeinfo>
 #include <utility>
 
 #include "framework/core/error.h"
@@ -34,6 +35,7 @@ std::string RunStateWriter::take_error() {
 }
 
 void RunStateWriter::work() {
+  const std::type_info* warned_of = nullptr;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return waiting_ || ends_; });
@@ -43,10 +45,15 @@ void RunStateWriter::work() {
     std::string failed;
     try {
       folder_->save(state);
+      warned_of = nullptr;
     } catch (const std::exception& error) {
       failed = error.what();
-      logging::warn(fmt::format(
-          "The state of the run can't be written, the one before it stays: {}", failed));
+      // A full disk stays full for a while.
+      if (!warned_of || *warned_of != typeid(error)) {
+        logging::warn(fmt::format(
+            "The state of the run can't be written, the one before it stays: {}", failed));
+      }
+      warned_of = &typeid(error);
     }
     lock.lock();
     if (!failed.empty()) error_ = std::move(failed);

@@ -22,10 +22,11 @@ class RunStateWriter {
   RunStateWriter& operator=(const RunStateWriter&) = delete;
 
   // Writes the state soon; one that still waits is passed over for it. Where a state can't be
-  // written, a warning says so, and the one written last stays. Tensors are shared: a variable that
+  // written, a warning says so, unless it couldn't before, for a reason of the same kind; the one
+  // written last stays. Tensors are shared: a variable that
   // is written to meanwhile is copied first.
   void write(RunState state);
-  // What the last warning said, once; empty where there was none.
+  // Why the last state that couldn't be written couldn't, once; empty where there was none.
   std::string take_error();
 
  private:

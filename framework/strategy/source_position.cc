@@ -166,7 +166,16 @@ SourcePosition SourcePosition::read_examples(const Json& json, const SourcePosit
   SourcePosition as_then = here;
   as_then.pipeline = then;
   SourcePosition position = read(json, as_then, who);
-  const auto [batches, left] = rebatching->batches(position.consumed, here.examples);
+  std::optional<int64_t> examples = here.examples;
+  if (!examples && here.count_examples && position.consumed > 0) {
+    // Does a pass end where the position is, or before? Then it has fewer than another batch needs.
+    const Batching& batching = rebatching->then;
+    const int64_t most = streams::saturating_product(position.consumed, batching.size) +
+                         (batching.drops ? batching.size : 1);
+    const int64_t counted = here.count_examples(position, most);
+    if (counted < most) examples = counted;
+  }
+  const auto [batches, left] = rebatching->batches(position.consumed, examples);
   logging::warn(fmt::format(
       "{}: the place to go on from was counted in batches of {} examples, and they have {} here. "
       "It is behind {} of these{}: what comes of it isn't what batches of one size give.",

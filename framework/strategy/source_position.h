@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct SourcePosition {
   std::vector<uint64_t> seeds;  // those that weren't given
   // Examples in a pass over what is batched; none where that isn't known, or never ends.
   std::optional<int64_t> examples = {};
+  // Of an iterator: where that isn't known, counts those of a saved position's pass, up to `most`.
+  std::function<int64_t(const SourcePosition& saved, int64_t most)> count_examples = {};
   bool rebatched = false;  // it was counted in batches of another size
 
   Json to_json() const;

@@ -100,9 +100,11 @@ void Model::save_weights(const std::string& path, const SaveWeightsOptions& opti
   constexpr double kGigabyte = 1 << 30;
   constexpr double kMost = 1e9;  // whose bytes are a number still
   const double most = options.max_shard_size.value_or(1);
-  check<InvalidArgument>(most > 0 && most <= kMost,
-                         "{}: save_weights expected a max_shard_size in GB, above 0, got {}.",
-                         title_of(*this), most);
+  check<InvalidArgument>(
+      most > 0 && most <= kMost,
+      "{}: save_weights expected a max_shard_size in GB, above 0 and at most 1e9, "
+      "got {}.",
+      title_of(*this), most);
   build_if_known(*this);
   require_built("save_weights");
   if (!get_strategy().is_chief()) return;

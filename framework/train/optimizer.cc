@@ -443,6 +443,20 @@ Optimizer::Optimizer(const std::string& name)
   named_->made_of = name;
 }
 
+namespace {
+
+// Of an optimizer whose name was made for it: others get their own.
+Json without_name(Json serialized) {
+  Json::Object config;
+  for (const Json::Member& member : serialized.at("config").as_object()) {
+    if (member.first != "name") config.push_back(member);
+  }
+  serialized.set("config", Json::of_members(std::move(config)));
+  return serialized;
+}
+
+}  // namespace
+
 Optimizer Optimizer::for_compile() const {
   if (!named_) return *this;
   const std::lock_guard lock(named_->mutex);
@@ -450,7 +464,7 @@ Optimizer Optimizer::for_compile() const {
     return make_from_serialized(optimizer_registry(), named_->made_of);
   }
   try {
-    named_->made_of = serialize(*this);
+    named_->made_of = without_name(serialize(*this));
   } catch (const Error&) {  // one of the program's own that can't tell it
   }
   return *this;

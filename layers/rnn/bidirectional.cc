@@ -59,7 +59,13 @@ class BidirectionalLayer : public KerasLayer {
     const auto half = states.begin() + static_cast<std::ptrdiff_t>(states.size() / 2);
     const auto run = [&](const LayerHandle& layer, std::vector<Tensor> given) {
       given.insert(given.begin(), inputs[0]);
-      return layer(Tensors(std::move(given)), args).list();
+      CallOptions options = args;
+      if (args.mask_given) {
+        std::vector<Tensor> masks(given.size());
+        masks[0] = inputs[0].mask();
+        options.mask = masks;
+      }
+      return layer(Tensors(std::move(given)), options).list();
     };
     const std::vector<Tensor> forward = run(forward_, {states.begin(), half});
     const std::vector<Tensor> backward = run(backward_, {half, states.end()});

@@ -170,7 +170,10 @@ Tensors RecurrentLayer::call_list(const Tensors& inputs, const CallArgs& args) {
   const std::shared_ptr<SteppedCell> cell = stepped(cell_, args);
   const Tensor step_input = ops::zeros(shape_of_step(x.shape()), x.dtype());
   const StepConstants constants = cell->prepare(step_input, args);
-  Ran ran = run(x, first_states(inputs, step_input, *cell), *cell, constants);
+  // With states, Keras takes the mask that the call gives, not the one that rides on the sequences.
+  const bool is_masked = inputs.size() == 1 || args.mask_given;
+  Ran ran = run(is_masked ? x : x.with_mask({}), first_states(inputs, step_input, *cell), *cell,
+                constants);
   for (size_t i = 0; i < states_.size(); ++i) states_[i].assign(ran.states[i]);
   Tensor output = loop_.return_sequences ? with_time_swapped(ran.outputs) : ran.last;
   if (loop_.return_sequences && mask.defined()) output = output.with_mask(mask);

@@ -87,6 +87,8 @@ TEST_CASE("CsvDataset gives the fields of records") {
   CHECK(parsed(" 1 ,+2\n", {kInt, 9}) == "1 2");
   CHECK(parsed(" 1.5 ,+2e3\ninf,nan\n1e400,-1e400\n1e-400,-.5\n", {0.0, DType::Float64}) ==
         "1.5 2000|inf nan|inf -inf|0 -0.5");
+  CHECK(parsed("+inf,-nan\n-Infinity,NaN\n1e400,-1e400\n", {0.0, DType::Float32}) ==
+        "inf -nan|-inf nan|inf -inf");
   CHECK(parsed("0x1p3\n-0x10", {0.0}) == "8|-16");
   CHECK(parsed("9223372036854775807\n", {DType::Int64}) ==
         fmt::format("{}", 9223372036854775807.0));

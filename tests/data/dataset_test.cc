@@ -14,6 +14,7 @@
 
 #include "data/node.h"
 #include "framework/core/random.h"
+#include "framework/ops/math.h"
 #include "tests/data/support.h"
 #include "tests/support/log.h"
 
@@ -443,6 +444,14 @@ TEST_CASE("a dataset joined to itself many times over takes no longer than its l
   auto restored = dataset.iterator();
   restored.restore(iterator.save());
   CHECK(numbers(restored, 8) == numbers(iterator, 8));
+  CHECK(numbers(dataset.skip((int64_t{1} << 62) - 5)).size() == 5);
+  CHECK(numbers(dataset.skip(int64_t{1} << 62)).empty());
+
+  // Nobody knows how many there are.
+  Dataset some = Dataset::range(5).filter([](const Tensor& x) { return x > 2; });
+  for (int i = 0; i < 60; ++i) some = some.concatenate(some);
+  CHECK(numbers(some.skip((int64_t{1} << 61) - 3)) == Numbers{4, 3, 4});
+  CHECK(numbers(some.skip(int64_t{1} << 62)).empty());
 
   const Dataset twice = rows_to(2).concatenate(rows_to(2).take(1));
   const auto chain = [](const Dataset& of) { return data::describe_chain(*of.node()); };

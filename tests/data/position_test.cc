@@ -514,6 +514,26 @@ TEST_CASE("a place counted in batches of another size is behind as many examples
   CHECK(behind(drops, 4, 3, 2) == Numbers{4, 5, 6, 7, 8, 9, 0, 1});
 }
 
+TEST_CASE("a place at the end of a pipeline of unknown length stays there with other batches") {
+  logging::set_level(logging::Level::Off);
+  const auto of = [](int64_t examples, bool drops = false) {
+    return [=](int64_t size) {
+      return Dataset::range(examples + 3)
+          .filter([=](const Tensor& x) { return x < examples; })
+          .batch(size, {.drop_remainder = drops});
+    };
+  };
+  CHECK(behind(of(10), 4, 3, 7).empty());  // the last one has two
+  CHECK(behind(of(12), 4, 3, 7).empty());
+  CHECK(behind(of(13), 4, 3, 7) == from(7, 6));
+  CHECK(behind(of(14, true), 4, 3, 6).empty());
+  CHECK(behind(of(16, true), 4, 3, 7) == from(7, 7));
+  CHECK(behind(of(10), 4, 0, 7) == from(0, 10));
+  const auto passes = [of](int64_t size) { return of(10)(size).repeat(2); };
+  CHECK(behind(passes, 4, 6, 7).empty());
+  CHECK(behind(passes, 4, 3, 7) == from(0, 10));
+}
+
 TEST_CASE("a place of a pipeline that differs in more than its batches' size is refused") {
   const auto refuses = [](const Dataset& then, const Dataset& now) {
     auto iterator = then.iterator();

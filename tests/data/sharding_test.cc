@@ -362,6 +362,28 @@ TEST_CASE("the names of files are divided as they come") {
   check_same(names.shuffle(6, {.seed = 1}).repeat(2));
 }
 
+TEST_CASE("files' names are divided behind their filter") {
+  const NumberFiles files({2, 0, 3, 0, 1, 0});  // the filter leaves every second one
+  const auto chosen = files.names("tfrecord").filter([](const Tensor& name) {
+    const auto stem = std::filesystem::path(name.item<std::string>()).stem().string();
+    return Tensor::scalar(std::stoi(stem) % 2 == 0);
+  });
+  const auto records = [](const Tensor& name) { return NumberFiles::parsed(tf_records(name)); };
+  const auto ranges = "reads one of 2 ranges of each file's records";
+  for (const Dataset& dataset : {chosen.interleave(records), chosen.flat_map(records),
+                                 chosen.repeat(1).shuffle(3, {.seed = 2}).flat_map(records),
+                                 NumberFiles::parsed(data::TFRecordDataset(chosen))}) {
+    const auto by_files = source_of(dataset.batch(1), AutoShardPolicy::File);
+    CHECK(examples(by_files, 2, "reads files of its own") == up_to(6));
+    CHECK(examples(source_of(dataset.batch(1), AutoShardPolicy::Record), 2, ranges) == up_to(6));
+    CHECK(examples(source_of(dataset.batch(1), AutoShardPolicy::Auto), 2,
+                   "takes one of 2 batches in turn") == up_to(6));
+  }
+  const auto source = source_of(chosen.interleave(records).batch(1), AutoShardPolicy::File);
+  CHECK(batches(source->shard(2, 0)) == Batches{{0}, {5}, {1}});
+  CHECK(batches(source->shard(2, 1)) == Batches{{2}, {3}, {4}});
+}
+
 TEST_CASE("a worker without files goes on with empty batches beside others that never end") {
   const NumberFiles files({3, 0});
   const auto source = source_of(files.records().repeat().batch(2), AutoShardPolicy::File);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/saving/run_state.h"
+#include "framework/saving/run_state_writer.h"
 #include "tests/faults/faulty_disk.h"
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
@@ -180,6 +181,36 @@ TEST_CASE("a disk that is full is a warning, and training goes on") {
                                  (folder / "run/run_state").string() +
                                  "' can't be written: No space left on device. Free some space, or "
                                  "choose another place."));
+}
+
+TEST_CASE("a disk that stays full is one warning, and another when it is full again") {
+  const TempFolder folder;
+  const test::Log log;
+  const auto states = std::make_shared<RunStateFolder>(folder / "run");
+  RunStateWriter writer(states);
+  const auto write = [&](int error) {
+    const FaultyDisk disk(error, 0, kForever);
+    for (int i = 0; i < 3; ++i) {
+      writer.write(some_state(1));
+      while (writer.take_error().empty()) std::this_thread::yield();
+    }
+  };
+  const auto warnings = [&] {
+    const std::string text = log.text();
+    int64_t count = 0;
+    for (size_t at = 0; (at = text.find("The state of the run can't", at)) < text.size(); ++at) {
+      ++count;
+    }
+    return count;
+  };
+  write(ENOSPC);
+  CHECK(warnings() == 1);
+  write(EIO);
+  CHECK(warnings() == 2);
+  writer.write(some_state(2));
+  while (number_of(states->load()) != 2) std::this_thread::yield();
+  write(EIO);
+  CHECK(warnings() == 3);
 }
 
 TEST_CASE("a folder that can't be used is an error before training") {

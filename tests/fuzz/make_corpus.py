@@ -3,7 +3,9 @@
 """Makes the fuzz targets' seed corpora, of the files that real Keras wrote (tests/golden) and others.
 Needs h5py.
 
-usage: tests/fuzz/make_corpus.py [PART...]   # functions below; all of them, from nothing, otherwise
+usage: tests/fuzz/make_corpus.py [PART...]   # functions below; all of them otherwise
+
+Others stay: those that the library wrote (dataset), and that fuzzing has found.
 """
 
 import gzip
@@ -11,7 +13,6 @@ import io
 import json
 import pathlib
 import pickle
-import shutil
 import struct
 import sys
 import tarfile
@@ -341,7 +342,6 @@ def main():
         for part in sys.argv[1:]:
             globals()[part]()
         return
-    shutil.rmtree(HERE / "corpus", ignore_errors=True)
     from_archives()
     hdf5_forms()
     packed_archives()

@@ -373,6 +373,37 @@ class WrongCalls(InFolder):
             self.assertEqual((done.returncode, done.stderr),
                              (1, f"cornu {arguments[0]}: standard output can't be written\n"))
 
+    def test_a_standard_output_that_is_closed(self):
+        self.data()
+        for arguments, who in [(["predict", "net.json", "--input", "x.npy"], "cornu predict"),
+                               (["devices"], "cornu devices"), (["man"], "cornu"),
+                               (["--help"], "cornu"), (["predict", "--help"], "cornu")]:
+            with self.subTest(arguments=arguments):
+                done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", CORNU, *arguments],
+                                      cwd=self.folder, stderr=subprocess.PIPE, text=True)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (1, f"{who}: standard output can't be written\n"))
+        done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", CORNU, "predict", "net.json", "--input",
+                               "x.npy", "--output", "p.npy"], cwd=self.folder, stderr=subprocess.PIPE,
+                              text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_numbers_that_are_too_large(self):
+        self.data()
+        huge = "99999999999999999999"
+        fit = ["fit", "net.json", "--x", "x.npy", "--y", "y.npy", "--optimizer", "adam", "--loss", "mse",
+               "--output", "t.keras"]
+        for arguments, words in [
+                ([*fit, "--epochs", huge], f"--epochs: no number can be as large as '{huge}'"),
+                ([*fit, "--seed", huge], huge), ([*fit, "--checkpoint-every", huge], huge),
+                ([*fit, "--profile-batch", huge], huge),
+                (["predict", "net.json", "--input", "x.npy", "--batch-size", huge], "no number can be"),
+                (["predict", "net.json", "--input", "x.npy", "--batch-size", "-" + huge], "from 1 on"),
+                (["profile", "net.json", "--runs", "1e11"], "from 1 to 1000000, got '1e11'"),
+                (["profile", "net.json", "--runs", "100000000000"], "from 1 to 1000000, got '100000000000'")]:
+            with self.subTest(arguments=arguments):
+                self.assertIn(words, self.failure(*arguments, code=2))
+
 
 class Texts(InFolder):
     def test_help_and_version(self):

@@ -139,6 +139,37 @@ TEST_CASE("TimeDistributed updates statistics step by step") {
   for (size_t i = 0; i < found.size(); ++i) CHECK(distance(found[i], expected[i]) < 1e-6);
 }
 
+// Keras gives a call's `mask` what rides on its tensor where that is one. Of several it looks for
+// arguments named after them ("sequences_mask"), which recurrent layers haven't: steps are masked
+// by a mask that the call gives, and outputs keep the sequences'.
+TEST_CASE("beside initial states, the mask that rides on sequences masks no step, as in Keras") {
+  const Tensor mask = ops::reshape(Tensor::from({true, true, false, true, false, false,  //
+                                                 false, true, true, true, true, false}),
+                                   {2, 6});
+  const Tensor masked = kX.with_mask(mask);
+  const Tensor state = some_values({2, 4});
+  const std::vector<std::pair<LayerHandle, int>> cases = {
+      {layers::SimpleRNN({.units = 4, .return_sequences = true}), 1},
+      {layers::LSTM({.units = 4, .return_sequences = true}), 2},
+      {layers::Bidirectional(layers::GRU({.units = 4, .return_sequences = true})), 2}};
+  for (const auto& [layer, states] : cases) {
+    CAPTURE(layer.name());
+    const auto call = [&, &layer = layer, states = states](const Tensor& x, bool given) {
+      std::vector<Tensor> inputs(static_cast<size_t>(states) + 1, state);
+      inputs[0] = x;
+      std::vector<Tensor> masks(given ? inputs.size() : 0);
+      if (given) masks[0] = mask;
+      return Tensor(layer(Tensors(inputs), {.mask = masks}));
+    };
+    const Tensor plain = call(kX, false);
+    CHECK(distance(call(masked, false), plain) == 0);
+    CHECK(call(masked, false).mask().defined());
+    CHECK(distance(call(kX, true), plain) > 1e-3);
+    CHECK(distance(call(masked, true), call(kX, true)) == 0);
+    CHECK(distance(layer(masked), layer(kX)) > 1e-3);
+  }
+}
+
 TEST_CASE("what users are told of recurrent layers") {
   clear_session();
   const layers::LSTM lstm({.units = 4, .name = "lstm"});

@@ -197,6 +197,13 @@ TEST_CASE("what operations on images refuse: filters and places") {
         }) == "gaussian_blur: expected a kernel_size of at most 100000, got 1000000000.");
   CHECK(refused([&] { gaussian_blur(image, {.sigma = ops::ones({3})}); }) ==
         "gaussian_blur: expected a sigma of shape () or (2,), got (3,).");
+  CHECK(refused([&] { gaussian_blur(image, {.sigma = 0}); }) ==
+        "gaussian_blur: expected a sigma above 0, got 0.");
+  CHECK(refused([&] {
+          gaussian_blur(image, {.sigma = Tensor::from({1.0f, std::nanf("")}, {2})});
+        }) == "gaussian_blur: expected a sigma above 0, got nan.");
+  CHECK(refused([&] { gaussian_blur(image, {.sigma = -1.5}); }) ==
+        "gaussian_blur: expected a sigma above 0, got -1.5.");
   CHECK(refused([&] { sobel_edges(image); }) ==
         "sobel_edges: expected a batch of images, of 4 axes, got shape (4, 5, 3).");
   CHECK(refused([&] {
@@ -213,6 +220,11 @@ TEST_CASE("what operations on images refuse: filters and places") {
         }) ==
         "perspective_transform: expected start_points and end_points both of shape (4, 2), or both "
         "(batch, 4, 2), got (4, 2) and (3, 2).");
+  CHECK(refused([&] {
+          perspective_transform(image, ops::ones({4, 2}), ops::ones({4, 2}));
+        }) ==
+        "perspective_transform, where no three points may lie on one line: expected matrices that "
+        "have an inverse, but number 0 has none (its triangular factor has a 0 on the diagonal).");
   CHECK(refused([&] {
           map_coordinates(image, ops::ones({2, 5}), 1);
         }) ==

@@ -65,6 +65,11 @@ TEST_CASE("optimizers name themselves after their class, and are unique") {
   CHECK(optimizers::Adam().impl().name() == "adam_1");
   CHECK(optimizers::RMSprop().impl().name() == "rm_sprop");
   CHECK(optimizers::SGD({.name = "mine"}).impl().name() == "mine");
+  // Models that are compiled with one name have an optimizer each, and so a name.
+  const Optimizer named = "adam";
+  CHECK(named.for_compile().impl().name() == "adam_2");
+  CHECK(named.for_compile().impl().name() == "adam_3");
+  CHECK(named.for_compile().impl().name() == "adam_4");
 }
 
 TEST_CASE("the learning rate can be changed, but not a schedule's") {

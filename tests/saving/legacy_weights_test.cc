@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "framework/ops/ops.h"
+#include "framework/saving/weights_file.h"
 #include "framework/train/model.h"
 #include "layers/layers.h"
+#include "optimizers/optimizers.h"
 #include "tests/saving/foreign_hdf5.h"
 #include "tests/support/layer_conformance.h"
 #include "tests/support/log.h"
@@ -25,6 +27,7 @@ Sequential make_model(int64_t units = 2) {
 struct Names {
   std::vector<std::string> layers = {"input", "dense_7", "re_lu", "batch_norm"};
   bool in_parts = false;  // of one name each
+  std::vector<std::string> optimizer = {};
 };
 
 // A file of make_model()'s layers under other names, in the group `root`.
@@ -54,6 +57,12 @@ void write_file(const std::string& path, const std::string& root, const Names& n
   file.add_strings(root + "/batch_norm", "weight_names",
                    {"batch_norm/gamma:0", "batch_norm/beta:0", "batch_norm/moving_mean:0",
                     "batch_norm/moving_variance:0"});
+  for (const std::string& name : names.optimizer) {
+    file.add_float("optimizer_weights/" + name, 2);
+  }
+  if (!names.optimizer.empty()) {
+    file.add_strings("optimizer_weights", "weight_names", names.optimizer);
+  }
   write_file_atomically(path, file.take_bytes());
 }
 
@@ -75,6 +84,28 @@ TEST_CASE("weights of Keras 2: layers go by their order") {
     CHECK(weights[4].to_vector<float>() == std::vector<float>{'m', 1});
     CHECK(weights[5].to_vector<float>() == std::vector<float>{'m', 1});
   }
+}
+
+TEST_CASE("a whole model's file that was saved before any training has a state that fits") {
+  const Scratch scratch;
+  const std::string path = scratch.path("whole.h5");
+  const auto restored = [&](const Optimizer& optimizer, const std::vector<std::string>& names) {
+    write_file(path, "model_weights", {.optimizer = names});
+    Sequential model = make_model();
+    model.build({1, 3});
+    optimizer.build(model.trainable_variables());
+    return load_legacy_weights_file(path, model, {"adam", optimizer.variables()});
+  };
+  const optimizers::Adam adam({.learning_rate = 0.5});
+  CHECK(restored(adam, {"adam/iteration", "adam/learning_rate"}) == OptimizerRestore::Done);
+  CHECK(adam.learning_rate().item<float>() == 2);
+  CHECK(restored(optimizers::Adam(), {"iteration:0"}) == OptimizerRestore::Done);  // Keras 2's
+  CHECK(restored(optimizers::SGD(), {"sgd/iteration", "sgd/learning_rate"}) ==
+        OptimizerRestore::Done);
+  CHECK(restored(optimizers::SGD(), {"SGD/iter:0"}) == OptimizerRestore::Done);
+  CHECK(restored(optimizers::Adam(), {"a/iteration", "a/learning_rate", "a/momentum"}) ==
+        OptimizerRestore::Misfit);
+  CHECK(restored(optimizers::Adam(), {"a/iteration", "a/momentum"}) == OptimizerRestore::Misfit);
 }
 
 TEST_CASE("weights of Keras 2: a file of another model changes nothing and says where it differs") {

@@ -270,6 +270,29 @@ TEST_CASE("an op that isn't one of Keras's can't be saved, and is named") {
                  "op 'cumsum', applied to placeholders as 'cumsum"));
   CHECK(contains(message_of<Unimplemented>([&] { model.save(scratch.path("a.keras")); }),
                  "can't be saved: none of Keras's ops that Cornu writes is the same."));
+  const auto refused = [&](const Tensor& from, const Tensor& to) {
+    Model whole(from, to);
+    return message_of<Unimplemented>([&] { whole.save(scratch.path("a.keras")); });
+  };
+  // Of sizes that aren't known, each is one op.
+  const Tensor pictures = Input({.shape = {kUnknown, kUnknown, 3}});
+  const std::string advice =
+      "can't be saved: none of Keras's ops that Cornu writes is the same. Put it into a layer, or "
+      "save the weights alone (save_weights).";
+  for (const auto& [name, result] : std::vector<std::pair<std::string, Tensor>>{
+           {"sobel_edges", ops::image::sobel_edges(pictures)},
+           {"elastic_transform", ops::image::elastic_transform(pictures)}}) {
+    const std::string message = refused(pictures, result);
+    CHECK_MESSAGE(contains(message, "op '" + name + "', applied to placeholders as '" + name),
+                  message);
+    CHECK(contains(message, advice));
+  }
+  const Tensor logits = Input({.shape = {5, 4}, .batch_size = 2});
+  const std::string message =
+      refused(logits, ops::ctc_loss(ops::ones({2, 3}, DType::Int32), logits,
+                                    ops::ones({2}, DType::Int32), ops::ones({2}, DType::Int32)));
+  CHECK_MESSAGE(contains(message, "op 'ctc_loss', applied to placeholders as 'ctc_loss"), message);
+  CHECK(contains(message, advice));
   CHECK(scratch.names().empty());
 }
 

@@ -305,7 +305,10 @@ TEST_CASE("weights in shards") {
                  "expected a path that ends in '.weights.json'"));
   CHECK(contains(
       message_of<InvalidArgument>([&] { model.save_weights(path, {.max_shard_size = 0}); }),
-      "expected a max_shard_size in GB, above 0, got 0"));
+      "expected a max_shard_size in GB, above 0 and at most 1e9, got 0"));
+  CHECK(contains(
+      message_of<InvalidArgument>([&] { model.save_weights(path, {.max_shard_size = 1e300}); }),
+      "above 0 and at most 1e9, got 1e+300."));
   std::filesystem::remove(scratch.path("a_00001.weights.h5"));
   CHECK(contains(message_of<NotFound>([&] { other.load_weights(path); }), "a_00001.weights.h5"));
 }

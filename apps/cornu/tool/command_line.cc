@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iostream>
 #include <string_view>
 
 #include "apps/cornu/tool/model_commands.h"
@@ -70,7 +71,10 @@ int parse(CLI::App& tool, Arguments& arguments, int argc, char** argv) {
   try {
     tool.parse(static_cast<int>(divider - argv), argv);
   } catch (const CLI::ParseError& error) {
-    return tool.exit(error) == 0 ? 0 : 2;
+    if (tool.exit(error) != 0) return 2;
+    if (std::cout.flush()) return 0;
+    fmt::print(stderr, "cornu: standard output can't be written\n");
+    return 1;
   }
   return -1;
 }

@@ -271,7 +271,7 @@ Examples:
   add_files(command, "--y", arguments.y, "Targets: measure a training step")->needs("--input");
   add_batch_size(command, arguments.batch_size);
   command.add_option("--runs", arguments.runs, "Steps that are measured")
-      ->check(at_least(1))
+      ->check(at_least(1, 1'000'000))
       ->capture_default_str();
   command.add_option("--most", arguments.most, "Instructions in the table, the longest first")
       ->check(at_least(1))
