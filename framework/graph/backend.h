@@ -86,6 +86,9 @@ class Backend {
 };
 
 Backend& cpu_backend();
+// That of NVIDIA's GPUs. Null where there is none to be used: `why` then says what was found and what
+// is needed.
+Backend* find_cuda_backend(std::string& why);
 
 // Whether the tensor's value lies in the memory of `device`.
 bool is_there(const Tensor& tensor, const Device& device);

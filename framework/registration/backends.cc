@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one place that knows every backend of this build.
-#include "framework/backends/cuda/cuda_backend.h"
 #include "framework/graph/backend.h"
 
 namespace cornu {

@@ -18,10 +18,3 @@ Backend& cuda_backend(Runtime& runtime);
 GpuDevice& gpu_device(int index);
 
 }  // namespace cornu::cuda
-
-namespace cornu {
-
-// Null where there is no GPU to be used: `why` then says what was found and what is needed.
-Backend* find_cuda_backend(std::string& why);
-
-}  // namespace cornu

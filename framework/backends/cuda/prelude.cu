@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel begins with. A simulator on the host compiles the same text, with definitions of
-// its own for what CUDA has built in.
+// What every kernel begins with. A simulator on the host compiles the same text, with definitions
+// of its own for what CUDA has built in.
 typedef signed char i8;
 typedef unsigned char u8;
 typedef short i16;

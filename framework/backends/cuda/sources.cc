@@ -11,7 +11,7 @@ namespace cornu::cuda {
 
 std::string_view source(std::string_view file) {
   static constexpr std::pair<std::string_view, std::string_view> kFiles[] = {
-#include "cuda_files.inc"
+#include <cuda_files.inc>
   };
   const auto* found = std::find_if(std::begin(kFiles), std::end(kFiles),
                                    [&](const auto& entry) { return entry.first == file; });

@@ -54,8 +54,7 @@ Node group_of(const Graph& graph, const std::vector<size_t>& members) {
     group.outputs.insert(group.outputs.end(), node.outputs.begin(), node.outputs.end());
   }
   group.attributes.set("members", static_cast<int64_t>(members.size()));
-  group.attributes.set("body",
-                       std::make_shared<const Graph>(first.attributes.get_graph("body")));
+  group.attributes.set("body", std::make_shared<const Graph>(first.attributes.get_graph("body")));
   return group;
 }
 

@@ -10,10 +10,11 @@ struct Gradients {
   const C* statistics;
   const C* means;  // of each row: the sum of dy * output, (batch, heads, rows)
 };
-#define GRADIENT_PARAMETERS                                                           \
-  const T *__restrict__ query, const T *__restrict__ key, const T *__restrict__ value, \
-      const T *__restrict__ dy, const C *__restrict__ statistics, const C *__restrict__ means
-#define GRADIENTS {query, key, value, dy, statistics, means}
+#define GRADIENT_PARAMETERS                                                            \
+  const T* __restrict__ query, const T* __restrict__ key, const T* __restrict__ value, \
+      const T* __restrict__ dy, const C* __restrict__ statistics, const C* __restrict__ means
+#define GRADIENTS \
+  { query, key, value, dy, statistics, means }
 
 // `scores` becomes the probabilities, and `slopes` the gradients times `factor`, of the tile whose
 // own rows begin at `first` and whose others at `begin`.
@@ -39,8 +40,8 @@ __device__ __forceinline__ void differentiate(const Problem& p, const Gradients&
       const int own = own_of_thread() + i;
       const int other = other_of_thread() + j;
       const i64 of_row = row + (OwnsQueries ? own : other);
-      const Score score = score_of(p, scores[i][j], batch, head, of_row,
-                                   column + (OwnsQueries ? other : own));
+      const Score score =
+          score_of(p, scores[i][j], batch, head, of_row, column + (OwnsQueries ? other : own));
       if (!score.present) {
         scores[i][j] = (C)0;
         slopes[i][j] = (C)0;
@@ -49,8 +50,7 @@ __device__ __forceinline__ void differentiate(const Problem& p, const Gradients&
       const i64 at = (batch * p.heads + head) * p.rows + of_row;
       scores[i][j] =
           exponential(score.value - g.statistics[2 * at]) * ((C)1 / g.statistics[2 * at + 1]);
-      slopes[i][j] =
-          score.counts ? scores[i][j] * (slopes[i][j] - g.means[at]) * factor : (C)0;
+      slopes[i][j] = score.counts ? scores[i][j] * (slopes[i][j] - g.means[at]) * factor : (C)0;
     }
   }
 }

@@ -47,10 +47,10 @@ extern "C" __global__ void __launch_bounds__(256)
         if (OF_SCORES) {
           if (OF_VALUES) __syncthreads();
           put_tile(weights, slopes);
-          add_times(sums, memory, weights,
-                    rows_of(OWN_QUERIES ? key : query, b, others, other_heads, other_head, size,
-                            other),
-                    part * 16 * COLUMNS);
+          add_times(
+              sums, memory, weights,
+              rows_of(OWN_QUERIES ? key : query, b, others, other_heads, other_head, size, other),
+              part * 16 * COLUMNS);
         }
       }
     }

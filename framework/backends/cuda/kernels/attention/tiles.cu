@@ -43,10 +43,10 @@ struct Problem {
   const T *__restrict__ bias, const boolean *__restrict__ mask, i64 batch, i64 rows, i64 columns, \
       i64 heads, i64 keys, i64 size, i64 width, f64 scale, i64 bias_b, i64 bias_h, i64 bias_r,    \
       i64 bias_c, i64 mask_b, i64 mask_h, i64 mask_r, i64 mask_c
-#define PROBLEM                                                                                   \
-  {                                                                                               \
-    batch, rows, columns, heads, keys, size, width, (C)scale, bias, bias_b, bias_h, bias_r,       \
-        bias_c, mask, mask_b, mask_h, mask_r, mask_c                                              \
+#define PROBLEM                                                                             \
+  {                                                                                         \
+    batch, rows, columns, heads, keys, size, width, (C)scale, bias, bias_b, bias_h, bias_r, \
+        bias_c, mask, mask_b, mask_h, mask_r, mask_c                                        \
   }
 
 // Causal scores behind the diagonal are left out; with a mask they are hidden as masked ones are.
@@ -221,13 +221,13 @@ __device__ __forceinline__ Score score_of(const Problem& p, C product, i64 batch
     return score;
   }
   if (BIASED) {
-    score.value += widen(p.bias[batch * p.bias_b + head * p.bias_h + row * p.bias_r +
-                                column * p.bias_c]);
+    score.value +=
+        widen(p.bias[batch * p.bias_b + head * p.bias_h + row * p.bias_r + column * p.bias_c]);
   }
   if (MASKED) {
-    score.counts = p.mask[batch * p.mask_b + head * p.mask_h + row * p.mask_r +
-                          column * p.mask_c] &&
-                   !(CAUSAL && column > row);
+    score.counts =
+        p.mask[batch * p.mask_b + head * p.mask_h + row * p.mask_r + column * p.mask_c] &&
+        !(CAUSAL && column > row);
     if (!score.counts) score.value = HIDDEN;
   }
   return score;

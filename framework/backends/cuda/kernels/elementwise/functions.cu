@@ -13,7 +13,7 @@ __device__ __forceinline__ bool is_signed() {
 
 // ---- of floating-point numbers: through the library's functions ----
 
-#define CORNU_FLOAT_UNARY(NAME, OF_F32, OF_F64)                                   \
+#define CORNU_FLOAT_UNARY(NAME, OF_F32, OF_F64)                      \
   __device__ __forceinline__ f32 op_##NAME(f32 x) { return OF_F32; } \
   __device__ __forceinline__ f64 op_##NAME(f64 x) { return OF_F64; }
 
@@ -44,9 +44,10 @@ CORNU_FLOAT_UNARY(negate, -x, -x)
 CORNU_FLOAT_UNARY(abs, fabsf(x), fabs(x))
 CORNU_FLOAT_UNARY(square, x* x, x* x)
 CORNU_FLOAT_UNARY(relu, x < 0.0f ? 0.0f : x, x < 0.0 ? 0.0 : x)
-CORNU_FLOAT_UNARY(sign, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x), x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : x))
+CORNU_FLOAT_UNARY(sign, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x),
+                  x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : x))
 
-#define CORNU_FLOAT_BINARY(NAME, OF_F32, OF_F64)                                          \
+#define CORNU_FLOAT_BINARY(NAME, OF_F32, OF_F64)                            \
   __device__ __forceinline__ f32 op_##NAME(f32 a, f32 b) { return OF_F32; } \
   __device__ __forceinline__ f64 op_##NAME(f64 a, f64 b) { return OF_F64; }
 
@@ -54,8 +55,10 @@ CORNU_FLOAT_BINARY(add, a + b, a + b)
 CORNU_FLOAT_BINARY(subtract, a - b, a - b)
 CORNU_FLOAT_BINARY(multiply, a* b, a* b)
 CORNU_FLOAT_BINARY(divide, a / b, a / b)
-CORNU_FLOAT_BINARY(maximum, a != a ? a : (b != b ? b : fmaxf(a, b)), a != a ? a : (b != b ? b : fmax(a, b)))
-CORNU_FLOAT_BINARY(minimum, a != a ? a : (b != b ? b : fminf(a, b)), a != a ? a : (b != b ? b : fmin(a, b)))
+CORNU_FLOAT_BINARY(maximum, a != a ? a : (b != b ? b : fmaxf(a, b)),
+                   a != a ? a : (b != b ? b : fmax(a, b)))
+CORNU_FLOAT_BINARY(minimum, a != a ? a : (b != b ? b : fminf(a, b)),
+                   a != a ? a : (b != b ? b : fmin(a, b)))
 CORNU_FLOAT_BINARY(power, powf(a, b), pow(a, b))
 CORNU_FLOAT_BINARY(atan2, atan2f(a, b), atan2(a, b))
 CORNU_FLOAT_BINARY(remainder, fmodf(a, b), fmod(a, b))
@@ -249,10 +252,10 @@ __device__ __forceinline__ T op_select(boolean condition, T a, T b) {
 
 template <class T>
 struct Limits;
-#define CORNU_LIMITS(T, LOWEST, HIGHEST)                                  \
-  template <>                                                             \
-  struct Limits<T> {                                                      \
-    __device__ __forceinline__ static T lowest() { return (T)(LOWEST); } \
+#define CORNU_LIMITS(T, LOWEST, HIGHEST)                                   \
+  template <>                                                              \
+  struct Limits<T> {                                                       \
+    __device__ __forceinline__ static T lowest() { return (T)(LOWEST); }   \
     __device__ __forceinline__ static T highest() { return (T)(HIGHEST); } \
   };
 CORNU_LIMITS(u8, 0, 255)
@@ -279,13 +282,13 @@ __device__ __forceinline__ To saturate(From x) {
   if (x <= (From)Limits<To>::lowest()) return Limits<To>::lowest();
   return (To)x;
 }
-#define CORNU_SATURATES(T)                                                            \
-  template <>                                                                         \
-  struct Conversion<T, f32> {                                                         \
+#define CORNU_SATURATES(T)                                                   \
+  template <>                                                                \
+  struct Conversion<T, f32> {                                                \
     __device__ __forceinline__ static T of(f32 x) { return saturate<T>(x); } \
-  };                                                                                  \
-  template <>                                                                         \
-  struct Conversion<T, f64> {                                                         \
+  };                                                                         \
+  template <>                                                                \
+  struct Conversion<T, f64> {                                                \
     __device__ __forceinline__ static T of(f64 x) { return saturate<T>(x); } \
   };
 CORNU_SATURATES(u8)

@@ -6,8 +6,8 @@ enum { MOST_SWEEPS = 40 };
 #define NEGLIGIBLE 1e-18  // off the diagonal, as a part of the largest element
 
 struct Eigen {
-  f64* a;          // (n, n), symmetric
-  f64* vectors;    // rows
+  f64* a;           // (n, n), symmetric
+  f64* vectors;     // rows
   Rotation* turns;  // of a round's pairs
   i64 n;
 
@@ -128,9 +128,7 @@ extern "C" __global__ void __launch_bounds__(512)
     FOR_EACH(i, n) order[rank_of(e, i)] = i;
     __syncthreads();
     FOR_EACH(i, n) values[item * n + i] = stored(e.get(order[i], order[i]));
-    FOR_EACH(i, n * n) {
-      vectors[item * n * n + i] = stored(e.vectors[order[i % n] * n + i / n]);
-    }
+    FOR_EACH(i, n * n) { vectors[item * n * n + i] = stored(e.vectors[order[i % n] * n + i / n]); }
     __syncthreads();
   }
 }

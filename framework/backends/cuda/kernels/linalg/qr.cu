@@ -60,9 +60,7 @@ extern "C" __global__ void __launch_bounds__(512)
     }
     __syncthreads();
     FOR_EACH(i, m * columns) q[item * m * columns + i] = stored(of_q[i]);
-    FOR_EACH(i, columns * n) {
-      r[item * columns * n + i] = stored(i % n >= i / n ? w[i] : 0.0);
-    }
+    FOR_EACH(i, columns * n) { r[item * columns * n + i] = stored(i % n >= i / n ? w[i] : 0.0); }
     __syncthreads();
   }
 }

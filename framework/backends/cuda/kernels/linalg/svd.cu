@@ -9,9 +9,9 @@ enum { MOST_SWEEPS = 60 };
 #define NOTHING 1e-150  // sizes below, of matrices whose largest element is about 1, are 0
 
 struct Singular {
-  f64* longs;   // (all, length)
-  f64* shorts;  // (k, k)
-  f64* sizes;   // (k)
+  f64* longs;    // (all, length)
+  f64* shorts;   // (k, k)
+  f64* sizes;    // (k)
   f64* factors;  // (all)
   i64* order;    // (k): rows by descending size
   i64* found;    // (all): whether a row of `longs` is a vector already

@@ -39,8 +39,7 @@ struct Place {
   I n, at0, at1, at2, c;
 };
 
-__device__ __forceinline__ Place place_at(I vector, i64 size0, i64 size1, i64 size2,
-                                               i64 depth) {
+__device__ __forceinline__ Place place_at(I vector, i64 size0, i64 size1, i64 size2, i64 depth) {
   Place place;
   const I vectors = (I)depth / W;
   place.c = vector % vectors * W;

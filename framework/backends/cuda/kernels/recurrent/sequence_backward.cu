@@ -25,8 +25,8 @@ __device__ __forceinline__ void read(Given& to, const Arrays& a, i64 turn, i64 r
   const i64 at = row_of(a, turn, row);
 #pragma unroll
   for (int i = 0; i < 4; ++i) to.gate[i] = a.gates[(at * 4 + i) * a.units + unit];
-  to.c_before = turn > 0 ? a.c[row_of(a, turn - 1, row) * a.units + unit]
-                         : a.c_first[row * a.units + unit];
+  to.c_before =
+      turn > 0 ? a.c[row_of(a, turn - 1, row) * a.units + unit] : a.c_first[row * a.units + unit];
   to.dh = a.dh[at * a.units + unit];
   to.dc = a.dc[at * a.units + unit];
 }
@@ -51,8 +51,7 @@ extern "C" __global__ void __launch_bounds__(4 * UNITS)
   const int unit = t % UNITS;
   const int row = t / UNITS;
   const boolean has_state = row < ROWS && first + row < batch && unit < units;
-  const Arrays arrays = {gates, c,     c_first, dh_outside, dc_outside,
-                         steps, batch, units,   reverse};
+  const Arrays arrays = {gates, c, c_first, dh_outside, dc_outside, steps, batch, units, reverse};
   Given next = {};
   f32 of_cell = 0.0f;
   f32 cell = 0.0f;

@@ -43,9 +43,8 @@ extern "C" __global__ void __launch_bounds__(256)
     f32 gate[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) gate[i] = gates[(row * 4 + i) * units + unit];
-    const GateGradients found =
-        gradients_of(gate, c_before[at], c[at], dh_outside[at] + behind,
-                     dc_outside[at] + (has_behind ? dc[at] : 0.0f));
+    const GateGradients found = gradients_of(gate, c_before[at], c[at], dh_outside[at] + behind,
+                                             dc_outside[at] + (has_behind ? dc[at] : 0.0f));
 #pragma unroll
     for (int i = 0; i < 4; ++i) of_gates[(row * 4 + i) * units + unit] = found.gate[i];
     dc[at] = found.c_before;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of an array [outer, count, inner] along `count`, a part of it for each block (or row of
-// threads): T is read, R written, C computed with; OP is SUM, PRODUCT, MAXIMUM or MINIMUM. TX: threads
-// beside each other, a power of two.
+// Reductions of an array [outer, count, inner] along `count`, a part of it for each block (or row
+// of threads): T is read, R written, C computed with; OP is SUM, PRODUCT, MAXIMUM or MINIMUM. TX:
+// threads beside each other, a power of two.
 #define SUM 0
 #define PRODUCT 1
 #define MAXIMUM 2
@@ -30,7 +30,8 @@ extern "C" __global__ void __launch_bounds__(256) KERNEL(R* __restrict__ out, i6
 
 // inner is 1: TX threads for each part of a row.
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 rows, i64 count, i64 parts, i64 each) {
+    KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 rows, i64 count, i64 parts,
+           i64 each) {
   __shared__ C shared[256];
   const int tx = threadIdx.x % TX;
   const i64 item = (i64)blockIdx.x * (256 / TX) + threadIdx.x / TX;
@@ -55,7 +56,8 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // TX columns of a part for each block.
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 count, i64 inner, i64 parts, i64 each) {
+    KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 count, i64 inner, i64 parts,
+           i64 each) {
   __shared__ C shared[256];
   const int tx = threadIdx.x % TX;
   const int ty = threadIdx.x / TX;

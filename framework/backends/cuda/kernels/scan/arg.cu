@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// argmax and argmin along `count` of [outer, count, inner]: the first of the most extreme elements, of
-// which NaN is the most. TX threads for each result.
+// argmax and argmin along `count` of [outer, count, inner]: the first of the most extreme elements,
+// of which NaN is the most. TX threads for each result.
 __device__ __forceinline__ bool comes_before(C a, C b) { return a < b || (b != b && a == a); }
 
 __device__ __forceinline__ bool better(C a, C b) {
@@ -34,8 +34,8 @@ extern "C" __global__ void __launch_bounds__(256)
   for (int half = TX / 2; half > 0; half /= 2) {
     const int other = threadIdx.x + half;
     if (tx < half && place[other] >= 0) {
-      const bool equal = !better(best[other], best[threadIdx.x]) &&
-                         !better(best[threadIdx.x], best[other]);
+      const bool equal =
+          !better(best[other], best[threadIdx.x]) && !better(best[threadIdx.x], best[other]);
       const bool first = equal && place[other] < place[threadIdx.x];
       if (first || better(best[other], best[threadIdx.x])) {
         best[threadIdx.x] = best[other];

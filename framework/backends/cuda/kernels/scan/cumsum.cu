@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running sums along `count` of [outer, count, inner]: A is what they are kept in, f64 for floats. TX
-// threads for each row: each sums up a run of it, then goes over the run again from where it begins.
+// Running sums along `count` of [outer, count, inner]: A is what they are kept in, f64 for floats.
+// TX threads for each row: each sums up a run of it, then goes over the run again from where it
+// begins.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ in, T* __restrict__ out, i64 rows, i64 count, i64 inner) {
   __shared__ A shared[256];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of the rows of [outer, count, inner] along `count`, as indices: NaN comes last, equal
-// elements stay in their order. A merge sort: FIRST sorts runs of 512 in shared memory, MERGE merges
-// neighbouring runs of `run` by finding, for every element, how many of the other run precede it.
+// elements stay in their order. A merge sort: FIRST sorts runs of 512 in shared memory, MERGE
+// merges neighbouring runs of `run` by finding, for every element, how many of the other run
+// precede it.
 __device__ __forceinline__ bool comes_before(C a, C b) { return a < b || (b != b && a == a); }
 
 // Whether the element `a`, at index `i`, precedes `b`, at `j`.
@@ -17,8 +18,8 @@ __device__ __forceinline__ bool precedes(C a, i32 i, C b, i32 j) {
 
 #if STEP == FIRST
 
-// A block for each run, 256 threads for its 512 elements: bitonic, in which elements beyond the row's
-// end come last.
+// A block for each run, 256 threads for its 512 elements: bitonic, in which elements beyond the
+// row's end come last.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ in, i32* __restrict__ out, i64 count, i64 inner, i64 runs) {
   __shared__ C keys[512];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// out[s, j] = the maximum, minimum or product of data[i, j] over the slices i whose id is s, in their
-// order: a thread for each element of the result, which goes through all ids, 256 of them at a time.
+// out[s, j] = the maximum, minimum or product of data[i, j] over the slices i whose id is s, in
+// their order: a thread for each element of the result, which goes through all ids, 256 of them at
+// a time.
 __device__ __forceinline__ C join(C a, C b) {
 #if OP == 0
   return a < b || b != b ? b : a;

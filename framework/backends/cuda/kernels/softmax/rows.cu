@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax of the rows of [outer, count, inner] along `count`, by TX threads for each row; where inner
-// is more than 1, rows are columns. T is stored, C computed with; KIND: SOFTMAX, LOG_SOFTMAX,
+// Softmax of the rows of [outer, count, inner] along `count`, by TX threads for each row; where
+// inner is more than 1, rows are columns. T is stored, C computed with; KIND: SOFTMAX, LOG_SOFTMAX,
 // CROSS_ENTROPY (targets T) or SPARSE_CROSS_ENTROPY (labels L).
 #define SOFTMAX 0
 #define LOG_SOFTMAX 1
