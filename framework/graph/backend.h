@@ -86,8 +86,8 @@ class Backend {
 };
 
 Backend& cpu_backend();
-// That of NVIDIA's GPUs. Null where there is none to be used: `why` then says what was found and what
-// is needed.
+// That of NVIDIA's GPUs. Null where there is none to be used: `why` then says what was found and
+// what is needed.
 Backend* find_cuda_backend(std::string& why);
 
 // Whether the tensor's value lies in the memory of `device`.
