@@ -145,8 +145,8 @@ class RuntimeFunction {
   Gpu& gpu_;
   std::string name_;
   CUfunction handle_ = nullptr;
-  std::vector<size_t> places_;  // of its parameters, in words
-  size_t words_ = 0;            // of all
+  std::vector<size_t> places_;              // of its parameters, in words
+  size_t words_ = 0;                        // of all
   std::atomic<uint32_t> shared_bytes_ = 0;  // of dynamic shared memory that a launch may ask for
 };
 
