@@ -7,7 +7,6 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kMostWidth = 32;
 constexpr int64_t kEnoughThreads = 1024 * kGroupBlock;  // to keep a GPU busy
 constexpr int64_t kLongestRun = 512;                    // elements that a thread adds up in turn
 
@@ -21,7 +20,7 @@ int64_t power_of_two(int64_t count, int64_t most) {
 Groups::Groups(int64_t outer_count, int64_t axis_count, int64_t inner_count,
                const GroupGrain& grain)
     : outer(outer_count), count(axis_count), inner(inner_count), each(axis_count) {
-  width = power_of_two(quotient_up(inner, grain.columns), kMostWidth);
+  width = power_of_two(quotient_up(inner, grain.columns), grain.most_width);
   depth = power_of_two(quotient_up(count, grain.unit * grain.steps), kGroupBlock / width);
   tiles = quotient_up(inner, width * grain.columns);
 }

@@ -12,11 +12,16 @@ inline constexpr int64_t kGroupBlock = 256;
 
 inline int64_t quotient_up(int64_t count, int64_t of) { return (count + of - 1) / of; }
 
-// What one thread works on.
+inline constexpr int64_t kWidestGroup = 32;
+// For what joins the parts of an axis: many groups, each reading few columns of small arrays.
+inline constexpr int64_t kJoiningWidth = 4;
+
+// What one thread works on, and how wide groups get.
 struct GroupGrain {
   int64_t columns = 1;  // beside each other
   int64_t unit = 1;     // elements along the axis that are read together
   int64_t steps = 8;    // of `unit`: fewer threads where there is less than that for each
+  int64_t most_width = kWidestGroup;
 };
 
 // An array [outer, count, inner], along `count`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions of an array [outer, count, inner] along `count`, whose parts have a group of threads
-// each: T is read, R written, C computed with. Threads read MANY elements that lie beside each other
-// at once where the addresses allow it; which thread joins what doesn't depend on that.
+// each: T is read, R written, C computed with. Threads read MANY elements that lie beside each
+// other at once where the addresses allow it; which thread joins what doesn't depend on that.
 struct alignas(sizeof(T) * MANY) Pack {
   T value[MANY];
 };
@@ -52,8 +52,8 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // MANY columns for each thread.
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 outer, i64 count, i64 inner, i64 parts,
-           i64 each, i64 width, i64 depth) {
+    KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 outer, i64 count, i64 inner,
+           i64 parts, i64 each, i64 width, i64 depth) {
   __shared__ C shared[256];
   const Group group(width, depth);
   const i64 tiles = (inner + group.width * MANY - 1) / (group.width * MANY);

@@ -30,15 +30,17 @@ struct ReducePass {
   int64_t many;  // elements that a thread reads at once
   Groups groups;
 
-  ReducePass(int64_t outer, int64_t count, int64_t inner, int64_t bytes, bool may_divide)
+  // `joins`: what another pass has left of an axis that it divided.
+  ReducePass(int64_t outer, int64_t count, int64_t inner, int64_t bytes, bool joins)
       : many((inner == 1 ? kRowBytes : kColumnBytes) / bytes),
-        groups(outer, count, inner, grain(inner == 1, many)) {
-    if (may_divide) groups.divide(grain(inner == 1, many));
+        groups(outer, count, inner, grain(inner == 1, many, joins)) {
+    if (!joins) groups.divide(grain(inner == 1, many, joins));
   }
 
-  static GroupGrain grain(bool rows, int64_t many) {
-    return rows ? GroupGrain{.columns = 1, .unit = many, .steps = 2}
-                : GroupGrain{.columns = many, .unit = 1, .steps = 4};
+  static GroupGrain grain(bool rows, int64_t many, bool joins) {
+    if (rows) return {.columns = 1, .unit = many, .steps = 2};
+    return {
+        .columns = many, .unit = 1, .steps = 4, .most_width = joins ? kJoiningWidth : kWidestGroup};
   }
 };
 
@@ -70,9 +72,9 @@ std::vector<ReducePass> reduce_passes(std::vector<int64_t> sizes, DType dtype) {
     const int64_t outer =
         std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
     sizes.back() *= inner;
-    passes.emplace_back(outer, reduced, inner, passes.empty() ? stored : computed, true);
+    passes.emplace_back(outer, reduced, inner, passes.empty() ? stored : computed, false);
     if (const int64_t parts = passes.back().groups.parts; parts > 1) {
-      passes.emplace_back(outer, parts, inner, computed, false);
+      passes.emplace_back(outer, parts, inner, computed, true);
     }
   }
   return passes;

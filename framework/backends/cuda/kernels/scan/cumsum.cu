@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running sums along `count` of [outer, count, inner], a group of threads (groups.cu) for each part of
-// a row: A is what they are kept in, f64 for floats. TOTALS gives the sum of each part; else a part
-// begins with the sum of the totals before it. Places count from the row's end where REVERSE.
+// Running sums along `count` of [outer, count, inner], a group of threads (groups.cu) for each part
+// of a row: A is what they are kept in, f64 for floats. TOTALS gives the sum of each part; else a
+// part begins with the sum of the totals before it. Places count from the row's end where REVERSE.
 #define RUN 4
 
 struct Sum {

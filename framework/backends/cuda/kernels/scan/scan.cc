@@ -39,7 +39,8 @@ Lower arg(bool largest) {
     }
     const Slot found = lowering.scratch(static_cast<size_t>(groups.results()) * sizeof(int32_t));
     launch(groups, out(0), found);
-    launch(Groups(groups.outer, groups.parts, groups.inner), found, out(0));
+    const GroupGrain grain{.most_width = kJoiningWidth};
+    launch(Groups(groups.outer, groups.parts, groups.inner, grain), found, out(0));
     return true;
   };
 }

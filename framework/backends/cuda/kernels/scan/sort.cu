@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of the rows of [outer, count, inner] along `count`, as indices; equal elements stay in
 // their order. A merge sort of keys (key.cu) with their indices. RUNS sorts runs in shared memory;
-// MERGE merges neighbouring runs of `run`: an element's place is its own among those of its run plus
-// how many of the other run precede it. Keys and indices lie as [row, count] until `last`, which puts
-// indices to where they belong, and keys nowhere unless `keeps`.
+// MERGE merges neighbouring runs of `run`: an element's place is its own among those of its run
+// plus how many of the other run precede it. Keys and indices lie as [row, count] until `last`,
+// which puts indices to where they belong, and keys nowhere unless `keeps`.
 #define RUN 1024
 
 #if STEP == RUNS
 
-// 256 threads for 1024 elements: several rows of at most `size` elements, a power of two, or a run of
-// one row. A bitonic sort, in which places beyond a row's end come last.
+// 256 threads for 1024 elements: several rows of at most `size` elements, a power of two, or a run
+// of one row. A bitonic sort, in which places beyond a row's end come last.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ in, K* __restrict__ keys_out, i32* __restrict__ out, i64 rows,
            i64 count, i64 inner, i64 size, i64 last, i64 keeps) {
