@@ -1,84 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of an array [outer, count, inner] along `count`, a part of it for each block (or row
-// of threads): T is read, R written, C computed with; OP is SUM, PRODUCT, MAXIMUM or MINIMUM. TX:
-// threads beside each other, a power of two.
-#define SUM 0
-#define PRODUCT 1
-#define MAXIMUM 2
-#define MINIMUM 3
-
-__device__ __forceinline__ C join(C a, C b) {
-#if OP == SUM
-  return (C)(a + b);
-#elif OP == PRODUCT
-  return (C)(a * b);
-#elif OP == MAXIMUM
-  return a != a ? a : (b != b ? b : (a > b ? a : b));
-#else
-  return a != a ? a : (b != b ? b : (a < b ? a : b));
-#endif
-}
+// Reductions of an array [outer, count, inner] along `count`, whose parts have a group of threads
+// each: T is read, R written, C computed with. Threads read MANY elements that lie beside each
+// other at once where the addresses allow it; which thread joins what doesn't depend on that.
+struct alignas(sizeof(T) * MANY) Pack {
+  T value[MANY];
+};
 
 #if KIND == FILL
 
 extern "C" __global__ void __launch_bounds__(256) KERNEL(R* __restrict__ out, i64 count) {
   const i64 i = thread_number();
-  if (i < count) out[i] = narrow<R>((C)IDENTITY);
+  if (i < count) out[i] = narrow<R>(IDENTITY);
 }
 
 #elif KIND == ROWS
 
-// inner is 1: TX threads for each part of a row.
+// inner is 1.
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 rows, i64 count, i64 parts,
-           i64 each) {
+    KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 rows, i64 count, i64 parts, i64 each,
+           i64 width, i64 depth) {
   __shared__ C shared[256];
-  const int tx = threadIdx.x % TX;
-  const i64 item = (i64)blockIdx.x * (256 / TX) + threadIdx.x / TX;
-  C result = (C)IDENTITY;
-  if (item < rows * parts) {
-    const T* row = in + item / parts * count;
-    const i64 first = item % parts * each;
+  const Group group(width, depth);
+  const bool exists = group.number < rows * parts;
+  C result = IDENTITY;
+  if (exists) {
+    const T* row = in + group.number / parts * count;
+    const i64 first = group.number % parts * each;
     const i64 last = first + each < count ? first + each : count;
+    const i64 step = (i64)group.depth * MANY;
+    i64 i = first + group.row * MANY;
+    if ((u64)row % sizeof(Pack) == 0) {
 #pragma unroll 4
-    for (i64 i = first + tx; i < last; i += TX) result = join(result, widen(row[i]));
+      for (; i + MANY <= last; i += step) {
+        const Pack pack = *(const Pack*)(row + i);
+#pragma unroll
+        for (int k = 0; k < MANY; ++k) result = Join::of(result, widen(pack.value[k]));
+      }
+    }
+    for (; i < last; i += step) {
+#pragma unroll
+      for (int k = 0; k < MANY; ++k) {
+        if (i + k < last) result = Join::of(result, widen(row[i + k]));
+      }
+    }
   }
-  shared[threadIdx.x] = result;
-  __syncthreads();
-  for (int half = TX / 2; half > 0; half /= 2) {
-    if (tx < half) shared[threadIdx.x] = join(shared[threadIdx.x], shared[threadIdx.x + half]);
-    __syncthreads();
-  }
-  if (tx == 0 && item < rows * parts) out[item] = narrow<R>(shared[threadIdx.x]);
+  result = of_group<Join>(group, result, shared);
+  if (exists && group.row == 0) out[group.number] = narrow<R>(result);
 }
 
 #else
 
-// TX columns of a part for each block.
+// MANY columns for each thread.
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 count, i64 inner, i64 parts,
-           i64 each) {
+    KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 outer, i64 count, i64 inner,
+           i64 parts, i64 each, i64 width, i64 depth) {
   __shared__ C shared[256];
-  const int tx = threadIdx.x % TX;
-  const int ty = threadIdx.x / TX;
-  const i64 tiles = (inner + TX - 1) / TX;
-  const i64 item = blockIdx.x / tiles;
-  const i64 column = blockIdx.x % tiles * TX + tx;
-  const i64 first = item % parts * each;
-  const i64 last = first + each < count ? first + each : count;
-  const T* from = in + item / parts * count * inner + column;
-  C result = (C)IDENTITY;
-  if (column < inner) {
+  const Group group(width, depth);
+  const i64 tiles = (inner + group.width * MANY - 1) / (group.width * MANY);
+  const i64 item = group.number / tiles;
+  const i64 column = (group.number % tiles * group.width + group.column) * MANY;
+  const i64 columns = item < outer * parts ? inner - column : 0;
+  C results[MANY];
+#pragma unroll
+  for (int k = 0; k < MANY; ++k) results[k] = IDENTITY;
+  if (columns > 0) {
+    const T* from = in + item / parts * count * inner + column;
+    const i64 first = item % parts * each;
+    const i64 last = first + each < count ? first + each : count;
+    if (inner % MANY == 0 && (u64)in % sizeof(Pack) == 0) {
 #pragma unroll 4
-    for (i64 r = first + ty; r < last; r += 256 / TX) result = join(result, widen(from[r * inner]));
+      for (i64 r = first + group.row; r < last; r += group.depth) {
+        const Pack pack = *(const Pack*)(from + r * inner);
+#pragma unroll
+        for (int k = 0; k < MANY; ++k) results[k] = Join::of(results[k], widen(pack.value[k]));
+      }
+    } else {
+#pragma unroll 2
+      for (i64 r = first + group.row; r < last; r += group.depth) {
+#pragma unroll
+        for (int k = 0; k < MANY; ++k) {
+          if (k < columns) results[k] = Join::of(results[k], widen(from[r * inner + k]));
+        }
+      }
+    }
   }
-  shared[threadIdx.x] = result;
-  __syncthreads();
-  for (int half = 256 / TX / 2; half > 0; half /= 2) {
-    if (ty < half) shared[threadIdx.x] = join(shared[threadIdx.x], shared[threadIdx.x + half * TX]);
-    __syncthreads();
+#pragma unroll
+  for (int k = 0; k < MANY; ++k) {
+    const C result = of_group<Join>(group, results[k], shared);
+    if (group.row == 0 && k < columns) out[item * inner + column + k] = narrow<R>(result);
   }
-  if (ty == 0 && column < inner) out[item * inner + column] = narrow<R>(shared[tx]);
 }
 
 #endif

@@ -1,64 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, products, maxima and minima along any axes.
 #include <algorithm>
-#include <bit>
+#include <functional>
 #include <numeric>
 
-#include "framework/backends/cuda/kernels/reduction/identity.h"
+#include "framework/backends/cuda/kernels/reduction/groups.h"
+#include "framework/backends/cuda/kernels/reduction/join.h"
 #include "framework/backends/cuda/lowering.h"
+#include "framework/backends/cuda/sources.h"
 
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kReduceBlock = 256;
-constexpr int64_t kEnoughBlocks = 1024;  // to keep a GPU busy
-constexpr int64_t kLeastOfThread = 8;    // elements, where a pass is divided into parts
-constexpr int64_t kMostReduceParts = 1024;
-
 struct ReduceOpName {
   std::string_view op;
   std::string_view name;
+  std::string_view label;  // in profiles
 };
-constexpr ReduceOpName kReduceOps[] = {{"reduce_sum", "SUM"},
-                                       {"reduce_prod", "PRODUCT"},
-                                       {"reduce_max", "MAXIMUM"},
-                                       {"reduce_min", "MINIMUM"}};
+constexpr ReduceOpName kReduceOps[] = {{"reduce_sum", "SUM", "sum"},
+                                       {"reduce_prod", "PRODUCT", "product"},
+                                       {"reduce_max", "MAXIMUM", "max"},
+                                       {"reduce_min", "MINIMUM", "min"}};
 
-int64_t quotient_up(int64_t count, int64_t of) { return (count + of - 1) / of; }
-
-int64_t power_of_two_for(int64_t count, int64_t least, int64_t most) {
-  const auto up =
-      static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(count, 1))));
-  return std::clamp(up, least, most);
-}
-
-// A reduction of [outer, count, inner] along `count`, by `parts` that a second one joins.
+// A reduction of [outer, count, inner], of which each element has `bytes`, along `count`.
 struct ReducePass {
-  int64_t outer;
-  int64_t count;
-  int64_t inner;
-  int64_t across;  // threads beside each other
-  int64_t parts = 1;
-  int64_t each = 0;  // elements of a part
+  static constexpr int64_t kRowBytes = 16;  // that a thread reads at once
+  static constexpr int64_t kColumnBytes = 8;
 
-  ReducePass(int64_t outer_count, int64_t reduced, int64_t inner_count, bool divide)
-      : outer(outer_count), count(reduced), inner(inner_count) {
-    across = inner == 1 ? power_of_two_for(quotient_up(count, 4), 1, kReduceBlock)
-                        : power_of_two_for(inner, 1, 64);
-    const int64_t down = inner == 1 ? across : kReduceBlock / across;  // threads along `count`
-    const int64_t most = std::min(count / (down * kLeastOfThread), kMostReduceParts);
-    if (divide && blocks() < kEnoughBlocks && most > 1) {
-      parts = std::min(most, quotient_up(kEnoughBlocks, blocks()));
-    }
-    each = quotient_up(count, parts);
-    parts = std::max<int64_t>(1, quotient_up(count, std::max<int64_t>(each, 1)));
+  int64_t many;  // elements that a thread reads at once
+  Groups groups;
+
+  // `joins`: what another pass has left of an axis that it divided.
+  ReducePass(int64_t outer, int64_t count, int64_t inner, int64_t bytes, bool joins)
+      : many((inner == 1 ? kRowBytes : kColumnBytes) / bytes),
+        groups(outer, count, inner, grain(inner == 1, many, joins)) {
+    if (!joins) groups.divide(grain(inner == 1, many, joins));
   }
 
-  int64_t blocks() const {
-    return inner == 1 ? quotient_up(outer * parts, kReduceBlock / across)
-                      : outer * parts * quotient_up(inner, across);
+  static GroupGrain grain(bool rows, int64_t many, bool joins) {
+    if (rows) return {.columns = 1, .unit = many, .steps = 2};
+    return {
+        .columns = many, .unit = 1, .steps = 4, .most_width = joins ? kJoiningWidth : kWidestGroup};
   }
-  int64_t results() const { return outer * parts * inner; }
 };
 
 // Merged axes, alternately kept and reduced; the first one is kept, as is the last one.
@@ -77,8 +60,10 @@ std::vector<int64_t> merged_axes(const Shape& shape, const std::vector<int64_t>&
   return sizes;
 }
 
-// The innermost reduced axes first.
-std::vector<ReducePass> reduce_passes(std::vector<int64_t> sizes) {
+// The innermost reduced axes first; where one is divided, another pass joins the parts.
+std::vector<ReducePass> reduce_passes(std::vector<int64_t> sizes, DType dtype) {
+  const auto stored = static_cast<int64_t>(size_of(dtype));
+  const int64_t computed = stored == 2 ? 4 : stored;
   std::vector<ReducePass> passes;
   while (sizes.size() >= 3) {
     const int64_t inner = sizes.back();
@@ -87,9 +72,9 @@ std::vector<ReducePass> reduce_passes(std::vector<int64_t> sizes) {
     const int64_t outer =
         std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
     sizes.back() *= inner;
-    passes.emplace_back(outer, reduced, inner, true);
-    if (const int64_t parts = passes.back().parts; parts > 1) {
-      passes.emplace_back(outer, parts, inner, false);
+    passes.emplace_back(outer, reduced, inner, passes.empty() ? stored : computed, false);
+    if (const int64_t parts = passes.back().groups.parts; parts > 1) {
+      passes.emplace_back(outer, parts, inner, computed, true);
     }
   }
   return passes;
@@ -97,70 +82,63 @@ std::vector<ReducePass> reduce_passes(std::vector<int64_t> sizes) {
 
 class ReductionWriter {
  public:
-  ReductionWriter(std::string_view name, DType dtype, Lowering& lowering)
-      : name_(name), dtype_(dtype), lowering_(lowering) {}
+  ReductionWriter(const ReduceOpName& op, DType dtype, Lowering& lowering)
+      : op_(op), dtype_(dtype), lowering_(lowering) {}
 
   void pass(const ReducePass& pass, bool first, bool last, const Slot& from, const Slot& to) {
     const std::string computed = compute_name(dtype_);
     const std::string stored = type_name(dtype_);
-    const bool rows = pass.inner == 1;
-    const std::string text =
-        common(rows ? "ROWS" : "COLUMNS") + define("T", first ? stored : computed) +
-        define("R", last ? stored : computed) + define("TX", fmt::to_string(pass.across));
-    std::vector<Argument> arguments = {from, to};
-    if (rows) {
-      arguments.insert(arguments.end(), {pass.outer, pass.count, pass.parts, pass.each});
-    } else {
-      arguments.insert(arguments.end(), {pass.count, pass.inner, pass.parts, pass.each});
-    }
-    lowering_.launch(label(), kFile, text, blocks_for(pass.blocks(), 1), {kReduceBlock},
-                     std::move(arguments));
+    const Groups& groups = pass.groups;
+    const bool rows = groups.inner == 1;
+    std::vector<Argument> arguments = {from, to, groups.outer, groups.count};
+    if (!rows) arguments.emplace_back(groups.inner);
+    arguments.insert(arguments.end(), {groups.parts, groups.each, groups.width, groups.depth});
+    lowering_.launch_text(std::string(op_.label),
+                          text(rows ? "ROWS" : "COLUMNS", first ? stored : computed,
+                               last ? stored : computed, pass.many),
+                          groups.blocks(), {kGroupBlock}, std::move(arguments));
   }
 
   void fill(int64_t count) {
-    lowering_.launch(label() + "_nothing", kFile, common("FILL") + define("R", type_name(dtype_)),
-                     blocks_for(count, kReduceBlock), {kReduceBlock}, {out(0), count});
+    const std::string stored = type_name(dtype_);
+    lowering_.launch_text(fmt::format("{}_of_nothing", op_.label), text("FILL", stored, stored, 1),
+                          blocks_for(count, kGroupBlock), {kGroupBlock}, {out(0), count});
   }
 
  private:
-  static constexpr const char* kFile = "kernels/reduction/reduce.cu";
-
-  std::string label() const {
-    return name_ == "SUM"       ? "sum"
-           : name_ == "PRODUCT" ? "product"
-           : name_ == "MAXIMUM" ? "max"
-                                : "min";
-  }
-  std::string common(std::string_view kind) const {
-    return define("FILL", "0") + define("ROWS", "1") + define("COLUMNS", "2") +
-           define("KIND", kind) + define("OP", name_) + define("C", compute_name(dtype_)) +
-           define("IDENTITY", identity_of(name_, dtype_));
+  std::string text(std::string_view kind, std::string_view read, std::string_view written,
+                   int64_t many) const {
+    return join_text(op_.name, dtype_) + define("FILL", "0") + define("ROWS", "1") +
+           define("COLUMNS", "2") + define("KIND", kind) + define("T", read) +
+           define("R", written) + define("MANY", fmt::to_string(many)) +
+           std::string(source("kernels/reduction/reduce.cu"));
   }
 
-  std::string_view name_;
+  const ReduceOpName& op_;
   DType dtype_;
   Lowering& lowering_;
 };
 
-Lower reduction(std::string_view name) {
-  return [name](const KernelSpec& spec, Lowering& lowering) {
-    const TensorType& in_type = spec.inputs[0];
-    const bool adds = name == "SUM" || name == "PRODUCT";
-    if (in_type.dtype == DType::Bool && adds) return false;
-    ReductionWriter writer(name, in_type.dtype, lowering);
-    const int64_t results = spec.outputs[0].shape.num_elements();
-    if (in_type.shape.num_elements() == 0) {
-      writer.fill(results);
+Lower reduction(const ReduceOpName& op) {
+  return [&op](const KernelSpec& spec, Lowering& lowering) {
+    const auto& [dtype, shape] = spec.inputs[0];
+    const bool adds = op.name == "SUM" || op.name == "PRODUCT";
+    if (dtype == DType::Bool && adds) return false;
+    ReductionWriter writer(op, dtype, lowering);
+    if (shape.num_elements() == 0) {
+      writer.fill(spec.outputs[0].shape.num_elements());
       return true;
     }
-    const auto passes = reduce_passes(merged_axes(in_type.shape, spec.attributes.get_ints("axes")));
-    if (passes.empty()) lowering.copy(out(0), in(0), in_type.bytes());
-    const size_t element = size_of(in_type.dtype) == 2 ? 4 : size_of(in_type.dtype);
+    const std::vector<ReducePass> passes =
+        reduce_passes(merged_axes(shape, spec.attributes.get_ints("axes")), dtype);
+    if (passes.empty()) lowering.copy(out(0), in(0), spec.inputs[0].bytes());
+    const size_t element = size_of(dtype) == 2 ? 4 : size_of(dtype);
     Slot from = in(0);
     for (size_t i = 0; i < passes.size(); ++i) {
       const bool last = i + 1 == passes.size();
       const Slot to =
-          last ? out(0) : lowering.scratch(static_cast<size_t>(passes[i].results()) * element);
+          last ? out(0)
+               : lowering.scratch(static_cast<size_t>(passes[i].groups.results()) * element);
       writer.pass(passes[i], i == 0, last, from, to);
       from = to;
     }
@@ -170,32 +148,8 @@ Lower reduction(std::string_view name) {
 
 }  // namespace
 
-std::string identity_of(std::string_view name, DType dtype) {
-  if (name == "SUM") return "0";
-  if (name == "PRODUCT") return "1";
-  const bool largest = name == "MAXIMUM";  // starts at the least
-  switch (dtype) {
-    case DType::Bool:
-      return largest ? "false" : "true";
-    case DType::UInt8:
-      return largest ? "0" : "255";
-    case DType::Int8:
-      return largest ? "-128" : "127";
-    case DType::Int32:
-      return largest ? "(-2147483647 - 1)" : "2147483647";
-    case DType::Int64:
-      return largest ? "(-9223372036854775807ll - 1)" : "9223372036854775807ll";
-    case DType::UInt32:
-      return largest ? "0" : "4294967295u";
-    case DType::UInt64:
-      return largest ? "0" : "18446744073709551615ull";
-    default:
-      return largest ? "(-CORNU_INFINITY)" : "CORNU_INFINITY";
-  }
-}
-
 void register_reductions(LoweringTable& table) {
-  for (const ReduceOpName& one : kReduceOps) table.add(one.op, reduction(one.name));
+  for (const ReduceOpName& op : kReduceOps) table.add(op.op, reduction(op));
 }
 
 }  // namespace cornu::cuda

@@ -1,48 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // argmax and argmin along `count` of [outer, count, inner]: the first of the most extreme elements,
-// of which NaN is the most. TX threads for each result.
-__device__ __forceinline__ bool comes_before(C a, C b) { return a < b || (b != b && a == a); }
+// of which NaN is the most. A group of threads (groups.cu) for each part of a row; with CANDIDATES,
+// a row has `many` places that parts have found, else all of its own.
+struct Best {
+  C value;
+  i64 place;  // none: -1
 
-__device__ __forceinline__ bool better(C a, C b) {
+  __device__ __forceinline__ bool is_better(const Best& other) const {
 #if LARGEST
-  return comes_before(b, a);
+    return other.value < value || (value != value && other.value == other.value);
 #else
-  return (a < b && b == b) || (a != a && b == b);
+    return value < other.value || (value != value && other.value == other.value);
 #endif
+  }
+  __device__ __forceinline__ static Best of(const Best& a, const Best& b) {
+    if (b.place < 0 || (a.place >= 0 && a.is_better(b))) return a;
+    if (a.place < 0 || b.is_better(a)) return b;
+    return a.place < b.place ? a : b;
+  }
+};
+
+__device__ __forceinline__ Best of_lane(const Best& best, int distance) {
+  Best other;
+  other.value = (C)__shfl_xor_sync(0xffffffffu, best.value, distance);
+  other.place = __shfl_xor_sync(0xffffffffu, best.place, distance);
+  return other;
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const T* __restrict__ in, i32* __restrict__ out, i64 rows, i64 count, i64 inner) {
-  __shared__ C best[256];
-  __shared__ i32 place[256];
-  const int tx = threadIdx.x % TX;
-  const i64 row = (i64)blockIdx.x * (256 / TX) + threadIdx.x / TX;
-  const bool exists = row < rows && tx < count;
-  const i64 begin = exists ? row / inner * count * inner + row % inner : 0;
-  C value = exists ? (C)widen(in[begin + tx * inner]) : (C)0;
-  i32 index = tx;
-  for (i64 i = tx + TX; exists && i < count; i += TX) {
-    const C other = widen(in[begin + i * inner]);
-    if (better(other, value)) {
-      value = other;
-      index = (i32)i;
+    KERNEL(const T* __restrict__ in, const i32* __restrict__ candidates, i32* __restrict__ out,
+           i64 outer, i64 count, i64 many, i64 inner, i64 parts, i64 each, i64 width, i64 depth) {
+  __shared__ Best shared[256];
+  const Group group(width, depth);
+  const i64 tiles = (inner + group.width - 1) / group.width;
+  const i64 item = group.number / tiles;
+  const i64 column = group.number % tiles * group.width + group.column;
+  const bool exists = item < outer * parts && column < inner;
+  Best best = {(C)0, -1};
+  if (exists) {
+    const i64 row = item / parts;
+    const T* from = in + row * count * inner + column;
+    const i64 first = item % parts * each;
+    const i64 last = first + each < many ? first + each : many;
+#pragma unroll 4
+    for (i64 i = first + group.row; i < last; i += group.depth) {
+#if CANDIDATES
+      const i64 place = candidates[(row * many + i) * inner + column];
+#else
+      const i64 place = i;
+#endif
+      const Best other = {(C)widen(from[place * inner]), place};
+      if (best.place < 0 || other.is_better(best)) best = other;
     }
   }
-  best[threadIdx.x] = value;
-  place[threadIdx.x] = exists ? index : -1;
-  __syncthreads();
-  for (int half = TX / 2; half > 0; half /= 2) {
-    const int other = threadIdx.x + half;
-    if (tx < half && place[other] >= 0) {
-      const bool equal =
-          !better(best[other], best[threadIdx.x]) && !better(best[threadIdx.x], best[other]);
-      const bool first = equal && place[other] < place[threadIdx.x];
-      if (first || better(best[other], best[threadIdx.x])) {
-        best[threadIdx.x] = best[other];
-        place[threadIdx.x] = place[other];
-      }
-    }
-    __syncthreads();
-  }
-  if (tx == 0 && row < rows) out[row] = place[threadIdx.x];
+  best = of_group<Best>(group, best, shared);
+  if (exists && group.row == 0) out[item * inner + column] = (i32)best.place;
 }

@@ -1,93 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the rows of [outer, count, inner] along `count`, as indices: NaN comes last, equal
-// elements stay in their order. A merge sort: FIRST sorts runs of 512 in shared memory, MERGE
-// merges neighbouring runs of `run` by finding, for every element, how many of the other run
-// precede it.
-__device__ __forceinline__ bool comes_before(C a, C b) { return a < b || (b != b && a == a); }
+// The order of the rows of [outer, count, inner] along `count`, as indices; equal elements stay in
+// their order. A merge sort of keys (key.cu) with their indices. RUNS sorts runs in shared memory;
+// MERGE merges neighbouring runs of `run`: an element's place is its own among those of its run
+// plus how many of the other run precede it. Keys and indices lie as [row, count] until `last`,
+// which puts indices to where they belong, and keys nowhere unless `keeps`.
+#define RUN 1024
 
-// Whether the element `a`, at index `i`, precedes `b`, at `j`.
-__device__ __forceinline__ bool precedes(C a, i32 i, C b, i32 j) {
-#if DESCENDING
-  if (comes_before(b, a)) return true;
-  return !comes_before(a, b) && i < j;
-#else
-  if (comes_before(a, b)) return true;
-  return !comes_before(b, a) && i < j;
-#endif
-}
+#if STEP == RUNS
 
-#if STEP == FIRST
-
-// A block for each run, 256 threads for its 512 elements: bitonic, in which elements beyond the
-// row's end come last.
+// 256 threads for 1024 elements: several rows of at most `size` elements, a power of two, or a run
+// of one row. A bitonic sort, in which places beyond a row's end come last.
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const T* __restrict__ in, i32* __restrict__ out, i64 count, i64 inner, i64 runs) {
-  __shared__ C keys[512];
-  __shared__ i32 indices[512];
-  const i64 row = blockIdx.x / runs;
-  const i64 first = blockIdx.x % runs * 512;
-  const i64 begin = row / inner * count * inner + row % inner;
-  for (int k = threadIdx.x; k < 512; k += 256) {
-    const bool exists = first + k < count;
-    keys[k] = exists ? (C)widen(in[begin + (first + k) * inner]) : (C)0;
-    indices[k] = exists ? (i32)(first + k) : -1;
+    KERNEL(const T* __restrict__ in, K* __restrict__ keys_out, i32* __restrict__ out, i64 rows,
+           i64 count, i64 inner, i64 size, i64 last, i64 keeps) {
+  __shared__ K keys[RUN];
+  __shared__ i32 indices[RUN];
+  const i64 runs = (count + RUN - 1) / RUN;  // of a row; 1 where a block has several rows
+  const int many = RUN / (int)size;
+  const i64 first_row = blockIdx.x / runs * many;
+  const i64 first = blockIdx.x % runs * RUN;
+  const bool by_rows = inner > 1;  // neighbours in memory are of different rows
+  for (int k = threadIdx.x; k < RUN; k += 256) {
+    const int own = by_rows ? k % many : k / (int)size;
+    const int place = by_rows ? k / many : k % (int)size;
+    const i64 row = first_row + own;
+    const bool exists = row < rows && first + place < count;
+    K key = ~(K)0;
+    if (exists) {
+      key = key_of(widen(in[row / inner * count * inner + row % inner + (first + place) * inner]));
+      if (DESCENDING) key = ~key;
+    }
+    keys[own * (int)size + place] = key;
+    indices[own * (int)size + place] = exists ? (i32)(first + place) : 2147483647;
   }
   __syncthreads();
-  for (int size = 2; size <= 512; size *= 2) {
-    for (int stride = size / 2; stride > 0; stride /= 2) {
-      const int low = 2 * (threadIdx.x / stride) * stride + threadIdx.x % stride;
-      const int high = low + stride;
-      const bool up = (low & size) == 0;
-      const i32 i = indices[low];
-      const i32 j = indices[high];
-      const bool in_order = j < 0 ? true : (i < 0 ? false : precedes(keys[low], i, keys[high], j));
-      if (in_order != up && !(i < 0 && j < 0)) {
-        const C key = keys[low];
-        keys[low] = keys[high];
-        keys[high] = key;
-        indices[low] = j;
-        indices[high] = i;
+  for (int length = 2; length <= (int)size; length *= 2) {
+#pragma unroll 1
+    for (int stride = length / 2; stride > 0; stride /= 2) {
+      for (int pair = threadIdx.x; pair < RUN / 2; pair += 256) {
+        const int low = ((pair & ~(stride - 1)) << 1) + (pair & (stride - 1));
+        const int high = low + stride;
+        const bool up = (low & ((int)size - 1) & length) == 0;
+        const K a = keys[low];
+        const K b = keys[high];
+        const i32 i = indices[low];
+        const i32 j = indices[high];
+        const bool in_order = a < b || (a == b && i < j);
+        if (in_order != up) {
+          keys[low] = b;
+          keys[high] = a;
+          indices[low] = j;
+          indices[high] = i;
+        }
       }
       __syncthreads();
     }
   }
-  // Rows are gathered while they are sorted: [row, count].
-  for (int k = threadIdx.x; k < 512 && first + k < count; k += 256) {
-    out[row * count + first + k] = indices[k];
+  for (int k = threadIdx.x; k < RUN; k += 256) {
+    const int own = by_rows && last ? k % many : k / (int)size;
+    const int place = by_rows && last ? k / many : k % (int)size;
+    const i64 row = first_row + own;
+    if (row >= rows || first + place >= count) continue;
+    const int at = own * (int)size + place;
+    const i64 gathered = row * count + first + place;
+    const i64 begin = row / inner * count * inner + row % inner;
+    out[last ? begin + (first + place) * inner : gathered] = indices[at];
+    if (!last || keeps) keys_out[gathered] = keys[at];
   }
 }
 
 #else
 
-// A thread for each element. The last merge writes rows to where they belong.
+// A thread for each element.
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const T* __restrict__ in, const i32* __restrict__ from, i32* __restrict__ to, i64 rows,
-           i64 count, i64 inner, i64 run, i64 last) {
+    KERNEL(const K* __restrict__ keys, const i32* __restrict__ indices, K* __restrict__ keys_out,
+           i32* __restrict__ out, i64 rows, i64 count, i64 inner, i64 run, i64 last, i64 keeps) {
   const i64 number = thread_number();
   if (number >= rows * count) return;
   const i64 row = number / count;
   const i64 place = number % count;
-  const i64 begin = row / inner * count * inner + row % inner;
-  const i32* own = from + row * count;
+  const K* own = keys + row * count;
   const i64 pair = place / (2 * run) * (2 * run);
   const bool is_left = place < pair + run;
   const i64 other = is_left ? pair + run : pair;
-  i64 low = other < count ? other : count;
+  const i64 begin = other < count ? other : count;
+  i64 low = begin;
   i64 high = other + run < count ? other + run : count;
-  const i64 start = low;
-  const i32 index = own[place];
-  const C key = widen(in[begin + (i64)index * inner]);
+  const K key = own[place];
   while (low < high) {
     const i64 middle = (low + high) / 2;
-    const i32 at = own[middle];
-    if (precedes(widen(in[begin + (i64)at * inner]), at, key, index)) {
+    // Equal elements of the left run precede those of the right one.
+    if (own[middle] < key || (!is_left && own[middle] == key)) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
-  const i64 result = pair + (place - (is_left ? pair : pair + run)) + (low - start);
-  to[last ? begin + result * inner : row * count + result] = index;
+  const i64 result = place - (is_left ? 0 : run) + (low - begin);
+  const i64 gathered = row * count + result;
+  const i64 placed = row / inner * count * inner + row % inner + result * inner;
+  out[last ? placed : gathered] = indices[number];
+  if (!last || keeps) keys_out[gathered] = key;
 }
 
 #endif

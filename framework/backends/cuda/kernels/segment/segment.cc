@@ -2,22 +2,21 @@
 // segment_reduce: maxima, minima and products of slices by segment.
 #include <algorithm>
 
-#include "framework/backends/cuda/kernels/reduction/identity.h"
+#include "framework/backends/cuda/kernels/reduction/groups.h"
+#include "framework/backends/cuda/kernels/reduction/join.h"
+#include "framework/backends/cuda/kernels/scan/sort.h"
 #include "framework/backends/cuda/lowering.h"
+#include "framework/backends/cuda/sources.h"
 #include "framework/core/error.h"
 
 namespace cornu::cuda {
 namespace {
-
-constexpr int64_t kSegmentBlock = 256;
 
 bool lower_segment_reduce(const KernelSpec& spec, Lowering& lowering) {
   const DType dtype = spec.inputs[1].dtype;
   const DType ids = spec.inputs[0].dtype;
   if (dtype == DType::Bool || (ids != DType::Int32 && ids != DType::Int64)) return false;
   const std::string& kind = spec.attributes.get_string("reduction");
-  const bool is_max = kind == "max";
-  const bool is_min = kind == "min";
   const int64_t segments = spec.attributes.get_int("count");
   const int64_t slices = spec.inputs[0].shape.num_elements();
   const int64_t inner = spec.inputs[1].shape.slice(1).num_elements();
@@ -25,20 +24,30 @@ bool lower_segment_reduce(const KernelSpec& spec, Lowering& lowering) {
     raise<OutOfRange>("segment_reduce: index {} is outside of [0, {}), the segments.", id,
                       segments);
   });
-  // Ids are looked at where there is nothing to reduce, too.
-  lowering.launch("segment_" + kind, "kernels/segment/segment.cu",
-                  define("T", type_name(dtype)) + define("C", compute_name(dtype)) +
-                      define("I", type_name(ids)) +
-                      define("OP", is_max   ? "0"
-                                   : is_min ? "1"
-                                            : "2") +
-                      define("START", identity_of(is_max   ? "MAXIMUM"
-                                                  : is_min ? "MINIMUM"
-                                                           : "PRODUCT",
-                                                  dtype)),
-                  blocks_for(std::max<int64_t>(segments * inner, 1), kSegmentBlock),
-                  {kSegmentBlock},
-                  {in(0), in(1), out(0), segments, slices, inner, status(), check});
+  Slot order = in(0);  // unused where there are no slices
+  Slot keys = in(0);
+  if (slices > 0) {
+    order = lowering.scratch(static_cast<size_t>(slices) * sizeof(int32_t));
+    keys = sort_rows("segment_sort",
+                     {.dtype = ids, .rows = 1, .count = slices, .inner = 1, .keeps_keys = true},
+                     in(0), order, lowering);
+  }
+  const int64_t of_segment = slices / std::max<int64_t>(segments, 1);  // about as many slices
+  const Groups groups(segments, std::max<int64_t>(of_segment, 1), inner);
+  Dim3 blocks = groups.blocks();
+  blocks.x = std::max<uint32_t>(blocks.x, 1);  // ids are looked at where there is nothing to reduce
+  lowering.launch_text("segment_" + kind,
+                       join_text(kind == "max"   ? "MAXIMUM"
+                                 : kind == "min" ? "MINIMUM"
+                                                 : "PRODUCT",
+                                 dtype) +
+                           "#undef C\n" + sort_key_text(ids) + "#undef C\n" +
+                           define("C", compute_name(dtype)) + define("T", type_name(dtype)) +
+                           define("I", type_name(ids)) +
+                           std::string(source("kernels/segment/segment.cu")),
+                       blocks, {kGroupBlock},
+                       {in(0), keys, order, in(1), out(0), segments, slices, inner, groups.width,
+                        groups.depth, status(), check});
   return true;
 }
 

@@ -1,34 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax, log_softmax and the cross-entropies.
-#include <algorithm>
-#include <bit>
-
+#include "framework/backends/cuda/kernels/reduction/groups.h"
 #include "framework/backends/cuda/lowering.h"
+#include "framework/backends/cuda/sources.h"
 #include "framework/graph/refusals.h"
 
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kSoftmaxBlock = 256;
-
-// Rows along one axis of [outer, count, inner].
-struct SoftmaxRows {
-  int64_t rows;
-  int64_t count;
-  int64_t inner;
-
-  SoftmaxRows(const Shape& shape, int64_t axis)
-      : rows(shape.slice(0, axis).num_elements() * shape.slice(axis + 1).num_elements()),
-        count(shape[axis]),
-        inner(shape.slice(axis + 1).num_elements()) {}
-
-  // Threads of a row: neighbours read neighbours where that is possible.
-  int64_t across() const {
-    if (inner > 1) return 1;
-    const auto quarter = static_cast<uint64_t>(std::max<int64_t>((count + 3) / 4, 1));
-    return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(quarter)), kSoftmaxBlock);
-  }
-};
+constexpr int64_t kKeptBySoftmax = 8;  // elements of a row that a thread keeps: EACH in softmax.cu
 
 struct SoftmaxOperands {
   std::string_view kind;
@@ -40,27 +20,31 @@ struct SoftmaxOperands {
   int64_t check = 0;
 };
 
-void launch_softmax(const std::string& name, const SoftmaxRows& rows, DType dtype,
-                    const SoftmaxOperands& operands, Lowering& lowering) {
-  const int64_t across = rows.across();
-  const std::string definitions = define("KIND", operands.kind) + define("T", type_name(dtype)) +
-                                  define("C", compute_name(dtype)) +
-                                  define("S", type_name(operands.second)) +
-                                  define("TX", fmt::to_string(across));
-  lowering.launch(
-      name, "kernels/softmax/rows.cu", definitions, blocks_for(rows.rows, kSoftmaxBlock / across),
-      {kSoftmaxBlock},
-      {in(0), operands.probabilities, rows.rows, rows.count, std::max<int64_t>(rows.inner, 1),
-       operands.second_at, operands.losses, operands.ignored, status(), operands.check});
+void launch_softmax(const KernelSpec& spec, int64_t axis, const SoftmaxOperands& operands,
+                    Lowering& lowering) {
+  const auto& [dtype, shape] = spec.inputs[0];
+  const Groups groups = Groups::along(shape, axis);
+  const bool is_short = groups.count <= groups.depth * kKeptBySoftmax;
+  const std::string text =
+      define("SOFTMAX", "0") + define("LOG_SOFTMAX", "1") + define("CROSS_ENTROPY", "2") +
+      define("SPARSE_CROSS_ENTROPY", "3") + define("KIND", operands.kind) +
+      define("T", type_name(dtype)) + define("C", compute_name(dtype)) +
+      define("S", type_name(operands.second)) + define("SHORT", is_short ? "1" : "0") +
+      std::string(source("kernels/reduction/groups.cu")) +
+      std::string(source("kernels/softmax/softmax.cu"));
+  lowering.launch_text(spec.op.name, text, groups.blocks(), {kGroupBlock},
+                       {in(0), operands.probabilities, groups.outer, groups.count, groups.inner,
+                        groups.width, groups.depth, operands.second_at, operands.losses,
+                        operands.ignored, status(), operands.check});
 }
 
-Lower softmax(std::string name, std::string_view kind) {
-  return [name = std::move(name), kind](const KernelSpec& spec, Lowering& lowering) {
+Lower softmax(std::string_view kind) {
+  return [kind](const KernelSpec& spec, Lowering& lowering) {
     const auto& [dtype, shape] = spec.inputs[0];
     if (!is_floating(dtype)) return false;
     if (shape.num_elements() == 0) return true;
-    launch_softmax(name, SoftmaxRows(shape, spec.attributes.get_int("axis")), dtype,
-                   {kind, dtype, in(0), out(0), out(0)}, lowering);
+    launch_softmax(spec, spec.attributes.get_int("axis"), {kind, dtype, in(0), out(0), out(0)},
+                   lowering);
     lowering.may_alias(0, 0);
     return true;
   };
@@ -69,8 +53,7 @@ Lower softmax(std::string name, std::string_view kind) {
 bool lower_cross_entropy(const KernelSpec& spec, Lowering& lowering) {
   const auto& [dtype, shape] = spec.inputs[0];
   if (!is_floating(dtype)) return false;
-  launch_softmax("softmax_cross_entropy", SoftmaxRows(shape, shape.rank() - 1), dtype,
-                 {"CROSS_ENTROPY", dtype, in(1), out(1), out(0)}, lowering);
+  launch_softmax(spec, shape.rank() - 1, {"CROSS_ENTROPY", dtype, in(1), out(1), out(0)}, lowering);
   lowering.may_alias(0, 1);
   lowering.may_alias(1, 1);
   return true;
@@ -83,7 +66,7 @@ bool lower_sparse_cross_entropy(const KernelSpec& spec, Lowering& lowering) {
   const int64_t check = lowering.add_check([shape = shape](int64_t row_and_label) {
     refuse_label(fmt::to_string(static_cast<int32_t>(row_and_label)), row_and_label >> 32, shape);
   });
-  launch_softmax("sparse_softmax_cross_entropy", SoftmaxRows(shape, shape.rank() - 1), dtype,
+  launch_softmax(spec, shape.rank() - 1,
                  {"SPARSE_CROSS_ENTROPY", labels, in(1), out(1), out(0),
                   spec.attributes.get_int("ignore_class"), check},
                  lowering);
@@ -94,8 +77,8 @@ bool lower_sparse_cross_entropy(const KernelSpec& spec, Lowering& lowering) {
 }  // namespace
 
 void register_softmax(LoweringTable& table) {
-  table.add("softmax", softmax("softmax", "SOFTMAX"));
-  table.add("log_softmax", softmax("log_softmax", "LOG_SOFTMAX"));
+  table.add("softmax", softmax("SOFTMAX"));
+  table.add("log_softmax", softmax("LOG_SOFTMAX"));
   table.add("softmax_cross_entropy", lower_cross_entropy);
   table.add("sparse_softmax_cross_entropy", lower_sparse_cross_entropy);
 }
