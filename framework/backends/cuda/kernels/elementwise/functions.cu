@@ -44,7 +44,8 @@ CORNU_FLOAT_UNARY(negate, -x, -x)
 CORNU_FLOAT_UNARY(abs, fabsf(x), fabs(x))
 CORNU_FLOAT_UNARY(square, x* x, x* x)
 CORNU_FLOAT_UNARY(relu, x < 0.0f ? 0.0f : x, x < 0.0 ? 0.0 : x)
-CORNU_FLOAT_UNARY(sign, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x), x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : x))
+CORNU_FLOAT_UNARY(sign, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x),
+                  x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : x))
 
 #define CORNU_FLOAT_BINARY(NAME, OF_F32, OF_F64)                                          \
   __device__ __forceinline__ f32 op_##NAME(f32 a, f32 b) { return OF_F32; } \
@@ -54,8 +55,10 @@ CORNU_FLOAT_BINARY(add, a + b, a + b)
 CORNU_FLOAT_BINARY(subtract, a - b, a - b)
 CORNU_FLOAT_BINARY(multiply, a* b, a* b)
 CORNU_FLOAT_BINARY(divide, a / b, a / b)
-CORNU_FLOAT_BINARY(maximum, a != a ? a : (b != b ? b : fmaxf(a, b)), a != a ? a : (b != b ? b : fmax(a, b)))
-CORNU_FLOAT_BINARY(minimum, a != a ? a : (b != b ? b : fminf(a, b)), a != a ? a : (b != b ? b : fmin(a, b)))
+CORNU_FLOAT_BINARY(maximum, a != a ? a : (b != b ? b : fmaxf(a, b)),
+                   a != a ? a : (b != b ? b : fmax(a, b)))
+CORNU_FLOAT_BINARY(minimum, a != a ? a : (b != b ? b : fminf(a, b)),
+                   a != a ? a : (b != b ? b : fmin(a, b)))
 CORNU_FLOAT_BINARY(power, powf(a, b), pow(a, b))
 CORNU_FLOAT_BINARY(atan2, atan2f(a, b), atan2(a, b))
 CORNU_FLOAT_BINARY(remainder, fmodf(a, b), fmod(a, b))
