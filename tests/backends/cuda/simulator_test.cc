@@ -126,7 +126,8 @@ extern "C" __global__ void count(i32* out) {
   atomicAdd(&counts[threadIdx.z], 1 + (i32)blockIdx.y);
   __syncthreads();
   if (number < 4) atomicAdd(&out[number], counts[number]);
-  if (number == 0) atomicMax(&out[4], (i32)(blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)));
+  const u32 block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  if (number == 0) atomicMax(&out[4], (i32)block);
 })");
   const Array<int32_t> out(stream(), std::vector<int32_t>(5));
   launch(stream(), count, {2, 3, 2}, {5, 2, 4}, {out.memory()}, 16);

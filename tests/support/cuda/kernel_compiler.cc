@@ -114,8 +114,11 @@ fs::path shared_object(const std::string& name, const std::string& text) {
   const bool works = run(command, messages) == 0 && fs::exists(own);
   const std::string said = text_of(messages);
   fs::remove(messages);
-  check<Internal>(works, "Kernel {} doesn't compile; its text is in {}.\n{}", name, source.native(),
-                  said);
+  if (!works) {
+    const fs::path kept = fs::path(made).replace_extension(".cc");
+    fs::rename(source, kept);
+    raise<Internal>("Kernel {} doesn't compile; its text is in {}.\n{}", name, kept.native(), said);
+  }
   fs::remove(source);
   fs::rename(own, made);
   return made;

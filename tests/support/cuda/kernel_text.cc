@@ -401,7 +401,8 @@ __device__ f32 f16_to_f32(u16 bits) {
     const f32 size = (f32)fraction * 0x1p-24f;
     return sign ? -size : size;
   }
-  return bits_to_f32(sign | (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23) | fraction << 13);
+  const u32 scale = exponent == 31 ? 0x7f800000u : (exponent + 112) << 23;
+  return bits_to_f32(sign | scale | fraction << 13);
 }
 // To the nearest, ties to even; NaN has one form.
 __device__ u16 f32_to_f16(f32 value) {
