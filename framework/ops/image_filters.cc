@@ -80,11 +80,14 @@ Tensor similarity(const Tensor& image1, const Tensor& image2, const SsimOptions&
 // Where its numbers are known.
 void check_sigma(const Tensor& sigma) {
   if (sigma.is_symbolic()) return;
-  const std::vector<double> numbers = cast(sigma.host(), DType::Float64).to_vector<double>();
-  for (const double number : numbers) {
-    check<InvalidArgument>(number > 0 && std::isfinite(number),
-                           "gaussian_blur: expected a sigma above 0, got {}.", number);
-  }
+  const Tensor known = sigma.host();  // no op: a trace would record it
+  dispatch_dtype(known.dtype(), [&]<class T>(T) {
+    for (const T& value : known.data<T>()) {
+      const auto number = static_cast<float>(value);
+      check<InvalidArgument>(number > 0 && std::isfinite(number),
+                             "gaussian_blur: expected a sigma above 0, got {}.", number);
+    }
+  });
 }
 
 }  // namespace
