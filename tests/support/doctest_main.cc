@@ -19,10 +19,15 @@ namespace {
 void use_device(const std::string& name, const std::string& backend) {
   using namespace cornu;
   if (backend == "guarded") return test::use_guarded_device(name);
+  constexpr int kReplicas = 5;  // at most, of strategies that are tested
   if (backend == "simulated") {
-    register_backend(DeviceType::Gpu, cuda::cuda_backend(cuda::simulated::simulated_runtime()));
+    static auto* runtime = cuda::simulated::make_runtime({.gpus = kReplicas}).release();
+    register_backend(DeviceType::Gpu, cuda::cuda_backend(*runtime));
   } else if (const std::string why = config::why_unavailable(DeviceType::Gpu); !why.empty()) {
     test::skip_test("no GPU can be used: " + why);
+  } else if (const auto gpus = config::list_physical_devices(DeviceType::Gpu);
+             static_cast<int>(gpus.size()) < kReplicas) {
+    config::set_logical_device_configuration(gpus.front(), kReplicas);
   }
   set_default_device(name);
 }
