@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training steps of whole models: what they enqueue on a GPU, and whether it is CUDA.
+#include <cornu/cornu.h>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include "framework/backends/cuda/cuda_backend.h"
+#include "framework/graph/backend.h"
+#include "tests/backends/cuda_runtime/compiling_runtime.h"
+#include "tests/support/scratch.h"
+
+using namespace cornu;
+
+namespace {
+
+void use_compiling_gpu() {
+  static auto* runtime = cuda::testing::make_compiling_runtime().release();
+  register_backend(DeviceType::Gpu, cuda::cuda_backend(*runtime));
+}
+
+// The launches of a model's training step, a line each.
+std::vector<std::string> launches_of(Model model, const Tensor& x, const Tensor& y) {
+  const test::Scratch folder;
+  setenv("CORNU_DUMP_GRAPH", folder.path().c_str(), 1);
+  model.compile({.optimizer = optimizers::Adam(),
+                 .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                 .metrics = {"accuracy"}});
+  model.fit(x, y, {.batch_size = x.dim(0), .verbose = 0});
+  unsetenv("CORNU_DUMP_GRAPH");
+  std::vector<std::string> lines;
+  for (const std::string& name : folder.names()) {
+    if (name.find("launches") == std::string::npos) continue;
+    std::ifstream file(folder.path(name));
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+  }
+  return lines;
+}
+
+int64_t count(const std::vector<std::string>& lines, const std::string& text) {
+  return std::ranges::count_if(
+      lines, [&](const std::string& line) { return line.find(text) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("the tutorial's CNN: its step as launches, with one for all updates") {
+  use_compiling_gpu();
+  const DeviceScope scope("GPU:0");
+  Sequential model({layers::Conv2D({.filters = 32, .kernel_size = 3, .activation = "relu"}),
+                    layers::MaxPooling2D(), layers::Flatten(),
+                    layers::Dense({.units = 64, .activation = "relu"}),
+                    layers::Dense({.units = 10})});
+  const auto lines =
+      launches_of(model, ops::zeros({64, 28, 28, 1}).host(), ops::zeros({64}, "int32").host());
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  CAPTURE(text);
+  CHECK(count(lines, "kernel group_of_6") == 1);  // kernels and biases of three layers
+  CHECK(count(lines, "library") == 8);            // two convolutions, six products of matrices
+  CHECK(lines.size() <= 40);
+}
+
+TEST_CASE("a transformer's block in bfloat16: attention and products come from libraries") {
+  use_compiling_gpu();
+  const DeviceScope scope("GPU:0");
+  set_dtype_policy("mixed_bfloat16");
+  const Tensor input = Input({.shape = {32, 64}});
+  const Tensor attended =
+      layers::MultiHeadAttention({.num_heads = 4, .key_dim = 16})({input, input});
+  const Tensor normal = layers::LayerNormalization()(input + attended);
+  const Tensor wide = layers::Dense({.units = 128, .activation = "gelu"})(normal);
+  const Tensor output = layers::Dense({.units = 10})(normal + layers::Dense({.units = 64})(wide));
+  Model model(input, output);
+  set_dtype_policy("float32");
+  const auto lines =
+      launches_of(model, ops::zeros({2, 32, 64}).host(), ops::zeros({2, 32}, "int32").host());
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  CAPTURE(text);
+  CHECK(count(lines, "kernel group_of_") >= 1);
+  CHECK(count(lines, "library") >= 20);
+  CHECK(count(lines, "kernel attention") == count(lines, "kernel attention_statistics"));
+}
+
+TEST_CASE("all that these and a network of residual and depthwise blocks launch is CUDA") {
+  use_compiling_gpu();
+  const DeviceScope scope("GPU:0");
+  const Tensor input = Input({.shape = {16, 16, 8}});
+  Tensor x = layers::Conv2D({.filters = 8, .kernel_size = 3, .padding = "same"})(input);
+  x = layers::ReLU()(layers::BatchNormalization()(x) + input);
+  x = layers::DepthwiseConv2D({.kernel_size = 3, .padding = "same"})(x);
+  x = layers::ReLU()(layers::BatchNormalization()(x));
+  x = layers::Dropout({.rate = 0.2})(layers::GlobalAveragePooling2D()(x));
+  Model model(input, layers::Dense({.units = 10})(x));
+  CHECK(launches_of(model, ops::zeros({4, 16, 16, 8}).host(), ops::zeros({4}, "int32").host())
+            .size() > 10);
+  const cuda::testing::CompiledCounts counts = cuda::testing::compile_noted();
+  CHECK(counts.noted > 50);
+  CHECK(counts.compiled > 20);
+}
