@@ -152,10 +152,11 @@ TEST_CASE("beside initial states, the mask that rides on sequences masks no step
       {layers::SimpleRNN({.units = 4, .return_sequences = true}), 1},
       {layers::LSTM({.units = 4, .return_sequences = true}), 2},
       {layers::Bidirectional(layers::GRU({.units = 4, .return_sequences = true})), 2}};
-  for (const auto& [layer, states] : cases) {
+  for (const auto& one : cases) {
+    const LayerHandle& layer = one.first;
     CAPTURE(layer.name());
-    const auto call = [&, &layer = layer, states = states](const Tensor& x, bool given) {
-      std::vector<Tensor> inputs(static_cast<size_t>(states) + 1, state);
+    const auto call = [&](const Tensor& x, bool given) {
+      std::vector<Tensor> inputs(static_cast<size_t>(one.second) + 1, state);
       inputs[0] = x;
       std::vector<Tensor> masks(given ? inputs.size() : 0);
       if (given) masks[0] = mask;
