@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/graph/communicator.h"
+#include "framework/graph/kernel_spec.h"
 #include "framework/graph/op.h"
 
 namespace cornu::cpu {
@@ -42,14 +43,6 @@ class Kernel {
 
  private:
   Aliases may_alias_;
-};
-
-// What a kernel is prepared for.
-struct KernelSpec {
-  const OpDef& op;
-  const Attributes& attributes;
-  std::span<const TensorType> inputs;
-  std::span<const TensorType> outputs;
 };
 
 // Makes a kernel; null when it doesn't support the spec (then the next factory is tried).

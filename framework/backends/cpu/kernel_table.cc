@@ -7,14 +7,6 @@
 namespace cornu::cpu {
 namespace {
 
-std::string types_text(std::span<const TensorType> types) {
-  std::string text;
-  for (const TensorType& type : types) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", type.dtype, type.shape);
-  }
-  return text;
-}
-
 // Exceptions other than Error come from oneDNN.
 std::unique_ptr<Kernel> make_or_raise(const KernelFactory& make, const KernelSpec& spec) {
   try {

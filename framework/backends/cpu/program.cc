@@ -87,22 +87,7 @@ Program::Program(Graph graph) : graph_(std::move(graph)) { ProgramBuilder(*this)
 Program::~Program() = default;
 
 void* Program::address(const passes::Location& location, const Bindings& bindings) const {
-  const auto index = static_cast<size_t>(location.at);
-  switch (location.place) {
-    case passes::Place::Workspace:
-      return bindings.workspace + location.at;
-    case passes::Place::Input:
-      return const_cast<void*>(bindings.inputs[index]);
-    case passes::Place::State:
-      return bindings.states[index];
-    case passes::Place::Output:
-      return bindings.outputs[index];
-    case passes::Place::Constant:
-      return const_cast<std::byte*>(constants_[index].raw());
-    case passes::Place::None:
-      break;
-  }
-  return nullptr;
+  return passes::address_of(location, bindings, constants_);
 }
 
 void Program::bind(const std::vector<Patch>& patches, const Bindings& bindings) {
@@ -153,10 +138,6 @@ void Program::run_instructions(const Bindings& bindings, Done done) {
   done();
 }
 
-size_t Program::copied_bytes() const {
-  size_t bytes = 0;
-  for (const passes::Placement::Copy& copy : copies_) bytes += copy.bytes;
-  return bytes;
-}
+size_t Program::copied_bytes() const { return passes::copied_bytes(copies_); }
 
 }  // namespace cornu::cpu

@@ -11,16 +11,6 @@ namespace {
 
 constexpr size_t kPartAlignment = 64;
 
-ReduceOp reduce_op_of(const KernelSpec& spec) {
-  const std::string name = spec.attributes.get_string("reduce");
-  if (name == "sum") return ReduceOp::Sum;
-  if (name == "mean") return ReduceOp::Mean;
-  if (name == "min") return ReduceOp::Min;
-  check<InvalidArgument>(
-      name == "max", "all_reduce: expected reduce to be sum, mean, min or max, got \"{}\".", name);
-  return ReduceOp::Max;
-}
-
 // Arrays that are reduced together.
 class Reduction {
  public:

@@ -2,7 +2,6 @@
 #include "framework/backends/cuda/cuda_backend.h"
 
 #include <algorithm>
-#include <list>
 #include <unordered_map>
 
 #include "framework/backends/cuda/connected_group.h"
@@ -10,65 +9,33 @@
 #include "framework/backends/cuda/loader.h"
 #include "framework/core/error.h"
 #include "framework/graph/execution_config.h"
+#include "framework/graph/op_cache.h"
 
 namespace cornu::cuda {
 namespace {
 
 constexpr size_t kCachedOps = 1024;  // eager ops kept per device
 
-struct OpKey {
-  const OpDef* op;
-  Attributes attributes;
-  std::vector<TensorType> inputs;
-  bool tf32 = config::tensor_float_32_execution_enabled();
-  bool deterministic = config::op_determinism_enabled();
-  friend bool operator==(const OpKey&, const OpKey&) = default;
-};
+// What eager ops depend on beside their operands.
+int execution_settings() {
+  return (config::tensor_float_32_execution_enabled() ? 1 : 0) +
+         (config::op_determinism_enabled() ? 2 : 0);
+}
 
-struct OpKeyHash {
-  size_t operator()(const OpKey& key) const {
-    size_t result = std::hash<const void*>()(key.op) ^ key.attributes.hash();
-    for (const TensorType& type : key.inputs) {
-      result = result * 31 + static_cast<size_t>(type.dtype);
-      for (int64_t dim : type.shape) result = result * 31 + static_cast<size_t>(dim);
-    }
-    return result;
-  }
-};
-
-// An LRU cache of single ops as programs, used with the device's lock held. Their kernels depend on
-// dtypes and ranks alone, so that other shapes find them compiled.
-class OpCache {
- public:
-  PreparedProgram& get(const OpDef& op, const Attributes& attributes,
-                       std::vector<TensorType> inputs, std::span<const TensorType> outputs,
-                       GpuDevice& device) {
-    OpKey key{.op = &op, .attributes = attributes, .inputs = std::move(inputs)};
-    if (const auto it = index_.find(key); it != index_.end()) {
-      entries_.splice(entries_.begin(), entries_, it->second);
-      return *it->second->second;
-    }
-    Graph graph;
-    for (const TensorType& type : key.inputs) graph.inputs.push_back(graph.add_value(type));
-    Node node{
-        .op = &op, .inputs = graph.inputs, .outputs = {}, .attributes = attributes, .scope = {}};
-    for (const TensorType& type : outputs) node.outputs.push_back(graph.add_value(type));
-    graph.outputs = node.outputs;
-    graph.nodes.push_back(std::move(node));
-    entries_.emplace_front(key, std::make_unique<PreparedProgram>(graph, device, false));
-    index_.emplace(std::move(key), entries_.begin());
-    if (entries_.size() > kCachedOps) {
-      index_.erase(entries_.back().first);
-      entries_.pop_back();
-    }
-    return *entries_.front().second;
-  }
-
- private:
-  using Entry = std::pair<OpKey, std::unique_ptr<PreparedProgram>>;
-  std::list<Entry> entries_;
-  std::unordered_map<OpKey, std::list<Entry>::iterator, OpKeyHash> index_;
-};
+// Its kernels depend on dtypes and ranks alone, so that other shapes find them compiled.
+std::unique_ptr<PreparedProgram> prepare_op(const KernelSpec& spec, GpuDevice& device) {
+  Graph graph;
+  for (const TensorType& type : spec.inputs) graph.inputs.push_back(graph.add_value(type));
+  Node node{.op = &spec.op,
+            .inputs = graph.inputs,
+            .outputs = {},
+            .attributes = spec.attributes,
+            .scope = {}};
+  for (const TensorType& type : spec.outputs) node.outputs.push_back(graph.add_value(type));
+  graph.outputs = node.outputs;
+  graph.nodes.push_back(std::move(node));
+  return std::make_unique<PreparedProgram>(graph, device, false);
+}
 
 class CudaBackend : public Backend {
  public:
@@ -111,8 +78,9 @@ class CudaBackend : public Backend {
     bool may_refuse = false;
     {
       const auto lock = gpu.lock();
+      const KernelSpec spec{op, attributes, input_types, output_types};
       PreparedProgram& program =
-          opened.ops.get(op, attributes, std::move(input_types), output_types, gpu);
+          opened.ops.get(spec, execution_settings(), [&] { return prepare_op(spec, gpu); });
       may_refuse = !program.checks()->empty();
       RunContext context{gpu};
       program.enqueue_directly({in, {}, out}, context);
@@ -226,7 +194,7 @@ class CudaBackend : public Backend {
     Opened(Runtime& runtime, const Place& place, int index)
         : device(runtime, place.gpu, {DeviceType::Gpu, index}, place.limit) {}
     GpuDevice device;
-    OpCache ops;
+    OpCache<PreparedProgram> ops{kCachedOps};  // used with the device's lock held
   };
 
   // Opened when it is used first.

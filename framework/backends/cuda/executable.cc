@@ -47,6 +47,12 @@ std::vector<size_t> places_for(const std::vector<size_t>& bytes, size_t& at) {
   return places;
 }
 
+std::vector<void*> addresses(std::byte* arena, const std::vector<size_t>& places) {
+  std::vector<void*> result;
+  for (const size_t place : places) result.push_back(arena + place);
+  return result;
+}
+
 void* address_of(const Tensor& tensor) { return const_cast<std::byte*>(tensor.address()); }
 
 }  // namespace
@@ -82,10 +88,8 @@ bool PreparedProgram::replay(const Arguments& arguments) {
   std::byte* const arena = device_.arena(staged_bytes_);
   RuntimeGraph* const graph = captured_for(arena, arguments.states);
   if (!graph) return false;
-  std::vector<void*> inputs;
-  std::vector<void*> outputs;
-  for (const size_t place : input_places_) inputs.push_back(arena + place);
-  for (const size_t place : output_places_) outputs.push_back(arena + place);
+  const std::vector<void*> inputs = addresses(arena, input_places_);
+  const std::vector<void*> outputs = addresses(arena, output_places_);
   copy_arrays(inputs, arguments.inputs, input_bytes_);
   device_.runtime().launch(device_.stream(), *graph);
   copy_arrays(arguments.outputs, outputs, output_bytes_);
@@ -123,10 +127,8 @@ RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* co
   }
   if (captures_ >= kMostCaptures) return nullptr;
   ++captures_;
-  std::vector<void*> inputs;
-  std::vector<void*> outputs;
-  for (const size_t place : input_places_) inputs.push_back(arena + place);
-  for (const size_t place : output_places_) outputs.push_back(arena + place);
+  const std::vector<void*> inputs = addresses(arena, input_places_);
+  const std::vector<void*> outputs = addresses(arena, output_places_);
   Runtime& runtime = device_.runtime();
   RunContext context{device_};
   runtime.begin_capture(device_.stream());

@@ -12,14 +12,6 @@ namespace {
 
 constexpr size_t kAlignment = 256;
 
-std::string types_text(std::span<const TensorType> types) {
-  std::string text;
-  for (const TensorType& type : types) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", type.dtype, type.shape);
-  }
-  return text;
-}
-
 // FNV-1a: names of kernels, on disk too, don't depend on the standard library.
 uint64_t hash_of(std::string_view text) {
   uint64_t hash = 14695981039346656037u;

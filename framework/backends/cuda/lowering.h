@@ -13,17 +13,9 @@
 #include <vector>
 
 #include "framework/backends/cuda/runtime.h"
-#include "framework/graph/op.h"
+#include "framework/graph/kernel_spec.h"
 
 namespace cornu::cuda {
-
-// What an op is lowered for. All arrays are row-major and contiguous.
-struct KernelSpec {
-  const OpDef& op;
-  const Attributes& attributes;
-  std::span<const TensorType> inputs;
-  std::span<const TensorType> outputs;
-};
 
 // The place of an array that a step reads or writes: an operand of the op, or its scratch memory.
 struct Slot {

@@ -89,22 +89,7 @@ void Program::load() {
 }
 
 void* Program::address(const passes::Location& location, const Bindings& bindings) const {
-  const auto index = static_cast<size_t>(location.at);
-  switch (location.place) {
-    case passes::Place::Workspace:
-      return bindings.workspace + location.at;
-    case passes::Place::Input:
-      return bindings.inputs[index];
-    case passes::Place::State:
-      return bindings.states[index];
-    case passes::Place::Output:
-      return bindings.outputs[index];
-    case passes::Place::Constant:
-      return const_cast<std::byte*>(constants_[index].address());
-    case passes::Place::None:
-      break;
-  }
-  return nullptr;
+  return passes::address_of(location, bindings, constants_);
 }
 
 std::string Program::describe() const {
@@ -116,11 +101,7 @@ std::string Program::describe() const {
   return text;
 }
 
-size_t Program::copied_bytes() const {
-  size_t bytes = 0;
-  for (const passes::Placement::Copy& copy : copies_) bytes += copy.bytes;
-  return bytes;
-}
+size_t Program::copied_bytes() const { return passes::copied_bytes(copies_); }
 
 void Program::enqueue(const Bindings& bindings, RunContext& context) {
   // Those of programs within this one aren't measured.

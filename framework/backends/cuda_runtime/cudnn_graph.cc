@@ -222,19 +222,27 @@ void CudnnGraph::add(cudnnBackendDescriptorType_t type,
   operations_.push_back(keep(std::move(operation)));
 }
 
+void CudnnGraph::add(
+    cudnnBackendDescriptorType_t type,
+    std::initializer_list<std::pair<cudnnBackendAttributeName_t, Tensor>> operands) {
+  add(type, [&](CudnnDescriptor& operation) {
+    for (const auto& [name, operand] : operands) {
+      if (operand != nullptr) operation.set(name, operand);
+    }
+  });
+}
+
 void CudnnGraph::pointwise(cudnnPointwiseMode_t mode, Tensor x, Tensor b, Tensor y,
                            cudnnDataType_t compute, Tensor t) {
   CudnnDescriptor what(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   what.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
   what.set(CUDNN_ATTR_POINTWISE_MATH_PREC, compute);
-  const cudnnBackendDescriptor_t kept = keep(std::move(what));
-  add(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, [&](CudnnDescriptor& operation) {
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kept);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
-    if (b != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b);
-    if (t != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, t);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
-  });
+  add(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+      {{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, keep(std::move(what))},
+       {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x},
+       {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b},
+       {CUDNN_ATTR_OPERATION_POINTWISE_TDESC, t},
+       {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y}});
 }
 
 void CudnnGraph::index(int64_t axis, Tensor x, Tensor y) {
@@ -243,43 +251,35 @@ void CudnnGraph::index(int64_t axis, Tensor x, Tensor y) {
   what.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &kMode);
   what.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
   what.set(CUDNN_ATTR_POINTWISE_AXIS, axis);
-  const cudnnBackendDescriptor_t kept = keep(std::move(what));
-  add(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, [&](CudnnDescriptor& operation) {
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kept);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
-  });
+  add(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+      {{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, keep(std::move(what))},
+       {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x},
+       {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y}});
 }
 
 void CudnnGraph::reduce(cudnnReduceTensorOp_t operator_, Tensor x, Tensor y) {
   CudnnDescriptor what(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
   what.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &operator_);
   what.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
-  const cudnnBackendDescriptor_t kept = keep(std::move(what));
-  add(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, [&](CudnnDescriptor& operation) {
-    operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, kept);
-    operation.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x);
-    operation.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y);
-  });
+  add(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR,
+      {{CUDNN_ATTR_OPERATION_REDUCTION_DESC, keep(std::move(what))},
+       {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x},
+       {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y}});
 }
 
 void CudnnGraph::matmul(Tensor a, Tensor b, Tensor c) {
   CudnnDescriptor what(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
   what.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
-  const cudnnBackendDescriptor_t kept = keep(std::move(what));
-  add(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, [&](CudnnDescriptor& operation) {
-    operation.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, kept);
-    operation.set(CUDNN_ATTR_OPERATION_MATMUL_ADESC, a);
-    operation.set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, b);
-    operation.set(CUDNN_ATTR_OPERATION_MATMUL_CDESC, c);
-  });
+  add(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR,
+      {{CUDNN_ATTR_OPERATION_MATMUL_DESC, keep(std::move(what))},
+       {CUDNN_ATTR_OPERATION_MATMUL_ADESC, a},
+       {CUDNN_ATTR_OPERATION_MATMUL_BDESC, b},
+       {CUDNN_ATTR_OPERATION_MATMUL_CDESC, c}});
 }
 
 void CudnnGraph::reshape(Tensor x, Tensor y) {
-  add(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, [&](CudnnDescriptor& operation) {
-    operation.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x);
-    operation.set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y);
-  });
+  add(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR,
+      {{CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x}, {CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y}});
 }
 
 std::unique_ptr<CudnnPlan> CudnnGraph::plan(const CudnnTarget& target, const CudnnNotes& without,

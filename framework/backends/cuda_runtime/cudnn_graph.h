@@ -125,6 +125,9 @@ class CudnnGraph {
   void reshape(Tensor x, Tensor y);
   // An operation of whatever type: sets its attributes.
   void add(cudnnBackendDescriptorType_t type, const std::function<void(CudnnDescriptor&)>& fill);
+  // The same for attributes that are all tensors and descriptors; null ones are left out.
+  void add(cudnnBackendDescriptorType_t type,
+           std::initializer_list<std::pair<cudnnBackendAttributeName_t, Tensor>> operands);
   // A descriptor that an operation refers to.
   cudnnBackendDescriptor_t keep(CudnnDescriptor descriptor);
 

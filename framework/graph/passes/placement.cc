@@ -200,6 +200,12 @@ class Placer {
 
 }  // namespace
 
+size_t copied_bytes(std::span<const Placement::Copy> copies) {
+  size_t bytes = 0;
+  for (const Placement::Copy& copy : copies) bytes += copy.bytes;
+  return bytes;
+}
+
 bool is_view(const Node& node) {
   return node.is("reshape") || node.is("identity") || node.is("stop_gradient");
 }

@@ -56,6 +56,32 @@ Placement place_values(Graph graph,
                        const std::function<KernelNeeds(const Placement::Instruction&)>& needs,
                        size_t alignment = 64);
 
+// The address of a value, given where a run has its `inputs`, `states`, `outputs` and `workspace`;
+// null without a place.
+template <class Bindings>
+void* address_of(const Location& location, const Bindings& bindings,
+                 std::span<const Tensor> constants) {
+  const auto index = static_cast<size_t>(location.at);
+  switch (location.place) {
+    case Place::Workspace:
+      return bindings.workspace + location.at;
+    case Place::Input:
+      return const_cast<void*>(static_cast<const void*>(bindings.inputs[index]));
+    case Place::State:
+      return bindings.states[index];
+    case Place::Output:
+      return bindings.outputs[index];
+    case Place::Constant:
+      return const_cast<std::byte*>(constants[index].address());
+    case Place::None:
+      break;
+  }
+  return nullptr;
+}
+
+// Of all copies together.
+size_t copied_bytes(std::span<const Placement::Copy> copies);
+
 // Whether the node's output is its input's memory with another shape.
 bool is_view(const Node& node);
 

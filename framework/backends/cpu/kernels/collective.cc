@@ -2,21 +2,11 @@
 // Collectives, done by the group that a run is given.
 #include <cstring>
 #include <map>
-#include <string>
 
 #include "framework/backends/cpu/kernel.h"
 
 namespace cornu::cpu {
 namespace {
-
-ReduceOp reduce_op(const std::string& name) {
-  if (name == "sum") return ReduceOp::Sum;
-  if (name == "mean") return ReduceOp::Mean;
-  if (name == "min") return ReduceOp::Min;
-  check<InvalidArgument>(
-      name == "max", "all_reduce: expected reduce to be sum, mean, min or max, got \"{}\".", name);
-  return ReduceOp::Max;
-}
 
 // The tensors of a reduction, grouped by dtype.
 class Segments {
@@ -48,7 +38,7 @@ class Segments {
 };
 
 std::unique_ptr<Kernel> make_all_reduce(const KernelSpec& spec) {
-  const ReduceOp op = reduce_op(spec.attributes.get_string("reduce"));
+  const ReduceOp op = reduce_op_of(spec);
   return make_kernel([op, segments = Segments(spec.outputs)](const KernelArgs& args) mutable {
     segments.each(args, [&](DType dtype, const std::vector<Segment>& together) {
       args.group->all_reduce(together, dtype, op);
@@ -58,7 +48,7 @@ std::unique_ptr<Kernel> make_all_reduce(const KernelSpec& spec) {
 
 // all_reduce_start(x...) -> pending results..., ticket.
 std::unique_ptr<Kernel> make_all_reduce_start(const KernelSpec& spec) {
-  const ReduceOp op = reduce_op(spec.attributes.get_string("reduce"));
+  const ReduceOp op = reduce_op_of(spec);
   const size_t count = spec.inputs.size();
   return make_kernel([op, count, segments = Segments(spec.inputs)](const KernelArgs& args) mutable {
     int64_t ticket = 0;
