@@ -226,14 +226,15 @@ TEST_CASE("models within models") {
   const std::string path = scratch.path("model.keras");
   save_small(path);
   const auto nested = [](int depth) {
-    std::string config =
-        R"({"module": "keras.layers", "class_name": "Dense", "config": {"name": "d", "units": 2}})";
+    std::string config, ends;
     for (int i = 0; i < depth; ++i) {
-      config = R"({"module": "keras", "class_name": "Sequential", "config": {"name": "s", )"
-               R"("layers": [)" +
-               config + "]}}";
+      config += R"({"module": "keras", "class_name": "Sequential", "config": {"name": "s", )"
+                R"("layers": [)";
+      ends += "]}}";
     }
-    return config;
+    return config +
+           R"({"module": "keras.layers", "class_name": "Dense", "config": {"name": "d", "units": 2}})" +
+           ends;
   };
   replace_config(path, nested(60));
   CHECK_FALSE(load_model(path).built());
