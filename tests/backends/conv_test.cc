@@ -274,10 +274,11 @@ TEST_CASE("conv_bias_act adds a bias and rectifies") {
                                    {4, {16, 16}, 32, 32, {3, 3}},
                                    {2, {8, 8}, 16, 48, {1, 1}, {2, 2}},
                                    {2, {9}, 3, 8, {3}},
+                                   {2, {5, 4}, 0, 3, {3, 3}},  // sums of nothing
                                    {2, {6, 6}, 8, 8, {3, 3}, {}, {}, {}, 8},
                                    {2, {9, 8}, 3, 4, {3, 3}, {int64_t{1} << 32, 2}}};
   for (const Case& given : cases) {
-    for (const char* activation : {"", "relu"}) {
+    for (const char* activation : {"", "relu", "relu6"}) {
       for (DType dtype : {DType::Float32, DType::BFloat16}) {
         const Case c = given.complete();
         CAPTURE(text(c.x_shape()));
@@ -295,6 +296,7 @@ TEST_CASE("conv_bias_act adds a bias and rectifies") {
         for (size_t i = 0; i < y.size(); ++i) {
           y[i] += bs[i % bs.size()];
           if (*activation) y[i] = std::max(y[i], 0.0);
+          if (activation == std::string("relu6")) y[i] = std::min(y[i], 6.0);
         }
         Attributes attributes = c.attributes();
         attributes.set("activation", std::string(activation));

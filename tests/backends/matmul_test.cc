@@ -171,7 +171,8 @@ void check_bias_act(const Case& c, DType dtype, const std::string& activation) {
   const auto bias_values = values_of(bias);
   for (size_t i = 0; i < expected.size(); ++i) {
     expected[i] += bias_values[i % bias_values.size()];
-    if (activation == "relu") expected[i] = std::max(expected[i], 0.0);
+    if (!activation.empty()) expected[i] = std::max(expected[i], 0.0);
+    if (activation == "relu6") expected[i] = std::min(expected[i], 6.0);
   }
   const Attributes attributes = {
       {"transpose_a", c.transpose_a}, {"transpose_b", c.transpose_b}, {"activation", activation}};
@@ -181,7 +182,7 @@ void check_bias_act(const Case& c, DType dtype, const std::string& activation) {
 }
 
 TEST_CASE("matmul_bias_act adds a bias and rectifies") {
-  for (const char* activation : {"", "relu"}) {
+  for (const char* activation : {"", "relu", "relu6"}) {
     for (DType dtype : {DType::Float32, DType::BFloat16, DType::Float16}) {
       check_bias_act({{5, 7}, {7, 10}}, dtype, activation);
       check_bias_act({{64, 100}, {100, 64}}, dtype, activation);
@@ -194,24 +195,30 @@ TEST_CASE("matmul_bias_act adds a bias and rectifies") {
   }
 }
 
+void check_visible_nan(DType dtype, const std::string& activation) {
+  CAPTURE(text(dtype));
+  CAPTURE(activation);
+  std::vector<double> values(32 * 32, 1);
+  values[5] = std::nan("");  // in the first row
+  const Tensor a = tensor_of(values, {32, 32}, dtype);
+  const Tensor b = random_tensor({32, 37}, dtype, 1);
+  const Tensor bias = random_tensor({37}, dtype, 2);
+  const Attributes attributes = {
+      {"transpose_a", false}, {"transpose_b", false}, {"activation", activation}};
+  for_each_instruction_set([&] {
+    const auto result = values_of(
+        kernels().run("matmul_bias_act", {a, b, bias}, attributes, {{dtype, {32, 37}}})[0]);
+    for (size_t i = 0; i < result.size(); ++i) {
+      CHECK(std::isnan(result[i]) == (i < 37));
+      if (i >= 37) CHECK(result[i] >= 0);
+      if (i >= 37 && activation == "relu6") CHECK(result[i] <= 6);
+    }
+  });
+}
+
 TEST_CASE("matmul_bias_act keeps NaN visible behind relu") {
   for (DType dtype : {DType::Float32, DType::BFloat16}) {
-    CAPTURE(text(dtype));
-    std::vector<double> values(32 * 32, 1);
-    values[5] = std::nan("");  // in the first row
-    const Tensor a = tensor_of(values, {32, 32}, dtype);
-    const Tensor b = random_tensor({32, 37}, dtype, 1);
-    const Tensor bias = random_tensor({37}, dtype, 2);
-    const Attributes attributes = {
-        {"transpose_a", false}, {"transpose_b", false}, {"activation", std::string("relu")}};
-    for_each_instruction_set([&] {
-      const auto result = values_of(
-          kernels().run("matmul_bias_act", {a, b, bias}, attributes, {{dtype, {32, 37}}})[0]);
-      for (size_t i = 0; i < result.size(); ++i) {
-        CHECK(std::isnan(result[i]) == (i < 37));
-        if (i >= 37) CHECK(result[i] >= 0);
-      }
-    });
+    for (const char* activation : {"relu", "relu6"}) check_visible_nan(dtype, activation);
   }
 }
 

@@ -45,8 +45,20 @@ class CpuExecutable::Lease {
 };
 
 CpuExecutable::CpuExecutable(Graph graph, const ExecutableOptions& options) : name_(options.name) {
-  graph_ = options.optimize ? optimize(std::move(graph), options.name) : std::move(graph);
+  if (options.optimize) {
+    Optimized optimized = optimize_prepared(std::move(graph), options.name);
+    graph_ = std::move(optimized.graph);
+    if (optimized.prepare) {
+      prepared_ = std::make_unique<PreparedValues>(std::move(*optimized.prepare));
+    }
+  } else {
+    graph_ = std::move(graph);
+  }
   const Lease first(*this);  // throws right away for ops without a kernel
+}
+
+std::string CpuExecutable::describe() const {
+  return (prepared_ ? prepared_->graph().to_string() : "") + graph_.to_string();
 }
 
 size_t CpuExecutable::workspace_bytes() const {
@@ -86,11 +98,16 @@ class Run {
     Launch& launch = launches_[index];
     auto& executable = static_cast<CpuExecutable&>(*launch.executable);
     const Graph& graph = executable.graph_;
-    CORNU_ASSERT(launch.inputs.size(), ==, graph.inputs.size());
-    CORNU_ASSERT(launch.variables.size(), ==, graph.states.size());
     std::vector<const void*> inputs;
-    inputs.reserve(launch.inputs.size());
+    inputs.reserve(graph.inputs.size());
     for (const Tensor& input : launch.inputs) inputs.push_back(input.raw());
+    PreparedValues::Values prepared;  // lives as long as the run
+    if (executable.prepared_) {
+      prepared = executable.prepared_->of(launch.variables, run_.states(index));
+      for (const Tensor& value : *prepared) inputs.push_back(value.raw());
+    }
+    CORNU_ASSERT(inputs.size(), ==, graph.inputs.size());
+    CORNU_ASSERT(launch.variables.size(), ==, graph.states.size());
     launch.outputs.clear();
     std::vector<void*> outputs;
     for (ValueId id : graph.outputs) {

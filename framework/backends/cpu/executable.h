@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "framework/backends/cpu/prepared_values.h"
 #include "framework/backends/cpu/program.h"
 #include "framework/backends/cpu/workspace.h"
 #include "framework/core/threads.h"
@@ -21,7 +22,8 @@ class CpuExecutable : public Executable {
   CpuExecutable(Graph graph, const ExecutableOptions& options);
   ~CpuExecutable() override;
 
-  std::string describe() const override { return graph_.to_string(); }
+  // The graph, and before it the one that is run once for a state of the variables.
+  std::string describe() const override;
   size_t node_count() const override { return graph_.nodes.size(); }
   size_t workspace_bytes() const override;
 
@@ -43,8 +45,9 @@ class CpuExecutable : public Executable {
   bool writes(size_t state) const { return graph_.states.at(state).out != graph_.states[state].in; }
 
   std::string name_;
-  Graph graph_;               // optimized
-  mutable std::mutex mutex_;  // guards all below
+  Graph graph_;                               // optimized
+  std::unique_ptr<PreparedValues> prepared_;  // its last inputs; null: it has none
+  mutable std::mutex mutex_;                  // guards all below
   std::vector<std::unique_ptr<Prepared>> idle_;
   size_t workspace_bytes_ = 0;  // of the largest program
   std::shared_ptr<const ProgramFacts> facts_;

@@ -10,26 +10,69 @@
 
 namespace cornu::cpu {
 
+namespace {
+
+// A graph between its passes.
+class Passes {
+ public:
+  Passes(Graph graph, const std::string& name) : graph_(std::move(graph)), name_(name) {}
+
+  void before_fusion() {
+    const passes::Evaluator evaluate = [](const OpDef& op, std::span<const Tensor> inputs,
+                                          const Attributes& attributes,
+                                          std::span<const TensorType> types) {
+      return cpu_backend().execute(op, inputs, attributes, types, Device{});
+    };
+    set("traced", std::move(graph_));
+    set("simplify", passes::simplify(graph_, evaluate));
+    set("layout", passes::layout(graph_));
+    set("simplify_convs", simplify_convs(graph_));
+    set("fold_scales", passes::fold_scales(graph_));
+    set("fuse_kernels", fuse_kernels(graph_));
+    set("simplify", passes::simplify(graph_, evaluate));
+  }
+
+  void fuse() {
+    set("fuse_elementwise", passes::fuse_elementwise(graph_));
+    set("overlap_collectives", passes::overlap_collectives(std::move(graph_)));
+  }
+
+  void set(const char* pass, Graph after) {
+    graph_ = std::move(after);
+    passes::dump_graph(graph_, name_, pass, number_++);
+  }
+
+  const Graph& graph() const { return graph_; }
+  Graph take() { return std::move(graph_); }
+
+ private:
+  Graph graph_;
+  const std::string& name_;
+  int number_ = 0;
+};
+
+}  // namespace
+
 Graph optimize(Graph graph, const std::string& name) {
-  const passes::Evaluator evaluate = [](const OpDef& op, std::span<const Tensor> inputs,
-                                        const Attributes& attributes,
-                                        std::span<const TensorType> types) {
-    return cpu_backend().execute(op, inputs, attributes, types, Device{});
-  };
-  int number = 0;
-  passes::dump_graph(graph, name, "traced", number++);
-  auto run = [&](const char* pass, Graph after) {
-    graph = std::move(after);
-    passes::dump_graph(graph, name, pass, number++);
-  };
-  run("simplify", passes::simplify(graph, evaluate));
-  run("layout", passes::layout(graph));
-  run("simplify_convs", simplify_convs(graph));
-  run("fuse_kernels", fuse_kernels(graph));
-  run("simplify", passes::simplify(graph, evaluate));
-  run("fuse_elementwise", passes::fuse_elementwise(graph));
-  run("overlap_collectives", passes::overlap_collectives(std::move(graph)));
-  return graph;
+  Passes passes(std::move(graph), name);
+  passes.before_fusion();
+  passes.fuse();
+  return passes.take();
+}
+
+Optimized optimize_prepared(Graph graph, const std::string& name) {
+  Passes passes(std::move(graph), name);
+  passes.before_fusion();
+  std::optional<Graph> prepare;
+  if (auto split = passes::split_prepared(passes.graph())) {
+    const std::string own_name = name + "_prepare";
+    Passes own(std::move(split->prepare), own_name);
+    own.fuse();
+    prepare = own.take();
+    passes.set("split_prepared", std::move(split->rest));
+  }
+  passes.fuse();
+  return {passes.take(), std::move(prepare)};
 }
 
 // Prepares the instructions of a program, over the memory that its values have.

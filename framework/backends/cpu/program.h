@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,12 @@ namespace cornu::cpu {
 
 // Runs the passes for the CPU, in order; dumps the graph after each if $CORNU_DUMP_GRAPH is set.
 Graph optimize(Graph graph, const std::string& name);
+// The same, but what depends on unwritten variables alone becomes a graph of its own.
+struct Optimized {
+  Graph graph;
+  std::optional<Graph> prepare;  // its outputs are the last inputs of `graph`
+};
+Optimized optimize_prepared(Graph graph, const std::string& name);
 
 // Runs a graph repeatedly without allocating. One run at a time: kernels keep their bindings. The
 // caller provides the memory for intermediate values.

@@ -28,11 +28,11 @@ const OpDef& bias_op(std::string_view name) {
   return OpRegistry::global().at(name);
 }
 
-const Node* BiasFusion::bare(ValueId id) const {
+const Node* BiasFusion::with_bias(ValueId id, std::string_view activation) const {
   const Node* node = graph_.producer(id);
   if (!node || graph_.uses(id) != 1) return nullptr;
   if (!node->is("matmul_bias_act") && !node->is("conv_bias_act")) return nullptr;
-  return node->attributes.get_string("activation").empty() ? node : nullptr;
+  return node->attributes.get_string("activation") == activation ? node : nullptr;
 }
 
 void BiasFusion::replace(int index, std::string_view op, std::vector<ValueId> inputs,
@@ -66,10 +66,26 @@ bool BiasFusion::fuse_bias(int index) {
 bool BiasFusion::fuse_activation(int index) {
   const Node& node = graph_.node(index);
   if (!node.is("relu")) return false;
-  const Node* linear = bare(node.inputs[0]);
+  const Node* linear = with_bias(node.inputs[0], "");
   if (!linear) return false;
   replace(index, linear->op->name, linear->inputs, linear->attributes, "relu");
   return true;
+}
+
+bool BiasFusion::fuse_ceiling(int index) {
+  const Node& node = graph_.node(index);
+  if (!node.is("minimum")) return false;
+  for (size_t side = 0; side < 2; ++side) {
+    const Node* linear = with_bias(node.inputs[side], "relu");
+    const Node* ceiling = graph_.producer(node.inputs[1 - side], "constant");
+    if (!linear || !ceiling) continue;
+    const Tensor& value = ceiling->attributes.get_tensor("value");
+    if (value.num_elements() != 1 || value.item<double>() != 6) continue;
+    if (graph_.shape(node.inputs[side]) != graph_.shape(node.outputs[0])) continue;
+    replace(index, linear->op->name, linear->inputs, linear->attributes, "relu6");
+    return true;
+  }
+  return false;
 }
 
 bool BiasFusion::fuse_residual(int index) {
@@ -78,7 +94,7 @@ bool BiasFusion::fuse_residual(int index) {
   const Node* sum = graph_.producer(node.inputs[0], "add");
   if (!sum || graph_.type(sum->inputs[0]) != graph_.type(sum->inputs[1])) return false;
   for (size_t side = 0; side < 2; ++side) {
-    const Node* linear = bare(sum->inputs[side]);
+    const Node* linear = with_bias(sum->inputs[side], "");
     if (!linear || !linear->is("conv_bias_act") || linear->inputs.size() != 3) continue;
     std::vector<ValueId> inputs = linear->inputs;
     inputs.push_back(sum->inputs[1 - side]);

@@ -5,8 +5,8 @@
 //   matmul_bias_act(a, b, bias) {transpose_a, transpose_b, activation}
 //   conv_bias_act(x, filter, bias[, residual]) {conv's attributes, activation}
 //
-// `activation` is "" or "relu", applied last, to the sum of all. They have no vjp: passes run after
-// differentiation.
+// `activation` is "", "relu" or, where fuse_ceiling is among the rules, "relu6", applied last, to
+// the sum of all. They have no vjp: passes run after differentiation.
 #pragma once
 
 #include <functional>
@@ -31,12 +31,14 @@ class BiasFusion {
   bool fuse_bias(int index);
   // relu(matmul_bias_act), relu(conv_bias_act).
   bool fuse_activation(int index);
+  // minimum(relu, 6) of them.
+  bool fuse_ceiling(int index);
   // relu(add(conv_bias_act, residual)).
   bool fuse_residual(int index);
 
  private:
-  // The node with a bias but without an activation that makes a value, if nothing else reads it.
-  const Node* bare(ValueId id) const;
+  // The node with a bias and this activation that makes a value, if nothing else reads it.
+  const Node* with_bias(ValueId id, std::string_view activation) const;
   void replace(int index, std::string_view op, std::vector<ValueId> inputs, Attributes attributes,
                const char* activation);
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,22 @@ Graph pad_convs(const Graph& graph);
 // group recomputes a value of another group if that takes a few cheap operations and no more reads,
 // so that less memory is written and kept. It has no vjp: passes run after differentiation.
 Graph fuse_elementwise(const Graph& graph);
+
+// Moves factors of output channels into weights where both are made of variables that the graph
+// doesn't write: s * (conv(x, w) + b) becomes conv(x, s * w) + s * b, and so for matmul. In float32
+// and float64; sums are rounded otherwise. For batch normalization at inference.
+Graph fold_scales(const Graph& graph);
+
+// A graph whose first part is made of variables that it doesn't write, and of constants: it needs
+// to run anew only when one of them has another version.
+struct PreparedGraph {
+  Graph prepare;  // the same states, no inputs
+  Graph rest;     // its last inputs are the outputs of `prepare`
+};
+
+// None where that part is too small. Not in it: views of variables, what takes much more memory
+// than it is made of, effects, collectives, and what checks values.
+std::optional<PreparedGraph> split_prepared(const Graph& graph);
 
 // Splits an all_reduce in two where other work can be done meanwhile: it starts when its operands
 // are available, and is awaited where its results are needed:

@@ -131,9 +131,9 @@ class PrimitiveKernel : public Kernel {
 
 class Rectified : public Kernel {
  public:
-  Rectified(std::unique_ptr<Kernel> inner, DType dtype, int64_t count)
+  Rectified(std::unique_ptr<Kernel> inner, DType dtype, Activation activation, int64_t count)
       : inner_(std::move(inner)),
-        rectify_(simd_rectify(dtype)),
+        rectify_(simd_rectify(dtype, activation)),
         element_(static_cast<int64_t>(size_of(dtype))),
         count_(count) {}
 
@@ -219,8 +219,10 @@ const dnnl::primitive_attr& attributes() {
   return *result;
 }
 
-std::unique_ptr<Kernel> rectified(std::unique_ptr<Kernel> kernel, DType dtype, int64_t count) {
-  return std::make_unique<Rectified>(std::move(kernel), dtype, count);
+std::unique_ptr<Kernel> rectified(std::unique_ptr<Kernel> kernel, DType dtype,
+                                  Activation activation, int64_t count) {
+  if (activation == Activation::None) return kernel;
+  return std::make_unique<Rectified>(std::move(kernel), dtype, activation, count);
 }
 
 std::unique_ptr<Kernel> make_kernel(const dnnl::primitive& primitive, const Desc& scratchpad,

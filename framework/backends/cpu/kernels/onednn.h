@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernels/pooling/rectify.h"
 
 namespace cornu::cpu::onednn {
 
@@ -66,9 +67,9 @@ struct Operand {
 std::unique_ptr<Kernel> make_kernel(const dnnl::primitive& primitive, const Desc& scratchpad,
                                     std::span<const Operand> operands);
 
-// Runs `kernel`, then relu over the `count` elements of its first output. (oneDNN's own relu turns
-// NaN into 0.)
-std::unique_ptr<Kernel> rectified(std::unique_ptr<Kernel> kernel, DType dtype, int64_t count);
+// Runs `kernel`, then an activation over the `count` elements of its first output.
+std::unique_ptr<Kernel> rectified(std::unique_ptr<Kernel> kernel, DType dtype,
+                                  Activation activation, int64_t count);
 
 // Whether there is an implementation other than the slow reference.
 template <class PrimitiveDesc>

@@ -22,6 +22,7 @@ class KernelFusion {
     graph_.apply([&](int index) { return bias.fuse_bias(index); });
     graph_.apply([&](int index) { return fuse_pool(index); });
     graph_.apply([&](int index) { return bias.fuse_activation(index); });
+    graph_.apply([&](int index) { return bias.fuse_ceiling(index); });
     graph_.apply([&](int index) { return move_reduction_before_scatter(index); });
     graph_.apply([&](int index) { return fuse_conv_pool(index); });
     return graph_.finish();

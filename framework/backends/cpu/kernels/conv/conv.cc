@@ -22,8 +22,10 @@ std::unique_ptr<Kernel> make_conv(const KernelSpec& spec) {
   if (no_terms && !problem.bias) {
     return make_kernel([bytes](const KernelArgs& args) { std::memset(args.out[0], 0, bytes); });
   }
-  if (auto kernel = make_product_conv(problem)) return kernel;
-  if (auto kernel = make_onednn_conv(problem)) return kernel;
+  if (!no_terms) {
+    if (auto kernel = make_product_conv(problem)) return kernel;
+    if (auto kernel = make_onednn_conv(problem)) return kernel;
+  }
   if (auto kernel = through_float32(spec, make_conv<kDirection>)) return kernel;
   return make_plain_conv(problem);
 }
@@ -55,7 +57,7 @@ ConvProblem::ConvProblem(const KernelSpec& spec, ConvDirection which) : directio
     high.push_back(padding[2 * i + 1]);
   }
   bias = spec.inputs.size() > 2;
-  relu = bias && attributes.get_string("activation") == "relu";
+  if (bias) activation = activation_named(attributes.get_string("activation"));
 }
 
 bool ConvProblem::all(const std::vector<int64_t>& values, int64_t value) const {

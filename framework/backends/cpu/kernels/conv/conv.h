@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernels/pooling/rectify.h"
 
 namespace cornu::cpu {
 
@@ -30,7 +31,7 @@ struct ConvProblem {
   std::vector<int64_t> low;  // padding
   std::vector<int64_t> high;
   bool bias = false;  // forward only
-  bool relu = false;
+  Activation activation = Activation::None;
 
   size_t spatial() const { return in.size(); }
   bool all(const std::vector<int64_t>& values, int64_t value) const;

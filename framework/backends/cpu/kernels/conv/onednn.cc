@@ -198,8 +198,7 @@ std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem) {
   if (!made) return nullptr;
   const std::vector<Operand> operands = made->operands(problem.direction);
   auto kernel = make_kernel(made->primitive, made->scratchpad, operands);
-  if (!problem.relu) return kernel;
-  return rectified(std::move(kernel), problem.dtype,
+  return rectified(std::move(kernel), problem.dtype, problem.activation,
                    made->outside.y.get_size() / size_of(problem.dtype));
 }
 

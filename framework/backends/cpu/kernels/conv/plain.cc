@@ -161,14 +161,13 @@ class PlainConv {
   Triple low_;
 };
 
-// y + bias, then relu if requested; y is (positions, channels).
+// y + bias, then the activation; y is (positions, channels).
 template <class T>
 void finish(const ConvProblem& problem, const T* bias, T* y) {
   const int64_t positions = problem.batch * product(padded(problem.out, 1));
   for (int64_t i = 0; i < positions; ++i, y += problem.c_out) {
     for (int64_t c = 0; c < problem.c_out; ++c) {
-      y[c] += bias[c];
-      if (problem.relu && y[c] < 0) y[c] = 0;
+      y[c] = activated(problem.activation, static_cast<T>(y[c] + bias[c]));
     }
   }
 }

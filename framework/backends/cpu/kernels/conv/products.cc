@@ -71,7 +71,7 @@ class ProductConv : public Kernel {
     MatmulProblem matmul;
     matmul.dtype = problem.dtype;
     matmul.bias = problem.bias;
-    matmul.relu = problem.relu;
+    matmul.activation = problem.activation;
     const int64_t rows = batch_ * out_;
     const int64_t columns = taps_ * problem.c_in;
     switch (direction_) {

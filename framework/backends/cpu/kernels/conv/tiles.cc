@@ -72,7 +72,7 @@ class TiledConv : public Kernel {
         form_(form),
         x_image_(product(problem.in) * problem.c_in * element()),
         y_image_(product(problem.out) * problem.c_out * element()),
-        rectify_(problem.relu ? simd_rectify(problem.dtype) : nullptr) {
+        rectify_(simd_rectify(problem.dtype, problem.activation)) {
     const int64_t parts = std::min<int64_t>(compute_threads(), problem.batch);
     {
       const ComputeThreadsScope alone(1);

@@ -64,9 +64,11 @@ std::unique_ptr<Kernel> make_empty_sum(const MatmulProblem& problem) {
         std::memset(out, 0, row);
       }
     }
-    if (!problem.relu) return;
+    if (problem.activation == Activation::None) return;
     auto* values = static_cast<float*>(args.out[0]);
-    for (int64_t i = 0; i < rows * problem.n; ++i) values[i] = std::max(values[i], 0.0f);
+    for (int64_t i = 0; i < rows * problem.n; ++i) {
+      values[i] = activated(problem.activation, values[i]);
+    }
   });
 }
 
@@ -99,7 +101,7 @@ MatmulProblem::MatmulProblem(const KernelSpec& spec) {
   a_batch = batch_axes(a, rank);
   b_batch = batch_axes(b, rank);
   bias = spec.inputs.size() > 2;
-  relu = bias && spec.attributes.get_string("activation") == "relu";
+  if (bias) activation = activation_named(spec.attributes.get_string("activation"));
   merge_batch(*this);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernels/pooling/rectify.h"
 
 namespace cornu::cpu {
 
@@ -26,7 +27,7 @@ struct MatmulProblem {
   std::vector<int64_t> a_batch;
   std::vector<int64_t> b_batch;
   bool bias = false;
-  bool relu = false;
+  Activation activation = Activation::None;
 
   int64_t batch_size() const;
 };

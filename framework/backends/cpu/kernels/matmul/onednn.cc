@@ -91,7 +91,7 @@ class TiledMatmul : public Kernel {
       : problem_(problem),
         type_(type),
         element_(size_of(problem.dtype)),
-        rectify_(problem.relu ? simd_rectify(problem.dtype) : nullptr) {
+        rectify_(simd_rectify(problem.dtype, problem.activation)) {
     const Grid grid = choose_grid(problem, compute_threads());
     const ComputeThreadsScope alone(1);
     const int64_t m = round_up(divide_up(problem.m, grid.rows), kRowUnit);
@@ -147,8 +147,8 @@ class TiledMatmul : public Kernel {
   }
 
   void add_tile(Part& part, int64_t row, int64_t rows, int64_t column, int64_t columns) {
-    const auto& [dtype, m, n, k, transpose_a, transpose_b, batch, a_batch, b_batch, bias, relu] =
-        problem_;
+    const auto& [dtype, m, n, k, transpose_a, transpose_b, batch, a_batch, b_batch, bias,
+                 activation] = problem_;
     const Desc a({rows, k}, type_, transpose_a ? Dims{1, m} : Dims{k, 1});
     const Desc b({k, columns}, type_, transpose_b ? Dims{1, k} : Dims{n, 1});
     const Desc out({rows, columns}, type_, Dims{n, 1});
@@ -194,8 +194,8 @@ class TiledMatmul : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_batched(const MatmulProblem& problem, Type type) {
-  const auto& [dtype, m, n, k, transpose_a, transpose_b, batch, a_batch, b_batch, with_bias, relu] =
-      problem;
+  const auto& [dtype, m, n, k, transpose_a, transpose_b, batch, a_batch, b_batch, with_bias,
+               activation] = problem;
   const Desc a = matrix_desc(a_batch, m, k, transpose_a, type);
   const Desc b = matrix_desc(b_batch, k, n, transpose_b, type);
   const Desc out = matrix_desc(batch, m, n, false, type);
@@ -207,8 +207,7 @@ std::unique_ptr<Kernel> make_batched(const MatmulProblem& problem, Type type) {
                                    {DNNL_ARG_DST, true, 0, out, out}};
   if (with_bias) operands.push_back({DNNL_ARG_BIAS, false, 2, bias, bias});
   auto kernel = make_kernel(dnnl::matmul(chosen), chosen.scratchpad_desc(), operands);
-  if (!relu) return kernel;
-  return rectified(std::move(kernel), dtype, problem.batch_size() * m * n);
+  return rectified(std::move(kernel), dtype, activation, problem.batch_size() * m * n);
 }
 
 }  // namespace

@@ -79,8 +79,8 @@ struct PlainMatmul {
 
   // Rows [begin, end) of product `index`.
   void rows(const KernelArgs& args, int64_t index, int64_t begin, int64_t end) const {
-    const auto& [dtype, m, n, k, transpose_a, transpose_b, batch, a_batch, b_batch, bias, relu] =
-        problem;
+    const auto& [dtype, m, n, k, transpose_a, transpose_b, batch, a_batch, b_batch, bias,
+                 activation] = problem;
     const int64_t a_row = transpose_a ? 1 : k;
     const T* a = static_cast<const T*>(args.in[0]) + operand_offset(index, batch, a_batch, m * k);
     const T* b = static_cast<const T*>(args.in[1]) + operand_offset(index, batch, b_batch, k * n);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an executable computes from variables that it doesn't write, kept for as long as they stay.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "framework/backends/cpu/program.h"
+#include "framework/core/variable.h"
+
+namespace cornu::cpu {
+
+// Thread-safe. Keeps the values of as many sets of variables as replicas of a run may have.
+class PreparedValues {
+ public:
+  // `graph`: that of passes::PreparedGraph, optimized.
+  explicit PreparedValues(Graph graph);
+
+  using Values = std::shared_ptr<const std::vector<Tensor>>;
+  // The outputs of the graph for its states: computed unless they were for the same versions. For
+  // callers that have read access to the variables, whose memory is `states`.
+  Values of(std::span<const Variable> variables, std::span<void* const> states);
+
+  const Graph& graph() const { return graph_; }
+
+ private:
+  using Versions = std::vector<std::pair<uint64_t, uint64_t>>;  // of each variable: number, version
+  struct Entry {
+    Versions versions;
+    Values values;
+  };
+  Values compute(std::span<void* const> states);
+
+  const Graph graph_;
+  std::vector<size_t> read_;  // the states that it reads
+  std::mutex mutex_;          // guards all below
+  std::unique_ptr<Program> program_;
+  int threads_ = 0;             // that it was made for
+  std::vector<Entry> entries_;  // the one used last is the last
+};
+
+}  // namespace cornu::cpu

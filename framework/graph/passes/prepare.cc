@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What depends on unwritten variables alone: products with it move into weights, and it is computed
+// once for many runs.
+#include <algorithm>
+#include <optional>
+
+#include "framework/graph/passes/pass.h"
+#include "framework/graph/passes/placement.h"
+#include "framework/graph/passes/rewriter.h"
+
+namespace cornu::passes {
+namespace {
+
+// Prepared values that all inputs of their node together are smaller than may have these bytes.
+constexpr size_t kGrowth = size_t{64} << 10;
+// What takes less isn't worth looking at versions.
+constexpr size_t kWorth = size_t{1} << 10;
+
+// By value: whether it is made of constants and of variables that the graph doesn't write. Not for
+// what may throw, which must do so in each run.
+std::vector<bool> unchanging_values(const Graph& graph) {
+  std::vector<bool> unchanging(graph.types.size());
+  for (const StateBinding& state : graph.states) {
+    unchanging[static_cast<size_t>(state.in)] = state.in == state.out;
+  }
+  for (const Node& node : graph.nodes) {
+    if (must_run(node) || node.traits().checks_values) continue;
+    const bool all = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                 [&](ValueId id) { return unchanging[static_cast<size_t>(id)]; });
+    for (ValueId id : node.outputs) unchanging[static_cast<size_t>(id)] = all;
+  }
+  return unchanging;
+}
+
+// Whether a node makes values that are marked: all of them are, or none.
+bool makes(const Node& node, const std::vector<bool>& marked) {
+  return !node.outputs.empty() && marked[static_cast<size_t>(node.outputs[0])];
+}
+
+// Moves factors of output channels into weights: s * conv(x, w) is conv(x, s * w).
+class ScaleFolding {
+ public:
+  explicit ScaleFolding(const Graph& graph)
+      : unchanging_(unchanging_values(graph)), graph_(graph) {}
+
+  Graph run() && {
+    graph_.apply([&](int index) { return distribute(index) || fold(index); });
+    return graph_.finish();
+  }
+
+ private:
+  bool is_unchanging(ValueId id) const { return unchanging_[static_cast<size_t>(id)]; }
+
+  // The operand of a node that is an unchanging number for each channel, and the other one, which
+  // `op` makes and nothing else reads.
+  bool match(const Node& node, std::string_view op, ValueId& channels, const Node*& other) const {
+    const TensorType& type = graph_.type(node.outputs[0]);
+    if (type.dtype != DType::Float32 && type.dtype != DType::Float64) return false;
+    if (type.shape.empty()) return false;
+    for (size_t side = 0; side < 2; ++side) {
+      channels = node.inputs[side];
+      const ValueId value = node.inputs[1 - side];
+      if (!is_unchanging(channels) || graph_.shape(channels) != Shape{type.shape.back()} ||
+          is_unchanging(value) || graph_.uses(value) != 1 || graph_.type(value) != type) {
+        continue;
+      }
+      other = graph_.producer(value, op);
+      if (other) return true;
+    }
+    return false;
+  }
+
+  // Whether a node's output channels are the last axis of its unchanging second operand.
+  bool has_weights(const Node& node) const {
+    if (!is_unchanging(node.inputs[1])) return false;
+    return node.is("conv") || (node.is("matmul") && graph_.shape(node.inputs[1]).rank() == 2 &&
+                               !node.attributes.get_bool("transpose_b"));
+  }
+
+  ValueId insert(int place, const char* op, ValueId a, ValueId b) {
+    const ValueId made = graph_.insert(place, OpRegistry::global().at(op), {a, b}, {})[0];
+    unchanging_.resize(std::max(unchanging_.size(), static_cast<size_t>(made) + 1));
+    unchanging_[static_cast<size_t>(made)] = is_unchanging(a) && is_unchanging(b);
+    return made;
+  }
+
+  // s * (linear + b) becomes s * linear + s * b.
+  bool distribute(int index) {
+    const Node& node = graph_.node(index);
+    ValueId scale, bias;
+    const Node *sum, *linear;
+    if (!node.is("multiply") || !match(node, "add", scale, sum)) return false;
+    if (!match(*sum, "conv", bias, linear) && !match(*sum, "matmul", bias, linear)) return false;
+    if (!has_weights(*linear)) return false;
+    const ValueId scaled = insert(index, "multiply", linear->outputs[0], scale);
+    const ValueId shifted = insert(index, "multiply", bias, scale);
+    replace(node.outputs[0], insert(index, "add", scaled, shifted));
+    return true;
+  }
+
+  bool fold(int index) {
+    const Node& node = graph_.node(index);
+    ValueId scale;
+    const Node* linear;
+    if (!node.is("multiply")) return false;
+    if (!match(node, "conv", scale, linear) && !match(node, "matmul", scale, linear)) return false;
+    if (!has_weights(*linear)) return false;
+    std::vector<ValueId> inputs = linear->inputs;
+    inputs[1] = insert(index, "multiply", inputs[1], scale);
+    const ValueId made =
+        graph_.insert(index, *linear->op, std::move(inputs), linear->attributes)[0];
+    unchanging_.resize(std::max(unchanging_.size(), static_cast<size_t>(made) + 1));
+    replace(node.outputs[0], made);
+    return true;
+  }
+
+  void replace(ValueId old, ValueId made) {
+    graph_.replace(old, made);
+    graph_.remove_unused(old);
+  }
+
+  std::vector<bool> unchanging_;  // by value
+  Rewriter graph_;
+};
+
+// By value: whether it is prepared, if something else needs it. Not where it is made of constants
+// alone, lies in memory as a variable does, or takes much more than what it is made of.
+std::vector<bool> prepared_values(const Graph& graph, const std::vector<bool>& unchanging) {
+  std::vector<bool> varies(graph.types.size());  // with variables
+  std::vector<bool> prepared(graph.types.size());
+  for (const StateBinding& state : graph.states) varies[static_cast<size_t>(state.in)] = true;
+  const auto bytes = [&](const std::vector<ValueId>& ids) {
+    size_t sum = 0;
+    for (ValueId id : ids) sum += graph.type(id).bytes();
+    return sum;
+  };
+  for (const Node& node : graph.nodes) {
+    if (!makes(node, unchanging)) continue;
+    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                 [&](ValueId id) { return varies[static_cast<size_t>(id)]; });
+    const bool is_made = is_view(node)
+                             ? prepared[static_cast<size_t>(node.inputs[0])]
+                             : any && bytes(node.outputs) <= std::max(kGrowth, bytes(node.inputs));
+    for (ValueId id : node.outputs) {
+      varies[static_cast<size_t>(id)] = any;
+      prepared[static_cast<size_t>(id)] = is_made;
+    }
+  }
+  return prepared;
+}
+
+}  // namespace
+
+Graph fold_scales(const Graph& graph) { return ScaleFolding(graph).run(); }
+
+std::optional<PreparedGraph> split_prepared(const Graph& graph) {
+  const std::vector<bool> unchanging = unchanging_values(graph);
+  const std::vector<bool> prepared = prepared_values(graph, unchanging);
+  PreparedGraph split{graph, graph};
+  Graph& prepare = split.prepare;
+  Graph& rest = split.rest;
+  prepare.inputs.clear();
+  prepare.outputs.clear();
+  for (StateBinding& state : prepare.states) state.out = state.in;
+  std::erase_if(prepare.nodes, [&](const Node& node) { return !makes(node, unchanging); });
+  std::erase_if(rest.nodes, [&](const Node& node) { return makes(node, prepared); });
+
+  std::vector<bool> crosses(graph.types.size());
+  size_t bytes = 0;
+  const auto read = [&](ValueId id) {
+    const auto i = static_cast<size_t>(id);
+    if (!prepared[i] || crosses[i]) return;
+    crosses[i] = true;
+    bytes += graph.type(id).bytes();
+    prepare.outputs.push_back(id);
+    rest.inputs.push_back(id);
+  };
+  rest = eliminate_dead_nodes(std::move(rest));
+  for (const Node& node : rest.nodes) {
+    for (ValueId id : node.inputs) read(id);
+  }
+  for (ValueId id : graph.outputs) read(id);
+  for (const StateBinding& state : graph.states) read(state.out);
+  if (bytes < kWorth) return std::nullopt;
+  prepare = eliminate_dead_nodes(std::move(prepare));
+  return split;
+}
+
+}  // namespace cornu::passes
