@@ -94,7 +94,10 @@ class Node : public std::enable_shared_from_this<Node> {
   }
   // Whether no element has more examples than that.
   virtual bool is_bounded() const { return inputs_.size() == 1 && input().is_bounded(); }
-  virtual Options options() const { return inputs_.empty() ? Options() : input().options(); }
+  // Those of all links of the chain; what stands further up counts where they differ.
+  Options options() const;
+  // What this link says; null where it says nothing.
+  virtual const Options* own_options() const { return nullptr; }
   // This link alone, with what its items depend on: "shuffle(buffer_size=100, seed=7)".
   virtual std::string describe() const = 0;
 
