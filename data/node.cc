@@ -150,6 +150,12 @@ StreamPtr<Item> measured(const Node& node, Pass pass, Open open) {
 
 uint64_t SharedSeed::in(const Pass& pass) const { return seed_in(pass, seed_.get()); }
 
+Pass Pass::for_sample() {
+  Pass pass;
+  pass.sample = true;
+  return pass;
+}
+
 Pass Pass::below(int64_t repetition) const {
   const auto words = philox(id, static_cast<uint64_t>(repetition), /*stream=*/0xda7a);
   Pass below = *this;
@@ -196,7 +202,7 @@ Pass Node::pass_of_input(size_t index, Pass pass) const {
 
 std::optional<Element> Node::sample() const {
   Element element;
-  if (!elements(Pass())->next(element)) return std::nullopt;
+  if (!elements(Pass::for_sample())->next(element)) return std::nullopt;
   return element;
 }
 

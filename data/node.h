@@ -39,7 +39,10 @@ struct Pass {
   const Node* consumer = nullptr;  // whose stage that is; alive while it opens its inputs
   // May elements come in any order? Where none of the links above cares; set by Node::stream.
   bool any_order = false;
+  // Is any one of the elements all that is asked for? Then nothing is shuffled, kept or made ahead.
+  bool sample = false;
 
+  static Pass for_sample();
   Pass below(int64_t repetition) const;
   // Of a dataset that was used so often before in this one; the same for 0.
   Pass of_use(int64_t number) const;
