@@ -143,6 +143,8 @@ class Node : public std::enable_shared_from_this<Node> {
 
   // Whether it shuffles, or draws what comes next, anew in each pass.
   virtual bool is_reshuffled() const { return false; }
+  // Whether passes over it may differ where those over its inputs don't.
+  virtual bool varies() const { return is_reshuffled() || drawn_seed() != nullptr; }
 
   // Does it give as good elements of an input whose elements come in any order, and take each but
   // once, also after a position was restored?
