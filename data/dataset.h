@@ -317,6 +317,9 @@ class Dataset {
   // Every `count`-th element from element `index` on. Where both are kShardHint: all of them, but a
   // worker's part under AutoShardPolicy::Hint.
   Dataset shard(int64_t count, int64_t index) const;
+  // Options count for the whole pipeline, wherever they stand. Where they are given more than once,
+  // also by datasets that are joined, each that differs from its default counts, the last one of
+  // several.
   Dataset with_options(const Options& options) const;
 
   // Elements in a pass: nullopt when unknown, kInfiniteCardinality when it never ends.

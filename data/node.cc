@@ -110,6 +110,21 @@ uint64_t seed_in(const Pass& pass, const std::atomic<uint64_t>* seed) {
   return seed->load();
 }
 
+// What `own` says, where that isn't the default.
+void take_over(Options& options, const Options& own) {
+  const Options none;
+  const auto take = [](auto& value, const auto& said, const auto& unsaid) {
+    if (said != unsaid) value = said;
+  };
+  take(options.distribute.auto_shard_policy, own.distribute.auto_shard_policy,
+       none.distribute.auto_shard_policy);
+  take(options.autotune.enabled, own.autotune.enabled, none.autotune.enabled);
+  take(options.autotune.cpu_budget, own.autotune.cpu_budget, none.autotune.cpu_budget);
+  take(options.autotune.ram_budget, own.autotune.ram_budget, none.autotune.ram_budget);
+  take(options.deterministic, own.deterministic, none.deterministic);
+  take(options.statistics, own.statistics, none.statistics);
+}
+
 // The stage of `node` in a pass that is measured: its pass, and null in others.
 Stage* stage_of(const Node& node, const Pass& pass) {
   if (!pass.iteration || !pass.iteration->recorder) return nullptr;
@@ -135,6 +150,12 @@ StreamPtr<Item> measured(const Node& node, Pass pass, Open open) {
 
 uint64_t SharedSeed::in(const Pass& pass) const { return seed_in(pass, seed_.get()); }
 
+Pass Pass::for_sample() {
+  Pass pass;
+  pass.sample = true;
+  return pass;
+}
+
 Pass Pass::below(int64_t repetition) const {
   const auto words = philox(id, static_cast<uint64_t>(repetition), /*stream=*/0xda7a);
   Pass below = *this;
@@ -151,6 +172,14 @@ Pass Pass::of_use(int64_t number) const {
 }
 
 Node::Node(std::vector<NodePtr> inputs) : inputs_(std::move(inputs)) { find_uses(); }
+
+Options Node::options() const {
+  Options all;
+  for (const Node* link : links_of(*this)) {
+    if (const Options* own = link->own_options()) take_over(all, *own);
+  }
+  return all;
+}
 
 void Node::find_uses() {
   uses_.clear();
@@ -173,7 +202,7 @@ Pass Node::pass_of_input(size_t index, Pass pass) const {
 
 std::optional<Element> Node::sample() const {
   Element element;
-  if (!elements(Pass())->next(element)) return std::nullopt;
+  if (!elements(Pass::for_sample())->next(element)) return std::nullopt;
   return element;
 }
 

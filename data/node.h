@@ -39,7 +39,10 @@ struct Pass {
   const Node* consumer = nullptr;  // whose stage that is; alive while it opens its inputs
   // May elements come in any order? Where none of the links above cares; set by Node::stream.
   bool any_order = false;
+  // Is any one of the elements all that is asked for? Then nothing is shuffled, kept or made ahead.
+  bool sample = false;
 
+  static Pass for_sample();
   Pass below(int64_t repetition) const;
   // Of a dataset that was used so often before in this one; the same for 0.
   Pass of_use(int64_t number) const;
@@ -94,7 +97,10 @@ class Node : public std::enable_shared_from_this<Node> {
   }
   // Whether no element has more examples than that.
   virtual bool is_bounded() const { return inputs_.size() == 1 && input().is_bounded(); }
-  virtual Options options() const { return inputs_.empty() ? Options() : input().options(); }
+  // Those of all links of the chain; what stands further up counts where they differ.
+  Options options() const;
+  // What this link says; null where it says nothing.
+  virtual const Options* own_options() const { return nullptr; }
   // This link alone, with what its items depend on: "shuffle(buffer_size=100, seed=7)".
   virtual std::string describe() const = 0;
 
@@ -137,6 +143,8 @@ class Node : public std::enable_shared_from_this<Node> {
 
   // Whether it shuffles, or draws what comes next, anew in each pass.
   virtual bool is_reshuffled() const { return false; }
+  // Whether passes over it may differ where those over its inputs don't.
+  virtual bool varies() const { return is_reshuffled() || drawn_seed() != nullptr; }
 
   // Does it give as good elements of an input whose elements come in any order, and take each but
   // once, also after a position was restored?

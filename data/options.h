@@ -44,9 +44,12 @@ struct AutotuneOptions {
   int64_t ram_budget = 0;  // bytes of elements made ahead; 0: half of what is available
 };
 
+// Of a whole pipeline, wherever they stand in it; see Dataset::with_options.
 struct Options {
   DistributeOptions distribute = {};
   AutotuneOptions autotune = {};
+  // What maps of several calls do that aren't told so themselves (see MapOptions); None: true.
+  std::optional<bool> deterministic = {};
   bool statistics = false;  // measures passes for Dataset::stats(); so does CORNU_DATA_STATS=1
 };
 
@@ -73,8 +76,8 @@ struct MapOptions {
   // false: with several calls, elements come as they are ready, unless a transform above needs them
   // in order: any but map, filter, batch (padded, ragged), repeat, prefetch, ignore_errors,
   // with_options and copy_to_device does. A restored position gives the elements that were left, in
-  // any order.
-  bool deterministic = true;
+  // any order. None: as the pipeline's Options say, else true.
+  std::optional<bool> deterministic = {};
   // What comes, kUnknown for axes that vary. Needed only by functions that run on the host, where
   // the axes are to be known, or the input may have no element to learn the rest from.
   std::optional<ElementSpec> output_signature = {};

@@ -263,7 +263,7 @@ class FileRecords : public Node {
   }
   std::optional<Element> sample() const override {
     Element element;
-    FilesInOrder stream(input().elements(Pass()), {.format = format_, .pass = {}});
+    FilesInOrder stream(input().elements(Pass::for_sample()), {.format = format_, .pass = {}});
     return stream.next(element) ? std::optional(element) : std::nullopt;
   }
 

@@ -110,6 +110,7 @@ class Cached : public ItemTransform<Cached> {
     Seeds seeds = seeds_in(pass, *this);
     if (auto items = store.get(seeds))
       return std::make_unique<StoredStream<Item>>(std::move(items));
+    if (pass.sample) return open_input<Item>(pass);
     // Always the same pass: what is kept doesn't depend on which pass fills the cache.
     pass.id = 0;
     return std::make_unique<StoringStream<Item>>(open_input<Item>(pass), store, std::move(seeds));

@@ -136,6 +136,7 @@ class FileCached : public Node {
       std::string seeds = reading->seeds();
       return in_order(std::move(reading), std::move(seeds), true);
     }
+    if (pass.sample) return input().stream(pass);
     // Always the same pass: what is kept doesn't depend on which pass fills the file.
     pass.id = 0;
     std::string seeds = fmt::format("{:016x}", fmt::join(seeds_in(pass, input()), " "));

@@ -9,19 +9,23 @@
 namespace cornu::data {
 namespace {
 
-// Groups of elements of one key: each as soon as it is full; at the end, what is left, by key.
+// Groups of elements of one key: each as soon as it is full; at the end, what is left, by key. As a
+// sample, the first element alone.
 class GroupStream : public Stream<Window> {
  public:
   GroupStream(StreamPtr<Element> keyed, std::shared_ptr<const Structure> structure,
-              const WindowSize& size)
-      : input_(std::move(keyed), true), structure_(std::move(structure)), size_(size) {}
+              const WindowSize& size, bool sample)
+      : input_(std::move(keyed), true),
+        structure_(std::move(structure)),
+        size_(size),
+        sample_(sample) {}
 
   bool next(Window& group) override {
     input_.release(oldest());
     Element element;
     while (input_.next(element)) {
       const auto [key, full] = put(std::move(element), input_.taken() - 1);
-      if (!full) continue;
+      if (!full && !sample_) continue;
       give(groups_.find(key), group);
       return true;
     }
@@ -86,6 +90,7 @@ class GroupStream : public Stream<Window> {
   Input<Element> input_;
   std::shared_ptr<const Structure> structure_;
   const WindowSize& size_;
+  bool sample_;
   std::map<int64_t, Window> groups_;
   std::map<int64_t, int64_t> sizes_;
 };
@@ -100,7 +105,8 @@ class Grouped : public Node {
         text_(text),
         write_(std::move(write)),
         datasets_(
-            std::move(reduce), signature, [this] { return groups({}); }, "group_by_window") {}
+            std::move(reduce), signature, [this] { return groups(Pass::for_sample()); },
+            "group_by_window") {}
 
   const ElementSpec& spec() const override { return datasets_.spec(); }
   std::optional<int64_t> cardinality() const override { return std::nullopt; }
@@ -124,7 +130,8 @@ class Grouped : public Node {
 
  private:
   StreamPtr<Window> groups(Pass pass) const {
-    return std::make_unique<GroupStream>(input().stream(pass), element_.structure, size_);
+    return std::make_unique<GroupStream>(input().stream(pass), element_.structure, size_,
+                                         pass.sample);
   }
 
   ElementSpec element_;

@@ -127,18 +127,19 @@ DatasetOfEach::DatasetOfEach(NodePtr input, MakeNode f, const std::optional<Elem
                              const char* who)
     : Node({std::move(input)}),
       datasets_(
-          std::move(f), signature, [this] { return this->input().elements({}); }, who) {}
+          std::move(f), signature, [this] { return this->input().elements(Pass::for_sample()); },
+          who) {}
 
 std::optional<int64_t> DatasetOfEach::files() const {
   const auto names = count_of_names(input());
   if (!names) return std::nullopt;
-  const NodePtr example = datasets_.example(input().elements({}));
+  const NodePtr example = datasets_.example(input().elements(Pass::for_sample()));
   return example && reads_files(*example) ? names : std::nullopt;
 }
 
 NodePtr DatasetOfEach::worker_part(const WorkerPart& part) const {
   if (part.by == WorkerPart::By::Hint) return nullptr;
-  const NodePtr example = datasets_.example(input().elements({}));
+  const NodePtr example = datasets_.example(input().elements(Pass::for_sample()));
   if (!example || !reads_files(*example)) return nullptr;
   if (part.by == WorkerPart::By::Files) {
     return with_inputs({make_sharded_sources(inputs().front(), part)});

@@ -222,7 +222,9 @@ class Interleaved : public DatasetOfEach {
                        spec().to_string(), range());
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<InterleaveStream>(input().stream(pass), datasets(), pass, how_);
+    Interleaving how = how_;
+    if (pass.sample) how.calls = 1;
+    return std::make_unique<InterleaveStream>(input().stream(pass), datasets(), pass, how);
   }
 
  private:

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "data/iteration.h"
 #include "data/serialization/links.h"
 #include "data/transforms/mapper.h"
 #include "data/transforms/parallel_map.h"
@@ -15,8 +17,14 @@ namespace {
 
 struct How {
   int64_t calls = 1;
-  bool deterministic = true;  // false: elements may come in any order
+  std::optional<bool> deterministic = {};  // false: elements may come in any order
   std::string who;
+
+  // In this pass.
+  bool is_deterministic(const Pass& pass) const {
+    if (deterministic) return *deterministic;
+    return calls == 1 || !pass.iteration || pass.iteration->options.deterministic.value_or(true);
+  }
 };
 
 // Passes elements on, where the stream of a map that is part of another's would be: so positions
@@ -80,17 +88,17 @@ class Mapped : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("map(to {}{})", mapper_->out().to_string(),
-                       how_.deterministic ? "" : ", in any order");
+                       how_.deterministic.value_or(true) ? "" : ", in any order");
   }
   void write(LinkWriter& link) const override {
     link.kind("map")("who", how_.who).hint("num_parallel_calls", how_.calls);
-    if (!how_.deterministic) link("deterministic", false);
+    if (how_.deterministic) link("deterministic", *how_.deterministic);
     mapper_->write(link);
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    const bool measured = pass.stage != nullptr;  // each by itself
+    const bool alone = pass.stage || !how_.is_deterministic(pass);  // each is measured by itself
     const FusedMaps& fused = fused_.get([this] { return fused_maps(); });
-    if (measured || fused.maps.size() == 1) return elements_of(input().stream(pass), pass);
+    if (alone || fused.maps.size() == 1) return elements_of(input().stream(pass), pass);
     auto elements = fused.maps.back()->input().stream(pass);
     for (size_t i = 1; i < fused.maps.size(); ++i) {
       elements = std::make_unique<PassedOn>(std::move(elements));
@@ -121,7 +129,7 @@ class Mapped : public Node {
       return call_user([&] { return fmt::format("{}, element {}", how_.who, number); },
                        [&] { return f(element, number); });
     };
-    const bool any_order = !how_.deterministic && pass.any_order;
+    const bool any_order = !how_.is_deterministic(pass) && pass.any_order;
     return make_parallel_map(std::move(input), placed, maps.calls, pass,
                              any_order ? Order::Any : Order::Kept);
   }
@@ -130,9 +138,9 @@ class Mapped : public Node {
   FusedMaps fused_maps() const {
     FusedMaps fused = {{this}, mapper_, this, how_.calls};
     std::vector<std::shared_ptr<const Mapper>> mappers = {mapper_};
-    for (const Mapped* map = this; how_.deterministic;) {
+    for (const Mapped* map = this; map->how_.deterministic != false;) {
       map = dynamic_cast<const Mapped*>(&map->input());
-      if (!map || !map->how_.deterministic || map->how_.who != how_.who) break;
+      if (!map || map->how_.deterministic == false || map->how_.who != how_.who) break;
       mappers.insert(mappers.begin(), map->mapper_);
       auto mapper = make_fused_mapper(mappers);
       if (!mapper) break;
@@ -204,8 +212,8 @@ int64_t read_calls(LinkReader& link) {
 
 NodePtr read_map(LinkReader& link) {
   const auto who = link.get<std::string>("who");
-  const How how = {read_calls(link), !link.has("deterministic") || link.get<bool>("deterministic"),
-                   who};
+  How how = {.calls = read_calls(link), .who = who};
+  if (link.has("deterministic")) how.deterministic = link.get<bool>("deterministic");
   auto mapper = read_mapper(link, link.input()->spec(), who);
   return std::make_shared<Mapped>(link.input(), std::move(mapper), how);
 }

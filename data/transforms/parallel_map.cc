@@ -255,7 +255,7 @@ void raise_again(const Error& error, const std::string& text) {
 
 StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls,
                                      const Pass& pass, Order order) {
-  if (calls == 1 && order == Order::Kept) {
+  if (pass.sample || (calls == 1 && order == Order::Kept)) {
     return std::make_unique<SerialMapStream>(std::move(input), std::move(f));
   }
   return std::make_unique<ParallelMapStream>(std::move(input), std::move(f), calls, pass, order);

@@ -263,10 +263,11 @@ class Prefetched : public ItemTransform<Prefetched> {
   StreamPtr<Item> open(Pass pass) const {
     auto items = open_input<Item>(pass);
     if constexpr (std::is_same_v<Item, Element>) {
-      return std::make_unique<PrefetchStream>(std::move(items), buffer_size_, pass);
-    } else {
-      return items;
+      if (!pass.sample) {
+        return std::make_unique<PrefetchStream>(std::move(items), buffer_size_, pass);
+      }
     }
+    return items;
   }
 
  private:

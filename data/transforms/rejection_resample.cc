@@ -117,6 +117,7 @@ class Resampled : public Node {
   std::atomic<uint64_t>* drawn_seed() const override {
     return options_.seed ? nullptr : seed_.get();
   }
+  bool varies() const override { return true; }
   void write(LinkWriter& link) const override {
     link.kind("rejection_resample")("element", in_)("target_dist", target_).options(options_);
   }

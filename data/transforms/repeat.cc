@@ -27,6 +27,14 @@ class Repeated : public ItemTransform<Repeated> {
   }
 
   bool is_endless() const { return count_ == kInfiniteCardinality; }
+  // Does a repetition without any item end it? An endless one, as in tf.data; others where all
+  // repetitions are alike.
+  bool ends_when_empty() const {
+    if (is_endless()) return true;
+    const auto links = links_of(input());
+    return std::none_of(links.begin(), links.end(),
+                        [](const Node* link) { return link->varies(); });
+  }
   bool has_repetition(int64_t index) const { return is_endless() || index < count_; }
   int64_t repetitions_from(int64_t index) const {
     return is_endless() ? std::numeric_limits<int64_t>::max()
@@ -96,7 +104,7 @@ class RepeatStream : public Stream<Item> {
   }
 
  private:
-  // Opens the next repetition if there is one. An input without any item ends an endless repeat.
+  // Opens the next repetition if there is one.
   bool is_open() {
     if (current_) return true;
     if (ended_ || !node_.has_repetition(index_)) return false;
@@ -108,7 +116,7 @@ class RepeatStream : public Stream<Item> {
   void leave() {
     current_.reset();
     ++index_;
-    ended_ = ended_ || !gave_any_;
+    ended_ = ended_ || (!gave_any_ && node_.ends_when_empty());
   }
 
   // Leaves out whole repetitions without opening them.

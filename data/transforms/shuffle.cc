@@ -189,6 +189,7 @@ class Shuffled : public ItemTransform<Shuffled> {
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
+    if (pass.sample) return open_input<Item>(pass);
     require_room(sizeof(Item));
     const uint64_t order = options_.reshuffle_each_iteration ? pass.id : 0;
     return std::make_unique<ShuffleStream<Item>>(open_input<Item>(pass), buffer_size_,

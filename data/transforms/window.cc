@@ -132,8 +132,8 @@ class OfWindows : public Node {
         windows_(std::move(windows)),
         one_each_(one_each),
         datasets_(
-            std::move(f), options.output_signature, [this] { return windows_->open({}); },
-            "window") {}
+            std::move(f), options.output_signature,
+            [this] { return windows_->open(Pass::for_sample()); }, "window") {}
 
   const ElementSpec& spec() const override { return datasets_.spec(); }
   std::optional<int64_t> cardinality() const override {

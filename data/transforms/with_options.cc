@@ -11,6 +11,7 @@ void visit_fields(Fields& fields, Options& options) {
   fields("autotune", options.autotune.enabled);
   fields("cpu_budget", options.autotune.cpu_budget);
   fields("ram_budget", options.autotune.ram_budget);
+  fields("deterministic", options.deterministic);
   fields("statistics", options.statistics);
 }
 
@@ -26,10 +27,14 @@ class WithOptions : public ItemTransform<WithOptions> {
     }
   }
 
-  Options options() const override { return options_; }
+  const Options* own_options() const override { return &options_; }
   bool works_on_parts() const override { return true; }
   bool takes_any_order() const override { return true; }
-  std::string describe() const override { return "with_options"; }
+  // With what a position depends on.
+  std::string describe() const override {
+    if (!options_.deterministic) return "with_options";
+    return *options_.deterministic ? "with_options(in order)" : "with_options(in any order)";
+  }
   void write(LinkWriter& link) const override { link.kind("with_options").options(options_); }
 
   template <class Item>

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/callbacks/run_keeper.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <utility>
 
+#include "framework/core/logging.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu::callbacks {
@@ -13,6 +18,56 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kOfWorker = "worker ";
+constexpr const char* kOfFit = "fit ";
+
+// How many runs of this process have ended, and removed their states, by the folders that these
+// were kept in.
+class EndedRuns {
+ public:
+  int64_t in(const std::string& folder) {
+    const std::lock_guard lock(mutex_);
+    return counts_[key(folder)];
+  }
+  void add(const std::string& folder) {
+    const std::lock_guard lock(mutex_);
+    ++counts_[key(folder)];
+  }
+
+ private:
+  static std::string key(const std::string& folder) {
+    return fs::absolute(folder).lexically_normal().string();
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, int64_t> counts_;
+};
+
+EndedRuns& ended_runs() {
+  static EndedRuns runs;
+  return runs;
+}
+
+// A state that the program's first fit would once have taken is not passed over in silence.
+void tell_of_later_fits(const std::string& folder) {
+  std::error_code failed;
+  if (fs::exists(fs::path(folder) / "run_state", failed)) return;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    if (!entry->path().filename().string().starts_with(kOfFit)) continue;
+    logging::info(fmt::format(
+        "Run state: '{}' is of a later fit of the program that kept it. It goes on when that fit "
+        "begins; move its files to '{}' to go on with it in this one.",
+        entry->path().string(), folder));
+  }
+}
+
+// Of the next run that is given this folder.
+std::string folder_of_run(const std::string& folder, const StrategyImpl& strategy) {
+  const int64_t ended = strategy.num_workers() == 1 ? ended_runs().in(folder) : 0;
+  if (ended > 0) return (fs::path(folder) / fmt::format("{}{}", kOfFit, ended + 1)).string();
+  tell_of_later_fits(folder);
+  return folder;
+}
 
 }  // namespace
 
@@ -20,7 +75,8 @@ void RunKeeper::begin(const std::string& folder, bool on_every_worker) {
   leave();
   const StrategyImpl& strategy = get_strategy().impl();
   get_strategy().impl().clean_up_now();
-  std::string own = folder;
+  given_ = folder;
+  std::string own = folder_of_run(folder, strategy);
   if (on_every_worker && !strategy.is_chief()) {
     own = (fs::path(folder) / fmt::format("{}{}", kOfWorker, strategy.worker())).string();
   }
@@ -77,6 +133,10 @@ void RunKeeper::end(bool keep_states) {
     });
   }
   leave();
+  if (!clears || get_strategy().impl().num_workers() > 1) return;
+  ended_runs().add(given_);
+  std::error_code used;
+  fs::remove(given_, used);  // where no other run has left anything in it
 }
 
 void RunKeeper::leave() {

@@ -15,7 +15,9 @@ namespace cornu::callbacks {
 class RunKeeper {
  public:
   // Takes the folder, where this worker of a job is the chief; the others get the state from that
-  // one. `on_every_worker`: they keep it, too, in "worker 1", … within the folder. Errors as
+  // one. `on_every_worker`: they keep it, too, in "worker 1", … within the folder. In a program of
+  // one process, a run after one that has ended and removed its states keeps its own in "fit 2", …
+  // within it: started again, the program's first fit doesn't take the second one's. Errors as
   // RunStateFolder's.
   void begin(const std::string& folder, bool on_every_worker);
   // The newest state, when all that was given is written; on every worker: of all that are there.
@@ -34,6 +36,7 @@ class RunKeeper {
   std::vector<std::string> other_folders() const;
 
   bool keeps_ = false;
+  std::string given_;   // the folder
   std::string shared_;  // the folder that all keep their states within; empty: the chief alone does
   std::shared_ptr<RunStateFolder> folder_;
   std::unique_ptr<RunStateWriter> writer_;

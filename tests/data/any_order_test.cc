@@ -3,8 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <future>
+#include <memory>
 #include <numeric>
+#include <optional>
 
 #include "data/node.h"
 #include "framework/ops/math.h"
@@ -57,6 +60,41 @@ TEST_CASE("where the order doesn't matter, elements come as they are ready") {
   others_given.set_value();
   for (const int64_t number : numbers(iterator)) given.push_back(number);
   CHECK(sorted(given) == up_to(6));
+}
+
+TEST_CASE("options let all maps give elements as they are ready that don't say otherwise") {
+  const auto seen = [](std::optional<bool> map, std::optional<bool> all) {
+    // Element 0's function ends when another's has, or else after a while.
+    const auto done = std::make_shared<std::promise<void>>();
+    const auto wait = [done, over = done->get_future().share()](const Tensor& x) {
+      if (x.item<int64_t>() == 0) over.wait_for(std::chrono::milliseconds(300));
+      if (x.item<int64_t>() == 1) done->set_value();
+      return x;
+    };
+    data::MapOptions options = any_order(2);
+    options.deterministic = map;
+    options.traced = false;
+    options.output_signature = data::spec_of(Tensor::scalar(int64_t{0}));
+    return numbers(Dataset::range(2).map(wait, options).with_options({.deterministic = all}));
+  };
+  CHECK(seen({}, {}) == Numbers{0, 1});
+  CHECK(seen({}, true) == Numbers{0, 1});
+  CHECK(seen(true, false) == Numbers{0, 1});
+  CHECK(sorted(seen({}, false)) == up_to(2));
+  // Which of them is ready first is chance: a position tells what was allowed.
+  const Dataset mapped = Dataset::range(20)
+                             .map([](const Tensor& x) { return x * 2; }, {.num_parallel_calls = 3})
+                             .map([](const Tensor& x) { return x + 1; }, {.num_parallel_calls = 3});
+  const Dataset any = mapped.with_options({.deterministic = false});
+  auto iterator = any.iterator();
+  Numbers all = numbers(iterator, 7);
+  const Json position = iterator.save();
+  CHECK(position.dump().find("begun") != std::string::npos);
+  CHECK_THROWS_AS(mapped.with_options({}).iterator().restore(position), FailedPrecondition);
+  auto restored = any.iterator();
+  restored.restore(position);
+  for (const int64_t number : numbers(restored)) all.push_back(number);
+  CHECK(sorted(all) == sorted(numbers(mapped)));
 }
 
 TEST_CASE("a position among elements in any order leaves none out and gives none twice") {

@@ -431,6 +431,26 @@ TEST_CASE("with_options") {
   CHECK(numbers(dataset) == Numbers{0, 1, 2, 3});
 }
 
+TEST_CASE("options that are given at several places are merged") {
+  const auto policy = [](const Dataset& of) { return of.options().distribute.auto_shard_policy; };
+  const data::Options off{.distribute = {data::AutoShardPolicy::Off}};
+  const data::Options few{.autotune = {.enabled = false, .cpu_budget = 1}, .deterministic = false};
+  const Dataset both = rows_to(4).with_options(off).batch(2).with_options(few);
+  CHECK(policy(both) == data::AutoShardPolicy::Off);
+  CHECK(!both.options().autotune.enabled);
+  CHECK(both.options().autotune.cpu_budget == 1);
+  CHECK(both.options().deterministic == false);
+  CHECK(policy(both.with_options({})) == data::AutoShardPolicy::Off);
+  CHECK(policy(both.with_options({.distribute = {data::AutoShardPolicy::File}})) ==
+        data::AutoShardPolicy::File);
+  // Those of all datasets that are joined, the later ones' in doubt.
+  CHECK(policy(Dataset::zip({rows_to(4), rows_to(4).with_options(off)})) ==
+        data::AutoShardPolicy::Off);
+  const Dataset file = rows_to(4).with_options({.distribute = {data::AutoShardPolicy::File}});
+  CHECK(policy(rows_to(4).with_options(off).concatenate(file)) == data::AutoShardPolicy::File);
+  CHECK(policy(file.concatenate(rows_to(4).with_options(off))) == data::AutoShardPolicy::Off);
+}
+
 TEST_CASE("a dataset joined to itself many times over takes no longer than its links") {
   Dataset dataset = rows_to(4).shuffle(4, {.seed = 1});
   for (int i = 0; i < 60; ++i) dataset = dataset.concatenate(dataset);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -43,6 +44,8 @@ Tensor length(const Tensor& text) {
 
 // One in `x` for each of its value.
 Tensor tally(const Tensor& x) { return ops::ones({x.item<int64_t>()}, DType::Int64); }
+
+Tensor first_of(const Tensor& x) { return Tensor::scalar(x.to_vector<int64_t>().front()); }
 
 }  // namespace
 
@@ -148,6 +151,59 @@ TEST_CASE("the first element is taken from before a shuffle or a filter") {
   CHECK(*calls == 1);
   auto lengths = counted.shuffle(100, {.seed = 1}).prefetch(4).map(&tally);
   CHECK(*calls == 2);
+}
+
+TEST_CASE("one element is made to learn what functions give, whatever is below them") {
+  const auto calls = std::make_shared<std::atomic<int>>(0);
+  const auto all = Dataset::range(100).map(
+      [calls](const Tensor& x) {
+        ++*calls;
+        return x;
+      },
+      {.num_parallel_calls = 3,
+       .output_signature = data::spec_of(Tensor::scalar(int64_t{0})),
+       .traced = false});
+  const auto shuffled = all.shuffle(50, {.seed = 1});
+  const auto made = [calls](const std::function<Dataset()>& make) {
+    *calls = 0;
+    make();
+    return calls->load();
+  };
+  const auto twice = [](const Tensor& x) { return Dataset::from_tensors(x).repeat(2); };
+  const auto in_twos = [](const Dataset& window) { return window.batch(2); };
+  CHECK(made([&] { return shuffled.flat_map(twice); }) == 1);
+  CHECK(made([&] { return shuffled.interleave(twice, {.num_parallel_calls = 2}); }) == 1);
+  CHECK(made([&] { return shuffled.window(3).flat_map(in_twos); }) == 3);
+  CHECK(made([&] {
+          return shuffled.group_by_window(
+              [](const Tensor& x) { return ops::mod(x, 3); },
+              [&](int64_t, const Dataset& group) { return in_twos(group); }, 20);
+        }) == 1);
+  CHECK(made([&] { return shuffled.batch(4).unbatch().prefetch(5).map(&first_of); }) == 4);
+  CHECK(made([&] {
+          return Dataset::zip({shuffled, shuffled}).map([](const Tensor& x, Tensor) {
+            return first_of(x);
+          });
+        }) == 2);
+  // What was learned from isn't what is kept.
+  const TempFolder folder;
+  for (const std::string& file : Strings{"", (folder / "kept").string()}) {
+    const auto kept = shuffled.take(3).cache(file);
+    CHECK(made([&] { return kept.batch(3).map(&first_of); }) == 3);
+    CHECK(numbers(kept) == numbers(shuffled.take(3).cache()));
+  }
+}
+
+TEST_CASE("a group whose elements fail is no reason not to make the dataset") {
+  const auto odd = [](const Tensor& x) {
+    check<DataLoss>(x.item<int64_t>() % 4 != 2, "it is broken");
+    return x;
+  };
+  const auto groups = Dataset::range(9).map(odd).group_by_window(
+      [](const Tensor& x) { return ops::mod(x, 2); },
+      [](int64_t, const Dataset& group) { return group.batch(2); }, 2);
+  CHECK(numbers(groups.ignore_errors()) == Numbers{1, 3, 0, 4, 5, 7, 8});
+  CHECK_THROWS_AS(numbers(groups), DataLoss);
 }
 
 TEST_CASE("functions on the host draw by seed, pass and element") {

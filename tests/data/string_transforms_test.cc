@@ -145,6 +145,36 @@ TEST_CASE("repeat without end has no end, however little is known") {
   CHECK(Dataset::range(INT64_MIN, INT64_MAX).cardinality() == INT64_MAX);
 }
 
+TEST_CASE("a repetition without elements is followed by others") {
+  const auto small = [](const Dataset& one) {
+    return one.take(1).filter([](const Tensor& x) { return x < 5; });
+  };
+  const auto shuffled = Dataset::range(10).shuffle(10, {.seed = 1});
+  const auto each = small(shuffled).repeat(40);
+  const std::vector<int64_t> all = numbers(each);
+  CHECK(all.size() > 10);
+  CHECK(all.size() < 30);
+  auto begun = each.iterator();
+  std::vector<int64_t> joined = numbers(begun, 5);
+  auto restored = each.iterator();
+  restored.restore(begun.save());
+  for (const int64_t number : numbers(restored)) joined.push_back(number);
+  CHECK(joined != all);  // of another pass
+  CHECK(joined.size() > 10);
+  const auto kept =
+      small(Dataset::range(10).shuffle(10, {.seed = 1, .reshuffle_each_iteration = false}));
+  CHECK(numbers(kept.repeat(40)).size() == 40 * numbers(kept).size());
+  const auto rejected = Dataset::range(1)
+                            .rejection_resample([](const Tensor& x) { return x; }, {0.5, 0.5},
+                                                {.initial_dist = {{0.9, 0.1}}, .seed = 2})
+                            .repeat(200);
+  CHECK(numbers(rejected).size() > 10);
+  // Nothing that is drawn: all repetitions are alike.
+  const auto none = Dataset::range(3).filter([](const Tensor& x) { return x > 5; });
+  CHECK(numbers(none.repeat(INT64_MAX)).empty());
+  CHECK(numbers(small(shuffled).filter([](const Tensor& x) { return x > 5; }).repeat()).empty());
+}
+
 TEST_CASE("a damaged record file ends there, and the next one begins") {
   const TempFolder folder;
   const auto write = [&](const char* name, const Strings& records) {

@@ -9,12 +9,15 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "framework/core/threads.h"
+#include "tests/support/files.h"
 #include "tests/support/processes.h"
 
 extern char** environ;
@@ -124,4 +127,59 @@ TEST_CASE("a forked process doesn't wait for its parent's data threads") {
   int left = 0;
   while (begun->next(element)) ++left;
   CHECK(left == 99);
+}
+
+namespace {
+
+struct Stopped : std::exception {};
+
+class StopAt : public Callback {
+ public:
+  explicit StopAt(int64_t batch) : left_(batch) {}
+  void on_train_batch_end(int64_t, const Logs&) override {
+    if (left_-- == 0) throw Stopped();
+  }
+
+ private:
+  int64_t left_;
+};
+
+// A program of two fits whose states are kept in one place: what its model gives then.
+std::vector<float> train_twice(const std::string& filepath, int64_t stopped_at) {
+  set_random_seed(8);
+  const Tensor x = random::normal({12, 3}, {.seed = 1});
+  const Tensor y = random::normal({12, 1}, {.seed = 2});
+  Sequential model({layers::Dense({.units = 4, .activation = "relu"}),
+                    layers::Dropout({.rate = 0.2}), layers::Dense({.units = 1})});
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  const auto checkpoint = [&] {
+    return callbacks::ModelCheckpoint(
+        {.filepath = filepath, .save_weights_only = true, .save_freq = 2});
+  };
+  FitOptions options{.batch_size = 4, .epochs = 2, .verbose = 0, .callbacks = checkpoint()};
+  model.fit(x, y, options);
+  options.callbacks = {checkpoint(), make_callback<StopAt>(stopped_at)};
+  model.fit(x, y, options);
+  return model.predict(x, {.verbose = 0})[0].to_vector<float>();
+}
+
+}  // namespace
+
+TEST_CASE("a program of two fits that is started again goes on in the one that was stopped") {
+  const testing::TempFolder folder;
+  const std::vector<float> whole = train_twice((folder / "whole.weights.h5").string(), 1000);
+  for (const int64_t stopped_at : {int64_t{2}, int64_t{4}}) {
+    const std::string name = fmt::format("{}.weights.h5", stopped_at);
+    const std::string path = (folder / name).string();
+    CHECK(forked([&] {
+            try {
+              train_twice(path, stopped_at);
+            } catch (const Stopped&) {
+              return std::filesystem::exists(folder / ("." + name + ".run/fit 2/run_state"));
+            }
+            return false;
+          }) == 0);
+    CHECK(train_twice(path, 1000) == whole);
+    CHECK(!std::filesystem::exists(folder / ("." + name + ".run")));
+  }
 }
