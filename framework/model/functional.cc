@@ -156,6 +156,12 @@ std::string OpLayer::class_name() const {
   return name;
 }
 
+std::shared_ptr<GraphOp> OpLayer::copy() const {
+  auto result = std::make_shared<OpLayer>(op_, attributes_, constants_);
+  result->rename(name());
+  return result;
+}
+
 Tensors OpLayer::call_list(const Tensors& inputs, const CallArgs&) {
   std::vector<Tensor> operands = constants_;
   size_t next = 0;

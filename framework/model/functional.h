@@ -69,19 +69,26 @@ class InputLayer : public Layer {
   DType dtype_;
 };
 
-// An op that was applied to placeholders without a layer around it (`x + y`).
-class OpLayer : public Layer {
+// An op in a functional graph without a layer around it: in Keras that is no layer.
+class GraphOp : public Layer {
+ public:
+  void build_list(const std::vector<Shape>&) override {}
+  bool autocast() const override { return false; }              // an op, which has no policy
+  void rename(std::string name) { set_name(std::move(name)); }  // as a file has it
+  virtual std::shared_ptr<GraphOp> copy() const = 0;            // of the same name
+};
+
+// An op that was applied to placeholders (`x + y`).
+class OpLayer : public GraphOp {
  public:
   OpLayer(const OpDef& op, Attributes attributes, std::vector<Tensor> constants);
   // Constant operands stand at their places; undefined tensors are where inputs go.
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
-  void build_list(const std::vector<Shape>&) override {}
-  bool autocast() const override { return false; }  // an op, which has no policy
   std::string class_name() const override;
+  std::shared_ptr<GraphOp> copy() const override;
   const OpDef& op() const { return op_; }
   const Attributes& attributes() const { return attributes_; }
   const std::vector<Tensor>& constants() const { return constants_; }
-  void rename(std::string name) { set_name(std::move(name)); }  // as a file has it
 
  private:
   const OpDef& op_;

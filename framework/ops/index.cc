@@ -125,9 +125,10 @@ Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis)
   return call<"gather">({x, indices}, {{"axis", x.shape().normalize_axis(*axis, "take")}});
 }
 
-Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis) {
+Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis) {
+  if (!axis) return take_along_axis(ravel(x), ravel(indices), 0);
   return call<"take_along_axis">({x, indices},
-                                 {{"axis", x.shape().normalize_axis(axis, "take_along_axis")}});
+                                 {{"axis", x.shape().normalize_axis(*axis, "take_along_axis")}});
 }
 
 Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis, DTypeLike dtype) {

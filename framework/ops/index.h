@@ -15,8 +15,8 @@ namespace cornu::ops {
 Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis = {});
 
 // out[..., i, ...] = x[..., indices[..., i, ...], ...]; ranks are equal, sizes too except at
-// `axis`.
-Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis = -1);
+// `axis`. Without an axis, of the flattened x, for flattened indices.
+Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis = {});
 
 // A new axis of num_classes with 1 at the index, 0 elsewhere (everywhere for others). Floats count
 // as the integers they are cut to.

@@ -69,6 +69,12 @@ Tensor absolute(const Tensor& x) { return abs(x); }
 Tensor sign(const Tensor& x) { return numeric<"sign">(x); }
 Tensor square(const Tensor& x) { return numeric<"square">(x); }
 Tensor round(const Tensor& x) { return is_floating(x.dtype()) ? call<"round">({x}) : x.strong(); }
+Tensor round(const Tensor& x, int64_t decimals) {
+  const bool floating = is_floating(x.dtype());
+  if (decimals == 0 || (decimals > 0 && !floating)) return round(x);
+  const Tensor factor(std::pow(10.0, static_cast<double>(decimals)));
+  return cast(round((floating ? x : cast(x, DType::Float32)) * factor) / factor, x.dtype());
+}
 Tensor reciprocal(const Tensor& x) { return real<"reciprocal">(x); }
 Tensor exp(const Tensor& x) { return real<"exp">(x); }
 Tensor expm1(const Tensor& x) { return real<"expm1">(x); }

@@ -43,7 +43,8 @@ Tensor erf(const Tensor& x);
 Tensor erfinv(const Tensor& x);
 Tensor floor(const Tensor& x);
 Tensor ceil(const Tensor& x);
-Tensor round(const Tensor& x);  // half to even
+Tensor round(const Tensor& x);                    // half to even
+Tensor round(const Tensor& x, int64_t decimals);  // < 0: to tens, hundreds, …
 
 Tensor isnan(const Tensor& x);     // bool
 Tensor isinf(const Tensor& x);     // bool

@@ -73,12 +73,26 @@ Tensor prod(const Tensor& x, const Axes& axis, bool keepdims) {
   return reduce<"reduce_prod">(widened(x), axis.normalized(x.shape(), "prod"), keepdims);
 }
 
+Tensor prod(const Tensor& x, const Axes& axis, bool keepdims, DTypeLike dtype) {
+  return reduce<"reduce_prod">(cast(x, dtype), axis.normalized(x.shape(), "prod"), keepdims);
+}
+
 Tensor max(const Tensor& x, const Axes& axis, bool keepdims) {
   return extreme<"reduce_max">(x, axis, keepdims, "max");
 }
 
 Tensor min(const Tensor& x, const Axes& axis, bool keepdims) {
   return extreme<"reduce_min">(x, axis, keepdims, "min");
+}
+
+Tensor max(const Tensor& x, const Axes& axis, bool keepdims, const Tensor& initial) {
+  const std::vector<int64_t> axes = axis.normalized(x.shape(), "max");
+  return maximum(reduce<"reduce_max">(x, axes, keepdims), cast(initial, x.dtype()));
+}
+
+Tensor min(const Tensor& x, const Axes& axis, bool keepdims, const Tensor& initial) {
+  const std::vector<int64_t> axes = axis.normalized(x.shape(), "min");
+  return minimum(reduce<"reduce_min">(x, axes, keepdims), cast(initial, x.dtype()));
 }
 
 Tensor amax(const Tensor& x, const Axes& axis, bool keepdims) { return max(x, axis, keepdims); }
@@ -130,7 +144,10 @@ Tensor argmin(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
 }
 
 Tensor cumsum(const Tensor& x, std::optional<int64_t> axis, const CumsumOptions& options) {
-  const Tensor numbers = x.dtype() == DType::Bool ? cast(x, DType::Int32) : x;
+  const DType dtype = options.dtype              ? DType(*options.dtype)
+                      : x.dtype() == DType::Bool ? DType::Int32
+                                                 : x.dtype();
+  const Tensor numbers = cast(x, dtype);
   const Tensor along = axis ? numbers : ravel(numbers);
   return call<"cumsum">({along},
                         {{"axis", along.shape().normalize_axis(axis.value_or(0), "cumsum")},

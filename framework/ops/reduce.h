@@ -15,9 +15,14 @@ namespace cornu::ops {
 // bool and int8 are summed as int32, uint8 as uint32 (Keras's rule); other dtypes stay.
 Tensor sum(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 Tensor prod(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+// Of the elements as `dtype` has them.
+Tensor prod(const Tensor& x, const Axes& axis, bool keepdims, DTypeLike dtype);
 // InvalidArgument when there is nothing to choose a result from.
 Tensor max(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 Tensor min(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
+// `initial` takes part, and is what nothing gives.
+Tensor max(const Tensor& x, const Axes& axis, bool keepdims, const Tensor& initial);
+Tensor min(const Tensor& x, const Axes& axis, bool keepdims, const Tensor& initial);
 Tensor amax(const Tensor& x, const Axes& axis = {}, bool keepdims = false);  // max
 Tensor amin(const Tensor& x, const Axes& axis = {}, bool keepdims = false);  // min
 // Integers give float32; float16 and bfloat16 are computed in float32.
@@ -36,8 +41,9 @@ Tensor argmax(const Tensor& x, std::optional<int64_t> axis = {}, bool keepdims =
 Tensor argmin(const Tensor& x, std::optional<int64_t> axis = {}, bool keepdims = false);
 
 struct CumsumOptions {
-  bool exclusive = false;  // an element itself isn't counted
-  bool reverse = false;    // from the end
+  bool exclusive = false;               // an element itself isn't counted
+  bool reverse = false;                 // from the end
+  std::optional<DTypeLike> dtype = {};  // of the sums; None: x's
 };
 
 // Running sums along `axis`; without one, of the flattened x.

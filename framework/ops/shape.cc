@@ -253,6 +253,45 @@ Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& pad_
                      {{"low", low}, {"high", high}, {"interior", Ints(low.size(), 0)}});
 }
 
+namespace {
+
+// x with `before` and `after` elements of itself at the ends of one axis, mirrored.
+Tensor mirrored(const Tensor& x, int64_t axis, std::pair<int64_t, int64_t> width, int64_t edge) {
+  const auto [before, after] = width;
+  if (before == 0 && after == 0) return x;
+  const int64_t size = known_size(x, axis, "pad");
+  check<InvalidArgument>(
+      before >= 0 && after >= 0 && std::max(before, after) <= size - edge,
+      "pad: expected from 0 to {} elements to be mirrored at the ends of axis {} of shape {} (mode "
+      "\"{}\"), got {} and {}.",
+      size - edge, axis, x.shape(), edge == 1 ? "reflect" : "symmetric", before, after);
+  std::vector<Tensor> parts;
+  if (before > 0) parts.push_back(flip(slice_axis(x, axis, edge, before + edge), axis));
+  parts.push_back(x);
+  if (after > 0) {
+    parts.push_back(flip(slice_axis(x, axis, size - edge - after, size - edge), axis));
+  }
+  return concatenate(parts, axis);
+}
+
+}  // namespace
+
+Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& pad_width,
+           const PadOptions& options) {
+  if (options.mode == "constant") return pad(x, pad_width, options.constant_values);
+  check<InvalidArgument>(
+      options.mode == "reflect" || options.mode == "symmetric",
+      "pad: expected mode \"constant\", \"reflect\" or \"symmetric\", got \"{}\".", options.mode);
+  check<InvalidArgument>(static_cast<int64_t>(pad_width.size()) == x.rank(),
+                         "pad: expected {} pairs for shape {}, got {}.", x.rank(), x.shape(),
+                         pad_width.size());
+  Tensor result = x.strong();
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    result = mirrored(result, axis, pad_width[to_index(axis)], options.mode == "reflect" ? 1 : 0);
+  }
+  return result;
+}
+
 Tensor flip(const Tensor& x, const Axes& axis) {
   const Ints axes = axis.normalized(x.shape(), "flip");
   return axes.empty() ? x.strong() : call<"reverse">({x}, {{"axes", axes}});
@@ -290,6 +329,24 @@ Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis) {
   joined[normalized] = checked_multiply(joined[normalized], repeats, "repeat");
   const Tensor apart = reshape(x, before.concat({1}).concat(after));
   return reshape(broadcast_to(apart, before.concat({repeats}).concat(after)), joined);
+}
+
+Tensor repeat(const Tensor& x, const std::vector<int64_t>& repeats, std::optional<int64_t> axis) {
+  if (repeats.size() == 1) return repeat(x, repeats[0], axis);
+  if (!axis) return repeat(ravel(x), repeats, 0);
+  const int64_t normalized = x.shape().normalize_axis(*axis, "repeat");
+  const int64_t size = known_size(x, normalized, "repeat");
+  check<InvalidArgument>(
+      static_cast<int64_t>(repeats.size()) == size &&
+          std::all_of(repeats.begin(), repeats.end(), [](int64_t n) { return n >= 0; }),
+      "repeat: expected one number, or {} numbers from 0 for axis {} of shape {}, got {}.", size,
+      normalized, x.shape(), listed(repeats));
+  int64_t total = 0;
+  for (int64_t n : repeats) total = checked_add(total, n, "repeat");
+  std::vector<int64_t> places;
+  places.reserve(to_index(total));
+  for (int64_t i = 0; i < size; ++i) places.insert(places.end(), to_index(repeats[to_index(i)]), i);
+  return take(x, Tensor::from(places), normalized);
 }
 
 Tensor zeros(const Shape& shape, DTypeLike dtype) { return full(shape, 0, dtype); }
@@ -344,5 +401,12 @@ Tensor arange(double start, double stop, double step, DTypeLike dtype) {
 }
 
 Tensor eye(int64_t n, DTypeLike dtype) { return one_hot(arange(n), n, -1, dtype); }
+Tensor eye(int64_t n, const EyeOptions& options) {
+  const int64_t columns = options.m.value_or(n);
+  check<InvalidArgument>(n >= 0 && columns >= 0, "eye: expected sizes from 0, got {} and {}.", n,
+                         columns);
+  const Tensor places = cast(arange(n), DType::Int64) + options.k;
+  return one_hot(places, columns, -1, options.dtype);
+}
 
 }  // namespace cornu::ops

@@ -28,7 +28,7 @@ Tensor squeeze(const Tensor& x, const Axes& axis = {});
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 
 // Dtypes promote.
-Tensor concatenate(const std::vector<Tensor>& xs, int64_t axis = -1);
+Tensor concatenate(const std::vector<Tensor>& xs, int64_t axis = 0);
 Tensor stack(const std::vector<Tensor>& xs, int64_t axis = 0);
 // One tensor for each index of `axis`, without it.
 std::vector<Tensor> unstack(const Tensor& x, int64_t axis = 0);
@@ -47,12 +47,24 @@ Tensor slice_axis(const Tensor& x, int64_t axis, int64_t begin, std::optional<in
 // Adds pad_width[i] = (before, after) elements of `constant_values` to axis i.
 Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& pad_width,
            const Tensor& constant_values = 0);
+struct PadOptions {
+  // "constant"; "reflect": what lies inside, mirrored at the outermost elements, which aren't
+  // repeated; "symmetric": mirrored beyond them, so that they are.
+  std::string mode = "constant";
+  Tensor constant_values = 0;
+};
+// InvalidArgument where an axis has too few elements to be mirrored.
+Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& pad_width,
+           const PadOptions& options);
 // In reverse order along `axis`; without one, all.
 Tensor flip(const Tensor& x, const Axes& axis = {});
 // `repeats` copies of the whole x along each axis (of the last ones where there are fewer).
 Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats);
 // Each element `repeats` times along `axis`; without one, of the flattened x.
 Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis = {});
+// Element i repeats[i] times; one number is for all.
+Tensor repeat(const Tensor& x, const std::vector<int64_t>& repeats,
+              std::optional<int64_t> axis = {});
 
 Tensor zeros(const Shape& shape, DTypeLike dtype = DType::Float32);
 Tensor ones(const Shape& shape, DTypeLike dtype = DType::Float32);
@@ -84,5 +96,11 @@ requires std::is_arithmetic_v<Stop> Tensor arange(Stop stop, std::optional<DType
 }
 // The identity matrix of n rows.
 Tensor eye(int64_t n, DTypeLike dtype = DType::Float32);
+struct EyeOptions {
+  std::optional<int64_t> m = {};  // columns; None: as many as rows
+  int64_t k = 0;                  // the diagonal of ones; > 0: above the main one
+  DTypeLike dtype = DType::Float32;
+};
+Tensor eye(int64_t n, const EyeOptions& options);
 
 }  // namespace cornu::ops

@@ -120,8 +120,8 @@ Tensor without_nan(const Tensor& x, double value) {
 }
 
 // The extreme that `f` gives of floating-point numbers without NaN; NaN where nothing is left.
-template <class F>
-Tensor extreme_without_nan(const Tensor& x, const Axes& axis, bool keepdims, double other, F f) {
+Tensor extreme_without_nan(const Tensor& x, const Axes& axis, bool keepdims, double other,
+                           Tensor (*f)(const Tensor&, const Axes&, bool)) {
   if (!is_floating(x.dtype())) return f(x, axis, keepdims);
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   if (x.shape().is_static() && x.num_elements() == 0) {

@@ -12,37 +12,19 @@
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
+#include "framework/saving/constants.h"
+#include "framework/saving/keras_op.h"
 #include "framework/saving/op_layers.h"
 
 namespace cornu {
 namespace {
 
 constexpr char kKerasTensor[] = "__keras_tensor__";
-constexpr char kTensor[] = "__tensor__";
 
 // In input_layers and output_layers Keras counts a nested functional model's calls from 1.
 int64_t first_call(const Layer& layer) { return layer.class_name() == "Functional" ? 1 : 0; }
 
 // ---- to files ----
-
-Json nested_values(const Tensor& tensor) {
-  if (tensor.rank() == 0) {
-    if (tensor.dtype() == DType::Bool) return tensor.item<int64_t>() != 0;
-    return is_floating(tensor.dtype()) ? Json(tensor.item<double>()) : Json(tensor.item<int64_t>());
-  }
-  Json::Array list;
-  for (int64_t i = 0; i < tensor.shape().front(); ++i) {
-    list.push_back(nested_values(tensor.rows(i, i + 1).with_shape(tensor.shape().slice(1))));
-  }
-  return list;
-}
-
-Json serialize_constant(const Tensor& tensor) {
-  if (tensor.rank() == 0) return nested_values(tensor);
-  return Json::object({{"class_name", kTensor},
-                       {"config", Json::object({{"value", nested_values(tensor)},
-                                                {"dtype", to_string(tensor.dtype())}})}});
-}
 
 // Writes the graph of one model.
 class GraphWriter {
@@ -149,6 +131,9 @@ class GraphWriter {
   }
 
   Json call(const KerasNode& node) const {
+    if (const auto* op = dynamic_cast<const KerasOp*>(node.layer().get())) {
+      return op->call([&](size_t input) { return reference(node.inputs()[input]); });
+    }
     Json kwargs = named_arguments(node);
     const CallOptions& options = node.options();
     if (!options.settings.is_null()) kwargs.merge(options.settings);
@@ -173,26 +158,6 @@ class GraphWriter {
 };
 
 // ---- from files ----
-
-Tensor parse_constant(const Json& config) {
-  const DType dtype = dtype_from_string(config.at("dtype").as_string());
-  Shape shape;
-  for (const Json* level = &config.at("value"); level->is_array(); level = &(*level)[0]) {
-    shape.push_back(static_cast<int64_t>(level->size()));
-    if (level->size() == 0) break;
-  }
-  std::vector<double> numbers;
-  const std::function<void(const Json&)> collect = [&](const Json& value) {
-    if (!value.is_array()) {
-      numbers.push_back(value.is_bool() ? value.as_bool() : value.as_double());
-      return;
-    }
-    for (const Json& element : value.as_array()) collect(element);
-  };
-  collect(config.at("value"));
-  const Tensor values = Tensor::from(numbers, shape);
-  return dtype == DType::Float64 ? values : ops::cast(values, dtype);
-}
 
 // Reads the graph of one model: makes its layers, and calls them as the file says.
 class GraphReader {
@@ -368,9 +333,8 @@ class GraphReader {
     } else if (value.is_number()) {
       operands.list.push_back(Tensor(value.as_double()));
     } else if (value.is_object()) {
-      const Json* kind = value.find("class_name");
-      if (kind && kind->is_string() && kind->as_string() == kTensor) {
-        operands.list.push_back(parse_constant(value.at("config")));
+      if (is_constant(value)) {
+        operands.list.push_back(parse_constant(value));
         return;
       }
       for (const auto& [key, element] : value.as_object()) {
@@ -458,6 +422,7 @@ class GraphReader {
 
   Tensors call_op(const Part& part, const Json& call) {
     const std::string& op = part.entry->at("class_name").as_string();
+    if (is_composed_op(op)) return call_composed_op(part, call);
     Json config = part.entry->at("config");
     Operands operands;
     const Json& arguments = call.at("args");
@@ -476,6 +441,18 @@ class GraphReader {
     Tensors result = apply_keras_op(op, config, operands.list);
     name_nodes(part.name, result, operands.list);
     return result;
+  }
+
+  Tensors call_composed_op(const Part& part, const Json& call) {
+    std::vector<Tensor> inputs;
+    const KerasOp::Resolve resolve = [&](const Json& value) {
+      const Json* history = history_of(value);
+      return history ? output(*history, (*history)[1].as_int()) : Tensor();
+    };
+    auto layer = std::make_shared<KerasOp>(*part.entry, call, resolve, inputs);
+    check<Unimplemented>(!inputs.empty(), "Functional: its op '{}' has no inputs.", part.name);
+    layer->rename(part.name);
+    return LayerHandle(std::move(layer))(Tensors(std::move(inputs)));
   }
 
   // The op that gives the result has the file's name; those it is made of get names from that.

@@ -6,6 +6,7 @@
 
 #include "framework/core/strings.h"
 #include "framework/ops/ops.h"
+#include "framework/saving/keras_op.h"
 #include "framework/saving/op_layers.h"
 
 namespace cornu {
@@ -165,18 +166,32 @@ Tensors split(const Tensor& x, const Json& config) {
 
 Tensors pad(const Operands& x, const Json& config) {
   const Json* mode = given(config, "mode");
-  check<Unimplemented>(!mode || mode->as_string() == "constant",
-                       "op 'Pad': expected mode 'constant', got '{}'.", mode->as_string());
   std::vector<std::pair<int64_t, int64_t>> widths;
   for (const Json& pair : config.at("pad_width").as_array()) {
     widths.emplace_back(pair[0].as_int(), pair[1].as_int());
   }
-  return ops::pad(x.at(0), widths, x.size() > 1 ? x[1] : Tensor(0));
+  return ops::pad(x.at(0), widths,
+                  {.mode = mode ? mode->as_string() : "constant",
+                   .constant_values = x.size() > 1 ? x[1] : Tensor(0)});
 }
 
 template <Tensor (*kReduce)(const Tensor&, const Axes&, bool)>
 Tensors reduce(const Operands& x, const Json& config) {
   return kReduce(x.at(0), axes_of(config), bool_of(config, "keepdims", false));
+}
+template <Tensor (*kExtreme)(const Tensor&, const Axes&, bool),
+          Tensor (*kWithInitial)(const Tensor&, const Axes&, bool, const Tensor&)>
+Tensors extreme(const Operands& x, const Json& config) {
+  const Json* initial = given(config, "initial");
+  const bool keepdims = bool_of(config, "keepdims", false);
+  return initial ? kWithInitial(x.at(0), axes_of(config), keepdims, Tensor(initial->as_double()))
+                 : kExtreme(x.at(0), axes_of(config), keepdims);
+}
+Tensors prod(const Operands& x, const Json& config) {
+  const std::optional<DTypeLike> dtype = dtype_of(config);
+  const bool keepdims = bool_of(config, "keepdims", false);
+  return dtype ? ops::prod(x.at(0), axes_of(config), keepdims, *dtype)
+               : ops::prod(x.at(0), axes_of(config), keepdims);
 }
 template <Tensor (*kAlong)(const Tensor&, int64_t)>
 Tensors along_axis(const Operands& x, const Json& config) {
@@ -194,10 +209,10 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
   static const std::map<std::string, WithConfig, std::less<>> table = {
       {"All", reduce<ops::all>},
       {"Any", reduce<ops::any>},
-      {"Max", reduce<ops::max>},
+      {"Max", extreme<ops::max, ops::max>},
       {"Mean", reduce<ops::mean>},
-      {"Min", reduce<ops::min>},
-      {"Prod", reduce<ops::prod>},
+      {"Min", extreme<ops::min, ops::min>},
+      {"Prod", prod},
       {"Std", reduce<ops::std>},
       {"Sum", reduce<ops::sum>},
       {"Var", reduce<ops::var>},
@@ -221,7 +236,10 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
          return dtype ? ops::cast(x.at(0), *dtype) : x.at(0);
        }},
       {"CountNonzero", [](X x, C c) -> Tensors { return ops::count_nonzero(x.at(0), axes_of(c)); }},
-      {"Cumsum", [](X x, C c) -> Tensors { return ops::cumsum(x.at(0), maybe_int(c, "axis")); }},
+      {"Cumsum",
+       [](X x, C c) -> Tensors {
+         return ops::cumsum(x.at(0), maybe_int(c, "axis"), {.dtype = dtype_of(c)});
+       }},
       {"Einsum",
        [](X x, C c) -> Tensors { return ops::einsum(c.at("subscripts").as_string(), x); }},
       {"Elu", [](X x, C c) -> Tensors { return ops::elu(x.at(0), double_of(c, "alpha", 1)); }},
@@ -239,11 +257,7 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
                              dtype_of(c).value_or(DType::Float32));
        }},
       {"OnesLike", [](X x, C c) -> Tensors { return ops::ones_like(x.at(0), dtype_of(c)); }},
-      {"Round",
-       [](X x, C c) -> Tensors {
-         check<Unimplemented>(int_of(c, "decimals", 0) == 0, "op 'Round': expected no decimals.");
-         return ops::round(x.at(0));
-       }},
+      {"Round", [](X x, C c) -> Tensors { return ops::round(x.at(0), int_of(c, "decimals", 0)); }},
       {"Sort", [](X x, C c) -> Tensors { return ops::sort(x.at(0), int_of(c, "axis", -1)); }},
       {"Where", [](X x, C) -> Tensors { return ops::where(x.at(0), x.at(1), x.at(2)); }},
       {"ZerosLike", [](X x, C c) -> Tensors { return ops::zeros_like(x.at(0), dtype_of(c)); }},
@@ -259,7 +273,7 @@ const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
       {"BroadcastTo",
        [](X x, C c) -> Tensors { return ops::broadcast_to(x.at(0), c.at("shape").as_shape()); }},
       {"Concatenate",
-       [](X x, C c) -> Tensors { return ops::concatenate(x, int_of(c, "axis", -1)); }},
+       [](X x, C c) -> Tensors { return ops::concatenate(x, int_of(c, "axis", 0)); }},
       {"ExpandDims", [](X x, C c) -> Tensors { return ops::expand_dims(x.at(0), axes_of(c)); }},
       {"Flip", [](X x, C c) -> Tensors { return ops::flip(x.at(0), axes_of(c)); }},
       {"GetItem", [](X x, C c) -> Tensors { return get_item(x.at(0), c.at("key")); }},
@@ -270,7 +284,7 @@ const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
       {"Pad", pad},
       {"Repeat",
        [](X x, C c) -> Tensors {
-         return ops::repeat(x.at(0), c.at("repeats").as_int(), maybe_int(c, "axis"));
+         return ops::repeat(x.at(0), ints_of(c.at("repeats")), maybe_int(c, "axis"));
        }},
       {"Reshape",
        [](X x, C c) -> Tensors { return ops::reshape(x.at(0), c.at("newshape").as_shape()); }},
@@ -285,7 +299,7 @@ const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
        [](X x, C c) -> Tensors { return ops::take(x.at(0), x.at(1), maybe_int(c, "axis")); }},
       {"TakeAlongAxis",
        [](X x, C c) -> Tensors {
-         return ops::take_along_axis(x.at(0), x.at(1), int_of(c, "axis", -1));
+         return ops::take_along_axis(x.at(0), x.at(1), maybe_int(c, "axis"));
        }},
       {"Transpose",
        [](X x, C c) -> Tensors {
@@ -321,7 +335,7 @@ Tensors apply_keras_op(const std::string& class_name, const Json& config,
                            "op '{}': it lacks operands.", class_name);
     return it->second(operands, config);
   }
-  std::vector<std::string> known;
+  std::vector<std::string> known = composed_op_names();
   for (const auto& entry : unary_ops()) known.push_back(entry.first);
   for (const auto& entry : binary_ops()) known.push_back(entry.first);
   for (const auto& entry : configured_ops()) known.push_back(entry.first);

@@ -9,13 +9,13 @@ namespace {
 
 // ---- to files ----
 
-struct KerasOp {
+struct KerasName {
   const char* module;  // of keras.src.ops
   const char* class_name;
 };
 
-const std::map<std::string, KerasOp, std::less<>>& keras_ops() {
-  static const std::map<std::string, KerasOp, std::less<>> table = {
+const std::map<std::string, KerasName, std::less<>>& keras_ops() {
+  static const std::map<std::string, KerasName, std::less<>> table = {
       {"abs", {"numpy", "Absolute"}},
       {"acos", {"numpy", "Arccos"}},
       {"add", {"numpy", "Add"}},
@@ -181,7 +181,7 @@ Json serialize_op(const OpLayer& layer) {
   const std::string& op = layer.op().name;
   const auto entry = keras_ops().find(op);
   if (entry == keras_ops().end()) raise_unsaved(layer);
-  KerasOp keras = entry->second;
+  KerasName keras = entry->second;
   const bool extreme = op == "reduce_max" || op == "reduce_min";
   if (extreme && layer.output()[0].dtype() == DType::Bool) {
     keras.class_name = op == "reduce_max" ? "Any" : "All";

@@ -36,11 +36,7 @@ class Cloner {
   }
 
   LayerHandle new_layer(const std::shared_ptr<Layer>& layer) {
-    if (const auto* op = dynamic_cast<const OpLayer*>(layer.get())) {
-      auto copy = std::make_shared<OpLayer>(op->op(), op->attributes(), op->constants());
-      copy->rename(op->name());
-      return LayerHandle(copy);
-    }
+    if (const auto* op = dynamic_cast<const GraphOp*>(layer.get())) return LayerHandle(op->copy());
     const auto* inner = dynamic_cast<const Model*>(layer.get());
     if (options_.recursive && inner && inner->body()) {
       return LayerHandle(std::make_shared<Model>(clone(*inner, {})));

@@ -6,6 +6,7 @@
 #include "framework/core/logging.h"
 #include "framework/model/functional.h"
 #include "framework/saving/functional_config.h"
+#include "framework/saving/keras_op.h"
 #include "framework/saving/op_layers.h"
 #include "framework/train/body.h"
 #include "framework/train/trainer.h"
@@ -116,6 +117,7 @@ LayerHandle input_layer_from_config(const Json& config) {
 Json serialize_part(const Layer& layer) {
   if (const auto* model = dynamic_cast<const Model*>(&layer)) return serialize_model(*model);
   if (const auto* op = dynamic_cast<const OpLayer*>(&layer)) return serialize_op(*op);
+  if (const auto* op = dynamic_cast<const KerasOp*>(&layer)) return op->entry();
   return serialize_layer(layer);
 }
 

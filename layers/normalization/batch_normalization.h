@@ -2,11 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "framework/model/layer.h"
 
 namespace cornu::layers {
+
+// Limits of batch renormalization's corrections: r in [rmin, rmax], d in [-dmax, dmax]; None: there
+// is none.
+struct RenormClipping {
+  std::optional<double> rmax = {};
+  std::optional<double> rmin = {};
+  std::optional<double> dmax = {};
+};
 
 struct BatchNormalizationOptions {
   int64_t axis = -1;  // of the features
@@ -22,7 +31,10 @@ struct BatchNormalizationOptions {
   Regularizer gamma_regularizer = {};
   Constraint beta_constraint = {};
   Constraint gamma_constraint = {};
-  bool synchronized = false;  // over all replicas of a strategy
+  bool renorm = false;  // batch renormalization
+  RenormClipping renorm_clipping = {};
+  double renorm_momentum = 0.99;  // of the averages that the corrections lead to
+  bool synchronized = false;      // over all replicas of a strategy
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -35,8 +47,14 @@ struct BatchNormalizationOptions {
 // new * (1 - momentum). In inference, and where `trainable` is false, with the moving averages.
 // Under a strategy each replica normalizes by its part of the batch, and the moving averages are
 // the mean of those of replicas with examples; `synchronized`: by the whole batch. Steps that a
-// mask hides are left out of mean and variance. 16-bit inputs are computed in float32. Weights:
-// gamma, beta, moving_mean, moving_variance; each (features,).
+// mask hides are left out of mean and variance. 16-bit inputs are computed in float32.
+//
+// With `renorm` (Ioffe, "Batch renormalization", NeurIPS 2017) what is normalized by the batch
+// becomes x * r + d before gamma and beta, r = stddev / renorm_stddev and d = (mean - renorm_mean)
+// / renorm_stddev, as constants: what moving averages would have given.
+//
+// Weights: gamma, beta, moving_mean, moving_variance, and of renorm moving_stddev, renorm_mean,
+// renorm_stddev; each (features,).
 class BatchNormalization : public LayerHandle {
  public:
   explicit BatchNormalization(const BatchNormalizationOptions& options = {});

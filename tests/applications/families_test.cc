@@ -134,7 +134,7 @@ TEST_CASE("families of applications are Keras's: names, shapes, parameters of al
     CHECK(model.count_params() == item.at("parameters").as_int());
     std::vector<std::string> layers;
     for (const LayerHandle& layer : model.layers()) {
-      if (dynamic_cast<const OpLayer*>(layer.shared().get())) continue;  // no layer in Keras
+      if (dynamic_cast<const GraphOp*>(layer.shared().get())) continue;  // no layer in Keras
       layers.push_back(fmt::format("{} {} {} {}", layer.get().class_name(), layer.name(),
                                    layer.output()[0].shape(), layer.count_params()));
     }

@@ -6,6 +6,7 @@ import golden_attention
 import golden_breadth
 import golden_core
 import golden_recurrent
+import keras
 import numpy as np
 import tensorflow as tf
 from keras import layers, regularizers
@@ -215,6 +216,22 @@ def normalization_cases():
                 shape,
                 training=training,
             )
+    clipping = {"rmax": 1.2, "rmin": 0.9, "dmax": 0.3}
+    for name, options, shape in [
+        ("renorm", {"renorm": True}, (4, 3)),
+        ("renorm_clipped", {"renorm": True, "renorm_clipping": clipping, "renorm_momentum": 0.8,
+                            "momentum": 0.9, "moving_variance_initializer": keras.initializers.Constant(0.5),
+                            "axis": 1}, (2, 3, 2, 2)),
+        ("renorm_plain", {"renorm": True, "scale": False, "center": False,
+                          "renorm_clipping": {"dmax": 0.1}}, (5, 2)),
+    ]:
+        for training in [True, False]:
+            yield case(
+                f"batch_normalization_{name}_{'training' if training else 'inference'}",
+                lambda options=options: batch(**options),
+                shape,
+                training=training,
+            )
     yield case("batch_normalization_default_call", lambda: batch(), (4, 3))
     yield case(
         "batch_normalization_not_trainable", lambda: batch(trainable=False), (4, 3), training=True
@@ -368,7 +385,7 @@ def randomize(rng, layer):
     for weight in layer.weights:
         if weight.dtype != "float32" or "Normalization" == type(layer).__name__:
             continue
-        if "variance" in weight.name:
+        if "variance" in weight.name or "stddev" in weight.name:
             weight.assign(common.uniform(rng, weight.shape, 0.3, 2.0))
         else:
             weight.assign(common.normal(rng, weight.shape, 0.5))

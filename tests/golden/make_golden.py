@@ -20,6 +20,7 @@ GROUPS = {
     "regularizers_constraints_initializers": "golden_misc",
     "activations": "golden_activations",
     "ops": "golden_ops",
+    "op_models": "golden_op_models",
     "surface": "golden_surface",
     "loops": "golden_loops",
     "models": "golden_models",

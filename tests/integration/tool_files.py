@@ -94,6 +94,16 @@ def of_two():
                       called("left", "Dense", "a", units=1), called("right", "Dense", "b", units=2))
 
 
+def of_one_layer():
+    """Two outputs of one layer, which is called twice."""
+    model = json.loads(functional("ab", ["both", "both"], started("a", 2), started("b", 2),
+                                  called("both", "Dense", "a", units=1)))
+    both = model["config"]["layers"][-1]["inbound_nodes"]
+    both.append(json.loads(json.dumps(both[0]).replace('"a"', '"b"')))
+    model["config"]["output_layers"] = [["both", 0, 0], ["both", 1, 0]]
+    return json.dumps(model)
+
+
 def of_rows():
     """Two rows of `rows` for each example, and one of `flat`."""
     return functional(["x"], ["rows", "flat"], started("x", 2, 3), flattened("x", 2, 3),

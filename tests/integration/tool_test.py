@@ -152,6 +152,10 @@ class Models(InFolder):
         with zipfile.ZipFile(self.folder / "uneven.npz", "w") as archive:
             archive.writestr("a.npy", files.npy([1.0] * 6, (3, 2)))
             archive.writestr("b.npy", files.npy([1.0] * 10, (5, 2)))
+        self.put("shared.json", files.of_one_layer())
+        self.call("predict", "shared.json", "--x", "a=few.npy", "--x", "b=few.npy", "--output", "p.npz")
+        with zipfile.ZipFile(self.folder / "p.npz") as archive:
+            self.assertEqual(archive.namelist(), ["both.npy", "both_1.npy"])
         for x in [["a=few.npy", "b=many.npy"], ["many.npy", "few.npy"], ["uneven.npz"]]:
             error = self.failure("predict", "net.json", *[f"--x={file}" for file in x])
             self.assertIn("Expected as many examples for every input, got", error)
@@ -224,6 +228,8 @@ class Models(InFolder):
         self.call("convert", "m.json", "back.keras", "--weights", "m.weights.h5")
         self.assertEqual(files.weights(self.folder / "m.keras"),
                          files.weights(self.folder / "back.keras"))
+        self.call("convert", "m.keras", "m.onnx")
+        self.assertIn(b"scores", (self.folder / "m.onnx").read_bytes())
         self.call("convert", "m.keras", "plain.keras", "--no-compile")
         with zipfile.ZipFile(self.folder / "plain.keras") as archive:
             self.assertFalse(json.loads(archive.read("config.json")).get("compile_config"))
@@ -311,6 +317,7 @@ class WrongCalls(InFolder):
                 (["summary", "net.json", "--line-length", "100000000000"], "--line-length"),
                 (["summary", "net.json", "--", "more.json"], "more.json"),
                 (["convert", "w.weights.h5", "m.keras"], "has weights alone"),
+                (["convert", "m.onnx", "m.keras"], "is ONNX, which is written alone"),
                 (["convert", "net.json", "m.onx"], "expected a file that ends in"),
                 (["plot", "net.json", "--output", "m.bmp"], "expected a file that ends in '.dot'"),
                 (["profile", "net.json", "--y", "y.npy"], "--y requires --input"),

@@ -40,7 +40,7 @@ TEST_CASE("negative indices count from the end") {
   const Tensor last = Tensor::from({-1, 0});
   check_op([](const Inputs& in) { return ops::take(in[0], in[1], 1); }, {x, last}, {2, 2},
            {v[2], v[0], v[5], v[3]});
-  check_op([](const Inputs& in) { return ops::take_along_axis(in[0], in[1]); },
+  check_op([](const Inputs& in) { return ops::take_along_axis(in[0], in[1], -1); },
            {x, Tensor::from({{-1}, {-3}})}, {2, 1}, {v[2], v[3]});
   check_values(ops::take(x, -1), {}, {v[5]});
   check_values(ops::take(Tensor::from({5, 6}), Tensor::from(std::vector<uint8_t>{1})), {1}, {6});
@@ -50,11 +50,16 @@ TEST_CASE("take_along_axis: value and gradients") {
   const Tensor x = random_tensor({2, 3});
   const Tensor indices = Tensor::from(std::vector<int64_t>{2, 0, 1, 1}, {2, 2});
   const auto v = to_doubles(x);
-  check_op([](const Inputs& in) { return ops::take_along_axis(in[0], in[1]); }, {x, indices},
+  check_op([](const Inputs& in) { return ops::take_along_axis(in[0], in[1], -1); }, {x, indices},
            {2, 2}, {v[2], v[0], v[4], v[4]});
   const Tensor rows = Tensor::from(std::vector<int32_t>{1, 0, 1}, {1, 3});
   check_op([](const Inputs& in) { return ops::take_along_axis(in[0], in[1], 0); }, {x, rows},
            {1, 3}, {v[3], v[1], v[5]});
+}
+
+TEST_CASE("take_along_axis without an axis") {
+  const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2});
+  check_values(ops::take_along_axis(x, Tensor::from({{3}, {0}})), {2}, {4, 1});
 }
 
 TEST_CASE("one_hot: axes, dtypes, classes that aren't there") {

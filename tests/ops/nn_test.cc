@@ -291,7 +291,7 @@ TEST_CASE("the probabilities of the fused cross-entropies carry gradients too") 
   check_gradients(
       [](const Inputs& in) {
         const auto [loss, p] = ops::softmax_cross_entropy(in[0], in[1]);
-        return ops::concatenate({ops::square(p), ops::expand_dims(loss, -1)});
+        return ops::concatenate({ops::square(p), ops::expand_dims(loss, -1)}, -1);
       },
       {logits, target});
   check_gradients(

@@ -127,7 +127,7 @@ TEST_CASE("matmul, conv, pool, concatenate") {
                      {{kBatch, kUnknown, 2}, {3, 2, 2}}, {kBatch, kUnknown, 2});
   check_placeholders(
       [](const Inputs& in) {
-        return ops::concatenate({in[0], in[1]});
+        return ops::concatenate({in[0], in[1]}, -1);
       },
       {{kBatch, 3}, {kBatch, 2}}, {kBatch, 5});
 }

@@ -231,6 +231,26 @@ TEST_CASE("reductions of empty tensors") {
   check_values(ops::argmax(x, 1), {0}, {});
 }
 
+TEST_CASE("extremes with a first value, products and running sums of another dtype") {
+  const Tensor x = Tensor::from(std::vector<float>{1, -2, 3, 4}, {2, 2});
+  check_values(ops::max(x, 1, false, 2), {2}, {2, 4});
+  check_values(ops::min(x, 0, true, 0), {1, 2}, {0, -2});
+  check_values(ops::max(ops::zeros({0, 2}), 0, false, -1), {2}, {-1, -1});
+  const Tensor integers = Tensor::from(std::vector<int32_t>{3, 4});
+  CHECK(ops::prod(integers, {}, false, "float32").dtype() == DType::Float32);
+  check_values(ops::prod(integers, {}, false, "float32"), {}, {12});
+  const Tensor sums = ops::cumsum(Tensor::from({true, true}), 0, {.dtype = DType::Float64});
+  CHECK(sums.dtype() == DType::Float64);
+  check_values(sums, {2}, {1, 2});
+}
+
+TEST_CASE("round to decimals") {
+  check_values(ops::round(Tensor::from(std::vector<double>{1.26, -0.04, 2.5}), 1), {3},
+               {1.3, 0, 2.5}, 1e-12);
+  check_values(ops::round(Tensor::from(std::vector<int32_t>{14, 15, -26}), -1), {3}, {10, 20, -30});
+  check_values(ops::round(Tensor::from(std::vector<int32_t>{14, 15}), 2), {2}, {14, 15});
+}
+
 TEST_CASE("reductions of empty tensors of every dtype") {
   for (int d = 0; d < kNumDTypes; ++d) {
     const auto dtype = static_cast<DType>(d);

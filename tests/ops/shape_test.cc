@@ -122,7 +122,7 @@ TEST_CASE("concatenate, stack, unstack, split") {
   const auto vb = to_doubles(b);
   check_op(
       [](const Inputs& in) {
-        return ops::concatenate({in[0], in[1]});
+        return ops::concatenate({in[0], in[1]}, -1);
       },
       {a, b}, {2, 5}, {va[0], va[1], vb[0], vb[1], vb[2], va[2], va[3], vb[3], vb[4], vb[5]});
   const Tensor c = random_tensor({2, 2}, -2, 2, 3);
@@ -202,6 +202,53 @@ TEST_CASE("pad: value, gradients of tensor and padding value") {
         return ops::pad(in[0], {{1, 2}}, in[1]);
       },
       {random_tensor({3}), Tensor::scalar(0.5)});
+}
+
+TEST_CASE("pad by mirrored elements") {
+  const auto reflect = [](const Inputs& in) {
+    return ops::pad(in[0], {{0, 0}, {2, 1}}, {.mode = "reflect"});
+  };
+  const auto symmetric = [](const Inputs& in) {
+    return ops::pad(in[0], {{1, 0}, {0, 3}}, {.mode = "symmetric"});
+  };
+  const Tensor x = random_tensor({2, 3});
+  const auto v = to_doubles(x);
+  check_op(reflect, {x}, {2, 6},
+           {v[2], v[1], v[0], v[1], v[2], v[1], v[5], v[4], v[3], v[4], v[5], v[4]});
+  check_op(symmetric, {x}, {3, 6},
+           {v[0], v[1], v[2], v[2], v[1], v[0], v[0], v[1], v[2], v[2], v[1], v[0],  //
+            v[3], v[4], v[5], v[5], v[4], v[3]});
+  check_values(ops::pad(x, {{0, 0}, {0, 1}}, {.mode = "constant", .constant_values = 7}), {2, 4},
+               {v[0], v[1], v[2], 7, v[3], v[4], v[5], 7});
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::pad(x, {{0, 0}, {0, 3}}, {.mode = "reflect"});
+        }) ==
+        "pad: expected from 0 to 2 elements to be mirrored at the ends of axis 1 of shape (2, 3) "
+        "(mode \"reflect\"), got 0 and 3.");
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::pad(x, {{0, 0}, {0, 3}}, {.mode = "wrap"});
+        }) == "pad: expected mode \"constant\", \"reflect\" or \"symmetric\", got \"wrap\".");
+}
+
+TEST_CASE("concatenate joins along axis 0 unless told otherwise, as Keras's") {
+  const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2});
+  check_values(ops::concatenate({x, x}), {4, 2}, {1, 2, 3, 4, 1, 2, 3, 4});
+}
+
+TEST_CASE("repeat with a number for each element") {
+  const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2});
+  check_values(ops::repeat(x, std::vector<int64_t>{0, 3}, 1), {2, 3}, {2, 2, 2, 4, 4, 4});
+  check_values(ops::repeat(x, std::vector<int64_t>{1, 0, 2, 1}), {4}, {1, 3, 3, 4});
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::repeat(x, std::vector<int64_t>{1, 2, 3}, 0);
+        }) ==
+        "repeat: expected one number, or 2 numbers from 0 for axis 0 of shape (2, 2), got (1, 2, "
+        "3).");
+}
+
+TEST_CASE("eye: columns and diagonals") {
+  check_values(ops::eye(2, {.m = 3, .k = 1}), {2, 3}, {0, 1, 0, 0, 0, 1});
+  check_values(ops::eye(3, {.m = 2, .k = -1, .dtype = DType::Int32}), {3, 2}, {0, 0, 1, 0, 0, 1});
 }
 
 TEST_CASE("flip") {

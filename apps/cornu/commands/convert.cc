@@ -24,6 +24,11 @@ cornu::Model read_model(Format format, const std::string& path, bool compile) {
       cornu::Model model = cornu::model_from_json(text_of(path));
       return compile ? model : cornu::clone_model(model);
     }
+    case Format::Onnx:
+      throw WrongCall(
+          fmt::format("'{}' is ONNX, which is written alone. Give a model (.keras, "
+                      ".h5, .json)",
+                      path));
     case Format::Weights:
       break;
   }
@@ -39,6 +44,8 @@ void write_model(Format format, cornu::Model& model, const std::string& path) {
       return model.save_weights(path);
     case Format::Json:
       return cornu::write_file_atomically(path, std::string_view(model.to_json()));
+    case Format::Onnx:
+      return model.export_(path);
     case Format::Hdf5:
       break;
   }

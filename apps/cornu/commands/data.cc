@@ -304,7 +304,15 @@ Tensors read_targets(const Model& model, const std::vector<std::string>& files) 
 std::vector<std::string> output_names(const Model& model, size_t count) {
   const cornu::FunctionalGraph* graph = graph_of(model);
   std::vector<std::string> names = graph ? graph->output_names() : std::vector<std::string>();
-  if (names.size() == count) return names;
+  if (names.size() == count) {
+    // A layer may be called several times, and give several outputs.
+    std::set<std::string> taken;
+    for (std::string& name : names) {
+      const std::string stem = name;
+      for (int i = 1; !taken.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
+    }
+    return names;
+  }
   names.clear();
   for (size_t i = 0; i < count; ++i) {
     names.push_back(i == 0 ? "output" : fmt::format("output_{}", i + 1));

@@ -8,7 +8,7 @@
 
 namespace apps {
 
-enum class Format { Keras, Weights, Hdf5, Json };
+enum class Format { Keras, Weights, Hdf5, Json, Onnx };
 
 struct FormatRow {
   Format format;
@@ -28,6 +28,7 @@ inline constexpr FormatRow kFormats[] = {
     {Format::Hdf5, ".hdf5", true, false, "the same"},
     {Format::Json, ".json", true, true,
      "an architecture (model.to_json() in Keras), with fresh weights when it is read"},
+    {Format::Onnx, ".onnx", false, true, "what predicts, with its weights, for other runtimes"},
 };
 
 // Null for a path that ends otherwise.

@@ -213,6 +213,7 @@ void add_convert(CLI::App& tool, ConvertArguments& arguments) {
 Examples:
   cornu convert old.h5 new.keras
   cornu convert m.keras m.weights.h5
+  cornu convert m.keras m.onnx
   cornu convert m.json m.keras --weights m.weights.h5)");
   command.add_option("input", arguments.input, "The model")->required()->type_name("FILE");
   command.add_option("output", arguments.output, "What to write")

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/constants.h"
+
+#include <functional>
+#include <vector>
+
+#include "framework/ops/math.h"
+
+namespace cornu {
+namespace {
+
+constexpr char kTensor[] = "__tensor__";
+constexpr char kNumpy[] = "__numpy__";  // what Keras writes of an array of NumPy's
+
+Json nested_values(const Tensor& tensor) {
+  if (tensor.rank() == 0) {
+    if (tensor.dtype() == DType::Bool) return tensor.item<int64_t>() != 0;
+    return is_floating(tensor.dtype()) ? Json(tensor.item<double>()) : Json(tensor.item<int64_t>());
+  }
+  Json::Array list;
+  for (int64_t i = 0; i < tensor.shape().front(); ++i) {
+    list.push_back(nested_values(tensor.rows(i, i + 1).with_shape(tensor.shape().slice(1))));
+  }
+  return list;
+}
+
+Tensor tensor_of(const Json& nested, DType dtype) {
+  Shape shape;
+  for (const Json* level = &nested; level->is_array(); level = &(*level)[0]) {
+    shape.push_back(static_cast<int64_t>(level->size()));
+    if (level->size() == 0) break;
+  }
+  std::vector<double> numbers;
+  const std::function<void(const Json&)> collect = [&](const Json& value) {
+    if (!value.is_array()) {
+      numbers.push_back(value.is_bool() ? value.as_bool() : value.as_double());
+      return;
+    }
+    for (const Json& element : value.as_array()) collect(element);
+  };
+  collect(nested);
+  const Tensor values = Tensor::from(numbers, shape);
+  return dtype == DType::Float64 ? values : ops::cast(values, dtype);
+}
+
+}  // namespace
+
+Json serialize_constant(const Tensor& tensor) {
+  if (tensor.rank() == 0) return nested_values(tensor);
+  return Json::object({{"class_name", kTensor},
+                       {"config", Json::object({{"value", nested_values(tensor)},
+                                                {"dtype", to_string(tensor.dtype())}})}});
+}
+
+bool is_constant(const Json& json) {
+  const Json* kind = json.is_object() ? json.find("class_name") : nullptr;
+  return kind && kind->is_string() && (kind->as_string() == kTensor || kind->as_string() == kNumpy);
+}
+
+Tensor parse_constant(const Json& json) {
+  const Json& config = json.at("config");
+  return tensor_of(config.at("value"), dtype_from_string(config.at("dtype").as_string()));
+}
+
+Tensor literal_tensor(const Json& json) {
+  if (json.is_bool()) return Tensor(json.as_bool());
+  if (json.is_int()) return Tensor(json.as_int());
+  if (json.is_number()) return Tensor(json.as_double());
+  check<InvalidArgument>(json.is_array(), "Functional: expected a number or a list, got {}.",
+                         json.excerpt());
+  const Json* first = &json;
+  while (first->is_array() && first->size() > 0) first = &(*first)[0];
+  const DType dtype = first->is_bool()  ? DType::Bool
+                      : first->is_int() ? DType::Int32
+                                        : DType::Float32;
+  return tensor_of(json, dtype);
+}
+
+}  // namespace cornu

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/keras_op.h"
+
+#include <utility>
+
+#include "framework/core/strings.h"
+#include "framework/saving/constants.h"
+
+namespace cornu {
+namespace {
+
+// What stands in a call for operand i.
+constexpr char kOperand[] = "__operand__";
+
+const ComposedOps& composed_ops() {
+  static const ComposedOps made = [] {
+    ComposedOps table;
+    numpy_ops::add_to(table);
+    nn_ops::add_to(table);
+    return table;
+  }();
+  return made;
+}
+
+const Json* operand_number(const Json& value) {
+  return value.is_object() && value.size() == 1 ? value.find(kOperand) : nullptr;
+}
+
+// A call as a file has it: operand i is what `written` gives.
+Json as_written(const Json& value, const std::function<Json(size_t)>& written) {
+  if (const Json* number = operand_number(value)) {
+    return written(static_cast<size_t>(number->as_int()));
+  }
+  if (value.is_array()) {
+    Json::Array list;
+    for (const Json& element : value.as_array()) list.push_back(as_written(element, written));
+    return list;
+  }
+  if (value.is_object()) {
+    Json::Object members;
+    for (const auto& [key, member] : value.as_object()) {
+      members.emplace_back(key, as_written(member, written));
+    }
+    return Json::of_members(std::move(members));
+  }
+  return value;
+}
+
+}  // namespace
+
+bool is_composed_op(const std::string& class_name) { return composed_ops().contains(class_name); }
+
+std::vector<std::string> composed_op_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : composed_ops()) names.push_back(entry.first);
+  return names;
+}
+
+// ---- OpCall ----
+
+const Json* OpCall::value(size_t place, const char* name) const {
+  const Json& args = call_.at("args");
+  const Json* found = place < args.size() ? &args[place] : call_.at("kwargs").find(name);
+  return found && !found->is_null() ? found : nullptr;
+}
+
+Tensor OpCall::tensor(const Json& argument) const {
+  const Json* number = operand_number(argument);
+  return number ? operands_.at(static_cast<size_t>(number->as_int())) : literal_tensor(argument);
+}
+
+Tensor OpCall::optional(size_t place, const char* name) const {
+  const Json* found = value(place, name);
+  return found ? tensor(*found) : Tensor();
+}
+
+Tensor OpCall::operand(size_t place, const char* name) const {
+  const Json* found = value(place, name);
+  check<InvalidArgument>(found != nullptr, "expected an argument '{}' (number {}), got none.", name,
+                         place);
+  return tensor(*found);
+}
+
+std::vector<Tensor> OpCall::list(size_t place, const char* name) const {
+  const Json* found = value(place, name);
+  check<InvalidArgument>(found && found->is_array(), "expected a list '{}' (argument {}).", name,
+                         place);
+  std::vector<Tensor> result;
+  for (const Json& element : found->as_array()) result.push_back(tensor(element));
+  return result;
+}
+
+std::vector<Tensor> OpCall::all() const {
+  std::vector<Tensor> result;
+  for (const Json& argument : call_.at("args").as_array()) result.push_back(tensor(argument));
+  return result;
+}
+
+std::map<std::string, int64_t> OpCall::lengths() const {
+  std::map<std::string, int64_t> result;
+  for (const auto& [name, value] : call_.at("kwargs").as_object()) {
+    if (value.is_int()) result[name] = value.as_int();
+  }
+  return result;
+}
+
+const Json* OpCall::find(const char* key) const {
+  const Json* found = config.find(key);
+  return found && !found->is_null() ? found : nullptr;
+}
+const Json& OpCall::need(const char* key) const {
+  const Json* found = find(key);
+  check<InvalidArgument>(found != nullptr, "expected '{}' in its config.", key);
+  return *found;
+}
+int64_t OpCall::integer(const char* key, int64_t otherwise) const {
+  return find(key) ? find(key)->as_int() : otherwise;
+}
+double OpCall::number(const char* key, double otherwise) const {
+  return find(key) ? find(key)->as_double() : otherwise;
+}
+bool OpCall::flag(const char* key, bool otherwise) const {
+  return find(key) ? find(key)->as_bool() : otherwise;
+}
+std::string OpCall::text(const char* key, const std::string& otherwise) const {
+  return find(key) ? find(key)->as_string() : otherwise;
+}
+std::optional<int64_t> OpCall::maybe(const char* key) const {
+  return find(key) ? std::optional(find(key)->as_int()) : std::nullopt;
+}
+std::vector<int64_t> OpCall::integers(const char* key) const {
+  const Json& found = need(key);
+  return found.is_array() ? found.as_ints() : std::vector{found.as_int()};
+}
+std::optional<DTypeLike> OpCall::dtype() const {
+  if (!find("dtype")) return std::nullopt;
+  return DTypeLike(dtype_from_string(find("dtype")->as_string()));
+}
+
+// ---- KerasOp ----
+
+KerasOp::KerasOp(const Json& entry, const Json& call, const Resolve& resolve,
+                 std::vector<Tensor>& inputs)
+    : entry_(entry) {
+  call_ = Json::object({{"args", numbered(call.at("args"), resolve, inputs)},
+                        {"kwargs", numbered(call.at("kwargs"), resolve, inputs)}});
+}
+
+KerasOp::KerasOp(Json entry, Json call, std::vector<Tensor> constants)
+    : entry_(std::move(entry)), call_(std::move(call)), constants_(std::move(constants)) {}
+
+Json KerasOp::numbered(const Json& value, const Resolve& resolve, std::vector<Tensor>& inputs) {
+  const Tensor input = resolve(value);
+  if (input.defined() || is_constant(value)) {
+    if (input.defined()) inputs.push_back(input);
+    constants_.push_back(input.defined() ? Tensor() : parse_constant(value));
+    return Json::object({{kOperand, static_cast<int64_t>(constants_.size()) - 1}});
+  }
+  if (value.is_array()) {
+    Json::Array list;
+    for (const Json& element : value.as_array()) {
+      list.push_back(numbered(element, resolve, inputs));
+    }
+    return list;
+  }
+  if (!value.is_object()) return value;
+  check<InvalidArgument>(!value.find(kOperand), "op '{}': expected tensors and values, got {}.",
+                         class_name(), value.excerpt());
+  Json::Object members;
+  for (const auto& [key, member] : value.as_object()) {
+    members.emplace_back(key, numbered(member, resolve, inputs));
+  }
+  return Json::of_members(std::move(members));
+}
+
+Tensors KerasOp::call_list(const Tensors& inputs, const CallArgs&) {
+  std::vector<Tensor> operands = constants_;
+  size_t next = 0;
+  for (Tensor& operand : operands) {
+    if (!operand.defined()) operand = inputs[next++];
+  }
+  return composed_ops().find(class_name())->second(OpCall(entry_.at("config"), call_, operands));
+}
+
+std::shared_ptr<GraphOp> KerasOp::copy() const {
+  auto result = std::make_shared<KerasOp>(entry_, call_, constants_);
+  result->rename(name());
+  return result;
+}
+
+Json KerasOp::entry() const {
+  Json config = entry_.at("config");
+  config.set("name", name());
+  const Json* module = entry_.find("module");
+  return Json::object({{"module", module ? *module : Json("keras.src.ops.numpy")},
+                       {"class_name", class_name()},
+                       {"config", std::move(config)},
+                       {"registered_name", class_name()}});
+}
+
+Json KerasOp::call(const Reference& reference) const {
+  std::vector<size_t> input_of(constants_.size());
+  for (size_t i = 0, next = 0; i < constants_.size(); ++i) {
+    if (!constants_[i].defined()) input_of[i] = next++;
+  }
+  return as_written(call_, [&](size_t i) {
+    return constants_[i].defined() ? serialize_constant(constants_[i]) : reference(input_of[i]);
+  });
+}
+
+}  // namespace cornu

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops of Keras's that are made of several here. In functional models of files they stay what they
+// are: one node, which is written as it was read.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/core/json.h"
+#include "framework/model/functional.h"
+
+namespace cornu {
+
+// A call of an op, in Keras's terms.
+class OpCall {
+ public:
+  OpCall(const Json& config, const Json& call, const std::vector<Tensor>& operands)
+      : config(config), call_(call), operands_(operands) {}
+
+  const Json& config;  // what the op was made with
+
+  // The argument at this place, or of this name. InvalidArgument where it isn't there.
+  Tensor operand(size_t place, const char* name) const;
+  Tensor optional(size_t place, const char* name) const;  // undefined where it is None
+  std::vector<Tensor> list(size_t place, const char* name) const;
+  std::vector<Tensor> all() const;                          // each argument an operand
+  const Json* value(size_t place, const char* name) const;  // null where it is None
+  std::map<std::string, int64_t> lengths() const;           // arguments by name that are numbers
+
+  // Of the config; `otherwise` where it is None or isn't there.
+  const Json* find(const char* key) const;
+  const Json& need(const char* key) const;  // InvalidArgument
+  int64_t integer(const char* key, int64_t otherwise) const;
+  double number(const char* key, double otherwise) const;
+  bool flag(const char* key, bool otherwise) const;
+  std::string text(const char* key, const std::string& otherwise) const;
+  std::optional<int64_t> maybe(const char* key) const;
+  std::vector<int64_t> integers(const char* key) const;  // of one number, too
+  std::optional<DTypeLike> dtype() const;
+
+ private:
+  Tensor tensor(const Json& argument) const;
+
+  const Json& call_;  // {"args", "kwargs"}, with operands' numbers in the operands' places
+  const std::vector<Tensor>& operands_;
+};
+
+using ComposedOp = Tensors (*)(const OpCall& call);
+using ComposedOps = std::map<std::string, ComposedOp, std::less<>>;
+// Add the ops of keras.ops.numpy, and those of its other modules, by class names.
+namespace numpy_ops {
+void add_to(ComposedOps& table);
+}
+namespace nn_ops {
+void add_to(ComposedOps& table);
+}
+
+bool is_composed_op(const std::string& class_name);
+std::vector<std::string> composed_op_names();
+
+// The node of such an op.
+class KerasOp : public GraphOp {
+ public:
+  // Gives the placeholder that a part of a call stands for; undefined where it is none.
+  using Resolve = std::function<Tensor(const Json& value)>;
+  // `entry` and `call`: as in a file. Appends the placeholders that the call reads to `inputs`.
+  KerasOp(const Json& entry, const Json& call, const Resolve& resolve, std::vector<Tensor>& inputs);
+  KerasOp(Json entry, Json call, std::vector<Tensor> constants);
+
+  Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
+  std::string class_name() const override { return entry_.at("class_name").as_string(); }
+  std::shared_ptr<GraphOp> copy() const override;
+
+  Json entry() const;  // of a layer's form, for a file
+  // Its call, {"args", "kwargs"}; `reference` gives what stands for input i.
+  using Reference = std::function<Json(size_t input)>;
+  Json call(const Reference& reference) const;
+
+ private:
+  Json numbered(const Json& value, const Resolve& resolve, std::vector<Tensor>& inputs);
+
+  Json entry_;
+  Json call_;
+  std::vector<Tensor> constants_;  // undefined where inputs go
+};
+
+}  // namespace cornu

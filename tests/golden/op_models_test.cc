@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functional models that have ops of Keras's in their graphs, as files have them.
+#include <doctest/doctest.h>
+
+#include "framework/train/model.h"
+#include "tests/golden/layer_case.h"
+
+using namespace cornu;
+using cornu::test::difference;
+
+namespace {
+
+constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 5e-6};
+
+void check_model(Model& model, const std::vector<Tensor>& inputs, const Json& expected) {
+  const Tensors outputs = model(inputs.size() == 1 ? Tensors(inputs[0]) : Tensors(inputs));
+  REQUIRE(outputs.size() == expected.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    CAPTURE(i);
+    CHECK(difference(outputs[i], expected[i], kClose) == "");
+    CHECK(std::string(to_string(outputs[i].dtype())) == expected[i].at("dtype").as_string());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("models of one op each give what Keras's give, also when written, and as clones") {
+  int checked = 0;
+  for (const Json& item : test::golden_cases("op_models").as_array()) {
+    CAPTURE(item.at("name").as_string());
+    const std::vector<Tensor> inputs = test::golden_tensors(item.at("inputs"));
+    Model model = model_from_json(item.at("model").dump());
+    check_model(model, inputs, item.at("outputs"));
+    Model again = model_from_json(model.to_json());
+    check_model(again, inputs, item.at("outputs"));
+    Model clone = clone_model(model);
+    check_model(clone, inputs, item.at("outputs"));
+    ++checked;
+  }
+  CHECK(checked > 200);
+}
