@@ -82,6 +82,20 @@ TEST_CASE("a captured function gives what it gave before it was captured") {
   CHECK(values(Tensor(total)) == std::vector<float>{42, 42, 42});
 }
 
+TEST_CASE("a variable that was assigned a function's result is read as it is now") {
+  use_simulated_gpus();
+  const DeviceScope scope("GPU:0");
+  Variable total(Tensor::from<float>({0, 0}), {.name = "total"});
+  const Function twice = function([](const Tensor& x) { return x * 2.0f; });
+  const Function add = function([&](const Tensor& x) { total.assign_add(x); });
+  total.assign(twice(Tensor::from<float>({1, 2})));
+  const Tensor ones = Tensor::from<float>({1, 1}).to(kFirst);
+  for (int step = 1; step <= 3; ++step) {
+    add(ones);
+    CHECK(values(Tensor(total)) == std::vector<float>{2.0f + step, 4.0f + step});
+  }
+}
+
 TEST_CASE("slices of a loop that lie at odd places") {
   use_simulated_gpus();
   using Inputs = std::vector<Tensor>;
