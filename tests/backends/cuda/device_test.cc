@@ -82,6 +82,18 @@ TEST_CASE("a captured function gives what it gave before it was captured") {
   CHECK(values(Tensor(total)) == std::vector<float>{42, 42, 42});
 }
 
+TEST_CASE("neighbours in memory that isn't one block are inputs of a captured function") {
+  use_simulated_gpus();
+  const DeviceScope scope("GPU:0");
+  const Function add = function([](const Tensor& x, const Tensor& y) { return ops::sum(x + y); });
+  // Each fills a block of its own, and the second one begins where the first one ends.
+  constexpr int64_t kCount = 196'608;
+  const Tensor x = Tensor::from(std::vector<float>(kCount, 1.0f)).to(kFirst);
+  const Tensor y = Tensor::from(std::vector<float>(kCount, 2.0f)).to(kFirst);
+  REQUIRE(x.address() + x.bytes() == y.address());
+  for (int run = 0; run < 3; ++run) CHECK(add(x, y).item<float>() == 3.0f * kCount);
+}
+
 TEST_CASE("a variable that was assigned a function's result is read as it is now") {
   use_simulated_gpus();
   const DeviceScope scope("GPU:0");
