@@ -9,6 +9,7 @@
 
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/core/error.h"
+#include "framework/core/logging.h"
 #include "framework/graph/launches.h"
 #include "framework/graph/program_facts.h"
 
@@ -134,16 +135,25 @@ RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* co
   const std::vector<void*> outputs = addresses(arena, output_places_);
   Runtime& runtime = device_.runtime();
   RunContext context{device_};
+  // What fails here has run nothing: launched directly, it works, or says what is wrong with it.
+  std::string why;
   runtime.begin_capture(device_.stream());
   try {
     program_.enqueue({.inputs = inputs, .states = states, .outputs = outputs, .workspace = arena},
                      context);
-  } catch (...) {
-    runtime.end_capture(device_.stream());
-    throw;
+  } catch (const std::exception& error) {
+    why = error.what();
   }
-  std::shared_ptr<RuntimeGraph> graph = runtime.end_capture(device_.stream());
-  if (!graph) {
+  std::shared_ptr<RuntimeGraph> graph;
+  try {
+    graph = runtime.end_capture(device_.stream());
+  } catch (const ResourceExhausted& error) {
+    why = error.what();
+  }
+  if (!graph || !why.empty()) {
+    logging::warn(
+        fmt::format("{}: a function runs without a CUDA graph, since making one failed. {}",
+                    device_.device(), why));
     captures_ = kMostCaptures;
     return nullptr;
   }
