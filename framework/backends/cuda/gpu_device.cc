@@ -177,8 +177,13 @@ GpuDevice::Upload GpuDevice::take_upload(size_t bytes) {
   return {block, record()};
 }
 
-void GpuDevice::give_upload(std::byte* block, size_t bytes) {
-  Upload place{block, record()};
+void GpuDevice::give_upload(std::byte* block, size_t bytes) noexcept {
+  Upload place{block, nullptr};
+  try {
+    place.free_after = record();
+  } catch (const Error&) {
+    return;  // the GPU has failed, or CUDA is gone since the program ends: nobody gets the memory
+  }
   {
     const std::lock_guard listing(list_mutex_);
     if (uploads_.count(bytes) < kKeptUploads) {

@@ -124,7 +124,7 @@ class GpuDevice {
   std::shared_ptr<RuntimeEvent> record();
   Staging take_staging(size_t bytes);
   Upload take_upload(size_t bytes);
-  void give_upload(std::byte* block, size_t bytes);
+  void give_upload(std::byte* block, size_t bytes) noexcept;
   Tensor upload_large(const Tensor& tensor);
   [[noreturn]] void throw_refused();
 
