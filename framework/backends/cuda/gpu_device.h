@@ -125,6 +125,7 @@ class GpuDevice {
   Staging take_staging(size_t bytes);
   Upload take_upload(size_t bytes);
   void give_upload(std::byte* block, size_t bytes) noexcept;
+  void give_kept_uploads();
   Tensor upload_large(const Tensor& tensor);
   [[noreturn]] void throw_refused();
 

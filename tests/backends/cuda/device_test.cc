@@ -189,6 +189,17 @@ TEST_CASE("memory that is exhausted says who wanted it") {
   CHECK(pool.take(0, "nothing") != nullptr);
 }
 
+TEST_CASE("memory that is kept for uploads is there for others when it is short") {
+  const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
+  // As all of the backend's, it is never destroyed.
+  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 16 << 20);
+  for (const int64_t count : {500'000, 600'000, 700'000, 800'000}) {
+    device.upload(Tensor::from(std::vector<float>(static_cast<size_t>(count))));
+  }
+  CHECK(device.allocate(9 << 20, "a test")->bytes() == 9 << 20);
+  device.drain();
+}
+
 TEST_CASE("several threads use one GPU") {
   use_simulated_gpus();
   const Function twice = function([](const Tensor& x) { return ops::sum(x * 2.0f); });
