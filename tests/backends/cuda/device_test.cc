@@ -108,6 +108,28 @@ TEST_CASE("a variable that was assigned a function's result is read as it is now
   }
 }
 
+TEST_CASE("a group of updates doesn't write over what another of its members reads") {
+  use_simulated_gpus();
+  const auto run = [](const Device& device) {
+    const DeviceScope scope(device.to_string());
+    Variable a(Tensor::from<float>({1, 2, 3, 4}), {.name = "a"});
+    Variable b(Tensor::from<float>({5, 7, 9, 11}, {2, 2}), {.name = "b"});
+    // Each needs both values from before, so that neither is updated in place.
+    const Function update = function([&](const Tensor& x) {
+      const Tensor shared = ops::matmul(x, x);
+      const Tensor next_a = (Tensor(a) - ops::reshape(Tensor(b), {4})) * ops::reshape(shared, {4});
+      const Tensor next_b = (Tensor(b) - ops::reshape(Tensor(a), {2, 2})) * shared;
+      a.assign(next_a);
+      b.assign(next_b);
+    });
+    for (int step = 0; step < 3; ++step) update(Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
+    std::vector<float> all = values(Tensor(a));
+    for (const float value : values(Tensor(b))) all.push_back(value);
+    return all;
+  };
+  CHECK(run(kFirst) == run(Device{}));
+}
+
 TEST_CASE("slices of a loop that lie at odd places") {
   use_simulated_gpus();
   using Inputs = std::vector<Tensor>;
