@@ -42,6 +42,8 @@ class Buffer {
   virtual void copy_to_host(size_t offset, std::span<std::byte> to) const;
   // New memory on the same device that holds the bytes [offset, offset + bytes).
   virtual std::shared_ptr<Buffer> clone(size_t offset, size_t bytes) const;
+  // The only owner is going to write to it in place.
+  virtual void before_write() {}
 
  protected:
   Buffer(std::byte* data, size_t bytes, Device device, bool read_only = false)

@@ -149,6 +149,7 @@ std::byte* Tensor::writable() {
     impl_ = std::move(state);
   }
   impl_->host_copy.buffer.reset();  // it would be out of date
+  impl_->buffer->before_write();
   return impl_->buffer->data() + impl_->offset;
 }
 

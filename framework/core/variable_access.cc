@@ -158,10 +158,13 @@ void VariableAccess::bring_up_to_date(Use& use) {
 
 VariableAccess::~VariableAccess() {
   if (!acquired_) return;
-  // Values are released under the lock: a later write in place comes after these reads.
+  // Values are released under the lock: a later write in place comes after these reads. But those
+  // of devices after it: a device may be locked then, by who wants this lock.
+  std::vector<Tensor> elsewhere;
   const std::lock_guard lock(traffic().mutex);
   for (Use& use : uses_) {
     if (!use.again && use.held) ++use.variable->impl().served;
+    if (use.value.defined() && !use.value.on_host()) elsewhere.push_back(std::move(use.value));
     use.value = {};
   }
   traffic().notify();

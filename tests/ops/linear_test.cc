@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "framework/autodiff/gradient_tape.h"
+#include "framework/graph/function.h"
 #include "framework/graph/trace.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
@@ -386,6 +388,31 @@ TEST_CASE("adaptive pooling: value, gradient, second-order gradient") {
   CHECK(message_of([] {
           ops::adaptive_average_pool(ops::ones({1, 0, 1}), 2);
         }) == "adaptive_average_pool: expected known spatial axes with elements, got (1, 0, 1).");
+}
+
+TEST_CASE("relu keeps NaN where it is part of a product or a convolution") {
+  const auto check_rows = [](const Tensor& y) {  // the first half is of the example with NaN
+    const std::vector<double> values = to_doubles(y);
+    for (size_t i = 0; i < values.size(); ++i) {
+      CHECK(std::isnan(values[i]) == (2 * i < values.size()));
+    }
+  };
+  const auto with_nan = [](const Shape& shape) {
+    Ints examples(static_cast<size_t>(shape.rank()), 1);
+    examples[0] = 2;
+    const Tensor nan = ops::full({1}, std::numeric_limits<float>::quiet_NaN());
+    const Tensor factors = ops::concatenate({nan, ops::ones({1})}, 0);
+    return ops::ones(shape) * ops::reshape(factors, Shape(examples));
+  };
+  const Tensor bias = ops::ones({16});
+  const Function product = function([&](const Tensor& x) {
+    return ops::relu(ops::matmul(x, ops::ones({8, 16})) + bias);
+  });
+  check_rows(product(with_nan({2, 8})).single());
+  const Function conv = function([&](const Tensor& x) {
+    return ops::relu(ops::conv(x, ops::ones({3, 3, 8, 16}), {.padding = "same"}) + bias);
+  });
+  check_rows(conv(with_nan({2, 6, 6, 8})).single());
 }
 
 TEST_CASE("max_pool: the gradient goes to the first of equal maxima") {

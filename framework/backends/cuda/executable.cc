@@ -9,6 +9,7 @@
 
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/core/error.h"
+#include "framework/core/logging.h"
 #include "framework/graph/launches.h"
 #include "framework/graph/program_facts.h"
 
@@ -69,10 +70,11 @@ PreparedProgram::PreparedProgram(const Graph& graph, GpuDevice& device, bool opt
   output_places_ = places_for(output_bytes_, staged_bytes_);
 }
 
-void PreparedProgram::enqueue(const Arguments& arguments, RunContext context) {
+void PreparedProgram::enqueue(const Arguments& arguments, const Tensors& tensors,
+                              RunContext context) {
   const bool again = std::exchange(has_run_, true);
   const bool as_one = again && program_.is_replayable() && captures_graphs() && !context.ends;
-  if (!as_one || !replay(arguments)) enqueue_directly(arguments, context);
+  if (!as_one || !replay(arguments, tensors)) enqueue_directly(arguments, context);
 }
 
 void PreparedProgram::enqueue_directly(const Arguments& arguments, RunContext& context) {
@@ -84,28 +86,30 @@ void PreparedProgram::enqueue_directly(const Arguments& arguments, RunContext& c
 }
 
 // False when there is no captured graph and none can be made.
-bool PreparedProgram::replay(const Arguments& arguments) {
+bool PreparedProgram::replay(const Arguments& arguments, const Tensors& tensors) {
   std::byte* const arena = device_.arena(staged_bytes_);
   RuntimeGraph* const graph = captured_for(arena, arguments.states);
   if (!graph) return false;
   const std::vector<void*> inputs = addresses(arena, input_places_);
   const std::vector<void*> outputs = addresses(arena, output_places_);
-  copy_arrays(inputs, arguments.inputs, input_bytes_);
+  copy_arrays(inputs, arguments.inputs, input_bytes_, tensors.inputs);
   device_.runtime().launch(device_.stream(), *graph);
-  copy_arrays(arguments.outputs, outputs, output_bytes_);
+  copy_arrays(arguments.outputs, outputs, output_bytes_, tensors.outputs);
   return true;
 }
 
 // Neighbours on both sides, with the room that they have to multiples of kArenaAlignment, are
-// copied together.
+// copied together: parts of one block, since CUDA copies nothing that is of two allocations.
 void PreparedProgram::copy_arrays(std::span<void* const> to, std::span<void* const> from,
-                                  const std::vector<size_t>& bytes) {
+                                  const std::vector<size_t>& bytes,
+                                  std::span<const Tensor> tensors) {
   const auto end_of = [&](void* begin, size_t index) {
     return static_cast<std::byte*>(begin) + in_arena(bytes[index]);
   };
   for (size_t i = 0; i < to.size();) {
     size_t next = i + 1;
-    while (next < to.size() && to[next] == end_of(to[next - 1], next - 1) &&
+    while (next < to.size() && tensors[next].buffer() == tensors[next - 1].buffer() &&
+           to[next] == end_of(to[next - 1], next - 1) &&
            from[next] == end_of(from[next - 1], next - 1)) {
       ++next;
     }
@@ -131,16 +135,25 @@ RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* co
   const std::vector<void*> outputs = addresses(arena, output_places_);
   Runtime& runtime = device_.runtime();
   RunContext context{device_};
+  // What fails here has run nothing: launched directly, it works, or says what is wrong with it.
+  std::string why;
   runtime.begin_capture(device_.stream());
   try {
     program_.enqueue({.inputs = inputs, .states = states, .outputs = outputs, .workspace = arena},
                      context);
-  } catch (...) {
-    runtime.end_capture(device_.stream());
-    throw;
+  } catch (const std::exception& error) {
+    why = error.what();
   }
-  std::shared_ptr<RuntimeGraph> graph = runtime.end_capture(device_.stream());
-  if (!graph) {
+  std::shared_ptr<RuntimeGraph> graph;
+  try {
+    graph = runtime.end_capture(device_.stream());
+  } catch (const ResourceExhausted& error) {
+    why = error.what();
+  }
+  if (!graph || !why.empty()) {
+    logging::warn(
+        fmt::format("{}: a function runs without a CUDA graph, since making one failed. {}",
+                    device_.device(), why));
     captures_ = kMostCaptures;
     return nullptr;
   }
@@ -213,7 +226,7 @@ class GpuLaunch {
       device_.look_at_status(false);
       touched = !written.empty();
       if (recorded) begin(*recorded);
-      prepared.enqueue({inputs, run_.states(index_), outputs},
+      prepared.enqueue({inputs, run_.states(index_), outputs}, {aligned, launch_.outputs},
                        {device_, launch_.group, recorded ? &recorded->ends : nullptr});
       const auto done = may_refuse ? device_.expect(prepared.checks(), written)
                                    : device_.runtime().record(device_.stream());

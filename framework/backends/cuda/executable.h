@@ -26,8 +26,13 @@ class PreparedProgram {
     std::span<void* const> states;
     std::span<void* const> outputs;
   };
+  // The tensors whose places the arguments are.
+  struct Tensors {
+    std::span<const Tensor> inputs;
+    std::span<const Tensor> outputs;
+  };
   // Enqueues a run; the caller holds the device's lock.
-  void enqueue(const Arguments& arguments, RunContext context);
+  void enqueue(const Arguments& arguments, const Tensors& tensors, RunContext context);
   // The same for what is never captured.
   void enqueue_directly(const Arguments& arguments, RunContext& context);
 
@@ -43,9 +48,10 @@ class PreparedProgram {
   static constexpr size_t kMostCaptured = 2;
   static constexpr int kMostCaptures = 16;  // then states move too often
 
-  bool replay(const Arguments& arguments);
+  bool replay(const Arguments& arguments, const Tensors& tensors);
+  // `tensors`: those that lie on one of the two sides.
   void copy_arrays(std::span<void* const> to, std::span<void* const> from,
-                   const std::vector<size_t>& bytes);
+                   const std::vector<size_t>& bytes, std::span<const Tensor> tensors);
   RuntimeGraph* captured_for(std::byte* arena, std::span<void* const> states);
 
   GpuDevice& device_;

@@ -45,7 +45,9 @@ GpuDevice::GpuDevice(Runtime& runtime, int gpu, const Device& device, size_t lim
     : runtime_(runtime),
       gpu_(gpu),
       device_(device),
-      memory_(runtime, gpu, device.to_string(), limit, [this] { drain(); }),
+      memory_(
+          runtime, gpu, device.to_string(), limit, [this] { drain(); },
+          [this] { give_kept_uploads(); }),
       stream_(runtime.make_stream(gpu)),
       upload_stream_(runtime.make_stream(gpu)),
       read_stream_(runtime.make_stream(gpu)) {
@@ -177,8 +179,13 @@ GpuDevice::Upload GpuDevice::take_upload(size_t bytes) {
   return {block, record()};
 }
 
-void GpuDevice::give_upload(std::byte* block, size_t bytes) {
-  Upload place{block, record()};
+void GpuDevice::give_upload(std::byte* block, size_t bytes) noexcept {
+  Upload place{block, nullptr};
+  try {
+    place.free_after = record();
+  } catch (const Error&) {
+    return;  // the GPU has failed, or CUDA is gone since the program ends: nobody gets the memory
+  }
   {
     const std::lock_guard listing(list_mutex_);
     if (uploads_.count(bytes) < kKeptUploads) {
@@ -187,6 +194,15 @@ void GpuDevice::give_upload(std::byte* block, size_t bytes) {
     }
   }
   memory_.give(block, bytes);  // its uses were in the order of the stream, as all memory's are
+}
+
+void GpuDevice::give_kept_uploads() {
+  std::multimap<size_t, Upload> kept;
+  {
+    const std::lock_guard listing(list_mutex_);
+    kept.swap(uploads_);
+  }
+  for (const auto& [bytes, place] : kept) memory_.give(place.block, bytes);
 }
 
 Tensor GpuDevice::copy_from(GpuDevice& other, const Tensor& tensor) {

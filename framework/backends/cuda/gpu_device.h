@@ -31,11 +31,12 @@ class GpuBuffer : public Buffer {
   ~GpuBuffer() override;
 
   GpuDevice& owner() const { return owner_; }
-  // Its value is there when this has happened, and doesn't change afterwards.
+  // Its value is there when this has happened, and doesn't change before it is written again.
   void set_ready(std::shared_ptr<RuntimeEvent> ready) { ready_ = std::move(ready); }
 
   void copy_to_host(size_t offset, std::span<std::byte> to) const override;
   std::shared_ptr<Buffer> clone(size_t offset, size_t bytes) const override;
+  void before_write() override { ready_.reset(); }
 
  private:
   GpuDevice& owner_;
@@ -123,7 +124,8 @@ class GpuDevice {
   std::shared_ptr<RuntimeEvent> record();
   Staging take_staging(size_t bytes);
   Upload take_upload(size_t bytes);
-  void give_upload(std::byte* block, size_t bytes);
+  void give_upload(std::byte* block, size_t bytes) noexcept;
+  void give_kept_uploads();
   Tensor upload_large(const Tensor& tensor);
   [[noreturn]] void throw_refused();
 

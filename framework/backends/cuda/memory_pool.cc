@@ -21,12 +21,13 @@ std::string in_words(size_t bytes) {
 }  // namespace
 
 MemoryPool::MemoryPool(Runtime& runtime, int gpu, std::string name, size_t limit,
-                       std::function<void()> drain)
+                       std::function<void()> drain, std::function<void()> give_kept)
     : runtime_(runtime),
       gpu_(gpu),
       name_(std::move(name)),
       limit_(limit),
-      drain_(std::move(drain)) {}
+      drain_(std::move(drain)),
+      give_kept_(std::move(give_kept)) {}
 
 // Eight sizes to a power of two: at most an eighth of a block is wasted.
 size_t MemoryPool::block_bytes(size_t bytes) {
@@ -38,6 +39,7 @@ std::byte* MemoryPool::take(size_t bytes, std::string_view what) {
   const size_t size = block_bytes(bytes);
   std::byte* block = take_or_allocate(size);
   if (!block) {
+    give_kept_();
     release_free();
     block = take_or_allocate(size);
   }

@@ -19,9 +19,11 @@ namespace cornu::cuda {
 class MemoryPool {
  public:
   // At most `limit` bytes are held; 0: as many as the GPU has. `drain` waits until nothing that was
-  // enqueued still uses memory: blocks are returned to the GPU after it alone.
-  MemoryPool(Runtime& runtime, int gpu, std::string name, size_t limit,
-             std::function<void()> drain);
+  // enqueued still uses memory: blocks are returned to the GPU after it alone. Before it, where
+  // memory is short, `give_kept` gives what is only kept for later.
+  MemoryPool(
+      Runtime& runtime, int gpu, std::string name, size_t limit, std::function<void()> drain,
+      std::function<void()> give_kept = [] {});
 
   // Aligned to 256 bytes; at least one byte. ResourceExhausted, naming `what` wants it.
   std::byte* take(size_t bytes, std::string_view what);
@@ -52,6 +54,7 @@ class MemoryPool {
   std::string name_;
   size_t limit_;
   std::function<void()> drain_;
+  std::function<void()> give_kept_;
   mutable std::mutex mutex_;                        // guards all below
   std::map<size_t, std::vector<std::byte*>> free_;  // by the blocks' sizes
   std::byte* slab_ = nullptr;                       // what is left of the last one

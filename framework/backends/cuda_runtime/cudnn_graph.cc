@@ -237,6 +237,10 @@ void CudnnGraph::pointwise(cudnnPointwiseMode_t mode, Tensor x, Tensor b, Tensor
   CudnnDescriptor what(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   what.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
   what.set(CUDNN_ATTR_POINTWISE_MATH_PREC, compute);
+  if (mode == CUDNN_POINTWISE_RELU_FWD) {  // else NaN may become 0
+    constexpr cudnnNanPropagation_t kKept = CUDNN_PROPAGATE_NAN;
+    what.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &kKept);
+  }
   add(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
       {{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, keep(std::move(what))},
        {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x},

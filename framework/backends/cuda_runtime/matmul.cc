@@ -14,8 +14,10 @@ namespace cornu::cuda {
 namespace {
 
 constexpr uint64_t kMostWorkspace = 32u << 20;
-// Of one call: a grid's z axis takes no more blocks.
-constexpr int64_t kMostBatch = 65535;
+// Of one call: a grid's z axis takes no more blocks than 65535. A multiple of kOperandAlignment, so
+// that the operands of every call are aligned as those of the first one.
+constexpr int64_t kMostBatch = 65520;
+static_assert(kMostBatch % static_cast<int64_t>(kOperandAlignment) == 0);
 
 void check_blas(cublasStatus_t status, const char* doing) {
   if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]] {

@@ -35,6 +35,19 @@ Lifetimes lifetimes(const Graph& graph) {
   return result;
 }
 
+// Whether the node's output `to` may lie where its input `from` does: the node may read that value
+// elsewhere, too.
+bool may_lie_over(const Node& node, const std::vector<std::pair<int, int>>& allowed, int from,
+                  int to) {
+  const ValueId value = node.inputs[static_cast<size_t>(from)];
+  for (size_t in = 0; in < node.inputs.size(); ++in) {
+    if (node.inputs[in] != value) continue;
+    const std::pair<int, int> pair(static_cast<int>(in), to);
+    if (std::find(allowed.begin(), allowed.end(), pair) == allowed.end()) return false;
+  }
+  return true;
+}
+
 // Largest blocks first, each at the lowest offset free during its whole life.
 size_t place(std::vector<Block>& blocks, int times) {
   std::vector<size_t> order(blocks.size());
@@ -75,7 +88,8 @@ MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request) {
         const int block = block_of[in];
         if (block < 0 || lives.last_use[in] != now ||
             blocks[static_cast<size_t>(block)].last != now ||
-            graph.types[in].bytes() != graph.types[out].bytes()) {
+            graph.types[in].bytes() != graph.types[out].bytes() ||
+            !may_lie_over(node, request.may_alias[i], from, to)) {
           continue;
         }
         block_of[out] = block;

@@ -82,6 +82,54 @@ TEST_CASE("a captured function gives what it gave before it was captured") {
   CHECK(values(Tensor(total)) == std::vector<float>{42, 42, 42});
 }
 
+TEST_CASE("neighbours in memory that isn't one block are inputs of a captured function") {
+  use_simulated_gpus();
+  const DeviceScope scope("GPU:0");
+  const Function add = function([](const Tensor& x, const Tensor& y) { return ops::sum(x + y); });
+  // Each fills a block of its own, and the second one begins where the first one ends.
+  constexpr int64_t kCount = 196'608;
+  const Tensor x = Tensor::from(std::vector<float>(kCount, 1.0f)).to(kFirst);
+  const Tensor y = Tensor::from(std::vector<float>(kCount, 2.0f)).to(kFirst);
+  REQUIRE(x.address() + x.bytes() == y.address());
+  for (int run = 0; run < 3; ++run) CHECK(add(x, y).item<float>() == 3.0f * kCount);
+}
+
+TEST_CASE("a variable that was assigned a function's result is read as it is now") {
+  use_simulated_gpus();
+  const DeviceScope scope("GPU:0");
+  Variable total(Tensor::from<float>({0, 0}), {.name = "total"});
+  const Function twice = function([](const Tensor& x) { return x * 2.0f; });
+  const Function add = function([&](const Tensor& x) { total.assign_add(x); });
+  total.assign(twice(Tensor::from<float>({1, 2})));
+  const Tensor ones = Tensor::from<float>({1, 1}).to(kFirst);
+  for (int step = 1; step <= 3; ++step) {
+    add(ones);
+    CHECK(values(Tensor(total)) == std::vector<float>{2.0f + step, 4.0f + step});
+  }
+}
+
+TEST_CASE("a group of updates doesn't write over what another of its members reads") {
+  use_simulated_gpus();
+  const auto run = [](const Device& device) {
+    const DeviceScope scope(device.to_string());
+    Variable a(Tensor::from<float>({1, 2, 3, 4}), {.name = "a"});
+    Variable b(Tensor::from<float>({5, 7, 9, 11}, {2, 2}), {.name = "b"});
+    // Each needs both values from before, so that neither is updated in place.
+    const Function update = function([&](const Tensor& x) {
+      const Tensor shared = ops::matmul(x, x);
+      const Tensor next_a = (Tensor(a) - ops::reshape(Tensor(b), {4})) * ops::reshape(shared, {4});
+      const Tensor next_b = (Tensor(b) - ops::reshape(Tensor(a), {2, 2})) * shared;
+      a.assign(next_a);
+      b.assign(next_b);
+    });
+    for (int step = 0; step < 3; ++step) update(Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
+    std::vector<float> all = values(Tensor(a));
+    for (const float value : values(Tensor(b))) all.push_back(value);
+    return all;
+  };
+  CHECK(run(kFirst) == run(Device{}));
+}
+
 TEST_CASE("slices of a loop that lie at odd places") {
   use_simulated_gpus();
   using Inputs = std::vector<Tensor>;
@@ -161,6 +209,17 @@ TEST_CASE("memory that is exhausted says who wanted it") {
   CHECK(pool.usage().used == 0);
   CHECK(pool.usage().peak == 12 << 20);
   CHECK(pool.take(0, "nothing") != nullptr);
+}
+
+TEST_CASE("memory that is kept for uploads is there for others when it is short") {
+  const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
+  // As all of the backend's, it is never destroyed.
+  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 16 << 20);
+  for (const int64_t count : {500'000, 600'000, 700'000, 800'000}) {
+    device.upload(Tensor::from(std::vector<float>(static_cast<size_t>(count))));
+  }
+  CHECK(device.allocate(9 << 20, "a test")->bytes() == 9 << 20);
+  device.drain();
 }
 
 TEST_CASE("several threads use one GPU") {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <thread>
 
+#include "framework/backends/cuda/gpu_device.h"
 #include "framework/backends/cuda/runtime.h"
 #include "tests/backends/cuda_runtime/fake_driver.h"
 #include "tests/support/errors.h"
@@ -227,6 +228,16 @@ TEST_CASE("what is captured runs when the graph is launched") {
   runtime().begin_capture(own);
   const Failing failing("cuGraphInstantiateWithFlags", kOutOfMemory);
   CHECK_THROWS_AS(runtime().end_capture(own), ResourceExhausted);
+}
+
+TEST_CASE("tensors of a GPU that has failed can be destroyed") {
+  static GpuDevice device(runtime(), 0, {DeviceType::Gpu, 0}, 0);
+  Tensor large = device.upload(Tensor::from(std::vector<float>(20'000, 1.0f)));
+  REQUIRE(large.bytes() >= size_t{64} << 10);
+  const Failing recording("cuEventRecord", kIllegalAddress);
+  const Failing choosing("cuCtxSetCurrent", kIllegalAddress);
+  large = {};
+  CHECK(has(message_of<Internal>([] { device.drain(); }), "CUDA_ERROR_ILLEGAL_ADDRESS"));
 }
 
 TEST_CASE("libraries that don't start are errors") {  // they want a whole driver
