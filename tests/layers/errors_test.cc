@@ -278,8 +278,8 @@ TEST_CASE("configs with features that aren't here") {
   auto load = [](const char* text) {
     return error_of([&] { layer_from_json(Json::parse(text)); });
   };
-  CHECK(load(R"({"class_name": "BatchNormalization", "config": {"renorm": true}})") ==
-        "Unimplemented: Config: 'renorm' isn't available here: expected false, got true.");
+  CHECK(load(R"({"class_name": "LayerNormalization", "config": {"rms_scaling": true}})") ==
+        "Unimplemented: Config: 'rms_scaling' isn't available here: expected false, got true.");
   CHECK(load(R"({"class_name": "Conv2D", "config": {"filters": 1, "kernel_size": [1, 2, 3]}})")
             .find("expected 2 integers, got [1, 2, 3]") != std::string::npos);
 }
