@@ -132,7 +132,7 @@ class GraphWriter {
 
   Json call(const KerasNode& node) const {
     if (const auto* op = dynamic_cast<const KerasOp*>(node.layer().get())) {
-      return op->call([&](size_t input) { return reference(node.inputs()[input]); });
+      return op->written_call([&](size_t input) { return reference(node.inputs()[input]); });
     }
     Json kwargs = named_arguments(node);
     const CallOptions& options = node.options();

@@ -198,7 +198,7 @@ Json KerasOp::entry() const {
                        {"registered_name", class_name()}});
 }
 
-Json KerasOp::call(const Reference& reference) const {
+Json KerasOp::written_call(const Reference& reference) const {
   std::vector<size_t> input_of(constants_.size());
   for (size_t i = 0, next = 0; i < constants_.size(); ++i) {
     if (!constants_[i].defined()) input_of[i] = next++;

@@ -78,7 +78,7 @@ class KerasOp : public GraphOp {
   Json entry() const;  // of a layer's form, for a file
   // Its call, {"args", "kwargs"}; `reference` gives what stands for input i.
   using Reference = std::function<Json(size_t input)>;
-  Json call(const Reference& reference) const;
+  Json written_call(const Reference& reference) const;
 
  private:
   Json numbered(const Json& value, const Resolve& resolve, std::vector<Tensor>& inputs);
