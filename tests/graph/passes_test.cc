@@ -7,8 +7,10 @@
 #include "framework/graph/backend.h"
 #include "framework/graph/passes/pass.h"
 #include "framework/graph/trace.h"
+#include "tests/graph/count.h"
 
 using namespace cornu;
+using test::count;
 
 namespace {
 
@@ -18,12 +20,6 @@ Graph simplified(const std::string& text) {
                              const Attributes& attributes, std::span<const TensorType> types) {
                             return cpu_backend().execute(op, inputs, attributes, types, Device{});
                           });
-}
-
-size_t count(const Graph& graph, std::string_view op) {
-  size_t found = 0;
-  for (const Node& node : graph.nodes) found += node.is(op) ? 1 : 0;
-  return found;
 }
 
 }  // namespace

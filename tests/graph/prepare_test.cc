@@ -8,16 +8,12 @@
 #include "framework/backends/cpu/prepared_values.h"
 #include "framework/graph/backend.h"
 #include "framework/graph/passes/pass.h"
+#include "tests/graph/count.h"
 
 using namespace cornu;
+using test::count;
 
 namespace {
-
-size_t count(const Graph& graph, std::string_view op) {
-  size_t found = 0;
-  for (const Node& node : graph.nodes) found += node.is(op) ? 1 : 0;
-  return found;
-}
 
 // Runs a graph over variables, as it is and after all passes.
 Tensor run(const Graph& graph, const std::vector<Tensor>& inputs,

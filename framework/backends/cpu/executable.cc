@@ -109,12 +109,7 @@ class Run {
     CORNU_ASSERT(inputs.size(), ==, graph.inputs.size());
     CORNU_ASSERT(launch.variables.size(), ==, graph.states.size());
     launch.outputs.clear();
-    std::vector<void*> outputs;
-    for (ValueId id : graph.outputs) {
-      const TensorType& type = graph.type(id);
-      launch.outputs.push_back(Tensor::empty(type.shape, type.dtype));
-      outputs.push_back(launch.outputs.back().mutable_raw());
-    }
+    const std::vector<void*> outputs = allocate_outputs(graph, launch.outputs);
     const CpuExecutable::Lease lease(executable);
     const size_t workspace_bytes = lease.program().workspace_bytes();
     std::byte* of_group = launch.group ? launch.group->memory(workspace_bytes) : nullptr;

@@ -50,12 +50,7 @@ PreparedValues::Values PreparedValues::compute(std::span<void* const> states) {
     threads_ = compute_threads();
   }
   auto values = std::make_shared<std::vector<Tensor>>();
-  std::vector<void*> outputs;
-  for (ValueId id : graph_.outputs) {
-    const TensorType& type = graph_.type(id);
-    values->push_back(Tensor::empty(type.shape, type.dtype));
-    outputs.push_back(values->back().mutable_raw());
-  }
+  const std::vector<void*> outputs = allocate_outputs(graph_, *values);
   // Not of the pool of workspaces: it is seldom needed.
   const Tensor workspace =
       Tensor::empty({static_cast<int64_t>(program_->workspace_bytes())}, DType::UInt8);

@@ -75,6 +75,16 @@ Optimized optimize_prepared(Graph graph, const std::string& name) {
   return {passes.take(), std::move(prepare)};
 }
 
+std::vector<void*> allocate_outputs(const Graph& graph, std::vector<Tensor>& tensors) {
+  std::vector<void*> memory;
+  for (ValueId id : graph.outputs) {
+    const TensorType& type = graph.type(id);
+    tensors.push_back(Tensor::empty(type.shape, type.dtype));
+    memory.push_back(tensors.back().mutable_raw());
+  }
+  return memory;
+}
+
 // Prepares the instructions of a program, over the memory that its values have.
 class ProgramBuilder {
  public:

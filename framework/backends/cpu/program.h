@@ -24,6 +24,9 @@ struct Optimized {
 };
 Optimized optimize_prepared(Graph graph, const std::string& name);
 
+// Tensors for the outputs of a run of `graph`: appended to `tensors`; their memory.
+std::vector<void*> allocate_outputs(const Graph& graph, std::vector<Tensor>& tensors);
+
 // Runs a graph repeatedly without allocating. One run at a time: kernels keep their bindings. The
 // caller provides the memory for intermediate values.
 class Program {

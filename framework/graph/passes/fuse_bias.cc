@@ -77,10 +77,7 @@ bool BiasFusion::fuse_ceiling(int index) {
   if (!node.is("minimum")) return false;
   for (size_t side = 0; side < 2; ++side) {
     const Node* linear = with_bias(node.inputs[side], "relu");
-    const Node* ceiling = graph_.producer(node.inputs[1 - side], "constant");
-    if (!linear || !ceiling) continue;
-    const Tensor& value = ceiling->attributes.get_tensor("value");
-    if (value.num_elements() != 1 || value.item<double>() != 6) continue;
+    if (!linear || !graph_.is_number(node.inputs[1 - side], 6)) continue;
     if (graph_.shape(node.inputs[side]) != graph_.shape(node.outputs[0])) continue;
     replace(index, linear->op->name, linear->inputs, linear->attributes, "relu6");
     return true;

@@ -35,11 +35,6 @@ class ConvPadding {
  private:
   const Shape& shape(ValueId id) const { return graph_.shape(id); }
 
-  bool is_zero(ValueId id) const {
-    const Node* node = graph_.producer(id, "constant");
-    return node && node->attributes.get_tensor("value").item<double>() == 0;
-  }
-
   // A convolution's attributes with `low` and `high` more padding, given for all axes.
   static Attributes padded(const Node& node, const Ints& low, const Ints& high) {
     Attributes attributes = node.attributes;
@@ -55,7 +50,9 @@ class ConvPadding {
   void absorb_pad(int index) {
     const Node& node = graph_.node(index);
     const Node* pad = graph_.producer(node.inputs[0], "pad");
-    if (!pad || !is_zero(pad->inputs[1]) || !all(pad->attributes.get_ints("interior"), 0)) return;
+    if (!pad || !graph_.is_number(pad->inputs[1], 0) ||
+        !all(pad->attributes.get_ints("interior"), 0))
+      return;
     const Ints& low = pad->attributes.get_ints("low");
     const Ints& high = pad->attributes.get_ints("high");
     if (!is_spatial(low) || !is_spatial(high)) return;

@@ -70,18 +70,29 @@ class ScaleFolding {
     return false;
   }
 
-  // Whether a node's output channels are the last axis of its unchanging second operand.
-  bool has_weights(const Node& node) const {
-    if (!is_unchanging(node.inputs[1])) return false;
-    return node.is("conv") || (node.is("matmul") && graph_.shape(node.inputs[1]).rank() == 2 &&
-                               !node.attributes.get_bool("transpose_b"));
+  // The same, where the other one is a product whose output channels are the last axis of its
+  // unchanging second operand.
+  bool match_product(const Node& node, ValueId& channels, const Node*& product) const {
+    if (!match(node, "conv", channels, product) && !match(node, "matmul", channels, product)) {
+      return false;
+    }
+    const ValueId weights = product->inputs[1];
+    if (!is_unchanging(weights)) return false;
+    return product->is("conv") ||
+           (graph_.shape(weights).rank() == 2 && !product->attributes.get_bool("transpose_b"));
   }
 
-  ValueId insert(int place, const char* op, ValueId a, ValueId b) {
-    const ValueId made = graph_.insert(place, OpRegistry::global().at(op), {a, b}, {})[0];
-    unchanging_.resize(std::max(unchanging_.size(), static_cast<size_t>(made) + 1));
-    unchanging_[static_cast<size_t>(made)] = is_unchanging(a) && is_unchanging(b);
+  ValueId insert(int place, const OpDef& op, std::vector<ValueId> inputs,
+                 const Attributes& attributes = {}) {
+    const bool unchanging =
+        std::all_of(inputs.begin(), inputs.end(), [&](ValueId id) { return is_unchanging(id); });
+    const auto made = graph_.insert(place, op, std::move(inputs), attributes)[0];
+    unchanging_.resize(static_cast<size_t>(made) + 1);
+    unchanging_.back() = unchanging;
     return made;
+  }
+  ValueId insert(int place, const char* op, ValueId a, ValueId b) {
+    return insert(place, OpRegistry::global().at(op), {a, b});
   }
 
   // s * (linear + b) becomes s * linear + s * b.
@@ -90,8 +101,7 @@ class ScaleFolding {
     ValueId scale, bias;
     const Node *sum, *linear;
     if (!node.is("multiply") || !match(node, "add", scale, sum)) return false;
-    if (!match(*sum, "conv", bias, linear) && !match(*sum, "matmul", bias, linear)) return false;
-    if (!has_weights(*linear)) return false;
+    if (!match_product(*sum, bias, linear)) return false;
     const ValueId scaled = insert(index, "multiply", linear->outputs[0], scale);
     const ValueId shifted = insert(index, "multiply", bias, scale);
     replace(node.outputs[0], insert(index, "add", scaled, shifted));
@@ -102,15 +112,10 @@ class ScaleFolding {
     const Node& node = graph_.node(index);
     ValueId scale;
     const Node* linear;
-    if (!node.is("multiply")) return false;
-    if (!match(node, "conv", scale, linear) && !match(node, "matmul", scale, linear)) return false;
-    if (!has_weights(*linear)) return false;
+    if (!node.is("multiply") || !match_product(node, scale, linear)) return false;
     std::vector<ValueId> inputs = linear->inputs;
     inputs[1] = insert(index, "multiply", inputs[1], scale);
-    const ValueId made =
-        graph_.insert(index, *linear->op, std::move(inputs), linear->attributes)[0];
-    unchanging_.resize(std::max(unchanging_.size(), static_cast<size_t>(made) + 1));
-    replace(node.outputs[0], made);
+    replace(node.outputs[0], insert(index, *linear->op, std::move(inputs), linear->attributes));
     return true;
   }
 

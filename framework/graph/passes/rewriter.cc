@@ -68,6 +68,13 @@ const Node* Rewriter::producer(ValueId id, std::string_view op) const {
   return found && found->is(op) ? found : nullptr;
 }
 
+bool Rewriter::is_number(ValueId id, double number) const {
+  const Node* constant = producer(id, "constant");
+  if (!constant) return false;
+  const Tensor& value = constant->attributes.get_tensor("value");
+  return value.num_elements() == 1 && value.item<double>() == number;
+}
+
 std::vector<int> Rewriter::readers(ValueId id) const {
   std::vector<int> result;
   for (int index : readers_[static_cast<size_t>(id)]) {

@@ -30,6 +30,8 @@ class Rewriter {
   // of another op.
   const Node* producer(ValueId id) const;
   const Node* producer(ValueId id, std::string_view op) const;
+  // Whether a value is a constant of one element, this number.
+  bool is_number(ValueId id, double number) const;
   // The nodes that read a value, each once, in graph order.
   std::vector<int> readers(ValueId id) const;
   // How many operands, graph outputs and state ends are this value.

@@ -33,12 +33,7 @@ class KernelFusion {
   const Node* producer(ValueId id, std::string_view op) const { return graph_.producer(id, op); }
   bool used_once(ValueId id) const { return graph_.uses(id) == 1; }
   bool is_float32(ValueId id) const { return graph_.type(id).dtype == DType::Float32; }
-  bool is_zero(ValueId id) const {
-    const Node* node = producer(id, "constant");
-    if (!node) return false;
-    const Tensor& value = node->attributes.get_tensor("value");
-    return value.num_elements() == 1 && value.item<double>() == 0;
-  }
+  bool is_zero(ValueId id) const { return graph_.is_number(id, 0); }
 
   // Adds an internal op in the place of a node.
   std::vector<ValueId> add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes,

@@ -19,10 +19,11 @@ std::unique_ptr<Kernel> make_conv(const KernelSpec& spec) {
   const bool no_terms = spec.inputs[0].bytes() == 0 || spec.inputs[1].bytes() == 0;
   if (bytes == 0) return make_kernel([](const KernelArgs&) {});
   const ConvProblem problem(spec, kDirection);
-  if (no_terms && !problem.bias) {
-    return make_kernel([bytes](const KernelArgs& args) { std::memset(args.out[0], 0, bytes); });
-  }
-  if (!no_terms) {
+  if (no_terms) {
+    if (!problem.bias) {
+      return make_kernel([bytes](const KernelArgs& args) { std::memset(args.out[0], 0, bytes); });
+    }
+  } else {
     if (auto kernel = make_product_conv(problem)) return kernel;
     if (auto kernel = make_onednn_conv(problem)) return kernel;
   }
