@@ -138,8 +138,17 @@ Json InputLayer::get_config() const {
                        {"optional", false}});
 }
 
+std::vector<Tensor> GraphOp::operands(const Tensors& inputs) const {
+  std::vector<Tensor> result = constants_;
+  size_t next = 0;
+  for (Tensor& operand : result) {
+    if (!operand.defined()) operand = inputs[next++];
+  }
+  return result;
+}
+
 OpLayer::OpLayer(const OpDef& op, Attributes attributes, std::vector<Tensor> constants)
-    : op_(op), attributes_(std::move(attributes)), constants_(std::move(constants)) {}
+    : GraphOp(std::move(constants)), op_(op), attributes_(std::move(attributes)) {}
 
 std::string OpLayer::class_name() const {
   if (op_.name == "divide") return "TrueDivide";
@@ -163,12 +172,7 @@ std::shared_ptr<GraphOp> OpLayer::copy() const {
 }
 
 Tensors OpLayer::call_list(const Tensors& inputs, const CallArgs&) {
-  std::vector<Tensor> operands = constants_;
-  size_t next = 0;
-  for (Tensor& operand : operands) {
-    if (!operand.defined()) operand = inputs[next++];
-  }
-  return Tensors(cornu::apply(op_, operands, attributes_));
+  return Tensors(cornu::apply(op_, operands(inputs), attributes_));
 }
 
 namespace {

@@ -72,28 +72,33 @@ class InputLayer : public Layer {
 // An op in a functional graph without a layer around it: in Keras that is no layer.
 class GraphOp : public Layer {
  public:
+  // Constant operands stand at their places; undefined tensors are where inputs go.
+  explicit GraphOp(std::vector<Tensor> constants) : constants_(std::move(constants)) {}
   void build_list(const std::vector<Shape>&) override {}
   bool autocast() const override { return false; }              // an op, which has no policy
   void rename(std::string name) { set_name(std::move(name)); }  // as a file has it
   virtual std::shared_ptr<GraphOp> copy() const = 0;            // of the same name
+  const std::vector<Tensor>& constants() const { return constants_; }
+
+ protected:
+  std::vector<Tensor> operands(const Tensors& inputs) const;
+
+  std::vector<Tensor> constants_;
 };
 
 // An op that was applied to placeholders (`x + y`).
 class OpLayer : public GraphOp {
  public:
   OpLayer(const OpDef& op, Attributes attributes, std::vector<Tensor> constants);
-  // Constant operands stand at their places; undefined tensors are where inputs go.
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
   std::string class_name() const override;
   std::shared_ptr<GraphOp> copy() const override;
   const OpDef& op() const { return op_; }
   const Attributes& attributes() const { return attributes_; }
-  const std::vector<Tensor>& constants() const { return constants_; }
 
  private:
   const OpDef& op_;
   Attributes attributes_;
-  std::vector<Tensor> constants_;
 };
 
 // A value as a model's input of this shape and dtype wants it, by Keras's rules: a last axis of

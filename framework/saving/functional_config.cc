@@ -326,12 +326,8 @@ class GraphReader {
       operands.list.push_back(output(*history, (*history)[1].as_int()));
     } else if (value.is_array()) {
       for (const Json& element : value.as_array()) collect(element, operands);
-    } else if (value.is_bool()) {
-      operands.list.push_back(Tensor(value.as_bool()));
-    } else if (value.is_int()) {
-      operands.list.push_back(Tensor(value.as_int()));
-    } else if (value.is_number()) {
-      operands.list.push_back(Tensor(value.as_double()));
+    } else if (value.is_bool() || value.is_number()) {
+      operands.list.push_back(literal_tensor(value));
     } else if (value.is_object()) {
       if (is_constant(value)) {
         operands.list.push_back(parse_constant(value));

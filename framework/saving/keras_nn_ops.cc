@@ -34,12 +34,6 @@ Tensors both(const std::pair<Tensor, Tensor>& pair) {
   return std::vector<Tensor>{pair.first, pair.second};
 }
 
-Axes axes_of(C c, const Axes& otherwise) {
-  const Json* axis = c.find("axis");
-  if (!axis) return otherwise;
-  return axis->is_array() ? Axes(axis->as_ints()) : Axes(axis->as_int());
-}
-
 Sizes sizes_of(C c, const char* key, const Sizes& otherwise) {
   const Json* sizes = c.find(key);
   if (!sizes) return otherwise;
@@ -195,16 +189,16 @@ void add_normalizations(ComposedOps& table) {
     check<Unimplemented>(!c.flag("rms_scaling", false), "rms_scaling isn't implemented.");
     return ops::layer_normalization(c.operand(0, "x"), {.gamma = c.optional(1, "gamma"),
                                                         .beta = c.optional(2, "beta"),
-                                                        .axis = axes_of(c, -1),
+                                                        .axis = c.axes(-1),
                                                         .epsilon = c.number("epsilon", kEpsilon)});
   };
   table["RMSNorm"] = [](C c) -> Tensors {
     return ops::rms_normalization(c.operand(0, "x"), {.scale = c.optional(1, "scale"),
-                                                      .axis = axes_of(c, -1),
+                                                      .axis = c.axes(-1),
                                                       .epsilon = c.number("epsilon", kEpsilon)});
   };
   table["Normalize"] = [](C c) -> Tensors {
-    return ops::normalize(c.operand(0, "x"), {.axis = axes_of(c, -1),
+    return ops::normalize(c.operand(0, "x"), {.axis = c.axes(-1),
                                               .order = c.number("order", 2),
                                               .epsilon = c.number("epsilon", kEpsilon)});
   };
@@ -241,7 +235,7 @@ Tensors transform(C c) {
 
 ops::StftOptions stft_options(C c) {
   ops::StftOptions options{.center = c.flag("center", true)};
-  if (const Json* window = c.config.find("window")) {
+  if (const Json* window = c.json.find("window")) {
     options.window = window->is_null() ? std::nullopt : std::optional(window->as_string());
   }
   return options;
@@ -349,22 +343,15 @@ void add_linalg(ComposedOps& table) {
        }},
       {"Lstsq",
        [](C c) -> Tensors {
-         return ops::lstsq(c.operand(0, "a"), c.operand(1, "b"),
-                           c.find("rcond") ? std::optional(c.number("rcond", 0)) : std::nullopt);
+         return ops::lstsq(c.operand(0, "a"), c.operand(1, "b"), c.maybe_number("rcond"));
        }},
       {"MatrixRank",
-       [](C c) -> Tensors {
-         return ops::matrix_rank(c.operand(0, "x"),
-                                 c.find("tol") ? std::optional(c.number("tol", 0)) : std::nullopt);
-       }},
+       [](C c) -> Tensors { return ops::matrix_rank(c.operand(0, "x"), c.maybe_number("tol")); }},
       {"Pinv",
-       [](C c) -> Tensors {
-         return ops::pinv(c.operand(0, "x"),
-                          c.find("rcond") ? std::optional(c.number("rcond", 0)) : std::nullopt);
-       }},
+       [](C c) -> Tensors { return ops::pinv(c.operand(0, "x"), c.maybe_number("rcond")); }},
       {"Norm",
        [](C c) -> Tensors {
-         ops::NormOptions options{.axis = axes_of(c, {}), .keepdims = c.flag("keepdims", false)};
+         ops::NormOptions options{.axis = c.axes(), .keepdims = c.flag("keepdims", false)};
          const Json* order = c.find("ord");
          if (order && order->is_string()) {
            options.name = order->as_string();

@@ -20,15 +20,9 @@ Tensors binary(C c) {
   return kBinary(c.operand(0, "x1"), c.operand(1, "x2"));
 }
 
-Axes axes_of(C c, const char* key = "axis") {
-  const Json* axis = c.find(key);
-  if (!axis) return {};
-  return axis->is_array() ? Axes(axis->as_ints()) : Axes(axis->as_int());
-}
-
 template <Tensor (*kReduce)(const Tensor&, const Axes&, bool)>
 Tensors reduction(C c) {
-  return kReduce(c.operand(0, "x"), axes_of(c), c.flag("keepdims", false));
+  return kReduce(c.operand(0, "x"), c.axes(), c.flag("keepdims", false));
 }
 template <Tensor (*kPlace)(const Tensor&, std::optional<int64_t>, bool)>
 Tensors place(C c) {
@@ -41,7 +35,7 @@ Tensors running(C c) {
 template <Tensor (*kQuantile)(const Tensor&, const Tensor&, const ops::QuantileOptions&)>
 Tensors quantiles(C c) {
   return kQuantile(c.operand(0, "x"), c.operand(1, "q"),
-                   {.axis = axes_of(c),
+                   {.axis = c.axes(),
                     .method = c.text("method", "linear"),
                     .keepdims = c.flag("keepdims", false)});
 }
@@ -118,8 +112,8 @@ void add_elementwise(ComposedOps& table) {
   };
   table["NanToNum"] = [](C c) -> Tensors {
     ops::NanToNumOptions options{.nan = c.number("nan", 0)};
-    if (c.find("posinf")) options.posinf = c.number("posinf", 0);
-    if (c.find("neginf")) options.neginf = c.number("neginf", 0);
+    options.posinf = c.maybe_number("posinf");
+    options.neginf = c.maybe_number("neginf");
     return ops::nan_to_num(c.operand(0, "x"), options);
   };
   table["Select"] = [](C c) -> Tensors {
@@ -153,7 +147,7 @@ void add_places(ComposedOps& table) {
       {"Meshgrid", [](C c) -> Tensors { return ops::meshgrid(c.all(), c.text("indexing", "xy")); }},
       {"Roll",
        [](C c) -> Tensors {
-         return ops::roll(c.operand(0, "x"), Axes(c.integers("shift")), axes_of(c));
+         return ops::roll(c.operand(0, "x"), Axes(c.integers("shift")), c.axes());
        }},
       {"Rot90",
        [](C c) -> Tensors {
@@ -221,7 +215,7 @@ void add_statistics(ComposedOps& table) {
       {"Corrcoef", unary<ops::corrcoef>},
       {"Average",
        [](C c) -> Tensors {
-         return ops::average(c.operand(0, "x"), axes_of(c), c.optional(1, "weights"));
+         return ops::average(c.operand(0, "x"), c.axes(), c.optional(1, "weights"));
        }},
       {"Correlate",
        [](C c) -> Tensors {
@@ -288,12 +282,9 @@ void add_products(ComposedOps& table) {
          const Tensor a = c.operand(0, "x1"), b = c.operand(1, "x2");
          const Json* axes = c.find("axes");
          if (!axes || !axes->is_array()) return ops::tensordot(a, b, c.integer("axes", 2));
-         const auto numbers = [](const Json& of) {
-           return of.is_array() ? of.as_ints() : std::vector{of.as_int()};
-         };
          check<InvalidArgument>(axes->size() == 2, "expected axes of both, got {}.",
                                 axes->excerpt());
-         return ops::tensordot(a, b, numbers((*axes)[0]), numbers((*axes)[1]));
+         return ops::tensordot(a, b, integers_of((*axes)[0]), integers_of((*axes)[1]));
        }},
   });
 }

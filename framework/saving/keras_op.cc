@@ -104,50 +104,17 @@ std::map<std::string, int64_t> OpCall::lengths() const {
   return result;
 }
 
-const Json* OpCall::find(const char* key) const {
-  const Json* found = config.find(key);
-  return found && !found->is_null() ? found : nullptr;
-}
-const Json& OpCall::need(const char* key) const {
-  const Json* found = find(key);
-  check<InvalidArgument>(found != nullptr, "expected '{}' in its config.", key);
-  return *found;
-}
-int64_t OpCall::integer(const char* key, int64_t otherwise) const {
-  return find(key) ? find(key)->as_int() : otherwise;
-}
-double OpCall::number(const char* key, double otherwise) const {
-  return find(key) ? find(key)->as_double() : otherwise;
-}
-bool OpCall::flag(const char* key, bool otherwise) const {
-  return find(key) ? find(key)->as_bool() : otherwise;
-}
-std::string OpCall::text(const char* key, const std::string& otherwise) const {
-  return find(key) ? find(key)->as_string() : otherwise;
-}
-std::optional<int64_t> OpCall::maybe(const char* key) const {
-  return find(key) ? std::optional(find(key)->as_int()) : std::nullopt;
-}
-std::vector<int64_t> OpCall::integers(const char* key) const {
-  const Json& found = need(key);
-  return found.is_array() ? found.as_ints() : std::vector{found.as_int()};
-}
-std::optional<DTypeLike> OpCall::dtype() const {
-  if (!find("dtype")) return std::nullopt;
-  return DTypeLike(dtype_from_string(find("dtype")->as_string()));
-}
-
 // ---- KerasOp ----
 
 KerasOp::KerasOp(const Json& entry, const Json& call, const Resolve& resolve,
                  std::vector<Tensor>& inputs)
-    : entry_(entry) {
+    : GraphOp({}), entry_(entry) {
   call_ = Json::object({{"args", numbered(call.at("args"), resolve, inputs)},
                         {"kwargs", numbered(call.at("kwargs"), resolve, inputs)}});
 }
 
 KerasOp::KerasOp(Json entry, Json call, std::vector<Tensor> constants)
-    : entry_(std::move(entry)), call_(std::move(call)), constants_(std::move(constants)) {}
+    : GraphOp(std::move(constants)), entry_(std::move(entry)), call_(std::move(call)) {}
 
 Json KerasOp::numbered(const Json& value, const Resolve& resolve, std::vector<Tensor>& inputs) {
   const Tensor input = resolve(value);
@@ -174,12 +141,8 @@ Json KerasOp::numbered(const Json& value, const Resolve& resolve, std::vector<Te
 }
 
 Tensors KerasOp::call_list(const Tensors& inputs, const CallArgs&) {
-  std::vector<Tensor> operands = constants_;
-  size_t next = 0;
-  for (Tensor& operand : operands) {
-    if (!operand.defined()) operand = inputs[next++];
-  }
-  return composed_ops().find(class_name())->second(OpCall(entry_.at("config"), call_, operands));
+  const std::vector<Tensor> all = operands(inputs);
+  return composed_ops().find(class_name())->second(OpCall(entry_.at("config"), call_, all));
 }
 
 std::shared_ptr<GraphOp> KerasOp::copy() const {

@@ -6,22 +6,20 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "framework/core/json.h"
 #include "framework/model/functional.h"
+#include "framework/saving/op_config.h"
 
 namespace cornu {
 
-// A call of an op, in Keras's terms.
-class OpCall {
+// A call of an op, in Keras's terms: what it was made with, and its arguments.
+class OpCall : public OpConfig {
  public:
   OpCall(const Json& config, const Json& call, const std::vector<Tensor>& operands)
-      : config(config), call_(call), operands_(operands) {}
-
-  const Json& config;  // what the op was made with
+      : OpConfig(config), call_(call), operands_(operands) {}
 
   // The argument at this place, or of this name. InvalidArgument where it isn't there.
   Tensor operand(size_t place, const char* name) const;
@@ -30,17 +28,6 @@ class OpCall {
   std::vector<Tensor> all() const;                          // each argument an operand
   const Json* value(size_t place, const char* name) const;  // null where it is None
   std::map<std::string, int64_t> lengths() const;           // arguments by name that are numbers
-
-  // Of the config; `otherwise` where it is None or isn't there.
-  const Json* find(const char* key) const;
-  const Json& need(const char* key) const;  // InvalidArgument
-  int64_t integer(const char* key, int64_t otherwise) const;
-  double number(const char* key, double otherwise) const;
-  bool flag(const char* key, bool otherwise) const;
-  std::string text(const char* key, const std::string& otherwise) const;
-  std::optional<int64_t> maybe(const char* key) const;
-  std::vector<int64_t> integers(const char* key) const;  // of one number, too
-  std::optional<DTypeLike> dtype() const;
 
  private:
   Tensor tensor(const Json& argument) const;
@@ -85,7 +72,6 @@ class KerasOp : public GraphOp {
 
   Json entry_;
   Json call_;
-  std::vector<Tensor> constants_;  // undefined where inputs go
 };
 
 }  // namespace cornu

@@ -7,6 +7,7 @@
 #include "framework/core/strings.h"
 #include "framework/ops/ops.h"
 #include "framework/saving/keras_op.h"
+#include "framework/saving/op_config.h"
 #include "framework/saving/op_layers.h"
 
 namespace cornu {
@@ -15,7 +16,7 @@ namespace {
 using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
 using Operands = std::vector<Tensor>;
-using WithConfig = std::function<Tensors(const Operands&, const Json& config)>;
+using WithConfig = std::function<Tensors(const Operands&, const OpConfig& config)>;
 
 const std::map<std::string, Unary, std::less<>>& unary_ops() {
   static const std::map<std::string, Unary, std::less<>> table = {
@@ -98,45 +99,7 @@ const std::map<std::string, Binary, std::less<>>& binary_ops() {
   return table;
 }
 
-const Json* given(const Json& config, const char* key) {
-  const Json* value = config.find(key);
-  return value && !value->is_null() ? value : nullptr;
-}
-
-Axes axes_of(const Json& config) {
-  const Json* axis = given(config, "axis");
-  if (!axis) return {};
-  return axis->is_array() ? Axes(axis->as_ints()) : Axes(axis->as_int());
-}
-int64_t int_of(const Json& config, const char* key, int64_t otherwise) {
-  const Json* value = given(config, key);
-  return value ? value->as_int() : otherwise;
-}
-double double_of(const Json& config, const char* key, double otherwise) {
-  const Json* value = given(config, key);
-  return value ? value->as_double() : otherwise;
-}
-bool bool_of(const Json& config, const char* key, bool otherwise) {
-  const Json* value = given(config, key);
-  return value ? value->as_bool() : otherwise;
-}
-
-// Keras's None, of an axis or a dtype.
-std::optional<int64_t> maybe_int(const Json& config, const char* key) {
-  const Json* value = given(config, key);
-  return value ? std::optional(value->as_int()) : std::nullopt;
-}
-std::optional<DTypeLike> dtype_of(const Json& config) {
-  const Json* value = given(config, "dtype");
-  return value ? std::optional<DTypeLike>(dtype_from_string(value->as_string())) : std::nullopt;
-}
-std::vector<int64_t> ints_of(const Json& value) {
-  return value.is_array() ? value.as_ints() : std::vector{value.as_int()};
-}
-
 // ---- x[key] ----
-
-Slice::Place place_of(const Json& slice, const char* key) { return maybe_int(slice, key); }
 
 Index index_of(const Json& entry) {
   if (entry.is_null()) return newaxis;
@@ -146,8 +109,8 @@ Index index_of(const Json& entry) {
   check<Unimplemented>(kind == "__slice__",
                        "op 'GetItem': expected numbers, slices, ellipsis and None, got {}.",
                        entry.excerpt());
-  const Json& slice = entry.at("config");
-  return Slice(place_of(slice, "start"), place_of(slice, "stop"), int_of(slice, "step", 1));
+  const OpConfig slice(entry.at("config"));
+  return Slice(slice.maybe("start"), slice.maybe("stop"), slice.integer("step", 1));
 }
 
 Tensors get_item(const Tensor& x, const Json& key) {
@@ -157,54 +120,53 @@ Tensors get_item(const Tensor& x, const Json& key) {
   return ops::get_item(x, indices);
 }
 
-Tensors split(const Tensor& x, const Json& config) {
-  const Json& parts = config.at("indices_or_sections");
-  const int64_t axis = int_of(config, "axis", 0);
+Tensors split(const Tensor& x, const OpConfig& config) {
+  const Json& parts = config.json.at("indices_or_sections");
+  const int64_t axis = config.integer("axis", 0);
   return parts.is_array() ? ops::split(x, parts.as_ints(), axis)
                           : ops::split(x, parts.as_int(), axis);
 }
 
-Tensors pad(const Operands& x, const Json& config) {
-  const Json* mode = given(config, "mode");
+Tensors pad(const Operands& x, const OpConfig& config) {
   std::vector<std::pair<int64_t, int64_t>> widths;
-  for (const Json& pair : config.at("pad_width").as_array()) {
+  for (const Json& pair : config.json.at("pad_width").as_array()) {
     widths.emplace_back(pair[0].as_int(), pair[1].as_int());
   }
   return ops::pad(x.at(0), widths,
-                  {.mode = mode ? mode->as_string() : "constant",
+                  {.mode = config.text("mode", "constant"),
                    .constant_values = x.size() > 1 ? x[1] : Tensor(0)});
 }
 
 template <Tensor (*kReduce)(const Tensor&, const Axes&, bool)>
-Tensors reduce(const Operands& x, const Json& config) {
-  return kReduce(x.at(0), axes_of(config), bool_of(config, "keepdims", false));
+Tensors reduce(const Operands& x, const OpConfig& config) {
+  return kReduce(x.at(0), config.axes(), config.flag("keepdims", false));
 }
 template <Tensor (*kExtreme)(const Tensor&, const Axes&, bool),
           Tensor (*kWithInitial)(const Tensor&, const Axes&, bool, const Tensor&)>
-Tensors extreme(const Operands& x, const Json& config) {
-  const Json* initial = given(config, "initial");
-  const bool keepdims = bool_of(config, "keepdims", false);
-  return initial ? kWithInitial(x.at(0), axes_of(config), keepdims, Tensor(initial->as_double()))
-                 : kExtreme(x.at(0), axes_of(config), keepdims);
+Tensors extreme(const Operands& x, const OpConfig& config) {
+  const Json* initial = config.find("initial");
+  const bool keepdims = config.flag("keepdims", false);
+  return initial ? kWithInitial(x.at(0), config.axes(), keepdims, Tensor(initial->as_double()))
+                 : kExtreme(x.at(0), config.axes(), keepdims);
 }
-Tensors prod(const Operands& x, const Json& config) {
-  const std::optional<DTypeLike> dtype = dtype_of(config);
-  const bool keepdims = bool_of(config, "keepdims", false);
-  return dtype ? ops::prod(x.at(0), axes_of(config), keepdims, *dtype)
-               : ops::prod(x.at(0), axes_of(config), keepdims);
+Tensors prod(const Operands& x, const OpConfig& config) {
+  const std::optional<DTypeLike> dtype = config.dtype();
+  const bool keepdims = config.flag("keepdims", false);
+  return dtype ? ops::prod(x.at(0), config.axes(), keepdims, *dtype)
+               : ops::prod(x.at(0), config.axes(), keepdims);
 }
 template <Tensor (*kAlong)(const Tensor&, int64_t)>
-Tensors along_axis(const Operands& x, const Json& config) {
-  return kAlong(x.at(0), int_of(config, "axis", -1));
+Tensors along_axis(const Operands& x, const OpConfig& config) {
+  return kAlong(x.at(0), config.integer("axis", -1));
 }
 
 template <Tensor (*kArg)(const Tensor&, std::optional<int64_t>, bool)>
-Tensors arg(const Operands& x, const Json& config) {
-  return kArg(x.at(0), maybe_int(config, "axis"), bool_of(config, "keepdims", false));
+Tensors arg(const Operands& x, const OpConfig& config) {
+  return kArg(x.at(0), config.maybe("axis"), config.flag("keepdims", false));
 }
 
 const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
-  using C = const Json&;
+  using C = const OpConfig&;
   using X = const Operands&;
   static const std::map<std::string, WithConfig, std::less<>> table = {
       {"All", reduce<ops::all>},
@@ -221,92 +183,90 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
       {"Argmax", arg<ops::argmax>},
       {"Argmin", arg<ops::argmin>},
       {"Logsumexp", reduce<ops::logsumexp>},
-      {"Argsort", [](X x, C c) -> Tensors { return ops::argsort(x.at(0), int_of(c, "axis", -1)); }},
+      {"Argsort", [](X x, C c) -> Tensors { return ops::argsort(x.at(0), c.integer("axis", -1)); }},
       {"Cast",
        [](X x, C c) -> Tensors {
-         return ops::cast(x.at(0), dtype_from_string(c.at("dtype").as_string()));
+         return ops::cast(x.at(0), dtype_from_string(c.json.at("dtype").as_string()));
        }},
       {"Clip",
        [](X x, C c) -> Tensors {
-         return ops::clip(x.at(0), c.at("x_min").as_double(), c.at("x_max").as_double());
+         return ops::clip(x.at(0), c.json.at("x_min").as_double(), c.json.at("x_max").as_double());
        }},
       {"ConvertToTensor",  // what Keras makes of a mask
        [](X x, C c) -> Tensors {
-         const std::optional<DTypeLike> dtype = dtype_of(c);
+         const std::optional<DTypeLike> dtype = c.dtype();
          return dtype ? ops::cast(x.at(0), *dtype) : x.at(0);
        }},
-      {"CountNonzero", [](X x, C c) -> Tensors { return ops::count_nonzero(x.at(0), axes_of(c)); }},
+      {"CountNonzero", [](X x, C c) -> Tensors { return ops::count_nonzero(x.at(0), c.axes()); }},
       {"Cumsum",
        [](X x, C c) -> Tensors {
-         return ops::cumsum(x.at(0), maybe_int(c, "axis"), {.dtype = dtype_of(c)});
+         return ops::cumsum(x.at(0), c.maybe("axis"), {.dtype = c.dtype()});
        }},
       {"Einsum",
-       [](X x, C c) -> Tensors { return ops::einsum(c.at("subscripts").as_string(), x); }},
-      {"Elu", [](X x, C c) -> Tensors { return ops::elu(x.at(0), double_of(c, "alpha", 1)); }},
-      {"FullLike",
-       [](X x, C c) -> Tensors { return ops::full_like(x.at(0), x.at(1), dtype_of(c)); }},
-      {"Gelu",
-       [](X x, C c) -> Tensors { return ops::gelu(x.at(0), bool_of(c, "approximate", true)); }},
+       [](X x, C c) -> Tensors { return ops::einsum(c.json.at("subscripts").as_string(), x); }},
+      {"Elu", [](X x, C c) -> Tensors { return ops::elu(x.at(0), c.number("alpha", 1)); }},
+      {"FullLike", [](X x, C c) -> Tensors { return ops::full_like(x.at(0), x.at(1), c.dtype()); }},
+      {"Gelu", [](X x, C c) -> Tensors { return ops::gelu(x.at(0), c.flag("approximate", true)); }},
       {"LeakyRelu",
        [](X x, C c) -> Tensors {
-         return ops::leaky_relu(x.at(0), double_of(c, "negative_slope", 0.2));
+         return ops::leaky_relu(x.at(0), c.number("negative_slope", 0.2));
        }},
       {"OneHot",
        [](X x, C c) -> Tensors {
-         return ops::one_hot(x.at(0), c.at("num_classes").as_int(), int_of(c, "axis", -1),
-                             dtype_of(c).value_or(DType::Float32));
+         return ops::one_hot(x.at(0), c.json.at("num_classes").as_int(), c.integer("axis", -1),
+                             c.dtype().value_or(DType::Float32));
        }},
-      {"OnesLike", [](X x, C c) -> Tensors { return ops::ones_like(x.at(0), dtype_of(c)); }},
-      {"Round", [](X x, C c) -> Tensors { return ops::round(x.at(0), int_of(c, "decimals", 0)); }},
-      {"Sort", [](X x, C c) -> Tensors { return ops::sort(x.at(0), int_of(c, "axis", -1)); }},
+      {"OnesLike", [](X x, C c) -> Tensors { return ops::ones_like(x.at(0), c.dtype()); }},
+      {"Round", [](X x, C c) -> Tensors { return ops::round(x.at(0), c.integer("decimals", 0)); }},
+      {"Sort", [](X x, C c) -> Tensors { return ops::sort(x.at(0), c.integer("axis", -1)); }},
       {"Where", [](X x, C) -> Tensors { return ops::where(x.at(0), x.at(1), x.at(2)); }},
-      {"ZerosLike", [](X x, C c) -> Tensors { return ops::zeros_like(x.at(0), dtype_of(c)); }},
+      {"ZerosLike", [](X x, C c) -> Tensors { return ops::zeros_like(x.at(0), c.dtype()); }},
   };
   return table;
 }
 
 // Those that give the same elements at other places.
 const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
-  using C = const Json&;
+  using C = const OpConfig&;
   using X = const Operands&;
   static const std::map<std::string, WithConfig, std::less<>> table = {
       {"BroadcastTo",
-       [](X x, C c) -> Tensors { return ops::broadcast_to(x.at(0), c.at("shape").as_shape()); }},
+       [](X x, C c) -> Tensors {
+         return ops::broadcast_to(x.at(0), c.json.at("shape").as_shape());
+       }},
       {"Concatenate",
-       [](X x, C c) -> Tensors { return ops::concatenate(x, int_of(c, "axis", 0)); }},
-      {"ExpandDims", [](X x, C c) -> Tensors { return ops::expand_dims(x.at(0), axes_of(c)); }},
-      {"Flip", [](X x, C c) -> Tensors { return ops::flip(x.at(0), axes_of(c)); }},
-      {"GetItem", [](X x, C c) -> Tensors { return get_item(x.at(0), c.at("key")); }},
+       [](X x, C c) -> Tensors { return ops::concatenate(x, c.integer("axis", 0)); }},
+      {"ExpandDims", [](X x, C c) -> Tensors { return ops::expand_dims(x.at(0), c.axes()); }},
+      {"Flip", [](X x, C c) -> Tensors { return ops::flip(x.at(0), c.axes()); }},
+      {"GetItem", [](X x, C c) -> Tensors { return get_item(x.at(0), c.json.at("key")); }},
       {"Moveaxis",
        [](X x, C c) -> Tensors {
-         return ops::moveaxis(x.at(0), ints_of(c.at("source")), ints_of(c.at("destination")));
+         return ops::moveaxis(x.at(0), integers_of(c.json.at("source")),
+                              integers_of(c.json.at("destination")));
        }},
       {"Pad", pad},
       {"Repeat",
        [](X x, C c) -> Tensors {
-         return ops::repeat(x.at(0), ints_of(c.at("repeats")), maybe_int(c, "axis"));
+         return ops::repeat(x.at(0), integers_of(c.json.at("repeats")), c.maybe("axis"));
        }},
       {"Reshape",
-       [](X x, C c) -> Tensors { return ops::reshape(x.at(0), c.at("newshape").as_shape()); }},
+       [](X x, C c) -> Tensors { return ops::reshape(x.at(0), c.json.at("newshape").as_shape()); }},
       {"Split", [](X x, C c) -> Tensors { return split(x.at(0), c); }},
-      {"Squeeze", [](X x, C c) -> Tensors { return ops::squeeze(x.at(0), axes_of(c)); }},
-      {"Stack", [](X x, C c) -> Tensors { return ops::stack(x, int_of(c, "axis", 0)); }},
+      {"Squeeze", [](X x, C c) -> Tensors { return ops::squeeze(x.at(0), c.axes()); }},
+      {"Stack", [](X x, C c) -> Tensors { return ops::stack(x, c.integer("axis", 0)); }},
       {"Swapaxes",
        [](X x, C c) -> Tensors {
-         return ops::swapaxes(x.at(0), c.at("axis1").as_int(), c.at("axis2").as_int());
+         return ops::swapaxes(x.at(0), c.json.at("axis1").as_int(), c.json.at("axis2").as_int());
        }},
-      {"Take",
-       [](X x, C c) -> Tensors { return ops::take(x.at(0), x.at(1), maybe_int(c, "axis")); }},
+      {"Take", [](X x, C c) -> Tensors { return ops::take(x.at(0), x.at(1), c.maybe("axis")); }},
       {"TakeAlongAxis",
-       [](X x, C c) -> Tensors {
-         return ops::take_along_axis(x.at(0), x.at(1), maybe_int(c, "axis"));
-       }},
+       [](X x, C c) -> Tensors { return ops::take_along_axis(x.at(0), x.at(1), c.maybe("axis")); }},
       {"Transpose",
        [](X x, C c) -> Tensors {
-         const Json* axes = given(c, "axes");
+         const Json* axes = c.find("axes");
          return ops::transpose(x.at(0), axes ? axes->as_ints() : std::vector<int64_t>());
        }},
-      {"Unstack", [](X x, C c) -> Tensors { return ops::unstack(x.at(0), int_of(c, "axis", 0)); }},
+      {"Unstack", [](X x, C c) -> Tensors { return ops::unstack(x.at(0), c.integer("axis", 0)); }},
   };
   return table;
 }
@@ -333,7 +293,7 @@ Tensors apply_keras_op(const std::string& class_name, const Json& config,
     if (it == table->end()) continue;
     check<InvalidArgument>(operands.size() >= (class_name == "Where" ? 3u : 1u),
                            "op '{}': it lacks operands.", class_name);
-    return it->second(operands, config);
+    return it->second(operands, OpConfig(config));
   }
   std::vector<std::string> known = composed_op_names();
   for (const auto& entry : unary_ops()) known.push_back(entry.first);
