@@ -158,9 +158,9 @@ Tensor reflected(const Tensor& x, int64_t margin, std::string_view who) {
                          "ends, got shape {}. Give more, or center = false.",
                          who, margin, x.shape());
   if (margin == 0) return x;
-  return concatenate({flip(slice_axis(x, -1, 1, margin + 1), -1), x,
-                      flip(slice_axis(x, -1, size - 1 - margin, size - 1), -1)},
-                     -1);
+  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()));
+  widths.back() = {margin, margin};
+  return pad(x, widths, {.mode = "reflect"});
 }
 
 // Where the points of each frame lie: (frames, length).

@@ -103,11 +103,9 @@ class MelSpectrogramLayer : public KerasLayerOf<MelSpectrogramOptions> {
   // With half a frame more at both ends, mirrored there.
   Tensor reflected(const Tensor& signals) const {
     const int64_t margin = options_.fft_length / 2;
-    const int64_t samples = signals.dim(-1);
-    return ops::concatenate(
-        {ops::flip(ops::slice_axis(signals, -1, 1, margin + 1), -1), signals,
-         ops::flip(ops::slice_axis(signals, -1, samples - 1 - margin, samples - 1), -1)},
-        -1);
+    std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(signals.rank()));
+    widths.back() = {margin, margin};
+    return ops::pad(signals, widths, {.mode = "reflect"});
   }
 
   std::vector<double> window() const {

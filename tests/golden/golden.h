@@ -2,6 +2,8 @@
 // Golden values as tensors, and how they are compared.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <cmath>
 #include <optional>
 #include <string>
@@ -86,6 +88,17 @@ inline std::string difference(const Tensor& actual, const Json& expected, Tolera
     if (!same) return fmt::format("element {}: {:.9g} instead of {:.9g}", i, a[i], b[i]);
   }
   return "";
+}
+
+// Outputs beside golden ones: a Tensors, or a list of tensors.
+template <class Outputs>
+void check_outputs(const Outputs& outputs, const Json& expected, Tolerance tolerance) {
+  REQUIRE(outputs.size() == expected.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    CAPTURE(i);
+    CHECK(difference(outputs[i], expected[i], tolerance) == "");
+    CHECK(std::string(to_string(outputs[i].dtype())) == expected[i].at("dtype").as_string());
+  }
 }
 
 // What differs between two configs; empty when they are equal. 1 and 1.0 are.

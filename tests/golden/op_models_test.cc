@@ -6,20 +6,14 @@
 #include "tests/golden/layer_case.h"
 
 using namespace cornu;
-using cornu::test::difference;
 
 namespace {
 
 constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 5e-6};
 
 void check_model(Model& model, const std::vector<Tensor>& inputs, const Json& expected) {
-  const Tensors outputs = model(inputs.size() == 1 ? Tensors(inputs[0]) : Tensors(inputs));
-  REQUIRE(outputs.size() == expected.size());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    CAPTURE(i);
-    CHECK(difference(outputs[i], expected[i], kClose) == "");
-    CHECK(std::string(to_string(outputs[i].dtype())) == expected[i].at("dtype").as_string());
-  }
+  test::check_outputs(model(inputs.size() == 1 ? Tensors(inputs[0]) : Tensors(inputs)), expected,
+                      kClose);
 }
 
 }  // namespace
