@@ -41,7 +41,7 @@ function(cornu_folders)
   endwhile()
 endfunction()
 
-# Replaces sources by files that include a dozen of them each: what headers cost is paid once. Their
+# Replaces sources by files that include thirty of them each: what headers cost is paid once. Their
 # text names no folder of this machine, so that a compiler cache knows them in any checkout. (CMake's
 # own UNITY_BUILD writes whole paths.)
 function(_cornu_unite result target)
@@ -59,7 +59,7 @@ function(_cornu_unite result target)
   file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
   set(number 0)
   while(together)
-    list(SUBLIST together 0 12 some)
+    list(SUBLIST together 0 30 some)
     list(REMOVE_ITEM together ${some})
     list(TRANSFORM some REPLACE "(.+)" "#include \"${folder}/\\1\"\n")
     list(JOIN some "" text)

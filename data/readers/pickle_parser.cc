@@ -26,7 +26,7 @@ enum PickleOp : uint8_t {
   kBinInt1 = 'K',
   kLong = 'L',
   kBinInt2 = 'M',
-  kNone = 'N',
+  kNoneOpcode = 'N',
   kReduce = 'R',
   kString = 'S',
   kBinString = 'T',
@@ -191,7 +191,7 @@ void PickleParser::push_long(std::string_view bytes) {
 
 bool PickleParser::number(uint8_t op) {
   switch (op) {
-    case kNone:
+    case kNoneOpcode:
       push({});
       return true;
     case kNewTrue:

@@ -25,7 +25,7 @@ constexpr uint16_t kUnix = 3 << 8;
 constexpr uint32_t kRegularFile = 0100644U << 16;  // readable by all
 constexpr uint16_t kUtf8 = 1 << 11;
 constexpr uint16_t kStore = 0, kDeflate = 8;
-constexpr size_t kPiece = size_t{1} << 18;
+constexpr size_t kZipPiece = size_t{1} << 18;
 
 class Record {
  public:
@@ -111,8 +111,8 @@ void ZipWriter::add(const std::string& name, Pieces pieces, bool compress) {
   } else {
     for (auto piece : pieces) {
       // In parts that stay in the cache between being summed and being written.
-      for (; !piece.empty(); piece = piece.subspan(std::min(kPiece, piece.size()))) {
-        const auto part = piece.first(std::min(kPiece, piece.size()));
+      for (; !piece.empty(); piece = piece.subspan(std::min(kZipPiece, piece.size()))) {
+        const auto part = piece.first(std::min(kZipPiece, piece.size()));
         entry.crc = crc32(part, entry.crc);
         write(part);
       }
@@ -134,7 +134,7 @@ void ZipWriter::write_deflated(Pieces pieces, Entry& entry) {
                                         Z_DEFAULT_STRATEGY) == Z_OK,
                            "'{}': no memory for compressing.", path_);
   const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, deflateEnd);
-  std::vector<std::byte> out(kPiece);
+  std::vector<std::byte> out(kZipPiece);
   const auto run = [&](std::span<const std::byte> part, int flush) {
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(part.data()));
     stream.avail_in = static_cast<uInt>(part.size());
@@ -148,8 +148,8 @@ void ZipWriter::write_deflated(Pieces pieces, Entry& entry) {
     } while (stream.avail_out == 0);
   };
   for (auto piece : pieces) {
-    for (; !piece.empty(); piece = piece.subspan(std::min(kPiece, piece.size()))) {
-      const auto part = piece.first(std::min(kPiece, piece.size()));
+    for (; !piece.empty(); piece = piece.subspan(std::min(kZipPiece, piece.size()))) {
+      const auto part = piece.first(std::min(kZipPiece, piece.size()));
       entry.crc = crc32(part, entry.crc);
       run(part, Z_NO_FLUSH);
     }

@@ -50,7 +50,7 @@ struct Product {
   }
 };
 
-struct Sizes {
+struct SegmentSizes {
   int64_t segments;
   int64_t slices;
   int64_t inner;
@@ -58,7 +58,7 @@ struct Sizes {
 
 // Reduces in the order of the slices; threads divide the elements of a slice.
 template <class T, class I, class Join>
-std::unique_ptr<Kernel> make_typed(const Sizes& sizes) {
+std::unique_ptr<Kernel> make_typed(const SegmentSizes& sizes) {
   return make_kernel([sizes](const KernelArgs& args) {
     const auto* ids = static_cast<const I*>(args.in[0]);
     for (int64_t i = 0; i < sizes.slices; ++i) {
@@ -85,14 +85,14 @@ std::unique_ptr<Kernel> make_typed(const Sizes& sizes) {
 }
 
 template <class T, class I>
-std::unique_ptr<Kernel> make_joined(const std::string& reduction, const Sizes& sizes) {
+std::unique_ptr<Kernel> make_joined(const std::string& reduction, const SegmentSizes& sizes) {
   if (reduction == "max") return make_typed<T, I, Largest>(sizes);
   if (reduction == "min") return make_typed<T, I, Smallest>(sizes);
   return make_typed<T, I, Product>(sizes);
 }
 
 std::unique_ptr<Kernel> make_segment_reduce(const KernelSpec& spec) {
-  const Sizes sizes{.segments = spec.attributes.get_int("count"),
+  const SegmentSizes sizes{.segments = spec.attributes.get_int("count"),
                     .slices = spec.inputs[0].shape.num_elements(),
                     .inner = spec.inputs[1].shape.slice(1).num_elements()};
   const std::string& reduction = spec.attributes.get_string("reduction");
