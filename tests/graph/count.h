@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// What tests of passes look for in graphs.
 #pragma once
 
+#include <doctest/doctest.h>
+
+#include <algorithm>
 #include <string_view>
 
 #include "framework/graph/graph.h"
@@ -12,6 +16,13 @@ inline size_t count(const Graph& graph, std::string_view op) {
   size_t found = 0;
   for (const Node& node : graph.nodes) found += node.is(op) ? 1 : 0;
   return found;
+}
+
+// The only node that applies `op`.
+inline const Node& only(const Graph& graph, std::string_view op) {
+  REQUIRE(count(graph, op) == 1);
+  const auto is_it = [&](const Node& node) { return node.is(op); };
+  return *std::find_if(graph.nodes.begin(), graph.nodes.end(), is_it);
 }
 
 }  // namespace cornu::test

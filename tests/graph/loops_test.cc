@@ -12,8 +12,11 @@
 #include "framework/ops/collective.h"
 #include "framework/ops/control.h"
 #include "framework/ops/loops.h"
+#include "tests/graph/count.h"
 
 using namespace cornu;
+using test::count;
+using test::only;
 
 namespace {
 
@@ -23,17 +26,6 @@ using Lists = std::pair<Inputs, Inputs>;
 Graph graph_of(const std::vector<TensorType>& types,
                const std::function<Inputs(const Inputs&)>& body) {
   return trace(types, body).graph;
-}
-
-const Node& only(const Graph& graph, std::string_view op) {
-  const Node* found = nullptr;
-  for (const Node& node : graph.nodes) {
-    if (!node.is(op)) continue;
-    REQUIRE(found == nullptr);
-    found = &node;
-  }
-  REQUIRE(found != nullptr);
-  return *found;
 }
 
 std::string message(const std::string& text) {
@@ -210,6 +202,46 @@ TEST_CASE("a sum of products, one a iteration, becomes one product after the loo
     const auto actual = compiled.call(inputs)[0].to_vector<float>();
     for (size_t i = 0; i < expected.size(); ++i) {
       CHECK(actual[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("a sum over what a loop stacks, one a iteration, becomes one sum after the loop") {
+  const auto gradients = [](const Inputs& in) {
+    GradientTape tape;
+    tape.watch(in[1]);
+    tape.watch(in[2]);
+    const Tensor ys = ops::scan(
+                          [&](const Tensor& carry, const Tensor& x) {
+                            const Tensor next = ops::tanh(ops::matmul(carry, in[1]) + in[2] + x);
+                            return std::pair{next, next};
+                          },
+                          ops::ones({4, 3}, DType::Float64), in[0])
+                          .second;
+    const auto all = tape.gradient(ops::sum(ops::square(ys)), Inputs{in[1], in[2]});
+    return Inputs{all[0], all[1]};
+  };
+  for (const int64_t turns : {0, 1, 6}) {
+    const Graph graph = passes::simplify(graph_of(
+        {{DType::Float64, {turns, 4, 3}}, {DType::Float64, {3, 3}}, {DType::Float64, {3}}},
+        gradients));
+    graph.validate();
+    for (const Node& node : graph.nodes) {
+      if (node.is("scan")) CHECK(count(node.attributes.get_graph("body"), "reduce_sum") == 0);
+    }
+    std::vector<double> numbers(static_cast<size_t>(turns) * 12);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.1 * static_cast<double>(i % 7);
+    const Inputs inputs = {Tensor::from(numbers, {turns, 4, 3}),
+                           ops::reshape(ops::arange(9, DType::Float64) * 0.1 - 0.4, {3, 3}),
+                           Tensor::from<double>({0.5, -0.25, 0.125})};
+    const auto expected = gradients(inputs);
+    const auto actual = Function(gradients, {}).call(inputs);
+    for (size_t i = 0; i < 2; ++i) {
+      const auto wanted = expected[i].to_vector<double>();
+      const auto found = actual[i].to_vector<double>();
+      for (size_t j = 0; j < wanted.size(); ++j) {
+        CHECK(found[j] == doctest::Approx(wanted[j]).epsilon(1e-12));
+      }
     }
   }
 }

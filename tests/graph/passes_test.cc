@@ -11,8 +11,11 @@
 
 using namespace cornu;
 using test::count;
+using test::only;
 
 namespace {
+
+using Inputs = std::vector<Tensor>;
 
 Graph simplified(const std::string& text) {
   return passes::simplify(parse_graph(text),
@@ -20,6 +23,24 @@ Graph simplified(const std::string& text) {
                              const Attributes& attributes, std::span<const TensorType> types) {
                             return cpu_backend().execute(op, inputs, attributes, types, Device{});
                           });
+}
+
+// The sum of a: float32[2,1] and b: float32[2,3] in a float32[2,4], padded so.
+std::string sum_of_parts(const std::string& of_a, const std::string& of_b,
+                         const char* value = "0.0") {
+  return "graph(%0: float32[2,1], %1: float32[2,3]) {\n"
+         "  %2 = constant() {value=<float32[] " +
+         std::string(value) +
+         ">} : float32[]\n"
+         "  %3 = pad(%0, %2) " +
+         of_a +
+         " : float32[2,4]\n"
+         "  %4 = pad(%1, %2) " +
+         of_b +
+         " : float32[2,4]\n"
+         "  %5 = add(%3, %4) : float32[2,4]\n"
+         "  return %5\n"
+         "}";
 }
 
 }  // namespace
@@ -43,6 +64,60 @@ TEST_CASE("simplify folds constants, merges equal nodes and drops identities") {
         "  %7 = add(%5, %5) : float32[2]\n"
         "  return %7\n"
         "}");
+}
+
+TEST_CASE("simplify joins parts that are padded to a whole and added") {
+  const std::string at_0 = "{high=[0,3], interior=[0,0], low=[0,0]}";
+  const std::string at_3 = "{high=[0,0], interior=[0,0], low=[0,3]}";
+  const std::string first = "{high=[0,1], interior=[0,0], low=[0,0]}";
+  const std::string last = "{high=[0,0], interior=[0,0], low=[0,1]}";
+  CHECK(simplified(sum_of_parts(at_0, last)).to_string() ==
+        "graph(%0: float32[2,1], %1: float32[2,3]) {\n"
+        "  %6 = concatenate(%0, %1) {axis=1} : float32[2,4]\n"
+        "  return %6\n"
+        "}");
+  CHECK(only(simplified(sum_of_parts(at_3, first)), "concatenate").inputs ==
+        std::vector<ValueId>{1, 0});
+  // Parts that overlap and leave a gap, and values other than zero.
+  CHECK(count(simplified(sum_of_parts(at_0, first)), "add") == 1);
+  CHECK(count(simplified(sum_of_parts(at_0, last, "1.0")), "add") == 1);
+}
+
+TEST_CASE("simplify joins the gradients of what was split") {
+  const auto gradient = [](std::vector<int64_t> sizes, int64_t axis, bool all) {
+    return [=](const Inputs& in) {
+      GradientTape tape;
+      tape.watch(in[0]);
+      std::vector<int64_t> ends;
+      int64_t end = 0;
+      for (size_t i = 0; i + 1 < sizes.size(); ++i) ends.push_back(end += sizes[i]);
+      const auto parts = ops::split(in[0], ends, axis);
+      Tensor sum = ops::sum(ops::square(parts[0]));
+      for (size_t i = 1; i < parts.size(); ++i) {
+        const double factor = all || i > 1 ? static_cast<double>(i) : 0;
+        if (factor != 0) sum = sum + ops::sum(ops::exp(parts[i])) * factor;
+      }
+      return Inputs{tape.gradient(sum, in[0])};
+    };
+  };
+  struct Case {
+    std::vector<int64_t> sizes;
+    int64_t axis;
+    bool all;  // parts are read
+  };
+  for (const Case& c : {Case{{2, 2, 2}, 1, true}, Case{{1, 4, 0, 1}, 1, true},
+                        Case{{1, 2, 3}, 1, false}, Case{{1, 3}, 0, true}}) {
+    const auto f = gradient(c.sizes, c.axis, c.all);
+    const Shape shape = c.axis == 1 ? Shape{4, 6} : Shape{4, 5};
+    const Graph graph = passes::simplify(trace({{DType::Float32, shape}}, f).graph);
+    graph.validate();
+    CHECK(count(graph, "concatenate") == (c.all ? 1 : 0));
+    CHECK(count(graph, "pad") == (c.all ? 0 : 2));
+    std::vector<float> numbers(static_cast<size_t>(shape.num_elements()));
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.1F * static_cast<float>(i);
+    const Tensor x = Tensor::from(numbers, shape);
+    CHECK(Function(f, {}).call({x})[0].to_vector<float>() == f({x})[0].to_vector<float>());
+  }
 }
 
 TEST_CASE("simplify keeps collectives") {

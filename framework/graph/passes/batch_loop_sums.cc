@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A matrix product that a scan adds to a carry in each iteration (the gradient of a weight) becomes
-// one product over the rows of all iterations.
+// one product over the rows of all iterations; and a sum over axes of what it stacks (the gradient
+// of a bias) one sum over all iterations.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -27,7 +28,10 @@ class Batcher {
   // The nodes to insert right after the scan; none: nothing has changed.
   std::vector<Node> run() {
     for (size_t carry = carries_; carry-- > 0;) {
-      if (const Node* product = added_product(carry)) move(carry, *product);
+      if (const Node* product = added_product(carry)) move_product(carry, *product);
+    }
+    for (size_t carry = carries_; carry-- > 0;) {
+      if (const Node* sum = added_sum(carry)) move_sum(carry, *sum);
     }
     if (!after_.empty()) {
       scan_.attributes.set("carries", static_cast<int64_t>(carries_));
@@ -45,18 +49,23 @@ class Batcher {
     return &body_.nodes[static_cast<size_t>(index)];
   }
 
-  // The node matmul(a, b, transpose_a) of a carry that becomes carry + matmul, where nothing else
-  // reads either. Null also where stacking the operands takes more memory than the sum moves.
-  const Node* added_product(size_t carry) const {
+  // The node `op` of a carry that becomes carry + op(...), where nothing else reads either.
+  const Node* added(size_t carry, std::string_view op) const {
     const ValueId before = body_.inputs[carry];
     const Node* sum = producer(body_.outputs[carry], "add");
     if (!sum || uses(before) != 1 || uses(sum->outputs[0]) != 1) return nullptr;
     if (sum->inputs[0] != before && sum->inputs[1] != before) return nullptr;
-    const ValueId added = sum->inputs[0] == before ? sum->inputs[1] : sum->inputs[0];
-    const Node* product = added == before ? nullptr : producer(added, "matmul");
-    if (!product || uses(added) != 1 || body_.type(added) != body_.type(before)) return nullptr;
-    if (!product->attributes.get_bool("transpose_a") ||
-        product->attributes.get_bool("transpose_b") || !is_floating(body_.type(added).dtype)) {
+    const ValueId id = sum->inputs[0] == before ? sum->inputs[1] : sum->inputs[0];
+    const Node* node = id == before ? nullptr : producer(id, op);
+    if (!node || uses(id) != 1 || body_.type(id) != body_.type(before)) return nullptr;
+    return is_floating(body_.type(id).dtype) ? node : nullptr;
+  }
+
+  // matmul(a, b, transpose_a), unless stacking the operands takes more memory than the sum moves.
+  const Node* added_product(size_t carry) const {
+    const Node* product = added(carry, "matmul");
+    if (!product || !product->attributes.get_bool("transpose_a") ||
+        product->attributes.get_bool("transpose_b")) {
       return nullptr;
     }
     size_t stacked = 0;
@@ -64,7 +73,15 @@ class Batcher {
       if (body_.type(id).shape.rank() != 2) return nullptr;
       if (!find_stack(id)) stacked += body_.type(id).bytes();
     }
-    return stacked <= 2 * body_.type(added).bytes() ? product : nullptr;
+    return stacked <= 2 * body_.type(product->outputs[0]).bytes() ? product : nullptr;
+  }
+
+  // reduce_sum(x), where x is stacked as it is.
+  const Node* added_sum(size_t carry) const {
+    const Node* sum = added(carry, "reduce_sum");
+    const bool fits =
+        sum && !sum->attributes.get_bool("keepdims") && find_stack(sum->inputs[0]).has_value();
+    return fits ? sum : nullptr;
   }
 
   // The value outside the loop that stacks `id` over all iterations.
@@ -102,13 +119,24 @@ class Batcher {
     return id;
   }
 
-  void move(size_t carry, const Node& product) {
+  void move_product(size_t carry, const Node& product) {
     const Attributes attributes = product.attributes;
     const std::vector<ValueId> factors = product.inputs;
-    const TensorType type = body_.type(body_.inputs[carry]);
     const ValueId a = rows(factors[0]);
     const ValueId b = rows(factors[1]);
-    const ValueId total = add("matmul", {a, b}, type, attributes);
+    move(carry, "matmul", {a, b}, attributes);
+  }
+
+  void move_sum(size_t carry, const Node& sum) {
+    std::vector<int64_t> axes = {0};
+    for (int64_t axis : sum.attributes.get_ints("axes")) axes.push_back(axis + 1);
+    move(carry, "reduce_sum", {*find_stack(sum.inputs[0])}, {{"axes", axes}, {"keepdims", false}});
+  }
+
+  // The carry ends as what it began with plus `op` of values outside the loop, which it leaves.
+  void move(size_t carry, std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
+    const TensorType type = body_.type(body_.inputs[carry]);
+    const ValueId total = add(op, std::move(inputs), type, std::move(attributes));
     add("add", {scan_.inputs[carry], total}, type, {}, scan_.outputs[carry]);
     const auto at = static_cast<int64_t>(carry);
     body_.inputs.erase(body_.inputs.begin() + at);

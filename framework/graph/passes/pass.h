@@ -66,8 +66,13 @@ Graph overlap_collectives(Graph graph);
 Graph prune_loops(const Graph& graph);
 
 // Turns a scan's sums of matrix products, one per iteration (the gradients of weights), into one
-// product over the rows of all iterations, after the scan. simplify does it next.
+// product over the rows of all iterations, after the scan; and its sums of sums over what it stacks
+// anyway (those of biases) into one sum. simplify does it next.
 Graph batch_loop_sums(Graph graph);
+
+// Sums of parts of one tensor that are padded with zeros to the whole (the gradient of what was
+// split) become a concatenation. Of simplify, too.
+Graph join_parts(const Graph& graph);
 
 // The names of the collectives in the order that every rank must follow, for the ranks to compare:
 // in graph order, with those in branches and bodies. Passes keep this order.

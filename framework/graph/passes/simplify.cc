@@ -163,7 +163,7 @@ class Simplifier {
 }  // namespace
 
 Graph simplify(const Graph& graph, const Evaluator& evaluate) {
-  return Simplifier(batch_loop_sums(prune_loops(graph)), evaluate).run();
+  return Simplifier(batch_loop_sums(prune_loops(join_parts(graph))), evaluate).run();
 }
 
 }  // namespace cornu::passes
