@@ -27,6 +27,7 @@ TEST_CASE("TextLineDataset gives lines without their ends") {
     CHECK(lines("").empty());
     CHECK(lines("\n") == Texts{""});
     CHECK(lines("one\ntwo\n") == Texts{"one", "two"});
+    CHECK(lines("\xef\xbb\xbfone\n") == Texts{"\xef\xbb\xbfone"});  // a mark stays, as in tf.data
     CHECK(texts(TextLineDataset(path, {.buffer_size = buffer}).skip(1)) == Texts{"two"});
     CHECK(texts(TextLineDataset(path, {.buffer_size = buffer}).skip(3)).empty());
   }
