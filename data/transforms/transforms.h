@@ -57,7 +57,7 @@ NodePtr below_prefetch(NodePtr input, const std::function<NodePtr(NodePtr)>& mak
 // number. Null otherwise. What comes is the same.
 NodePtr batch_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& batch);
 NodePtr shuffle_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& shuffle);
-NodePtr make_ragged_batch(NodePtr input, int64_t batch_size, const BatchOptions& options);
+NodePtr make_ragged_batch(NodePtr input, int64_t batch_size, const RaggedBatchOptions& options);
 // See BatchSource::divide.
 NodePtr make_divide(NodePtr input, int64_t parts);
 NodePtr make_rejection_resample(NodePtr input, MapFunction class_func, std::vector<double> target,
@@ -80,6 +80,7 @@ NodePtr make_take_while(NodePtr input, MapFunction predicate);
 NodePtr make_unbatch(NodePtr input);
 NodePtr make_unique(NodePtr input);
 NodePtr make_with_options(NodePtr input, const Options& options);
-NodePtr make_zip(std::vector<NodePtr> inputs);
+// `structure`: of the inputs, in place of its tensors.
+NodePtr make_zip(std::vector<NodePtr> inputs, Structure structure);
 
 }  // namespace cornu::data
