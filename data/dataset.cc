@@ -177,8 +177,8 @@ Dataset Dataset::skip(int64_t count) const {
 Dataset Dataset::cache(const std::string& filename) const {
   return Dataset(filename.empty() ? make_cache(node()) : make_file_cache(node(), filename));
 }
-Dataset Dataset::snapshot(const std::string& folder) const {
-  return Dataset(make_snapshot(node(), folder));
+Dataset Dataset::snapshot(const std::string& folder, const SnapshotOptions& options) const {
+  return Dataset(make_snapshot(node(), folder, options));
 }
 Dataset Dataset::prefetch(int64_t buffer_size) const {
   return Dataset(make_prefetch(node(), buffer_size));

@@ -145,11 +145,14 @@ class Dataset {
   // Tuples of the n-th elements of all, or elements of any structure; ends with the shortest. Pairs
   // zipped with weights are ((x, y), weight):
   //
-  //   Dataset::zip({pairs, weights})
+  //   Dataset::zip(pairs, weights)
   //   Dataset::zip({{"image", images}, {"hint", hints}})
   //
   // InvalidArgument without datasets, and for names that come twice.
   static Dataset zip(const NestedDatasets& datasets);
+  template <class... Rest>
+  static Dataset zip(const NestedDatasets& first, const NestedDatasets& second,
+                     const Rest&... rest);
 
   // start, start + step, … without end: int64 scalars, or of another type of numbers (see range).
   static Dataset counter(int64_t start = 0, int64_t step = 1, DType dtype = DType::Int64);
@@ -313,8 +316,8 @@ class Dataset {
   // DataLoss for a damaged one.
   Dataset cache(const std::string& filename = "") const;
   // The same in a file in `folder` that is named after the pipeline's fingerprint, so that another
-  // pipeline has another one.
-  Dataset snapshot(const std::string& folder) const;
+  // pipeline, and one that is compressed otherwise, has another one.
+  Dataset snapshot(const std::string& folder, const SnapshotOptions& options = {}) const;
   // Writes the elements of a pass to a folder, for load(), which gives them again, in the same
   // order. What was saved there before stays until all is written, then datasets that were loaded
   // of it end with NotFound. One save at a time writes there, others wait. InvalidArgument when
@@ -383,7 +386,7 @@ class NestedDatasets {
   using Named = std::pair<std::string, NestedDatasets>;
 
   NestedDatasets() : structure_(Structure::tuple({})) {}             // none
-  NestedDatasets(const Dataset& dataset) : datasets_({dataset}) {}   // NOLINT: implicit on purpose
+  NestedDatasets(const Dataset& dataset) : datasets_{dataset} {}   // NOLINT: implicit on purpose
   NestedDatasets(const std::vector<Dataset>& members);               // NOLINT: a tuple
   NestedDatasets(std::initializer_list<NestedDatasets> members);     // NOLINT: a tuple
   NestedDatasets(std::initializer_list<Named> members);              // NOLINT: a dictionary
@@ -399,6 +402,12 @@ class NestedDatasets {
   std::vector<Dataset> datasets_;
   Structure structure_;
 };
+
+template <class... Rest>
+Dataset Dataset::zip(const NestedDatasets& first, const NestedDatasets& second,
+                     const Rest&... rest) {
+  return zip(NestedDatasets::tuple({first, second, rest...}));
+}
 
 class Dataset::Cursor {
  public:

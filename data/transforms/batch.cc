@@ -116,7 +116,8 @@ class BatchesOfGroups : public Stream<Element> {
   int64_t skip(int64_t count) override { return batches_->skip(count); }
   Json save() const override {
     const Json saved = batches_->save();
-    return saved.is_null() ? Json() : saved.at("state");
+    const Json* state = saved.is_null() ? nullptr : saved.find("state");
+    return state ? *state : Json();
   }
   void restore(const Json& state) override {
     batches_->restore(Json::object({{"taken", 0}, {"state", state}}));

@@ -98,6 +98,9 @@ TEST_CASE("zip takes datasets in dictionaries and tuples, to any depth") {
         "((int64 (), int64 ()), int64 ())");
   const std::vector<Dataset> several = {a, b};
   CHECK(numbers(Dataset::zip(several)) == numbers(Dataset::zip({a, b})));
+  CHECK(numbers(Dataset::zip(a, b)) == numbers(Dataset::zip({a, b})));
+  CHECK(Dataset::zip(named, {a, b}, pairs).element_spec().to_string() ==
+        "({a: int64 (), b: int64 ()}, (int64 (), int64 ()), (int64 (), int64 ()))");
   CHECK(data::describe_chain(*Dataset::zip({a, b}).node()).ends_with("zip"));
   CHECK(data::describe_chain(*named.node()).ends_with("zip{a: 0, b: 1}"));
   CHECK(message_of<InvalidArgument>([&] { Dataset::zip({{"a", a}, {"a", b}}); }) ==
