@@ -380,16 +380,17 @@ class Dataset {
 
 // Datasets as zip joins them: one, a tuple of several, or a dictionary of named ones, to any depth.
 //
-//   {x, y}    {{"image", images}, {"hint", hints}}    {{{"image", images}, {"hint", hints}}, labels}
+//   {x, y}    {{"image", images}, {"hint", hints}}    {{{"image", images}, {"hint", hints}},
+//   labels}
 class NestedDatasets {
  public:
   using Named = std::pair<std::string, NestedDatasets>;
 
-  NestedDatasets() : structure_(Structure::tuple({})) {}             // none
-  NestedDatasets(const Dataset& dataset) : datasets_{dataset} {}   // NOLINT: implicit on purpose
-  NestedDatasets(const std::vector<Dataset>& members);               // NOLINT: a tuple
-  NestedDatasets(std::initializer_list<NestedDatasets> members);     // NOLINT: a tuple
-  NestedDatasets(std::initializer_list<Named> members);              // NOLINT: a dictionary
+  NestedDatasets() : structure_(Structure::tuple({})) {}          // none
+  NestedDatasets(const Dataset& dataset) : datasets_{dataset} {}  // NOLINT: implicit on purpose
+  NestedDatasets(const std::vector<Dataset>& members);            // NOLINT: a tuple
+  NestedDatasets(std::initializer_list<NestedDatasets> members);  // NOLINT: a tuple
+  NestedDatasets(std::initializer_list<Named> members);           // NOLINT: a dictionary
   static NestedDatasets dict(const std::vector<Named>& members);
   static NestedDatasets tuple(const std::vector<NestedDatasets>& members);
 

@@ -143,8 +143,7 @@ Dataset lines(const std::string& work, const Folder& folder) {
   const auto open = [](const Tensor& path) {
     return data::TextLineDataset(path.item<std::string>());
   };
-  return paths
-      .interleave(open, {.cycle_length = 4, .num_parallel_calls = data::kAutotune})
+  return paths.interleave(open, {.cycle_length = 4, .num_parallel_calls = data::kAutotune})
       .batch(64)
       .prefetch(2);
 }

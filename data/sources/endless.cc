@@ -57,9 +57,7 @@ class Endless : public Node {
 class Counter : public Endless {
  public:
   Counter(int64_t start, int64_t step, DType dtype)
-      : Endless(dtype),
-        start_(static_cast<uint64_t>(start)),
-        step_(static_cast<uint64_t>(step)) {}
+      : Endless(dtype), start_(static_cast<uint64_t>(start)), step_(static_cast<uint64_t>(step)) {}
 
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {

@@ -28,8 +28,8 @@ class RangeStream : public Stream<Element> {
   bool next(Element& element) override {
     if (next_ == count_) return false;
     // Unsigned: a product may wrap around on its way to a sum that doesn't.
-    const uint64_t number = static_cast<uint64_t>(start_) +
-                            static_cast<uint64_t>(step_) * static_cast<uint64_t>(next_);
+    const uint64_t number =
+        static_cast<uint64_t>(start_) + static_cast<uint64_t>(step_) * static_cast<uint64_t>(next_);
     element = Element(scalar_of(static_cast<int64_t>(number), dtype_));
     ++next_;
     return true;

@@ -61,9 +61,9 @@ class ElementBatches : public streams::BatchStream<Element, Element> {
  protected:
   Element combine(const std::vector<Element>& elements) override {
     const Element& front = elements.front();
-    return front.with(
-        stack_all(elements.size(), front.tensors().size(), items_taken() - std::ssize(elements),
-                [&](size_t k, size_t i) { return elements[k].tensors()[i]; }));
+    return front.with(stack_all(elements.size(), front.tensors().size(),
+                                items_taken() - std::ssize(elements),
+                                [&](size_t k, size_t i) { return elements[k].tensors()[i]; }));
   }
 };
 
@@ -102,7 +102,7 @@ Element batch_of_group(const Element& group, const std::shared_ptr<const Structu
   const auto& tensors = group.tensors();
   const size_t width = structure->num_tensors();
   return Element(stack_all((tensors.size() - 1) / width, width, tensors[0].item<int64_t>(),
-                         [&](size_t k, size_t i) { return tensors[1 + k * width + i]; }),
+                           [&](size_t k, size_t i) { return tensors[1 + k * width + i]; }),
                  structure);
 }
 

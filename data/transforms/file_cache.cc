@@ -52,8 +52,7 @@ class WritingStream : public Stream<Element> {
 
 class ReadingStream : public Stream<Element> {
  public:
-  ReadingStream(const std::string& path, Compression compression, const Node& node,
-                const char* who)
+  ReadingStream(const std::string& path, Compression compression, const Node& node, const char* who)
       : reader_(path, compression) {
     check<FailedPrecondition>(
         reader_.spec() == node.spec() && reader_.pipeline() == describe_chain(node),
@@ -145,8 +144,8 @@ class FileCached : public Node {
     // Always the same pass: what is kept doesn't depend on which pass fills the file.
     pass.id = 0;
     std::string seeds = fmt::format("{:016x}", fmt::join(seeds_in(pass, input()), " "));
-    auto writing = std::make_unique<WritingStream>(input().stream(pass), path_, compression_,
-                                                   input(), seeds);
+    auto writing =
+        std::make_unique<WritingStream>(input().stream(pass), path_, compression_, input(), seeds);
     return in_order(std::move(writing), std::move(seeds), false);
   }
 

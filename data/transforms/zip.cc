@@ -65,9 +65,7 @@ bool has_empty_part(const Structure& structure) {
          std::any_of(structure.children().begin(), structure.children().end(), has_empty_part);
 }
 
-Structure plain_tuple(size_t count) {
-  return Structure::tuple(std::vector<Structure>(count));
-}
+Structure plain_tuple(size_t count) { return Structure::tuple(std::vector<Structure>(count)); }
 
 class Zipped : public Node {
  public:

@@ -117,11 +117,9 @@ TEST_CASE("a byte order mark is no part of a CSV file's first field") {
     CHECK(numbers(dataset) == std::vector<int64_t>{1, 3, 2, 4});
   }
   write_text(folder / "c", gzip_of(mark + "5,6\n"));
-  const auto packed = make_csv_dataset((folder / "c").string(), 1,
-                                       {.column_names = {"a", "b"},
-                                        .header = false,
-                                        .num_epochs = 1,
-                                        .compression_type = "GZIP"});
+  const auto packed = make_csv_dataset(
+      (folder / "c").string(), 1,
+      {.column_names = {"a", "b"}, .header = false, .num_epochs = 1, .compression_type = "GZIP"});
   CHECK(numbers(packed) == std::vector<int64_t>{5, 6});
 }
 

@@ -173,8 +173,10 @@ TEST_CASE("batch stacks, by rows and by elements") {
 
 TEST_CASE("batches that are made at a time are the same, in the same order") {
   const auto pairs = [](bool by_rows) {
-    const auto dataset = Dataset::from_tensor_slices({images(50), labels(50)}).shuffle(9, {.seed = 1});
-    return by_rows ? dataset : dataset.filter([](const Tensor&, const Tensor& y) { return y != 7; });
+    const auto dataset =
+        Dataset::from_tensor_slices({images(50), labels(50)}).shuffle(9, {.seed = 1});
+    return by_rows ? dataset
+                   : dataset.filter([](const Tensor&, const Tensor& y) { return y != 7; });
   };
   for (const bool by_rows : {true, false}) {
     for (const bool drop : {true, false}) {
@@ -191,14 +193,14 @@ TEST_CASE("batches that are made at a time are the same, in the same order") {
       }
     }
   }
-  const auto uneven = Dataset::range(5).flat_map([](const Tensor& x) {
-    return Dataset::from_tensors(ops::zeros({x.item<int64_t>() / 4}));
-  });
+  const auto uneven = Dataset::range(5).flat_map(
+      [](const Tensor& x) { return Dataset::from_tensors(ops::zeros({x.item<int64_t>() / 4})); });
   const auto error_of = [&](int64_t calls) {
     return message_of<InvalidArgument>(
         [&] { numbers(uneven.batch(3, {.num_parallel_calls = calls})); });
   };
-  CHECK(contains(error_of(1), "got float32 of shape (1,) as element 4 after float32 of shape (0,)"));
+  CHECK(
+      contains(error_of(1), "got float32 of shape (1,) as element 4 after float32 of shape (0,)"));
   CHECK(error_of(4) == error_of(1));
   CHECK(message_of<InvalidArgument>([] { rows_to(3).batch(2, {.num_parallel_calls = 0}); }) ==
         "batch: expected num_parallel_calls of at least 1, or data::kAutotune, got 0.");

@@ -70,8 +70,10 @@ std::vector<Pipeline> changing_pipelines() {
       {"unbatch", [] { return rows_to(11).shuffle(4, {.seed = 1}).batch(3).unbatch().take(8); }},
       {"batches made at a time",
        [] {
-         return failing_to(40).ignore_errors().shuffle(5, {.seed = 1}).batch(
-             3, {.num_parallel_calls = 2});
+         return failing_to(40)
+             .ignore_errors()
+             .shuffle(5, {.seed = 1})
+             .batch(3, {.num_parallel_calls = 2});
        }},
       {"padded_batch", [] { return growing_to(7).padded_batch(2); }},
       {"ragged_batch", [] { return growing_to(7).ragged_batch(2).prefetch(1); }},

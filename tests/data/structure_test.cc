@@ -94,8 +94,7 @@ TEST_CASE("zip takes datasets in dictionaries and tuples, to any depth") {
         "({x: int64 (), y: (int64 (), (int64 (), int64 ()))}, (int64 (), int64 ()))");
   CHECK(numbers(deep, 1) == Numbers{0, 10, 20, 30, 0, 10});
   CHECK(Dataset::zip(pairs).element_spec() == pairs.element_spec());
-  CHECK(Dataset::zip({pairs, a}).element_spec().to_string() ==
-        "((int64 (), int64 ()), int64 ())");
+  CHECK(Dataset::zip({pairs, a}).element_spec().to_string() == "((int64 (), int64 ()), int64 ())");
   const std::vector<Dataset> several = {a, b};
   CHECK(numbers(Dataset::zip(several)) == numbers(Dataset::zip({a, b})));
   CHECK(numbers(Dataset::zip(a, b)) == numbers(Dataset::zip({a, b})));
@@ -103,10 +102,12 @@ TEST_CASE("zip takes datasets in dictionaries and tuples, to any depth") {
         "({a: int64 (), b: int64 ()}, (int64 (), int64 ()), (int64 (), int64 ()))");
   CHECK(data::describe_chain(*Dataset::zip({a, b}).node()).ends_with("zip"));
   CHECK(data::describe_chain(*named.node()).ends_with("zip{a: 0, b: 1}"));
-  CHECK(message_of<InvalidArgument>([&] { Dataset::zip({{"a", a}, {"a", b}}); }) ==
-        "Element: the name 'a' comes twice.");
-  CHECK(message_of<InvalidArgument>([&] { Dataset::zip({{"a", a}, {"b", {}}}); }) ==
-        "zip: expected datasets in each part of a structure, got none in one.");
+  CHECK(message_of<InvalidArgument>([&] {
+          Dataset::zip({{"a", a}, {"a", b}});
+        }) == "Element: the name 'a' comes twice.");
+  CHECK(message_of<InvalidArgument>([&] {
+          Dataset::zip({{"a", a}, {"b", {}}});
+        }) == "zip: expected datasets in each part of a structure, got none in one.");
 }
 
 TEST_CASE("map functions take and return nested elements") {

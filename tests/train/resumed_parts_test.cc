@@ -197,8 +197,7 @@ TEST_CASE("each of several callbacks of the program's own class gets its own sta
 TEST_CASE("of two files of one kind, each gets its own rows back") {
   const Changed run;
   const auto logger = [&](const std::string& name, bool tabs) {
-    return callbacks::CSVLogger(
-        {.filename = run.folder / name, .separator = tabs ? "\t" : ","});
+    return callbacks::CSVLogger({.filename = run.folder / name, .separator = tabs ? "\t" : ","});
   };
   const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
   run.kill({logger("a.csv", false), logger("b.csv", true)});
