@@ -75,7 +75,6 @@ class Zipped : public Node {
     check<InvalidArgument>(!inputs().empty(), "zip: expected datasets, got none.");
     check<InvalidArgument>(!has_empty_part(around_),
                            "zip: expected datasets in each part of a structure, got none in one.");
-    if (around_.kind() == Structure::Kind::Tensor) around_ = plain_tuple(1);
     for (const NodePtr& input : inputs()) {
       const auto& types = input->spec().types;
       spec_.types.insert(spec_.types.end(), types.begin(), types.end());
@@ -135,6 +134,7 @@ class Zipped : public Node {
 }  // namespace
 
 NodePtr make_zip(std::vector<NodePtr> inputs, Structure structure) {
+  if (structure.kind() == Structure::Kind::Tensor) return inputs.front();
   return std::make_shared<Zipped>(std::move(inputs), std::move(structure));
 }
 

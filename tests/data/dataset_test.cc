@@ -14,7 +14,7 @@
 
 #include "data/node.h"
 #include "framework/core/random.h"
-#include "framework/ops/math.h"
+#include "framework/ops/ops.h"
 #include "tests/data/support.h"
 #include "tests/support/log.h"
 
