@@ -91,6 +91,8 @@ PIPELINES = {
     "tfrecord_batches": "the same, parsed in batches",
     "text": "lines of text: split, looked up in a table of 1000 words, padded batches of 64",
     "csv": "a CSV file of 20 columns of numbers: make_csv_dataset, batches of 64",
+    "interleave": "lines of 8 files, one of each of 4 in turn (interleave), batches of 64",
+    "shuffle": "the same lines, file after file, through a shuffle's buffer of 10,000",
 }
 NETWORKS = ["ResNet50", "ResNet152", "EfficientNetV2M"]
 

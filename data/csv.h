@@ -53,9 +53,10 @@ struct CsvOptions {
 //
 //   data::CsvDataset("points.csv", {DType::Float32, DType::Float32, "none"}, {.header = true})
 //
-// InvalidArgument, while iterating, with the file, line and column, for a field that isn't of its
-// type or is missing, and for records of another number of fields. skip() goes over records without
-// parsing their fields. Reference: tf.data.experimental.CsvDataset.
+// A UTF-8 byte order mark at a file's beginning is no part of the first field. InvalidArgument,
+// while iterating, with the file, line and column, for a field that isn't of its type or is
+// missing, and for records of another number of fields. skip() goes over records without parsing
+// their fields. Reference: tf.data.experimental.CsvDataset, which keeps the mark.
 Dataset CsvDataset(const FileNames& filenames, const std::vector<CsvDefault>& record_defaults,
                    const CsvOptions& options = {});
 
@@ -90,9 +91,10 @@ struct MakeCsvOptions {
 // restoring a position parses none.
 //
 // Types that aren't given are inferred of the first rows: int32, int64, float32, float64 or string,
-// the first that all fields of a column have; empty ones become 0 or "". InvalidArgument, with the
-// file, line and column's name, for what doesn't fit; NotFound when nothing matches. Reference:
-// tf.data.experimental.make_csv_dataset.
+// the first that all fields of a column have; empty ones become 0 or "". A UTF-8 byte order mark at
+// a file's beginning is no part of the first column's name (in tf.data it is). InvalidArgument,
+// with the file, line and column's name, for what doesn't fit; NotFound when nothing matches.
+// Reference: tf.data.experimental.make_csv_dataset.
 Dataset make_csv_dataset(const std::vector<std::string>& file_pattern, int64_t batch_size,
                          const MakeCsvOptions& options = {});
 inline Dataset make_csv_dataset(const std::string& file_pattern, int64_t batch_size,

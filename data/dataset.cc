@@ -16,9 +16,6 @@ int64_t checked_count(int64_t count, const char* who, const char* minus_one) {
   return count;
 }
 
-}  // namespace
-namespace {
-
 std::vector<NodePtr> nodes_of(const std::vector<Dataset>& datasets) {
   std::vector<NodePtr> nodes;
   for (const Dataset& dataset : datasets) nodes.push_back(dataset.node());
@@ -31,6 +28,33 @@ MakeNode make_node(DatasetFunction f) {
 
 }  // namespace
 
+NestedDatasets::NestedDatasets(const std::vector<Dataset>& members)
+    : datasets_(members), structure_(Structure::tuple(std::vector<Structure>(members.size()))) {}
+NestedDatasets::NestedDatasets(std::initializer_list<NestedDatasets> members)
+    : NestedDatasets(tuple(members)) {}
+NestedDatasets::NestedDatasets(std::initializer_list<Named> members)
+    : NestedDatasets(dict(members)) {}
+
+NestedDatasets NestedDatasets::tuple(const std::vector<NestedDatasets>& members) {
+  NestedDatasets all;
+  std::vector<Structure> parts;
+  for (const NestedDatasets& member : members) parts.push_back(all.add(member));
+  all.structure_ = Structure::tuple(std::move(parts));
+  return all;
+}
+NestedDatasets NestedDatasets::dict(const std::vector<Named>& members) {
+  NestedDatasets all;
+  std::vector<std::pair<std::string, Structure>> parts;
+  for (const auto& [name, member] : members) parts.emplace_back(name, all.add(member));
+  all.structure_ = Structure::dict(std::move(parts));
+  return all;
+}
+
+const Structure& NestedDatasets::add(const NestedDatasets& member) {
+  datasets_.insert(datasets_.end(), member.datasets_.begin(), member.datasets_.end());
+  return member.structure_;
+}
+
 Dataset Dataset::from_tensor_slices(const Element& tensors) {
   return Dataset(make_tensor_slices(tensors));
 }
@@ -38,17 +62,19 @@ Dataset Dataset::from_tensors(const Element& tensors) { return Dataset(make_tens
 Dataset Dataset::from_generator(Generator generator, const GeneratorOptions& options) {
   return Dataset(make_generator(std::move(generator), options));
 }
-Dataset Dataset::range(int64_t start, int64_t stop, int64_t step) {
-  return Dataset(make_range(start, stop, step));
+Dataset Dataset::range(int64_t start, int64_t stop, int64_t step, const RangeOptions& options) {
+  return Dataset(make_range(start, stop, step, options.output_type));
 }
 Dataset Dataset::list_files(const std::vector<std::string>& patterns,
                             const ListFilesOptions& options) {
   return Dataset(make_list_files(patterns, options));
 }
-Dataset Dataset::zip(const std::vector<Dataset>& datasets) {
-  return Dataset(make_zip(nodes_of(datasets)));
+Dataset Dataset::zip(const NestedDatasets& datasets) {
+  return Dataset(make_zip(nodes_of(datasets.datasets()), datasets.structure()));
 }
-Dataset Dataset::counter(int64_t start, int64_t step) { return Dataset(make_counter(start, step)); }
+Dataset Dataset::counter(int64_t start, int64_t step, DType dtype) {
+  return Dataset(make_counter(start, step, dtype));
+}
 Dataset Dataset::random(const RandomOptions& options) { return Dataset(make_random(options)); }
 Dataset Dataset::sample_from_datasets(const std::vector<Dataset>& datasets,
                                       const SampleFromDatasetsOptions& options) {
@@ -78,7 +104,7 @@ Dataset Dataset::taken_while(MapFunction predicate) const {
 Dataset Dataset::padded_batch(int64_t batch_size, const PaddedBatchOptions& options) const {
   return Dataset(make_padded_batch(node(), batch_size, options));
 }
-Dataset Dataset::ragged_batch(int64_t batch_size, const BatchOptions& options) const {
+Dataset Dataset::ragged_batch(int64_t batch_size, const RaggedBatchOptions& options) const {
   return Dataset(make_ragged_batch(node(), batch_size, options));
 }
 Dataset Dataset::unbatch() const { return Dataset(make_unbatch(node())); }
@@ -151,8 +177,8 @@ Dataset Dataset::skip(int64_t count) const {
 Dataset Dataset::cache(const std::string& filename) const {
   return Dataset(filename.empty() ? make_cache(node()) : make_file_cache(node(), filename));
 }
-Dataset Dataset::snapshot(const std::string& folder) const {
-  return Dataset(make_snapshot(node(), folder));
+Dataset Dataset::snapshot(const std::string& folder, const SnapshotOptions& options) const {
+  return Dataset(make_snapshot(node(), folder, options));
 }
 Dataset Dataset::prefetch(int64_t buffer_size) const {
   return Dataset(make_prefetch(node(), buffer_size));

@@ -28,6 +28,7 @@ struct SourcePosition;
 namespace cornu::data {
 
 class Node;
+class NestedDatasets;
 
 // One pass over a dataset. Used by one thread at a time; keeps its dataset alive. Threads that work
 // ahead for it end with it. One that was moved from is FailedPrecondition.
@@ -119,9 +120,16 @@ class Dataset {
     return from_generator(
         Generator([next] { return std::function<std::optional<Element>()>(next); }), options);
   }
-  // int64 scalars.
-  static Dataset range(int64_t stop) { return range(0, stop); }
-  static Dataset range(int64_t start, int64_t stop, int64_t step = 1);
+  // start (0), start + step, … up to stop, without it: int64 scalars, or of another type, which
+  // they are cast to as C++ casts them. InvalidArgument for a step of 0, and a type that is none of
+  // numbers.
+  static Dataset range(int64_t stop, const RangeOptions& options = {}) {
+    return range(0, stop, 1, options);
+  }
+  static Dataset range(int64_t start, int64_t stop, const RangeOptions& options = {}) {
+    return range(start, stop, 1, options);
+  }
+  static Dataset range(int64_t start, int64_t stop, int64_t step, const RangeOptions& options = {});
   // The paths that patterns stand for, as string scalars: "data/*.csv", with '?', '*' and "[…]"
   // within a folder's name or a file's (glob(7)), hidden ones too. Sorted, or shuffled anew in each
   // pass. NotFound when nothing matches.
@@ -134,12 +142,20 @@ class Dataset {
   }
   static Dataset list_files(const std::vector<std::string>& patterns,
                             const ListFilesOptions& options = {});
-  // Tuples of the n-th elements of all; ends with the shortest. Pairs zipped with weights are
-  // ((x, y), weight).
-  static Dataset zip(const std::vector<Dataset>& datasets);
+  // Tuples of the n-th elements of all, or elements of any structure; ends with the shortest. Pairs
+  // zipped with weights are ((x, y), weight):
+  //
+  //   Dataset::zip(pairs, weights)
+  //   Dataset::zip({{"image", images}, {"hint", hints}})
+  //
+  // InvalidArgument without datasets, and for names that come twice.
+  static Dataset zip(const NestedDatasets& datasets);
+  template <class... Rest>
+  static Dataset zip(const NestedDatasets& first, const NestedDatasets& second,
+                     const Rest&... rest);
 
-  // start, start + step, … without end (int64 scalars).
-  static Dataset counter(int64_t start = 0, int64_t step = 1);
+  // start, start + step, … without end: int64 scalars, or of another type of numbers (see range).
+  static Dataset counter(int64_t start = 0, int64_t step = 1, DType dtype = DType::Int64);
   // Random int64 scalars in [0, 2^32), without end; with a seed, the same in each pass unless told
   // otherwise.
   static Dataset random(const RandomOptions& options = {});
@@ -158,7 +174,9 @@ class Dataset {
   Dataset shuffle(int64_t buffer_size, const ShuffleOptions& options = {}) const;
 
   // Stacks `batch_size` (>= 1) elements along a new axis 0. InvalidArgument, while iterating, when
-  // their shapes differ. Batches of consecutive rows share the tensors' memory.
+  // their shapes differ. Batches of consecutive rows share the tensors' memory. With
+  // num_parallel_calls they are the same batches, in the same order, unless `deterministic` is
+  // false.
   Dataset batch(int64_t batch_size, const BatchOptions& options = {}) const;
 
   // Batches of elements of several lengths: their tensors are filled up at the end of each axis.
@@ -166,7 +184,7 @@ class Dataset {
   Dataset padded_batch(int64_t batch_size, const PaddedBatchOptions& options = {}) const;
   // Tensors whose axis 0 is unknown become {values, row_splits}: their rows joined along axis 0,
   // and int64 (batch + 1) where each element's begin and end. Others are batched.
-  Dataset ragged_batch(int64_t batch_size, const BatchOptions& options = {}) const;
+  Dataset ragged_batch(int64_t batch_size, const RaggedBatchOptions& options = {}) const;
   // The rows of batches, of any size.
   Dataset unbatch() const;
   // The rows of batches in batches of `batch_size`, as unbatch().batch() gives them.
@@ -298,8 +316,8 @@ class Dataset {
   // DataLoss for a damaged one.
   Dataset cache(const std::string& filename = "") const;
   // The same in a file in `folder` that is named after the pipeline's fingerprint, so that another
-  // pipeline has another one.
-  Dataset snapshot(const std::string& folder) const;
+  // pipeline, and one that is compressed otherwise, has another one.
+  Dataset snapshot(const std::string& folder, const SnapshotOptions& options = {}) const;
   // Writes the elements of a pass to a folder, for load(), which gives them again, in the same
   // order. What was saved there before stays until all is written, then datasets that were loaded
   // of it end with NotFound. One save at a time writes there, others wait. InvalidArgument when
@@ -359,6 +377,38 @@ class Dataset {
 
   std::shared_ptr<const Node> node_;
 };
+
+// Datasets as zip joins them: one, a tuple of several, or a dictionary of named ones, to any depth.
+//
+//   {x, y}    {{"image", images}, {"hint", hints}}    {{{"image", images}, {"hint", hints}},
+//   labels}
+class NestedDatasets {
+ public:
+  using Named = std::pair<std::string, NestedDatasets>;
+
+  NestedDatasets() : structure_(Structure::tuple({})) {}          // none
+  NestedDatasets(const Dataset& dataset) : datasets_{dataset} {}  // NOLINT: implicit on purpose
+  NestedDatasets(const std::vector<Dataset>& members);            // NOLINT: a tuple
+  NestedDatasets(std::initializer_list<NestedDatasets> members);  // NOLINT: a tuple
+  NestedDatasets(std::initializer_list<Named> members);           // NOLINT: a dictionary
+  static NestedDatasets dict(const std::vector<Named>& members);
+  static NestedDatasets tuple(const std::vector<NestedDatasets>& members);
+
+  const std::vector<Dataset>& datasets() const { return datasets_; }  // from left to right
+  const Structure& structure() const { return structure_; }           // of these
+
+ private:
+  const Structure& add(const NestedDatasets& member);
+
+  std::vector<Dataset> datasets_;
+  Structure structure_;
+};
+
+template <class... Rest>
+Dataset Dataset::zip(const NestedDatasets& first, const NestedDatasets& second,
+                     const Rest&... rest) {
+  return zip(NestedDatasets::tuple({first, second, rest...}));
+}
 
 class Dataset::Cursor {
  public:

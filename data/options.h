@@ -63,8 +63,20 @@ struct ListFilesOptions {
   std::optional<int64_t> seed = {};  // nullopt: from set_random_seed's sequence
 };
 
+struct RangeOptions {
+  DType output_type = DType::Int64;  // of numbers; int64 ones are cast to it
+};
+
 struct BatchOptions {
   bool drop_remainder = false;  // leave out a last batch that isn't full
+  // How many batches may be made at a time, ahead of the iterator; as MapOptions'.
+  std::optional<int64_t> num_parallel_calls = {};
+  std::optional<bool> deterministic = {};  // as MapOptions'
+};
+
+struct RaggedBatchOptions {
+  bool drop_remainder = false;
+  DType row_splits_dtype = DType::Int64;  // or int32
 };
 
 struct MapOptions {

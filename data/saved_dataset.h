@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of Dataset::save and Dataset::load.
+// Options of Dataset::save, Dataset::load and Dataset::snapshot.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,10 @@ using ShardFunction = std::function<int64_t(const Element&)>;
 struct SaveOptions {
   std::string compression = "";   // or "GZIP", "ZLIB"
   ShardFunction shard_func = {};  // none: all go to one file
+};
+
+struct SnapshotOptions {
+  std::string compression = "AUTO";  // that is, none; or "", "GZIP", "ZLIB"
 };
 
 struct LoadOptions {

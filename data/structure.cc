@@ -69,6 +69,16 @@ Structure Structure::dict(std::vector<std::pair<std::string, Structure>> childre
   return Structure(Kind::Dict, std::move(structures), std::move(names));
 }
 
+Structure Structure::with_leaves(const LeafStructure& leaf, size_t first) const {
+  if (kind_ == Kind::Tensor) return leaf(first);
+  std::vector<Structure> children;
+  for (const Structure& child : children_) {
+    children.push_back(child.with_leaves(leaf, first));
+    first += child.num_tensors_;
+  }
+  return Structure(kind_, std::move(children), names_);
+}
+
 size_t Structure::offset(size_t component) const {
   size_t sum = 0;
   for (size_t i = 0; i < component; ++i) sum += this->component(i).num_tensors();

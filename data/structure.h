@@ -42,6 +42,10 @@ class Structure {
   // a tensor is in no dictionary.
   std::vector<std::string> tensor_names() const;
 
+  // The same around a structure in place of each tensor.
+  using LeafStructure = std::function<Structure(size_t tensor)>;
+  Structure with_leaves(const LeafStructure& leaf) const { return with_leaves(leaf, 0); }
+
   // With what `leaf` says of each tensor: "({image: …, hint: …}, …)".
   std::string to_string(const std::function<std::string(size_t tensor)>& leaf) const;
 
@@ -49,6 +53,7 @@ class Structure {
 
  private:
   Structure(Kind kind, std::vector<Structure> children, std::vector<std::string> names);
+  Structure with_leaves(const LeafStructure& leaf, size_t first) const;
 
   Kind kind_ = Kind::Tensor;
   std::vector<Structure> children_;

@@ -18,8 +18,8 @@ struct TextLineOptions {
 };
 
 // The lines of the files as string scalars, without their ends ("\n"), and without any "\r" (as
-// tf.data has it). A last line may do without an end. NotFound, while iterating, where there is no
-// such file. Reference: tf.data.TextLineDataset.
+// tf.data has it). A last line may do without an end; a byte order mark stays in the first one.
+// NotFound, while iterating, where there is no such file. Reference: tf.data.TextLineDataset.
 Dataset TextLineDataset(const FileNames& filenames, const TextLineOptions& options = {});
 
 struct FixedLengthRecordOptions {

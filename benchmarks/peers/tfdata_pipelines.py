@@ -53,6 +53,12 @@ def make_work(name, folder):
         look_up = lambda line: table.lookup(tf.strings.split(line))
         lines = tf.data.TextLineDataset(os.path.join(folder, "lines.txt"))
         return lines.map(look_up, num_parallel_calls=tf.data.AUTOTUNE).padded_batch(64)
+    paths = tf.data.Dataset.list_files(os.path.join(folder, "parts", "*.txt"), shuffle=False)
+    if name == "interleave":
+        return paths.interleave(tf.data.TextLineDataset, cycle_length=4,
+                                num_parallel_calls=tf.data.AUTOTUNE).batch(64)
+    if name == "shuffle":
+        return tf.data.TextLineDataset(paths).shuffle(10_000).batch(64)
     sys.exit(f"unknown work {name}")
 
 

@@ -5,13 +5,15 @@ the CPU time, which worker processes don't tell.
 usage: torch_pipelines.py WORK FOLDER WORKERS
 """
 import glob
+import itertools
 import os
+import random
 import sys
 import time
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 
 ROWS = 60_000
 
@@ -43,6 +45,51 @@ class Pictures(Dataset):
         return np.asarray(picture, dtype=np.float32), int(os.path.basename(os.path.dirname(path)))
 
 
+class Lines(IterableDataset):
+    """The lines of files. Each worker has files of its own."""
+
+    def __init__(self, folder):
+        self.all = sorted(glob.glob(os.path.join(folder, "*.txt")))
+
+    def files(self):
+        worker = get_worker_info()
+        paths = self.all if worker is None else self.all[worker.id::worker.num_workers]
+        return ((line.rstrip("\n") for line in open(path)) for path in paths)
+
+
+class Interleaved(Lines):
+    """A line of each of four files in turn; where one has ended, the next takes its place."""
+
+    def __iter__(self):
+        waiting = self.files()
+        places = list(itertools.islice(waiting, 4))
+        while places:
+            for place, lines in enumerate(places):
+                line = next(lines, None)
+                if line is None:
+                    places[place] = next(waiting, None)
+                else:
+                    yield line
+            if None in places:
+                places = [lines for lines in places if lines]
+
+
+class Shuffled(Lines):
+    """Each one of those in a buffer, where the next line takes its place."""
+
+    def __iter__(self):
+        worker = get_worker_info()
+        size = 10_000 // (worker.num_workers if worker else 1)
+        lines = itertools.chain.from_iterable(self.files())
+        buffer = list(itertools.islice(lines, size))
+        for line in lines:
+            place = random.randrange(len(buffer))
+            yield buffer[place]
+            buffer[place] = line
+        random.shuffle(buffer)
+        yield from buffer
+
+
 def rows(dtype):
     random = np.random.default_rng(1)
     images = torch.from_numpy(random.integers(0, 256, (ROWS, 28, 28), dtype=np.uint8))
@@ -60,6 +107,9 @@ def make_work(name, folder):
         import PIL  # noqa: F401, or this peer doesn't run
 
         return Pictures(os.path.join(folder, "pictures")), 32, False
+    if name in ("interleave", "shuffle"):
+        lines = {"interleave": Interleaved, "shuffle": Shuffled}[name]
+        return lines(os.path.join(folder, "parts")), 64, False
     sys.exit(f"unknown work {name}")
 
 
@@ -72,7 +122,7 @@ def main():
     for _ in sys.stdin:
         start, elements = time.perf_counter(), 0
         for batch in loader:
-            elements += len(batch[0])
+            elements += len(batch if isinstance(batch[0], str) else batch[0])
         print((time.perf_counter() - start) / elements * 1e6, flush=True)
 
 

@@ -29,6 +29,8 @@ constexpr int64_t kPictures = 800;
 constexpr int64_t kRecords = 20'000;
 constexpr int64_t kColumns = 20;
 constexpr int64_t kWords = 1000;  // that are known; as many aren't
+constexpr int64_t kParts = 8;     // files of lines
+constexpr int64_t kPartLines = 10'000;
 
 double cpu_microseconds() {
   rusage usage{};
@@ -76,10 +78,10 @@ void write_table(const Folder& path) {
   out << '\n';
 }
 
-void write_text(const Folder& path) {
+void write_text(const Folder& path, int64_t lines, uint64_t seed) {
   std::ofstream out(path);
-  PhiloxEngine engine(4);
-  for (int64_t i = 0; i < kRecords; ++i) {
+  PhiloxEngine engine(seed);
+  for (int64_t i = 0; i < lines; ++i) {
     const uint64_t words = 5 + engine.below(26);
     for (uint64_t k = 0; k < words; ++k)
       out << (k ? " " : "") << "word" << engine.below(2 * kWords);
@@ -91,7 +93,12 @@ void make_files(const Folder& folder) {
   draw_pictures(folder / "pictures");
   write_records(folder / "records.tfrecord");
   write_table(folder / "table.csv");
-  write_text(folder / "lines.txt");
+  write_text(folder / "lines.txt", kRecords, 4);
+  std::filesystem::create_directories(folder / "parts");
+  for (int64_t i = 0; i < kParts; ++i) {
+    write_text(folder / "parts" / fmt::format("{}.txt", i), kPartLines,
+               static_cast<uint64_t>(5 + i));
+  }
 }
 
 // As many images and labels as MNIST has, in memory.
@@ -128,6 +135,19 @@ Dataset tokens(const Folder& path) {
       .prefetch(2);
 }
 
+// Lines of all files: a line of each of four in turn, or of one file after another through a
+// shuffle's buffer.
+Dataset lines(const std::string& work, const Folder& folder) {
+  const Dataset paths = Dataset::list_files((folder / "*.txt").string(), {.shuffle = false});
+  if (work == "shuffle") return data::TextLineDataset(paths).shuffle(10'000).batch(64).prefetch(2);
+  const auto open = [](const Tensor& path) {
+    return data::TextLineDataset(path.item<std::string>());
+  };
+  return paths.interleave(open, {.cycle_length = 4, .num_parallel_calls = data::kAutotune})
+      .batch(64)
+      .prefetch(2);
+}
+
 Dataset make(const std::string& work, const Folder& folder) {
   if (work == "bytes") return rows(DType::UInt8).batch(64).prefetch(2);
   if (work == "floats") return rows(DType::Float32).batch(64).prefetch(2);
@@ -156,6 +176,7 @@ Dataset make(const std::string& work, const Folder& folder) {
                                   {.num_epochs = 1, .shuffle = false});
   }
   if (work == "text") return tokens(folder / "lines.txt");
+  if (work == "interleave" || work == "shuffle") return lines(work, folder / "parts");
   raise<InvalidArgument>("Unknown work '{}'.", work);
 }
 

@@ -60,7 +60,14 @@ CsvFormat csv_format(const char* who, const std::string& field_delim, bool use_q
   return {field_delim[0], use_quote_delim};
 }
 
+void CsvReader::leave_out_mark() {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  file_.need(kMark.size());
+  if (file_.ahead().starts_with(kMark)) file_.consume(kMark.size());
+}
+
 bool CsvReader::next(std::string_view& record) {
+  if (file_.offset() == 0) leave_out_mark();
   size_t end = record_end(file_.ahead(), format_);
   bool last = false;
   // A '\r' may be half of an end.

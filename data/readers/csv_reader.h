@@ -19,7 +19,8 @@ struct CsvFormat {
 // field_delim as tf.data takes it. InvalidArgument, naming `who`, unless it is one character.
 CsvFormat csv_format(const char* who, const std::string& field_delim, bool use_quote_delim);
 
-// Records end with "\n", "\r\n" or "\r"; the last one may do without. Used by one thread.
+// Records end with "\n", "\r\n" or "\r"; the last one may do without. A UTF-8 byte order mark at
+// the file's beginning is left out. Used by one thread.
 class CsvReader {
  public:
   CsvReader(const std::string& path, Compression compression, CsvFormat format,
@@ -33,6 +34,8 @@ class CsvReader {
   const std::string& path() const { return file_.path(); }
 
  private:
+  void leave_out_mark();
+
   InputFile file_;
   CsvFormat format_;
   int64_t line_ = 0;

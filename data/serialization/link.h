@@ -10,8 +10,8 @@
 // programs use, which checks; it opens no file, computes nothing, and asks for no memory beyond
 // what the config holds. Options that are a struct list their fields once, for both directions:
 //   template <class Fields>
-//   void visit_fields(Fields& fields, BatchOptions& options) {
-//     fields("drop_remainder", options.drop_remainder);
+//   void visit_fields(Fields& fields, ChooseFromDatasetsOptions& options) {
+//     fields("stop_on_empty_dataset", options.stop_on_empty_dataset);
 //   }
 #pragma once
 

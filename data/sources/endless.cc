@@ -18,10 +18,11 @@ namespace {
 
 class NumberStream : public Stream<Element> {
  public:
-  explicit NumberStream(std::function<int64_t(uint64_t)> number) : number_(std::move(number)) {}
+  NumberStream(std::function<int64_t(uint64_t)> number, DType dtype)
+      : number_(std::move(number)), dtype_(dtype) {}
 
   bool next(Element& element) override {
-    element = Element(Tensor::scalar(number_(next_++)));
+    element = Element(scalar_of(number_(next_++), dtype_));
     return true;
   }
   int64_t skip(int64_t count) override {
@@ -31,35 +32,47 @@ class NumberStream : public Stream<Element> {
 
  private:
   std::function<int64_t(uint64_t)> number_;
+  DType dtype_;
   uint64_t next_ = 0;
 };
 
 class Endless : public Node {
  public:
+  explicit Endless(DType dtype) : spec_(spec_of(scalar_of(0, dtype))) {}
+
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override { return kInfiniteCardinality; }
 
+ protected:
+  DType dtype() const { return spec_.types.front().dtype; }
+  // `number` of each element's place.
+  StreamPtr<Element> numbers(std::function<int64_t(uint64_t)> number) const {
+    return std::make_unique<NumberStream>(std::move(number), dtype());
+  }
+
  private:
-  ElementSpec spec_ = spec_of(Tensor::scalar(int64_t{0}));
+  ElementSpec spec_;
 };
 
 class Counter : public Endless {
  public:
-  Counter(int64_t start, int64_t step)
-      : start_(static_cast<uint64_t>(start)), step_(static_cast<uint64_t>(step)) {}
+  Counter(int64_t start, int64_t step, DType dtype)
+      : Endless(dtype), start_(static_cast<uint64_t>(start)), step_(static_cast<uint64_t>(step)) {}
 
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
-    return fmt::format("counter({}, {})", static_cast<int64_t>(start_),
-                       static_cast<int64_t>(step_));
+    return fmt::format("counter({}, {}{})", static_cast<int64_t>(start_),
+                       static_cast<int64_t>(step_),
+                       dtype() == DType::Int64 ? "" : fmt::format(", {}", dtype()));
   }
   void write(LinkWriter& link) const override {
     link.kind("counter")("start", static_cast<int64_t>(start_))("step",
                                                                 static_cast<int64_t>(step_));
+    if (dtype() != DType::Int64) link("dtype", dtype());
   }
   StreamPtr<Element> elements(Pass) const override {
     // Unsigned: it wraps around.
-    return std::make_unique<NumberStream>([start = start_, step = step_](uint64_t index) {
+    return numbers([start = start_, step = step_](uint64_t index) {
       return static_cast<int64_t>(start + step * index);
     });
   }
@@ -72,7 +85,7 @@ class Counter : public Endless {
 class RandomNumbers : public Endless {
  public:
   explicit RandomNumbers(const RandomOptions& options)
-      : options_(options), seed_(seed_or_next(options.seed)) {}
+      : Endless(DType::Int64), options_(options), seed_(seed_or_next(options.seed)) {}
 
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
@@ -86,7 +99,7 @@ class RandomNumbers : public Endless {
   void write(LinkWriter& link) const override { link.kind("random").options(options_); }
   StreamPtr<Element> elements(Pass pass) const override {
     const uint64_t stream = options_.rerandomize_each_iteration ? pass.id : 0;
-    return std::make_unique<NumberStream>([seed = seed_.in(pass), stream](uint64_t index) {
+    return numbers([seed = seed_.in(pass), stream](uint64_t index) {
       return int64_t{philox(seed, index, stream)[0]};
     });
   }
@@ -98,13 +111,17 @@ class RandomNumbers : public Endless {
 
 }  // namespace
 
-NodePtr make_counter(int64_t start, int64_t step) { return std::make_shared<Counter>(start, step); }
+NodePtr make_counter(int64_t start, int64_t step, DType dtype) {
+  require_numbers(dtype, "counter", "dtype");
+  return std::make_shared<Counter>(start, step, dtype);
+}
 NodePtr make_random(const RandomOptions& options) {
   return std::make_shared<RandomNumbers>(options);
 }
 
 NodePtr read_counter(LinkReader& link) {
-  return make_counter(link.get<int64_t>("start"), link.get<int64_t>("step"));
+  const auto dtype = link.has("dtype") ? link.get<DType>("dtype") : DType::Int64;
+  return make_counter(link.get<int64_t>("start"), link.get<int64_t>("step"), dtype);
 }
 
 NodePtr read_random(LinkReader& link) { return make_random(link.options<RandomOptions>()); }

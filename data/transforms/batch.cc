@@ -1,16 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <span>
+
 #include "data/serialization/links.h"
+#include "data/transforms/parallel_map.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/rows.h"
 
 namespace cornu::data {
+namespace {
 
-template <class Fields>
-void visit_fields(Fields& fields, BatchOptions& options) {
-  fields("drop_remainder", options.drop_remainder);
+Element gathered_rows(const Element& table, std::span<const Row> rows) {
+  std::vector<Tensor> tensors;
+  for (const Tensor& tensor : table.tensors()) tensors.push_back(gather_rows(tensor, rows));
+  return table.with(std::move(tensors));
 }
 
-namespace {
+// `first`: the number of the first one in the pass.
+void require_alike_parts(const std::vector<Tensor>& parts, int64_t first) {
+  const Tensor& one = parts.front();
+  int64_t number = first;
+  for (const Tensor& part : parts) {
+    check<InvalidArgument>(part.shape() == one.shape() && part.dtype() == one.dtype(),
+                           "batch: elements of one batch must be alike, got {} of shape {} as "
+                           "element {} after {} of shape {}. Use padded_batch or ragged_batch for "
+                           "shapes that vary.",
+                           part.dtype(), part.shape(), number, one.dtype(), one.shape());
+    ++number;
+  }
+}
+
+// Of `count` elements of `width` tensors, of which of(k, i) is tensor i of element k.
+template <class Of>
+std::vector<Tensor> stack_all(size_t count, size_t width, int64_t first, const Of& of) {
+  std::vector<Tensor> tensors;
+  std::vector<Tensor> parts(count);
+  for (size_t i = 0; i < width; ++i) {
+    for (size_t k = 0; k < count; ++k) parts[k] = of(k, i);
+    require_alike_parts(parts, first);
+    tensors.push_back(stack_rows(parts));
+  }
+  return tensors;
+}
 
 class RowBatches : public streams::BatchStream<Row, Element> {
  public:
@@ -18,11 +48,7 @@ class RowBatches : public streams::BatchStream<Row, Element> {
       : BatchStream(std::move(rows), batch_size, drop_remainder), table_(table) {}
 
  protected:
-  Element combine(const std::vector<Row>& rows) override {
-    std::vector<Tensor> tensors;
-    for (const Tensor& tensor : table_.tensors()) tensors.push_back(gather_rows(tensor, rows));
-    return table_.with(std::move(tensors));
-  }
+  Element combine(const std::vector<Row>& rows) override { return gathered_rows(table_, rows); }
 
  private:
   Element table_;
@@ -34,39 +60,85 @@ class ElementBatches : public streams::BatchStream<Element, Element> {
 
  protected:
   Element combine(const std::vector<Element>& elements) override {
-    std::vector<Tensor> tensors;
-    std::vector<Tensor> parts(elements.size());
-    for (size_t i = 0; i < elements.front().tensors().size(); ++i) {
-      for (size_t k = 0; k < elements.size(); ++k) parts[k] = elements[k].tensors()[i];
-      require_alike(parts);
-      tensors.push_back(stack_rows(parts));
+    const Element& front = elements.front();
+    return front.with(stack_all(elements.size(), front.tensors().size(),
+                                items_taken() - std::ssize(elements),
+                                [&](size_t k, size_t i) { return elements[k].tensors()[i]; }));
+  }
+};
+
+// What a batch is made of, to be made by another thread: the numbers of its rows …
+class RowGroups : public streams::BatchStream<Row, Element> {
+ public:
+  using BatchStream::BatchStream;
+
+ protected:
+  Element combine(const std::vector<Row>& rows) override { return Tensor::from(rows); }
+};
+
+// … or the number of its first element in the pass, and then the tensors of all elements.
+class ElementGroups : public streams::BatchStream<Element, Element> {
+ public:
+  using BatchStream::BatchStream;
+
+ protected:
+  Element combine(const std::vector<Element>& elements) override {
+    std::vector<Tensor> tensors = {Tensor::scalar(items_taken() - std::ssize(elements))};
+    for (const Element& element : elements) {
+      tensors.insert(tensors.end(), element.tensors().begin(), element.tensors().end());
     }
-    return elements.front().with(std::move(tensors));
+    if (!structure_ || structure_->num_tensors() != tensors.size()) {
+      structure_ = std::make_shared<const Structure>(
+          Structure::tuple(std::vector<Structure>(tensors.size())));
+    }
+    return Element(std::move(tensors), structure_);
   }
 
  private:
-  void require_alike(const std::vector<Tensor>& parts) const {
-    const Tensor& first = parts.front();
-    int64_t number = items_taken() - std::ssize(parts);
-    for (const Tensor& part : parts) {
-      check<InvalidArgument>(part.shape() == first.shape() && part.dtype() == first.dtype(),
-                             "batch: elements of one batch must be alike, got {} of shape {} as "
-                             "element {} after {} of shape {}. Use padded_batch or ragged_batch "
-                             "for shapes that vary.",
-                             part.dtype(), part.shape(), number, first.dtype(), first.shape());
-      ++number;
-    }
+  std::shared_ptr<const Structure> structure_;  // all groups' but the last one's
+};
+
+Element batch_of_group(const Element& group, const std::shared_ptr<const Structure>& structure) {
+  const auto& tensors = group.tensors();
+  const size_t width = structure->num_tensors();
+  return Element(stack_all((tensors.size() - 1) / width, width, tensors[0].item<int64_t>(),
+                           [&](size_t k, size_t i) { return tensors[1 + k * width + i]; }),
+                 structure);
+}
+
+// Batches that are made of groups: positions are those of the groups, as where batches are made at
+// once.
+class BatchesOfGroups : public Stream<Element> {
+ public:
+  explicit BatchesOfGroups(StreamPtr<Element> batches) : batches_(std::move(batches)) {}
+
+  bool next(Element& batch) override { return batches_->next(batch); }
+  int64_t skip(int64_t count) override { return batches_->skip(count); }
+  Json save() const override {
+    const Json saved = batches_->save();
+    const Json* state = saved.is_null() ? nullptr : saved.find("state");
+    return state ? *state : Json();
   }
+  void restore(const Json& state) override {
+    batches_->restore(Json::object({{"taken", 0}, {"state", state}}));
+  }
+
+ private:
+  StreamPtr<Element> batches_;
 };
 
 class Batched : public Node {
  public:
   Batched(NodePtr input, int64_t batch_size, const BatchOptions& options)
-      : Node({std::move(input)}), batch_size_(batch_size), options_(options) {
+      : Node({std::move(input)}),
+        batch_size_(batch_size),
+        drop_(options.drop_remainder),
+        calls_(resolve_parallel_calls(options.num_parallel_calls, "batch")),
+        deterministic_(options.deterministic) {
     check<InvalidArgument>(batch_size >= 1, "batch: expected a batch_size of at least 1, got {}.",
                            batch_size);
     spec_ = this->input().spec();
-    const Shape leading{options.drop_remainder ? batch_size : kUnknown};
+    const Shape leading{drop_ ? batch_size : kUnknown};
     for (TensorType& type : spec_.types) type.shape = leading.concat(type.shape);
   }
 
@@ -74,31 +146,61 @@ class Batched : public Node {
   std::optional<int64_t> cardinality() const override {
     const auto items = input().cardinality();
     if (!items || *items == kInfiniteCardinality) return items;
-    return *items / batch_size_ + (!options_.drop_remainder && *items % batch_size_ != 0);
+    return *items / batch_size_ + (!drop_ && *items % batch_size_ != 0);
   }
   std::optional<int64_t> batch_size() const override { return batch_size_; }
-  bool works_on_parts() const override { return !options_.drop_remainder; }
+  bool works_on_parts() const override { return !drop_; }
   bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   bool is_bounded() const override { return true; }
+  // Not the number of calls: it may change without changing what comes.
   std::string describe() const override {
-    return fmt::format("batch({}{})", batch_size_, options_.drop_remainder ? ", drop" : "");
+    return fmt::format("batch({}{}{})", batch_size_, drop_ ? ", drop" : "",
+                       deterministic_.value_or(true) ? "" : ", in any order");
   }
   void write(LinkWriter& link) const override {
-    link.kind("batch")("batch_size", batch_size_).options(options_);
+    link.kind("batch")("batch_size", batch_size_)("drop_remainder", drop_);
+    if (calls_ != 1) link.hint("num_parallel_calls", calls_);
+    if (deterministic_) link("deterministic", *deterministic_);
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    if (const Element* table = input().table()) {
-      return std::make_unique<RowBatches>(*table, input().row_stream(pass), batch_size_,
-                                          options_.drop_remainder);
-    }
-    return std::make_unique<ElementBatches>(input().stream(pass), batch_size_,
-                                            options_.drop_remainder);
+    const bool ordered = keeps_order(calls_, deterministic_, pass);
+    if (pass.sample || (calls_ == 1 && ordered)) return batches(pass);
+    const bool any_order = !ordered && pass.any_order;
+    auto made = made_of_groups(pass, any_order ? Order::Any : Order::Kept);
+    if (any_order) return made;
+    return std::make_unique<BatchesOfGroups>(std::move(made));
   }
 
  private:
+  StreamPtr<Element> batches(const Pass& pass) const {
+    if (const Element* table = input().table()) {
+      return std::make_unique<RowBatches>(*table, input().row_stream(pass), batch_size_, drop_);
+    }
+    return std::make_unique<ElementBatches>(input().stream(pass), batch_size_, drop_);
+  }
+
+  StreamPtr<Element> made_of_groups(const Pass& pass, Order order) const {
+    if (const Element* table = input().table()) {
+      const auto make = [table = *table](const Element& rows, int64_t) {
+        return gathered_rows(table, rows.tensors()[0].data<Row>());
+      };
+      return make_parallel_map(
+          std::make_unique<RowGroups>(input().row_stream(pass), batch_size_, drop_), make, calls_,
+          pass, order);
+    }
+    const auto make = [structure = spec_.structure](const Element& group, int64_t) {
+      return batch_of_group(group, structure);
+    };
+    return make_parallel_map(
+        std::make_unique<ElementGroups>(input().stream(pass), batch_size_, drop_), make, calls_,
+        pass, order);
+  }
+
   int64_t batch_size_;
-  BatchOptions options_;
+  bool drop_;
+  int64_t calls_;
+  std::optional<bool> deterministic_;
   ElementSpec spec_;
 };
 
@@ -113,8 +215,11 @@ NodePtr make_batch(NodePtr input, int64_t batch_size, const BatchOptions& option
 }
 
 NodePtr read_batch(LinkReader& link) {
+  BatchOptions options{.drop_remainder = link.get<bool>("drop_remainder")};
+  if (link.has("num_parallel_calls")) options.num_parallel_calls = read_calls(link);
+  if (link.has("deterministic")) options.deterministic = link.get<bool>("deterministic");
   const auto size = link.get<int64_t>("batch_size");
-  return std::make_shared<Batched>(link.input(), size, link.options<BatchOptions>());
+  return std::make_shared<Batched>(link.input(), size, options);
 }
 
 }  // namespace cornu::data

@@ -17,10 +17,10 @@ namespace {
 // is no file.
 class WritingStream : public Stream<Element> {
  public:
-  WritingStream(StreamPtr<Element> input, const std::string& path, const Node& node,
-                const std::string& seeds)
+  WritingStream(StreamPtr<Element> input, const std::string& path, Compression compression,
+                const Node& node, const std::string& seeds)
       : input_(std::move(input)),
-        writer_(std::in_place, path, Compression::None, node.spec(), describe_chain(node), seeds) {}
+        writer_(std::in_place, path, compression, node.spec(), describe_chain(node), seeds) {}
 
   bool next(Element& element) override {
     if (ended_) return false;
@@ -52,8 +52,8 @@ class WritingStream : public Stream<Element> {
 
 class ReadingStream : public Stream<Element> {
  public:
-  ReadingStream(const std::string& path, const Node& node, const char* who)
-      : reader_(path, Compression::None) {
+  ReadingStream(const std::string& path, Compression compression, const Node& node, const char* who)
+      : reader_(path, compression) {
     check<FailedPrecondition>(
         reader_.spec() == node.spec() && reader_.pipeline() == describe_chain(node),
         "{}: {} has the elements of another pipeline, {}, and this one is {}. Remove the file, or "
@@ -117,8 +117,12 @@ class DrawnOrderStream : public Stream<Element> {
 
 class FileCached : public Node {
  public:
-  FileCached(NodePtr input, std::string path, const char* who)
-      : Node({std::move(input)}), given_path_(std::move(path)), path_(given_path_), who_(who) {}
+  FileCached(NodePtr input, std::string path, Compression compression, const char* who)
+      : Node({std::move(input)}),
+        given_path_(std::move(path)),
+        path_(given_path_),
+        compression_(compression),
+        who_(who) {}
 
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   // Not the path: what comes is the same.
@@ -132,7 +136,7 @@ class FileCached : public Node {
   StreamPtr<Element> elements(Pass pass) const override {
     std::error_code error;
     if (std::filesystem::exists(path_, error)) {
-      auto reading = std::make_unique<ReadingStream>(path_, input(), who_);
+      auto reading = std::make_unique<ReadingStream>(path_, compression_, input(), who_);
       std::string seeds = reading->seeds();
       return in_order(std::move(reading), std::move(seeds), true);
     }
@@ -140,7 +144,8 @@ class FileCached : public Node {
     // Always the same pass: what is kept doesn't depend on which pass fills the file.
     pass.id = 0;
     std::string seeds = fmt::format("{:016x}", fmt::join(seeds_in(pass, input()), " "));
-    auto writing = std::make_unique<WritingStream>(input().stream(pass), path_, input(), seeds);
+    auto writing =
+        std::make_unique<WritingStream>(input().stream(pass), path_, compression_, input(), seeds);
     return in_order(std::move(writing), std::move(seeds), false);
   }
 
@@ -160,6 +165,7 @@ class FileCached : public Node {
 
   std::string given_path_;
   std::string path_;
+  Compression compression_;
   const char* who_;
 };
 
@@ -179,16 +185,19 @@ std::string fingerprint_of(const NodePtr& node) {
 
 NodePtr make_file_cache(NodePtr input, const std::string& filename) {
   check<InvalidArgument>(!filename.empty(), "cache: expected a filename, got ''.");
-  return std::make_shared<FileCached>(std::move(input), filename, "cache");
+  return std::make_shared<FileCached>(std::move(input), filename, Compression::None, "cache");
 }
 
-NodePtr make_snapshot(NodePtr input, const std::string& folder) {
+NodePtr make_snapshot(NodePtr input, const std::string& folder, const SnapshotOptions& options) {
+  const std::string type = options.compression == "AUTO" ? "" : options.compression;
+  const Compression compression = compression_of(type, "snapshot");
   check<InvalidArgument>(!folder.empty(), "snapshot: expected a folder, got ''.");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) raise_file_error(folder, "be made", error.value());
-  const auto path = std::filesystem::path(folder) / (fingerprint_of(input) + ".elements");
-  return std::make_shared<FileCached>(std::move(input), path.string(), "snapshot");
+  const std::string name = fingerprint_of(input) + ".elements" + (type.empty() ? "" : "." + type);
+  const auto path = std::filesystem::path(folder) / name;
+  return std::make_shared<FileCached>(std::move(input), path.string(), compression, "snapshot");
 }
 
 }  // namespace cornu::data

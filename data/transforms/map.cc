@@ -20,11 +20,7 @@ struct How {
   std::optional<bool> deterministic = {};  // false: elements may come in any order
   std::string who;
 
-  // In this pass.
-  bool is_deterministic(const Pass& pass) const {
-    if (deterministic) return *deterministic;
-    return calls == 1 || !pass.iteration || pass.iteration->options.deterministic.value_or(true);
-  }
+  bool keeps_order_in(const Pass& pass) const { return keeps_order(calls, deterministic, pass); }
 };
 
 // Passes elements on, where the stream of a map that is part of another's would be: so positions
@@ -96,7 +92,7 @@ class Mapped : public Node {
     mapper_->write(link);
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    const bool alone = pass.stage || !how_.is_deterministic(pass);  // each is measured by itself
+    const bool alone = pass.stage || !how_.keeps_order_in(pass);  // each is measured by itself
     const FusedMaps& fused = fused_.get([this] { return fused_maps(); });
     if (alone || fused.maps.size() == 1) return elements_of(input().stream(pass), pass);
     auto elements = fused.maps.back()->input().stream(pass);
@@ -129,7 +125,7 @@ class Mapped : public Node {
       return call_user([&] { return fmt::format("{}, element {}", how_.who, number); },
                        [&] { return f(element, number); });
     };
-    const bool any_order = !how_.is_deterministic(pass) && pass.any_order;
+    const bool any_order = !how_.keeps_order_in(pass) && pass.any_order;
     return make_parallel_map(std::move(input), placed, maps.calls, pass,
                              any_order ? Order::Any : Order::Kept);
   }

@@ -261,6 +261,11 @@ StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction 
   return std::make_unique<ParallelMapStream>(std::move(input), std::move(f), calls, pass, order);
 }
 
+bool keeps_order(int64_t calls, const std::optional<bool>& deterministic, const Pass& pass) {
+  if (deterministic) return *deterministic;
+  return calls == 1 || !pass.iteration || pass.iteration->options.deterministic.value_or(true);
+}
+
 NumberedFunction with_place(NumberedFunction f, const char* who) {
   return [f = std::move(f), who](const Element& element, int64_t number) {
     try {

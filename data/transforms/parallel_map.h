@@ -26,6 +26,10 @@ enum class Order {
 StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls,
                                      const Pass& pass = {}, Order order = Order::Kept);
 
+// Are results given in order in this pass? As `deterministic` says, else, with several calls, as
+// the pipeline's options do.
+bool keeps_order(int64_t calls, const std::optional<bool>& deterministic, const Pass& pass);
+
 // `f`, whose errors begin with "who, element 7: ".
 NumberedFunction with_place(NumberedFunction f, const char* who);
 

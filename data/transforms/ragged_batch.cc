@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
+#include <algorithm>
+#include <limits>
 
 #include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
@@ -23,35 +24,14 @@ std::vector<bool> ragged_tensors(const ElementSpec& spec) {
   return ragged;
 }
 
-// The same structure with {values, row_splits} in place of ragged tensors.
-Structure ragged_structure(const Structure& structure, const std::vector<bool>& ragged,
-                           size_t first) {
-  if (structure.kind() == Structure::Kind::Tensor) {
-    if (!ragged[first]) return structure;
-    return Structure::dict({{"values", Structure()}, {"row_splits", Structure()}});
-  }
-  std::vector<Structure> children;
-  std::vector<std::pair<std::string, Structure>> named;
-  for (size_t i = 0; i < structure.children().size(); ++i) {
-    const Structure& child = structure.children()[i];
-    Structure made = ragged_structure(child, ragged, first);
-    first += child.num_tensors();
-    if (structure.kind() == Structure::Kind::Dict) {
-      named.emplace_back(structure.names()[i], std::move(made));
-    } else {
-      children.push_back(std::move(made));
-    }
-  }
-  return structure.kind() == Structure::Kind::Dict ? Structure::dict(std::move(named))
-                                                   : Structure::tuple(std::move(children));
-}
-
 class RaggedBatches : public streams::BatchStream<Element, Element> {
  public:
   RaggedBatches(StreamPtr<Element> input, int64_t batch_size, bool drop_remainder,
-                const std::vector<bool>& ragged, std::shared_ptr<const Structure> structure)
+                const std::vector<bool>& ragged, DType splits,
+                std::shared_ptr<const Structure> structure)
       : BatchStream(std::move(input), batch_size, drop_remainder),
         ragged_(ragged),
+        splits_(splits),
         structure_(std::move(structure)) {}
 
  protected:
@@ -62,6 +42,7 @@ class RaggedBatches : public streams::BatchStream<Element, Element> {
       for (size_t k = 0; k < elements.size(); ++k) parts[k] = elements[k].tensors()[i];
       if (ragged_[i]) {
         join(parts, tensors);
+        if (splits_ == DType::Int32) tensors.back() = as_int32(tensors.back());
       } else {
         tensors.push_back(stack_rows(parts));
       }
@@ -87,16 +68,35 @@ class RaggedBatches : public streams::BatchStream<Element, Element> {
     tensors.push_back(std::move(splits));
   }
 
+  static Tensor as_int32(const Tensor& splits) {
+    Tensor result = Tensor::empty(splits.shape(), DType::Int32);
+    const auto from = splits.data<int64_t>();
+    check<InvalidArgument>(from.back() <= std::numeric_limits<int32_t>::max(),
+                           "ragged_batch: {} rows in a batch are too many for row_splits of int32. "
+                           "Use int64, or smaller batches.",
+                           from.back());
+    std::transform(from.begin(), from.end(), result.mutable_data<int32_t>().begin(),
+                   [](int64_t end) { return static_cast<int32_t>(end); });
+    return result;
+  }
+
   const std::vector<bool>& ragged_;  // the node's
+  DType splits_;
   std::shared_ptr<const Structure> structure_;
 };
 
 class RaggedBatched : public Node {
  public:
-  RaggedBatched(NodePtr input, int64_t batch_size, const BatchOptions& options)
-      : Node({std::move(input)}), batch_size_(batch_size), drop_(options.drop_remainder) {
+  RaggedBatched(NodePtr input, int64_t batch_size, const RaggedBatchOptions& options)
+      : Node({std::move(input)}),
+        batch_size_(batch_size),
+        drop_(options.drop_remainder),
+        splits_(options.row_splits_dtype) {
     check<InvalidArgument>(
         batch_size >= 1, "ragged_batch: expected a batch_size of at least 1, got {}.", batch_size);
+    check<InvalidArgument>(splits_ == DType::Int64 || splits_ == DType::Int32,
+                           "ragged_batch: expected a row_splits_dtype of int64 or int32, got {}.",
+                           splits_);
     const ElementSpec& in = this->input().spec();
     ragged_ = ragged_tensors(in);
     const Shape leading{drop_ ? batch_size : kUnknown};
@@ -107,10 +107,12 @@ class RaggedBatched : public Node {
         continue;
       }
       spec_.types.push_back(type);
-      spec_.types.push_back({DType::Int64, {drop_ ? batch_size + 1 : kUnknown}});
+      spec_.types.push_back({splits_, {drop_ ? batch_size + 1 : kUnknown}});
     }
-    spec_.structure =
-        std::make_shared<const Structure>(ragged_structure(*in.structure, ragged_, 0));
+    spec_.structure = std::make_shared<const Structure>(in.structure->with_leaves([&](size_t i) {
+      if (!ragged_[i]) return Structure();
+      return Structure::dict({{"values", Structure()}, {"row_splits", Structure()}});
+    }));
   }
 
   const ElementSpec& spec() const override { return spec_; }
@@ -124,31 +126,35 @@ class RaggedBatched : public Node {
   bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
-    return fmt::format("ragged_batch({}{})", batch_size_, drop_ ? ", drop" : "");
+    return fmt::format("ragged_batch({}{}{})", batch_size_, drop_ ? ", drop" : "",
+                       splits_ == DType::Int64 ? "" : ", splits int32");
   }
   void write(LinkWriter& link) const override {
     link.kind("ragged_batch")("batch_size", batch_size_)("drop_remainder", drop_);
+    if (splits_ != DType::Int64) link("row_splits_dtype", splits_);
   }
   StreamPtr<Element> elements(Pass pass) const override {
     return std::make_unique<RaggedBatches>(input().stream(pass), batch_size_, drop_, ragged_,
-                                           spec_.structure);
+                                           splits_, spec_.structure);
   }
 
  private:
   int64_t batch_size_;
   bool drop_;
+  DType splits_;
   std::vector<bool> ragged_;
   ElementSpec spec_;
 };
 
 }  // namespace
 
-NodePtr make_ragged_batch(NodePtr input, int64_t batch_size, const BatchOptions& options) {
+NodePtr make_ragged_batch(NodePtr input, int64_t batch_size, const RaggedBatchOptions& options) {
   return std::make_shared<RaggedBatched>(std::move(input), batch_size, options);
 }
 
 NodePtr read_ragged_batch(LinkReader& link) {
-  const BatchOptions options{.drop_remainder = link.get<bool>("drop_remainder")};
+  RaggedBatchOptions options{.drop_remainder = link.get<bool>("drop_remainder")};
+  if (link.has("row_splits_dtype")) options.row_splits_dtype = link.get<DType>("row_splits_dtype");
   return make_ragged_batch(link.input(), link.get<int64_t>("batch_size"), options);
 }
 

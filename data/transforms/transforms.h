@@ -9,6 +9,7 @@
 
 #include "data/map_function.h"
 #include "data/node.h"
+#include "data/saved_dataset.h"
 
 namespace cornu::data {
 
@@ -57,7 +58,7 @@ NodePtr below_prefetch(NodePtr input, const std::function<NodePtr(NodePtr)>& mak
 // number. Null otherwise. What comes is the same.
 NodePtr batch_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& batch);
 NodePtr shuffle_below_map(const NodePtr& input, const std::function<NodePtr(NodePtr)>& shuffle);
-NodePtr make_ragged_batch(NodePtr input, int64_t batch_size, const BatchOptions& options);
+NodePtr make_ragged_batch(NodePtr input, int64_t batch_size, const RaggedBatchOptions& options);
 // See BatchSource::divide.
 NodePtr make_divide(NodePtr input, int64_t parts);
 NodePtr make_rejection_resample(NodePtr input, MapFunction class_func, std::vector<double> target,
@@ -74,12 +75,13 @@ NodePtr make_even_shard(NodePtr input, int64_t count, int64_t index);
 NodePtr make_sharded_sources(const NodePtr& node, const WorkerPart& part);
 NodePtr make_shuffle(NodePtr input, int64_t buffer_size, const ShuffleOptions& options);
 NodePtr make_skip(NodePtr input, int64_t count);
-NodePtr make_snapshot(NodePtr input, const std::string& folder);
+NodePtr make_snapshot(NodePtr input, const std::string& folder, const SnapshotOptions& options);
 NodePtr make_take(NodePtr input, int64_t count);
 NodePtr make_take_while(NodePtr input, MapFunction predicate);
 NodePtr make_unbatch(NodePtr input);
 NodePtr make_unique(NodePtr input);
 NodePtr make_with_options(NodePtr input, const Options& options);
-NodePtr make_zip(std::vector<NodePtr> inputs);
+// `structure`: of the inputs, in place of its tensors.
+NodePtr make_zip(std::vector<NodePtr> inputs, Structure structure);
 
 }  // namespace cornu::data

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <exception>
+#include <string>
 
 #include "data/serialization/links.h"
 #include "data/transforms/transforms.h"
@@ -59,21 +60,45 @@ class ZipStream : public Stream<Element> {
   std::shared_ptr<const Structure> structure_;
 };
 
+bool has_empty_part(const Structure& structure) {
+  return structure.num_tensors() == 0 ||
+         std::any_of(structure.children().begin(), structure.children().end(), has_empty_part);
+}
+
+Structure plain_tuple(size_t count) { return Structure::tuple(std::vector<Structure>(count)); }
+
 class Zipped : public Node {
  public:
-  explicit Zipped(std::vector<NodePtr> nodes) : Node(std::move(nodes)) {
+  // `around`: the structure of the inputs.
+  Zipped(std::vector<NodePtr> nodes, Structure around)
+      : Node(std::move(nodes)), around_(std::move(around)) {
     check<InvalidArgument>(!inputs().empty(), "zip: expected datasets, got none.");
-    std::vector<ElementSpec> parts;
-    for (const NodePtr& input : inputs()) parts.push_back(input->spec());
-    spec_ = tuple_of(parts);
+    check<InvalidArgument>(!has_empty_part(around_),
+                           "zip: expected datasets in each part of a structure, got none in one.");
+    for (const NodePtr& input : inputs()) {
+      const auto& types = input->spec().types;
+      spec_.types.insert(spec_.types.end(), types.begin(), types.end());
+    }
+    Structure nested =
+        around_.with_leaves([this](size_t i) { return *inputs()[i]->spec().structure; });
+    if (nested.kind() == Structure::Kind::Tuple) {
+      nested = Structure::of_components(nested.children());
+    }
+    spec_.structure = std::make_shared<const Structure>(std::move(nested));
     cardinality_ = shortest_of_inputs();
   }
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override { return cardinality_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
-  std::string describe() const override { return "zip"; }
-  void write(LinkWriter& link) const override { link.kind("zip"); }
+  std::string describe() const override {
+    if (is_plain_tuple()) return "zip";
+    return "zip" + around_.to_string([](size_t i) { return std::to_string(i); });
+  }
+  void write(LinkWriter& link) const override {
+    link.kind("zip");
+    if (!is_plain_tuple()) link("structure", around_);
+  }
   StreamPtr<Element> elements(Pass pass) const override {
     std::vector<StreamPtr<Element>> streams;
     for (size_t i = 0; i < inputs().size(); ++i) {
@@ -86,6 +111,8 @@ class Zipped : public Node {
   void inputs_changed() override { cardinality_ = shortest_of_inputs(); }
 
  private:
+  bool is_plain_tuple() const { return around_ == plain_tuple(inputs().size()); }
+
   // One that is unknown may be the shortest.
   std::optional<int64_t> shortest_of_inputs() const {
     int64_t shortest = kInfiniteCardinality;
@@ -99,16 +126,26 @@ class Zipped : public Node {
     return shortest;
   }
 
+  Structure around_;
   ElementSpec spec_;
   std::optional<int64_t> cardinality_;
 };
 
 }  // namespace
 
-NodePtr make_zip(std::vector<NodePtr> inputs) {
-  return std::make_shared<Zipped>(std::move(inputs));
+NodePtr make_zip(std::vector<NodePtr> inputs, Structure structure) {
+  if (structure.kind() == Structure::Kind::Tensor) return inputs.front();
+  return std::make_shared<Zipped>(std::move(inputs), std::move(structure));
 }
 
-NodePtr read_zip(LinkReader& link) { return make_zip(link.inputs()); }
+NodePtr read_zip(LinkReader& link) {
+  const size_t count = link.inputs().size();
+  Structure structure = plain_tuple(count);
+  if (link.has("structure")) structure = link.get<Structure>("structure");
+  check<InvalidArgument>(structure.num_tensors() == count,
+                         "zip: expected a structure of {} datasets, got one of {}.", count,
+                         structure.num_tensors());
+  return make_zip(link.inputs(), std::move(structure));
+}
 
 }  // namespace cornu::data

@@ -60,6 +60,9 @@ class Callback {
   // By which a resumed run knows whose state is whose. By default the name of the C++ class, with
   // its namespaces.
   virtual std::string class_name() const;
+  // By which it knows the state of one of several callbacks of a class, as the file that it writes.
+  // By default they have no names, and go by their order.
+  virtual std::string state_name() const { return ""; }
   // What this callback must know to resume where it was, and back, after on_train_begin. By default
   // it has nothing to know.
   virtual RunState save_state() const { return {}; }

@@ -27,6 +27,7 @@ class CsvLoggerImpl : public Callback {
                            options.separator);
   }
   std::string class_name() const override { return "CSVLogger"; }
+  std::string state_name() const override { return options_.filename; }
 
   void on_train_begin(const Logs&) override {
     columns_.clear();

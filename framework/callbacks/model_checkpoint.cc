@@ -83,6 +83,7 @@ class ModelCheckpointImpl : public Callback {
         monitor_(kWho, options.monitor, options.mode, 0),
         best_(options.initial_value_threshold) {}
   std::string class_name() const override { return "ModelCheckpoint"; }
+  std::string state_name() const override { return options_.filepath; }
 
   bool wants_batches() const override { return options_.save_freq.batches().has_value(); }
 

@@ -154,6 +154,7 @@ class TensorBoardImpl : public Callback {
     check_options(options);
   }
   std::string class_name() const override { return "TensorBoard"; }
+  std::string state_name() const override { return options_.log_dir; }
 
   bool wants_batches() const override {
     return options_.update_freq.batches().has_value() || profiler_.wants_batches();

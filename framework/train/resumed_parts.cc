@@ -9,14 +9,24 @@
 namespace cornu {
 namespace {
 
-// What a state is of: one of a class's callbacks is told from another by what it monitors.
+// What a state is of: a class's callbacks are told apart by their names, and by what they monitor.
+std::string name_of(const Json& saved) {
+  const Json* name = saved.find("name");
+  return name ? name->as_string() : "";
+}
 std::optional<Json> monitor_of(const Json& info) {
   const Json* monitor = info.is_object() ? info.find("monitor") : nullptr;
   return monitor ? std::optional(*monitor) : std::nullopt;
 }
 
+// How much like a saved callback of its class this one is: 0 to 3.
+int likeness(const Json& saved, const std::string& name, const std::optional<Json>& monitor) {
+  const bool same_name = !name.empty() && name == name_of(saved);
+  return 2 * same_name + (monitor == monitor_of(saved.at("info")));
+}
+
 // For each callback the place of the saved one whose state is its own: of its class, and first of
-// all with the same monitor.
+// all the one that is most like it.
 std::vector<std::optional<size_t>> places_of_states(const Json::Array& saved,
                                                     const std::vector<CallbackHandle>& callbacks) {
   std::vector<std::optional<size_t>> places(callbacks.size());
@@ -25,11 +35,11 @@ std::vector<std::optional<size_t>> places_of_states(const Json::Array& saved,
   for (const CallbackHandle& callback : callbacks) {
     monitors.push_back(monitor_of(callback->save_state().info));
   }
-  for (const bool same_monitor : {true, false}) {
+  for (const int least : {3, 2, 1, 0}) {
     for (size_t k = 0; k < callbacks.size(); ++k) {
       for (size_t i = 0; i < saved.size() && !places[k]; ++i) {
         if (taken[i] || saved[i].at("class") != Json(callbacks[k]->class_name())) continue;
-        if (same_monitor && monitor_of(saved[i].at("info")) != monitors[k]) continue;
+        if (likeness(saved[i], callbacks[k]->state_name(), monitors[k]) < least) continue;
         places[k] = i;
         taken[i] = true;
       }
@@ -96,6 +106,9 @@ void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callback
       state.tensors.emplace_back(prefix_of(parts.size()) + name, tensor);
     }
     parts.push_back(Json::object({{"class", callback->class_name()}, {"info", part.info}}));
+    if (const std::string name = callback->state_name(); !name.empty()) {
+      parts.back().set("name", name);
+    }
   }
   state.info.set("callbacks", Json(std::move(parts)));
 }

@@ -14,8 +14,9 @@ namespace cornu {
 // Adds what each callback must know.
 void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callbacks);
 
-// Gives each callback the state of the saved one of its class; of several of a class, the one that
-// watches the same metric, else the next in order. Those without one stay as they are.
+// Gives each callback the state of the saved one of its class; of several of a class, the one of
+// the same state_name(), else the one that watches the same metric, else the next in order. Those
+// without one stay as they are.
 void restore_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks);
 
 // Warns of callbacks that have something to know but weren't there, and of those that had something

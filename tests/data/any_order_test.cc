@@ -126,6 +126,23 @@ TEST_CASE("a position among elements in any order leaves none out and gives none
   }
 }
 
+TEST_CASE("batches in any order: none is left out, and none comes twice") {
+  for (const bool by_rows : {true, false}) {
+    const Dataset dataset = (by_rows ? rows_to(30) : Dataset::range(30).filter([](const Tensor& x) {
+                              return x >= 0;
+                            })).batch(4, {.num_parallel_calls = 3, .deterministic = false});
+    CHECK(data::describe_chain(*dataset.node()).ends_with("batch(4, in any order)"));
+    for (int64_t taken = 0; taken < 9; ++taken) {
+      auto iterator = dataset.iterator();
+      Numbers all = numbers(iterator, taken);
+      auto restored = dataset.iterator();
+      restored.restore(Json::parse(iterator.save().dump()));
+      for (const int64_t number : numbers(restored)) all.push_back(number);
+      CHECK(sorted(all) == up_to(30));
+    }
+  }
+}
+
 TEST_CASE("the order is kept where something above needs it") {
   const auto same = [](const Tensor& x) { return x; };
   const auto ordered = [&](bool deterministic) {

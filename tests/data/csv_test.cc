@@ -94,6 +94,35 @@ TEST_CASE("CsvDataset gives the fields of records") {
         fmt::format("{}", 9223372036854775807.0));
 }
 
+TEST_CASE("a byte order mark is no part of a CSV file's first field") {
+  const std::string mark = "\xef\xbb\xbf";
+  CHECK(parsed(mark + "1,a\n2,b\n", {kInt, kText}) == "1 a|2 b");
+  CHECK(parsed(mark + "\"a,b\",2\n", {kText, kInt}) == "a,b 2");
+  CHECK(parsed(mark, {kText}) == "");
+  CHECK(parsed("a\n" + mark + "b\n", {kText}) == "a|" + mark + "b");  // elsewhere it is text
+  CHECK(parsed(mark + mark + "a\n", {kText}) == mark + "a");
+  CHECK(parsed(mark.substr(0, 2), {kText}) == mark.substr(0, 2));
+  CHECK(error(mark + "1\nx\n", {kInt}) ==
+        "line 2: column 0: expected a number (int32), got \"x\".");
+
+  const TempFolder folder;
+  for (const std::string name : {"id", "\"id\""}) {
+    CAPTURE(name);
+    write_text(folder / "a.csv", mark + name + ",y\n1,2\n");
+    write_text(folder / "b.csv", mark + name + ",y\n3,4\n");
+    const auto dataset = make_csv_dataset(
+        (folder / "*.csv").string(), 2,
+        {.label_name = "y", .select_columns = {"id", "y"}, .num_epochs = 1, .shuffle = false});
+    CHECK(dataset.element_spec().to_string() == "({id: int32 (None,)}, int32 (None,))");
+    CHECK(numbers(dataset) == std::vector<int64_t>{1, 3, 2, 4});
+  }
+  write_text(folder / "c", gzip_of(mark + "5,6\n"));
+  const auto packed = make_csv_dataset(
+      (folder / "c").string(), 1,
+      {.column_names = {"a", "b"}, .header = false, .num_epochs = 1, .compression_type = "GZIP"});
+  CHECK(numbers(packed) == std::vector<int64_t>{5, 6});
+}
+
 TEST_CASE("CsvDataset takes the columns that it is asked for") {
   const std::string bytes = "1,2,3\n4,5,6\n";
   CHECK(parsed(bytes, {kInt}, {.select_cols = {{1}}}) == "2|5");

@@ -14,7 +14,7 @@
 
 #include "data/node.h"
 #include "framework/core/random.h"
-#include "framework/ops/math.h"
+#include "framework/ops/ops.h"
 #include "tests/data/support.h"
 #include "tests/support/log.h"
 
@@ -123,6 +123,34 @@ TEST_CASE("from_tensors and range") {
       contains(message_of<InvalidArgument>([] { Dataset::range(0, 1, 0); }), "step other than 0"));
 }
 
+TEST_CASE("range and counter give numbers of any type") {
+  for (const DType dtype : {DType::UInt8, DType::Int8, DType::Int32, DType::UInt32, DType::UInt64,
+                            DType::Float16, DType::BFloat16, DType::Float32, DType::Float64}) {
+    CAPTURE(to_string(dtype));
+    const auto numbered = Dataset::range(2, 11, 3, {.output_type = dtype});
+    CHECK(numbered.element_spec().to_string() == fmt::format("{} ()", dtype));
+    std::vector<double> values;
+    for (const auto& element : numbered) {
+      CHECK(element.tensor(0).dtype() == dtype);
+      values.push_back(element.tensor(0).item<double>());
+    }
+    CHECK(values == std::vector<double>{2, 5, 8});
+    const auto counted = Dataset::counter(7, -2, dtype).take(3);
+    CHECK(counted.element_spec() == numbered.element_spec());
+    values.clear();
+    for (const auto& element : counted) values.push_back(element.tensor(0).item<double>());
+    CHECK(values == std::vector<double>{7, 5, 3});
+  }
+  // As TensorFlow casts them.
+  CHECK(numbers(Dataset::range(254, 258, {.output_type = DType::UInt8})) ==
+        Numbers{254, 255, 0, 1});
+  CHECK(numbers(Dataset::range(2, {.output_type = DType::Int32})) == Numbers{0, 1});
+  CHECK(message_of<InvalidArgument>([] { Dataset::range(3, {.output_type = DType::String}); }) ==
+        "range: expected a dtype of numbers as output_type, got string.");
+  CHECK(message_of<InvalidArgument>([] { Dataset::counter(0, 1, DType::Bool); }) ==
+        "counter: expected a dtype of numbers as dtype, got bool.");
+}
+
 TEST_CASE("batch stacks, by rows and by elements") {
   for (const bool by_rows : {true, false}) {
     CAPTURE(by_rows);
@@ -141,6 +169,41 @@ TEST_CASE("batch stacks, by rows and by elements") {
     CHECK(numbers(full) == Numbers{0, 1, 2, 3});
     CHECK(numbers(source.batch(2).batch(2, {.drop_remainder = true})) == Numbers{0, 1, 2, 3});
   }
+}
+
+TEST_CASE("batches that are made at a time are the same, in the same order") {
+  const auto pairs = [](bool by_rows) {
+    const auto dataset =
+        Dataset::from_tensor_slices({images(50), labels(50)}).shuffle(9, {.seed = 1});
+    return by_rows ? dataset
+                   : dataset.filter([](const Tensor&, const Tensor& y) { return y != 7; });
+  };
+  for (const bool by_rows : {true, false}) {
+    for (const bool drop : {true, false}) {
+      const auto batches = [&](std::optional<int64_t> calls) {
+        return pairs(by_rows).batch(4, {.drop_remainder = drop, .num_parallel_calls = calls});
+      };
+      const Numbers expected = numbers(batches({}));
+      for (const int64_t calls : {int64_t{1}, int64_t{2}, int64_t{7}, data::kAutotune}) {
+        CAPTURE(calls);
+        CHECK(batches(calls).element_spec() == batches({}).element_spec());
+        CHECK(batches(calls).cardinality() == batches({}).cardinality());
+        CHECK(numbers(batches(calls)) == expected);
+        CHECK(numbers(batches(calls).skip(3)) == numbers(batches({}).skip(3)));
+      }
+    }
+  }
+  const auto uneven = Dataset::range(5).flat_map(
+      [](const Tensor& x) { return Dataset::from_tensors(ops::zeros({x.item<int64_t>() / 4})); });
+  const auto error_of = [&](int64_t calls) {
+    return message_of<InvalidArgument>(
+        [&] { numbers(uneven.batch(3, {.num_parallel_calls = calls})); });
+  };
+  CHECK(
+      contains(error_of(1), "got float32 of shape (1,) as element 4 after float32 of shape (0,)"));
+  CHECK(error_of(4) == error_of(1));
+  CHECK(message_of<InvalidArgument>([] { rows_to(3).batch(2, {.num_parallel_calls = 0}); }) ==
+        "batch: expected num_parallel_calls of at least 1, or data::kAutotune, got 0.");
 }
 
 TEST_CASE("batches of consecutive rows share the tensor's memory") {

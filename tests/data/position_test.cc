@@ -68,6 +68,13 @@ std::vector<Pipeline> changing_pipelines() {
       {"take_while",
        [] { return rows_to(9).take_while([](const Tensor& x) { return ops::less(x, 6); }); }},
       {"unbatch", [] { return rows_to(11).shuffle(4, {.seed = 1}).batch(3).unbatch().take(8); }},
+      {"batches made at a time",
+       [] {
+         return failing_to(40)
+             .ignore_errors()
+             .shuffle(5, {.seed = 1})
+             .batch(3, {.num_parallel_calls = 2});
+       }},
       {"padded_batch", [] { return growing_to(7).padded_batch(2); }},
       {"ragged_batch", [] { return growing_to(7).ragged_batch(2).prefetch(1); }},
       {"flat_map of filtered",

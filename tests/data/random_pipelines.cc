@@ -242,9 +242,10 @@ void gather(Pipeline& p, Dice& dice) {
     case 0: {
       Items out;
       for (const Items& group : groups_of(p.items, n, drop)) out.push_back(joined(group));
-      return extend(
-          p, fmt::format("batch {}{}", n, drop ? " drop" : ""), out, true,
-          [=](const Dataset& d, int64_t) { return d.batch(n, {.drop_remainder = drop}); });
+      return extend(p, fmt::format("batch {}{}", n, drop ? " drop" : ""), out, true,
+                    [=](const Dataset& d, int64_t calls) {
+                      return d.batch(n, {.drop_remainder = drop, .num_parallel_calls = calls});
+                    });
     }
     case 1: {
       const data::WindowOptions how{

@@ -125,7 +125,9 @@ void rebatch(Pipeline& p, Dice& dice) {
     out.push_back(joined(group));
   }
   extend(p, fmt::format("rebatch {}{}", n, drop ? " drop" : ""), out, true,
-         [=](const Dataset& d, int64_t) { return d.rebatch(n, {.drop_remainder = drop}); });
+         [=](const Dataset& d, int64_t calls) {
+           return d.rebatch(n, {.drop_remainder = drop, .num_parallel_calls = calls});
+         });
 }
 
 void bucket(Pipeline& p, Dice& dice) {

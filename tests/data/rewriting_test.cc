@@ -111,6 +111,8 @@ Builds transforms() {
   all.merge(Builds{
       {"assert_cardinality", [](const Dataset& d) { return d.assert_cardinality(12); }},
       {"batch", [](const Dataset& d) { return d.batch(5); }},
+      {"batch of several calls",
+       [](const Dataset& d) { return d.batch(5, {.num_parallel_calls = 2}); }},
       {"cache", [](const Dataset& d) { return d.cache(); }},
       {"choose",
        [](const Dataset& d) {
@@ -138,6 +140,10 @@ Builds transforms() {
       {"zip",
        [](const Dataset& d) {
          return Dataset::zip({d, d.shuffle(3)});
+       }},
+      {"zip of names",
+       [](const Dataset& d) {
+         return Dataset::zip({{"a", d}, {"b", d.shuffle(3)}});
        }},
   });
   return all;

@@ -331,11 +331,20 @@ TEST_CASE("snapshots are told apart by what makes them") {
   CHECK(files_in(path) == 1);
   CHECK(numbers(scaled(3).snapshot(path)) == Numbers{0, 3, 6, 9});
   CHECK(files_in(path) == 2);
+  for (int pass = 0; pass < 2; ++pass) {
+    CHECK(numbers(scaled(2).snapshot(path, {.compression = "GZIP"})) == Numbers{0, 2, 4, 6});
+  }
+  CHECK(numbers(scaled(2).snapshot(path, {.compression = ""})) == Numbers{0, 2, 4, 6});
+  CHECK(files_in(path) == 3);
   test::Log log;
   int64_t made = 0;
   CHECK(numbers(counted(2, made).snapshot(path)) == Numbers{0, 2});
   CHECK(log.text().find("remove the snapshot then") != std::string::npos);
   CHECK_THROWS_AS(Dataset::range(2).snapshot(""), InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      Dataset::range(2).snapshot(path, {.compression = "SNAPPY"}),
+      "snapshot: expected a compression_type of \"\", \"GZIP\" or \"ZLIB\", got \"SNAPPY\".",
+      InvalidArgument);
 }
 
 TEST_CASE("a file's end is the end, however often it is asked for") {

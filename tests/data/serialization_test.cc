@@ -99,7 +99,9 @@ Tensor rows() { return Tensor::from({1.5, 2.5, 3.5, 4.5, 5.5}); }
 
 TEST_CASE("sources") {
   check_sent("range", Dataset::range(3, 20, 4));
+  check_sent("range of a type", Dataset::range(3, 20, 4, {.output_type = DType::Float32}));
   check_sent("counter", Dataset::counter(-3, 2).take(7));
+  check_sent("counter of a type", Dataset::counter(-3, 2, DType::Int32).take(7));
   check_sent("random", Dataset::random().take(4));
   check_sent("random of a seed",
              Dataset::random({.seed = 5, .rerandomize_each_iteration = true}).take(4));
@@ -121,6 +123,8 @@ TEST_CASE("transforms") {
   const auto rows_of = Dataset::from_tensor_slices({rows(), rows()});
   check_sent("assert_cardinality", d.assert_cardinality(10));
   check_sent("batch", rows_of.batch(2, {.drop_remainder = true}));
+  check_sent("batch of several calls",
+             d.shuffle(4).batch(2, {.num_parallel_calls = 3, .deterministic = true}));
   check_sent("cache", d.shuffle(4).cache());
   check_sent("choose", Dataset::choose_from_datasets({d, d.skip(3)}, Dataset::range(2).repeat(),
                                                      {.stop_on_empty_dataset = false}));
@@ -131,6 +135,8 @@ TEST_CASE("transforms") {
              d.batch(3).padded_batch(2, {.padded_shapes = {{4}}, .padding_values = {Tensor(-1)}}));
   check_sent("prefetch", d.prefetch(2).prefetch(data::kAutotune));
   check_sent("ragged_batch", d.batch(3).ragged_batch(2));
+  check_sent("ragged_batch of int32",
+             d.batch(3).ragged_batch(2, {.row_splits_dtype = DType::Int32}));
   check_sent("repeat", d.shuffle(3).repeat(2));
   check_sent("endless repeat", d.shuffle(3).repeat().take(25));
   check_sent("sample", Dataset::sample_from_datasets({d, d, d}, {.weights = {0.25, 0, 3}}));
@@ -142,6 +148,7 @@ TEST_CASE("transforms") {
   check_sent("unique", d.concatenate(d).unique());
   check_sent("with_options", d.with_options({{data::AutoShardPolicy::File}}));
   check_sent("zip", Dataset::zip({rows_of, d.shuffle(3)}));
+  check_sent("zip of names", Dataset::zip({{{"a", rows_of}, {"b", d.shuffle(3)}}, d}));
   // What strategies make of a dataset.
   check_sent("even_shard", Dataset(data::make_even_shard(d.batch(3).node(), 3, 2)));
   check_sent("divide", Dataset(data::make_divide(d.batch(4).node(), 2)));

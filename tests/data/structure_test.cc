@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "data/node.h"
 #include "framework/ops/ops.h"
 #include "tests/data/support.h"
 
@@ -75,6 +76,38 @@ TEST_CASE("zip and enumerate nest what they are given") {
   CHECK(counted.element_spec().to_string() == "(int64 (), ((int64 (), int64 ()), int64 ()))");
   // Of one dataset: its elements as they are.
   CHECK(Dataset::zip({Dataset::range(2)}).element_spec().to_string() == "int64 ()");
+}
+
+TEST_CASE("zip takes datasets in dictionaries and tuples, to any depth") {
+  const Dataset a = Dataset::range(3);
+  const Dataset b = Dataset::range(10, 20);
+  const Dataset pairs = Dataset::from_tensor_slices({rows(3, 20), rows(3, 30)});
+  const auto named = Dataset::zip({{"a", a}, {"b", b}});
+  CHECK(named.element_spec().to_string() == "{a: int64 (), b: int64 ()}");
+  CHECK(named.cardinality() == 3);
+  CHECK(numbers(named) == Numbers{0, 10, 1, 11, 2, 12});
+  for (const Element& element : named.take(1)) {
+    CHECK(element["b"].item<int64_t>() == 10);
+  }
+  const auto deep = Dataset::zip({{{"x", a}, {"y", {b, pairs}}}, {a, b}});
+  CHECK(deep.element_spec().to_string() ==
+        "({x: int64 (), y: (int64 (), (int64 (), int64 ()))}, (int64 (), int64 ()))");
+  CHECK(numbers(deep, 1) == Numbers{0, 10, 20, 30, 0, 10});
+  CHECK(Dataset::zip(pairs).element_spec() == pairs.element_spec());
+  CHECK(Dataset::zip({pairs, a}).element_spec().to_string() == "((int64 (), int64 ()), int64 ())");
+  const std::vector<Dataset> several = {a, b};
+  CHECK(numbers(Dataset::zip(several)) == numbers(Dataset::zip({a, b})));
+  CHECK(numbers(Dataset::zip(a, b)) == numbers(Dataset::zip({a, b})));
+  CHECK(Dataset::zip(named, {a, b}, pairs).element_spec().to_string() ==
+        "({a: int64 (), b: int64 ()}, (int64 (), int64 ()), (int64 (), int64 ()))");
+  CHECK(data::describe_chain(*Dataset::zip({a, b}).node()).ends_with("zip"));
+  CHECK(data::describe_chain(*named.node()).ends_with("zip{a: 0, b: 1}"));
+  CHECK(message_of<InvalidArgument>([&] {
+          Dataset::zip({{"a", a}, {"a", b}});
+        }) == "Element: the name 'a' comes twice.");
+  CHECK(message_of<InvalidArgument>([&] {
+          Dataset::zip({{"a", a}, {"b", {}}});
+        }) == "zip: expected datasets in each part of a structure, got none in one.");
 }
 
 TEST_CASE("map functions take and return nested elements") {

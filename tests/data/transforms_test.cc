@@ -95,6 +95,13 @@ TEST_CASE("ragged_batch") {
   CHECK(ragged.element_spec().to_string() ==
         "({values: int64 (None,), row_splits: int64 (None,)}, int64 (None,))");
   CHECK(lists(ragged) == Lists{{1, 2, 2, 0, 1, 3, 0, 1}, {3, 3, 3, 0, 3, 2}});
+  const auto small = ragged_to(3).ragged_batch(2, {.row_splits_dtype = DType::Int32});
+  CHECK(small.element_spec().to_string() == "{values: int64 (None,), row_splits: int32 (None,)}");
+  CHECK(lists(small) == Lists{{1, 2, 2, 0, 1, 3}, {3, 3, 3, 0, 3}});
+  for (const Element& batch : small) CHECK(batch["row_splits"].dtype() == DType::Int32);
+  CHECK(message_of<InvalidArgument>([] {
+          ragged_to(3).ragged_batch(2, {.row_splits_dtype = DType::Float32});
+        }) == "ragged_batch: expected a row_splits_dtype of int64 or int32, got float32.");
 }
 
 TEST_CASE("flat_map") {

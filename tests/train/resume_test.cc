@@ -15,30 +15,19 @@
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/log.h"
+#include "tests/train/changed_run.h"
 
 using namespace cornu;
 using test::message_of;
+using testing::inputs;
+using testing::KillAt;
+using testing::Killed;
+using testing::labels;
 using testing::TempFolder;
 
 namespace {
 
-constexpr int64_t kRows = 22;
 constexpr int64_t kEpochs = 4;
-
-struct Killed : std::exception {};
-
-// Throws after a batch, counted from the start of training.
-class KillAt : public Callback {
- public:
-  explicit KillAt(std::optional<int64_t> batch) : batch_(batch) {}
-  void on_train_batch_end(int64_t, const Logs&) override {
-    if (batch_ && seen_++ == *batch_) throw Killed();
-  }
-
- private:
-  std::optional<int64_t> batch_;
-  int64_t seen_ = 0;
-};
 
 // What a run leaves: everything that has to be equal.
 struct Outcome {
@@ -80,9 +69,6 @@ Keeper checkpoint(const callbacks::SaveFrequency& save_freq) {
                                        .save_freq = save_freq});
   };
 }
-
-Tensor inputs() { return random::normal({kRows, 4}, {.seed = 3}); }
-Tensor labels() { return random::randint({kRows}, 0, 3, {.seed = 4}); }
 
 History fit_arrays(Sequential& model, const std::vector<CallbackHandle>& callbacks) {
   return model.fit(inputs(), labels(),
@@ -328,235 +314,6 @@ TEST_CASE("a run on other compute threads goes on, with a warning") {
   CHECK(testing::contains(log.text(),
                           "The saved run computed on 1 threads, this one does on 2: its last bits "
                           "may differ."));
-}
-
-namespace {
-
-namespace one {
-struct Recorder : Callback {
-  int batches = 0;
-  void on_train_batch_end(int64_t, const Logs&) override { ++batches; }
-  RunState save_state() const override { return {.info = Json::array({batches})}; }
-  void restore_state(const RunState& saved) override {
-    batches = static_cast<int>(saved.info[0].as_int());
-  }
-};
-}  // namespace one
-namespace other {
-struct Recorder : one::Recorder {
-  RunState save_state() const override { return {.info = Json::object({{"n", batches}})}; }
-  void restore_state(const RunState& saved) override {
-    batches = static_cast<int>(saved.info.at("n").as_int());
-  }
-};
-}  // namespace other
-
-// Has no config.
-struct Constant : ScheduleImpl {
-  Tensor operator()(const Tensor& step) const override {
-    return ops::cast(step, DType::Float32) * 0.0f + 0.01f;
-  }
-  std::string class_name() const override { return "Constant"; }
-  Json get_config() const override { throw InvalidArgument("no config"); }
-};
-
-// A run that was killed after `killed_at` batches, and the same program with other parts.
-struct Changed {
-  TempFolder folder = {};
-  test::Log log = {};
-
-  Sequential compiled(const Optimizer& optimizer) const {
-    clear_session();
-    Sequential model({layers::Dense({.units = 3, .activation = "softmax"})});
-    model.compile({.optimizer = optimizer, .loss = "sparse_categorical_crossentropy"});
-    return model;
-  }
-  void fit(Sequential& model, std::vector<CallbackHandle> callbacks,
-           std::optional<int64_t> killed_at = {}) const {
-    callbacks.push_back(backup(1)(folder));
-    callbacks.push_back(make_callback<KillAt>(killed_at));
-    model.fit(inputs(), labels(),
-              {.batch_size = 4, .epochs = 2, .verbose = 0, .callbacks = callbacks});
-  }
-  void kill(const std::vector<CallbackHandle>& callbacks) const {
-    set_random_seed(11);
-    Sequential model = compiled(optimizers::Adam({.learning_rate = 0.01}));
-    CHECK_THROWS_AS(fit(model, callbacks, 7), Killed);
-  }
-};
-
-}  // namespace
-
-TEST_CASE("callbacks may be added, removed and come in another order") {
-  const callbacks::EarlyStopping stopping({.monitor = "loss", .patience = 50});
-  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
-  const std::string added =
-      "the run to go on with had no callback like EarlyStopping, which is new: it starts afresh.";
-  const std::string removed =
-      "the run to go on with had another callback, EarlyStopping, that isn't given now: what it "
-      "knew is dropped.";
-  {
-    const Changed run;
-    run.kill({});
-    Sequential model = run.compiled(adam());
-    run.fit(model, {stopping});
-    CHECK(testing::contains(run.log.text(), added));
-    CHECK(stopping.best_epoch() == 1);
-  }
-  {
-    const Changed run;
-    run.kill({stopping});
-    Sequential model = run.compiled(adam());
-    run.fit(model, {});
-    CHECK(testing::contains(run.log.text(), removed));
-  }
-  {
-    const Changed run;
-    const std::string csv = run.folder / "log.csv";
-    run.kill({stopping, callbacks::CSVLogger({.filename = csv})});
-    const callbacks::EarlyStopping same({.monitor = "loss", .patience = 50});
-    Sequential model = run.compiled(adam());
-    run.fit(model, {callbacks::CSVLogger({.filename = csv}), same});
-    CHECK(same.best().has_value());
-    const std::string rows = testing::read_file(csv);
-    CHECK(testing::contains(rows, "\n0,"));
-    CHECK(testing::contains(rows, "\n1,"));
-    CHECK(!testing::contains(run.log.text(), "had"));
-  }
-  {
-    const Changed run;
-    run.kill({stopping});
-    Sequential model = run.compiled(adam());
-    CHECK(testing::contains(
-        message_of<FailedPrecondition>(
-            [&] { run.fit(model, {callbacks::EarlyStopping({.monitor = "val_loss"})}); }),
-        "EarlyStopping: the run to go on with watched 'loss', this program's watches 'val_loss'. "
-        "Start it as it was, or remove the saved state to begin anew."));
-  }
-}
-
-TEST_CASE("of two callbacks of a class, each finds its own state") {
-  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
-  const auto stopping = [](const std::string& monitor) {
-    return callbacks::EarlyStopping({.monitor = monitor, .patience = 50});
-  };
-  const Changed run;
-  run.kill({stopping("loss"), stopping("lr")});
-  {
-    Sequential model = run.compiled(adam());
-    CHECK_THROWS_AS(run.fit(model, {stopping("lr"), stopping("loss")}, 1), Killed);
-  }
-  Sequential model = run.compiled(adam());
-  run.fit(model, {stopping("loss")});
-  CHECK(testing::contains(run.log.text(), "EarlyStopping, that isn't given now"));
-}
-
-TEST_CASE("callbacks of the program's own: any state, names by namespace") {
-  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
-  const Changed run;
-  run.kill({make_callback<one::Recorder>(), make_callback<other::Recorder>()});
-  const auto first = make_callback<one::Recorder>();
-  Sequential model = run.compiled(adam());
-  run.fit(model, {make_callback<other::Recorder>(), first});
-  CHECK(first->batches == 12);
-  {
-    const Changed removed;
-    removed.kill({make_callback<one::Recorder>()});
-    Sequential again = removed.compiled(adam());
-    removed.fit(again, {make_callback<other::Recorder>()});
-    CHECK(testing::contains(removed.log.text(), "one::Recorder, that isn't given now"));
-    CHECK(testing::contains(removed.log.text(), "other::Recorder, which is new"));
-  }
-}
-
-TEST_CASE("an optimizer without a config trains, and resumes") {
-  const auto adam = [] {
-    return optimizers::Adam({.learning_rate = LearningRate(std::make_shared<Constant>())});
-  };
-  const Changed run;
-  Sequential plain = run.compiled(adam());
-  plain.fit(inputs(), labels(), {.batch_size = 4, .verbose = 0});
-  Sequential killed = run.compiled(adam());
-  CHECK_THROWS_AS(run.fit(killed, {}, 7), Killed);
-  Sequential model = run.compiled(adam());
-  run.fit(model, {});
-  CHECK(model.optimizer().iterations() == 12);
-}
-
-TEST_CASE("a checkpoint of every epoch doesn't care what would be best") {
-  const auto keep = [](const Changed& run, const std::string& monitor, bool best) {
-    return callbacks::ModelCheckpoint(
-        {.filepath = run.folder / "{epoch}.keras", .monitor = monitor, .save_best_only = best});
-  };
-  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
-  for (const bool best : {false, true}) {
-    const Changed run;
-    run.kill({keep(run, "loss", best)});
-    Sequential model = run.compiled(adam());
-    if (best) {
-      CHECK_THROWS_AS(run.fit(model, {keep(run, "val_loss", best)}), FailedPrecondition);
-    } else {
-      run.fit(model, {keep(run, "val_loss", best)});
-    }
-  }
-}
-
-TEST_CASE("a resumed run says which options are others") {
-  const Changed run;
-  run.kill({});
-  set_random_seed(12);
-  Sequential model = run.compiled(optimizers::Adam({.learning_rate = 0.5, .beta_1 = 0.75}));
-  run.fit(model, {});
-  const std::string text = run.log.text();
-  CHECK(testing::contains(text,
-                          "The saved run drew its random numbers from seed 11, this program "
-                          "sets 12: it goes on with 11, as saved."));
-  CHECK(testing::contains(text, "fit: the optimizer's learning_rate was 0.01"));
-  CHECK(testing::contains(text,
-                          "this program says 0.5. It goes on with what the saved run had reached"));
-  CHECK(testing::contains(text,
-                          "fit: the optimizer's beta_1 was 0.9 in the run to go on with, this "
-                          "program says 0.75. It goes on with 0.75, as this program says."));
-  CHECK(model.optimizer().learning_rate().item<float>() == 0.01f);
-}
-
-TEST_CASE("a resumed run says that it minimizes or measures something else") {
-  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
-  const Changed run;
-  run.kill({});
-  Sequential model = run.compiled(adam());
-  model.compile(
-      {.optimizer = adam(), .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
-  run.fit(model, {});
-  CHECK(testing::contains(run.log.text(),
-                          "fit: loss was \"sparse_categorical_crossentropy\" in the run to go on "
-                          "with, this program says "));
-  const Changed same;
-  same.kill({});
-  Sequential again = same.compiled(adam());
-  same.fit(again, {});
-  CHECK_FALSE(testing::contains(same.log.text(), "fit: loss was "));
-}
-
-class Forgetful : public Callback {
- public:
-  std::string class_name() const override { return "Forgetful"; }
-  RunState save_state() const override {
-    RunState state;
-    state.info = Json::object({{"known", 1}});
-    return state;
-  }
-  void restore_state(const RunState&) override { raise<DataLoss>("it isn't what it was."); }
-};
-
-TEST_CASE("an error about a callback's state names the callback") {
-  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
-  const Changed run;
-  run.kill({make_callback<Forgetful>()});
-  Sequential model = run.compiled(adam());
-  const std::string error =
-      test::message_of<DataLoss>([&] { run.fit(model, {make_callback<Forgetful>()}); });
-  CHECK(testing::contains(error, "the saved state of Forgetful: it isn't what it was."));
 }
 
 TEST_CASE("a state that can't be used is never a fresh start") {
