@@ -115,6 +115,13 @@ std::exception_ptr Cluster::leave() {
 
 void Cluster::stop(const std::string& why) { membership_->stop(why); }
 
+void Cluster::tell_of_failure(const std::exception& error, const std::string& before) {
+  const auto group = group_.lock();
+  if (!group || group->has_ended()) return;
+  const WorkerCollectives::Failure own = group->note_failure();
+  membership_->tell_of_failure(error, before, own.after, own.number);
+}
+
 void Cluster::set_step(int64_t step) {
   *step_ = step;
   membership_->set_step(step);
@@ -141,16 +148,19 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
     auto group = std::make_shared<WorkerCollectives>(std::move(transport), options_.replicas,
                                                      options_.communication, options_.collectives);
     calls_ = group->calls();
-    membership_->on_group_end(
-        [weak = std::weak_ptr(group)](std::exception_ptr why, std::optional<int64_t> after) {
-          const auto alive = weak.lock();
-          if (!alive) return;
-          if (after) {
-            alive->end_after(*after, std::move(why));
-          } else {
-            alive->abort(std::move(why));
-          }
-        });
+    group_ = group;
+    membership_->on_group_end([weak = group_](Membership::Ending ending) {
+      const auto alive = weak.lock();
+      if (!alive) return;
+      if (ending.failure > 0) {
+        alive->end_by_failure({.after = *ending.after, .number = ending.failure},
+                              std::move(ending.why));
+      } else if (ending.after) {
+        alive->end_after(*ending.after, std::move(ending.why));
+      } else {
+        alive->abort(std::move(ending.why));
+      }
+    });
     return group;
   }
 }

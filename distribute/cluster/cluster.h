@@ -72,6 +72,9 @@ class Cluster {
   std::exception_ptr leave();
   // This worker's program has failed: the others' groups end, too.
   void stop(const std::string& why);
+  // This worker's step has failed before it called anything: those that need it for theirs get the
+  // same error, behind this worker's name and `before`, unless their own fails there as well.
+  void tell_of_failure(const std::exception& error, const std::string& before);
   // The step that PeerLost names.
   void set_step(int64_t step);
 
@@ -95,6 +98,7 @@ class Cluster {
   bool has_said_sockets_ = false;
   std::vector<std::unique_ptr<TlsLink>> tls_links_;    // of the group, where it has connections
   std::shared_ptr<const std::atomic<int64_t>> calls_;  // of the group
+  std::weak_ptr<WorkerCollectives> group_;
   std::mutex mutex_;
   std::condition_variable stopped_;
   const int exceptions_ = std::uncaught_exceptions();

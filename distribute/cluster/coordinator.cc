@@ -58,6 +58,7 @@ void Coordinator::on_message(const std::shared_ptr<Guest>& guest, const Json& me
     if (kind == "ready") return on_ready(*guest, message);
     if (kind == "stopped") return on_stopped(*guest, message);
     if (kind == "leave") return on_leave(*guest, message);
+    if (kind == "failed") return on_failed(*guest, message);
     raise<DataLoss>("Cluster: no such message: {}.", message.excerpt());
   } catch (const Error& error) {
     guest->is_refused = true;
@@ -216,6 +217,19 @@ void Coordinator::on_leave(const Guest& guest, const Json& message) {
                             {"generation", generation_},
                             {"calls", calls}}),
               guest.rank);
+}
+
+// The group goes on: the same may have failed everywhere.
+void Coordinator::on_failed(const Guest& guest, const Json& message) {
+  Json told = Json::object({{"kind", "failed"},
+                            {"name", name_of(guest.rank)},
+                            {"generation", message.at("generation").as_int()},
+                            {"calls", message.at("calls").as_int()},
+                            {"failure", message.at("failure").as_int()},
+                            {"code", message.at("code").as_int()},
+                            {"why", message.at("why").as_string()}});
+  if (phase_ != Phase::Running || told.at("generation").as_int() != generation_) return;
+  send_to_all(told, guest.rank);
 }
 
 void Coordinator::on_end(const std::shared_ptr<Guest>& guest, const std::string& why) {

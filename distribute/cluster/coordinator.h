@@ -56,6 +56,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void on_ready(const Guest& guest, const Json& message);
   void on_stopped(const Guest& guest, const Json& message);
   void on_leave(const Guest& guest, const Json& message);
+  void on_failed(const Guest& guest, const Json& message);
   void on_end(const std::shared_ptr<Guest>& guest, const std::string& why);
   void lose(Guest& guest, const std::string& why);
 

@@ -7,6 +7,7 @@
 
 #include "distribute/cluster/credentials.h"
 #include "distribute/cluster/protocol.h"
+#include "distribute/cluster/told_errors.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"
@@ -125,6 +126,8 @@ void Membership::on_message(uint64_t session, const Json& message) {
     if (!join_.is_null()) logging::info("Cluster: waiting for " + cornu::join(names, ", ") + ".");
   } else if (kind == "left") {
     on_left(message);
+  } else if (kind == "failed") {
+    on_failed(message);
   } else if (kind == "bye") {
     bye_ = true;
   }
@@ -169,19 +172,32 @@ void Membership::on_members(const Json& message) {
   in_group_ = true;
   ended_ = nullptr;
   has_stopped_ = false;
-  left_.clear();
+  endings_.clear();
   started_.reset();
 }
 
 void Membership::on_left(const Json& message) {
   if (!in_group_ || message.at("generation").as_int() != generation_) return;
-  left_.push_back(
+  add_ending(
       {.why = std::make_exception_ptr(FailedPrecondition(fmt::format(
            "Cluster: {} has ended its program, while this one still computes with it. All workers "
            "must take as many steps, and make the same calls.",
            message.at("name").as_string()))),
-       .calls = message.at("calls").as_int()});
-  if (tell_) tell_(left_.back().why, left_.back().calls);
+       .after = message.at("calls").as_int()});
+}
+
+void Membership::on_failed(const Json& message) {
+  if (!in_group_ || message.at("generation").as_int() != generation_) return;
+  add_ending({.why = error_of(static_cast<StatusCode>(message.at("code").as_int()),
+                              fmt::format("Cluster: {} {}", message.at("name").as_string(),
+                                          message.at("why").as_string())),
+              .after = message.at("calls").as_int(),
+              .failure = message.at("failure").as_int()});
+}
+
+void Membership::add_ending(Ending ending) {
+  endings_.push_back(std::move(ending));
+  if (tell_) tell_(endings_.back());
 }
 
 void Membership::on_session_end(uint64_t session, const std::string& why) {
@@ -206,7 +222,7 @@ void Membership::end_group(std::exception_ptr why) {
   in_group_ = false;
   started_.reset();
   const auto tell = std::exchange(tell_, {});
-  if (tell && ended_) tell(ended_, {});
+  if (tell && ended_) tell({.why = ended_});
   changed_.notify_all();
 }
 
@@ -331,11 +347,28 @@ bool Membership::is_in_group(int64_t generation) {
 void Membership::on_group_end(Tell tell) {
   const std::lock_guard lock(mutex_);
   if (in_group_) {
-    for (const Departure& one : left_) tell(one.why, one.calls);
+    for (const Ending& ending : endings_) tell(ending);
     tell_ = std::move(tell);
   } else if (ended_) {
-    tell(ended_, {});
+    tell({.why = ended_});
   }
+}
+
+void Membership::tell_of_failure(const std::exception& error, const std::string& before,
+                                 int64_t after, int64_t failure) {
+  constexpr size_t kMost = size_t{32} << 10;  // bytes of a text, and three of a character
+  std::string text = error.what();
+  size_t end = std::min(text.size(), kMost);
+  while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
+  text.resize(end);
+  const std::lock_guard lock(mutex_);
+  if (!session_ || !in_group_) return;
+  session_->send(Json::object({{"kind", "failed"},
+                               {"generation", generation_},
+                               {"calls", after},
+                               {"failure", failure},
+                               {"code", static_cast<int64_t>(code_of(error))},
+                               {"why", fmt::format("{}: {}", before, text)}}));
 }
 
 void Membership::stop(const std::string& why) {
@@ -346,7 +379,7 @@ void Membership::stop(const std::string& why) {
   has_stopped_ = true;
   ended_ = std::make_exception_ptr(Aborted("Cluster: this worker has stopped: " + why));
   const auto tell = std::exchange(tell_, {});
-  if (tell) tell(ended_, {});
+  if (tell) tell({.why = ended_});
 }
 
 std::exception_ptr Membership::leave(int64_t calls) {

@@ -74,13 +74,24 @@ class Membership {
   // Whether this group has begun, and not ended.
   bool is_in_group(int64_t generation);
 
-  // What to do when the group ends before this worker leaves it: PeerLost, or Aborted where
-  // another worker's program has failed. `after` calls: of the group, at once where there is none;
-  // a worker that has left it takes part in so many and no more (FailedPrecondition). Called at
-  // once if that has happened, else from another thread; nothing is, once it has been called with
-  // another function.
-  using Tell = std::function<void(std::exception_ptr why, std::optional<int64_t> after)>;
+  // What ends the group: PeerLost, or Aborted where another worker's program has failed; at once,
+  // or `after` so many calls of the group: a worker that has left it takes part in those and no
+  // more (FailedPrecondition), and one whose step failed before it called anything has no part in
+  // the next one (the error of that). `failure`: of the latter, which one after as many calls, from
+  // 1 on; where this worker's fails as well, the group goes on.
+  struct Ending {
+    std::exception_ptr why = {};
+    std::optional<int64_t> after = {};
+    int64_t failure = 0;
+  };
+  // What to do with that, before this worker leaves the group. Called at once if it has happened,
+  // else from another thread; nothing is, once it has been called with another function.
+  using Tell = std::function<void(Ending ending)>;
   void on_group_end(Tell tell);
+  // This worker's step has failed before it called anything, after so many calls (see Ending): the
+  // others get the same error, behind this worker's name and `before`.
+  void tell_of_failure(const std::exception& error, const std::string& before, int64_t after,
+                       int64_t failure);
   // This worker's program has failed: the others are told so.
   void stop(const std::string& why);
   // This worker's program needs the others no more, after so many calls of its group. Waits until
@@ -97,6 +108,8 @@ class Membership {
   void on_session_end(uint64_t session, const std::string& why);
   void on_members(const Json& message);
   void on_left(const Json& message);
+  void on_failed(const Json& message);
+  void add_ending(Ending ending);
   void end_group(std::exception_ptr why);
   void connect(std::unique_lock<std::mutex>& lock);
   void renew_addresses(std::unique_lock<std::mutex>& lock);
@@ -128,14 +141,10 @@ class Membership {
   int64_t generation_ = 0;
   std::optional<bool> started_;
   bool in_group_ = false;
-  std::exception_ptr ended_;    // why the last group did
-  bool has_stopped_ = false;    // it was this worker's program
-  std::exception_ptr refused_;  // for good
-  struct Departure {
-    std::exception_ptr why;
-    int64_t calls = 0;
-  };
-  std::vector<Departure> left_;  // the group
+  std::exception_ptr ended_;     // why the last group did
+  bool has_stopped_ = false;     // it was this worker's program
+  std::exception_ptr refused_;   // for good
+  std::vector<Ending> endings_;  // that are to come, of the group
   Tell tell_;
   bool leaves_ = false;
   bool bye_ = false;

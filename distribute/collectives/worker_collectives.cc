@@ -150,6 +150,8 @@ void WorkerCollectives::work() {
 // Whether it can be made; otherwise the group has failed.
 bool WorkerCollectives::begin_call() {
   if (!failed_ && last_ && *begun_ >= *last_) fail(why_last_);
+  if (const std::exception_ptr why = why_not_next()) fail(why);
+  failures_.clear();
   if (failed_) return false;
   ++*begun_;
   working_ = true;
@@ -202,7 +204,8 @@ std::byte* WorkerCollectives::memory(int replica, size_t bytes) {
 // When it returns, nobody uses the memory of calls any more.
 void WorkerCollectives::abort(std::exception_ptr why) {
   std::unique_lock lock(mutex_);
-  fail(std::move(why));
+  const std::exception_ptr before = why_not_next();
+  fail(before ? before : std::move(why));
   for_others_.wait(lock, [&] { return !working_; });
 }
 
@@ -212,6 +215,32 @@ void WorkerCollectives::end_after(int64_t calls, std::exception_ptr why) {
   last_ = calls;
   why_last_ = std::move(why);
   if (working_ && *begun_ > calls) fail(why_last_);
+}
+
+bool WorkerCollectives::is_own(const Failure& failure) const {
+  const auto own = own_failures_.find(failure.after);
+  return own != own_failures_.end() && own->second >= failure.number;
+}
+
+// The error of another worker that can't take part in the next call; null where all can.
+std::exception_ptr WorkerCollectives::why_not_next() const {
+  const auto found =
+      std::ranges::find_if_not(failures_, [&](const auto& one) { return is_own(one.first); });
+  return found == failures_.end() ? nullptr : found->second;
+}
+
+WorkerCollectives::Failure WorkerCollectives::note_failure() {
+  const std::lock_guard lock(mutex_);
+  return {.after = *begun_, .number = ++own_failures_[*begun_]};
+}
+
+void WorkerCollectives::end_by_failure(const Failure& theirs, std::exception_ptr why) {
+  const std::lock_guard lock(mutex_);
+  if (*begun_ == theirs.after) {
+    failures_.emplace_back(theirs, std::move(why));
+  } else if (working_ && *begun_ == theirs.after + 1 && !is_own(theirs)) {
+    fail(std::move(why));
+  }
 }
 
 bool WorkerCollectives::has_ended() {

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "distribute/collectives/collectives.h"
@@ -52,6 +54,17 @@ class WorkerCollectives {
   // Another worker takes part in so many calls of this group and no more: those that need it fail,
   // now and later, while what it has done its part of is completed.
   void end_after(int64_t calls, std::exception_ptr why);
+  // A step that has failed before it called anything: after so many calls of the group, and which
+  // one of those that failed there, from 1 on.
+  struct Failure {
+    int64_t after = 0;
+    int64_t number = 1;
+  };
+  // One of this worker's.
+  Failure note_failure();
+  // One of another worker's, by `why`: the next call fails, unless this worker's step has failed or
+  // fails there, too, or all have gone on since.
+  void end_by_failure(const Failure& theirs, std::exception_ptr why);
   // How many calls between processes have begun; it may outlive the group.
   std::shared_ptr<const std::atomic<int64_t>> calls() const { return begun_; }
   bool has_ended();
@@ -78,6 +91,8 @@ class WorkerCollectives {
   bool can_work() const;
   void work_on_next(std::unique_lock<std::mutex>& lock);
   bool begin_call();
+  bool is_own(const Failure& failure) const;
+  std::exception_ptr why_not_next() const;
   void execute(const Round& round);
   void all_reduce(const Round& round);
   void reduce_scatter(const Round& round);
@@ -102,6 +117,8 @@ class WorkerCollectives {
   const std::shared_ptr<std::atomic<int64_t>> begun_ = std::make_shared<std::atomic<int64_t>>(0);
   std::optional<int64_t> last_;  // how many calls others take part in
   std::exception_ptr why_last_;
+  std::map<int64_t, int64_t> own_failures_;                       // how many after so many calls
+  std::vector<std::pair<Failure, std::exception_ptr>> failures_;  // of others
   int ended_ = 0;  // replicas that are done with this step
   std::exception_ptr failed_;
   bool stops_ = false;

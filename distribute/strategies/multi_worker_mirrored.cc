@@ -19,6 +19,7 @@
 
 #include "distribute/cluster/cluster.h"
 #include "distribute/strategies/replicated.h"
+#include "distribute/strategies/step_collectives.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
 #include "framework/ops/ops.h"
@@ -35,6 +36,7 @@ constexpr size_t kBytesPerPackOfWorker = size_t{128} << 10;
 struct StepNotice {
   uint64_t key = 0;  // of random numbers; worker 0's counts
   int64_t examples = 0;
+  uint64_t calls = 0;  // a hash of the step's collectives
   uint32_t bits = 0;
   uint32_t is_new = 0;  // whether it uses variables that it hasn't used before
 };
@@ -84,6 +86,7 @@ class MultiWorkerMirrored : public MirroredReplicas {
     return source->divide(num_workers())->shard(num_workers(), worker());
   }
 
+  void prepare(const Function& step, const std::vector<std::vector<Tensors>>& arguments) override;
   Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) override;
   std::vector<std::string> exchange(std::string_view what, const std::string& own) override {
     const std::lock_guard one_at_a_time(steps_);
@@ -105,6 +108,9 @@ class MultiWorkerMirrored : public MirroredReplicas {
     told_ = true;
     cluster_.stop(why);
   }
+  void tell_of_failure(const std::exception& error, const std::string& before) override {
+    cluster_.tell_of_failure(error, before);
+  }
   void when_all_are_done(std::function<void()> clean_up) override {
     clean_ups_.push_back(std::move(clean_up));
   }
@@ -124,6 +130,10 @@ class MultiWorkerMirrored : public MirroredReplicas {
   }
   void meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
             const std::vector<Compiled>& functions) override;
+  void on_untraced(const Function& step, const std::exception& error) override {
+    if (runs_alone()) return;
+    tell_of_failure(error, fmt::format("can't run the step '{}'", step.options().name));
+  }
   void run_step(const std::function<void()>& step) override {
     const std::lock_guard one_at_a_time(steps_);
     in_step_ = true;
@@ -143,8 +153,10 @@ class MultiWorkerMirrored : public MirroredReplicas {
   WorkerCollectives& group() { return *group_; }
   void form(std::optional<int> lost);
   void compare_clocks();
-  bool uses_new_variables(const std::vector<Compiled>& functions);
+  bool uses_new_variables(const std::vector<Compiled>& functions) const;
   void take_values(const std::vector<Compiled>& functions);
+  Tensor reduce_own(ReduceOp op, const std::vector<Tensor>& by_replica);
+  void require_same_calls(const CompiledFunction& function);
 
   // What fails here ends the others' steps, too, unless it came from them.
   template <class F>
@@ -176,8 +188,9 @@ class MultiWorkerMirrored : public MirroredReplicas {
   int64_t step_ = 0;
   uint32_t wished_ = 0;
   uint32_t agreed_ = 0;
-  int64_t source_ = 0;                  // the worker whose variables have the right values
-  std::unordered_set<uint64_t> known_;  // variables whose values are the same on all workers
+  CollectiveHashes hashes_;
+  std::unordered_set<uint64_t> known_;   // variables whose values are the same on all workers
+  std::unordered_set<uint64_t> before_;  // and those that were known in earlier groups
 };
 
 thread_local bool MultiWorkerMirrored::in_step_ = false;
@@ -260,23 +273,15 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       group_ = cluster_.form(lost);
       if (is_chief()) begin_job();
       told_ = false;
+      before_.merge(known_);
       known_.clear();
       agreed_ = wished_ = 0;
       const SeedSequence own = seed_sequence();
-      const std::string seeds = Json::object({{"seed", static_cast<int64_t>(own.seed)},
-                                              {"chosen", own.chosen},
-                                              {"has values", was_there}})
-                                    .dump();
-      const std::vector<std::string> all = exchange("seeds", seeds);
-      const Json first = Json::parse(all.front());
-      const auto has_values = std::ranges::find_if(all, [](const std::string& theirs) {
-        return Json::parse(theirs).at("has values").as_bool();
-      });
-      source_ = has_values == all.end() ? 0 : has_values - all.begin();
+      const std::string seed =
+          exchange("seeds", std::to_string(static_cast<int64_t>(own.seed))).front();
       compare_clocks();
       if (!own.chosen && !was_there) {
-        restore_seed_sequence(
-            {.seed = static_cast<uint64_t>(first.at("seed").as_int()), .drawn = 0});
+        restore_seed_sequence({.seed = static_cast<uint64_t>(std::stoll(seed)), .drawn = 0});
       }
       return;
     } catch (const PeerLost& another) {
@@ -311,8 +316,10 @@ void MultiWorkerMirrored::compare_clocks() {
 void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
                                const std::vector<Compiled>& functions) {
   const std::vector<double> own_sums = replicas.front().sums;
-  StepNotice notice{
-      .key = key.value_or(0), .bits = wished_, .is_new = uses_new_variables(functions)};
+  StepNotice notice{.key = key.value_or(0),
+                    .calls = hashes_.of(functions.front()),
+                    .bits = wished_,
+                    .is_new = uses_new_variables(functions)};
   for (const Replica& replica : replicas) notice.examples += replica.examples;
   std::vector<std::byte> own(sizeof notice + own_sums.size() * sizeof(double));
   std::memcpy(own.data(), &notice, sizeof notice);
@@ -320,6 +327,7 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
   const std::vector<std::byte> all = group().exchange_bytes(own);
   agreed_ = 0;
   bool is_new = false;
+  bool is_same = true;
   int64_t before = 0;
   std::vector<double> sums(own_sums.size());
   for (int64_t w = 0; w < num_workers(); ++w) {
@@ -328,6 +336,7 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
     std::memcpy(&said, theirs, sizeof said);
     agreed_ |= said.bits;
     is_new = is_new || said.is_new;
+    is_same = is_same && said.calls == notice.calls;
     if (w == 0 && key) key = said.key;
     if (w < worker()) before += said.examples;
     for (size_t k = 0; k < sums.size(); ++k) {
@@ -336,6 +345,7 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
       sums[k] += part;
     }
   }
+  if (!is_same) require_same_calls(*functions.front());
   for (Replica& replica : replicas) {
     replica.first_example += before;
     replica.sums = sums;
@@ -343,39 +353,78 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
   if (is_new) take_values(functions);
 }
 
-// Since the group has formed.
-bool MultiWorkerMirrored::uses_new_variables(const std::vector<Compiled>& functions) {
-  bool is_new = false;
-  for (const Compiled& function : functions) {
-    for (const Variable& variable : function->variables) {
-      is_new = known_.insert(variable.number()).second || is_new;
+void MultiWorkerMirrored::require_same_calls(const CompiledFunction& function) {
+  Json own = Json::array();
+  for (const std::string& call : collectives_in(function.graph)) own.push_back(call);
+  const std::vector<std::string> by_worker = group().exchange("calls of a step", own.dump());
+  const Json expected = Json::parse(by_worker.front());
+  for (size_t worker = 1; worker < by_worker.size(); ++worker) {
+    const Json theirs = Json::parse(by_worker[worker]);
+    size_t differs = 0;
+    while (differs < std::min(expected.size(), theirs.size()) &&
+           expected[differs] == theirs[differs]) {
+      ++differs;
     }
+    if (differs == expected.size() && differs == theirs.size()) continue;
+    const auto text = [&](const Json& calls) {
+      return differs < calls.size() ? calls[differs].as_string() : "nothing more";
+    };
+    raise<RanksDiffer>(
+        "Strategy '{}': every worker must make the same collective calls in the same order, but "
+        "call {} of the step '{}' on worker {} is {}; expected {}, as on worker 0. Look for an if, "
+        "a loop or a shape that a worker's number, its data or the size of its part of the batch "
+        "decides. What is gathered must have one shape on the replicas of all workers: pad it in "
+        "the step, or return it and join it outside with Strategy::gather.",
+        name(), differs + 1, function.name, worker, text(theirs), text(expected));
   }
-  return is_new;
+}
+
+void MultiWorkerMirrored::prepare(const Function& step,
+                                  const std::vector<std::vector<Tensors>>& arguments) {
+  const std::lock_guard one_at_a_time(steps_);
+  const std::vector<Compiled> functions = traced(step, arguments).functions;
+  const auto all = exchange("new variables", uses_new_variables(functions) ? "some" : "");
+  if (std::ranges::all_of(all, &std::string::empty)) return;
+  guarded([&] { return take_values(functions), 0; });
+}
+
+// Since the group has formed.
+bool MultiWorkerMirrored::uses_new_variables(const std::vector<Compiled>& functions) const {
+  return std::ranges::any_of(functions, [&](const Compiled& function) {
+    return std::ranges::any_of(function->variables, [&](const Variable& variable) {
+      return !known_.contains(variable.number());
+    });
+  });
 }
 
 // Of all variables that a step uses, but those of which every replica has its own part: those of
-// the first worker that has been there before the group, if there is one.
+// the first worker that has had them in an earlier group, if there is one, else of worker 0.
 void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions) {
   std::vector<Variable> used;
+  bool had = false;
   for (const Variable& variable : functions.front()->variables) {
-    if (variable.synchronization() != VariableSynchronization::OnRead) used.push_back(variable);
+    if (variable.synchronization() == VariableSynchronization::OnRead) continue;
+    used.push_back(variable);
+    had = had || before_.contains(variable.number());
   }
+  const std::vector<std::string> by_worker = group().exchange("who has values", had ? "has" : "");
+  const auto first = std::ranges::find_if_not(by_worker, &std::string::empty);
+  const int64_t source = first == by_worker.end() ? 0 : first - by_worker.begin();
   std::string values;
   for (const Variable& variable : used) {
+    if (worker() != source) break;
     const Tensor value = variable.value().host();
-    if (worker() == source_)
-      values.append(reinterpret_cast<const char*>(value.raw()), value.bytes());
+    values.append(reinterpret_cast<const char*>(value.raw()), value.bytes());
   }
   const std::string theirs =
-      group().exchange("values of variables", values)[static_cast<size_t>(source_)];
+      group().exchange("values of variables", values)[static_cast<size_t>(source)];
   size_t at = 0;
   for (const Variable& variable : used) {
     const Tensor own = variable.value().host();
     check<FailedPrecondition>(at + own.bytes() <= theirs.size(),
                               "Strategy '{}': worker {} has other variables than worker {}: a step "
                               "uses '{}', {} of shape {}. All workers must make the same model.",
-                              name(), worker(), source_, variable.path(), variable.dtype(),
+                              name(), worker(), source, variable.path(), variable.dtype(),
                               variable.shape());
     if (own.bytes() > 0 && std::memcmp(own.raw(), theirs.data() + at, own.bytes()) != 0) {
       Tensor value = Tensor::empty(own.shape(), own.dtype());
@@ -384,17 +433,30 @@ void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions) {
     }
     at += own.bytes();
   }
+  for (const Compiled& function : functions) {
+    for (const Variable& variable : function->variables) known_.insert(variable.number());
+  }
+}
+
+// Of this worker's replicas; a mean's is their sum.
+Tensor MultiWorkerMirrored::reduce_own(ReduceOp op, const std::vector<Tensor>& by_replica) {
+  if (op != ReduceOp::Mean) return MirroredReplicas::reduce(op, by_replica).host();
+  std::vector<Tensor> values = by_replica;
+  for (Tensor& value : values) {
+    if (!is_floating(value.dtype())) value = ops::cast(value, DType::Float32);
+  }
+  return MirroredReplicas::reduce(ReduceOp::Sum, values).host();
 }
 
 Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica) {
   const bool is_mean = op == ReduceOp::Mean;
-  std::vector<Tensor> values = by_replica;
-  if (is_mean) {
-    for (Tensor& value : values) {
-      if (!is_floating(value.dtype())) value = ops::cast(value, DType::Float32);
-    }
+  Tensor local;
+  try {
+    local = reduce_own(op, by_replica);
+  } catch (const std::exception& error) {
+    tell_of_failure(error, "can't reduce its values");
+    throw;
   }
-  const Tensor local = MirroredReplicas::reduce(is_mean ? ReduceOp::Sum : op, values).host();
   const std::vector<Tensor> all = exchange_tensors(*this, local);
   std::vector<const void*> in;
   for (size_t w = 0; w < all.size(); ++w) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "distribute/strategies/step_collectives.h"
 #include "framework/core/random.h"
 #include "framework/core/variable_bindings.h"
 #include "framework/graph/backend.h"
@@ -88,8 +89,8 @@ std::vector<Replica> ReplicatedStrategy::replicas_of(
   return replicas;
 }
 
-std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
-                                             const std::vector<std::vector<Tensors>>& arguments) {
+ReplicatedStrategy::Traced ReplicatedStrategy::traced(
+    const Function& step, const std::vector<std::vector<Tensors>>& arguments) {
   CORNU_ASSERT(arguments.size(), ==, devices_.size());
   if (current_tracer()) {
     throw internal::NotTraceable(fmt::format(
@@ -97,22 +98,36 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
         "Strategy::run outside of functions that are compiled by themselves.",
         name_, step.options().name, num_replicas_in_sync()));
   }
-  std::vector<Replica> replicas = replicas_of(arguments);
-  std::exception_ptr failed;
-  std::vector<Compiled> functions = compiled_for(step, arguments, replicas, failed);
-  // What is gathered may be of other sizes on each replica, and what is gathered later may follow
-  // from that.
-  while (learn_gathered(functions, replicas)) {
-    functions = compiled_for(step, arguments, replicas, failed);
+  try {
+    std::vector<Replica> replicas = replicas_of(arguments);
+    std::exception_ptr failed;
+    std::vector<Compiled> functions = compiled_for(step, arguments, replicas, failed);
+    // What is gathered may be of other sizes on each replica, and what is gathered later may follow
+    // from that.
+    while (learn_gathered(functions, replicas)) {
+      functions = compiled_for(step, arguments, replicas, failed);
+    }
+    if (failed) std::rethrow_exception(failed);
+    return {std::move(replicas), std::move(functions)};
+  } catch (const std::exception& error) {
+    on_untraced(step, error);
+    throw;
   }
-  if (failed) std::rethrow_exception(failed);
+}
+
+std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
+                                             const std::vector<std::vector<Tensors>>& arguments) {
+  Traced made = traced(step, arguments);
   const bool communicates = std::ranges::any_of(
-      functions, [](const Compiled& function) { return function->communicates; });
+      made.functions, [](const Compiled& function) { return function->communicates; });
   std::vector<Tensors> results;
+  const auto run_it = [&] {
+    results = run_together(made.functions, arguments, std::move(made.replicas));
+  };
   if (communicates) {
-    run_step([&] { results = run_together(functions, arguments, std::move(replicas)); });
+    run_step(run_it);
   } else {
-    results = run_together(functions, arguments, std::move(replicas));
+    run_it();
   }
   return results;
 }
@@ -179,26 +194,16 @@ namespace {
 // What a step gathers from all replicas, by its number in the trace.
 using Gathers = std::map<int64_t, Replica::Gather>;
 
-// Also in branches and loops.
-void add_gathers(const Graph& graph, Gathers& gathers) {
-  for (const Node& node : graph.nodes) {
-    const Attributes& attributes = node.attributes;
-    if (attributes.find("gathers")) {
-      gathers[attributes.get_int("gather")] = {attributes.get_int("axis"),
-                                               attributes.get_shape("gathers")};
-    }
-    for (const auto& [name, value] : attributes.entries()) {
-      const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&value);
-      if (inner) add_gathers(**inner, gathers);
-    }
-  }
-}
-
 // `failed`: a trace that failed has noted those before.
 Gathers gathers_of(const CompiledFunction* function, const Replica& failed) {
   Gathers gathers;
   if (function) {
-    add_gathers(function->graph, gathers);
+    each_node(function->graph, [&](const Graph&, const Node& node) {
+      const Attributes& attributes = node.attributes;
+      if (!attributes.find("gathers")) return;
+      gathers[attributes.get_int("gather")] = {attributes.get_int("axis"),
+                                               attributes.get_shape("gathers")};
+    });
   } else {
     for (const Replica::Gather& gather : failed.gathers) {
       gathers[static_cast<int64_t>(gathers.size())] = gather;

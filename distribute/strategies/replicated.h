@@ -58,6 +58,17 @@ class ReplicatedStrategy : public StrategyImpl {
   // Around a step that communicates.
   virtual void run_step(const std::function<void()>& step) { step(); }
 
+  // What replicas run for these arguments, traced where it has to be.
+  struct Traced {
+    std::vector<Replica> replicas;
+    std::vector<Compiled> functions;
+  };
+  Traced traced(const Function& step, const std::vector<std::vector<Tensors>>& arguments);
+  // Called where that fails, with the error.
+  virtual void on_untraced(const Function& step, const std::exception& error) {
+    static_cast<void>(step), static_cast<void>(error);
+  }
+
  private:
   class GroupLease;
 

@@ -25,7 +25,7 @@ class BackupAndRestoreImpl : public Callback {
   }
   std::optional<RunState> resume_run() override { return keeper_.load(); }
 
-  bool keeps_run_state() const override { return keeper_.keeps(); }
+  bool keeps_run_state() const override { return true; }
   bool wants_run_state(std::optional<int64_t> batch) override {
     if (!keeper_.keeps()) return false;
     const std::optional<int64_t> every = options_.save_freq.batches();
@@ -36,6 +36,10 @@ class BackupAndRestoreImpl : public Callback {
   }
   void keep_run_state(const RunState& state) override { keeper_.keep(state); }
   std::string unkept_state() override { return keeper_.take_error(); }
+  bool has_kept_state() override { return keeper_.has_kept(); }
+  void skip_run() override {
+    keeper_.skip(options_.backup_dir, options_.on_every_worker, !options_.delete_checkpoint);
+  }
 
   RunState save_state() const override { return {.info = Json::object({{"since", since_}})}; }
   void restore_state(const RunState& saved) override { since_ = saved.info.at("since").as_int(); }

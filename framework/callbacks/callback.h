@@ -80,6 +80,11 @@ class Callback {
   // Why a state that it was given isn't kept, said once, for the other workers of a job; empty
   // where all are.
   virtual std::string unkept_state() { return ""; }
+  // Whether a state that it was given since resume_run() is kept by now. Until one is, workers of a
+  // job remember how the run began.
+  virtual bool has_kept_state() { return false; }
+  // In place of a run that the other workers of a job have been through, and that ended well.
+  virtual void skip_run() {}
   // fit (or evaluate, or predict) ends, also by an error. What it throws is a warning.
   virtual void leave_run() {}
 

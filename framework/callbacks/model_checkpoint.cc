@@ -114,12 +114,14 @@ class ModelCheckpointImpl : public Callback {
   }
 
   std::optional<RunState> resume_run() override { return keeper_.load(); }
-  bool keeps_run_state() const override { return keeper_.keeps(); }
+  bool keeps_run_state() const override { return true; }
   bool wants_run_state(std::optional<int64_t>) override {
     return std::exchange(state_due_, false) && keeper_.keeps();
   }
   void keep_run_state(const RunState& state) override { keeper_.keep(state); }
   std::string unkept_state() override { return keeper_.take_error(); }
+  bool has_kept_state() override { return keeper_.has_kept(); }
+  void skip_run() override { keeper_.skip(state_folder(), options_.on_every_worker, false); }
   void leave_run() override { keeper_.leave(); }
 
   RunState save_state() const override {

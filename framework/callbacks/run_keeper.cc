@@ -61,40 +61,33 @@ void tell_of_later_fits(const std::string& folder) {
   }
 }
 
-// Of the next run that is given this folder.
-std::string folder_of_run(const std::string& folder, const StrategyImpl& strategy) {
-  const int64_t ended = strategy.num_workers() == 1 ? ended_runs().in(folder) : 0;
-  if (ended > 0) return (fs::path(folder) / fmt::format("{}{}", kOfFit, ended + 1)).string();
-  tell_of_later_fits(folder);
-  return folder;
-}
-
 }  // namespace
 
 void RunKeeper::begin(const std::string& folder, bool on_every_worker) {
   leave();
   const StrategyImpl& strategy = get_strategy().impl();
   get_strategy().impl().clean_up_now();
-  given_ = folder;
-  std::string own = folder_of_run(folder, strategy);
-  if (on_every_worker && !strategy.is_chief()) {
-    own = (fs::path(folder) / fmt::format("{}{}", kOfWorker, strategy.worker())).string();
-  }
+  const int64_t ended = ended_runs().in(folder);
+  given_ = of_run_ = folder;
+  if (ended > 0) of_run_ = (fs::path(folder) / fmt::format("{}{}", kOfFit, ended + 1)).string();
+  on_every_worker_ = on_every_worker;
   if (strategy.is_chief() || on_every_worker) {
-    folder_ = std::make_shared<RunStateFolder>(own);
+    if (ended == 0) tell_of_later_fits(folder);
+    const std::string own = fmt::format("{}{}", kOfWorker, strategy.worker());
+    folder_ = std::make_shared<RunStateFolder>(
+        strategy.is_chief() ? of_run_ : (fs::path(of_run_) / own).string());
     writer_ = std::make_unique<RunStateWriter>(folder_);
   }
-  shared_ = on_every_worker ? folder : "";
   keeps_ = true;
 }
 
 // Those of other workers that are on this machine, or were, when this one had another number.
 std::vector<std::string> RunKeeper::other_folders() const {
   std::vector<std::string> folders;
-  if (shared_.empty()) return folders;
-  if (shared_ != folder_->path()) folders.push_back(shared_);
+  if (!on_every_worker_) return folders;
+  if (of_run_ != folder_->path()) folders.push_back(of_run_);
   std::error_code failed;
-  for (fs::directory_iterator entry(shared_, failed), end; !failed && entry != end;
+  for (fs::directory_iterator entry(of_run_, failed), end; !failed && entry != end;
        entry.increment(failed)) {
     const std::string path = entry->path().string();
     if (entry->path().filename().string().starts_with(kOfWorker) && path != folder_->path()) {
@@ -121,22 +114,28 @@ void RunKeeper::keep(const RunState& state) {
 }
 
 void RunKeeper::end(bool keep_states) {
-  const bool clears = writer_ && !keep_states;
+  const bool clears = keeps_ && !keep_states;
   writer_.reset();
-  if (clears) {
+  if (clears) ended_runs().add(given_);
+  if (clears && folder_) {
     // Of workers that aren't there any more nobody else would remove them.
     std::vector<std::string> others;
     if (get_strategy().is_chief()) others = other_folders();
-    get_strategy().impl().when_all_are_done([folder = folder_, others] {
-      for (const std::string& other : others) RunStateFolder::clear_unused(other);
-      folder->clear();
-    });
+    get_strategy().impl().when_all_are_done(
+        [own = std::move(folder_), others, around = std::vector{of_run_, given_}]() mutable {
+          for (const std::string& other : others) RunStateFolder::clear_unused(other);
+          own->clear();
+          own.reset();
+          std::error_code used;  // where another run or worker has left anything in it
+          for (const std::string& folder : around) fs::remove(folder, used);
+        });
   }
   leave();
-  if (!clears || get_strategy().impl().num_workers() > 1) return;
-  ended_runs().add(given_);
-  std::error_code used;
-  fs::remove(given_, used);  // where no other run has left anything in it
+}
+
+void RunKeeper::skip(const std::string& folder, bool on_every_worker, bool keep_states) {
+  if (!keeps_) begin(folder, on_every_worker);
+  end(keep_states);
 }
 
 void RunKeeper::leave() {

@@ -34,6 +34,11 @@ std::string RunStateWriter::take_error() {
   return std::exchange(error_, {});
 }
 
+bool RunStateWriter::has_written() {
+  const std::lock_guard lock(mutex_);
+  return has_written_;
+}
+
 void RunStateWriter::work() {
   const std::type_info* warned_of = nullptr;
   std::unique_lock lock(mutex_);
@@ -56,7 +61,11 @@ void RunStateWriter::work() {
       warned_of = &typeid(error);
     }
     lock.lock();
-    if (!failed.empty()) error_ = std::move(failed);
+    if (failed.empty()) {
+      has_written_ = true;
+    } else {
+      error_ = std::move(failed);
+    }
   }
 }
 

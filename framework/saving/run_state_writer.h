@@ -28,6 +28,8 @@ class RunStateWriter {
   void write(RunState state);
   // Why the last state that couldn't be written couldn't, once; empty where there was none.
   std::string take_error();
+  // Whether one has been written.
+  bool has_written();
 
  private:
   void work();
@@ -37,6 +39,7 @@ class RunStateWriter {
   std::condition_variable changed_;
   std::optional<RunState> waiting_;
   std::string error_;
+  bool has_written_ = false;
   bool ends_ = false;
   std::thread thread_;
 };

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
@@ -13,6 +14,7 @@ namespace cornu {
 namespace {
 
 thread_local std::vector<std::shared_ptr<StrategyImpl>> scopes;
+thread_local bool alone = false;
 
 class SingleDeviceStrategy : public StrategyImpl {
  public:
@@ -99,6 +101,10 @@ StrategyScope::StrategyScope(std::shared_ptr<StrategyImpl> strategy)
 StrategyScope::~StrategyScope() {
   if (opened_) scopes.pop_back();
 }
+
+RunsAlone::RunsAlone() : previous_(std::exchange(alone, true)) {}
+RunsAlone::~RunsAlone() { alone = previous_; }
+bool runs_alone() { return alone; }
 
 std::shared_ptr<StrategyImpl> make_single_device_strategy(const Device& device, std::string name) {
   return std::make_shared<SingleDeviceStrategy>(device, std::move(name), false);

@@ -45,6 +45,11 @@ class StrategyImpl {
   // the first tensor count as a replica's examples, in the order of replicas.
   virtual std::vector<Tensors> run(const Function& step,
                                    const std::vector<std::vector<Tensors>>& arguments) = 0;
+  // Makes the variables that a step makes, and gives those that it uses the values that they have
+  // when it is run: worker 0's. Called by all workers, where there are several.
+  virtual void prepare(const Function& step, const std::vector<std::vector<Tensors>>& arguments) {
+    static_cast<void>(step), static_cast<void>(arguments);
+  }
   // The batches of this process: each one is split over its local replicas by split().
   virtual std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) = 0;
   // A batch's parts by local replica; a part may have no examples.
@@ -83,6 +88,12 @@ class StrategyImpl {
   virtual bool restarts_workers() const { return false; }
   // This worker's program has failed: the others' calls end with an error that says so.
   virtual void fail(const std::string& why) { static_cast<void>(why); }
+  // What this worker was to do has failed before it called any other one, maybe for a reason that
+  // all of them have: those that wait for it get the same error, behind its name and `before`
+  // ("can't run …"). Those whose own fails at the same place don't.
+  virtual void tell_of_failure(const std::exception& error, const std::string& before) {
+    static_cast<void>(error), static_cast<void>(before);
+  }
   // Calls `clean_up` when no worker can need what it removes: at once, or when all have come to the
   // end of their programs. clean_up_now() calls what waits; for when all begin something new.
   virtual void when_all_are_done(std::function<void()> clean_up) { clean_up(); }
@@ -106,6 +117,20 @@ class [[nodiscard]] StrategyScope {
   VariableOwnerScope owner_;
   std::optional<DeviceScope> device_;
 };
+
+// Says that no other worker waits for what this thread runs, such as predictions, until the guard
+// ends: they aren't told of its errors. Guards nest.
+class [[nodiscard]] RunsAlone {
+ public:
+  RunsAlone();
+  ~RunsAlone();
+  RunsAlone(const RunsAlone&) = delete;
+  RunsAlone& operator=(const RunsAlone&) = delete;
+
+ private:
+  bool previous_;
+};
+bool runs_alone();
 
 // A cheap handle on a strategy (tf.distribute.Strategy).
 class Strategy : public Handle<StrategyImpl> {

@@ -159,6 +159,17 @@ class ArraySource : public BatchSource, public std::enable_shared_from_this<Arra
     return Json::object({{"dataset", arrays_->describe() + batching_.text},
                          {"checksums of the arrays", arrays_->checksums()}});
   }
+  std::vector<uint64_t> order_keys() const override {
+    if (!arrays_->shuffled) return {};
+    return {arrays_->seed, static_cast<uint64_t>(arrays_->passes.next(batching_.part))};
+  }
+  void set_order_keys(const std::vector<uint64_t>& keys) const override {
+    if (!arrays_->shuffled) return BatchSource::set_order_keys(keys);
+    check<InvalidArgument>(keys.size() == 2, "Arrays: expected a seed and a pass, got {} numbers.",
+                           keys.size());
+    arrays_->seed = keys[0];
+    arrays_->passes.set_next(batching_.part, static_cast<int64_t>(keys[1]));
+  }
 
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
     check<InvalidArgument>(0 <= index && index < count,

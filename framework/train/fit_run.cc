@@ -34,7 +34,16 @@ constexpr uint32_t kTerminate = 2;
 constexpr uint32_t kStopTraining = 4;
 constexpr uint32_t kKeep = 8;     // a state, without ending
 constexpr uint32_t kUnkept = 32;  // a state couldn't be written
-constexpr uint32_t kBits = kInterrupt | kTerminate | kStopTraining | kKeep | kUnkept;
+constexpr uint32_t kKept = 64;    // one is written
+constexpr uint32_t kBits = kInterrupt | kTerminate | kStopTraining | kKeep | kUnkept | kKept;
+
+// The number of the batch before the first one.
+constexpr int64_t kBeginning = -1;
+
+constexpr const char* kBeginsAnew =
+    "Training begins anew: a worker was lost before a state was kept.";
+
+bool is_beginning(const RunState& state) { return state.info.at("batch") == Json(kBeginning); }
 
 // What compile was given to minimize and to measure; empty where a function is among it.
 Json targets_of(const Model& model) {
@@ -113,13 +122,12 @@ History Trainer::FitRun::run() {
   for (std::optional<PeerLost> lost;;) {
     if (lost) recover(*lost);
     try {
-      if (lost && !call_.join()) return history_from_json(call_.figures());
-      for (const auto& source : {source_, validation_}) {
-        if (source) distribute::agree_on_order(get_strategy().impl(), *source);
-      }
+      if (lost && !call_.join()) return skip_run(callbacks_.callbacks(), call_);
+      agree_on_orders();
       require_same_on_workers("fit", facts);
-      resume();
-      if (!lost || resumed_ || !history_.epoch.empty()) {
+      const bool has_state = resume();
+      if (lost && !has_state && !has_begun_) logging::info(kBeginsAnew);
+      if (has_state || !has_begun_) {
         train();
         return std::move(history_);
       }
@@ -127,7 +135,7 @@ History Trainer::FitRun::run() {
       lost = another;
       continue;
     }
-    throw *lost;  // no state had been written that this run could go back to
+    throw *lost;  // the state that had been kept is gone
   }
 }
 
@@ -184,13 +192,28 @@ Json Trainer::FitRun::facts() const {
   return facts;
 }
 
+// Where nothing has been done but to begin a pass, that is taken back.
+void Trainer::FitRun::agree_on_orders() {
+  std::vector<std::vector<uint64_t>> orders;
+  for (const auto& source : {source_, validation_}) {
+    if (!source) continue;
+    const size_t place = orders.size();
+    if (!has_begun_ && place < orders_.size()) source->set_order_keys(orders_[place]);
+    orders.push_back(source->order_keys());
+    distribute::agree_on_order(get_strategy().impl(), *source);
+  }
+  if (orders_.empty()) orders_ = std::move(orders);
+}
+
 void Trainer::FitRun::recover(const PeerLost& lost) {
-  if (!kept_) throw lost;  // there is no state to go back to
-  signals_.reset();        // one that comes while it waits ends it: there is nothing to be kept
+  if (!signals_) throw lost;  // nobody keeps a state to go back to
+  signals_.reset();           // one that comes while it waits ends it: there is nothing to be kept
   if (noticed_) std::raise(noticed_->number);  // one that others haven't heard of yet
   get_strategy().impl().rejoin(lost);
   signals_.emplace();
+  if (!has_begun_) iterator_ = EpochIterator(source_, options_.steps_per_epoch);
   bits_ = 0;
+  kept_ = false;
   unkept_.clear();
   noticed_.reset();
   model_.stop_training = false;
@@ -231,15 +254,18 @@ bool Trainer::FitRun::stops_here() {
   return true;
 }
 
-// Where a worker can't write its state, all are told of it after the same step.
-void Trainer::FitRun::tell_of_unkept_states() {
+// Where a worker has written a state, or can't write it, all are told of it after the same step.
+void Trainer::FitRun::tell_of_kept_states() {
   StrategyImpl& strategy = get_strategy().impl();
   if (!signals_ || strategy.num_workers() == 1) return;
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
     if (const std::string why = callback->unkept_state(); !why.empty()) unkept_ = why;
+    if (beginning_ && callback->has_kept_state()) bits_ |= kKept;
   }
   if (!unkept_.empty()) bits_ |= kUnkept;
-  if ((strategy.agree(kBits, bits_) & kUnkept) == 0) return;
+  const uint32_t agreed = strategy.agree(kBits, bits_);
+  if (agreed & kKept) beginning_.reset();
+  if ((agreed & kUnkept) == 0) return;
   const std::vector<std::string> all = strategy.exchange("why states aren't kept", unkept_);
   unkept_.clear();
   bits_ &= ~kUnkept;
@@ -264,15 +290,18 @@ Logs Trainer::FitRun::train_epoch() {
   const bool reads = callbacks_.wants_batches();
   // Callbacks count as if every execution had all its steps (Keras's rule).
   const int64_t further = trainer_.options_.steps_per_execution - 1;
+  const bool begins = signals_ && !has_begun_ && get_strategy().impl().num_workers() > 1;
+  const Json before = begins ? places() : Json();
   Tensors figures;
   Batch batch;
   while (iterator_.next(batch)) {
+    if (begins && !has_begun_) note_beginning(before, batch);
     resumed_.reset();
     const int64_t first = iterator_.done() - 1;
     if (reads) callbacks_.on_train_batch_begin(first);
     figures = trainer_.run_steps(model_, Kind::Train, iterator_, batch);
     if (reads) callbacks_.on_train_batch_end(first + further, read_logs(figures));
-    tell_of_unkept_states();
+    tell_of_kept_states();
     if (stops_here()) break;  // after a batch, whatever set it before
     offer_state(iterator_.done() - 1, figures);
   }
@@ -315,14 +344,17 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const Tensors& f
     const bool wants = callback->wants_run_state(batch);
     if (!wants && !(first && callback->keeps_run_state())) continue;
     callback->keep_run_state(made());
-    note_kept_state();
+    kept_ = true;
   }
   if (const auto signal = stop_signal()) keep_and_end(*signal, batch, made());
 }
 
-void Trainer::FitRun::note_kept_state() {
-  if (!kept_) JointCall::note_kept_state();
-  kept_ = true;
+// Where a worker is lost before a state is written, all begin anew with this.
+void Trainer::FitRun::note_beginning(const Json& places, const Batch& first) {
+  trainer_.prepare(model_, Kind::Train, first);
+  agree_on_seeds();
+  beginning_ = state(kBeginning, {}, places);
+  has_begun_ = true;
 }
 
 void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64_t> batch,
@@ -358,29 +390,37 @@ std::vector<std::pair<std::string, std::vector<Variable>>> Trainer::FitRun::vari
   return groups;
 }
 
+Json Trainer::FitRun::places() const {
+  return Json::object({{"source", iterator_.save()}, {"validation", validation_iterator_.save()}});
+}
+
 RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figures) const {
+  return state(batch, figures, places());
+}
+
+RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figures,
+                                const Json& places) const {
   RunState state;
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
                              {"optimizer_config", optimizer_config_},
                              {"targets", targets_},
-                             {"source", iterator_.save()},
-                             {"validation", validation_iterator_.save()},
+                             {"source", places.at("source")},
+                             {"validation", places.at("validation")},
                              {"replicas", get_strategy().num_replicas_in_sync()},
                              {"history", history_to_json(history_)},
                              {"logs", logs_to_json(figures)}});
   save_conditions(state);
   for (const auto& [group, members] : variables()) save_variables(state, group, members);
   save_callbacks(state, callbacks_.callbacks());
-  add_worker_parts(state, own_part());
+  add_worker_parts(state, own_part(places));
   return state;
 }
 
-RunState Trainer::FitRun::own_part() const {
+RunState Trainer::FitRun::own_part(const Json& places) const {
   RunState own;
-  own.info =
-      Json::object({{"source", iterator_.save()}, {"validation", validation_iterator_.save()}});
+  own.info = places;
   save_variables(own, kOwnVariables, on_read());
   return own;
 }
@@ -396,15 +436,18 @@ std::vector<Variable> Trainer::FitRun::on_read() const {
   return result;
 }
 
-void Trainer::FitRun::resume() {
+bool Trainer::FitRun::resume() {
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
     resumed_ = callback->resume_run();
     if (resumed_) break;
   }
   const std::string folder = resumed_ ? resumed_->folder : "";
-  resumed_ = newest_state(std::move(resumed_));
-  if (!resumed_) return;
-  note_kept_state();
+  resumed_ = newest_state(resumed_ ? std::move(resumed_) : beginning_);
+  if (!resumed_) return false;
+  beginning_.reset();
+  if (is_beginning(*resumed_)) beginning_ = resumed_;
+  kept_ = !beginning_;
+  has_begun_ = true;
   try {
     take_up_state();
   } catch (FailedPrecondition& error) {
@@ -413,6 +456,7 @@ void Trainer::FitRun::resume() {
     }
     throw;
   }
+  return true;
 }
 
 void Trainer::FitRun::take_up_state() {
@@ -427,9 +471,12 @@ void Trainer::FitRun::take_up_state() {
                             then, now);
   const Json& batch = info.at("batch");
   epoch_ = info.at("epoch").as_int();
-  logging::info(fmt::format(
-      "Training goes on {}.",
-      place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()))));
+  logging::info(
+      is_beginning(*resumed_)
+          ? kBeginsAnew
+          : fmt::format(
+                "Training goes on {}.",
+                place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()))));
   warn_of_other_threads(*resumed_);
   const StrategyImpl& strategy = get_strategy().impl();
   if (workers_of(*resumed_) == strategy.num_workers()) {

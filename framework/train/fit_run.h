@@ -30,26 +30,33 @@ class Trainer::FitRun {
 
   // ---- the state of the run ----
   // Gives it to the callbacks that want it, after a batch or (none) after an epoch.
-  void note_kept_state();
   void offer_state(std::optional<int64_t> batch, const Tensors& figures);
   RunState state(std::optional<int64_t> batch, const Logs& figures) const;
+  RunState state(std::optional<int64_t> batch, const Logs& figures, const Json& places) const;
+  // Where training and validation stand in their data.
+  Json places() const;
+  // Remembers how the run begins, before the first batch, in front of which `places` are.
+  void note_beginning(const Json& places, const Batch& first);
   // A signal that this process got, or another worker's.
   std::optional<StopSignal> stop_signal();
   // Whether training ends after this batch, or epoch, because any worker's callback says so.
   bool stops_here();
-  void tell_of_unkept_states();
+  void tell_of_kept_states();
   bool stops_after_epoch();
   // What a worker has of its own in the state of all.
-  RunState own_part() const;
-  // Another worker was lost: waits for it, and takes up the last state that was kept.
+  RunState own_part(const Json& places) const;
+  // All workers go through their data alike.
+  void agree_on_orders();
+  // Another worker was lost: waits for it.
   void recover(const PeerLost& lost);
   // A signal came: gives the state to all callbacks that keep it. Interrupted when the run is to
   // end.
   void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState& state);
   // What the run has of variables now: model, optimizer, metrics.
   std::vector<std::pair<std::string, std::vector<Variable>>> variables() const;
-  // Resumes from the state that a callback has, if one does. Errors name the state's folder.
-  void resume();
+  // Resumes from the state that a callback has, or begins anew from what this run began with.
+  // Whether there was either. Errors name the state's folder.
+  bool resume();
   void take_up_state();
   void restore_places(const Json& places, int64_t workers);
   void make_variables(const RunState& state);
@@ -78,7 +85,11 @@ class Trainer::FitRun {
   std::optional<StopSignal> noticed_;
   uint32_t bits_ = 0;   // what other workers must know: signals
   std::string unkept_;  // why a state isn't kept, which the others haven't been told yet
-  bool kept_ = false;   // has there been a state since the run began?
+  bool kept_ = false;   // has a state been given to those that keep it, since it began?
+  // Of several workers: how the run began, until a state is written.
+  std::optional<RunState> beginning_;
+  std::vector<std::vector<uint64_t>> orders_;  // of the data, as the call began
+  bool has_begun_ = false;                     // have there been a step or a state in this call?
 };
 
 }  // namespace cornu

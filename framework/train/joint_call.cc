@@ -127,7 +127,7 @@ bool TrainedVariables::operator==(const TrainedVariables& other) const {
   return are_same(model, other.model) && are_same(optimizer, other.optimizer);
 }
 
-JointCall::JointCall(const char* what, const Model& model)
+JointCall::JointCall(const char* what, const Model& model, bool keeps_state)
     : what_(what), model_(model), is_within_another_(open_calls > 0) {
   if (!is_within_another_ && get_strategy().impl().num_workers() > 1) {
     const std::lock_guard lock(calls().mutex);
@@ -137,6 +137,7 @@ JointCall::JointCall(const char* what, const Model& model)
         "make these calls in one order: let one thread make them all, one after the other.",
         what);
     calls().is_open = true;
+    calls().keeps_state = calls().keeps_state || keeps_state;
     number_ = ++calls().begun;
   }
   ++open_calls;
@@ -147,11 +148,6 @@ JointCall::~JointCall() {
   if (number_ == 0) return;
   const std::lock_guard lock(calls().mutex);
   calls().is_open = false;
-}
-
-void JointCall::note_kept_state() {
-  const std::lock_guard lock(calls().mutex);
-  calls().keeps_state = true;
 }
 
 bool JointCall::begin(const std::string& error) {

@@ -35,9 +35,10 @@ struct TrainedVariables {
 // one worker all is as if there were no such numbers.
 class JointCall {
  public:
-  // `what`: "fit". FailedPrecondition on several workers while another thread of this one is in a
-  // call: all must make their calls in one order.
-  JointCall(const char* what, const Model& model);
+  // `what`: "fit". `keeps_state`: lost workers are waited for from now on. FailedPrecondition on
+  // several workers while another thread of this one is in a call: all must make their calls in one
+  // order.
+  JointCall(const char* what, const Model& model, bool keeps_state = false);
   ~JointCall();
   JointCall(const JointCall&) = delete;
   JointCall& operator=(const JointCall&) = delete;
@@ -53,11 +54,9 @@ class JointCall {
   bool begin(const std::string& error);
   // A worker was lost, and nothing has to be restored but what all of them begin the call with:
   // waits for it, and joins the call again. Rethrows within another call, which does that, and
-  // where nobody may start the worker again: no call of fit has kept a state, and what has started
-  // the workers doesn't do so.
+  // where nobody may start the worker again: no call has kept a state, and what has started the
+  // workers doesn't do so.
   bool rejoin(PeerLost lost);
-  // A call of fit keeps its state: lost workers are waited for from now on.
-  static void note_kept_state();
   // Where it isn't joined: what the call has given the others.
   const Json& figures() const { return figures_; }
   // It has given these; `trained`: the variables that it has changed.

@@ -207,18 +207,26 @@ Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>
   return Tensors::named(std::move(figures));
 }
 
-std::vector<Tensors> Trainer::run(Model& model, Kind kind, const Batch& batch) {
-  const RunningModel running(model);
-  StrategyImpl& strategy = get_strategy().impl();
+std::vector<std::vector<Tensors>> Trainer::divided(const Batch& batch) {
   std::vector<std::vector<Tensors>> arguments;
-  for (Batch& part : strategy.split(batch)) {
+  for (Batch& part : get_strategy().impl().split(batch)) {
     std::vector<Tensors>& own = arguments.emplace_back();
     own.reserve(3);
     for (Tensors* tensors : {&part.x, &part.y, &part.sample_weight}) {
       own.push_back(std::move(*tensors));
     }
   }
-  return strategy.run(steps_[static_cast<size_t>(kind)], arguments);
+  return arguments;
+}
+
+std::vector<Tensors> Trainer::run(Model& model, Kind kind, const Batch& batch) {
+  const RunningModel running(model);
+  return get_strategy().impl().run(steps_[static_cast<size_t>(kind)], divided(batch));
+}
+
+void Trainer::prepare(Model& model, Kind kind, const Batch& batch) {
+  const RunningModel running(model);
+  get_strategy().impl().prepare(steps_[static_cast<size_t>(kind)], divided(batch));
 }
 
 Logs Trainer::read_logs(const Tensors& figures) {
@@ -240,6 +248,12 @@ void Trainer::check_options(const FitOptions& options) {
 }
 
 namespace {
+
+bool keeps_state(const FitOptions& options) {
+  return std::ranges::any_of(options.callbacks, [](const CallbackHandle& callback) {
+    return callback->keeps_run_state();
+  });
+}
 
 // What fails on this worker ends the others' call, too.
 template <class Body>
@@ -279,7 +293,7 @@ bool Trainer::begin_call(JointCall& call, const Check& check_arguments) {
 }
 
 History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const FitOptions& options) {
-  JointCall call("fit", model);
+  JointCall call("fit", model, keeps_state(options));
   FitOptions for_source = options;
   Tensors train_x = x;
   Tensors train_y = y;
@@ -303,16 +317,21 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
     for_source.validation_split = 0;
     check_fit(model, for_source);
   });
-  if (!is_joined) return history_from_json(call.figures());
+  if (!is_joined) return skip_run(options.callbacks, call);
   if (options.shuffle) arrays.shuffle_seed = next_seed();  // which all workers have alike by now
   return fit_source(model, make_array_source(train_x, train_y, weight, arrays), for_source, call);
 }
 
 History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options) {
-  JointCall call("fit", model);
+  JointCall call("fit", model, keeps_state(options));
   const bool is_joined = begin_call(call, [&] { check_fit(model, options); });
-  if (!is_joined) return history_from_json(call.figures());
+  if (!is_joined) return skip_run(options.callbacks, call);
   return fit_source(model, std::move(source), options, call);
+}
+
+History Trainer::skip_run(const std::vector<CallbackHandle>& callbacks, const JointCall& call) {
+  for (const CallbackHandle& callback : callbacks) callback->skip_run();
+  return history_from_json(call.figures());
 }
 
 void Trainer::check_fit(const Model& model, const FitOptions& options) const {
@@ -487,6 +506,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
 }
 
 Tensors Trainer::predict_on_batch(Model& model, const Tensors& x) {
+  const RunsAlone alone;
   std::vector<Tensors> parts = run(model, Kind::Predict, Batch{x, {}, {}});
   if (parts.size() == 1) return std::move(parts.front());
   JoinedBatches joined(title_of(model), [&] { return output_names(model, parts[0]).list; });

@@ -80,6 +80,10 @@ class Trainer {
   // Divides a batch between the local replicas, and returns what each of them gives. Metrics are
   // those of the whole batch, on all of them.
   std::vector<Tensors> run(Model& model, Kind kind, const Batch& batch);
+  // Makes the variables of such a run, with the values that it would begin with.
+  void prepare(Model& model, Kind kind, const Batch& batch);
+  // A batch's parts, as arguments of a step by local replica.
+  static std::vector<std::vector<Tensors>> divided(const Batch& batch);
   static Tensors traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments);
   static Logs read_logs(const Tensors& figures);
   void require_compiled(const Model& model, const char* what) const;
@@ -90,6 +94,8 @@ class Trainer {
   template <class Check>
   static bool begin_call(JointCall& call, const Check& check_arguments);
   void check_fit(const Model& model, const FitOptions& options) const;
+  // What a call of fit gives that the other workers have been through.
+  static History skip_run(const std::vector<CallbackHandle>& callbacks, const JointCall& call);
   History fit_source(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options,
                      JointCall& call);
   Logs evaluate_source(Model& model, const std::function<std::shared_ptr<BatchSource>()>& make,

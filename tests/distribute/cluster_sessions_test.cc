@@ -271,7 +271,7 @@ TEST_CASE("a worker that hears of a loss before it has looked at its group joins
   CHECK_FALSE(worker.membership.is_in_group(1));
   CHECK_FALSE(worker.membership.start(1, true).has_value());
   std::exception_ptr why;
-  worker.membership.on_group_end([&](std::exception_ptr own, auto) { why = std::move(own); });
+  worker.membership.on_group_end([&](const Membership::Ending& ending) { why = ending.why; });
   CHECK(error_of([&] { std::rethrow_exception(why); }).find("host1:1") != std::string::npos);
   auto second =
       std::async(std::launch::async, [&] { return worker.membership.join(Json::object(), 1); });

@@ -351,6 +351,50 @@ TEST_CASE("workers that are at different places of their programs are told so") 
   CHECK(errors[1] == begin + "0 exchanges seeds, and worker 1 learning rates" + end);
 }
 
+TEST_CASE("a step that fails on one worker alone ends the other's next call, once") {
+  const auto exchanged = [](WorkerCollectives& group) -> std::string {
+    try {
+      group.exchange("numbers", "1");
+    } catch (const OutOfRange& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto both = [&](const Groups& groups) {
+    std::vector<std::string> errors(2);
+    std::thread other([&] { errors[1] = exchanged(*groups[1]); });
+    errors[0] = exchanged(*groups[0]);
+    other.join();
+    return errors;
+  };
+  const auto why = std::make_exception_ptr(OutOfRange("no such row"));
+  for (const bool is_before : {true, false}) {
+    const Groups groups = groups_of(over_shared_memory(2), 1);
+    CHECK(both(groups) == std::vector<std::string>(2));
+    // Where it fails on both, whoever hears of it when, they go on.
+    for (const int64_t number : {1, 2}) {
+      const auto first = groups[0]->note_failure();
+      CHECK(first.number == number);
+      if (is_before) groups[1]->note_failure();
+      groups[1]->end_by_failure(first, why);
+      if (!is_before) groups[1]->note_failure();
+    }
+    groups[0]->end_by_failure({.after = 2, .number = 2}, why);
+    CHECK(both(groups) == std::vector<std::string>(2));
+    groups[0]->end_by_failure({.after = 2, .number = 3}, why);  // that comes too late
+    CHECK(both(groups) == std::vector<std::string>(2));
+    groups[1]->end_by_failure(groups[0]->note_failure(), why);
+    CHECK(exchanged(*groups[1]) == "no such row");
+  }
+  const Groups groups = groups_of(over_shared_memory(2), 1);
+  std::string error;
+  std::thread waits([&] { error = exchanged(*groups[1]); });
+  while (*groups[1]->calls() == 0) std::this_thread::yield();
+  groups[1]->end_by_failure(groups[0]->note_failure(), why);
+  waits.join();
+  CHECK(error == "no such row");
+}
+
 TEST_CASE("an inbox is found by its description alone, and others' aren't") {
   const auto inbox = Inbox::create(2, {1});
   Json description = inbox->description();

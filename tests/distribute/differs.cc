@@ -26,6 +26,14 @@ class Differs {
     Sequential model = compiled();
     if (what_ == "evaluate") {
       model.evaluate(x(), y(), {.batch_size = 4, .verbose = 0});
+    } else if (what_ == "trace" || what_ == "trace alike") {
+      fail_to_trace();
+    } else if (what_ == "trace of fit") {
+      fail_to_trace_fit(model);
+    } else if (what_ == "predict") {
+      predict_alone(model);
+    } else if (what_.starts_with("gather") || what_.starts_with("reduce")) {
+      communicate();
     } else if (what_ == "threads") {
       from_two_threads(model);
     } else if (is("argument")) {
@@ -38,6 +46,87 @@ class Differs {
   }
 
  private:
+  static void say(const Error& error) {
+    std::cout << to_string(error.code()) << ": " << error.what() << std::endl;
+  }
+
+  // A step of a custom loop that can't be traced; on both workers where it is "trace alike". Then
+  // they go on together; else worker 1, which has caught its error, waits until worker 0 has one.
+  void fail_to_trace() const {
+    const bool is_second = strategy_.impl().worker() == 1;
+    const auto step_with = [](int64_t rows) {
+      return function(
+          [rows](const Tensor& x) {
+            const Tensor y = ops::matmul(x, ops::ones({rows, 1}));
+            return distribute::get_replica_context().all_reduce(ReduceOp::Sum, y);
+          },
+          {.name = "loop"});
+    };
+    const Tensors x = ops::ones({2, 3});
+    for (int i = 0; i < 2; ++i) {
+      try {
+        strategy_.run(step_with(is_second || what_ == "trace alike" ? 4 : 3), x);
+      } catch (const Error& error) {
+        say(error);
+      }
+      if (what_ == "trace alike") continue;
+      const std::string told = folder_ + "/told";
+      if (!is_second) std::ofstream(told) << "\n";
+      while (!std::filesystem::exists(told)) std::this_thread::yield();
+      return;
+    }
+    const auto sums = strategy_.run(step_with(3), x);
+    std::cout << sums[0].single().to_vector<float>()[0] << "\n";
+  }
+
+  void fail_to_trace_fit(Sequential& model) const {
+    const bool fails = strategy_.impl().worker() == 1;
+    model.compile({.optimizer = "sgd",
+                   .loss = "mse",
+                   .metrics = {Metric("odd", [fails](const Tensor& truth, const Tensor&) {
+                     return ops::reshape(truth, {fails ? 3 : 2});
+                   })}});
+    try {
+      fit(model);
+    } catch (const Error& error) {
+      say(error);
+    }
+  }
+
+  // Of a worker's own predictions nobody is told.
+  void predict_alone(Sequential& model) const {
+    if (strategy_.impl().worker() == 1) {
+      try {
+        model.predict(ops::ones({2, 4}), {.verbose = 0});
+      } catch (const Error&) {
+      }
+    }
+    fit(model);
+  }
+
+  // Calls that move as many bytes on both workers.
+  void communicate() const {
+    const bool is_second = strategy_.impl().worker() == 1;
+    const Function step = function(
+        [&](const Tensor& x) {
+          const auto context = distribute::get_replica_context();
+          const Tensor turned = ops::transpose(x);
+          if (what_ == "reduce shape") {
+            return context.all_reduce(ReduceOp::Sum, is_second ? turned : x);
+          }
+          if (what_ == "gather order") {
+            const Tensor first = context.all_gather(is_second ? turned : x);
+            return ops::sum(first) + ops::sum(context.all_gather(is_second ? x : turned));
+          }
+          const int64_t axis = what_ == "gather axis" && is_second ? 1 : 0;
+          return context.all_gather(what_ == "gather shape" && is_second ? turned : x, axis);
+        },
+        {.name = "loop"});
+    const int64_t rows = what_ == "gather size" && is_second ? 4 : 2;
+    const DType dtype = what_ == "gather dtype" && is_second ? DType::Int32 : DType::Float32;
+    strategy_.run(step, Tensors(ops::ones({rows, 3}, dtype)));
+  }
+
   // Of worker 1.
   bool is(const char* what) const { return what_ == what && strategy_.impl().worker() == 1; }
 

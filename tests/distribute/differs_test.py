@@ -12,6 +12,8 @@ import tempfile
 from elastic_test import Workers
 
 END = ". All workers must run the same program with the same options and data."
+DIFFERENT = "Strategy 'MultiWorkerMirroredStrategy': every worker must make the same collective " \
+            "calls in the same order, but call "
 # What differs on worker 1, and what both say of it.
 CASES = {
     "activation": 'fit: worker 1 has "tanh" at config.layers[1].config.activation of the model, '
@@ -34,10 +36,31 @@ CASES = {
     "policy": 'the AutoShardPolicy of worker 1 is "Off", that of worker 0 is "Auto"' + END,
     "evaluate": 'evaluate: worker 1 has "crc32c [0-9a-f]{8}" at x[0] of the checksums of the arrays, '
                 'worker 0 has "crc32c [0-9a-f]{8}"' + END,
+    "reduce shape": DIFFERENT + "1 of the step 'loop' on worker 1 is all_reduce (sum) of float32 "
+                    "(3, 2); expected all_reduce (sum) of float32 (2, 3), as on worker 0.",
+    "gather shape": DIFFERENT + "1 of the step 'loop' on worker 1 is all_gather along axis 0 of "
+                    "float32 (3, 2); expected all_gather along axis 0 of float32 (2, 3), as on "
+                    "worker 0.",
+    "gather size": DIFFERENT + "1 of the step 'loop' on worker 1 is all_gather along axis 0 of "
+                   "float32 (4, 3); expected all_gather along axis 0 of float32 (2, 3), as on "
+                   "worker 0.",
+    "gather axis": DIFFERENT + "1 of the step 'loop' on worker 1 is all_gather along axis 1 of "
+                   "float32 (2, 3); expected all_gather along axis 0 of float32 (2, 3), as on "
+                   "worker 0.",
+    "gather dtype": DIFFERENT + "1 of the step 'loop' on worker 1 is all_gather along axis 0 of "
+                    "int32 (2, 3); expected all_gather along axis 0 of float32 (2, 3), as on "
+                    "worker 0.",
+    "gather order": DIFFERENT + "1 of the step 'loop' on worker 1 is all_gather along axis 0 of "
+                    "float32 (3, 2); expected all_gather along axis 0 of float32 (2, 3), as on "
+                    "worker 0.",
 }
 # What one worker finds wrong of its own arguments, the other is told.
 TOLD = {"argument": ("fit: expected epochs and initial_epoch >= 0, got -1 and 0.",
                      "fit: worker 1 has stopped: fit: expected epochs and initial_epoch >= 0")}
+# Steps that can't be traced on worker 1: what it says, behind which text the other says the same.
+UNTRACED = {"trace": ("InvalidArgument: matmul: ", "can't run the step 'loop': "),
+            "trace of fit": ("InvalidArgument: Metric 'odd': reshape: ",
+                             "can't run the step 'train_step': ")}
 
 
 def outputs(program, what, folder):
@@ -61,7 +84,16 @@ def main():
                 assert re.search(pattern, text), (what, expected, said)
                 assert len(text) < 1200, (what, text)
             print(f"{what}: {texts[0].strip()[:160]}")
-        for what in ["names", "folder", "optimizer name", "later rate"]:
+        for what, (own, behind) in UNTRACED.items():
+            (other, first), said = outputs(program, what, folder)
+            kind, text = first.splitlines()[0].split(": ", 1)
+            assert first.startswith(own), (what, said)
+            told = f"{kind}: (Sequential 'sequential': )?Cluster: worker 1 \\(127.0.0.1:\\d+\\) {behind}"
+            assert re.fullmatch(told + re.escape(text), other.splitlines()[0]), (what, said)
+        texts, said = outputs(program, "trace alike", folder)
+        for text in texts:
+            assert re.fullmatch("(InvalidArgument: matmul: [^\n]*\n)(\\1)6\nalike\n", text), said
+        for what in ["names", "folder", "optimizer name", "later rate", "predict"]:
             texts, said = outputs(program, what, folder)
             assert texts == ["alike\n"] * 2, (what, said)
         for what, expected in TOLD.items():

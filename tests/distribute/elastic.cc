@@ -12,6 +12,9 @@
 //   copies, apart         as arrays, and every worker keeps the state; "apart": in FOLDER/0, …, as
 //                         on machines of their own
 //   full                  worker 0 can't write to its disk after so many steps
+//   again                 two calls of fit with one FOLDER: a worker is stopped in the second; by
+//                         SIGKILL where STEPS are negative
+//   early                 a worker is killed before a state is written: STEPS says where (Early)
 // Global batches are of CORNU_TEST_BATCH examples, 6 by default.
 #include <cornu/cornu.h>
 
@@ -184,6 +187,72 @@ void train_on_full_disk(const Strategy& strategy, const std::string& folder, int
   std::cout << "epochs: " << history.epoch.size() << "\n";
 }
 
+// The first call's state is gone by the end of the second, which keeps its own.
+void train_again(const std::string& folder, int64_t steps, std::ofstream& file) {
+  const Tensor x = numbers({kRows, 3}, 1);
+  const Tensor y = numbers({kRows, 1}, 2);
+  Model model = compiled_model();
+  const auto fit = [&](const CallbackHandle& stops) {
+    const callbacks::BackupAndRestore keeps({.backup_dir = folder, .save_freq = 1});
+    return model.fit(
+        x, y, {.batch_size = batch_size(), .epochs = 2, .verbose = 0, .callbacks = {keeps, stops}});
+  };
+  write(file, fit(make_callback<StopsAfter>(0)));
+  write(file, model,
+        fit(make_callback<StopsAfter>(std::abs(steps), steps < 0 ? SIGKILL : SIGTERM,
+                                      folder + "/fit 2/run_state")));
+}
+
+// Where a worker is killed; ten times the number of the call is added.
+enum Early : int64_t { Nowhere, BeforeFits, BeforeSteps, InFirstStep, AfterFirstStep, OnFullDisk };
+
+class DiesEarly : public Callback {
+ public:
+  explicit DiesEarly(int64_t where) : where_(where) {}
+  void on_train_begin(const Logs&) override { die_at(BeforeSteps); }
+  void on_train_batch_begin(int64_t, const Logs&) override { die_at(InFirstStep); }
+  void on_train_batch_end(int64_t batch, const Logs&) override {
+    die_at(AfterFirstStep);
+    if (batch == 2) die_at(OnFullDisk);
+  }
+
+ private:
+  void die_at(int64_t here) const {
+    if (here == where_) std::raise(SIGKILL);
+  }
+
+  int64_t where_;
+};
+
+// A model whose workers begin with other weights than the chief's, which count; then one whose
+// variables are made in its first step, with dropout and shuffles without seeds.
+void train_early(const Strategy& strategy, const std::string& folder, int64_t where,
+                 std::ofstream& file) {
+  const Tensor x = numbers({kRows, 3}, 1);
+  const Tensor y = numbers({kRows, 1}, 2);
+  Model unbuilt = Sequential({layers::Dense({.units = 4, .activation = "tanh", .dtype = "float64"}),
+                              layers::Dropout({.rate = 0.2, .dtype = "float64"}),
+                              layers::Dense({.units = 1, .dtype = "float64"})});
+  unbuilt.compile({.optimizer = "adam", .loss = "mse", .metrics = {"mae"}});
+  Model built = compiled_model();
+  for (const Variable& weight : built.weights()) {
+    weight.assign(weight.value() + static_cast<double>(strategy.impl().worker()));
+  }
+  if (where == BeforeFits) std::raise(SIGKILL);
+  const auto options_of = [&](int64_t call) {
+    const int64_t here = where / 10 == call ? where % 10 : int64_t{Nowhere};
+    FitOptions options =
+        options_with(folder + "/" + std::to_string(call), make_callback<DiesEarly>(here));
+    if (here == OnFullDisk) options.callbacks.push_back(make_callback<FillsDisk>(1));
+    return options;
+  };
+  FitOptions of_arrays = options_of(1);
+  of_arrays.batch_size = batch_size();
+  write(file, built, built.fit(x, y, of_arrays));
+  const auto shuffled = data::Dataset::from_tensor_slices({x, y}).shuffle(10).batch(batch_size());
+  write(file, unbuilt, unbuilt.fit(shuffled, options_of(2)));
+}
+
 History trained(Model model, const std::string& kind, const FitOptions& given) {
   const Tensor x = numbers({kRows, 3}, 1);
   const Tensor y = numbers({kRows, 1}, 2);
@@ -231,6 +300,10 @@ int main(int argc, char** argv) {
       evaluate(folder, steps, file);
     } else if (kind == "full") {
       train_on_full_disk(strategy, folder, steps);
+    } else if (kind == "again") {
+      train_again(folder, steps, file);
+    } else if (kind == "early") {
+      train_early(strategy, folder, steps, file);
     } else {
       const int signal = kind == "quits" ? 0 : kind == "exits" ? -1 : SIGTERM;
       const bool is_apart = kind == "apart";

@@ -5,6 +5,7 @@
 import os
 import signal
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -65,6 +66,121 @@ say("alone")
 """)
         self.assertEqual(launch_test.lines_by_task(done.stdout),
                          {"worker 0": ["alone"], "evaluator 0": ["stopped"]})
+
+    def test_a_chief_and_parameter_servers_begin_anew_with_fewer_workers(self):
+        for name in ("chief", "worker", "ps"):
+            self.fifo(name)
+        done = self.launched("-n 2 --chief --ps 1 --elastic 1", f"""
+def end(*_):
+    say("stopped")
+    os._exit(143)
+signal.signal(signal.SIGTERM, end)
+sizes = [len(cluster[kind]) for kind in ("chief", "worker", "ps")]
+say(*sizes, life)
+if me == "worker 1":
+    for name in ("chief", "worker", "ps"):
+        awaited({self.folder.name!r} + "/" + name)
+    sys.exit(4)
+if sizes[1] == 2:
+    opened({self.folder.name!r} + "/" + task["type"])
+    signal.pause()
+if me == "chief 0":  # it decides
+    for name in ("worker", "ps"):
+        awaited({self.folder.name!r} + "/" + name)
+    sys.exit(0)
+opened({self.folder.name!r} + "/" + task["type"])
+signal.pause()
+""")
+        self.assertEqual(launch_test.lines_by_task(done.stdout),
+                         {"chief 0": ["1 2 1 0", "stopped", "1 1 1 0"],
+                          "worker 0": ["1 2 1 0", "stopped", "1 1 1 0", "stopped"],
+                          "worker 1": ["1 2 1 0"],
+                          "ps 0": ["1 2 1 0", "stopped", "1 1 1 0", "stopped"]})
+        self.assertEqual(done.stderr, "cornu: worker 1 ended with code 4; the others end, and go on "
+                                      "with 1 worker\n")
+
+    def test_a_chief_or_a_parameter_server_that_fails_ends_the_job(self):
+        for kind, options in [("chief", "--chief"), ("ps", "--ps 1"), ("chief", "--chief --ps 1")]:
+            with self.subTest(kind=kind, options=options):
+                name = f"ready {options}"
+                done = self.launched(f"-n 2 --elastic 1 --max-restarts 1 --backoff 0 {options}", f"""
+say(life)
+if task["type"] == {kind!r}:
+    if life == 1:
+        awaited({self.fifo(name)!r})
+    sys.exit(4 + life)
+signal.signal(signal.SIGTERM, lambda *_: os._exit(9))
+if me == "worker 0":
+    opened({os.path.join(self.folder.name, name)!r})
+while True:
+    signal.pause()
+""", code=5)
+                self.assertEqual(launch_test.lines_by_task(done.stdout)[f"{kind} 0"], ["0", "1"])
+                self.assertEqual(done.stderr, f"""\
+cornu: {kind} 0 ended with code 4; it starts again in 0 s (1 of 1)
+cornu: {kind} 0 ended with code 5; --elastic goes on without workers only
+""")
+
+    def test_an_evaluator_that_fails_is_done_without(self):
+        go = self.fifo("go")
+        job = self.started("-n 2 --elastic 1 --evaluator", f"""
+if me == "evaluator 0":
+    sys.exit(3)
+signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
+if len(cluster["worker"]) == 1:
+    say("alone")
+    sys.exit()
+if me == "worker 1":
+    awaited({go!r})
+    sys.exit(6)
+signal.pause()
+""")
+        self.wait_for(job.stderr, "cornu: evaluator 0 ended with code 3\n")
+        with open(go, "w"):
+            pass
+        self.wait_for(job.stderr, "cornu: worker 1 ended with code 6; the others end, and go on with "
+                                  "1 worker\n")
+        self.wait_for(job.stdout, "[worker 0] alone")
+        self.assertEqual(job.wait(launch_test.SECONDS), 0)
+
+    def test_an_evaluator_that_fails_as_the_last_worker_ends(self):
+        pids = os.path.join(self.folder.name, "pids")
+        told = self.fifo("told")
+        job = self.started("-n 2 --elastic 1 --evaluator", f"""
+alone = len(cluster["worker"]) == 1
+def end(*_):  # the launcher is to find both ends at once
+    os.kill(os.getppid(), signal.SIGSTOP)
+    os.kill(int(open({pids!r}).read()), signal.SIGKILL)
+    with open({told!r}, "w") as file:
+        file.write(str(os.getpid()))
+    os._exit(143)
+if me == "evaluator 0":
+    with open({pids!r} + ".new", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename({pids!r} + ".new", {pids!r})
+    opened({self.fifo("evaluator")!r})
+    while True:
+        signal.pause()
+if me == "worker 1":
+    awaited({self.fifo("worker")!r})
+    sys.exit(6)
+if not alone:
+    signal.signal(signal.SIGTERM, end)
+    awaited({os.path.join(self.folder.name, "evaluator")!r})
+    opened({os.path.join(self.folder.name, "worker")!r})
+    signal.pause()
+say("alone")
+""")
+        with open(told) as file:
+            ended = [int(file.read())]
+        with open(pids) as file:
+            ended.append(int(file.read()))
+        for pid in ended:
+            while Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] != "Z":
+                time.sleep(0.01)
+        job.send_signal(signal.SIGCONT)
+        self.wait_for(job.stdout, "[worker 0] alone")
+        self.assertEqual(job.wait(launch_test.SECONDS), 0)
 
     def test_a_signal_while_the_others_end(self):
         job = self.started("-n 2 --elastic 1", f"""

@@ -115,7 +115,7 @@ void worker(std::string_view text) {
         Inbox::open(inbox);
       }
       membership.start(offer.generation, true);
-      membership.on_group_end([](const std::exception_ptr&, std::optional<int64_t>) {});
+      membership.on_group_end([](const Membership::Ending&) {});
     });
   });
   const auto session = connected.get_future().get();

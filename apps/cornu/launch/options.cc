@@ -12,10 +12,16 @@ constexpr const char* kMore =
     R"(Each task is the program, with the cluster and its place in it in TF_CONFIG. It has its share of
 this machine's cores (OMP_NUM_THREADS says how many), its output is prefixed with its name, and it
 reads nothing. A task that fails is started again, up to --max-restarts times; when one has failed
-for good, the others get SIGTERM, and SIGKILL after --grace seconds. With --elastic they are then
-started again as one worker fewer, each with all its restarts, and go on from the state that they have
-kept. Ctrl-C goes to all tasks; the second one kills them. When the workers (of a chief with parameter servers: the chief) are done,
-evaluators and parameter servers are ended.
+for good, the others get SIGTERM, and SIGKILL after --grace seconds. Without an evaluator that has
+failed for good the job goes on.
+
+With --elastic, when it was a worker, the others (a chief and parameter servers, too) are then started
+again with one worker fewer, each with all its restarts, and go on from the state that they have kept;
+an evaluator stays as it is. A chief or a parameter server that has failed for good ends the job: no
+other task has its part.
+
+Ctrl-C goes to all tasks; the second one kills them. When the workers (of a chief with parameter
+servers: the chief) are done, evaluators and parameter servers are ended.
 
 Exit code: 0 when the workers succeeded, else that of the first task that failed (128 + the signal
 that killed it).

@@ -275,10 +275,12 @@ void Supervisor::on_end(Run& run, int code) {
   run.is_over = true;
   if (code != 0 && may_shrink(run)) return shrink(run);
   if (code != 0 && !stops_) {
-    say(fmt::format("{} {}", run.task.name(), how_it_ended(code)));
+    const bool is_needed = options_.elastic > 0 && computes(run) && run.task.type != "worker";
+    say(fmt::format("{} {}{}", run.task.name(), how_it_ended(code),
+                    is_needed ? "; --elastic goes on without workers only" : ""));
     fail(run);
   }
-  if (deciding_are_over()) stop();
+  if (!shrinks_ && deciding_are_over()) stop();
 }
 
 bool Supervisor::left_early(const Run& run) const {
@@ -289,9 +291,10 @@ bool Supervisor::left_early(const Run& run) const {
          is_empty(ended_);
 }
 
+// A worker is one of several that do the same; a chief or a parameter server has no other.
 bool Supervisor::may_shrink(const Run& run) const {
-  return options_.elastic > 0 && options_.workers > options_.elastic && computes(run) && !stops_ &&
-         signals_seen_ == 0 && is_empty(ended_);
+  return options_.elastic > 0 && options_.workers > options_.elastic && run.task.type == "worker" &&
+         !stops_ && signals_seen_ == 0 && is_empty(ended_);
 }
 
 void Supervisor::shrink(Run& run) {

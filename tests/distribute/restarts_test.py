@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of two workers that begin anew, or go on in a later call of fit than the first: they give
+the bits of one that nobody disturbed.
+
+Where a worker is killed before a state is written, the others wait for it, and all begin anew. Where
+two calls of fit keep their states in one folder, and workers are stopped in the second one, that one
+goes on, and the first doesn't take its state.
+
+usage: restarts_test.py ELASTIC
+"""
+import os
+import sys
+import tempfile
+
+from elastic_test import TERMINATED, numbers, run, run_with_a_loss
+
+ANEW = "Training begins anew: a worker was lost before a state was kept."
+# Where a worker is killed: Early in elastic.cc.
+BEFORE_FITS = 1
+BEFORE_STEPS, IN_FIRST_STEP, AFTER_FIRST_STEP, ON_FULL_DISK = range(2, 6)
+
+
+def check_early(program, folder):
+    output = os.path.join(folder, "early")
+    codes, said = run(program, "early", 2, output + ".whole", 0, output)
+    assert codes == [0, 0], said
+    expected = numbers(output)
+    places = [BEFORE_FITS] + [10 * call + where for call in (1, 2)
+                              for where in (BEFORE_STEPS, IN_FIRST_STEP, AFTER_FIRST_STEP)]
+    cases = [(victim, place) for place in places for victim in (0, 1)]
+    for victim, place in cases + [(0, 10 + ON_FULL_DISK), (0, 20 + ON_FULL_DISK)]:
+        state = f"{output}.{victim}.{place}"
+        other, back = run_with_a_loss(program, "early", state, victim, place, output)
+        assert numbers(output) == expected, (victim, place, other, back)
+        assert f"waiting for worker {victim} " in other, (victim, place, other)
+        assert (ANEW in other) == (place != BEFORE_FITS), (victim, place, other)
+        print(f"worker {victim} killed at {place}: the same bits")
+
+
+def check_again(program, folder):
+    output = os.path.join(folder, "again")
+    codes, said = run(program, "again", 2, output + ".whole", 0, output)
+    assert codes == [0, 0], said
+    expected = numbers(output)
+    for steps in (2, 5):
+        state = f"{output}.{steps}"
+        codes, said = run(program, "again", 2, state, steps, output)
+        assert codes == [TERMINATED] * 2 and os.listdir(state) == ["fit 2"], (said, os.listdir(state))
+        codes, said = run(program, "again", 2, state, 0, output)
+        assert codes == [0, 0] and numbers(output) == expected, said
+        assert f"'{state}/fit 2' is of a later fit of the program that kept it." in said, said
+        assert said.count("Training goes on after batch") == 2 and not os.path.exists(state), said
+        for victim in (0, 1):
+            state = f"{output}.{victim}.{steps}"
+            said = run_with_a_loss(program, "again", state, victim, -steps, output)
+            assert numbers(output) == expected and not os.path.exists(state), said
+            for text in said:
+                assert text.count("Training goes on after batch") == 1, said
+
+
+def main():
+    program = sys.argv[1]
+    with tempfile.TemporaryDirectory() as folder:
+        check_early(program, folder)
+        check_again(program, folder)
+
+
+if __name__ == "__main__":
+    main()
