@@ -440,12 +440,7 @@ void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions) {
 
 // Of this worker's replicas; a mean's is their sum.
 Tensor MultiWorkerMirrored::reduce_own(ReduceOp op, const std::vector<Tensor>& by_replica) {
-  if (op != ReduceOp::Mean) return MirroredReplicas::reduce(op, by_replica).host();
-  std::vector<Tensor> values = by_replica;
-  for (Tensor& value : values) {
-    if (!is_floating(value.dtype())) value = ops::cast(value, DType::Float32);
-  }
-  return MirroredReplicas::reduce(ReduceOp::Sum, values).host();
+  return MirroredReplicas::reduce(op == ReduceOp::Mean ? ReduceOp::Sum : op, by_replica).host();
 }
 
 Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica) {

@@ -344,14 +344,13 @@ std::vector<Batch> ReplicatedStrategy::split(const Batch& batch) {
 Tensor ReplicatedStrategy::reduce(ReduceOp op, const std::vector<Tensor>& by_replica) {
   std::vector<Tensor> values = by_replica;
   if (devices_.front().type != DeviceType::Cpu) bring_to(devices_.front(), values);
-  auto operand = [&](size_t i) {
+  auto operand = [&](size_t i) -> const Tensor& {
     const Tensor& value = values[i];
     check<InvalidArgument>(value.shape() == by_replica[0].shape(),
                            "Strategy '{}': reduce expected values of one shape, got {} and {}. "
                            "Reduce along an axis, or gather them.",
                            name_, by_replica[0].shape(), value.shape());
-    const bool widens = op == ReduceOp::Mean && !is_floating(value.dtype());
-    return widens ? ops::cast(value, DType::Float32) : value;
+    return value;
   };
   Tensor result = operand(0);
   for (size_t i = 1; i < by_replica.size(); ++i) {

@@ -41,6 +41,12 @@ void require_replica_context(const char* what) {
       what, has_strategy() ? get_strategy().name() : "");
 }
 
+Tensor operand_of_reduction(ReduceOp op, const Tensor& value) {
+  if (op == ReduceOp::Mean && !is_floating(value.dtype())) return ops::cast(value, DType::Float32);
+  const bool counts = op == ReduceOp::Sum && value.dtype() == DType::Bool;
+  return counts ? ops::cast(value, DType::Int32) : value;
+}
+
 Tensor sum_over_replicas(const Tensor& value) {
   return replicas_in_sync() == 1 ? value : ops::all_reduce(value, "sum");
 }
@@ -75,8 +81,10 @@ Tensor ReplicaContext::all_reduce(ReduceOp op, const Tensor& value) const {
 
 std::vector<Tensor> ReplicaContext::all_reduce(ReduceOp op,
                                                const std::vector<Tensor>& values) const {
-  if (replicas_ == 1) return values;
-  return ops::all_reduce(values, reduce_name(op));
+  std::vector<Tensor> summable;
+  for (const Tensor& value : values) summable.push_back(operand_of_reduction(op, value));
+  if (replicas_ == 1) return summable;
+  return ops::all_reduce(summable, reduce_name(op));
 }
 
 namespace {
@@ -166,6 +174,29 @@ int64_t InputContext::get_per_replica_batch_size(int64_t global_batch_size) cons
   return global_batch_size / num_replicas_in_sync;
 }
 
+namespace {
+
+// As factors of losses: broadcast from the left, and without a last axis of one too many.
+Tensor as_factors(const Tensor& sample_weight, const Tensor& losses) {
+  Tensor weights = ops::cast(sample_weight, losses.dtype());
+  const Shape& shape = losses.shape();
+  if (weights.rank() == shape.rank() + 1 && weights.shape().back() == 1) {
+    weights = ops::squeeze(weights, -1);
+  }
+  while (weights.rank() < shape.rank()) weights = ops::expand_dims(weights, -1);
+  bool fits = weights.rank() == shape.rank();
+  for (int64_t axis = 0; fits && axis < shape.rank(); ++axis) {
+    fits = weights.dim(axis) == shape[axis] || weights.dim(axis) == 1;
+  }
+  check<InvalidArgument>(fits,
+                         "compute_average_loss: expected a sample_weight that fits losses of shape "
+                         "{}, one for each example or for each loss, got shape {}.",
+                         shape, sample_weight.shape());
+  return weights;
+}
+
+}  // namespace
+
 Tensor compute_average_loss(const Tensor& per_example_loss, const AverageLossOptions& options) {
   require_replica_context("compute_average_loss");
   check<InvalidArgument>(per_example_loss.rank() > 0,
@@ -177,9 +208,7 @@ Tensor compute_average_loss(const Tensor& per_example_loss, const AverageLossOpt
                          options.global_batch_size.value_or(0));
   Tensor losses = per_example_loss;
   if (options.sample_weight.defined()) {
-    Tensor weights = ops::cast(options.sample_weight, losses.dtype());
-    while (weights.rank() < losses.rank()) weights = ops::expand_dims(weights, -1);
-    losses = losses * weights;
+    losses = losses * as_factors(options.sample_weight, losses);
   }
   const Tensor sum = ops::sum(losses);
   if (options.global_batch_size) {
@@ -187,6 +216,14 @@ Tensor compute_average_loss(const Tensor& per_example_loss, const AverageLossOpt
   }
   const auto examples = static_cast<double>(per_example_loss.dim(0));
   return ops::divide_no_nan(sum, ops::cast(sum_of_known(examples), sum.dtype()));
+}
+
+Tensor unscale_loss_for_distribution(const Tensor& loss) {
+  require_replica_context("unscale_loss_for_distribution");
+  if (replicas_in_sync() == 1) return loss;
+  const auto examples = static_cast<double>(current_replica()->examples);
+  const Tensor all = sum_of_known(examples);  // on every replica, with examples or without
+  return loss * ops::cast(all / std::max(examples, 1.0), loss.dtype());
 }
 
 Tensor scale_regularization_loss(const Tensor& loss) {

@@ -28,6 +28,7 @@ class ReplicaContext {
   // This replica's number among all workers' replicas, an int64 scalar.
   Tensor replica_id_in_sync_group() const;
   // The reduction over all replicas; the value itself with one. Differentiable for sums and means.
+  // Means of integers are float32, sums of bools int32.
   Tensor all_reduce(ReduceOp op, const Tensor& value) const;
   std::vector<Tensor> all_reduce(ReduceOp op, const std::vector<Tensor>& values) const;
   // The replicas' values, one after the other along `axis`. Differentiable. Their shapes may differ
@@ -53,7 +54,8 @@ ReplicaContext get_replica_context();
 bool in_cross_replica_context();
 
 struct AverageLossOptions {
-  Tensor sample_weight = {};  // broadcast from the left
+  // One for each example, also as (n, 1), or for each loss: broadcast from the left.
+  Tensor sample_weight = {};
   // None: the number of examples of all replicas.
   std::optional<int64_t> global_batch_size = {};
 };
@@ -61,6 +63,16 @@ struct AverageLossOptions {
 // The sum of a replica's per-example losses divided by the global batch size
 // (tf.nn.compute_average_loss): the replicas' sum is the mean over the batch.
 Tensor compute_average_loss(const Tensor& per_example_loss, const AverageLossOptions& options = {});
+
+// A loss object's value in a step is this replica's part of the whole batch's. Over the replica's
+// share of all examples it is the mean of its own, as trackers expect it in a train_step of one's
+// own: metrics::Mean then has the whole batch's. The loss itself with one replica.
+//
+//   tracker.update_state(distribute::unscale_loss_for_distribution(loss));
+//
+// (keras.src.losses.loss, which multiplies by the number of replicas: the same where all have
+// equally many examples.)
+Tensor unscale_loss_for_distribution(const Tensor& loss);
 
 // The sum of a regularization loss, which each replica adds, by the replica's share of all examples
 // (tf.nn.scale_regularization_loss, which divides by the number of replicas: the same where all
@@ -71,6 +83,8 @@ Tensor scale_regularization_loss(const Tensor& loss);
 
 // ---- what losses, metrics, layers and optimizers are made of ----
 
+// A replica's value as reductions take it: integers as float32 for a mean, bools as int32 for a sum.
+Tensor operand_of_reduction(ReduceOp op, const Tensor& value);
 // The sum over all replicas of a step; the value itself with one replica.
 Tensor sum_over_replicas(const Tensor& value);
 std::vector<Tensor> sum_over_replicas(const std::vector<Tensor>& values);

@@ -188,8 +188,12 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
                         std::optional<int64_t> axis) const {
   const bool merges = is_merging("reduce", "all_reduce", values);
   auto over_replicas = [&](ReduceOp over, const std::vector<Tensor>& parts) {
-    if (!merges) return impl_->reduce(over, parts);
-    return distribute::ReplicaContext(replicas_in_sync()).all_reduce(over, parts.front());
+    if (merges) {
+      return distribute::ReplicaContext(replicas_in_sync()).all_reduce(over, parts.front());
+    }
+    std::vector<Tensor> operands;
+    for (const Tensor& part : parts) operands.push_back(operand_of_reduction(over, part));
+    return impl_->reduce(over, operands);
   };
   std::vector<Tensor> parts;
   std::vector<Tensor> counts;

@@ -82,7 +82,63 @@ Outcome train(bool weighted) {
   return outcome;
 }
 
+// A step of one's own, whose loss is that of a loss object.
+class Tracked : public Model {
+ public:
+  Tensor call(const Tensor& x, const CallArgs& args) override { return dense_(x, args); }
+  std::vector<Metric> metrics() const override { return {tracker_}; }
+  NamedValues<Tensor> train_step(const Batch& data) override {
+    GradientTape tape;
+    const Tensor loss = loss_(data.y, dense_(data.x, {.training = true}));
+    const auto variables = dense_.trainable_variables();
+    optimizer().apply(tape.gradient(loss, variables), variables);
+    return track(loss);
+  }
+  NamedValues<Tensor> test_step(const Batch& data) override {
+    return track(loss_(data.y, dense_(data.x)));
+  }
+
+ private:
+  NamedValues<Tensor> track(const Tensor& loss) {
+    tracker_.update_state(distribute::unscale_loss_for_distribution(loss));
+    return {{"tracked", tracker_.result()}};
+  }
+
+  layers::Dense dense_{{.units = 1, .kernel_initializer = "ones"}};
+  losses::MeanSquaredError loss_;
+  metrics::Mean tracker_{{.name = "tracked"}};
+};
+
 }  // namespace
+
+TEST_CASE("a loss tracked in a train_step of one's own is the whole batch's") {
+  const auto train = [](int64_t rows) {
+    clear_session();
+    Tracked model;
+    model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.01})});
+    const Tensor x = random::normal({rows, 3}, {.seed = 1});
+    const Tensor y = random::normal({rows, 1}, {.seed = 2});
+    const History history =
+        model.fit(x, y, {.batch_size = 8, .epochs = 2, .verbose = 0, .shuffle = false});
+    const Logs logs = model.evaluate(x, y, {.batch_size = 8, .verbose = 0});
+    return std::vector<double>{history["tracked"][0], history["tracked"][1], logs["tracked"]};
+  };
+  for (const int64_t rows : {15, 9}) {  // the last batch is uneven, or leaves replicas none
+    const std::vector<double> expected = train(rows);
+    for (const StrategyKind& kind : strategy_kinds()) {
+      for (const int replicas : test::replica_counts()) {
+        CAPTURE(kind.name);
+        CAPTURE(replicas);
+        const Strategy strategy = kind.make(replicas);
+        const auto scope = strategy.scope();
+        const std::vector<double> found = train(rows);
+        for (size_t i = 0; i < 3; ++i) {
+          CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+        }
+      }
+    }
+  }
+}
 
 TEST_CASE("metrics in fit have one device's values under replicas") {
   for (const bool weighted : {false, true}) {

@@ -426,6 +426,65 @@ TEST_CASE("losses of parts") {
                          "cross-replica context"));
 }
 
+TEST_CASE("weights of per-example losses") {
+  const Tensor losses = floats({1, 2, 6});
+  const auto average = [&](const Tensor& losses, const Tensor& weights) {
+    return distribute::compute_average_loss(losses, {.sample_weight = weights}).item<double>();
+  };
+  const Tensor weights = floats({1, 0, 2});
+  CHECK(average(losses, weights) == doctest::Approx(13.0 / 3));
+  CHECK(average(losses, ops::reshape(weights, {3, 1})) == doctest::Approx(13.0 / 3));
+  CHECK(average(losses, Tensor(2.0f)) == doctest::Approx(6));
+  const Tensor pairs = ops::stack({losses, losses}, 1);
+  CHECK(average(pairs, weights) == doctest::Approx(26.0 / 3));
+  CHECK(average(pairs, ops::reshape(weights, {3, 1})) == doctest::Approx(26.0 / 3));
+  CHECK(error_of([&] { average(losses, floats({1, 2})); }) ==
+        "InvalidArgument: compute_average_loss: expected a sample_weight that fits losses of shape "
+        "(3,), one for each example or for each loss, got shape (2,).");
+  CHECK(error_of([&] { average(losses, ops::ones({3, 2})); })
+            .starts_with("InvalidArgument: compute_average_loss: expected a sample_weight"));
+}
+
+TEST_CASE("means of integers and sums of bools, wherever they are taken") {
+  for (const int64_t replicas : {1, 2, 3}) {
+    CAPTURE(replicas);
+    const auto strategy = mirrored(replicas);
+    std::vector<Tensors> ids;
+    std::vector<Tensors> yes;
+    for (int64_t i = 0; i < replicas; ++i) {
+      ids.push_back(Tensors(Tensor({static_cast<int>(i)})));
+      yes.push_back(Tensors(Tensor({true})));
+    }
+    const auto in_step = [&](ReduceOp op, const PerReplica& values, bool merges) {
+      const Function step = function([=](const Tensor& x) -> Tensor {
+        const auto context = get_replica_context();
+        if (!merges) return context.all_reduce(op, x);
+        return context
+            .merge_call(
+                [&](const Strategy& all, const PerReplica& parts) -> Tensors {
+                  return all.reduce(op, parts);
+                },
+                x)
+            .single();
+      });
+      return strategy.run(step, values)[0].single();
+    };
+    const double mean = static_cast<double>(replicas - 1) / 2;
+    for (const Tensor& found : {strategy.reduce(ReduceOp::Mean, PerReplica(ids)),
+                                in_step(ReduceOp::Mean, PerReplica(ids), false),
+                                in_step(ReduceOp::Mean, PerReplica(ids), true)}) {
+      CHECK(found.dtype() == DType::Float32);
+      CHECK(found.to_vector<float>() == std::vector<float>{static_cast<float>(mean)});
+    }
+    for (const Tensor& found : {strategy.reduce(ReduceOp::Sum, PerReplica(yes)),
+                                in_step(ReduceOp::Sum, PerReplica(yes), false),
+                                in_step(ReduceOp::Sum, PerReplica(yes), true)}) {
+      CHECK(found.dtype() == DType::Int32);
+      CHECK(found.to_vector<int>() == std::vector<int>{static_cast<int>(replicas)});
+    }
+  }
+}
+
 TEST_CASE("what belongs to another strategy, and calls in the wrong context") {
   const auto first = mirrored(2);
   const auto second = mirrored(2);
