@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/core/device.h"
+#include "framework/core/error.h"
 #include "framework/graph/communicator.h"
 
 namespace cornu::distribute {
@@ -21,8 +22,9 @@ class CrossDeviceOps {
   // NCCL among GPUs of the machine, where there is one for each replica. Else the in-process group:
   // every replica reduces its share of the elements and takes the others' from them.
   CrossDeviceOps();
+  // InvalidArgument without a function.
   CrossDeviceOps(std::string name, MakeGroup make)
-      : name_(std::move(name)), make_(std::move(make)) {}
+      : CrossDeviceOps(std::move(name), std::move(make), Library::Never) {}
   const std::string& name() const { return name_; }
   // Of so many replicas of this process, which reduce in its memory.
   std::vector<std::unique_ptr<CollectiveGroup>> make_group(int replicas) const {
@@ -35,12 +37,16 @@ class CrossDeviceOps {
   // Whether devices are to be connected by their own library, if they have one.
   enum class Library { Never, Preferred, Expected };
   CrossDeviceOps(std::string name, MakeGroup make, Library library)
-      : name_(std::move(name)), make_(std::move(make)), library_(library) {}
+      : name_(std::move(name)), make_(std::move(make)), library_(library) {
+    check<InvalidArgument>(make_ != nullptr,
+                           "CrossDeviceOps '{}': expected a function that makes a group, got none.",
+                           name_);
+  }
 
  private:
   std::string name_;
   MakeGroup make_;
-  Library library_ = Library::Never;
+  Library library_;
 };
 
 // One replica reduces everything, and the others take the result from it. The same bits as the

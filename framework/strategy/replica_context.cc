@@ -149,6 +149,7 @@ Tensor ReplicaContext::all_gather(const Tensor& value, int64_t axis) const {
 }
 
 Tensors ReplicaContext::merge_call(const Merge& merge, const Tensors& values) const {
+  check<InvalidArgument>(merge != nullptr, "merge_call: expected a function, got none.");
   check<FailedPrecondition>(!merging_replicas(),
                             "merge_call: it was called within another merge_call, where there is "
                             "no replica context.");

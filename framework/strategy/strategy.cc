@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/strategy/strategy.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -203,6 +205,7 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
                            "Strategy '{}': reduce along axis {} expected tensors with axes, got a "
                            "scalar of replica {}. Leave the axis out.",
                            name(), axis.value_or(0), i);
+    if (axis) x.shape().normalize_axis(*axis, fmt::format("Strategy '{}': reduce", name()));
     if (!axis) {
       parts.push_back(x);
     } else if (op == ReduceOp::Sum || op == ReduceOp::Mean) {

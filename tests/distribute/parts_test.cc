@@ -339,3 +339,10 @@ TEST_CASE("what isn't there") {
             .starts_with("InvalidArgument: Strategy 'MirroredStrategy': cross_device_ops 'Broken' "
                          "made 0 ends of a group for 2 replicas"));
 }
+
+TEST_CASE("functions that are missing") {
+  CHECK(error_of([] { distribute::CrossDeviceOps("Mine", nullptr); }) ==
+        "InvalidArgument: CrossDeviceOps 'Mine': expected a function that makes a group, got none.");
+  CHECK(error_of([] { distribute::get_replica_context().merge_call(nullptr); }) ==
+        "InvalidArgument: merge_call: expected a function, got none.");
+}

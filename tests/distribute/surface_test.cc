@@ -57,6 +57,9 @@ TEST_CASE("reductions along an axis count the elements of parts that differ in s
   CHECK(error_of([&] { strategy.reduce(ReduceOp::Sum, scalars, 0); }) ==
         "InvalidArgument: Strategy 'MirroredStrategy': reduce along axis 0 expected tensors with "
         "axes, got a scalar of replica 0. Leave the axis out.");
+  CHECK(error_of([&] { strategy.reduce(ReduceOp::Sum, parts, 1); }) ==
+        "OutOfRange: Strategy 'MirroredStrategy': reduce: expected an axis in [-1, 1) for shape "
+        "(2,), got 1.");
 }
 
 TEST_CASE("all_gather, with its gradient") {
