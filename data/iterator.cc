@@ -166,7 +166,7 @@ Json Iterator::save() const {
   check<FailedPrecondition>(
       tells || here.consumed == 0 || !here.iteration.any_order,
       "Dataset: after an error there is no position where elements come as they are ready. Save it "
-      "before, or set map's deterministic to true.");
+      "before, or set `deterministic` to true.");
   const Json tree = tells ? here.stream->save() : Json();
   if (!tree.is_null()) {
     json.set("state", tree);
@@ -218,7 +218,7 @@ void Iterator::go_to(const SourcePosition& saved, const Json& json) {
     check<FailedPrecondition>(
         saved.consumed == 0 || !state.iteration.any_order,
         "Dataset: the position is that of another worker's part, and elements come as they are "
-        "ready: it can't be told which ones have been. Set map's deterministic to true, or go on "
+        "ready: it can't be told which ones have been. Set `deterministic` to true, or go on "
         "with as many workers.");
     state.consumed = elements.skip(saved.consumed);
     saved.check_reached(state.consumed, "Dataset");

@@ -178,6 +178,6 @@ TEST_CASE("errors among elements in any order") {
   CHECK_THROWS_WITH_AS(numbers(iterator), "map, element 9: nine", InvalidArgument);
   CHECK_THROWS_WITH_AS(iterator.save(),
                        "Dataset: after an error there is no position where elements come as they "
-                       "are ready. Save it before, or set map's deterministic to true.",
+                       "are ready. Save it before, or set `deterministic` to true.",
                        FailedPrecondition);
 }
