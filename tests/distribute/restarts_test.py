@@ -32,8 +32,9 @@ def check_early(program, folder):
         state = f"{output}.{victim}.{place}"
         other, back = run_with_a_loss(program, "early", state, victim, place, output)
         assert numbers(output) == expected, (victim, place, other, back)
-        assert f"waiting for worker {victim} " in other, (victim, place, other)
-        assert (ANEW in other) == (place != BEFORE_FITS), (victim, place, other)
+        assert f"worker {victim} " in other and "is lost" in other, (victim, place, other)
+        # Before, the other one may not have come to the run yet.
+        assert ANEW in other or place % 10 <= BEFORE_STEPS, (victim, place, other)
         print(f"worker {victim} killed at {place}: the same bits")
 
 

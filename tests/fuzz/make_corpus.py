@@ -312,6 +312,8 @@ def wire():
     put("wire", "job", b"c" + session(*formed, ("0", {"kind": "heartbeat"}), ("0", left), ("1", left)))
     put("wire", "stopped", b"c" + session(*formed, ("1", {"kind": "stopped", "generation": 1,
                                                            "why": "the disk is full"})))
+    failed = {"kind": "failed", "generation": 1, "calls": 7, "failure": 1, "code": 3, "why": "no step"}
+    put("wire", "failed", b"c" + session(*formed, ("1", failed), ("0", failed)))
     again = {**join(0), "generation": 1, "lost": 1}
     put("wire", "lost", b"c" + session(*formed, ("0", again), ("!", {"kind": "heartbeat"})))
     put("wire", "differs", b"c" + session(*formed[:3], ("1", {**join(1), "facts": {"version": "2"}})))
@@ -321,11 +323,12 @@ def wire():
               {"kind": "members", "generation": 1, "nonce": "2",
                "members": [{"inbox": inbox}, {"inbox": {}}]},
               {"kind": "start", "generation": 1, "shares_memory": False},
+              {**failed, "name": "worker 0 (host0:1)"},
               {"kind": "left", "name": "worker 0", "generation": 1, "calls": 7},
               {"kind": "lost", "rank": 0, "name": "worker 0 (host0:1)", "why": "killed"},
               {"kind": "busy", "why": "again"}, {"kind": "bye"}]
     put("wire", "worker", b"w" + session(*(("", message) for message in worker)))
-    put("wire", "fenced", b"w" + session(*(("", message) for message in worker[:3] + worker[5:])))
+    put("wire", "fenced", b"w" + session(*(("", message) for message in worker[:3] + worker[6:])))
     floats = struct.pack("<3f", 1, 2, 3)
     small = [(4, -1, None, b""), (0, FLOAT32, 3, floats), (2, -1, 8, b"12345678"),
              (3, -1, 8, b"12345678")]
