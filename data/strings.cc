@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "data/readers/string_map.h"
-#include "data/readers/utf8.h"
+#include "framework/core/utf8.h"
 
 namespace cornu::data::strings {
 namespace {

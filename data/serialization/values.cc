@@ -4,10 +4,10 @@
 #include <charconv>
 #include <cstring>
 
-#include "data/readers/utf8.h"
 #include "data/serialization/link.h"
 #include "framework/core/hex.h"
 #include "framework/core/strings.h"
+#include "framework/core/utf8.h"
 #include "framework/io/hash.h"
 #include "framework/io/tensor_checksum.h"
 

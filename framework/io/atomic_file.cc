@@ -188,12 +188,6 @@ void sync_directory(const std::string& path, const FileDescriptor& directory) {
       path, reason(errno));
 }
 
-void write_bytes(const std::string& path, const std::string& temporary,
-                 std::span<const std::byte> bytes) {
-  const FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
-  if (!file.is_open() || !write_all(file.get(), bytes)) raise_file_error(path, "be written", errno);
-}
-
 int open_readable(const std::string& path, struct stat& status) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) raise_file_error(path, "be opened", errno);
@@ -245,6 +239,15 @@ AtomicFile::~AtomicFile() = default;
 
 const std::string& AtomicFile::temporary_path() const { return state_->temporary->path(); }
 
+void AtomicFile::append(std::span<const std::span<const std::byte>> pieces) {
+  const std::string& path = state_->target.path;
+  const FileDescriptor file(open(temporary_path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!file.is_open()) raise_file_error(path, "be opened", errno);
+  for (const auto& piece : pieces) {
+    if (!write_all(file.get(), piece)) raise_file_error(path, "be written", errno);
+  }
+}
+
 void AtomicFile::commit() {
   const Target& target = state_->target;
   TemporaryFile& temporary = *state_->temporary;
@@ -270,8 +273,7 @@ void write_file_atomically(const std::string& path,
 }
 
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
-  write_file_atomically(path,
-                        [&](const std::string& temporary) { write_bytes(path, temporary, bytes); });
+  write_file_atomically(path, std::span(&bytes, 1));
 }
 
 void write_file_atomically(const std::string& path, std::string_view text) {
@@ -280,13 +282,9 @@ void write_file_atomically(const std::string& path, std::string_view text) {
 
 void write_file_atomically(const std::string& path,
                            std::span<const std::span<const std::byte>> pieces) {
-  write_file_atomically(path, [&](const std::string& temporary) {
-    const FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!file.is_open()) raise_file_error(path, "be opened", errno);
-    for (const auto& piece : pieces) {
-      if (!write_all(file.get(), piece)) raise_file_error(path, "be written", errno);
-    }
-  });
+  AtomicFile file(path);
+  file.append(pieces);
+  file.commit();
 }
 
 void sync_files(const std::string& folder, std::span<const std::string> paths) {

@@ -45,6 +45,8 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   const std::string& temporary_path() const;
+  // Writes these pieces, one after another, behind what the file holds.
+  void append(std::span<const std::span<const std::byte>> pieces);
   void commit();  // once
 
  private:

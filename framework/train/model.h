@@ -232,6 +232,11 @@ struct ExportOptions {
   std::string format = "onnx";
   std::vector<InputSignature> input_signature = {};  // none: the model's own inputs
   int64_t opset_version = 18;                        // of ONNX's operators, from 18 to 23
+  // As onnx.save_model has them: whether weights go to a file of their own, "<filepath>.data"
+  // (None: those of more than 1.5 GB in all, since a file of one piece ends at 2 GiB), and the
+  // bytes from which on a tensor does; lists of integers that say shapes stay.
+  std::optional<bool> save_as_external_data = {};
+  int64_t size_threshold = 1024;
 };
 
 struct ModelOptions {
@@ -420,11 +425,13 @@ class Model : public Layer {
   // Keras's export, whose name is a keyword here: predict_step, for the weights as they are, as an
   // ONNX file for other runtimes. Inputs and outputs have the names of the model's, weights their
   // Keras paths (kernels of convolutions in ONNX's layout). Axes of unknown size, the batch first
-  // of all, may have any when the file is run. bfloat16 becomes float32. Written atomically.
+  // of all, may have any when the file is run. bfloat16 becomes float32. Written atomically; a file
+  // of external data is in place just before the one that names it.
   // FailedPrecondition before the weights exist, where the inputs aren't known and no
   // input_signature tells them, or where what is computed follows an axis of unknown size in a way
   // that can't be written; Unimplemented, naming the layer, for an op that ONNX doesn't have, and
-  // for another format; ResourceExhausted beyond 2 GiB.
+  // for another format; InvalidArgument for names that aren't UTF-8, and for a negative
+  // size_threshold; ResourceExhausted beyond 2 GiB in one piece.
   void export_(const std::string& filepath, const ExportOptions& options = {});
 
   std::string class_name() const override;

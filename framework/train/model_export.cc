@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models as files for other runtimes.
+#include <filesystem>
 #include <utility>
 
 #include "framework/graph/trace.h"
@@ -65,6 +66,19 @@ std::vector<std::string> exported_names(const Model& model, const Tensors& outpu
   return names;
 }
 
+std::string data_path(const std::string& filepath) { return filepath + ".data"; }
+
+// Both are on the disk before either is in place.
+void write_exported(const std::string& filepath, const onnx::EncodedModel& encoded) {
+  if (encoded.data.empty()) return write_file_atomically(filepath, encoded.file);
+  AtomicFile file(filepath);
+  AtomicFile data(data_path(filepath));
+  file.append(encoded.file);
+  data.append(encoded.data);
+  data.commit();
+  file.commit();
+}
+
 }  // namespace
 
 TracedGraph Trainer::trace_predictions(Model& model, const std::vector<TensorType>& types,
@@ -79,6 +93,9 @@ TracedGraph Trainer::trace_predictions(Model& model, const std::vector<TensorTyp
 }
 
 void Model::export_(const std::string& filepath, const ExportOptions& options) {
+  check<InvalidArgument>(options.size_threshold >= 0,
+                         "{}: export_ expected a size_threshold >= 0, got {}.", title_of(*this),
+                         options.size_threshold);
   check<Unimplemented>(
       options.format == "onnx",
       "{}: export_ writes the format \"onnx\", not \"{}\". TensorFlow's SavedModel "
@@ -98,8 +115,12 @@ void Model::export_(const std::string& filepath, const ExportOptions& options) {
         return onnx::ExportedFunction::Trace{std::move(traced), exported_names(model, outputs)};
       }};
   refuse_strings(*this, function.inputs);
-  const std::string bytes = onnx::export_bytes(function, options.opset_version);
-  if (get_strategy().is_chief()) write_file_atomically(filepath, std::string_view(bytes));
+  const onnx::EncodedModel encoded =
+      onnx::exported(function, options.opset_version,
+                     {.location = std::filesystem::path(data_path(filepath)).filename().string(),
+                      .external = options.save_as_external_data,
+                      .threshold = options.size_threshold});
+  if (get_strategy().is_chief()) write_exported(filepath, encoded);
 }
 
 }  // namespace cornu

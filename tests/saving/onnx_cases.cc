@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/saving/onnx_cases.h"
 
+#include "framework/core/random.h"
 #include "framework/io/atomic_file.h"
 #include "framework/ops/ops.h"
 #include "tests/support/python.h"
@@ -10,6 +11,10 @@ namespace {
 
 Json list_of(const std::vector<std::string>& texts) {
   return Json::Array(texts.begin(), texts.end());
+}
+
+Json list_or_null(const std::optional<std::vector<std::string>>& texts) {
+  return texts ? list_of(*texts) : Json();
 }
 
 // Describes the tensors and adds their bytes.
@@ -50,6 +55,8 @@ void OnnxCases::add_expecting(const OnnxCase& what, Model& model,
                                  {"tolerance", what.tolerance},
                                  {"weights", list_of(what.weights)},
                                  {"operators", list_of(what.operators)},
+                                 {"loops", list_or_null(what.loops)},
+                                 {"external", list_or_null(what.external)},
                                  {"open_batch", what.open_batch},
                                  {"opset", options.opset_version},
                                  {"runs", std::move(runs)}}));
@@ -60,6 +67,8 @@ bool OnnxCases::check() const {
   write_file_atomically(path, std::string_view(Json(cases_).dump()));
   return run_python(CORNU_ONNX_SCRIPT, path) == 0;
 }
+
+Tensor numbers(const Shape& shape, int64_t seed) { return random::normal(shape, {.seed = seed}); }
 
 std::vector<Tensors> batches_of(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> one, more;

@@ -2,6 +2,7 @@
 // Exports models with what they predict, for onnx_check.py to compare with onnxruntime.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,11 @@ struct OnnxCase {
   double tolerance = 1e-5;                  // of numbers above 1, in parts of them
   std::vector<std::string> weights = {};    // initializers that must be there
   std::vector<std::string> operators = {};  // of the nodes, in order; empty: any
-  bool open_batch = true;                   // the file takes any number of rows
+  // Those among the operators that go over steps (LSTM, GRU, RNN, Scan, Loop).
+  std::optional<std::vector<std::string>> loops = {};
+  // Initializers whose bytes are in a file of their own.
+  std::optional<std::vector<std::string>> external = {};
+  bool open_batch = true;  // the file takes any number of rows
 };
 
 class OnnxCases {
@@ -35,6 +40,8 @@ class OnnxCases {
   Scratch scratch_;
   Json::Array cases_;
 };
+
+Tensor numbers(const Shape& shape, int64_t seed = 5);  // normal ones
 
 // A batch of the first row alone, and all rows with some of them again.
 std::vector<Tensors> batches_of(const std::vector<Tensor>& inputs);

@@ -3,6 +3,7 @@
 Cornu predicted."""
 
 import json
+import os
 import sys
 from collections import Counter
 
@@ -30,9 +31,30 @@ def difference(found, wanted):
     return float(np.max(np.where(np.isnan(off), np.inf, off)))
 
 
+LOOPS = {"LSTM", "GRU", "RNN", "Scan", "Loop"}
+
+
+def misplaced(case):
+    """What is wrong about where tensors' bytes are."""
+    model = onnx.load(case["stem"] + ".onnx", load_external_data=False)
+    names = []
+    for tensor in model.graph.initializer:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        names.append(tensor.name)
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        if entries["location"] != os.path.basename(case["stem"]) + ".onnx.data":
+            yield f"'{tensor.name}' is in {entries['location']}"
+        if int(entries["offset"]) % 4096:
+            yield f"'{tensor.name}' begins at {entries['offset']}"
+    if case["external"] is not None and sorted(names) != sorted(case["external"]):
+        yield f"external initializers {names}"
+
+
 def problems(case):
+    onnx.checker.check_model(case["stem"] + ".onnx", full_check=True)
+    yield from misplaced(case)
     model = onnx.load(case["stem"] + ".onnx")
-    onnx.checker.check_model(model, full_check=True)
     graph = model.graph
     if model.opset_import[0].version != case["opset"]:
         yield f"operator set {model.opset_import[0].version}"
@@ -43,6 +65,9 @@ def problems(case):
     operators = [node.op_type for node in graph.node]
     if case["operators"] and operators != case["operators"]:
         yield f"operators {operators}"
+    loops = [operator for operator in operators if operator in LOOPS]
+    if case["loops"] is not None and sorted(loops) != sorted(case["loops"]):
+        yield f"loops {loops}"
     if case["open_batch"]:
         for value in graph.input:
             if value.type.tensor_type.shape.dim[0].dim_param != "batch":

@@ -14,17 +14,13 @@
 namespace cornu::test {
 namespace {
 
-Tensor numbers(const Shape& shape, uint64_t seed = 5) {
-  return random::normal(shape, {.seed = static_cast<int64_t>(seed)});
-}
-
 Tensor words(const Shape& shape, int64_t count) {
   return random::randint(shape, 0, count, {.seed = 4});
 }
 
 // Weights that training has moved: statistics that aren't 0 and 1.
 void stir(Model& model) {
-  uint64_t seed = 10;
+  int64_t seed = 10;
   for (const Variable& weight : model.weights()) {
     if (!is_floating(weight.dtype())) continue;
     weight.assign(ops::abs(numbers(weight.shape(), ++seed)) * 0.2 + 0.1);
@@ -110,6 +106,16 @@ Model of_any_size() {
   return Model(x, layers::GlobalAveragePooling2D()(y));
 }
 
+// The same, padded by how much a size leaves over.
+Model padded_by_size() {
+  const Tensor x = Input({.shape = {kUnknown, kUnknown, 3}});
+  Tensor y = layers::Conv2D({.filters = 4, .kernel_size = 4, .strides = 3, .padding = "same"})(x);
+  y = layers::MaxPooling2D({.pool_size = 3, .strides = 2, .padding = "same"})(y);
+  y = layers::DepthwiseConv2D({.kernel_size = 3, .strides = 2, .padding = "same"})(y);
+  y = layers::AveragePooling2D({.padding = "same"})(y);
+  return Model(x, {y, Tensor(layers::GlobalMaxPooling2D()(y))});
+}
+
 class Doubled : public Model {
  public:
   Tensor call(const Tensor& x, const CallArgs&) override {
@@ -170,6 +176,10 @@ TEST_CASE("models of several kinds in onnxruntime") {
   Model any_size = of_any_size();
   cases.add({.name = "of any size"}, any_size,
             {numbers({1, 9, 12, 3}), numbers({3, 12, 17, 3}), numbers({2, 30, 31, 3})});
+  Model padded = padded_by_size();
+  std::vector<Tensors> pictures;
+  for (int64_t size = 1; size < 40; size += 5) pictures.push_back(numbers({2, size, 50 - size, 3}));
+  cases.add({.name = "padded by size"}, padded, pictures);
   CHECK(cases.check());
 }
 
@@ -182,7 +192,7 @@ TEST_CASE("MobileNetV2 in onnxruntime") {
                                            .weights = nullptr,
                                            .pooling = "avg"});
   // Statistics by which what comes out isn't next to 0.
-  uint64_t seed = 10;
+  int64_t seed = 10;
   for (const Variable& weight : model.weights()) {
     if (weight.rank() != 1) continue;
     const Tensor drawn = numbers(weight.shape(), ++seed);
@@ -257,11 +267,41 @@ class Looping : public Layer {
                             },
                             ops::zeros({x.dim(1)}), x, {.reverse = true})
                             .second;
+    const Tensor halves =
+        ops::scan([](const Tensor& carry, const Tensor&) { return std::pair(carry * 0.5, carry); },
+                  x, Tensor(), {.length = x.dim(0), .reverse = true})
+            .second;
     const Tensor chosen = ops::cond(
         total > 10, [&] { return x * 2; }, [&] { return x - 1; });
-    return turned + sums + chosen + grown[0] + ops::cast(grown[1], x.dtype());
+    return turned + sums + ops::sum(halves * halves, 1) + chosen + grown[0] +
+           ops::cast(grown[1], x.dtype());
   }
 };
+
+TEST_CASE("weights in a file of their own") {
+  using List = std::vector<std::string>;
+  set_random_seed(3);
+  OnnxCases cases;
+  Model dense = network();
+  const List paths = paths_of(dense);
+  const std::vector<Tensors> rows = {numbers({4, 6})};
+  cases.add({.name = "all of them", .external = paths}, dense, rows,
+            {.save_as_external_data = true, .size_threshold = 1});
+  // Kernels of 120 and 60 bytes, biases of 20 and 12.
+  cases.add({.name = "of 60 bytes and more", .external = List{paths[0], paths[2]}}, dense, rows,
+            {.save_as_external_data = true, .size_threshold = 60});
+  cases.add({.name = "of 61 bytes and more", .external = List{paths[0]}}, dense, rows,
+            {.save_as_external_data = true, .size_threshold = 61});
+  cases.add({.name = "none is large enough", .external = List{}}, dense, rows,
+            {.save_as_external_data = true});
+  cases.add({.name = "not asked for", .external = List{}}, dense, rows, {.size_threshold = 1});
+  Model convolution = convolutional();
+  stir(convolution);
+  cases.add({.name = "of a convolutional model", .external = List{paths_of(convolution)[6]}},
+            convolution, {numbers({5, 12, 10, 3})},
+            {.save_as_external_data = true, .size_threshold = 800});
+  CHECK(cases.check());
+}
 
 TEST_CASE("loops and branches in onnxruntime") {
   OnnxCases cases;

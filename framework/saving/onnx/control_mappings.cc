@@ -49,10 +49,6 @@ class Body {
   GraphWriter writer_;
 };
 
-void give_all(NodeWriter& n, const Names& outputs) {
-  for (size_t i = 0; i < outputs.size(); ++i) n.give(outputs[i], i);
-}
-
 // ---- turns over slices ----
 
 // Carries, then slices; what the body reads besides it sees by itself.
@@ -69,7 +65,7 @@ void write_scan_over_slices(NodeWriter& n, size_t carries, size_t xs) {
       integers("scan_input_directions", std::vector<int64_t>(xs, direction)) +
       integers("scan_output_directions", std::vector<int64_t>(outputs - carries, direction));
   const Names operands(given.begin(), given.begin() + static_cast<int64_t>(carries + xs));
-  give_all(n, n.add_many("Scan", operands, attributes, outputs));
+  n.give_all(n.add_many("Scan", operands, attributes, outputs));
 }
 
 // ---- turns by number ----
@@ -90,9 +86,8 @@ void end_turn(NodeWriter& n, Body& body, const std::string& goes_on) {
 void write_counted_scan(NodeWriter& n, size_t carries, size_t xs) {
   const bool counted = n.flag("counted");
   const size_t outputs = n.node().outputs.size();
-  if (n.flag("reverse") && (xs > 0 || outputs > carries)) {
-    n.refuse("its loop goes backwards for a number of turns");
-  }
+  const bool reverse = n.flag("reverse");
+  if (counted && reverse && xs > 0) n.refuse("its loop goes backwards for a number of turns");
   if (counted && outputs > carries) n.refuse("its loop stacks what some of its turns give");
   Body body(n, "body", n.body("body"));
   const Names given = n.all_in();
@@ -107,7 +102,9 @@ void write_counted_scan(NodeWriter& n, size_t carries, size_t xs) {
   end_turn(n, body, goes_on);
   Names operands = {counted ? given.back() : n.add("Squeeze", {n.sizes({n.size("length")})}), ""};
   operands.insert(operands.end(), given.begin(), given.begin() + static_cast<int64_t>(carries));
-  give_all(n, n.add_many("Loop", operands, body.finish("body"), outputs));
+  Names made = n.add_many("Loop", operands, body.finish("body"), outputs);
+  for (size_t i = carries; reverse && i < outputs; ++i) made[i] = n.reversed(made[i], {0});
+  n.give_all(made);
 }
 
 void write_scan(NodeWriter& n) {
@@ -147,7 +144,7 @@ void write_while(NodeWriter& n) {
   Names operands = {maximum < 0 ? "" : n.scalar(static_cast<double>(maximum), DType::Int64),
                     begins};
   operands.insert(operands.end(), given.begin(), given.begin() + static_cast<int64_t>(carries));
-  give_all(n, n.add_many("Loop", operands, body.finish("body"), carries));
+  n.give_all(n.add_many("Loop", operands, body.finish("body"), carries));
 }
 
 void write_cond(NodeWriter& n) {
@@ -159,7 +156,7 @@ void write_cond(NodeWriter& n) {
     body.write();
     attributes += body.finish(name);
   }
-  give_all(n, n.add_many("If", {given[0]}, attributes, n.node().outputs.size()));
+  n.give_all(n.add_many("If", {given[0]}, attributes, n.node().outputs.size()));
 }
 
 const Mapping kOfControl[] = {
@@ -175,8 +172,9 @@ std::span<const Mapping> control_mappings() { return kOfControl; }
 const Mapping* mapping_of(std::string_view op) {
   static const auto* const all = [] {
     auto* made = new std::map<std::string_view, const Mapping*>;
-    for (const auto& family : {elementwise_mappings(), reduction_mappings(), shape_mappings(),
-                               index_mappings(), network_mappings(), control_mappings()}) {
+    for (const auto& family :
+         {elementwise_mappings(), integer_mappings(), reduction_mappings(), shape_mappings(),
+          index_mappings(), network_mappings(), control_mappings()}) {
       for (const Mapping& mapping : family) made->emplace(mapping.op, &mapping);
     }
     return made;

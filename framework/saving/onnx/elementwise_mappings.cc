@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/onnx/integers.h"
 #include "framework/saving/onnx/mappings.h"
 
 namespace cornu::onnx {
@@ -17,22 +18,6 @@ void write_erfc(NodeWriter& n) { n.give(n.add("Sub", {n.scalar(1), n.add("Erf", 
 void write_is_finite(NodeWriter& n) {
   const std::string wrong = n.add("Or", {n.add("IsNaN", {n.in()}), n.add("IsInf", {n.in()})});
   n.give(n.add("Not", {wrong}));
-}
-
-void write_not_equal(NodeWriter& n) { n.give(n.add("Not", {n.add("Equal", n.all_in())})); }
-
-// Of integers, ONNX's Div rounds towards 0; what is left after its Mod divides evenly.
-std::string floor_quotient(NodeWriter& n) {
-  if (is_floating(n.dtype())) return n.add("Floor", {n.add("Div", n.all_in())});
-  const std::string rest = n.add("Mod", n.all_in());
-  return n.add("Div", {n.add("Sub", {n.in(0), rest}), n.in(1)});
-}
-
-void write_floor_divide(NodeWriter& n) { n.give(floor_quotient(n)); }
-
-void write_mod(NodeWriter& n) {
-  if (!is_floating(n.dtype())) return n.give(n.add("Mod", n.all_in()));
-  n.give(n.add("Sub", {n.in(0), n.add("Mul", {floor_quotient(n), n.in(1)})}));
 }
 
 // The angle of y / x, by half a turn further where x is negative.
@@ -65,7 +50,7 @@ bool write_bias(NodeWriter& n, size_t conv) {
   if (bias->rank() < from_back) return false;
   static const OpDef& reshape = OpRegistry::global().at("reshape");
   const Tensor vector = n.file().constants().derived(
-      reshape, *bias, {{"shape", std::vector<int64_t>{bias->num_elements()}}});
+      reshape, {*bias}, {{"shape", std::vector<int64_t>{bias->num_elements()}}});
   const std::string output = n.in(conv);
   n.graph().written_node(output).inputs.push_back(
       n.file().constant(vector, n.node().scope + "/bias"));
@@ -74,18 +59,12 @@ bool write_bias(NodeWriter& n, size_t conv) {
 }
 
 void write_add(NodeWriter& n) {
-  if (!write_bias(n, 0) && !write_bias(n, 1)) n.give(n.add("Add", n.all_in()));
+  if (!write_bias(n, 0) && !write_bias(n, 1)) n.give(in_common_dtype(n, "Add"));
 }
 
 void write_cast(NodeWriter& n) { n.give(n.cast(n.in(), n.dtype(), n.out_dtype())); }
 
 void write_identity(NodeWriter& n) { n.give(n.in()); }
-
-template <bool kLeft>
-void write_shift(NodeWriter& n) {
-  if (is_signed(n.dtype())) n.refuse("ONNX shifts unsigned integers only");
-  n.give(n.add("BitShift", n.all_in(), text("direction", kLeft ? "LEFT" : "RIGHT")));
-}
 
 const Mapping kMappings[] = {
     {"abs", "Abs"},
@@ -102,22 +81,15 @@ const Mapping kMappings[] = {
     {"cos", "Cos"},
     {"cosh", "Cosh"},
     {"divide", "Div"},
-    {"equal", "Equal"},
     {"erf", "Erf"},
     {"erfc", nullptr, write_erfc},
     {"exp", "Exp"},
     {"expm1", nullptr, write_expm1},
     {"floor", "Floor"},
-    {"floor_divide", nullptr, write_floor_divide},
-    {"greater", "Greater"},
-    {"greater_equal", "GreaterOrEqual"},
     {"identity", nullptr, write_identity},
     {"is_finite", nullptr, write_is_finite},
     {"is_inf", "IsInf"},
     {"is_nan", "IsNaN"},
-    {"left_shift", nullptr, write_shift<true>},
-    {"less", "Less"},
-    {"less_equal", "LessOrEqual"},
     {"log", "Log"},
     {"log1p", nullptr, write_log1p},
     {"logical_and", "And"},
@@ -126,17 +98,12 @@ const Mapping kMappings[] = {
     {"logical_xor", "Xor"},
     {"maximum", "Max"},
     {"minimum", "Min"},
-    {"mod", nullptr, write_mod},
-    {"multiply", "Mul"},
     {"negate", "Neg"},
-    {"not_equal", nullptr, write_not_equal},
     {"power", "Pow"},
     {"reciprocal", "Reciprocal"},
     {"relu", "Relu"},
-    {"right_shift", nullptr, write_shift<false>},
     {"round", "Round"},
     {"rsqrt", nullptr, write_rsqrt},
-    {"select", "Where"},
     {"sigmoid", "Sigmoid"},
     {"sign", "Sign"},
     {"sin", "Sin"},
@@ -144,7 +111,6 @@ const Mapping kMappings[] = {
     {"sqrt", "Sqrt"},
     {"square", nullptr, write_square},
     {"stop_gradient", nullptr, write_identity},
-    {"subtract", "Sub"},
     {"tan", "Tan"},
     {"tanh", "Tanh"},
 };

@@ -51,6 +51,7 @@ class OpenAxes {
     std::string name = axis == 0                ? "batch"
                        : alike == Alike::Places ? fmt::format("axis_{}", axis)
                                                 : fmt::format("{}_axis_{}", given.name, axis);
+    while (std::ranges::find(list_, name, &OpenAxis::name) != list_.end()) name += "_";
     list_.push_back({std::move(name), input, axis, size});
     return size;
   }
@@ -62,25 +63,26 @@ class OpenAxes {
 
 class Exporter {
  public:
-  Exporter(const ExportedFunction& function, int64_t opset, Alike alike)
-      : function_(function), opset_(opset), axes_(function.inputs, alike) {}
+  // Traces the function.
+  Exporter(const ExportedFunction& function, Alike alike)
+      : function_(function), axes_(function.inputs, alike) {
+    const bool open = !axes_.list().empty();
+    for (size_t i = 0; i < (open ? kTraces : 1); ++i) graphs_[i] = traced(i);
+  }
 
-  std::string run() {
+  EncodedModel write(int64_t opset, const TensorStorage& storage) {
     const bool open = !axes_.list().empty();
     std::array<const Graph*, kTraces> graphs = {};
-    for (size_t i = 0; i < kTraces; ++i) {
-      if (i == 0 || open) graphs_[i] = traced(i);
-      graphs[i] = open ? &graphs_[i] : &graphs_[0];
-    }
+    for (size_t i = 0; i < kTraces; ++i) graphs[i] = &graphs_[open ? i : 0];
     const Traces traces(graphs);
     FileWriter file(constants_, axes_.list());
     GraphWriter writer(file, traces, file.graph());
-    file.graph().name = function_.title;
+    file.graph().name = writable(function_.title);
     Names outputs;
     for (size_t i = 0; i < function_.inputs.size(); ++i) declare(file, writer, traces, i);
     for (const std::string& name : output_names_) outputs.push_back(file.unique(name));
     writer.write(outputs);
-    return encode_model(file.graph(), opset_, function_.title);
+    return encode_model(file.graph(), opset, function_.title, storage);
   }
 
  private:
@@ -118,21 +120,15 @@ class Exporter {
   }
 
   const ExportedFunction& function_;
-  int64_t opset_;
   OpenAxes axes_;
   NamedConstants constants_;
   std::array<Graph, kTraces> graphs_;
   Names output_names_;
 };
 
-}  // namespace
-
-std::string export_bytes(const ExportedFunction& function, int64_t opset) {
-  check<InvalidArgument>(opset >= kFirstOpset && opset <= kLastOpset,
-                         "{}: export_ expected an opset_version from {} to {}, got {}.",
-                         function.title, kFirstOpset, kLastOpset, opset);
+Exporter traced(const ExportedFunction& function) {
   try {
-    return Exporter(function, opset, Alike::Batch).run();
+    return Exporter(function, Alike::Batch);
   } catch (const InvalidArgument& error) {
     const bool open = std::ranges::any_of(function.inputs, [](const ExportedInput& input) {
       return !input.shape.slice(1).is_static();
@@ -140,15 +136,24 @@ std::string export_bytes(const ExportedFunction& function, int64_t opset) {
     if (!open) throw;
     // Axes may have to be the same which weren't.
     try {
-      return Exporter(function, opset, Alike::Places).run();
+      return Exporter(function, Alike::Places);
     } catch (const InvalidArgument&) {
       raise<InvalidArgument>(
           "{} (It was exported for axes of any size. With .input_signature = {{{{.shape = "
-          "{{…}}}}}} "
-          "it is exported for those that you give.)",
+          "{{…}}}}}} it is exported for those that you give.)",
           error.what());
     }
   }
+}
+
+}  // namespace
+
+EncodedModel exported(const ExportedFunction& function, int64_t opset,
+                      const TensorStorage& storage) {
+  check<InvalidArgument>(opset >= kFirstOpset && opset <= kLastOpset,
+                         "{}: export_ expected an opset_version from {} to {}, got {}.",
+                         function.title, kFirstOpset, kLastOpset, opset);
+  return traced(function).write(opset, storage);
 }
 
 }  // namespace cornu::onnx

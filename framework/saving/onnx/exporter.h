@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/graph/trace.h"
+#include "framework/saving/onnx/onnx_proto.h"
 
 namespace cornu::onnx {
 
@@ -28,13 +29,14 @@ struct ExportedFunction {
   std::function<Trace(const std::vector<TensorType>&)> trace;
 };
 
-// The bytes of a ModelProto of this operator set (kFirstOpset to kLastOpset). A function with open
-// axes is traced for several sizes of them; what follows a size is computed from it when the file
-// is run. Axis 0 of all inputs is one axis, the batch; others are the same where the function needs
-// them to be.
+// A ModelProto of this operator set (kFirstOpset to kLastOpset). A function with open axes is
+// traced for several sizes of them; what follows a size is computed from it when the file is run.
+// Axis 0 of all inputs is one axis, the batch; others are the same where the function needs them to
+// be.
 // Errors: Unimplemented, naming layer and op, for an op that ONNX doesn't have; FailedPrecondition
-// where what is computed follows an open axis in a way that can't be written; ResourceExhausted
-// beyond 2 GiB; and what tracing throws.
-std::string export_bytes(const ExportedFunction& function, int64_t opset);
+// where what is computed follows an open axis in a way that can't be written; InvalidArgument for a
+// name that isn't UTF-8; those of encode_model; and what tracing throws.
+EncodedModel exported(const ExportedFunction& function, int64_t opset,
+                      const TensorStorage& storage);
 
 }  // namespace cornu::onnx

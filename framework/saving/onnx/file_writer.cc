@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/core/strings.h"
+#include "framework/core/utf8.h"
 #include "framework/saving/onnx/graph_writer.h"
 
 namespace cornu::onnx {
@@ -16,8 +18,16 @@ std::string key_of(const Tensor& value) {
 
 }  // namespace
 
+const std::string& writable(const std::string& name) {
+  check<InvalidArgument>(is_utf8(name) && name.find('\0') == std::string::npos,
+                         "ONNX: names in a file are UTF-8 text without zero bytes, got '{}'. Give "
+                         "the model, layer, input or output another name.",
+                         printable(name));
+  return name;
+}
+
 std::string FileWriter::unique(const std::string& wanted) {
-  std::string name = wanted;
+  std::string name = writable(wanted);
   for (int number = 1; !names_.insert(name).second; ++number) {
     name = fmt::format("{}_{}", wanted, number);
   }

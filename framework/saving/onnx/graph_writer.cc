@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "framework/saving/onnx/mappings.h"
@@ -230,11 +231,18 @@ std::string NodeWriter::transpose(const std::string& value, const std::vector<in
   return add("Transpose", {value}, onnx::integers("perm", order));
 }
 
+std::string NodeWriter::reversed(const std::string& value, const std::vector<int64_t>& axes) {
+  constexpr int64_t kBeforeFirst = -std::numeric_limits<int64_t>::max();
+  const std::string last = file().integers(std::vector<int64_t>(axes.size(), -1));
+  const std::string end = file().integers(std::vector<int64_t>(axes.size(), kBeforeFirst));
+  return add("Slice", {value, last, end, file().integers(axes), last});
+}
+
 std::string NodeWriter::transposed(size_t i, const std::vector<int64_t>& order) {
   const auto value = constant(i);
   if (!value) return transpose(in(i), order);
   static const OpDef& op = OpRegistry::global().at("transpose");
-  return file().constant(file().constants().derived(op, *value, {{"permutation", order}}),
+  return file().constant(file().constants().derived(op, {*value}, {{"permutation", order}}),
                          node_.scope + "/constant");
 }
 
@@ -263,6 +271,10 @@ void NodeWriter::give(const std::string& name, size_t output) {
     if (own != outputs.end() && !known) *own = given = wanted;
   }
   graph_.names_[id] = given;
+}
+
+void NodeWriter::give_all(const Names& names) {
+  for (size_t i = 0; i < names.size(); ++i) give(names[i], i);
 }
 
 void NodeWriter::refuse(std::string_view why) const {

@@ -19,6 +19,9 @@ namespace cornu::onnx {
 
 using Names = std::vector<std::string>;
 
+// A name as it is. InvalidArgument where no file can have it: readers expect UTF-8 without zeros.
+const std::string& writable(const std::string& name);
+
 // What all graphs of a file share: names, constants, and sizes that are known when it runs. These
 // are in the main graph, where loops' bodies and branches see them.
 class FileWriter {
@@ -142,6 +145,7 @@ class NodeWriter {
   Names add_many(const std::string& op, Names inputs, std::string attributes, size_t outputs);
   std::string cast(const std::string& value, DType from, DType to);
   std::string transpose(const std::string& value, const std::vector<int64_t>& order);
+  std::string reversed(const std::string& value, const std::vector<int64_t>& axes);
   // An input in another order of axes; of a constant, a constant.
   std::string transposed(size_t i, const std::vector<int64_t>& order);
   // A scalar of the dtype of the first input.
@@ -154,6 +158,7 @@ class NodeWriter {
 
   // Says what an output is.
   void give(const std::string& name, size_t output = 0);
+  void give_all(const Names& names);
   // Unimplemented, naming layer and op: `why` is a sentence without its full stop.
   [[noreturn]] void refuse(std::string_view why) const;
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/saving/onnx/lowering.h"
 
+#include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "framework/graph/passes/pass.h"
 #include "framework/graph/trace.h"
 #include "framework/saving/onnx/lowering_rules.h"
 #include "framework/saving/onnx/onnx_proto.h"
+#include "framework/saving/onnx/recurrences.h"
 
 namespace cornu::onnx {
 namespace {
@@ -98,7 +102,7 @@ class Lowerer {
   void append(Node node) {
     if (keeps_name(*node.op) && names_[static_cast<size_t>(node.inputs[0])].defined()) {
       const Tensor& value = names_[static_cast<size_t>(node.inputs[0])];
-      append_constant(constants_.derived(*node.op, value, node.attributes), node.outputs[0],
+      append_constant(constants_.derived(*node.op, {value}, node.attributes), node.outputs[0],
                       node.scope);
       return;
     }
@@ -165,11 +169,15 @@ Graph improved(const Graph& graph, NamedConstants& constants) {
                                          const Attributes& attributes,
                                          std::span<const TensorType>) {
     if (keeps_name(op) && !constants.name_of(inputs[0]).empty()) {
-      return std::vector<Tensor>{constants.derived(op, inputs[0], attributes)};
+      return std::vector<Tensor>{constants.derived(op, {inputs[0]}, attributes)};
     }
     return computed(op, {inputs.begin(), inputs.end()}, attributes);
   };
   return passes::simplify(passes::layout(passes::simplify(graph, evaluate)), evaluate);
+}
+
+Graph cleaned(const Graph& graph, NamedConstants& constants) {
+  return improved(Lowerer(improved(exported(graph), constants), constants).run(), constants);
 }
 
 }  // namespace
@@ -193,25 +201,48 @@ const std::string& NamedConstants::name_of(const Tensor& value) const {
   return found == names_.end() ? none : found->second.name;
 }
 
-Tensor NamedConstants::derived(const OpDef& op, const Tensor& value, const Attributes& attributes) {
-  std::string key = fmt::format("{} {}", value.id(), op.name);
+// "" unless the inputs have names, which keep them alive, and the attributes are plain.
+std::string NamedConstants::key(const OpDef& op, const std::vector<Tensor>& inputs,
+                                const Attributes& attributes) const {
+  std::string text = op.name;
+  for (const Tensor& input : inputs) {
+    if (name_of(input).empty()) return {};
+    text += fmt::format(" {}", input.id());
+  }
   for (const auto& [name, attribute] : attributes.entries()) {
-    if (const auto* list = std::get_if<std::vector<int64_t>>(&attribute)) {
-      for (const int64_t number : *list) key += fmt::format(" {}", number);
-    } else {
-      key += fmt::format(" {}", std::get<DType>(attribute));
-    }
+    const bool plain = std::visit(
+        [&text]<class T>(const T& value) {
+          if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+            text += fmt::format(" [{}]", fmt::join(value, " "));
+          } else if constexpr (std::is_same_v<T, Tensor> ||
+                               std::is_same_v<T, std::shared_ptr<const Graph>>) {
+            return false;
+          } else {
+            text += fmt::format(" {}", value);
+          }
+          return true;
+        },
+        attribute);
+    if (!plain) return {};
   }
-  Tensor& made = derived_[key];
-  if (!made.defined()) {
-    made = computed(op, {value}, attributes)[0];
-    name(made, name_of(value));
-  }
+  return text;
+}
+
+Tensor NamedConstants::derived(const OpDef& op, const std::vector<Tensor>& inputs,
+                               const Attributes& attributes) {
+  const std::string known = key(op, inputs, attributes);
+  if (const auto found = derived_.find(known); found != derived_.end()) return found->second;
+  const Tensor made = computed(op, inputs, attributes)[0];
+  const auto named =
+      std::ranges::find_if(inputs, [this](const Tensor& input) { return !name_of(input).empty(); });
+  if (named != inputs.end()) name(made, std::string(name_of(*named)));
+  if (!known.empty()) derived_[known] = made;
   return made;
 }
 
 Graph lowered(const Graph& graph, NamedConstants& constants) {
-  return improved(Lowerer(improved(exported(graph), constants), constants).run(), constants);
+  const auto clean = [&constants](const Graph& part) { return cleaned(part, constants); };
+  return improved(with_recurrences(clean(graph), constants, clean), constants);
 }
 
 }  // namespace cornu::onnx

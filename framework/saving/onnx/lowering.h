@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "framework/graph/graph.h"
 
@@ -19,8 +20,9 @@ class NamedConstants {
   Tensor of(const Variable& variable);
   // None: "".
   const std::string& name_of(const Tensor& value) const;
-  // A value that `op` made of a named one: computed once, and named as that one is.
-  Tensor derived(const OpDef& op, const Tensor& value, const Attributes& attributes);
+  // What `op`, of one output, makes of these on the host: named as the first of them that has a
+  // name, and computed once where all of them have.
+  Tensor derived(const OpDef& op, const std::vector<Tensor>& inputs, const Attributes& attributes);
 
  private:
   struct Named {
@@ -28,6 +30,8 @@ class NamedConstants {
     std::string name;
   };
   void name(const Tensor& value, const std::string& name);
+  std::string key(const OpDef& op, const std::vector<Tensor>& inputs,
+                  const Attributes& attributes) const;
 
   std::map<const void*, Tensor> values_;  // of variables, by id
   std::map<const void*, Named> names_;
@@ -46,5 +50,13 @@ const OpDef& channels_second_avg_pool();
 // Of "conv_input_grad": the input and the kernel, "pads" and "output_padding" as ConvTranspose has
 // them, and "input_shape" (channels second).
 const OpDef& channels_second_conv_transpose();
+
+// ---- an op that only exists here: a recurrent layer over all steps, as ONNX has it ----
+
+// Of an input (time, batch, features), the kernels W and R, the bias B where it is "biased", and
+// the initial states where it "begins" with others than zeros, in ONNX's layout, and "units", the
+// "operator" (LSTM, GRU, RNN), its "activations" with blanks between, "reset_after" and "reverse":
+// Y, then the last states.
+const OpDef& recurrence_op();
 
 }  // namespace cornu::onnx

@@ -18,6 +18,7 @@ struct Mapping {
 
 // elementwise_mappings.cc, …
 std::span<const Mapping> elementwise_mappings();
+std::span<const Mapping> integer_mappings();  // and what depends on whether numbers are integers
 std::span<const Mapping> reduction_mappings();
 std::span<const Mapping> shape_mappings();
 std::span<const Mapping> index_mappings();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <sstream>
 #include <utility>
 
 #include "framework/saving/onnx/lowering.h"
@@ -32,8 +35,30 @@ void write_log_softmax(NodeWriter& n) {
   n.give(n.add("LogSoftmax", {n.in()}, integer("axis", n.integer("axis"))));
 }
 
-// Low ones of all axes, then high ones.
-std::string pads(NodeWriter& n) {
+// Whether each axis is padded, whatever its size, so that a window begins at every stride-th
+// position.
+bool pads_for_strides(NodeWriter& n, const Ints& window) {
+  const Sizes padding = n.integers("padding");
+  const Sizes shape = n.shape();
+  const Ints strides = n.fixed("strides");
+  if (window.empty()) return false;
+  for (size_t i = 0; i < window.size(); ++i) {
+    for (size_t trace = 0; trace < kTraces; ++trace) {
+      const int64_t size = shape[i + 2].by_trace[trace];
+      const int64_t last = (size - 1) / strides[i] * strides[i];
+      const int64_t missing = std::max(last + window[i] - size, int64_t{0});
+      if (padding[2 * i].by_trace[trace] != missing / 2) return false;
+      if (padding[2 * i + 1].by_trace[trace] != missing - missing / 2) return false;
+    }
+  }
+  return true;
+}
+
+// Low ones of all axes, then high ones; or that they follow from sizes, where there is a window.
+std::string pads(NodeWriter& n, const Ints& window) {
+  if (!all_fixed(n.integers("padding")) && pads_for_strides(n, window)) {
+    return text("auto_pad", "SAME_UPPER");
+  }
   const Ints padding = n.fixed("padding");
   Ints sorted;
   for (size_t i = 0; i < padding.size(); i += 2) sorted.push_back(padding[i]);
@@ -49,26 +74,58 @@ std::string kernel(NodeWriter& n) {
   return n.transposed(1, order);
 }
 
-std::string conv_attributes(NodeWriter& n) {
-  return integers("strides", n.fixed("strides")) + integers("dilations", n.fixed("dilation")) +
-         pads(n) + integer("group", n.integer("groups"));
+// The positions that a kernel covers; none where there is space between them, for which no runtime
+// finds out by itself how much to pad.
+Ints window_of_kernel(NodeWriter& n) {
+  const Ints shape = values_of(n.shape(1));
+  const Ints dilation = n.fixed("dilation");
+  const bool dense = std::ranges::all_of(dilation, [](int64_t step) { return step == 1; });
+  return dense ? Ints(shape.begin(), shape.end() - 2) : Ints();
 }
 
-void write_conv(NodeWriter& n) { n.give(n.add("Conv", {n.in(0), kernel(n)}, conv_attributes(n))); }
+std::string conv_attributes(NodeWriter& n, const Ints& window) {
+  return integers("strides", n.fixed("strides")) + integers("dilations", n.fixed("dilation")) +
+         pads(n, window) + integer("group", n.integer("groups"));
+}
+
+void write_conv(NodeWriter& n) {
+  n.give(n.add("Conv", {n.in(0), kernel(n)}, conv_attributes(n, window_of_kernel(n))));
+}
 
 void write_conv_transpose(NodeWriter& n) {
   n.give(n.add("ConvTranspose", {n.in(0), kernel(n)},
-               conv_attributes(n) + integers("output_padding", n.fixed("output_padding"))));
+               conv_attributes(n, {}) + integers("output_padding", n.fixed("output_padding"))));
 }
 
 void write_pool(NodeWriter& n, const char* op) {
+  const Ints window = n.fixed("window");
   n.give(n.add(op, {n.in()},
-               integers("kernel_shape", n.fixed("window")) +
-                   integers("strides", n.fixed("strides")) + pads(n)));
+               integers("kernel_shape", window) + integers("strides", n.fixed("strides")) +
+                   pads(n, window)));
 }
 
 void write_max_pool(NodeWriter& n) { write_pool(n, "MaxPool"); }
 void write_avg_pool(NodeWriter& n) { write_pool(n, "AveragePool"); }
+
+// Inputs that aren't there have no name: biases, the lengths of sequences.
+void write_recurrence(NodeWriter& n) {
+  const Attributes& given = n.node().attributes;
+  const Names operands = n.all_in();
+  const bool biased = n.flag("biased");
+  Names inputs(operands.begin(), operands.begin() + (biased ? 4 : 3));
+  if (n.flag("begins")) {
+    inputs.resize(5);
+    inputs.insert(inputs.end(), operands.begin() + (biased ? 4 : 3), operands.end());
+  }
+  const std::string& op = given.get_string("operator");
+  std::istringstream words(given.get_string("activations"));
+  const Names activations(std::istream_iterator<std::string>(words), {});
+  std::string attributes = texts("activations", activations) +
+                           text("direction", n.flag("reverse") ? "reverse" : "forward") +
+                           integer("hidden_size", n.integer("units"));
+  if (op == "GRU") attributes += integer("linear_before_reset", n.flag("reset_after"));
+  n.give_all(n.add_many(op, inputs, attributes, n.node().outputs.size()));
+}
 
 const Mapping kOfNetworks[] = {
     {"avg_pool_channels_second", nullptr, write_avg_pool},
@@ -77,6 +134,7 @@ const Mapping kOfNetworks[] = {
     {"log_softmax", nullptr, write_log_softmax},
     {"matmul", nullptr, write_matmul},
     {"max_pool_channels_second", nullptr, write_max_pool},
+    {"recurrence", nullptr, write_recurrence},
     {"softmax", nullptr, write_softmax},
 };
 

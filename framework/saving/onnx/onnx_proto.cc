@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/saving/onnx/onnx_proto.h"
 
+#include <utility>
+
+#include "framework/core/strings.h"
+#include "framework/core/utf8.h"
 #include "framework/io/proto_wire.h"
 
 namespace cornu::onnx {
@@ -70,15 +74,105 @@ std::string encode_rest(const ProtoGraph& graph) {
   return message;
 }
 
-// A TensorProto up to its raw_data, which is `bytes` long and comes after it.
-std::string encode_head(const ProtoTensor& tensor, uint64_t bytes) {
+// A TensorProto without its elements.
+std::string encode_head(const ProtoTensor& tensor) {
   std::string head;
   for (const int64_t size : tensor.value.shape()) put_int(head, 1, size);
   put_int(head, 2, data_type(tensor.value.dtype()));
   put_bytes(head, 8, tensor.name);
-  wire::put_tag(head, 9, wire::Type::Bytes);
-  wire::put_varint(head, bytes);
   return head;
+}
+
+void put_entry(std::string& message, std::string_view key, std::string_view value) {
+  std::string entry;  // StringStringEntryProto
+  put_bytes(entry, 1, key);
+  put_bytes(entry, 2, value);
+  put_bytes(message, 13, entry);  // TensorProto.external_data
+}
+
+// Lays initializers out in the file, or beside it.
+class Initializers {
+ public:
+  explicit Initializers(const TensorStorage& storage) : storage_(storage) {}
+
+  void add(const ProtoTensor& tensor, bool external) {
+    std::string message = encode_head(tensor);
+    const std::span bytes(tensor.value.raw(), tensor.value.bytes());
+    if (external && goes_beside(tensor.value)) {
+      put_beside(message, bytes);
+      add_field(message, {});
+    } else if (bytes.empty()) {
+      add_field(message, {});  // onnx's checker refuses raw_data of no bytes
+    } else {
+      wire::put_tag(message, 9, wire::Type::Bytes);  // TensorProto.raw_data
+      wire::put_varint(message, bytes.size());
+      add_field(message, bytes);
+    }
+    model_.tensors.push_back(tensor.value);
+  }
+
+  uint64_t bytes() const { return bytes_; }  // of the fields that were added
+  // Pieces of the file hold the fields; `head` goes before them, `rest` behind.
+  EncodedModel finish(std::string head, std::string rest) && {
+    model_.file.insert(model_.file.begin(), piece(std::move(head)));
+    model_.file.push_back(piece(std::move(rest)));
+    return std::move(model_);
+  }
+
+ private:
+  std::span<const std::byte> piece(std::string text) {
+    const std::string& kept = model_.texts.emplace_back(std::move(text));
+    return std::as_bytes(std::span(kept));
+  }
+
+  // Short lists of integers may say shapes, which onnx infers others from: they stay.
+  bool goes_beside(const Tensor& value) const {
+    constexpr size_t kShapes = 1024;  // bytes
+    if (value.dtype() == DType::Int64 && value.bytes() < kShapes) return false;
+    return value.bytes() > 0 && static_cast<int64_t>(value.bytes()) >= storage_.threshold;
+  }
+
+  // A field GraphProto.initializer: a message that ends with these bytes.
+  void add_field(const std::string& message, std::span<const std::byte> bytes) {
+    std::string field;
+    wire::put_tag(field, 5, wire::Type::Bytes);
+    wire::put_varint(field, message.size() + bytes.size());
+    field += message;
+    bytes_ += field.size() + bytes.size();
+    model_.file.push_back(piece(std::move(field)));
+    if (!bytes.empty()) model_.file.push_back(bytes);
+  }
+
+  void put_beside(std::string& message, std::span<const std::byte> bytes) {
+    // At a page's begin, as the format advises, so that readers can map it.
+    constexpr uint64_t kPage = 4096;
+    if (const uint64_t over = offset_ % kPage; over != 0) {
+      model_.data.push_back(piece(std::string(kPage - over, '\0')));
+      offset_ += kPage - over;
+    }
+    put_entry(message, "location", storage_.location);
+    put_entry(message, "offset", std::to_string(offset_));
+    put_entry(message, "length", std::to_string(bytes.size()));
+    put_int(message, 14, 1);  // TensorProto.data_location: EXTERNAL
+    model_.data.push_back(bytes);
+    offset_ += bytes.size();
+  }
+
+  const TensorStorage& storage_;
+  EncodedModel model_;
+  uint64_t bytes_ = 0;
+  uint64_t offset_ = 0;  // where the external data ends
+};
+
+bool is_external(const ProtoGraph& graph, const TensorStorage& storage) {
+  uint64_t total = 0;
+  for (const ProtoTensor& tensor : graph.initializers) total += tensor.value.bytes();
+  const bool external = storage.external.value_or(total > storage.whole);
+  check<InvalidArgument>(!external || is_utf8(storage.location),
+                         "ONNX: the name of a file of external data must be UTF-8, got '{}'. Name "
+                         "the model's file otherwise.",
+                         printable(storage.location));
+  return external;
 }
 
 }  // namespace
@@ -148,8 +242,8 @@ std::string subgraph(std::string_view name, const ProtoGraph& graph) {
   return attribute(name, kGraph, fields);
 }
 
-std::string encode_model(const ProtoGraph& graph, int64_t opset, std::string_view title,
-                         uint64_t limit) {
+EncodedModel encode_model(const ProtoGraph& graph, int64_t opset, std::string_view title,
+                          const TensorStorage& storage) {
   std::string version;
   put_bytes(version, 1, "");
   put_int(version, 2, opset);
@@ -158,33 +252,21 @@ std::string encode_model(const ProtoGraph& graph, int64_t opset, std::string_vie
   put_bytes(head, 2, "cornu");
   put_bytes(head, 8, version);
 
-  const std::string rest = encode_rest(graph);
-  std::vector<std::string> heads;
-  uint64_t total = rest.size();
-  for (const ProtoTensor& tensor : graph.initializers) {
-    const uint64_t bytes = tensor.value.bytes();
-    const std::string own = encode_head(tensor, bytes);
-    std::string begin;
-    wire::put_tag(begin, 5, wire::Type::Bytes);  // GraphProto.initializer
-    wire::put_varint(begin, own.size() + bytes);
-    heads.push_back(begin + own);
-    total += heads.back().size() + bytes;
-  }
+  const bool external = is_external(graph, storage);
+  Initializers initializers(storage);
+  for (const ProtoTensor& tensor : graph.initializers) initializers.add(tensor, external);
+  std::string rest = encode_rest(graph);
+  const uint64_t total = rest.size() + initializers.bytes();
   wire::put_tag(head, 7, wire::Type::Bytes);  // ModelProto.graph
   wire::put_varint(head, total);
-  check<ResourceExhausted>(head.size() + total <= limit,
+  check<ResourceExhausted>(head.size() + total <= storage.limit,
                            "{}: an ONNX file of one piece holds at most {} bytes, but this model "
-                           "takes {}. Export it in parts, models of some of its layers each.",
-                           title, limit, head.size() + total);
-  std::string file;
-  file.reserve(head.size() + total);
-  file += head;
-  for (size_t i = 0; i < heads.size(); ++i) {
-    const Tensor& value = graph.initializers[i].value;
-    file += heads[i];
-    file.append(reinterpret_cast<const char*>(value.raw()), value.bytes());
-  }
-  return file += rest;
+                           "takes {}. {}",
+                           title, storage.limit, head.size() + total,
+                           external ? "Export it in parts, models of some of its layers each."
+                                    : "Export it with .save_as_external_data = true, which puts "
+                                      "its weights into a file of their own.");
+  return std::move(initializers).finish(std::move(head), std::move(rest));
 }
 
 }  // namespace cornu::onnx

@@ -2,7 +2,11 @@
 // The messages of an ONNX file (onnx.proto3), encoded by hand; the field numbers are in the .cc.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -62,9 +66,35 @@ struct ProtoGraph {
 // A node's attribute that is a graph: a loop's body, a branch. It has no initializers of its own.
 std::string subgraph(std::string_view name, const ProtoGraph& graph);
 
-// A whole ModelProto. ResourceExhausted, naming `title` and the sizes, beyond `limit` bytes:
-// protobuf's messages end at 2 GiB.
-std::string encode_model(const ProtoGraph& graph, int64_t opset, std::string_view title,
-                         uint64_t limit = (uint64_t{1} << 31) - 1);
+// Where the bytes of initializers go: into the file, which protobuf bounds to 2 GiB, or beside it,
+// where readers find them by the name that the file says (TensorProto.external_data).
+struct TensorStorage {
+  std::string location = {};  // the name of the file of external data, in the same folder
+  // None: where the initializers take more than `whole` bytes in all.
+  std::optional<bool> external = {};
+  int64_t threshold = 1024;           // bytes: smaller ones stay in the file
+  uint64_t whole = 1'500'000'000;     // bytes
+  uint64_t limit = (1ULL << 31) - 1;  // bytes of the file itself
+};
+
+// Two files as the pieces to write one after another. Tensors' bytes are where they are.
+struct EncodedModel {
+  EncodedModel() = default;
+  EncodedModel(EncodedModel&&) = default;  // pieces stay where they are
+  EncodedModel& operator=(EncodedModel&&) = default;
+
+  using Pieces = std::vector<std::span<const std::byte>>;
+  Pieces file;  // a ModelProto
+  Pieces data;  // of initializers; empty: it isn't needed
+
+  // What the pieces are in.
+  std::deque<std::string> texts;
+  std::vector<Tensor> tensors;
+};
+
+// ResourceExhausted, naming `title` and the sizes, for a file beyond `storage.limit`;
+// InvalidArgument for a location that isn't UTF-8.
+EncodedModel encode_model(const ProtoGraph& graph, int64_t opset, std::string_view title,
+                          const TensorStorage& storage);
 
 }  // namespace cornu::onnx

@@ -48,13 +48,7 @@ void write_broadcast_to(NodeWriter& n) {
   n.give(n.add("Expand", {n.in(), n.sizes(to)}));
 }
 
-void write_reverse(NodeWriter& n) {
-  const std::vector<int64_t> axes = n.fixed("axes");
-  const std::vector<int64_t> last(axes.size(), -1);
-  const std::vector<int64_t> before_first(axes.size(), -kEnd);
-  n.give(n.add("Slice", {n.in(), n.integers_constant(last), n.integers_constant(before_first),
-                         n.integers_constant(axes), n.integers_constant(last)}));
-}
+void write_reverse(NodeWriter& n) { n.give(n.reversed(n.in(), n.fixed("axes"))); }
 
 void write_concatenate(NodeWriter& n) {
   n.give(n.add("Concat", n.all_in(), integer("axis", n.integer("axis"))));

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace cornu::data {
+namespace cornu {
 
 // Is it nothing but whole characters?
 bool is_utf8(std::string_view text);
@@ -18,4 +18,4 @@ size_t utf8_offset(std::string_view text, int64_t number);
 // UTF-8 becomes U+FFFD.
 std::string utf8_case(std::string_view text, bool upper);
 
-}  // namespace cornu::data
+}  // namespace cornu

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/readers/utf8.h"
+#include "framework/core/utf8.h"
 
 #include <clocale>
 #include <cwctype>
 
 #include "framework/core/error.h"
 
-namespace cornu::data {
+namespace cornu {
 namespace {
 
 constexpr char32_t kReplacement = 0xFFFD;
@@ -88,4 +88,4 @@ std::string utf8_case(std::string_view text, bool upper) {
   return result;
 }
 
-}  // namespace cornu::data
+}  // namespace cornu
