@@ -5,12 +5,14 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "framework/core/allocation_limit.h"
 #include "framework/core/error.h"
 
 namespace cornu {
@@ -19,6 +21,8 @@ namespace {
 constexpr size_t kAlignment = 64;
 constexpr size_t kCachedBytes = size_t{64} << 20;  // the most that is kept for reuse
 constexpr size_t kLargestCached = size_t{16} << 20;
+
+thread_local size_t most_bytes = std::numeric_limits<size_t>::max();  // see AllocationLimit
 
 // Eight size classes to a power of two: at most an eighth of a block is wasted.
 size_t size_class(size_t bytes) {
@@ -136,7 +140,22 @@ std::shared_ptr<Buffer> Buffer::clone(size_t offset, size_t bytes) const {
   return copy;
 }
 
+AllocationLimit::AllocationLimit(size_t bytes) : outer_(most_bytes) {
+  most_bytes = std::min(most_bytes, bytes);
+}
+
+AllocationLimit::~AllocationLimit() { most_bytes = outer_; }
+
+void AllocationLimit::check_bytes(size_t bytes) {
+  check<ResourceExhausted>(
+      bytes <= most_bytes,
+      "expected a tensor of at most {} bytes, which is the limit here, got one "
+      "of {} bytes.",
+      most_bytes, bytes);
+}
+
 std::shared_ptr<Buffer> allocate_host(size_t bytes) {
+  AllocationLimit::check_bytes(bytes);
   constexpr size_t kMost = size_t{1} << 62;
   std::byte* data = nullptr;
   size_t capacity = 0;

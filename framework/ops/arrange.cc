@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/ops/definition.h"
+#include "framework/ops/limits.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
 
@@ -145,6 +146,7 @@ Tensor dstack(const std::vector<Tensor>& xs) { return concatenate(all_at_least(x
 std::vector<Tensor> array_split(const Tensor& x, int64_t sections, int64_t axis) {
   require_static(x, "array_split");
   check<InvalidArgument>(sections >= 1, "array_split: expected at least 1 part, got {}.", sections);
+  require_few(sections, "parts", "array_split");
   const int64_t size = x.dim(axis);
   Ints indices;
   for (int64_t i = 1; i < sections; ++i) {

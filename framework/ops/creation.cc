@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "framework/ops/definition.h"
+#include "framework/ops/limits.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
 
@@ -23,6 +24,7 @@ void require_count(int64_t num, std::string_view who) {
 template <class F>
 Tensor window(int64_t size, std::string_view who, F f) {
   check<InvalidArgument>(size >= 0, "{}: expected a size >= 0, got {}.", who, size);
+  require_table(size);
   std::vector<float> values;
   for (int64_t i = 0; i < size; ++i) {
     const double at = static_cast<double>(i) / static_cast<double>(size - 1);

@@ -7,6 +7,7 @@
 #include "framework/ops/creation.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
+#include "framework/ops/limits.h"
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/register.h"
@@ -135,6 +136,7 @@ Tensor window_of(const Frames& frames, const StftOptions& options, DType dtype,
     const double mean = *options.window == "hann" ? 0.5 : 0.54;
     const int64_t length = frames.sequence_length;
     const auto period = static_cast<double>(length - length % 2);
+    require_table(length);
     std::vector<double> points(1, 1.0);
     points.resize(static_cast<size_t>(length));
     for (int64_t i = 0; length > 1 && i < length; ++i) {

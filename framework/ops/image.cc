@@ -10,6 +10,7 @@
 #include "framework/ops/definition.h"
 #include "framework/ops/image_batch.h"
 #include "framework/ops/index.h"
+#include "framework/ops/limits.h"
 #include "framework/ops/math.h"
 #include "framework/ops/matmul.h"
 #include "framework/ops/reduce.h"
@@ -73,6 +74,7 @@ Tensor weights(int64_t out, int64_t in, const Kernel& kernel, bool antialias, DT
 
 Tensor resized_axis(const Tensor& x, int64_t axis, int64_t size, const ResizeOptions& options) {
   if (options.interpolation == "nearest") {
+    require_table(size);
     std::vector<int64_t> from;
     for (int64_t i = 0; i < size; ++i) {
       const double center = (static_cast<double>(i) + 0.5) * static_cast<double>(x.dim(axis)) /
@@ -218,6 +220,7 @@ Tensor patches(const char* who, const Tensor& images, const Sizes& size,
   std::vector<Tensor> parts;  // one for each place in a patch
   std::vector<int64_t> begin(counts.size(), 0);
   const int64_t places = Shape(window).num_elements();
+  require_few(places, "places in a patch", who);
   for (int64_t place = 0; place < places; ++place) {
     int64_t rest = place;
     for (size_t i = window.size(); i-- > 0; rest /= window[i]) {

@@ -114,6 +114,11 @@ Tensor dot(const Tensor& a, const Tensor& b) {
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t axes) {
+  check<InvalidArgument>(
+      axes <= std::min(a.rank(), b.rank()),
+      "tensordot: expected at most as many axes as both tensors have, got {} for "
+      "shapes {} and {}.",
+      axes, a.shape(), b.shape());
   std::vector<int64_t> last;
   std::vector<int64_t> first;
   for (int64_t i = 0; i < axes; ++i) {

@@ -6,6 +6,7 @@
 #include "framework/core/checked.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
+#include "framework/ops/limits.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
 
@@ -229,6 +230,7 @@ Tensor adaptive_pool(const char* who, Tensor x, const Sizes& output_size, bool a
                            x.shape());
     const int64_t count = counts[static_cast<size_t>(axis) - 1];
     checked_multiply(size, checked_add(count, 1, who), who);
+    require_table(checked_add(size, checked_multiply(count, 2, who), who));
     const AdaptiveWindows windows(size, count);
     window.push_back(windows.width);
     if (!windows.plain(size)) {

@@ -8,6 +8,7 @@
 #include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
+#include "framework/ops/limits.h"
 #include "framework/ops/math.h"
 
 namespace cornu::ops {
@@ -165,6 +166,7 @@ Tensor stack(const std::vector<Tensor>& xs, int64_t axis) {
 std::vector<Tensor> unstack(const Tensor& x, int64_t axis) {
   const int64_t normalized = x.shape().normalize_axis(axis, "unstack");
   const int64_t count = known_size(x, normalized, "unstack");
+  require_few(count, "parts", "unstack");
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < count; ++i) {
     parts.push_back(squeeze(slice_axis(x, normalized, i, i + 1), normalized));
@@ -178,6 +180,7 @@ std::vector<Tensor> split(const Tensor& x, int64_t sections, int64_t axis) {
                          "split: expected a number of equal parts of axis {} of shape {}, got {}. "
                          "For unequal parts, give the places where they begin.",
                          axis, x.shape(), sections);
+  require_few(sections, "parts", "split");
   Ints indices;
   for (int64_t i = 1; i < sections; ++i) indices.push_back(i * (size / sections));
   return split(x, indices, axis);
@@ -343,6 +346,7 @@ Tensor repeat(const Tensor& x, const std::vector<int64_t>& repeats, std::optiona
       normalized, x.shape(), listed(repeats));
   int64_t total = 0;
   for (int64_t n : repeats) total = checked_add(total, n, "repeat");
+  require_table(total);
   std::vector<int64_t> places;
   places.reserve(to_index(total));
   for (int64_t i = 0; i < size; ++i) places.insert(places.end(), to_index(repeats[to_index(i)]), i);
@@ -363,7 +367,10 @@ Tensor ones_like(const Tensor& x, std::optional<DTypeLike> dtype) { return full_
 
 Tensor full_like(const Tensor& x, const Tensor& fill_value, std::optional<DTypeLike> dtype) {
   const Tensor value = cast(fill_value, dtype.value_or(x.dtype()));
-  return x.shape().is_static() ? broadcast_to(value, x.shape()) : where(true_like(x), value, value);
+  const bool placeholder =
+      x.is_symbolic() && !current_tracer();  // and so must be what is made of it
+  const bool constant = x.shape().is_static() && !placeholder;
+  return constant ? broadcast_to(value, x.shape()) : where(true_like(x), value, value);
 }
 
 Tensor arange(int64_t start, int64_t stop, int64_t step, DTypeLike dtype) {

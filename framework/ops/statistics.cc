@@ -9,6 +9,7 @@
 #include "framework/ops/creation.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
+#include "framework/ops/limits.h"
 #include "framework/ops/math.h"
 #include "framework/ops/matmul.h"
 #include "framework/ops/matrix.h"
@@ -319,6 +320,7 @@ Tensor diff(const Tensor& x, int64_t n, int64_t axis) {
   check<InvalidArgument>(n >= 0, "diff: expected n >= 0, got {}.", n);
   const int64_t along = x.shape().normalize_axis(axis, "diff");
   Tensor result = x.strong();
+  require_few(std::min(n, result.dim(along)), "differences of differences", "diff");
   for (int64_t i = 0; i < n && result.dim(along) > 0; ++i) {
     const Tensor later = slice_axis(result, along, 1);
     const Tensor earlier = slice_axis(result, along, 0, result.dim(along) - 1);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "framework/core/allocation_limit.h"
 #include "framework/core/strings.h"
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
@@ -20,6 +21,11 @@ namespace cornu {
 namespace {
 
 constexpr char kKerasTensor[] = "__keras_tensor__";
+
+// What a file's numbers may make of a graph: a constant of an op's of 1 GiB; a result of 1 TiB,
+// which is no model that anybody runs.
+constexpr size_t kMostConstant = size_t{1} << 30;
+constexpr size_t kMostResult = size_t{1} << 40;
 
 // In input_layers and output_layers Keras counts a nested functional model's calls from 1.
 int64_t first_call(const Layer& layer) { return layer.class_name() == "Functional" ? 1 : 0; }
@@ -250,10 +256,22 @@ class GraphReader {
     while (part.next < part.calls.size() && is_ready(index)) {
       const Json& call = *part.calls[part.next++];
       part.outputs.push_back(part.layer ? call_layer(part, call) : call_op(part, call));
+      for (const Tensor& output : part.outputs.back()) check_size(part, output);
     }
     if (part.next == before) return;
     ready.insert(part.waiting.begin(), part.waiting.end());
     part.waiting.clear();
+  }
+
+  // Of an axis that isn't known there is at least one element.
+  static void check_size(const Part& part, const Tensor& output) {
+    std::vector<int64_t> dims(output.shape().begin(), output.shape().end());
+    std::replace(dims.begin(), dims.end(), kUnknown, int64_t{1});
+    const size_t bytes = Shape(dims).num_bytes(size_of(output.dtype()));
+    check<ResourceExhausted>(bytes <= kMostResult,
+                             "Functional: the result of its layer '{}' would have the shape {}, {} "
+                             "bytes.",
+                             part.name, output.shape(), bytes);
   }
 
   // Whether all tensors that a part's next call refers to exist. If not, the part waits for one.
@@ -417,6 +435,7 @@ class GraphReader {
   }
 
   Tensors call_op(const Part& part, const Json& call) {
+    const AllocationLimit limit(kMostConstant);
     const std::string& op = part.entry->at("class_name").as_string();
     if (is_composed_op(op)) return call_composed_op(part, call);
     Json config = part.entry->at("config");

@@ -15,7 +15,19 @@ namespace {
 
 using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
-using Operands = std::vector<Tensor>;
+
+// What a call is given, in the order of Keras's arguments.
+struct Operands {
+  const std::string& op;
+  const std::vector<Tensor>& list;
+
+  size_t size() const { return list.size(); }
+  const Tensor& at(size_t place) const {
+    check<InvalidArgument>(place < list.size(), "op '{}': expected at least {} operands, got {}.",
+                           op, place + 1, list.size());
+    return list[place];
+  }
+};
 using WithConfig = std::function<Tensors(const Operands&, const OpConfig& config)>;
 
 const std::map<std::string, Unary, std::less<>>& unary_ops() {
@@ -134,7 +146,7 @@ Tensors pad(const Operands& x, const OpConfig& config) {
   }
   return ops::pad(x.at(0), widths,
                   {.mode = config.text("mode", "constant"),
-                   .constant_values = x.size() > 1 ? x[1] : Tensor(0)});
+                   .constant_values = x.size() > 1 ? x.at(1) : Tensor(0)});
 }
 
 template <Tensor (*kReduce)(const Tensor&, const Axes&, bool)>
@@ -203,7 +215,9 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
          return ops::cumsum(x.at(0), c.maybe("axis"), {.dtype = c.dtype()});
        }},
       {"Einsum",
-       [](X x, C c) -> Tensors { return ops::einsum(c.json.at("subscripts").as_string(), x); }},
+       [](X x, C c) -> Tensors {
+         return ops::einsum(c.json.at("subscripts").as_string(), x.list);
+       }},
       {"Elu", [](X x, C c) -> Tensors { return ops::elu(x.at(0), c.number("alpha", 1)); }},
       {"FullLike", [](X x, C c) -> Tensors { return ops::full_like(x.at(0), x.at(1), c.dtype()); }},
       {"Gelu", [](X x, C c) -> Tensors { return ops::gelu(x.at(0), c.flag("approximate", true)); }},
@@ -235,7 +249,7 @@ const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
          return ops::broadcast_to(x.at(0), c.json.at("shape").as_shape());
        }},
       {"Concatenate",
-       [](X x, C c) -> Tensors { return ops::concatenate(x, c.integer("axis", 0)); }},
+       [](X x, C c) -> Tensors { return ops::concatenate(x.list, c.integer("axis", 0)); }},
       {"ExpandDims", [](X x, C c) -> Tensors { return ops::expand_dims(x.at(0), c.axes()); }},
       {"Flip", [](X x, C c) -> Tensors { return ops::flip(x.at(0), c.axes()); }},
       {"GetItem", [](X x, C c) -> Tensors { return get_item(x.at(0), c.json.at("key")); }},
@@ -253,7 +267,7 @@ const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
        [](X x, C c) -> Tensors { return ops::reshape(x.at(0), c.json.at("newshape").as_shape()); }},
       {"Split", [](X x, C c) -> Tensors { return split(x.at(0), c); }},
       {"Squeeze", [](X x, C c) -> Tensors { return ops::squeeze(x.at(0), c.axes()); }},
-      {"Stack", [](X x, C c) -> Tensors { return ops::stack(x, c.integer("axis", 0)); }},
+      {"Stack", [](X x, C c) -> Tensors { return ops::stack(x.list, c.integer("axis", 0)); }},
       {"Swapaxes",
        [](X x, C c) -> Tensors {
          return ops::swapaxes(x.at(0), c.json.at("axis1").as_int(), c.json.at("axis2").as_int());
@@ -271,37 +285,39 @@ const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
   return table;
 }
 
-void require_operands(const std::string& class_name, const Operands& operands, size_t count) {
+void require_operands(const Operands& operands, size_t count) {
   check<InvalidArgument>(operands.size() == count, "op '{}': expected {} operands, got {}.",
-                         class_name, count, operands.size());
+                         operands.op, count, operands.size());
 }
 
 }  // namespace
 
+std::vector<std::string> keras_op_names() {
+  std::vector<std::string> names = composed_op_names();
+  for (const auto& entry : unary_ops()) names.push_back(entry.first);
+  for (const auto& entry : binary_ops()) names.push_back(entry.first);
+  for (const auto& entry : configured_ops()) names.push_back(entry.first);
+  for (const auto& entry : arranging_ops()) names.push_back(entry.first);
+  return names;
+}
+
 Tensors apply_keras_op(const std::string& class_name, const Json& config,
-                       const std::vector<Tensor>& operands) {
+                       const std::vector<Tensor>& list) {
+  const Operands operands{class_name, list};
   if (const auto it = unary_ops().find(class_name); it != unary_ops().end()) {
-    require_operands(class_name, operands, 1);
-    return it->second(operands[0]);
+    require_operands(operands, 1);
+    return it->second(list[0]);
   }
   if (const auto it = binary_ops().find(class_name); it != binary_ops().end()) {
-    require_operands(class_name, operands, 2);
-    return it->second(operands[0], operands[1]);
+    require_operands(operands, 2);
+    return it->second(list[0], list[1]);
   }
   for (const auto* table : {&configured_ops(), &arranging_ops()}) {
     const auto it = table->find(class_name);
-    if (it == table->end()) continue;
-    check<InvalidArgument>(operands.size() >= (class_name == "Where" ? 3u : 1u),
-                           "op '{}': it lacks operands.", class_name);
-    return it->second(operands, OpConfig(config));
+    if (it != table->end()) return it->second(operands, OpConfig(config));
   }
-  std::vector<std::string> known = composed_op_names();
-  for (const auto& entry : unary_ops()) known.push_back(entry.first);
-  for (const auto& entry : binary_ops()) known.push_back(entry.first);
-  for (const auto& entry : configured_ops()) known.push_back(entry.first);
-  for (const auto& entry : arranging_ops()) known.push_back(entry.first);
   raise<Unimplemented>("The op '{}' isn't implemented for models in files.{}", class_name,
-                       did_you_mean(class_name, known));
+                       did_you_mean(class_name, keras_op_names()));
 }
 
 }  // namespace cornu

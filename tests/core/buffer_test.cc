@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "framework/core/allocation_limit.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
@@ -32,6 +33,25 @@ TEST_CASE("a freed block serves the next request of its size") {
   first.reset();
   CHECK(allocate_host(1001)->data() == block);  // of the same size class
   release_cached_host_memory();
+}
+
+TEST_CASE("a limit holds on its thread, while it lives, and within another one") {
+  const auto refusal = [](size_t bytes) { return error_of([&] { allocate_host(bytes); }); };
+  {
+    const AllocationLimit outer(1000);
+    CHECK(refusal(1000).empty());
+    CHECK(
+        refusal(1001) ==
+        "ResourceExhausted: expected a tensor of at most 1000 bytes, which is the limit here, got "
+        "one of 1001 bytes.");
+    {
+      const AllocationLimit above(2000), below(10);
+      CHECK_FALSE(refusal(11).empty());
+    }
+    CHECK(refusal(1000).empty());
+    std::thread([&] { CHECK(refusal(1001).empty()); }).join();
+  }
+  CHECK(refusal(1001).empty());
 }
 
 TEST_CASE("memory that isn't there is an error with the size") {

@@ -130,6 +130,15 @@ TEST_CASE("shapes") {
   CHECK(invalid([] {
           ops::split(ops::ones({5}), 2);
         }).find("split: expected a number of equal parts of axis 0 of shape (5,), got 2.") == 0);
+  constexpr int64_t kMany = 1 << 21;
+  CHECK(invalid([] { ops::split(ops::ones({0}), kMany); }) ==
+        "split: expected at most 1048576 parts, got 2097152.");
+  CHECK(invalid([] { ops::array_split(ops::ones({5}), kMany); }) ==
+        "array_split: expected at most 1048576 parts, got 2097152.");
+  CHECK(invalid([] { ops::unstack(ops::ones({kMany})); }) ==
+        "unstack: expected at most 1048576 parts, got 2097152.");
+  CHECK(invalid([] { ops::diff(ops::ones({kMany}), kMany); }) ==
+        "diff: expected at most 1048576 differences of differences, got 2097152.");
   CHECK(invalid([] {
           ops::broadcast_to(ops::ones({3}), {2, 4});
         }).find("broadcast_to: expected a shape that (3,) can be broadcast to") == 0);

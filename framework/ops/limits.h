@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds on what arguments that are numbers make ops do on the host. Internal: ops.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "framework/core/allocation_limit.h"
+#include "framework/core/error.h"
+
+namespace cornu::ops::internal {
+
+// For results, or steps, that are each a node of a graph: InvalidArgument above 2^20.
+inline void require_few(int64_t count, std::string_view what, std::string_view who) {
+  constexpr int64_t kMost = 1 << 20;
+  check<InvalidArgument>(count <= kMost, "{}: expected at most {} {}, got {}.", who, kMost, what,
+                         count);
+}
+
+// For a table of so many numbers of 8 bytes, which counts as a tensor does (see AllocationLimit).
+inline void require_table(int64_t count) {
+  constexpr size_t kNumber = 8;
+  constexpr auto kMost = static_cast<uint64_t>(INT64_MAX) / kNumber;
+  AllocationLimit::check_bytes(count < 0 || static_cast<uint64_t>(count) > kMost
+                                   ? ~size_t{0}
+                                   : static_cast<size_t>(count) * kNumber);
+}
+
+}  // namespace cornu::ops::internal
