@@ -49,6 +49,12 @@ class Hdf5Writer {
   // Adds an attribute to a group or dataset that was made before.
   void set_attribute(const std::string& path, const std::string& name, std::string_view value);
   void set_attribute(const std::string& path, const std::string& name, int64_t value);
+  // A list, as h5py writes one of bytes: all have the longest one's length. It has at most
+  // kMostInList bytes, which is Keras's limit (HDF5's is 64 KiB for all of an attribute):
+  // InvalidArgument.
+  void set_attribute(const std::string& path, const std::string& name,
+                     const std::vector<std::string>& values);
+  static constexpr size_t kMostInList = 64512;
 
   // Ends the file and gives its bytes.
   Hdf5Image take();

@@ -162,6 +162,14 @@ Id string_type() {
   return type;
 }
 
+// Of this length; what is shorter ends in zeros.
+Id fixed_string_type(size_t length) {
+  Id type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type.get(), length);
+  H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
+  return type;
+}
+
 // In the file, or in memory.
 Id type_of(DType dtype, bool in_file) {
   const auto copy = [&](hid_t file, hid_t memory) {
@@ -252,12 +260,11 @@ struct Hdf5Writer::State {
   }
 
   void add_attribute(const std::string& path, const std::string& attribute, const Id& type,
-                     const Id& memory_type, const void* value) const {
+                     const Id& memory_type, const Id& space, const void* value) const {
     const Id object(H5Oopen(file.get(), path.empty() ? "/" : path.c_str(), H5P_DEFAULT), H5Oclose);
     require(object.ok(), path);
     check<AlreadyExists>(H5Aexists(object.get(), attribute.c_str()) == 0,
                          "HDF5: '{}' has an attribute '{}' already.", path, attribute);
-    const Id space(H5Screate(H5S_SCALAR), H5Sclose);
     const Id made(H5Acreate2(object.get(), attribute.c_str(), type.get(), space.get(), H5P_DEFAULT,
                              H5P_DEFAULT),
                   H5Aclose);
@@ -270,6 +277,13 @@ struct Hdf5Writer::State {
                     "HDF5: there is no '{}' to get an attribute. Write it first.", path);
     check<InvalidArgument>(!attribute.empty() && attribute.find('\0') == std::string::npos,
                            "HDF5: '{}': expected an attribute's name, got '{}'.", path, attribute);
+  }
+
+  static void check_text(const std::string& path, const std::string& attribute,
+                         std::string_view value) {
+    check<InvalidArgument>(value.find('\0') == std::string_view::npos,
+                           "HDF5: '{}': the attribute '{}' has a zero byte in it.", path,
+                           attribute);
   }
 };
 
@@ -332,19 +346,39 @@ void Hdf5Writer::set_attribute(const std::string& path, const std::string& name,
                                std::string_view value) {
   const Session session;
   state_->check_attribute(path, name);
-  check<InvalidArgument>(value.find('\0') == std::string_view::npos,
-                         "HDF5: '{}': the attribute '{}' has a zero byte in it.", path, name);
+  State::check_text(path, name, value);
   const std::string text(value);
   const char* pointer = text.c_str();
   const Id type = string_type();
-  state_->add_attribute(path, name, type, type, &pointer);
+  state_->add_attribute(path, name, type, type, space_of({}), &pointer);
+}
+
+void Hdf5Writer::set_attribute(const std::string& path, const std::string& name,
+                               const std::vector<std::string>& values) {
+  const Session session;
+  state_->check_attribute(path, name);
+  size_t length = 1;
+  for (const std::string& value : values) {
+    State::check_text(path, name, value);
+    length = std::max(length, value.size());
+  }
+  check<InvalidArgument>(length <= kMostInList / std::max<size_t>(values.size(), 1),
+                         "HDF5: '{}': the attribute '{}' expected a list of at most {} bytes, got "
+                         "{} strings of up to {}.",
+                         path, name, kMostInList, values.size(), length);
+  std::string bytes(values.size() * length, '\0');
+  for (size_t i = 0; i < values.size(); ++i) values[i].copy(&bytes[i * length], length);
+  // NumPy makes numbers of an empty list.
+  const Id type = values.empty() ? type_of(DType::Float64, true) : fixed_string_type(length);
+  state_->add_attribute(path, name, type, type, space_of({static_cast<int64_t>(values.size())}),
+                        bytes.data());
 }
 
 void Hdf5Writer::set_attribute(const std::string& path, const std::string& name, int64_t value) {
   const Session session;
   state_->check_attribute(path, name);
   state_->add_attribute(path, name, type_of(DType::Int64, true), type_of(DType::Int64, false),
-                        &value);
+                        space_of({}), &value);
 }
 
 size_t Hdf5Image::size() const {

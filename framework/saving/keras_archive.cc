@@ -18,7 +18,6 @@ namespace {
 constexpr char kMetadata[] = "metadata.json";
 constexpr char kConfig[] = "config.json";
 constexpr char kWeights[] = "model.weights.h5";
-constexpr char kKerasVersion[] = "3.15.1";  // whose format this is
 constexpr size_t kMostConfig = size_t{64} << 20;
 // Neither weights nor configs compress more: an archive that says they did is refused.
 constexpr size_t kMostExpansion = 64;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configs of whole models in HDF5 files, of Keras 3 and of Keras 2. Reference:
 // keras/src/legacy/saving/legacy_h5_format.py.
+#include <algorithm>
 #include <cctype>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "framework/saving/hdf5_file.h"
+#include "framework/saving/legacy_format.h"
 #include "framework/saving/weights_file.h"
 
 namespace cornu {
@@ -160,7 +164,70 @@ Json converted(const std::string& text, const std::string& path, const char* att
   }
 }
 
+// ---- to files ----
+
+// {"class_name", "config"}: users' classes by the names that they are registered under.
+Json legacy_object(const Json& object) {
+  const Json* registered = object.find("registered_name");
+  const bool named = registered && registered->is_string();
+  return Json::object({{"class_name", named ? *registered : object.at("class_name")},
+                       {"config", object.at("config")}});
+}
+
+bool is_object_of_class(const Json& json) {
+  return json.is_object() && json.contains("class_name") && json.contains("config");
+}
+
+// Of losses Keras reads no short names here, though it writes them.
+Json full_name(const Json& name) {
+  static const std::map<std::string, const char*, std::less<>> names = {
+      {"bce", "binary_crossentropy"}, {"kld", "kl_divergence"},
+      {"mae", "mean_absolute_error"}, {"mape", "mean_absolute_percentage_error"},
+      {"mse", "mean_squared_error"},  {"msle", "mean_squared_logarithmic_error"}};
+  std::string lower = name.as_string();
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto found = names.find(lower);
+  return found == names.end() ? name : Json(found->second);
+}
+
+// Losses or metrics, in lists and by names; `names` is what is done with those given by a name.
+Json legacy_objects(const Json& value, Json (*names)(const Json&)) {
+  if (value.is_string()) return names(value);
+  if (value.is_array()) {
+    Json::Array list;
+    for (const Json& element : value.as_array()) list.push_back(legacy_objects(element, names));
+    return list;
+  }
+  if (!value.is_object()) return value;
+  if (is_object_of_class(value)) return legacy_object(value);
+  Json::Object members;
+  for (const auto& [key, member] : value.as_object()) {
+    members.emplace_back(key, legacy_objects(member, names));
+  }
+  return Json::of_members(std::move(members));
+}
+
 }  // namespace
+
+legacy::Configs legacy::configs_of(const Json& config) {
+  Configs result{legacy_object(config), {}};
+  const Json* arguments = config.find("compile_config");
+  if (!arguments || !arguments->is_object() || arguments->size() == 0) return result;
+  Json training = Json::object();
+  for (const auto& [key, value] : arguments->as_object()) {
+    if (key == "loss") {
+      training.set(key, legacy_objects(value, full_name));
+    } else if (key == "metrics" || key == "weighted_metrics") {
+      training.set(key, legacy_objects(value, [](const Json& name) { return name; }));
+    } else if (key != "optimizer") {
+      training.set(key, value);
+    }
+  }
+  training.set("optimizer_config", legacy_object(arguments->at("optimizer")));
+  result.training = std::move(training);
+  return result;
+}
 
 Json read_legacy_config(const std::string& path) {
   const Hdf5Reader reader = Hdf5Reader::open(path);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight files of Keras 2, in which keras.applications still publishes its weights: the root (or
-// the group "model_weights" of a whole model's file) has the attribute layer_names, each layer's
-// group has weight_names. Reference: keras/src/legacy/saving/legacy_h5_format.py.
+// Weight files of Keras 2, in which keras.applications still publishes its weights.
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -9,21 +8,39 @@
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"
 #include "framework/saving/hdf5_file.h"
+#include "framework/saving/legacy_format.h"
 #include "framework/saving/weights_file.h"
 
 namespace cornu {
+
+std::string legacy::part_of_names(const char* name, size_t part) {
+  return fmt::format("{}{}", name, part);
+}
+
+std::vector<Variable> legacy::weights_of(const Layer& layer) {
+  std::vector<Variable> weights = layer.trainable_weights();
+  const std::vector<Variable> others = layer.non_trainable_weights();
+  weights.insert(weights.end(), others.begin(), others.end());
+  return weights;
+}
+
+std::vector<Variable> legacy::own_weights_of(const Layer& model) {
+  std::vector<Variable> weights = model.own_weights();
+  std::stable_partition(weights.begin(), weights.end(),
+                        [](const Variable& weight) { return weight.trainable(); });
+  return weights;
+}
+
 namespace {
 
-constexpr char kWholeModel[] = "model_weights";
 constexpr char kLoadOther[] = "Load it into a model with the layers of the one that was saved.";
 
-// A list that may be cut into "name0", "name1", …, since an attribute has its limits.
 std::vector<std::string> names_in(const Hdf5Reader& reader, const std::string& group,
-                                  const std::string& name) {
+                                  const char* name) {
   if (auto whole = reader.strings_attribute(group, name)) return *whole;
   std::vector<std::string> names;
-  for (int part = 0;; ++part) {
-    const auto more = reader.strings_attribute(group, fmt::format("{}{}", name, part));
+  for (size_t part = 0;; ++part) {
+    const auto more = reader.strings_attribute(group, legacy::part_of_names(name, part));
     if (!more) return names;
     names.insert(names.end(), more->begin(), more->end());
   }
@@ -35,23 +52,15 @@ struct StoredLayer {
   std::vector<std::string> weights;  // paths
 };
 
-// In the order of those files.
-std::vector<Variable> legacy_order(const Layer& layer) {
-  std::vector<Variable> weights = layer.trainable_weights();
-  const std::vector<Variable> others = layer.non_trainable_weights();
-  weights.insert(weights.end(), others.begin(), others.end());
-  return weights;
-}
-
 class LegacyLoading {
  public:
   LegacyLoading(const Hdf5Reader& reader, const std::string& path, const Layer& model,
                 const LegacyOptions& options)
       : reader_(reader), path_(path), model_(model), options_(options) {
-    names_ = names_in(reader, "", "layer_names");
-    if (names_.empty() && reader.is_group(kWholeModel)) {
-      prefix_ = std::string(kWholeModel) + "/";
-      names_ = names_in(reader, kWholeModel, "layer_names");
+    names_ = names_in(reader, "", legacy::kLayerNames);
+    if (names_.empty() && reader.is_group(legacy::kWholeModel)) {
+      prefix_ = std::string(legacy::kWholeModel) + "/";
+      names_ = names_in(reader, legacy::kWholeModel, legacy::kLayerNames);
     }
     check<InvalidArgument>(!names_.empty(),
                            "{}: it isn't a weight file of Keras 2, which has an attribute "
@@ -74,7 +83,7 @@ class LegacyLoading {
  private:
   StoredLayer stored_layer(size_t number) const {
     const std::string& name = names_[number];
-    StoredLayer layer{name, number, names_in(reader_, prefix_ + name, "weight_names")};
+    StoredLayer layer{name, number, names_in(reader_, prefix_ + name, legacy::kWeightNames)};
     for (std::string& weight : layer.weights) {
       weight = fmt::format("{}{}/{}", prefix_, name, weight);
     }
@@ -99,7 +108,7 @@ class LegacyLoading {
                            layers_.size(), model_.name(), stored.size(), kLoadOther);
     for (size_t i = 0; i < stored.size(); ++i) {
       const Layer& layer = *layers_[i];
-      const std::vector<Variable> weights = legacy_order(layer);
+      const std::vector<Variable> weights = legacy::weights_of(layer);
       check<InvalidArgument>(stored[i].weights.size() == weights.size(),
                              "{}: {} '{}' expected {} weights, got {} of the layer '{}'.", path_,
                              layer.class_name(), layer.name(), weights.size(),
@@ -119,7 +128,7 @@ class LegacyLoading {
                              path_, printable(names_[i]));
       const StoredLayer stored = stored_layer(i);
       for (const Layer* layer : found->second) {
-        const std::vector<Variable> weights = legacy_order(*layer);
+        const std::vector<Variable> weights = legacy::weights_of(*layer);
         if (!expect_count(title_of(*layer), weights.size(), stored.weights.size())) continue;
         add(title_of(*layer), weights, stored.weights);
       }
@@ -128,11 +137,11 @@ class LegacyLoading {
 
   // The model's own weights, beside those of its layers.
   void find_top_level() {
-    const std::string group = prefix_ + "top_level_model_weights";
+    const std::string group = prefix_ + legacy::kTopLevel;
     if (!reader_.is_group(group)) return;
-    std::vector<std::string> stored = names_in(reader_, group, "weight_names");
+    std::vector<std::string> stored = names_in(reader_, group, legacy::kWeightNames);
     for (std::string& weight : stored) weight = group + "/" + weight;
-    const std::vector<Variable> weights = model_.own_weights();
+    const std::vector<Variable> weights = legacy::own_weights_of(model_);
     const std::string title = title_of(model_);
     const bool fits = options_.by_name ? expect_count(title, weights.size(), stored.size())
                                        : expect_count(title, weights.size(), stored.size(), false);
@@ -182,9 +191,9 @@ class LegacyLoading {
 constexpr size_t kBeforeSlots = 2;
 
 OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& optimizer) {
-  const std::string group = "optimizer_weights";
+  const std::string group = legacy::kOptimizer;
   if (!reader.is_group(group)) return OptimizerRestore::NotInFile;
-  const std::vector<std::string> names = names_in(reader, group, "weight_names");
+  const std::vector<std::string> names = names_in(reader, group, legacy::kWeightNames);
   std::vector<Variable> variables = optimizer.variables;
   // Of an optimizer that has made no step yet, Keras saves iterations, and the learning rate unless
   // it is in the config alone. Parts have theirs behind.

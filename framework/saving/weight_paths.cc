@@ -18,6 +18,8 @@ namespace {
 
 class Walk {
  public:
+  explicit Walk(std::set<const Layer*> skipped) : seen_(std::move(skipped)) {}
+
   void visit(const Layer& layer, const std::string& path) {
     if (!seen_.insert(&layer).second) return;
     SavedLayer saved{path, &layer, {}, groups_beyond(layer, path.empty() ? "" : path + "/")};
@@ -91,8 +93,8 @@ class Walk {
 
 }  // namespace
 
-std::vector<SavedLayer> weight_paths(const Layer& model) {
-  Walk walk;
+std::vector<SavedLayer> weight_paths(const Layer& model, std::set<const Layer*> skipped) {
+  Walk walk(std::move(skipped));
   walk.visit(model, "");
   return walk.take();
 }

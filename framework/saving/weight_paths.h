@@ -2,6 +2,7 @@
 // Where a model's weights lie in Keras's weight files.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct SavedLayer {
 // The model and all layers in it, each once, in the order of Keras's files (saving_lib of Keras
 // 3.15). A model's layers are the list "layers", named there by class ("dense", "dense_1", …);
 // tracked layers go by attribute, unless they come after "layers" in the alphabet and so were
-// saved as part of the list.
-std::vector<SavedLayer> weight_paths(const Layer& model);
+// saved as part of the list. Of those in `skipped`, and of layers below them alone, there are none.
+std::vector<SavedLayer> weight_paths(const Layer& model, std::set<const Layer*> skipped = {});
 
 }  // namespace cornu

@@ -42,9 +42,10 @@ WeightGroup group_of(const std::string& path, const std::string& name,
 }
 
 // All that a file of weights holds, in Keras's order. Values are shared with the variables.
-std::vector<WeightGroup> groups_of(const Layer& model, const OptimizerState& optimizer) {
+std::vector<WeightGroup> groups_of(const Layer& model, const OptimizerState& optimizer,
+                                   const SkippedLayers& skipped) {
   std::vector<WeightGroup> groups;
-  for (const SavedLayer& saved : weight_paths(model)) {
+  for (const SavedLayer& saved : weight_paths(model, skipped)) {
     try {
       groups.push_back(group_of(saved.vars(), saved.layer->name(), saved.weights));
       for (auto& value : values_of(*saved.layer)) groups.back().items.push_back(std::move(value));
@@ -279,17 +280,19 @@ class Shards {
 }  // namespace
 
 OptimizerRestore load_weights(const WeightsSource& source, const Layer& model,
-                              const OptimizerState& optimizer, bool skip_mismatch) {
+                              const OptimizerState& optimizer, bool skip_mismatch,
+                              const SkippedLayers& skipped) {
   Loading loading(source, skip_mismatch);
-  for (const SavedLayer& saved : weight_paths(model)) loading.add_layer(saved);
+  for (const SavedLayer& saved : weight_paths(model, skipped)) loading.add_layer(saved);
   const OptimizerRestore restored = loading.add_optimizer(optimizer);
   loading.run();
   return restored;
 }
 
-Hdf5Image weights_image(const Layer& model, const OptimizerState& optimizer) {
+Hdf5Image weights_image(const Layer& model, const OptimizerState& optimizer,
+                        const SkippedLayers& skipped) {
   Hdf5Writer writer;
-  for (const WeightGroup& group : groups_of(model, optimizer)) {
+  for (const WeightGroup& group : groups_of(model, optimizer, skipped)) {
     writer.make_group(group.path);
     writer.set_attribute(group.path, "name", group.name);
     for (const auto& [item, tensor] : group.items) writer.write(group.path + "/" + item, tensor);
@@ -302,15 +305,15 @@ OptimizerRestore load_weights_from_bytes(std::vector<std::byte> bytes, const std
   return load_weights(WeightsSource::from_bytes(std::move(bytes), name), model, optimizer, false);
 }
 
-void save_weights_file(const std::string& path, const Layer& model,
-                       const OptimizerState& optimizer) {
-  write_file_atomically(path, weights_image(model, optimizer).pieces);
+void save_weights_file(const std::string& path, const Layer& model, const OptimizerState& optimizer,
+                       const SkippedLayers& skipped) {
+  write_file_atomically(path, weights_image(model, optimizer, skipped).pieces);
 }
 
 void save_weights_shards(const std::string& path, uint64_t most, const Layer& model,
-                         const OptimizerState& optimizer) {
+                         const OptimizerState& optimizer, const SkippedLayers& skipped) {
   Shards shards(path, most);
-  for (const WeightGroup& group : groups_of(model, optimizer)) shards.add(group);
+  for (const WeightGroup& group : groups_of(model, optimizer, skipped)) shards.add(group);
   write_file_atomically(path, shards.finish().dump());
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "framework/saving/weights_source.h"
 
 namespace cornu {
+
+inline constexpr char kKerasVersion[] = "3.15.1";  // whose formats are written
 
 // An optimizer's state, as files keep it: "optimizer/vars/0", …. Those of optimizers that it gives
 // its updates to are among its variables; Keras's files have them in groups of their own, too
@@ -23,9 +26,13 @@ struct OptimizerState {
   bool empty() const { return variables.empty(); }
 };
 
+// Layers that are left out, each with those below it.
+using SkippedLayers = std::set<const Layer*>;
+
 // A file's bytes, which share the weights' memory. FailedPrecondition, naming the layer, when a
 // weight is poisoned.
-Hdf5Image weights_image(const Layer& model, const OptimizerState& optimizer = {});
+Hdf5Image weights_image(const Layer& model, const OptimizerState& optimizer = {},
+                        const SkippedLayers& skipped = {});
 
 // Whether an optimizer's state was restored. Keras goes on without it when it doesn't fit.
 enum class OptimizerRestore { NotAsked, NotInFile, Misfit, Done };
@@ -38,7 +45,8 @@ enum class OptimizerRestore { NotAsked, NotInFile, Misfit, Done };
 // Errors: DataLoss when it isn't an HDF5 file, or is damaged; InvalidArgument, naming layer and
 // weight, when the file is of another architecture.
 OptimizerRestore load_weights(const WeightsSource& source, const Layer& model,
-                              const OptimizerState& optimizer = {}, bool skip_mismatch = false);
+                              const OptimizerState& optimizer = {}, bool skip_mismatch = false,
+                              const SkippedLayers& skipped = {});
 // The same of a file's bytes; `name` is what errors call it.
 OptimizerRestore load_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
                                          const Layer& model, const OptimizerState& optimizer = {});
@@ -62,13 +70,18 @@ OptimizerRestore load_legacy_weights_file(const std::string& path, const Layer& 
 // arguments included; calls of layers as Keras 2 wrote them become those of Keras 3.
 // InvalidArgument for a file of weights alone, DataLoss for what is no JSON.
 Json read_legacy_config(const std::string& path);
+// Writes such a file atomically (see atomic_file.h, also for the errors), as Keras 3's save does
+// for a name that ends in .h5. `model` is functional or Sequential; `config`: as for a .keras file.
+// InvalidArgument, naming it, for a vocabulary that a layer has learned.
+void save_legacy_model(const std::string& path, const Json& config, const Layer& model,
+                       const OptimizerState& optimizer = {});
 // Writes one atomically (see atomic_file.h, also for the errors).
 void save_weights_file(const std::string& path, const Layer& model,
-                       const OptimizerState& optimizer = {});
+                       const OptimizerState& optimizer = {}, const SkippedLayers& skipped = {});
 // The same in several files beside `path`, a .weights.json that says what is where: each has
 // weights of at most `most` bytes. They are replaced one by one, the .weights.json last.
 // InvalidArgument, naming it, for a larger weight.
 void save_weights_shards(const std::string& path, uint64_t most, const Layer& model,
-                         const OptimizerState& optimizer = {});
+                         const OptimizerState& optimizer = {}, const SkippedLayers& skipped = {});
 
 }  // namespace cornu

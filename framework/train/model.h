@@ -23,6 +23,7 @@
 #include "framework/train/generator_source.h"
 #include "framework/train/optimizer.h"
 #include "framework/train/profile.h"
+#include "framework/train/saving_options.h"
 
 namespace cornu {
 
@@ -219,24 +220,6 @@ struct SummaryOptions {
   bool show_trainable = false;
 };
 
-struct SaveOptions {
-  bool overwrite = true;  // false: AlreadyExists when the file is there
-};
-struct SaveWeightsOptions {
-  bool overwrite = true;  // false: AlreadyExists when the file is there
-  // In GB (2^30 bytes). The weights are divided over files x_00000.weights.h5, x_00001.weights.h5,
-  // …, of at most so many bytes of weights, which x.weights.json names. None: one file.
-  std::optional<double> max_shard_size = {};
-};
-struct LoadWeightsOptions {
-  // Weights that don't fit keep their values, with a warning that names them; none of a layer does
-  // where one doesn't, unless the file is Keras 2's.
-  bool skip_mismatch = false;
-  // Of files of Keras 2: layers get the weights of the layer of their name, all others keep theirs.
-  // InvalidArgument for other files.
-  bool by_name = false;
-};
-
 // An input of a model that is exported (keras.InputSpec).
 struct InputSignature {
   Shape shape = {};                     // with the batch; kUnknown: any size
@@ -420,15 +403,18 @@ class Model : public Layer {
   // Keras's to_json: architecture and compile arguments, without weights.
   std::string to_json() const;
 
-  // Keras's .keras archive: architecture, weights, compile arguments and optimizer state. Written
-  // atomically. InvalidArgument for a path that ends otherwise, FailedPrecondition before the
-  // weights exist, Unimplemented, naming it, for an op between layers that Keras doesn't have.
+  // Keras's .keras archive: architecture, weights, compile arguments and optimizer state; the same
+  // of a functional or Sequential model in the form of Keras 2, which Keras calls legacy, where the
+  // path ends in .h5 or .hdf5. Written atomically. InvalidArgument for a path that ends otherwise
+  // and for what .h5 files don't hold (objects of classes, learned vocabularies),
+  // FailedPrecondition before the weights exist, Unimplemented, naming it, for an op between layers
+  // that Keras doesn't have.
   void save(const std::string& path, const SaveOptions& options = {});
   // Keras's .weights.h5, and .weights.json with shards; load_weights takes a .keras archive too,
-  // and Keras 2's .h5. Nothing is changed unless all weights fit: InvalidArgument names the first
-  // that doesn't. The optimizer's state is restored where there is one of the same variables.
-  // Should the disk fail while they are read, the weights have no values until they are loaded
-  // again.
+  // and .h5 files in the form of Keras 2. Nothing is changed unless all weights fit:
+  // InvalidArgument names the first that doesn't. The optimizer's state is restored where there is
+  // one of the same variables. Should the disk fail while they are read, the weights have no values
+  // until they are loaded again.
   void save_weights(const std::string& path, const SaveWeightsOptions& options = {});
   void load_weights(const std::string& path, const LoadWeightsOptions& options = {});
   // Keras's export, whose name is a keyword here: predict_step, for the weights as they are, as an
@@ -554,11 +540,9 @@ class Sequential : public Model {
   void pop();                     // removes the last layer
 };
 
-// Loads a .keras file: NotFound, DataLoss (naming file and member), or InvalidArgument for classes
-// this build doesn't know (with the nearest known one). Runs no code from the file.
-struct LoadOptions {
-  bool compile = true;
-};
+// Loads a .keras file, or a whole model's .h5: NotFound, DataLoss (naming file and member), or
+// InvalidArgument for classes this build doesn't know (with the nearest known one). Runs no code
+// from the file.
 Model load_model(const std::string& path, const LoadOptions& options = {});
 
 // The model that to_json() gave (of Keras or Cornu), with fresh weights; compiled where it was.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models in files: .keras archives, .weights.h5, .weights.json and Keras 2's .h5.
+// Models in files: .keras archives, .weights.h5, .weights.json, and .h5 in the form of Keras 2.
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"
@@ -17,11 +19,12 @@
 namespace cornu {
 namespace {
 
-void check_target(const Model& model, const std::string& path, const char* what, const char* ending,
-                  const char* advice, bool overwrite) {
-  check<InvalidArgument>(path.ends_with(ending),
-                         "{}: {} expected a path that ends in '{}', got '{}'. {}", title_of(model),
-                         what, ending, path, advice);
+// A whole model's file in the form of Keras 2, by its name.
+bool is_legacy_name(const std::string& path) {
+  return !path.ends_with(".weights.h5") && (path.ends_with(".h5") || path.ends_with(".hdf5"));
+}
+
+void check_overwrite(const Model& model, const std::string& path, bool overwrite) {
   std::error_code ignored;
   check<AlreadyExists>(overwrite || !std::filesystem::exists(path, ignored),
                        "{}: '{}' exists already. Remove it, or save with {{.overwrite = true}}.",
@@ -38,6 +41,26 @@ OptimizerState optimizer_state(const Model& model) {
     state.parts.emplace_back(group, OptimizerState{part.impl().name(), part.variables()});
   }
   return state;
+}
+
+// What objects_to_skip leaves of a model.
+struct Kept {
+  OptimizerState optimizer;
+  SkippedLayers skipped;
+};
+Kept kept_of(Model& model, const ObjectsToSkip& objects) {
+  Kept kept{optimizer_state(model), {}};
+  for (const auto& object : objects) {
+    if (const auto* layer = std::get_if<LayerHandle>(&object)) {
+      const bool whole = &layer->get() == model.shared_self().get();
+      kept.skipped.insert(whole ? &model : &layer->get());
+      if (whole) kept.optimizer = {};
+    } else if (model.compiled() &&
+               &std::get<Optimizer>(object).impl() == &model.optimizer().impl()) {
+      kept.optimizer = {};
+    }
+  }
+  return kept;
 }
 
 void report(OptimizerRestore restored, const Model& model, const std::string& path) {
@@ -82,21 +105,43 @@ void build_if_known(Model& model) {
 
 void Model::save(const std::string& path, const SaveOptions& options) {
   const StrategyScope scope(trainer_->strategy());
-  check_target(*this, path, "save", ".keras",
-               "Name it 'x.keras'; for the weights alone use save_weights('x.weights.h5').",
-               options.overwrite);
+  const bool legacy = is_legacy_name(path);
+  check<InvalidArgument>(legacy || path.ends_with(".keras"),
+                         "{}: save expected a path that ends in '.keras', '.h5' or '.hdf5', got "
+                         "'{}'. Name it 'x.keras'; for the weights alone use "
+                         "save_weights('x.weights.h5').",
+                         title_of(*this), path);
+  check<InvalidArgument>(
+      !legacy || class_name() == "Functional" || class_name() == "Sequential",
+      "{}: '{}' would be an HDF5 file, which has functional and Sequential models, not objects of "
+      "other classes. Save it as 'x.keras', or its weights as 'x.weights.h5'.",
+      title_of(*this), path);
+  check_overwrite(*this, path, options.overwrite);
   build_if_known(*this);
   require_built("save");
-  write_keras_archive(path, serialize_model(*this), *this, optimizer_state(*this));
+  if (!legacy) {
+    write_keras_archive(path, serialize_model(*this), *this, optimizer_state(*this));
+  } else if (get_strategy().is_chief()) {
+    const bool whole = options.include_optimizer;
+    save_legacy_model(path, whole ? serialize_model(*this) : serialize_architecture(*this), *this,
+                      whole ? optimizer_state(*this) : OptimizerState());
+  }
 }
 
 void Model::save_weights(const std::string& path, const SaveWeightsOptions& options) {
   const StrategyScope scope(trainer_->strategy());
   const bool sharded = options.max_shard_size.has_value();
-  check_target(*this, path, "save_weights", sharded ? ".weights.json" : ".weights.h5",
-               sharded ? "That file says what shard has what weights."
-                       : "Name it 'x.weights.h5'; for the whole model use save('x.keras').",
-               options.overwrite);
+  constexpr std::string_view kWhole = ".weights.h5", kShards = ".weights.json";
+  const bool renamed = sharded && path.ends_with(kWhole);
+  const std::string target =
+      renamed ? fmt::format("{}{}", path.substr(0, path.size() - kWhole.size()), kShards) : path;
+  check<InvalidArgument>(target.ends_with(sharded ? kShards : kWhole),
+                         "{}: save_weights expected a path that ends in '{}', got '{}'. {}",
+                         title_of(*this), sharded ? kShards : kWhole, path,
+                         sharded
+                             ? "That file says what shard has what weights."
+                             : "Name it 'x.weights.h5'; for the whole model use save('x.keras').");
+  check_overwrite(*this, target, options.overwrite);
   constexpr double kGigabyte = 1 << 30;
   constexpr double kMost = 1e9;  // whose bytes are a number still
   const double most = options.max_shard_size.value_or(1);
@@ -108,11 +153,18 @@ void Model::save_weights(const std::string& path, const SaveWeightsOptions& opti
   build_if_known(*this);
   require_built("save_weights");
   if (!get_strategy().is_chief()) return;
+  if (renamed) {
+    logging::warn(
+        fmt::format("{}: with max_shard_size, '{}' is written as '{}', which names the "
+                    "shards.",
+                    title_of(*this), path, target));
+  }
+  const Kept kept = kept_of(*this, options.objects_to_skip);
   if (sharded) {
-    save_weights_shards(path, static_cast<uint64_t>(most * kGigabyte), *this,
-                        optimizer_state(*this));
+    save_weights_shards(target, static_cast<uint64_t>(most * kGigabyte), *this, kept.optimizer,
+                        kept.skipped);
   } else {
-    save_weights_file(path, *this, optimizer_state(*this));
+    save_weights_file(target, *this, kept.optimizer, kept.skipped);
   }
 }
 
@@ -129,6 +181,11 @@ void Model::load_weights(const std::string& path, const LoadWeightsOptions& opti
                          "{}: by_name is for files of Keras 2 ('.h5'), whose layers have names; "
                          "got '{}'.",
                          title_of(*this), path);
+  const bool alone = modern && !archived;
+  check<InvalidArgument>(alone || options.objects_to_skip.empty(),
+                         "{}: objects_to_skip is for files of weights alone ('.weights.h5', "
+                         "'.weights.json'), got '{}'.",
+                         title_of(*this), path);
   file_size(path);  // that there is no file is the first thing to be told
   if (!modern) {
     require_built("load_weights");
@@ -139,8 +196,9 @@ void Model::load_weights(const std::string& path, const LoadWeightsOptions& opti
   if (archived) archive.emplace(path);
   require_built("load_weights");
   const WeightsSource source = archived ? archive->weights() : WeightsSource::open(path);
-  report(cornu::load_weights(source, *this, optimizer_state(*this), options.skip_mismatch), *this,
-         path);
+  const Kept kept = kept_of(*this, options.objects_to_skip);
+  report(cornu::load_weights(source, *this, kept.optimizer, options.skip_mismatch, kept.skipped),
+         *this, path);
 }
 
 namespace {
@@ -161,8 +219,7 @@ Model load_legacy_model(const std::string& path, const LoadOptions& options) {
 }  // namespace
 
 Model load_model(const std::string& path, const LoadOptions& options) {
-  const bool legacy =
-      !path.ends_with(".weights.h5") && (path.ends_with(".h5") || path.ends_with(".hdf5"));
+  const bool legacy = is_legacy_name(path);
   check<InvalidArgument>(legacy || path.ends_with(".keras"),
                          "load_model expected a path that ends in '.keras', '.h5' or '.hdf5', got "
                          "'{}'. Weights alone are loaded into a model with load_weights.",

@@ -228,6 +228,10 @@ class Models(InFolder):
         self.call("convert", "m.json", "back.keras", "--weights", "m.weights.h5")
         self.assertEqual(files.weights(self.folder / "m.keras"),
                          files.weights(self.folder / "back.keras"))
+        self.call("convert", "m.keras", "m.h5")
+        self.call("convert", "m.h5", "again.keras")
+        self.assertEqual(files.weights(self.folder / "m.keras"),
+                         files.weights(self.folder / "again.keras"))
         self.call("convert", "m.keras", "m.onnx")
         self.assertIn(b"scores", (self.folder / "m.onnx").read_bytes())
         self.call("convert", "m.keras", "plain.keras", "--no-compile")

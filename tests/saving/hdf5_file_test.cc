@@ -145,6 +145,9 @@ TEST_CASE("attributes come back, on groups and datasets") {
     writer.set_attribute(object, "long", longer);
     writer.set_attribute(object, "small", std::numeric_limits<int64_t>::min());
     writer.set_attribute(object, "large", std::numeric_limits<int64_t>::max());
+    writer.set_attribute(object, "list", std::vector<std::string>{"a", "größe", ""});
+    writer.set_attribute(object, "none", std::vector<std::string>());
+    writer.set_attribute(object, "much", std::vector<std::string>(32, longer));
   }
   const Hdf5Reader reader = reader_of(writer);
   for (const std::string object : {"", "vars", "x"}) {
@@ -154,6 +157,9 @@ TEST_CASE("attributes come back, on groups and datasets") {
     CHECK(reader.string_attribute(object, "long") == longer);
     CHECK(reader.int_attribute(object, "small") == std::numeric_limits<int64_t>::min());
     CHECK(reader.int_attribute(object, "large") == std::numeric_limits<int64_t>::max());
+    CHECK(reader.strings_attribute(object, "list") == std::vector<std::string>{"a", "größe", ""});
+    CHECK(reader.strings_attribute(object, "none") == std::vector<std::string>());
+    CHECK(reader.strings_attribute(object, "much") == std::vector<std::string>(32, longer));
     CHECK(reader.string_attribute(object, "other") == std::nullopt);
     CHECK(reader.int_attribute(object, "other") == std::nullopt);
   }
@@ -241,6 +247,16 @@ TEST_CASE("what is written wrongly is said") {
   writer.set_attribute("a", "name", "x");
   CHECK(contains(message_of<AlreadyExists>([&] { writer.set_attribute("a", "name", 1); }),
                  "'a' has an attribute 'name' already"));
+  const std::vector<std::string> lists[] = {{std::string(64513, 'n')},
+                                            std::vector<std::string>(33, std::string(2000, 'n'))};
+  for (const auto& list : lists) {
+    CHECK(contains(message_of<InvalidArgument>([&] { writer.set_attribute("a", "list", list); }),
+                   "the attribute 'list' expected a list of at most 64512 bytes, got"));
+  }
+  CHECK(contains(message_of<InvalidArgument>([&] {
+                   writer.set_attribute("a", "list", std::vector<std::string>{{"a\0", 2}});
+                 }),
+                 "has a zero byte in it"));
   const Tensor deep = Tensor::empty(Shape(std::vector<int64_t>(33, 1)), DType::Float32);
   CHECK(contains(message_of<InvalidArgument>([&] { writer.write("d", deep); }),
                  "expected at most 32 axes"));

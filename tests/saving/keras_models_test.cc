@@ -225,6 +225,19 @@ Case both_ways() {
   return {Model({words, picture}, {logits, z}), {indices, numbers({3, 4, 5, 3})}};
 }
 
+// Inputs that are outputs, and what is made like a placeholder of known shape.
+Case ends() {
+  const Tensor x = Input({.batch_shape = {4, 3}, .name = "x"});
+  const Tensor from = Input({.name = "from", .tensor = x});
+  return {Model({x, from}, {x, ops::zeros_like(x), ops::full_like(from, 2), from}),
+          {numbers({4, 3}), numbers({4, 3}, 2)}};
+}
+
+Case identity() {
+  const Tensor x = Input({.shape = {3}, .name = "x"});
+  return {Model(x, x), numbers({4, 3})};
+}
+
 class Branches : public Model {
  public:
   Branches() : Model(ModelOptions{}) {}
@@ -262,11 +275,14 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   cases.emplace("categories", categories());
   cases.emplace("recurrent", recurrent());
   cases.emplace("attending", attending());
+  cases.emplace("ends", ends());
+  cases.emplace("identity", identity());
   add_optimizers(cases);
   cases.emplace("both_ways", both_ways());
   for (auto& [name, item] : cases) {
     item.model.save(scratch.path(name + ".keras"));
     item.model.save_weights(scratch.path(name + ".weights.h5"));
+    item.model.save(scratch.path(name + ".h5"));
     write_values(scratch.path(name + ".values.h5"), item.model, item.x);
   }
   const Tensor x = numbers({4, 3});

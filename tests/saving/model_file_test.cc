@@ -169,8 +169,11 @@ TEST_CASE("bad files") {
   CHECK(contains(message_of<InvalidArgument>([&] { load_model(scratch.path("a.pb")); }),
                  "load_model expected a path that ends in '.keras'"));
   Model model = test::op_model();
-  CHECK(contains(message_of<InvalidArgument>([&] { model.save(scratch.path("a.h5")); }),
-                 "'two_inputs': save expected a path that ends in '.keras'"));
+  for (const char* name : {"a.pb", "a.weights.h5"}) {
+    CHECK(contains(
+        message_of<InvalidArgument>([&] { model.save(scratch.path(name)); }),
+        "'two_inputs': save expected a path that ends in '.keras', '.h5' or '.hdf5', got"));
+  }
   model.save(path);
   CHECK(contains(message_of<AlreadyExists>([&] { model.save(path, {.overwrite = false}); }),
                  "exists already"));

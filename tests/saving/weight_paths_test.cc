@@ -43,6 +43,24 @@ TEST_CASE("functional models: with inputs, without ops, nested models below thei
                                  "layers/sequential/layers/dense", "layers/dense"});
 }
 
+TEST_CASE("what is skipped, with what is below it alone; numbers stay") {
+  const Tensor x = Input({.shape = {3}});
+  const layers::Dense shared({.units = 3}), first({.units = 3});
+  const Sequential inner({layers::Dense({.units = 3}), shared});
+  const Tensor y = shared(first(LayerHandle(inner)(x)));
+  const Model model(x, y);
+  const auto left = [&](const LayerHandle& skipped) {
+    Paths paths;
+    for (const SavedLayer& saved : weight_paths(model, {&skipped.get()})) {
+      paths.push_back(saved.path);
+    }
+    return paths;
+  };
+  CHECK(left(first) == Paths{"", "layers/input_layer", "layers/sequential",
+                             "layers/sequential/layers/dense", "layers/sequential/layers/dense_1"});
+  CHECK(left(inner) == Paths{"", "layers/input_layer", "layers/dense", "layers/dense_1"});
+}
+
 class Branches : public Model {
  public:
   Branches() : Model(ModelOptions{}) {}

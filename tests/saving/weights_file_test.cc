@@ -299,10 +299,12 @@ TEST_CASE("weights in shards") {
             [&] { model.save_weights(path, {.max_shard_size = 79 / kGigabyte}); }) ==
         "'layers/dense/vars/0' has 80 bytes, more than a shard's 79: give max_shard_size a larger "
         "value.");
-  CHECK(contains(message_of<InvalidArgument>([&] {
-                   model.save_weights(scratch.path("a.weights.h5"), {.max_shard_size = 1});
-                 }),
+  CHECK(contains(message_of<InvalidArgument>(
+                     [&] { model.save_weights(scratch.path("a.h5"), {.max_shard_size = 1}); }),
                  "expected a path that ends in '.weights.json'"));
+  CHECK(contains(
+      message_of<InvalidArgument>([&] { model.save_weights(scratch.path("b.weights.json")); }),
+      "expected a path that ends in '.weights.h5'"));
   CHECK(contains(
       message_of<InvalidArgument>([&] { model.save_weights(path, {.max_shard_size = 0}); }),
       "expected a max_shard_size in GB, above 0 and at most 1e9, got 0"));
@@ -311,6 +313,88 @@ TEST_CASE("weights in shards") {
       "above 0 and at most 1e9, got 1e+300."));
   std::filesystem::remove(scratch.path("a_00001.weights.h5"));
   CHECK(contains(message_of<NotFound>([&] { other.load_weights(path); }), "a_00001.weights.h5"));
+}
+
+TEST_CASE("shards whose name is that of a single file get the name of their list, as in Keras") {
+  const Scratch scratch;
+  Sequential model = dense_model();
+  const test::Log log;
+  model.save_weights(scratch.path("a.weights.h5"), {.max_shard_size = 1});
+  CHECK(contains(log.text(), "a.weights.h5' is written as '" + scratch.path("a.weights.json")));
+  CHECK_FALSE(std::filesystem::exists(scratch.path("a.weights.h5")));
+  CHECK(contains(message_of<AlreadyExists>([&] {
+                   model.save_weights(scratch.path("a.weights.h5"),
+                                      {.overwrite = false, .max_shard_size = 1});
+                 }),
+                 "a.weights.json' exists already"));
+  Sequential other = dense_model();
+  other.load_weights(scratch.path("a.weights.json"));
+  CHECK(values_of(other) == values_of(model));
+}
+
+Sequential trained_model() {
+  Sequential model = dense_model();
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  model.train_on_batch(test::numbers({2, 4}), test::numbers({2, 3}));
+  return model;
+}
+
+TEST_CASE("objects_to_skip: what files of weights are written without") {
+  const Scratch scratch;
+  Sequential model = trained_model();
+  const LayerHandle out = model.get_layer("out");
+  for (const char* name : {"a.weights.h5", "a.weights.json"}) {
+    CAPTURE(std::string(name));
+    const std::string path = scratch.path(name);
+    const bool sharded = path.ends_with(".json");
+    model.save_weights(path, {.max_shard_size = sharded ? std::optional(1.0) : std::nullopt,
+                              .objects_to_skip = {out, model.optimizer()}});
+    const auto source = WeightsSource::open(path);
+    CHECK(source.has("layers/dense/vars"));
+    CHECK_FALSE(source.has("layers/dense_1/vars"));
+    CHECK_FALSE(source.has("optimizer/vars"));
+    Sequential other = trained_model();
+    CHECK(contains(test::error_of([&] { other.load_weights(path); }), "Dense 'out'"));
+    const auto before = values_of(other);
+    other.load_weights(path, {.objects_to_skip = {other.get_layer("out")}});
+    const auto now = values_of(other);
+    for (size_t i = 0; i < now.size(); ++i) {
+      CHECK(now[i] == (i < now.size() - 2 ? values_of(model)[i] : before[i]));
+    }
+    CHECK(other.optimizer().iterations() == 1);
+  }
+}
+
+TEST_CASE("objects_to_skip: what keeps its values, whatever files of weights have") {
+  const Scratch scratch;
+  Sequential model = trained_model();
+  model.train_on_batch(test::numbers({2, 4}), test::numbers({2, 3}));
+  const std::string path = scratch.path("a.weights.h5");
+  model.save_weights(path);
+  Sequential other = trained_model();
+  const auto before = values_of(other);
+  other.load_weights(path, {.objects_to_skip = {other.get_layer("hidden"), other.optimizer()}});
+  const auto now = values_of(other);
+  CHECK(now[0] == before[0]);
+  CHECK(now.back() == values_of(model).back());
+  CHECK(other.optimizer().iterations() == 1);
+  other.load_weights(path, {.objects_to_skip = {other}});
+  CHECK(values_of(other) == now);
+  CHECK(other.optimizer().iterations() == 1);
+  other.load_weights(path, {.objects_to_skip = {optimizers::SGD()}});  // another one's
+  CHECK(values_of(other) == values_of(model));
+  CHECK(other.optimizer().iterations() == 2);
+
+  model.save(scratch.path("a.keras"));
+  model.save(scratch.path("a.h5"));
+  for (const char* name : {"a.keras", "a.h5"}) {
+    CHECK(contains(message_of<InvalidArgument>([&] {
+                     other.load_weights(scratch.path(name),
+                                        {.objects_to_skip = {other.get_layer("out")}});
+                   }),
+                   "objects_to_skip is for files of weights alone ('.weights.h5', '.weights.json'),"
+                   " got '"));
+  }
 }
 
 TEST_CASE("a list of shards names files beside it, and nothing else") {

@@ -39,6 +39,7 @@ cornu::Model read_model(Format format, const std::string& path, bool compile) {
 void write_model(Format format, cornu::Model& model, const std::string& path) {
   switch (format) {
     case Format::Keras:
+    case Format::Hdf5:
       return model.save(path);
     case Format::Weights:
       return model.save_weights(path);
@@ -46,10 +47,7 @@ void write_model(Format format, cornu::Model& model, const std::string& path) {
       return cornu::write_file_atomically(path, std::string_view(model.to_json()));
     case Format::Onnx:
       return model.export_(path);
-    case Format::Hdf5:
-      break;
   }
-  throw WrongCall(fmt::format("'{}': a model isn't written in this format", path));
 }
 
 }  // namespace

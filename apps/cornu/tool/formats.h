@@ -13,22 +13,21 @@ enum class Format { Keras, Weights, Hdf5, Json, Onnx };
 struct FormatRow {
   Format format;
   std::string_view ending;
-  bool reads;
-  bool writes;
+  bool reads;  // all are written
   std::string_view about;
 };
 
 // A further format is a row here, a value of Format, and a case in each of the two functions of
 // commands/convert.cc.
 inline constexpr FormatRow kFormats[] = {
-    {Format::Keras, ".keras", true, true,
+    {Format::Keras, ".keras", true,
      "a whole model: architecture, weights, compile arguments, optimizer"},
-    {Format::Weights, ".weights.h5", false, true, "weights alone; --weights reads them"},
-    {Format::Hdf5, ".h5", true, false, "a whole model of Keras 2"},
-    {Format::Hdf5, ".hdf5", true, false, "the same"},
-    {Format::Json, ".json", true, true,
+    {Format::Hdf5, ".h5", true, "the same in the form of Keras 2, which Keras calls legacy"},
+    {Format::Hdf5, ".hdf5", true, "the same as .h5"},
+    {Format::Weights, ".weights.h5", false, "weights alone; --weights reads them"},
+    {Format::Json, ".json", true,
      "an architecture (model.to_json() in Keras), with fresh weights when it is read"},
-    {Format::Onnx, ".onnx", false, true, "what predicts, with its weights, for other runtimes"},
+    {Format::Onnx, ".onnx", false, "what predicts, with its weights, for other runtimes"},
 };
 
 // Null for a path that ends otherwise.
@@ -41,11 +40,9 @@ inline const FormatRow* format_of(std::string_view path) {
   return found;
 }
 
-inline std::vector<std::string> endings_written() {
+inline std::vector<std::string> endings() {
   std::vector<std::string> result;
-  for (const FormatRow& row : kFormats) {
-    if (row.writes) result.emplace_back(row.ending);
-  }
+  for (const FormatRow& row : kFormats) result.emplace_back(row.ending);
   return result;
 }
 

@@ -165,7 +165,7 @@ Examples:
   command.add_option("-o,--output", arguments.output, "Write the trained model to this file")
       ->type_name("FILE")
       ->required()
-      ->check(output_file({".keras", ".weights.h5"}));
+      ->check(output_file({".keras", ".h5", ".hdf5", ".weights.h5"}));
   command.add_option("--optimizer", arguments.optimizer, "Its name in Keras: adam, sgd, …")
       ->type_name("NAME");
   command
@@ -199,9 +199,7 @@ std::string formats_text() {
   std::string text;
   for (const FormatRow& row : kFormats) {
     text += fmt::format("  {:<12} {} ({})\n", row.ending, row.about,
-                        !row.writes ? "read"
-                        : row.reads ? "read and written"
-                                    : "written");
+                        row.reads ? "read and written" : "written");
   }
   return text;
 }
@@ -212,6 +210,7 @@ void add_convert(CLI::App& tool, ConvertArguments& arguments) {
                   "Formats, by the ends of the files' names:\n" + formats_text() + R"(
 Examples:
   cornu convert old.h5 new.keras
+  cornu convert m.keras m.h5
   cornu convert m.keras m.weights.h5
   cornu convert m.keras m.onnx
   cornu convert m.json m.keras --weights m.weights.h5)");
@@ -219,7 +218,7 @@ Examples:
   command.add_option("output", arguments.output, "What to write")
       ->required()
       ->type_name("FILE")
-      ->check(output_file(endings_written()));
+      ->check(output_file(endings()));
   command
       .add_option("--weights", arguments.weights,
                   "Put the weights of this file into the model first (.weights.h5, .keras, .h5)")
