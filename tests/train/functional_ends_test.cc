@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may be inputs and outputs of functional models: inputs that are outputs, outputs that are
+// constants or the same twice, placeholders that become inputs.
+#include <doctest/doctest.h>
+
+#include "framework/ops/ops.h"
+#include "framework/train/model.h"
+#include "layers/layers.h"
+#include "optimizers/optimizers.h"
+#include "tests/support/errors.h"
+#include "tests/support/scratch.h"
+
+using namespace cornu;
+using test::contains;
+using test::message_of;
+using test::Scratch;
+
+namespace {
+
+Tensor rows() { return Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}); }
+
+std::vector<float> floats(const Tensor& x) { return x.to_vector<float>(); }
+
+std::vector<std::vector<float>> predicted(Model& model, const Tensors& x) {
+  std::vector<std::vector<float>> result;
+  for (const Tensor& y : model.predict(x, {.verbose = 0})) result.push_back(floats(y));
+  return result;
+}
+
+// The model, and what its files give.
+void check_predictions(Model model, const Tensors& x,
+                       const std::vector<std::vector<float>>& expected) {
+  CHECK(predicted(model, x) == expected);
+  const Scratch scratch;
+  for (const char* name : {"m.keras", "m.h5"}) {
+    CAPTURE(std::string(name));
+    model.save(scratch.path(name));
+    Model loaded = load_model(scratch.path(name));
+    CHECK(predicted(loaded, x) == expected);
+  }
+  Model clone = clone_model(model);
+  clone.set_weights(model.get_weights());
+  CHECK(predicted(clone, x) == expected);
+}
+
+}  // namespace
+
+TEST_CASE("an input may be an output") {
+  const Tensor x = Input({.shape = {3}, .name = "x"});
+  const Tensor other = Input({.shape = {3}, .name = "other"});
+  check_predictions(Model(x, x), rows(), {floats(rows())});
+  check_predictions(Model({x, other}, {other, x}), {rows(), rows() * 2.0F},
+                    {floats(rows() * 2.0F), floats(rows())});
+  check_predictions(Model({x, other}, {x, x + other}), {rows(), rows()},
+                    {floats(rows()), floats(rows() * 2.0F)});
+}
+
+TEST_CASE("a model that gives its input is evaluated, and trains what it has") {
+  const Tensor x = Input({.shape = {3}, .name = "x"});
+  Model model(x, x);
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  CHECK(model.evaluate(rows(), rows() + 1.0F, {.verbose = 0}).at("loss") == doctest::Approx(1));
+  Model two(x, {x, layers::Dense({.units = 3, .name = "dense"})(x)});
+  two.compile({.optimizer = "sgd", .loss = "mse"});
+  const History history = two.fit(rows(), Tensors({rows(), rows()}), {.epochs = 3, .verbose = 0});
+  CHECK(history.at("loss").back() < history.at("loss").front());
+}
+
+TEST_CASE("an output may be there twice") {
+  const Tensor x = Input({.shape = {3}, .name = "x"});
+  const Tensor y = layers::Rescaling({.scale = 2.0, .name = "y"})(x);
+  Model model(x, {y, y});
+  CHECK(predicted(model, rows()) ==
+        std::vector<std::vector<float>>{floats(rows() * 2.0F), floats(rows() * 2.0F)});
+}
+
+TEST_CASE("what is made like a placeholder of known shape is one, not a constant") {
+  const Tensor x = Input({.batch_shape = {2, 3}, .name = "x"});
+  const std::vector<float> zeros(6, 0), ones(6, 1), sevens(6, 7);
+  check_predictions(Model(x, {ops::zeros_like(x), ops::ones_like(x), ops::full_like(x, 7)}), rows(),
+                    {zeros, ones, sevens});
+}
+
+TEST_CASE("constants are no outputs, and values no inputs, as in Keras") {
+  const Tensor x = Input({.shape = {3}, .name = "x"});
+  for (const Tensor& end : {ops::ones({2, 3}), rows()}) {
+    CHECK(
+        contains(message_of<InvalidArgument>([&] { Model(x, end); }),
+                 "Model: expected placeholders made by Input and by layers called on them, got "));
+    CHECK(
+        contains(message_of<InvalidArgument>([&] { Model(end, x); }),
+                 "Model: expected placeholders made by Input and by layers called on them, got "));
+  }
+}
+
+TEST_CASE("Input of a tensor: a placeholder like it, where a model begins") {
+  const Tensor x = Input({.shape = {3}, .dtype = "int32", .name = "x"});
+  const Tensor middle = layers::Embedding({.input_dim = 7, .output_dim = 2})(x);
+  const Tensor begin = Input({.name = "begin", .tensor = middle});
+  CHECK(begin.shape() == Shape{kUnknown, 3, 2});
+  CHECK(begin.dtype() == DType::Float32);
+  check_predictions(Model(begin, begin * 3.0), rows().with_shape({1, 3, 2}),
+                    {floats(rows() * 3.0F)});
+  const Tensor same = Input({.shape = {3}, .dtype = "int32", .tensor = x});
+  CHECK(same.dtype() == DType::Int32);
+  CHECK(Input({.batch_shape = {kUnknown, 3}, .tensor = x}).shape() == x.shape());
+
+  const auto refusal = [](const InputOptions& options) {
+    return message_of<InvalidArgument>([&] { Input(options); });
+  };
+  CHECK(
+      refusal({.shape = {4}, .name = "i", .tensor = x}) ==
+      "Input 'i': its shape isn't that of its tensor, which has the shape (None, 3) and the dtype "
+      "int32. Leave it out.");
+  CHECK(contains(refusal({.batch_size = 2, .tensor = x}), "Input: its batch_size isn't that of"));
+  CHECK(contains(refusal({.dtype = "float32", .tensor = x}), "Input: its dtype isn't that of"));
+  CHECK(contains(refusal({.batch_shape = {2, 3}, .tensor = x}), "Input: its batch_shape isn't"));
+  CHECK(
+      contains(refusal({.tensor = rows()}),
+               "Input: expected a tensor that is a placeholder, made by Input or by a layer called "
+               "on one, got "));
+}
