@@ -37,6 +37,7 @@ void register_attention(Registry<LayerFactory>& registry) {
   add<AdditiveAttention>(registry, "AdditiveAttention");
   add<Attention>(registry, "Attention");
   add<GroupQueryAttention>(registry, "GroupQueryAttention");
+  registry.add_alias("GroupedQueryAttention", "GroupQueryAttention");  // in HDF5 files
   add<MultiHeadAttention>(registry, "MultiHeadAttention");
 }
 

@@ -178,47 +178,6 @@ bool is_object_of_class(const Json& json) {
   return json.is_object() && json.contains("class_name") && json.contains("config");
 }
 
-bool is_model_of_layers(const Json& json) {
-  if (!is_object_of_class(json) || !json.at("class_name").is_string()) return false;
-  const std::string& name = json.at("class_name").as_string();
-  return (name == "Sequential" || name == "Functional") && json.at("config").contains("layers");
-}
-
-// A layer in a model's list.
-Json legacy_layer(const Json& entry) {
-  const Json* module = entry.find("module");
-  if (module && module->is_string() && module->as_string().starts_with("keras.src.ops.")) {
-    return entry;
-  }
-  Json result = legacy_object(entry);
-  for (const char* key : {"name", "inbound_nodes"}) {  // of functional models
-    if (const Json* member = entry.find(key)) result.set(key, *member);
-  }
-  return result;
-}
-
-// The same with models' lists of layers in the form of these files, at any depth.
-Json with_legacy_layers(const Json& value) {
-  if (value.is_array()) {
-    Json::Array list;
-    for (const Json& element : value.as_array()) list.push_back(with_legacy_layers(element));
-    return list;
-  }
-  if (!value.is_object()) return value;
-  Json::Object members;
-  for (const auto& [key, member] : value.as_object()) {
-    members.emplace_back(key, with_legacy_layers(member));
-  }
-  Json result = Json::of_members(std::move(members));
-  if (!is_model_of_layers(result)) return result;
-  Json config = result.at("config");
-  Json::Array layers;
-  for (const Json& layer : config.at("layers").as_array()) layers.push_back(legacy_layer(layer));
-  config.set("layers", std::move(layers));
-  result.set("config", std::move(config));
-  return result;
-}
-
 // Of losses Keras reads no short names here, though it writes them.
 Json full_name(const Json& name) {
   static const std::map<std::string, const char*, std::less<>> names = {
@@ -252,7 +211,7 @@ Json legacy_objects(const Json& value, Json (*names)(const Json&)) {
 }  // namespace
 
 legacy::Configs legacy::configs_of(const Json& config) {
-  Configs result{legacy_object(with_legacy_layers(config)), {}};
+  Configs result{legacy_object(config), {}};
   const Json* arguments = config.find("compile_config");
   if (!arguments || !arguments->is_object() || arguments->size() == 0) return result;
   Json training = Json::object();

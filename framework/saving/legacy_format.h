@@ -34,8 +34,9 @@ struct Configs {
   Json model;
   std::optional<Json> training;  // None where it isn't compiled
 };
-// `config`: as a .keras file's config.json has it. Layers are written by class and config alone,
-// but for ops, which Keras finds by their module only.
+// `config`: as a .keras file's config.json has it. Layers within the model stay as they are there:
+// by class and config alone, as Keras writes them, it takes the op Add for a layer, "dot" for a
+// function, and drops axes where there are several.
 Configs configs_of(const Json& config);
 
 }  // namespace cornu::legacy
