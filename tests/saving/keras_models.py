@@ -62,8 +62,8 @@ def check_legacy(path, model, x, expected):
     own = path.with_name("own_" + path.name)
     try:
         model.save(own)
-    except ValueError as error:  # Keras doesn't number names that are there twice
-        assert "name already exists" in str(error), path.name
+    except (TypeError, ValueError) as error:  # of weights of one name, and layers with generators
+        assert "name already exists" in str(error) or "cannot pickle" in str(error), path.name
         return
     *ours, our_weights = contents(path)
     *theirs, their_weights = contents(own)
@@ -85,12 +85,13 @@ def check(path):
     if iterations is not None:
         assert model.optimizer.iterations.numpy() == iterations, name
         assert len(model.optimizer.variables) > 2, name
-    check_legacy(path.with_suffix(".h5"), model, x, expected)
     clone = keras.models.clone_model(model)
     clone.load_weights(path.with_name(name + ".weights.h5"))
     compare(clone, x, expected, f"{name}: the weights alone")
     model.save(path.with_name("back_" + name + ".keras"))
     model.save_weights(path.with_name("back_" + name + ".weights.h5"))
+    # Last: to save in HDF5 takes the optimizer out of what Keras's model knows of its compile.
+    check_legacy(path.with_suffix(".h5"), model, x, expected)
 
 
 class Branches(keras.Model):
