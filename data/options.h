@@ -48,7 +48,7 @@ struct AutotuneOptions {
 struct Options {
   DistributeOptions distribute = {};
   AutotuneOptions autotune = {};
-  // What maps of several calls do that aren't told so themselves (see MapOptions); None: true.
+  // What maps and batches of several calls do that aren't told so (see MapOptions); None: true.
   std::optional<bool> deterministic = {};
   bool statistics = false;  // measures passes for Dataset::stats(); so does CORNU_DATA_STATS=1
 };
