@@ -83,7 +83,7 @@ Tensor scale_regularization_loss(const Tensor& loss);
 
 // ---- what losses, metrics, layers and optimizers are made of ----
 
-// A replica's value as reductions take it: integers as float32 for a mean, bools as int32 for a sum.
+// A replica's value as reductions take it: integers are float32 in means, bools int32 in sums.
 Tensor operand_of_reduction(ReduceOp op, const Tensor& value);
 // The sum over all replicas of a step; the value itself with one replica.
 Tensor sum_over_replicas(const Tensor& value);

@@ -150,10 +150,10 @@ class Strategy : public Handle<StrategyImpl> {
   distribute::PerReplica run(const Function& step, const distribute::PerReplica& arguments) const;
   distribute::PerReplica run(const Function& step, const Tensors& arguments) const;
   // One value from all replicas' results. With an axis, over that axis of each of them too: parts
-  // of a batch may then have different sizes, and a mean counts their elements. Means of integers are
-  // float32, sums of bools int32. FailedPrecondition
-  // within a step, unless in a merge_call; InvalidArgument for scalars where there is an axis, and
-  // for different shapes where there is none.
+  // of a batch may then have different sizes, and a mean counts their elements. Means of integers
+  // are float32, sums of bools int32. FailedPrecondition within a step, unless in a merge_call;
+  // InvalidArgument for scalars where there is an axis, and for different shapes where there is
+  // none.
   Tensor reduce(ReduceOp op, const distribute::PerReplica& values,
                 std::optional<int64_t> axis = {}) const;
   // The results of all workers' replicas one after the other along `axis`.

@@ -341,8 +341,9 @@ TEST_CASE("what isn't there") {
 }
 
 TEST_CASE("functions that are missing") {
-  CHECK(error_of([] { distribute::CrossDeviceOps("Mine", nullptr); }) ==
-        "InvalidArgument: CrossDeviceOps 'Mine': expected a function that makes a group, got none.");
+  CHECK(
+      error_of([] { distribute::CrossDeviceOps("Mine", nullptr); }) ==
+      "InvalidArgument: CrossDeviceOps 'Mine': expected a function that makes a group, got none.");
   CHECK(error_of([] { distribute::get_replica_context().merge_call(nullptr); }) ==
         "InvalidArgument: merge_call: expected a function, got none.");
 }

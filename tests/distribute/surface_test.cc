@@ -441,11 +441,14 @@ TEST_CASE("weights of per-example losses") {
   const Tensor pairs = ops::stack({losses, losses}, 1);
   CHECK(average(pairs, weights) == doctest::Approx(26.0 / 3));
   CHECK(average(pairs, ops::reshape(weights, {3, 1})) == doctest::Approx(26.0 / 3));
-  CHECK(error_of([&] { average(losses, floats({1, 2})); }) ==
+  CHECK(error_of([&] {
+          average(losses, floats({1, 2}));
+        }) ==
         "InvalidArgument: compute_average_loss: expected a sample_weight that fits losses of shape "
         "(3,), one for each example or for each loss, got shape (2,).");
-  CHECK(error_of([&] { average(losses, ops::ones({3, 2})); })
-            .starts_with("InvalidArgument: compute_average_loss: expected a sample_weight"));
+  CHECK(error_of([&] {
+          average(losses, ops::ones({3, 2}));
+        }).starts_with("InvalidArgument: compute_average_loss: expected a sample_weight"));
 }
 
 TEST_CASE("means of integers and sums of bools, wherever they are taken") {
@@ -463,11 +466,9 @@ TEST_CASE("means of integers and sums of bools, wherever they are taken") {
         const auto context = get_replica_context();
         if (!merges) return context.all_reduce(op, x);
         return context
-            .merge_call(
-                [&](const Strategy& all, const PerReplica& parts) -> Tensors {
-                  return all.reduce(op, parts);
-                },
-                x)
+            .merge_call([&](const Strategy& all,
+                            const PerReplica& parts) -> Tensors { return all.reduce(op, parts); },
+                        x)
             .single();
       });
       return strategy.run(step, values)[0].single();

@@ -222,9 +222,9 @@ TEST_CASE("a sum over what a loop stacks, one a iteration, becomes one sum after
     return Inputs{all[0], all[1]};
   };
   for (const int64_t turns : {0, 1, 6}) {
-    const Graph graph = passes::simplify(graph_of(
-        {{DType::Float64, {turns, 4, 3}}, {DType::Float64, {3, 3}}, {DType::Float64, {3}}},
-        gradients));
+    const Graph graph = passes::simplify(
+        graph_of({{DType::Float64, {turns, 4, 3}}, {DType::Float64, {3, 3}}, {DType::Float64, {3}}},
+                 gradients));
     graph.validate();
     for (const Node& node : graph.nodes) {
       if (node.is("scan")) CHECK(count(node.attributes.get_graph("body"), "reduce_sum") == 0);

@@ -83,8 +83,7 @@ class PartJoining {
     std::vector<ValueId> values;
     for (const Part& part : parts) values.push_back(part.value);
     static const OpDef& op = OpRegistry::global().at("concatenate");
-    graph_.replace(sum,
-                   graph_.insert(index, op, std::move(values), {{"axis", parts[0].axis}})[0]);
+    graph_.replace(sum, graph_.insert(index, op, std::move(values), {{"axis", parts[0].axis}})[0]);
     graph_.remove_unused(sum);
   }
 

@@ -93,8 +93,8 @@ std::unique_ptr<Kernel> make_joined(const std::string& reduction, const SegmentS
 
 std::unique_ptr<Kernel> make_segment_reduce(const KernelSpec& spec) {
   const SegmentSizes sizes{.segments = spec.attributes.get_int("count"),
-                    .slices = spec.inputs[0].shape.num_elements(),
-                    .inner = spec.inputs[1].shape.slice(1).num_elements()};
+                           .slices = spec.inputs[0].shape.num_elements(),
+                           .inner = spec.inputs[1].shape.slice(1).num_elements()};
   const std::string& reduction = spec.attributes.get_string("reduction");
   return dispatch_dtype(spec.inputs[1].dtype, [&]<class T>(T) -> std::unique_ptr<Kernel> {
     if constexpr (std::is_same_v<T, bool>) {
