@@ -211,6 +211,23 @@ TEST_CASE("of two files of one kind, each gets its own rows back") {
   }
 }
 
+TEST_CASE("CSVLogger appends to an earlier training's file without a second header") {
+  const Changed run;
+  const std::string csv = run.folder / "log.csv";
+  const callbacks::CSVLogger logger({.filename = csv, .append = true});
+  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
+  Sequential earlier = run.compiled(adam());
+  earlier.fit(inputs(), labels(), {.batch_size = 4, .verbose = 0, .callbacks = {logger}});
+  const std::string text = testing::read_file(csv);
+  Sequential killed = run.compiled(adam());
+  CHECK_THROWS_AS(run.fit(killed, {logger}, 2), Killed);
+  Sequential model = run.compiled(adam());
+  run.fit(model, {logger});
+  const std::string all = testing::read_file(csv);
+  CHECK(all.starts_with(text + "0,"));
+  CHECK(all.find("epoch", 1) == std::string::npos);
+}
+
 TEST_CASE("an optimizer without a config trains, and resumes") {
   const auto adam = [] {
     return optimizers::Adam({.learning_rate = LearningRate(std::make_shared<Constant>())});
