@@ -320,8 +320,8 @@ void RunStateFolder::save(const RunState& state) {
 }
 
 void RunStateFolder::clear() {
+  unlink(previous().c_str());  // first: killed between the two, a process leaves the newest
   unlink(file().c_str());
-  unlink(previous().c_str());
   cleared_ = true;
 }
 
