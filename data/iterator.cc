@@ -99,6 +99,7 @@ struct Iterator::State {
 
   SourcePosition position() const {
     SourcePosition here{describe_chain(node->whole()), pass, consumed, {}};
+    here.next_pass = counter->passes().next(part);
     for (const auto* seed : drawn_seeds(*node)) here.seeds.push_back(iteration.seeds.at(seed));
     return here;
   }
@@ -202,7 +203,7 @@ void Iterator::go_to(const SourcePosition& saved, const Json& json) {
     seeds[i]->store(saved.seeds[i]);  // for later iterators; those that live keep their own
   }
   state.pass = saved.pass;
-  state.counter->passes().set_next(state.part, saved.pass + 1);
+  state.counter->passes().set_next(state.part, saved.next_pass);
   const Json* tree = json.find("state");
   const Json* share = json.find("share");
   if (!saved.rebatched && tree && share && *share == Json(state.share())) {

@@ -32,9 +32,12 @@ struct BackupAndRestoreOptions {
 // of their own.
 //
 // InvalidArgument without a backup_dir. When training begins: FailedPrecondition when the folder
-// can't be used, another run that is alive uses it, or the state in it is of another model,
-// optimizer or dataset; DataLoss when it holds states that are all damaged. A state that can't be
-// written is a warning, and training goes on.
+// can't be used, another run that is alive uses it, or the state in it doesn't fit: an optimizer of
+// another class, other shapes or dtypes of variables, a dataset of other transforms, shapes or
+// batch sizes, another number of batches in an epoch; DataLoss when it holds states that are all
+// damaged. Warnings, and training goes on: another config of the model or the optimizer, other
+// losses, metrics, class_weight or values of the data, callbacks that weren't there; fewer epochs
+// than the state has (nothing is trained, and it stays); a state that can't be written.
 class BackupAndRestore : public CallbackHandle {
  public:
   explicit BackupAndRestore(const BackupAndRestoreOptions& options);

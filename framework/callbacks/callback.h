@@ -71,7 +71,7 @@ class Callback {
   // callback that has one is used.
   virtual std::optional<RunState> resume_run() { return std::nullopt; }
   // Whether it keeps states: while one does, SIGTERM and SIGINT are handled between two steps, and
-  // it is given the state then, wanted or not (see Interrupted).
+  // it is given the state then, wanted or not (see Interrupted). Its on_train_end comes last.
   virtual bool keeps_run_state() const { return false; }
   // Whether it wants the run's state now, after a batch (its number in the epoch) or an epoch
   // (none), when all callbacks have been called; and that state.

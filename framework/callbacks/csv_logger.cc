@@ -67,7 +67,7 @@ class CsvLoggerImpl : public Callback {
       columns_.push_back(column.as_string());
     }
     text_ = saved.info.at("text").as_string();
-    needs_header_ = columns_.empty();
+    needs_header_ = text_.empty();  // an earlier training's file has one
     file_.close();
     file_.open(options_.filename, std::ios::binary | std::ios::trunc);
     file_ << text_ << std::flush;

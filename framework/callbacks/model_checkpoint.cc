@@ -28,6 +28,21 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
+// What would fail when the first file is written.
+void check_fields(const FieldText& file, const ModelCheckpointOptions& options) {
+  file.format([&](const std::string& name) -> FieldText::Value {
+    const bool is_batch = name == "batch";
+    check<InvalidArgument>(
+        !is_batch || options.save_freq.batches(),
+        "{}: the filepath '{}' names the batch, but it is saved at the end of "
+        "epochs (save_freq = \"epoch\"). Leave {{batch}} out, or set save_freq to "
+        "a number of batches.",
+        kWho, options.filepath);
+    if (is_batch || name == "epoch") return int64_t{1};
+    return 1.0;
+  });
+}
+
 // The path of the file, where `filepath` may be that of a folder.
 FieldText file_of(const ModelCheckpointOptions& options) {
   const std::string& filepath = options.filepath;
@@ -81,7 +96,9 @@ class ModelCheckpointImpl : public Callback {
       : options_(options),
         file_(file_of(options)),
         monitor_(kWho, options.monitor, options.mode, 0),
-        best_(options.initial_value_threshold) {}
+        best_(options.initial_value_threshold) {
+    check_fields(file_, options);
+  }
   std::string class_name() const override { return "ModelCheckpoint"; }
   std::string state_name() const override { return options_.filepath; }
 

@@ -57,6 +57,10 @@ FieldText::FieldText(std::string who, const std::string& text) : who_(std::move(
                              "{}: '{}' has a field without a name. Name an epoch's metric, for "
                              "example {{epoch:02d}} or {{val_loss:.2f}}.",
                              who_, text);
+      check<InvalidArgument>(pieces_.back().name.find('!') == std::string::npos,
+                             "{}: '{}' has the field {{{}}}, which asks for a conversion. Leave "
+                             "out what comes from '!' on.",
+                             who_, text, field);
       pieces_.emplace_back();
       i = end;
     }

@@ -20,7 +20,8 @@ class FieldText {
   // Throws what it likes for names it doesn't know.
   using Lookup = std::function<Value(const std::string& name)>;
 
-  // InvalidArgument, naming `who`, when a brace is left open or a field has no name.
+  // InvalidArgument, naming `who`, when a brace is left open, a field has no name, or asks for one
+  // of Python's conversions ("{epoch!r}").
   FieldText(std::string who, const std::string& text);
 
   // InvalidArgument when a field's format doesn't fit its value.

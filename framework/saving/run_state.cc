@@ -235,7 +235,8 @@ RunStateFolder::RunStateFolder(const std::string& path) : path_(path) {
   namespace fs = std::filesystem;
   std::error_code error;
   fs::create_directories(path, error);
-  check<FailedPrecondition>(fs::is_directory(path),
+  std::error_code unknown;  // also where the name is too long
+  check<FailedPrecondition>(fs::is_directory(path, unknown),
                             "Run state: '{}' isn't a folder, and none can be made there{}{}. "
                             "Choose another place.",
                             path, error ? ": " : "", error ? error.message() : "");
@@ -319,8 +320,8 @@ void RunStateFolder::save(const RunState& state) {
 }
 
 void RunStateFolder::clear() {
+  unlink(previous().c_str());  // first: killed between the two, a process leaves the newest
   unlink(file().c_str());
-  unlink(previous().c_str());
   cleared_ = true;
 }
 

@@ -17,6 +17,7 @@ namespace cornu {
 namespace {
 
 constexpr const char* kChecksum = "checksum";
+constexpr const char* kNextPass = "next_pass";  // left out where it is the one after this
 
 void require_position(const Json& json, const char* who) {
   const auto has = [&](const char* key, bool (Json::*is)() const) {
@@ -64,10 +65,12 @@ Json SourcePosition::sealed(Json position) {
 Json SourcePosition::to_json() const {
   Json drawn = Json::array();
   for (const uint64_t seed : seeds) drawn.push_back(static_cast<int64_t>(seed));
-  return Json::object({{"pipeline", pipeline},
-                       {"pass", pass},
-                       {"consumed", consumed},
-                       {"seeds", std::move(drawn)}});
+  Json json = Json::object({{"pipeline", pipeline},
+                            {"pass", pass},
+                            {"consumed", consumed},
+                            {"seeds", std::move(drawn)}});
+  if (next_pass > pass + 1) json.set(kNextPass, next_pass);
+  return json;
 }
 
 namespace {
@@ -202,8 +205,11 @@ SourcePosition SourcePosition::read(const Json& json, const SourcePosition& here
       who, position.pipeline, here.pipeline);
   position.pass = json.at("pass").as_int();
   position.consumed = json.at("consumed").as_int();
-  check<DataLoss>(position.pass >= 0 && position.pass <= streams::kMostItems &&
-                      position.consumed >= 0 && position.consumed <= streams::kMostItems,
+  const Json* next = json.find(kNextPass);
+  position.next_pass = !next ? position.pass + 1 : next->is_int() ? next->as_int() : -1;
+  check<DataLoss>(position.pass >= 0 && position.pass < position.next_pass &&
+                      position.next_pass <= streams::kMostItems && position.consumed >= 0 &&
+                      position.consumed <= streams::kMostItems,
                   "{}: the position {} is damaged: there can't be as many passes or elements.", who,
                   json.excerpt());
   return position;

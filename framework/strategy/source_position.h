@@ -17,6 +17,8 @@ struct SourcePosition {
   int64_t pass = 0;
   int64_t consumed = 0;         // items that next() gave in this pass
   std::vector<uint64_t> seeds;  // those that weren't given
+  // The number of the source's next pass: several iterators may have begun some of it meanwhile.
+  int64_t next_pass = 0;
   // Examples in a pass over what is batched; none where that isn't known, or never ends.
   std::optional<int64_t> examples = {};
   // Of an iterator: where that isn't known, counts those of a saved position's pass, up to `most`.

@@ -123,7 +123,7 @@ class ArrayIterator : public BatchIterator {
   void go_to(const SourcePosition& saved) {
     if (arrays_->shuffled) arrays_->seed = saved.seeds.front();
     pass_ = saved.pass;
-    arrays_->passes.set_next(batching_.part, pass_ + 1);
+    arrays_->passes.set_next(batching_.part, saved.next_pass);
     consumed_ = opened().skip(saved.consumed);
     saved.check_reached(consumed_, "Arrays");
   }
@@ -134,7 +134,9 @@ class ArrayIterator : public BatchIterator {
     return *stream_;
   }
   SourcePosition position() const {
-    SourcePosition here{arrays_->describe() + batching_.text, pass_, consumed_, {}, arrays_->rows};
+    SourcePosition here{arrays_->describe() + batching_.text, pass_, consumed_, {}};
+    here.examples = arrays_->rows;
+    here.next_pass = arrays_->passes.next(batching_.part);
     if (arrays_->shuffled) here.seeds.push_back(arrays_->seed);
     return here;
   }

@@ -10,7 +10,6 @@
 #include "framework/saving/saved_variables.h"
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
-#include "framework/train/model_config.h"
 #include "framework/train/model_in_training.h"
 #include "framework/train/resumed_parts.h"
 #include "framework/train/same_on_workers.h"
@@ -45,20 +44,6 @@ constexpr const char* kBeginsAnew =
 
 bool is_beginning(const RunState& state) { return state.info.at("batch") == Json(kBeginning); }
 
-// What compile was given to minimize and to measure; empty where a function is among it.
-Json targets_of(const Model& model) {
-  Json targets = Json::object();
-  try {
-    const Json all = compile_config(model);
-    for (const char* name : {"loss", "loss_weights", "metrics", "weighted_metrics"}) {
-      targets.set(name, all.at(name));
-    }
-  } catch (const Error&) {
-    return Json::object();
-  }
-  return targets;
-}
-
 std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
   return batch ? fmt::format("after batch {} of epoch {}", *batch + 1, epoch + 1)
                : fmt::format("after epoch {}", epoch + 1);
@@ -77,11 +62,19 @@ Json validated_epochs(const FitOptions& options) {
 
 }  // namespace
 
+bool keeps_state(const FitOptions& options) {
+  return std::ranges::any_of(options.callbacks, [](const CallbackHandle& callback) {
+    return callback->keeps_run_state();
+  });
+}
+
 // This worker's part of it. What all must have alike is noted.
 std::shared_ptr<BatchSource> Trainer::FitRun::shared(const char* which,
                                                      std::shared_ptr<BatchSource> source) {
   StrategyImpl& strategy = get_strategy().impl();
-  if (strategy.num_workers() > 1) add_facts(data_facts_, which, source->facts());
+  if (strategy.num_workers() > 1 || keeps_state(options_)) {
+    add_facts(data_facts_, which, source->facts());
+  }
   return strategy.distribute(std::move(source));
 }
 
@@ -110,21 +103,20 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
 History Trainer::FitRun::run() {
   model_.stop_training = false;
   callbacks_.on_train_begin();
-  for (const CallbackHandle& callback : callbacks_.callbacks()) {
-    if (callback->keeps_run_state() && !signals_) signals_.emplace();
-  }
-  if (signals_) {
+  // Facts are as a program that is started again sees them.
+  if (keeps_state(options_)) {
+    signals_.emplace();
     optimizer_config_ = config_of(trainer_.optimizer(model_));
-    targets_ = targets_of(model_);
+    facts_ = facts(false);
   }
   get_strategy().impl().agree(kBits, 0);  // nothing of an earlier run
-  const Json facts = this->facts();       // as a program that is started again sees them
+  const Json of_worker = get_strategy().impl().num_workers() > 1 ? facts(true) : Json::object();
   for (std::optional<PeerLost> lost;;) {
     if (lost) recover(*lost);
     try {
       if (lost && !call_.join()) return skip_run(callbacks_.callbacks(), call_);
       agree_on_orders();
-      require_same_on_workers("fit", facts);
+      require_same_on_workers("fit", of_worker);
       const bool has_state = resume();
       if (lost && !has_state && !has_begun_) logging::info(kBeginsAnew);
       if (has_state || !has_begun_) {
@@ -141,8 +133,7 @@ History Trainer::FitRun::run() {
 
 // To the last epoch, from wherever the run is.
 void Trainer::FitRun::train() {
-  Logs logs;
-  for (; epoch_ < options_.epochs; ++epoch_) {
+  for (; epoch_ < options_.epochs && (!stopped_ || resumed_); ++epoch_) {
     model_.reset_metrics();
     callbacks_.on_epoch_begin(epoch_);
     agree_on_learning_rate(trainer_.optimizer(model_));
@@ -151,45 +142,71 @@ void Trainer::FitRun::train() {
     } else {
       iterator_.begin_epoch();
     }
-    logs = train_epoch();
+    logs_ = train_epoch();
     callbacks_.set_steps(iterator_.done());
-    evaluate(logs);
-    logs = callbacks_.on_epoch_end(epoch_, logs);
-    history_.add(epoch_, logs);
-    if (stops_after_epoch()) break;
-    offer_state({}, {});
+    evaluate(logs_);
+    logs_ = callbacks_.on_epoch_end(epoch_, logs_);
+    history_.add(epoch_, logs_);
+    stopped_ = stops_after_epoch();
+    offer_state({}, [this] { return logs_; });
   }
-  // No worker is to come back to a state that the chief has removed.
-  get_strategy().impl().exchange("the end of fit", "");
-  if (!history_.epoch.empty()) {
-    trainer_.optimizer(model_).impl().finalize_variable_values();
-  }
-  callbacks_.on_train_end(logs);
+  end();
 }
 
-// What all workers must have alike; nothing where there is one.
-Json Trainer::FitRun::facts() const {
-  if (get_strategy().impl().num_workers() == 1) return Json::object();
-  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
+// A signal that comes while callbacks are told of the end finds the state there: those that keep
+// (and remove) it are told last, when no signal is handled any more.
+void Trainer::FitRun::end() {
+  // No worker is to come back to a state that the chief has removed.
+  StrategyImpl& strategy = get_strategy().impl();
+  strategy.exchange("the end of fit", "");
+  std::optional<RunState> last;  // several workers remove theirs when all are done
+  if (!history_.epoch.empty()) {
+    if (signals_ && !is_further_ && strategy.num_workers() == 1) {
+      epoch_ = history_.epoch.back();
+      last = state({}, logs_);
+    }
+    trainer_.optimizer(model_).impl().finalize_variable_values();
+  }
+  const auto tell = [this](bool keepers) {
+    for (const CallbackHandle& callback : callbacks_.callbacks()) {
+      if (callback->keeps_run_state() == keepers) callback->on_train_end(logs_);
+    }
+  };
+  tell(false);
+  if (last) {
+    if (const auto signal = stop_signal()) keep_and_end(*signal, {}, *last);
+    signals_.reset();
+  }
+  if (!is_further_) tell(true);
+}
+
+// What a program that goes on with the state should have alike; with what all workers must.
+Json Trainer::FitRun::facts(bool of_worker) const {
   Json weights = Json::object();
   for (const auto& [label, weight] : options_.class_weight) {
     weights.set(std::to_string(label), weight);
   }
+  Json facts = of_worker ? facts_of_schedule() : Json::object();
+  facts.set("class_weight", std::move(weights));
+  add_facts(facts, "", facts_of_model(model_, of_worker));
+  add_facts(facts, "", data_facts_);
+  return facts;
+}
+
+// How many epochs and steps there are, and who keeps them.
+Json Trainer::FitRun::facts_of_schedule() const {
+  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
   Json::Array keepers;
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
     if (callback->keeps_run_state()) keepers.emplace_back(callback->class_name());
   }
-  Json facts = Json::object(
+  return Json::object(
       {{"number of epochs", options_.epochs},
        {"initial epoch", options_.initial_epoch},
        {"number of steps of an epoch", or_null(iterator_.steps())},
        {"number of validation steps", validation_ ? or_null(validation_iterator_.steps()) : Json()},
        {"list of epochs with a validation", validated_epochs(options_)},
-       {"list of callbacks that keep the state", std::move(keepers)},
-       {"class_weight", std::move(weights)}});
-  add_facts(facts, "", facts_of_model(model_, true));
-  add_facts(facts, "", data_facts_);
-  return facts;
+       {"list of callbacks that keep the state", std::move(keepers)}});
 }
 
 // Where nothing has been done but to begin a pass, that is taken back.
@@ -218,7 +235,9 @@ void Trainer::FitRun::recover(const PeerLost& lost) {
   noticed_.reset();
   model_.stop_training = false;
   history_ = {};
+  logs_ = {};
   epoch_ = options_.initial_epoch;
+  stopped_ = is_further_ = false;
   resumed_.reset();
 }
 
@@ -294,7 +313,7 @@ Logs Trainer::FitRun::train_epoch() {
   const Json before = begins ? places() : Json();
   Tensors figures;
   Batch batch;
-  while (iterator_.next(batch)) {
+  while (!stopped_ && iterator_.next(batch)) {
     if (begins && !has_begun_) note_beginning(before, batch);
     resumed_.reset();
     const int64_t first = iterator_.done() - 1;
@@ -302,8 +321,9 @@ Logs Trainer::FitRun::train_epoch() {
     figures = trainer_.run_steps(model_, Kind::Train, iterator_, batch);
     if (reads) callbacks_.on_train_batch_end(first + further, read_logs(figures));
     tell_of_kept_states();
-    if (stops_here()) break;  // after a batch, whatever set it before
-    offer_state(iterator_.done() - 1, figures);
+    stopped_ = stops_here();  // after a batch, whatever set it before
+    if (stopped_) break;
+    offer_state(iterator_.done() - 1, [&figures] { return read_logs(figures); });
   }
   if (resumed_) {  // the state was written after the last batch of its epoch
     const Logs logs = logs_from_json(resumed_->info.at("logs"));
@@ -332,10 +352,10 @@ void Trainer::FitRun::evaluate(Logs& logs) {
   validation_iterator_.set_interruption({});
 }
 
-void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const Tensors& figures) {
+void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const std::function<Logs()>& logs) {
   std::optional<RunState> now;
   const auto made = [&]() -> const RunState& {
-    if (!now) now = state(batch, read_logs(figures));
+    if (!now) now = state(batch, logs());
     return *now;
   };
   // Workers can go back to the first step, before anybody wants a state.
@@ -403,9 +423,10 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
   RunState state;
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
+                             {"stopped", stopped_},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
                              {"optimizer_config", optimizer_config_},
-                             {"targets", targets_},
+                             {"facts", facts_},
                              {"source", places.at("source")},
                              {"validation", places.at("validation")},
                              {"replicas", get_strategy().num_replicas_in_sync()},
@@ -471,12 +492,14 @@ void Trainer::FitRun::take_up_state() {
                             then, now);
   const Json& batch = info.at("batch");
   epoch_ = info.at("epoch").as_int();
-  logging::info(
-      is_beginning(*resumed_)
-          ? kBeginsAnew
-          : fmt::format(
-                "Training goes on {}.",
-                place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()))));
+  const Json* stopped = info.find("stopped");
+  stopped_ = stopped && stopped->as_bool();
+  model_.stop_training = stopped_;
+  const std::string place =
+      place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()));
+  logging::info(is_beginning(*resumed_) ? kBeginsAnew
+                                        : fmt::format("Training goes on {}{}.", place,
+                                                      stopped_ ? ", where it was stopped" : ""));
   warn_of_other_threads(*resumed_);
   const StrategyImpl& strategy = get_strategy().impl();
   if (workers_of(*resumed_) == strategy.num_workers()) {
@@ -484,14 +507,17 @@ void Trainer::FitRun::take_up_state() {
   }
   warn_of_other_seed(*resumed_);
   optimizer_config_ = resumed_config(info.at("optimizer_config"), optimizer_config_);
-  if (const Json* targets = info.find("targets")) warn_of_other_targets(*targets, targets_);
   warn_of_other_callbacks(*resumed_, callbacks_.callbacks());
   make_variables(*resumed_);
   history_ = history_from_json(info.at("history"));
   restore_places(own ? own->info : info, workers_of(*resumed_));
   restore(*resumed_);
+  if (const Json* facts = info.find("facts")) warn_of_other_facts(*facts, facts_);
+  is_further_ = epoch_ + 1 > options_.epochs;
+  if (is_further_) warn_of_fewer_epochs(options_.epochs, place);
   if (batch.is_null()) {
     ++epoch_;
+    logs_ = logs_from_json(info.at("logs"));
     resumed_.reset();
   }
 }

@@ -2,6 +2,7 @@
 // One call of fit: its loop, and its state, which callbacks keep and resume from.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@
 
 namespace cornu {
 
+// Whether a callback keeps the state of the run.
+bool keeps_state(const FitOptions& options);
+
 class Trainer::FitRun {
  public:
   // All workers have joined the call.
@@ -25,12 +29,13 @@ class Trainer::FitRun {
  private:
   std::shared_ptr<BatchSource> shared(const char* which, std::shared_ptr<BatchSource> source);
   void train();
+  void end();
   Logs train_epoch();
   void evaluate(Logs& logs);
 
   // ---- the state of the run ----
   // Gives it to the callbacks that want it, after a batch or (none) after an epoch.
-  void offer_state(std::optional<int64_t> batch, const Tensors& figures);
+  void offer_state(std::optional<int64_t> batch, const std::function<Logs()>& logs);
   RunState state(std::optional<int64_t> batch, const Logs& figures) const;
   RunState state(std::optional<int64_t> batch, const Logs& figures, const Json& places) const;
   // Where training and validation stand in their data.
@@ -63,7 +68,8 @@ class Trainer::FitRun {
   // Variables, callbacks and random seeds.
   void restore(const RunState& state);
   std::vector<Variable> on_read() const;
-  Json facts() const;
+  Json facts(bool of_worker) const;
+  Json facts_of_schedule() const;
 
   // Before all others: when this ends, everything is written.
   std::optional<StopSignals> signals_;
@@ -77,10 +83,13 @@ class Trainer::FitRun {
   EpochIterator validation_iterator_;
   CallbackList callbacks_;
   History history_;
+  Logs logs_;  // of the last epoch
   int64_t epoch_;
+  bool stopped_ = false;     // is this epoch, or this batch of it, the last one whatever comes?
+  bool is_further_ = false;  // has the state more epochs than there are to train?
   JointCall& call_;
   Json optimizer_config_;            // as the run began
-  Json targets_;                     // compile's arguments but the optimizer
+  Json facts_;                       // as the run began
   std::optional<RunState> resumed_;  // a state from within an epoch, until its next batch
   std::optional<StopSignal> noticed_;
   uint32_t bits_ = 0;   // what other workers must know: signals

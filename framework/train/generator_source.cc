@@ -78,7 +78,7 @@ class GeneratorIterator : public BatchIterator {
                               "only.");
     const SourcePosition saved = SourcePosition::read(json, here(), "generator");
     pass_ = saved.pass;
-    passes_->set_next(batches_.part, pass_ + 1);
+    passes_->set_next(batches_.part, saved.next_pass);
     given_ = stream().skip(saved.consumed);
     saved.check_reached(given_, "generator");
   }
@@ -88,7 +88,11 @@ class GeneratorIterator : public BatchIterator {
     if (!stream_) stream_ = batches_.open();
     return *stream_;
   }
-  SourcePosition here() const { return {batches_.text, pass_, given_, {}}; }
+  SourcePosition here() const {
+    SourcePosition here{batches_.text, pass_, given_, {}};
+    here.next_pass = passes_->next(batches_.part);
+    return here;
+  }
 
   Generated batches_;
   std::shared_ptr<PassCounter> passes_;

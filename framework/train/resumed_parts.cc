@@ -5,6 +5,7 @@
 #include <string>
 
 #include "framework/core/logging.h"
+#include "framework/train/same_on_workers.h"
 
 namespace cornu {
 namespace {
@@ -76,8 +77,6 @@ std::string text_of(const Json& value) {
                            : value.dump();
 }
 
-bool same_values(const Json& a, const Json& b) { return same(a, b) || a.dump() == b.dump(); }
-
 void warn_of_values(const std::string& path, const Json& then, const Json& now) {
   if (same(then, now) || text_of(then) == text_of(now)) return;
   if (then.is_object() && now.is_object()) {
@@ -148,14 +147,22 @@ void warn_of_other_callbacks(const RunState& state, const std::vector<CallbackHa
   }
 }
 
-void warn_of_other_targets(const Json& saved, const Json& now) {
-  for (const auto& [argument, value] : now.as_object()) {
-    const Json* before = saved.find(argument);
-    if (!before || same_values(*before, value)) continue;
-    logging::warn(fmt::format(
-        "fit: {} was {} in the run to go on with, this program says {}. It goes on with that.",
-        argument, before->excerpt(), value.excerpt()));
+void warn_of_other_facts(const Json& saved, const Json& now) {
+  for (const FactDifference& difference : differences_of_facts(saved, now)) {
+    const auto& [name, where, then, here] = difference;
+    logging::warn(
+        fmt::format("fit: expected {} {} the {}, as in the run to go on with, got {}. It goes on "
+                    "with what this program says.",
+                    then, where.empty() ? "for" : where, name, here));
   }
+}
+
+void warn_of_fewer_epochs(int64_t epochs, const std::string& place) {
+  logging::warn(
+      fmt::format("fit: the run to go on with stands {}, and epochs is {} in this program: nothing "
+                  "is trained, and the saved state stays. Give more epochs to go on, or remove the "
+                  "state to begin anew.",
+                  place, epochs));
 }
 
 Json resumed_config(const Json& saved, const Json& now) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a resumed fit finds changed: callbacks and the optimizer's options. Where it goes on all the
-// same, a warning names each change.
+// What a resumed fit finds changed: callbacks, the optimizer's options, model and data. Where it
+// goes on all the same, a warning names each change.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "framework/callbacks/callback.h"
@@ -23,8 +25,13 @@ void restore_callbacks(const RunState& state, const std::vector<CallbackHandle>&
 // to know but aren't here.
 void warn_of_other_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks);
 
-// Warns of those arguments of compile besides the optimizer (loss, metrics …) that differ.
-void warn_of_other_targets(const Json& saved, const Json& now);
+// Warns of each fact (the model's config, what it minimizes and measures, the data, class_weight)
+// that is another one. A state that was written before states had them says nothing.
+void warn_of_other_facts(const Json& saved, const Json& now);
+
+// Warns that the state, which stands at `place` ("after epoch 5"), is of more epochs than the
+// program asks for.
+void warn_of_fewer_epochs(int64_t epochs, const std::string& place);
 
 // The optimizer's config that the run goes on with. A learning rate that is a number is a variable,
 // which the state holds; all else is as this program says. Warns of each value that differs.

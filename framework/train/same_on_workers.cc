@@ -76,23 +76,14 @@ std::optional<Difference> first_difference(const Json& ours, const Json& theirs,
   return Difference{path, part_of(own, other), part_of(other, own)};
 }
 
-// Of all facts that both can tell.
 void add_differences(std::vector<std::string>& found, const Json& first, const Json& other,
                      size_t worker) {
-  for (const auto& [name, value] : first.as_object()) {
-    const Json* theirs = other.find(name);
-    if (!theirs) continue;
-    const auto difference = first_difference(*theirs, value, "");
-    if (!difference) continue;
-    if (difference->path.empty() && !difference->counts) {
-      found.push_back(fmt::format("the {} of worker {} is {}, that of worker 0 is {}", name, worker,
-                                  difference->ours, difference->theirs));
-      continue;
-    }
-    const std::string where =
-        difference->path.empty() ? "in" : fmt::format("at {} of", difference->path);
-    found.push_back(fmt::format("worker {} has {} {} the {}, worker 0 has {}", worker,
-                                difference->ours, where, name, difference->theirs));
+  for (const FactDifference& difference : differences_of_facts(other, first)) {
+    const auto& [name, where, ours, theirs] = difference;
+    found.push_back(where.empty() ? fmt::format("the {} of worker {} is {}, that of worker 0 is {}",
+                                                name, worker, ours, theirs)
+                                  : fmt::format("worker {} has {} {} the {}, worker 0 has {}",
+                                                worker, ours, where, name, theirs));
   }
 }
 
@@ -201,6 +192,21 @@ Json facts_of_model(const Model& model, bool trains) {
   add_compile_argument(facts, options, "optimizer");
   facts.set("auto_scale_loss", options.auto_scale_loss);
   return facts;
+}
+
+std::vector<FactDifference> differences_of_facts(const Json& first, const Json& other) {
+  std::vector<FactDifference> found;
+  for (const auto& [name, value] : first.as_object()) {
+    const Json* theirs = other.find(name);
+    if (!theirs) continue;
+    const auto difference = first_difference(value, *theirs, "");
+    if (!difference) continue;
+    const bool is_whole = difference->path.empty() && !difference->counts;
+    const std::string where =
+        difference->path.empty() ? "in" : fmt::format("at {} of", difference->path);
+    found.push_back({name, is_whole ? "" : where, difference->ours, difference->theirs});
+  }
+  return found;
 }
 
 void add_facts(Json& facts, const std::string& prefix, const Json& from) {

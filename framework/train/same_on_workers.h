@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workers compare of their programs before they compute together.
+// What workers compare of their programs before they compute together, and a run that goes on with
+// the one that it goes on with.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "framework/core/error.h"
 #include "framework/core/json.h"
@@ -21,6 +23,18 @@ class WorkersDiffer : public FailedPrecondition {
 // for each worker where it differs from worker 0 first, and what each has there. Called by all
 // workers; where all is alike, digests are all that travels.
 void require_same_on_workers(const std::string& what, const Json& facts);
+
+// Where a fact of two programs differs first: "relu" in place of "tanh" "at config.activation of"
+// the "model".
+struct FactDifference {
+  std::string name;
+  std::string where;  // empty: the whole
+  std::string first;
+  std::string other;
+};
+
+// Of all facts that both can tell.
+std::vector<FactDifference> differences_of_facts(const Json& first, const Json& other);
 
 // A model's config (names of its layers stand for their places: who has made other models before
 // has other names), and what it was compiled with; the optimizer and how steps are run only where

@@ -249,12 +249,6 @@ void Trainer::check_options(const FitOptions& options) {
 
 namespace {
 
-bool keeps_state(const FitOptions& options) {
-  return std::ranges::any_of(options.callbacks, [](const CallbackHandle& callback) {
-    return callback->keeps_run_state();
-  });
-}
-
 // What fails on this worker ends the others' call, too.
 template <class Body>
 auto told_to_others(const Body& body) {

@@ -447,6 +447,33 @@ TEST_CASE("ModelCheckpoint goes on from its saved best") {
   CHECK(!std::filesystem::exists(options.filepath));
 }
 
+TEST_CASE("what ModelCheckpoint could never write is an error when it is made") {
+  const auto error_of = [](const std::string& filepath) {
+    return message_of<InvalidArgument>([&] { callbacks::ModelCheckpoint({.filepath = filepath}); });
+  };
+  CHECK(error_of("{batch}.keras") ==
+        "ModelCheckpoint: the filepath '{batch}.keras' names the batch, but it is saved at the end "
+        "of epochs (save_freq = \"epoch\"). Leave {batch} out, or set save_freq to a number of "
+        "batches.");
+  CHECK(error_of("{epoch:xyz}.keras")
+            .starts_with("ModelCheckpoint: the format of {epoch:xyz} doesn't fit its value ("));
+  CHECK(error_of("{val_loss:d}.keras")
+            .starts_with("ModelCheckpoint: the format of {val_loss:d} doesn't fit its value ("));
+  CHECK(error_of("{epoch!r}.keras")
+            .starts_with("ModelCheckpoint: '{epoch!r}.keras' has the field {epoch!r}, which asks "
+                         "for a conversion."));
+  callbacks::ModelCheckpoint({.filepath = "{epoch:02d}-{batch}-{loss:.2f}.keras", .save_freq = 5});
+}
+
+TEST_CASE("a folder for states whose name is too long is a typed error") {
+  const std::string folder(300, 'x');
+  CHECK(message_of<FailedPrecondition>(
+            [&] { Fit fit({callbacks::BackupAndRestore({.backup_dir = folder})}); }) ==
+        "Run state: '" + folder +
+            "' isn't a folder, and none can be made there: File name too long. Choose another "
+            "place.");
+}
+
 // ---- texts and tensors in files ----
 
 TEST_CASE("fields are formatted as Python does") {
@@ -467,6 +494,9 @@ TEST_CASE("fields are formatted as Python does") {
   CHECK(message_of<InvalidArgument>([&] { format("{:d}"); }) ==
         "x: '{:d}' has a field without a name. Name an epoch's metric, for example {epoch:02d} or "
         "{val_loss:.2f}.");
+  CHECK(message_of<InvalidArgument>([&] { format("{epoch!r}"); }) ==
+        "x: '{epoch!r}' has the field {epoch!r}, which asks for a conversion. Leave out what comes "
+        "from '!' on.");
   CHECK(callbacks::float_text(1) == "1.0");
   CHECK(callbacks::float_text(-0.0) == "-0.0");
   CHECK(callbacks::float_text(1e16) == "1e+16");

@@ -439,8 +439,32 @@ TEST_CASE("a position of very many repetitions is found at once") {
   CHECK(numbers(restored, 2) == Numbers{0, 1});
 }
 
+TEST_CASE("iterators of one dataset that are restored together number later passes as before") {
+  const auto make = [] { return rows_to(10).shuffle(10, {.seed = 3}); };
+  const Dataset dataset = make();
+  auto first = dataset.iterator();  // passes 0 and 1; two others have begun
+  auto second = dataset.iterator();
+  numbers(first, 4);
+  numbers(second, 2);
+  dataset.iterator();
+  dataset.iterator();
+  const Json of_first = first.save();
+  const Json of_second = second.save();
+  const Dataset again = make();
+  auto restored_first = again.iterator();
+  restored_first.restore(Json::parse(of_first.dump()));
+  auto restored_second = again.iterator();
+  restored_second.restore(Json::parse(of_second.dump()));
+  CHECK(restored_first.save() == of_first);
+  CHECK(restored_second.save() == of_second);
+  CHECK(numbers(again) == numbers(dataset));
+}
+
 TEST_CASE("a position that can't be is refused") {
   auto dataset = rows_to(10);
+  Json early = unsealed(dataset.iterator().save());
+  early.set("next_pass", int64_t{0});
+  CHECK(contains(message_of<DataLoss>([&] { dataset.iterator().restore(early); }), "damaged"));
   Json position = unsealed(dataset.iterator().save());
   position.set("consumed", int64_t{11});
   CHECK(contains(message_of<FailedPrecondition>([&] { dataset.iterator().restore(position); }),

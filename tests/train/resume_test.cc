@@ -89,6 +89,17 @@ History fit_dataset(Sequential& model, const std::vector<CallbackHandle>& callba
                    {.epochs = kEpochs, .verbose = 0, .callbacks = callbacks, .steps_per_epoch = 5});
 }
 
+// Its passes are numbered as they begin, those of validations between those of training.
+History fit_shared(Sequential& model, const std::vector<CallbackHandle>& callbacks) {
+  const auto dataset =
+      data::Dataset::from_tensor_slices({inputs(), labels()}).shuffle(22, {.seed = 4}).batch(4);
+  return model.fit(dataset, {.epochs = kEpochs,
+                             .verbose = 0,
+                             .callbacks = callbacks,
+                             .validation_data = dataset,
+                             .validation_steps = 2});
+}
+
 // Trains as a program that is started anew does; none when it was killed.
 std::optional<Outcome> run(const TempFolder& folder, const Keeper& keeper, const Fit& fit,
                            std::optional<int64_t> killed_at) {
@@ -156,6 +167,11 @@ TEST_CASE("datasets: a run that was killed after any batch ends with the same bi
   check_resumes(backup("epoch"), fit_dataset, 5 * kEpochs);
   check_resumes(backup(1), fit_dataset, 5 * kEpochs);
   check_resumes(backup(7), fit_dataset, 5 * kEpochs);
+}
+
+TEST_CASE("one dataset to train and to validate: a killed run ends with the same bits") {
+  check_resumes(backup("epoch"), fit_shared, 6 * kEpochs);
+  check_resumes(backup(1), fit_shared, 6 * kEpochs);
 }
 
 // 17 rows in batches of 4: the second replica has none in an epoch's last one.

@@ -2,6 +2,9 @@
 // What a run that goes on finds changed: callbacks, the optimizer's options, what it minimizes.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -211,6 +214,23 @@ TEST_CASE("of two files of one kind, each gets its own rows back") {
   }
 }
 
+TEST_CASE("CSVLogger appends to an earlier training's file without a second header") {
+  const Changed run;
+  const std::string csv = run.folder / "log.csv";
+  const callbacks::CSVLogger logger({.filename = csv, .append = true});
+  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
+  Sequential earlier = run.compiled(adam());
+  earlier.fit(inputs(), labels(), {.batch_size = 4, .verbose = 0, .callbacks = {logger}});
+  const std::string text = testing::read_file(csv);
+  Sequential killed = run.compiled(adam());
+  CHECK_THROWS_AS(run.fit(killed, {logger}, 2), Killed);
+  Sequential model = run.compiled(adam());
+  run.fit(model, {logger});
+  const std::string all = testing::read_file(csv);
+  CHECK(all.starts_with(text + "0,"));
+  CHECK(all.find("epoch", 1) == std::string::npos);
+}
+
 TEST_CASE("an optimizer without a config trains, and resumes") {
   const auto adam = [] {
     return optimizers::Adam({.learning_rate = LearningRate(std::make_shared<Constant>())});
@@ -262,6 +282,130 @@ TEST_CASE("a resumed run says which options are others") {
   CHECK(model.optimizer().learning_rate().item<float>() == 0.01f);
 }
 
+namespace {
+
+struct Program {
+  std::string activation = "relu";
+  double rate = 0.25;
+  std::string loss = "sparse_categorical_crossentropy";
+  float scale = 1.0f;
+  std::map<int64_t, double> class_weight = {};
+  bool has_dataset = false;
+  int64_t epochs = 3;
+};
+
+// Six batches an epoch. What is left of it: its weights' bytes.
+std::string train(const Changed& run, const Program& program,
+                  std::optional<int64_t> killed_at = {}) {
+  clear_session();
+  set_random_seed(11);
+  Sequential model({layers::Dense({.units = 4, .activation = program.activation}),
+                    layers::Dropout({.rate = program.rate}),
+                    layers::Dense({.units = 3, .activation = "softmax"})});
+  model.compile({.optimizer = "adam", .loss = program.loss});
+  const FitOptions options{.epochs = program.epochs,
+                           .verbose = 0,
+                           .callbacks = {callbacks::BackupAndRestore(
+                                             {.backup_dir = run.folder / "backup", .save_freq = 1}),
+                                         make_callback<testing::KillAt>(killed_at)},
+                           .class_weight = program.class_weight};
+  const Tensor x = inputs() * program.scale;
+  try {
+    if (program.has_dataset) {
+      model.fit(data::Dataset::from_tensor_slices({x, labels()}).batch(4), options);
+    } else {
+      FitOptions arrays = options;
+      arrays.batch_size = 4;
+      model.fit(x, labels(), arrays);
+    }
+  } catch (const Killed&) {
+  }
+  std::string bytes;
+  for (const Tensor& weight : model.get_weights()) {
+    bytes.append(reinterpret_cast<const char*>(weight.raw()), weight.bytes());
+  }
+  return bytes;
+}
+
+// What a run of `before` that goes on as `now` warns of.
+std::string warnings_of(const Program& before, const Program& now) {
+  const Changed run;
+  train(run, before, 7);
+  train(run, now);
+  return run.log.text();
+}
+
+}  // namespace
+
+TEST_CASE("a resumed run says that its model or data are others") {
+  const auto text = [](const std::string& difference) {
+    return "fit: expected " + difference + ". It goes on with what this program says.";
+  };
+  CHECK(testing::contains(
+      warnings_of({}, {.activation = "tanh"}),
+      text("\"relu\" at config.layers[0].config.activation of the model that isn't built, as in "
+           "the run to go on with, got \"tanh\"")));
+  CHECK(testing::contains(
+      warnings_of({}, {.rate = 0.5}),
+      text("0.25 at config.layers[1].config.rate of the model that isn't built, as in the run to "
+           "go on with, got 0.5")));
+  CHECK(testing::contains(
+      warnings_of({.class_weight = {{0, 2.0}}}, {.class_weight = {{0, 3.0}}}),
+      text("2.0 at 0 of the class_weight, as in the run to go on with, got 3.0")));
+  CHECK(testing::contains(
+      warnings_of({}, {.class_weight = {{1, 3.0}}}),
+      text("nothing at 1 of the class_weight, as in the run to go on with, got 3.0")));
+  const std::string other_arrays = warnings_of({}, {.scale = 2.0f});
+  CHECK(testing::contains(other_arrays, "fit: expected \"crc32c "));
+  CHECK(testing::contains(other_arrays,
+                          "at x[0] of the checksums of the arrays, as in the run to go on with"));
+  CHECK(testing::contains(warnings_of({.has_dataset = true}, {.scale = 2.0f, .has_dataset = true}),
+                          "of the pipeline, as in the run to go on with, got "));
+}
+
+TEST_CASE("a resumed run of the same model and data has nothing to say") {
+  for (const bool has_dataset : {false, true}) {
+    const Program program{.class_weight = {{0, 2.0}, {1, 0.1}}, .has_dataset = has_dataset};
+    CHECK_FALSE(testing::contains(warnings_of(program, program), "fit: expected"));
+  }
+}
+
+TEST_CASE("a state from before states had facts goes on") {
+  const Changed run;
+  const std::string whole = train(Changed(), {});
+  train(run, {}, 7);
+  const std::string path = run.folder / "backup/run_state";
+  RunState state = read_run_state(path);
+  Json::Object members;
+  for (const auto& [name, value] : state.info.as_object()) {
+    if (name != "facts" && name != "stopped") members.emplace_back(name, value);
+  }
+  state.info = Json::of_members(std::move(members));
+  write_run_state(path, state);
+  CHECK(train(run, {}) == whole);
+  CHECK_FALSE(testing::contains(run.log.text(), "expected"));
+}
+
+TEST_CASE("fewer epochs than the state has: nothing is trained, and the state stays") {
+  const std::string whole = train(Changed(), {});
+  for (const int64_t killed_at : {7, 12}) {
+    const Changed run;
+    train(run, {}, killed_at);
+    const std::string path = run.folder / "backup/run_state";
+    const std::string before = testing::read_file(path);
+    train(run, {.epochs = 1});
+    CHECK(testing::contains(
+        run.log.text(),
+        fmt::format("fit: the run to go on with stands after batch {} of epoch {}, and epochs is 1 "
+                    "in this program: nothing is trained, and the saved state stays. Give more "
+                    "epochs to go on, or remove the state to begin anew.",
+                    killed_at == 7 ? 1 : 6, 2)));
+    CHECK(testing::read_file(path) == before);
+    CHECK(train(run, {}) == whole);
+    CHECK(!std::filesystem::exists(path));
+  }
+}
+
 TEST_CASE("a resumed run says that it minimizes or measures something else") {
   const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
   const Changed run;
@@ -271,13 +415,13 @@ TEST_CASE("a resumed run says that it minimizes or measures something else") {
       {.optimizer = adam(), .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
   run.fit(model, {});
   CHECK(testing::contains(run.log.text(),
-                          "fit: loss was \"sparse_categorical_crossentropy\" in the run to go on "
-                          "with, this program says "));
+                          "fit: expected \"sparse_categorical_crossentropy\" for the loss, as in "
+                          "the run to go on with, got {"));
   const Changed same;
   same.kill({});
   Sequential again = same.compiled(adam());
   same.fit(again, {});
-  CHECK_FALSE(testing::contains(same.log.text(), "fit: loss was "));
+  CHECK_FALSE(testing::contains(same.log.text(), "for the loss"));
 }
 
 class Forgetful : public Callback {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,6 +56,22 @@ class InEvaluation : public Callback {
   int signal_;
   int64_t seen_ = 0;
   bool raised_ = false;
+};
+
+// Raises a signal when an epoch ends, or (none) training.
+class AtEnd : public Callback {
+ public:
+  AtEnd(std::optional<int64_t> epoch, int signal) : epoch_(epoch), signal_(signal) {}
+  void on_epoch_end(int64_t epoch, const Logs&) override {
+    if (epoch_ == epoch) std::raise(signal_);
+  }
+  void on_train_end(const Logs&) override {
+    if (!epoch_) std::raise(signal_);
+  }
+
+ private:
+  std::optional<int64_t> epoch_;
+  int signal_;
 };
 
 // As a program begins: doctest has handlers of its own.
@@ -163,6 +180,84 @@ TEST_CASE("an evaluation is interrupted, and made again") {
     CHECK(forked(run(folder, kNever, 0)) == 0);
     CHECK(testing::read_file(folder / "weights") == testing::read_file(whole / "weights"));
   }
+}
+
+namespace {
+
+CallbackHandle kept_seldom(const TempFolder& folder) {
+  return callbacks::BackupAndRestore({.backup_dir = folder / "backup", .save_freq = 1000});
+}
+
+// After the second epoch, with the weights of the first.
+CallbackHandle stopping() {
+  return callbacks::EarlyStopping(
+      {.monitor = "loss", .min_delta = 1000, .patience = 1, .restore_best_weights = true});
+}
+
+std::string stopped_early() {
+  const TempFolder folder;
+  REQUIRE(forked([&] { return train({stopping()}, folder / "weights"); }) == 0);
+  return testing::read_file(folder / "weights");
+}
+
+}  // namespace
+
+TEST_CASE("a signal while callbacks are told of the end: the state is there") {
+  const std::string expected = stopped_early();
+  for (const Keeper keeper : {kept_in_backup, checkpoint, kept_seldom}) {
+    for (const int signal : {SIGTERM, SIGINT}) {
+      for (const std::optional<int64_t> epoch : {std::optional<int64_t>(1), {}}) {
+        CAPTURE(signal);
+        CAPTURE(epoch.has_value());
+        const TempFolder folder;
+        CHECK(forked([&] {
+                take_default_handlers();
+                const auto stop = make_callback<AtEnd>(epoch, signal);
+                return train({keeper(folder), stopping(), stop}, folder / "weights");
+              }) == (signal == SIGTERM ? 143 : test::kTypedError));
+        CHECK(!std::filesystem::exists(folder / "weights"));
+        CHECK(forked([&] {
+                const auto rest = make_callback<Behind>(kNever, [] {});
+                return train({keeper(folder), stopping(), rest}, folder / "weights") &&
+                       rest->seen() == 0;
+              }) == 0);
+        CHECK(testing::read_file(folder / "weights") == expected);
+        CHECK(!std::filesystem::exists(folder / "backup"));
+        CHECK(!std::filesystem::exists(folder / ".backup.keras.run"));
+      }
+    }
+  }
+}
+
+namespace {
+
+// Stops training after a batch.
+struct StopsAfter : Callback {
+  explicit StopsAfter(int64_t its_batch) : batch(its_batch) {}
+  void on_train_batch_end(int64_t number, const Logs&) override {
+    if (number == batch) trained().stop_training();
+  }
+  int64_t batch;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "a run that was stopped within an epoch stays stopped when its evaluation is made again") {
+  const auto run = [](const TempFolder& folder, int64_t batch) {
+    return [&folder, batch] {
+      take_default_handlers();
+      return train({backup(folder), make_callback<StopsAfter>(2),
+                    make_callback<InEvaluation>(batch, SIGTERM)},
+                   folder / "weights", true);
+    };
+  };
+  const TempFolder whole;
+  REQUIRE(forked(run(whole, kNever)) == 0);
+  const TempFolder folder;
+  CHECK(forked(run(folder, 0)) == 143);
+  CHECK(forked(run(folder, kNever)) == 0);
+  CHECK(testing::read_file(folder / "weights") == testing::read_file(whole / "weights"));
 }
 
 TEST_CASE("what SIGINT makes fit throw says where it was; handlers are back then") {
