@@ -53,6 +53,9 @@ int64_t horizontal_axis(const Tensor& x, std::string_view who) {
 
 // Sizes of (batch, height, width, channels).
 Shape image_shape(const Tensor& x, int64_t block_size, std::string_view who) {
+  constexpr int64_t kLargest = 1 << 20;  // whose square is a number, times channels, too
+  check<InvalidArgument>(block_size <= kLargest, "{}: expected a block_size of at most {}, got {}.",
+                         who, kLargest, block_size);
   check<InvalidArgument>(x.rank() == 4 && block_size >= 1,
                          "{}: expected (batch, height, width, channels) and a block_size >= 1, got "
                          "shape {} and {}.",

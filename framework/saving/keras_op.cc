@@ -99,6 +99,7 @@ std::vector<Tensor> OpCall::all() const {
 std::map<std::string, int64_t> OpCall::lengths() const {
   std::map<std::string, int64_t> result;
   for (const auto& [name, value] : call_.at("kwargs").as_object()) {
+    require_moderate_numbers(value);
     if (value.is_int()) result[name] = value.as_int();
   }
   return result;
@@ -142,6 +143,7 @@ Json KerasOp::numbered(const Json& value, const Resolve& resolve, std::vector<Te
 
 Tensors KerasOp::call_list(const Tensors& inputs, const CallArgs&) {
   const std::vector<Tensor> all = operands(inputs);
+  require_moderate_numbers(entry_.at("config"));
   return composed_ops().find(class_name())->second(OpCall(entry_.at("config"), call_, all));
 }
 

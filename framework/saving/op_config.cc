@@ -45,6 +45,19 @@ Axes OpConfig::axes(const Axes& otherwise) const {
   return axis->is_array() ? Axes(axis->as_ints()) : Axes(axis->as_int());
 }
 
+void require_moderate_numbers(const Json& config) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  if (config.is_int()) {
+    check<InvalidArgument>(-kMost <= config.as_int() && config.as_int() <= kMost,
+                           "expected whole numbers of at most 2^53 in its config, got {}.",
+                           config.as_int());
+  } else if (config.is_array()) {
+    for (const Json& element : config.as_array()) require_moderate_numbers(element);
+  } else if (config.is_object()) {
+    for (const auto& entry : config.as_object()) require_moderate_numbers(entry.second);
+  }
+}
+
 std::vector<int64_t> integers_of(const Json& value) {
   return value.is_array() ? value.as_ints() : std::vector{value.as_int()};
 }

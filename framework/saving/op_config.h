@@ -32,6 +32,10 @@ class OpConfig {
   Axes axes(const Axes& otherwise = {}) const;  // of "axis": one, or several
 };
 
+// InvalidArgument for a whole number beyond 2^53 anywhere in it: no axis, count or distance is, and
+// ops compute with them.
+void require_moderate_numbers(const Json& config);
+
 // Of one number, or a list.
 std::vector<int64_t> integers_of(const Json& value);
 

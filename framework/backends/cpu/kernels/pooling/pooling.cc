@@ -324,7 +324,9 @@ PoolProblem::PoolProblem(const Shape& x, const Shape& y, const Attributes& attri
     in[first + i] = x[axis];
     out[first + i] = y[axis];
     window[first + i] = windows[i];
-    strides[first + i] = steps[i];
+    // Steps out of the image are as good as any, and their sums must not overflow.
+    const int64_t extent = x[axis] + padding[2 * i] + padding[2 * i + 1];
+    strides[first + i] = std::clamp<int64_t>(steps[i], 1, std::max<int64_t>(extent, 1));
     low[first + i] = padding[2 * i];
   }
 }

@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "framework/backends/cpu/kernel.h"
 #include "framework/backends/cpu/kernels/through_float32.h"
@@ -130,10 +131,19 @@ std::unique_ptr<Kernel> make_gather(const KernelSpec& spec) {
   return make_kernel(run, reader.bytes());
 }
 
+// The type whose sums have the bits of T's, without overflow: integers wrap around.
+template <class T, bool = std::is_integral_v<T>&& std::is_signed_v<T>>
+struct SumType : std::type_identity<T> {};
+template <class T>
+struct SumType<T, true> : std::make_unsigned<T> {};
+template <class T>
+using SumOf = typename SumType<T>::type;
+
 template <class T>
 void add_row(const T* from, T* to, int64_t count) {
-  using Row = Eigen::Array<T, Eigen::Dynamic, 1>;
-  Eigen::Map<Row>(to, count) += Eigen::Map<const Row>(from, count);
+  using Row = Eigen::Array<SumOf<T>, Eigen::Dynamic, 1>;
+  Eigen::Map<Row>(reinterpret_cast<SumOf<T>*>(to), count) +=
+      Eigen::Map<const Row>(reinterpret_cast<const SumOf<T>*>(from), count);
 }
 
 // Adds in the order of the indices: threads divide the axes after the indexed one, or those before
@@ -206,7 +216,8 @@ std::unique_ptr<Kernel> make_put_along_axis_add_of(const KernelSpec& spec) {
     parallel_for(from.outer, kGatherGrainBytes / std::max<int64_t>(1, block),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin * block; i < end * block; ++i) {
-                     out[(i / block * to.size + index[i]) * to.inner + i % to.inner] += updates[i];
+                     const int64_t at = (i / block * to.size + index[i]) * to.inner + i % to.inner;
+                     add_row(updates + i, out + at, 1);
                    }
                  });
   };
