@@ -5,6 +5,7 @@
 
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
+#include "tests/support/layer_conformance.h"
 
 namespace cornu::testing {
 namespace {
@@ -86,6 +87,26 @@ TEST_CASE("in_top_k: ties, targets that are no class, predictions that aren't fi
   const Tensor targets = Tensor::from(std::vector<int32_t>{1, 0, 5, 2});
   check_values(ops::in_top_k(targets, predictions, 1), {4}, {0, 1, 0, 0});
   check_values(ops::in_top_k(targets, predictions, 2), {4}, {1, 1, 0, 0});
+}
+
+TEST_CASE("integers wrap around where they are summed, and numbers cast to them stay in range") {
+  constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+  const Tensor sums = ops::segment_sum(Tensor({kMost, 1, 5}), Tensor({0, 0, 1}), 2);
+  CHECK(sums.to_vector<int32_t>() == std::vector<int32_t>{-kMost - 1, 5});
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const Tensor& number : {Tensor(infinity), Tensor(infinity).strong()}) {
+    CHECK(ops::cast(number, DType::Int32).item<int64_t>() == kMost);
+    CHECK(ops::cast(-number, DType::Int32).item<int64_t>() == -int64_t{kMost} - 1);
+  }
+  CHECK(test::error_of([] {
+          ops::depth_to_space(ops::ones({1, 2, 2, 4}), 1'000'000'000'000);
+        }) ==
+        "InvalidArgument: depth_to_space: expected a block_size of at most 1048576, got "
+        "1000000000000.");
+  // Of one window a stride is as good as any other.
+  const int64_t far = std::numeric_limits<int64_t>::max();
+  const Tensor image = ops::ones({1, 2, 2, 1});
+  CHECK(ops::max_pool(image, {2, 2}, {.strides = Ints{far, far}}).item<float>() == 1);
 }
 
 }  // namespace
