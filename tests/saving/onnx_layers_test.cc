@@ -238,14 +238,16 @@ std::map<std::string, LayerCall> all_calls() {
   return calls;
 }
 
-// The classes of keras.layers, each once.
+// The classes of keras.layers, each once: by the name that its class has there, if any.
 std::set<std::string> keras_layers() {
   std::set<std::string> names;
   for (const Json& module : golden_cases("surface").as_array()) {
     if (module.at("name").as_string() != "keras.layers") continue;
+    std::set<std::string> exported;
+    for (const Json& name : module.at("names").as_array()) exported.insert(name.as_string());
     for (size_t i = 0; i < module.at("names").size(); ++i) {
       const std::string& real = module.at("classes")[i].as_string();
-      names.insert(layer_registry().find(real) ? real : module.at("names")[i].as_string());
+      names.insert(exported.contains(real) ? real : module.at("names")[i].as_string());
     }
   }
   return names;
