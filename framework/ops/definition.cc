@@ -2,9 +2,9 @@
 #include "framework/ops/definition.h"
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
+#include "framework/core/convert_number.h"
 #include "framework/ops/math.h"
 
 namespace cornu::ops::internal {
@@ -49,29 +49,13 @@ Tensor typed_scalar(const Tensor& weak, DType dtype, std::string_view who) {
   return converted_scalar(weak, dtype);
 }
 
-namespace {
-
-// The whole part; the nearest number that T has, and 0 for NaN.
-template <class T>
-T whole_number(double value) {
-  if (value != value) return 0;
-  if (value <= static_cast<double>(std::numeric_limits<T>::lowest())) {
-    return std::numeric_limits<T>::lowest();
-  }
-  if (value >= static_cast<double>(std::numeric_limits<T>::max())) {
-    return std::numeric_limits<T>::max();
-  }
-  return static_cast<T>(value);
-}
-
-}  // namespace
-
 Tensor converted_scalar(const Tensor& weak, DType dtype) {
   return dispatch_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      return Tensor::scalar(is_floating(weak.dtype()) ? whole_number<T>(weak.item<double>())
-                                                      : static_cast<T>(weak.item<int64_t>()));
+      return Tensor::scalar(is_floating(weak.dtype())
+                                ? convert_number<double, T>(weak.item<double>())
+                                : static_cast<T>(weak.item<int64_t>()));
     } else {
       return constant(weak.weak_value(), dtype);
     }

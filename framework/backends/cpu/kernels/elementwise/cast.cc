@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tile functions that change the dtype, and repeating.
-#include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "framework/backends/cpu/kernels/elementwise/ops.h"
 #include "framework/backends/cpu/kernels/elementwise/targets.h"
+#include "framework/core/convert_number.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/backends/cpu/kernels/elementwise/cast.cc"
@@ -210,28 +209,11 @@ HWY_EXPORT(find_cast);
 HWY_EXPORT(repeat_bytes);
 
 template <class From, class To>
-To convert(From value) {
-  if constexpr (std::is_same_v<To, bool>) {
-    return value != From{0};
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    constexpr To kHighest = std::numeric_limits<To>::max();
-    constexpr To kLowest = std::numeric_limits<To>::lowest();
-    if (std::isnan(value)) return 0;
-    // The highest number may round up to one that is out of range.
-    if (value >= static_cast<From>(kHighest)) return kHighest;
-    if (value <= static_cast<From>(kLowest)) return kLowest;
-    return static_cast<To>(value);
-  } else {
-    return static_cast<To>(value);
-  }
-}
-
-template <class From, class To>
 void convert_tile(const TileArgs& args, size_t count) {
   const auto* in = static_cast<const From*>(args.operand[0].data);
   auto* out = static_cast<To*>(args.out());
   const size_t step = args.operand[0].step;
-  for (size_t i = 0; i < count; ++i) out[i] = convert<From, To>(in[i * step]);
+  for (size_t i = 0; i < count; ++i) out[i] = convert_number<From, To>(in[i * step]);
 }
 
 template <class T>

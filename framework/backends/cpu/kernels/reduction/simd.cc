@@ -4,6 +4,7 @@
 
 #include "framework/backends/cpu/kernels/elementwise/targets.h"
 #include "framework/backends/cpu/kernels/reduction/reduction.h"
+#include "framework/backends/cpu/kernels/wrapping.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/backends/cpu/kernels/reduction/simd.cc"
@@ -71,14 +72,12 @@ struct Reducer {
   // Multiplies halves by halves.
   static HWY_INLINE T product_of_lanes(V v) {
     const D d;
-    using Factor = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
-                                               std::type_identity<T>>::type;
     HWY_ALIGN T values[hn::MaxLanes(D())];
     hn::Store(v, d, values);
     for (size_t half = hn::Lanes(d) / 2; half > 0; half /= 2) {
       for (size_t i = 0; i < half; ++i) {
-        values[i] =
-            static_cast<T>(static_cast<Factor>(values[i]) * static_cast<Factor>(values[i + half]));
+        values[i] = static_cast<T>(static_cast<Wrapping<T>>(values[i]) *
+                                   static_cast<Wrapping<T>>(values[i + half]));
       }
     }
     return values[0];

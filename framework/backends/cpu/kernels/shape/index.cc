@@ -4,10 +4,10 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "framework/backends/cpu/kernel.h"
 #include "framework/backends/cpu/kernels/through_float32.h"
+#include "framework/backends/cpu/kernels/wrapping.h"
 #include "framework/core/threads.h"
 
 namespace cornu::cpu {
@@ -131,19 +131,11 @@ std::unique_ptr<Kernel> make_gather(const KernelSpec& spec) {
   return make_kernel(run, reader.bytes());
 }
 
-// The type whose sums have the bits of T's, without overflow: integers wrap around.
-template <class T, bool = std::is_integral_v<T>&& std::is_signed_v<T>>
-struct SumType : std::type_identity<T> {};
-template <class T>
-struct SumType<T, true> : std::make_unsigned<T> {};
-template <class T>
-using SumOf = typename SumType<T>::type;
-
 template <class T>
 void add_row(const T* from, T* to, int64_t count) {
-  using Row = Eigen::Array<SumOf<T>, Eigen::Dynamic, 1>;
-  Eigen::Map<Row>(reinterpret_cast<SumOf<T>*>(to), count) +=
-      Eigen::Map<const Row>(reinterpret_cast<const SumOf<T>*>(from), count);
+  using Row = Eigen::Array<Wrapping<T>, Eigen::Dynamic, 1>;
+  Eigen::Map<Row>(reinterpret_cast<Wrapping<T>*>(to), count) +=
+      Eigen::Map<const Row>(reinterpret_cast<const Wrapping<T>*>(from), count);
 }
 
 // Adds in the order of the indices: threads divide the axes after the indexed one, or those before
