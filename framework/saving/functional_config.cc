@@ -436,6 +436,7 @@ class GraphReader {
 
   Tensors call_op(const Part& part, const Json& call) {
     const AllocationLimit limit(kMostConstant);
+    require_moderate_numbers(part.entry->at("config"));
     const std::string& op = part.entry->at("class_name").as_string();
     if (is_composed_op(op)) return call_composed_op(part, call);
     Json config = part.entry->at("config");

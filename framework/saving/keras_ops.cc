@@ -314,9 +314,7 @@ Tensors apply_keras_op(const std::string& class_name, const Json& config,
   }
   for (const auto* table : {&configured_ops(), &arranging_ops()}) {
     const auto it = table->find(class_name);
-    if (it == table->end()) continue;
-    require_moderate_numbers(config);
-    return it->second(operands, OpConfig(config));
+    if (it != table->end()) return it->second(operands, OpConfig(config));
   }
   raise<Unimplemented>("The op '{}' isn't implemented for models in files.{}", class_name,
                        did_you_mean(class_name, keras_op_names()));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configs of whole models in HDF5 files, of Keras 3 and of Keras 2. Reference:
 // keras/src/legacy/saving/legacy_h5_format.py.
-#include <algorithm>
 #include <cctype>
 #include <functional>
 #include <map>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "framework/core/strings.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/saving/legacy_format.h"
 #include "framework/saving/weights_file.h"
@@ -184,10 +184,7 @@ Json full_name(const Json& name) {
       {"bce", "binary_crossentropy"}, {"kld", "kl_divergence"},
       {"mae", "mean_absolute_error"}, {"mape", "mean_absolute_percentage_error"},
       {"mse", "mean_squared_error"},  {"msle", "mean_squared_logarithmic_error"}};
-  std::string lower = name.as_string();
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto found = names.find(lower);
+  const auto found = names.find(lower_case(name.as_string()));
   return found == names.end() ? name : Json(found->second);
 }
 
