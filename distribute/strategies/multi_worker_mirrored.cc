@@ -155,7 +155,6 @@ class MultiWorkerMirrored : public MirroredReplicas {
   void compare_clocks();
   bool uses_new_variables(const std::vector<Compiled>& functions) const;
   void take_values(const std::vector<Compiled>& functions);
-  Tensor reduce_own(ReduceOp op, const std::vector<Tensor>& by_replica);
   void require_same_calls(const CompiledFunction& function);
 
   // What fails here ends the others' steps, too, unless it came from them.
@@ -438,16 +437,11 @@ void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions) {
   }
 }
 
-// Of this worker's replicas; a mean's is their sum.
-Tensor MultiWorkerMirrored::reduce_own(ReduceOp op, const std::vector<Tensor>& by_replica) {
-  return MirroredReplicas::reduce(op == ReduceOp::Mean ? ReduceOp::Sum : op, by_replica).host();
-}
-
 Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica) {
   const bool is_mean = op == ReduceOp::Mean;
-  Tensor local;
+  Tensor local;  // of a mean, the sum
   try {
-    local = reduce_own(op, by_replica);
+    local = MirroredReplicas::reduce(is_mean ? ReduceOp::Sum : op, by_replica).host();
   } catch (const std::exception& error) {
     tell_of_failure(error, "can't reduce its values");
     throw;
