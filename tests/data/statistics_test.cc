@@ -100,6 +100,7 @@ TEST_CASE("a stage's own time is told from that of its inputs") {
   CHECK(all.waited == doctest::Approx(24));
   REQUIRE(all.bottleneck());
   CHECK(all.bottleneck()->name == map.name);
+  CHECK_MESSAGE(contains(all.to_string(), "bottleneck: map("), all.to_string());
 }
 
 TEST_CASE("a consumer that is slower is the bottleneck") {
@@ -161,8 +162,9 @@ TEST_CASE("work on several threads and what is made ahead") {
   CHECK(prefetch.elements == 30);
   CHECK(prefetch.buffer_size == 3);
   CHECK(prefetch.buffered <= 3);
+  // Whether the consumer found elements ready, and so the bottleneck, is up to the threads.
   const std::string text = all.to_string();
-  CHECK_MESSAGE(contains(text, "bottleneck: map("), text);
+  CHECK_MESSAGE(contains(text, "bottleneck: "), text);
   CHECK_MESSAGE(contains(text, "starved"), text);
 }
 
