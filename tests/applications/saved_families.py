@@ -45,7 +45,8 @@ def make(folder, function, size):
     set_weights(model, rng)
     x = rng.uniform(-1, 1, (ROWS, size, size, 3)).astype("float32")
     y = np.arange(ROWS, dtype="int32")
-    model.compile(optimizer=keras.optimizers.SGD(1e-3), loss="sparse_categorical_crossentropy")
+    model.compile(optimizer=keras.optimizers.SGD(1e-3), loss="sparse_categorical_crossentropy",
+                  run_eagerly=True)  # one step is sooner done than traced
     model.save(os.path.join(folder, function + ".keras"))
     with h5py.File(os.path.join(folder, function + ".values.h5"), "w") as values:
         values["x"], values["y"] = x, y
