@@ -57,7 +57,7 @@ class CentralStorage : public ReplicatedStrategy {
       reading.of = function;
       reading.executable = backend_for(devices().front())
                                .compile(passes::eliminate_dead_nodes(std::move(graph)),
-                                        {.name = "replica", .optimize = true});
+                                        {.name = "replica", .optimize = function->optimized});
     }
     return *reading.executable;
   }

@@ -20,7 +20,7 @@ class BackupAndRestoreImpl : public Callback {
   std::string class_name() const override { return "BackupAndRestore"; }
 
   void on_train_begin(const Logs&) override {
-    since_ = 0;
+    since_save_ = {};
     keeper_.begin(options_.backup_dir, options_.on_every_worker);
   }
   std::optional<RunState> resume_run() override { return keeper_.load(); }
@@ -30,9 +30,7 @@ class BackupAndRestoreImpl : public Callback {
     if (!keeper_.keeps()) return false;
     const std::optional<int64_t> every = options_.save_freq.batches();
     if (!every) return !batch;
-    if (!batch || ++since_ < *every) return false;
-    since_ = 0;
-    return true;
+    return batch && since_save_.is_due(*batch, *every);
   }
   void keep_run_state(const RunState& state) override { keeper_.keep(state); }
   std::string unkept_state() override { return keeper_.take_error(); }
@@ -41,8 +39,16 @@ class BackupAndRestoreImpl : public Callback {
     keeper_.skip(options_.backup_dir, options_.on_every_worker, !options_.delete_checkpoint);
   }
 
-  RunState save_state() const override { return {.info = Json::object({{"since", since_}})}; }
-  void restore_state(const RunState& saved) override { since_ = saved.info.at("since").as_int(); }
+  RunState save_state() const override {
+    return {.info = Json::object(
+                {{"since", since_save_.count},
+                 {"last_batch", since_save_.last ? Json(*since_save_.last) : Json()}})};
+  }
+  void restore_state(const RunState& saved) override {
+    since_save_ = {.count = saved.info.at("since").as_int(), .last = {}};
+    const Json* last_batch = saved.info.find("last_batch");
+    if (last_batch && !last_batch->is_null()) since_save_.last = last_batch->as_int();
+  }
 
   void on_train_end(const Logs&) override { keeper_.end(!options_.delete_checkpoint); }
   void leave_run() override { keeper_.leave(); }
@@ -50,7 +56,7 @@ class BackupAndRestoreImpl : public Callback {
  private:
   BackupAndRestoreOptions options_;
   RunKeeper keeper_;
-  int64_t since_ = 0;  // batches since the last state
+  BatchesSinceSave since_save_;
 };
 
 }  // namespace

@@ -115,11 +115,7 @@ class ModelCheckpointImpl : public Callback {
   void on_train_batch_end(int64_t batch, const Logs& logs) override {
     const std::optional<int64_t> every = options_.save_freq.batches();
     if (!every) return;
-    const bool new_epoch = !last_batch_ || batch <= *last_batch_;
-    batches_since_save_ += new_epoch ? batch + 1 : batch - *last_batch_;
-    last_batch_ = batch;
-    if (batches_since_save_ < *every) return;
-    batches_since_save_ = 0;
+    if (!since_save_.is_due(batch, *every)) return;
     state_due_ = true;
     save(batch, logs);
   }
@@ -142,10 +138,11 @@ class ModelCheckpointImpl : public Callback {
   void leave_run() override { keeper_.leave(); }
 
   RunState save_state() const override {
-    return {.info = Json::object({{"monitor", options_.save_best_only ? monitor_.name() : ""},
-                                  {"best", best_ ? Json(*best_) : Json()},
-                                  {"batches_since_save", batches_since_save_},
-                                  {"last_batch", last_batch_ ? Json(*last_batch_) : Json()}})};
+    return {.info = Json::object(
+                {{"monitor", options_.save_best_only ? monitor_.name() : ""},
+                 {"best", best_ ? Json(*best_) : Json()},
+                 {"batches_since_save", since_save_.count},
+                 {"last_batch", since_save_.last ? Json(*since_save_.last) : Json()}})};
   }
   void restore_state(const RunState& saved) override {
     const Json& json = saved.info;
@@ -155,9 +152,9 @@ class ModelCheckpointImpl : public Callback {
     }
     const Json& best = json.at("best");
     best_ = best.is_null() ? std::nullopt : std::optional(best.as_double());
-    batches_since_save_ = json.at("batches_since_save").as_int();
+    since_save_.count = json.at("batches_since_save").as_int();
     const Json& last_batch = json.at("last_batch");
-    last_batch_ = last_batch.is_null() ? std::nullopt : std::optional(last_batch.as_int());
+    since_save_.last = last_batch.is_null() ? std::nullopt : std::optional(last_batch.as_int());
   }
 
   std::optional<double> best() const { return best_; }
@@ -224,8 +221,7 @@ class ModelCheckpointImpl : public Callback {
   RunKeeper keeper_;
   bool state_due_ = false;
   int64_t epoch_ = 0;
-  int64_t batches_since_save_ = 0;
-  std::optional<int64_t> last_batch_;
+  BatchesSinceSave since_save_;
 };
 
 }  // namespace

@@ -18,4 +18,13 @@ SaveFrequency::SaveFrequency(int64_t batches) : batches_(batches) {
                          "save_freq: expected \"epoch\" or a number of batches, got {}.", batches);
 }
 
+bool BatchesSinceSave::is_due(int64_t batch, int64_t every) {
+  const bool new_epoch = !last || batch <= *last;
+  count += new_epoch ? batch + 1 : batch - *last;
+  last = batch;
+  if (count < every) return false;
+  count = 0;
+  return true;
+}
+
 }  // namespace cornu::callbacks

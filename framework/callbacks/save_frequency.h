@@ -18,4 +18,14 @@ class SaveFrequency {
   std::optional<int64_t> batches_;
 };
 
+// Counts batches between two saves. Calls may be some batches apart (steps_per_execution).
+struct BatchesSinceSave {
+  int64_t count = 0;
+  std::optional<int64_t> last;  // the last batch's number in its epoch
+
+  // After batch `batch` of its epoch: whether there were `every` batches, which are then counted
+  // anew.
+  bool is_due(int64_t batch, int64_t every);
+};
+
 }  // namespace cornu::callbacks

@@ -134,6 +134,7 @@ void VariableAccess::look_at(Use& use) const {
     source = &use.original->variable->impl();
   }
   use.healthy = source->poisoned.empty();
+  use.version = source->version;
   use.held = use.held || use.writes;
   if (!use.writes || use.stale) use.value = source->value;
   if (!use.again && !use.held) ++state.served;

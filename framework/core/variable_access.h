@@ -39,6 +39,8 @@ class VariableAccess {
   std::byte* memory(size_t index, const Device& device = {}) const;
   // The value of the index-th variable, which was added to be read. As above when it is poisoned.
   const Tensor& value(size_t index) const;
+  // The version of that value (Variable::version()).
+  uint64_t version(size_t index) const { return uses_[index].version; }
   // Whether the index-th variable is a copy that had to be brought up to date.
   bool was_stale(size_t index) const { return uses_[index].stale; }
 
@@ -51,6 +53,7 @@ class VariableAccess {
     bool healthy = true;  // not poisoned
     bool stale = false;   // a copy that is behind
     uint32_t ticket = 0;
+    uint64_t version = 0;
     Use* original = nullptr;  // the use of what it is a copy of
     Tensor value;             // of one that is only read
   };

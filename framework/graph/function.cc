@@ -254,6 +254,7 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
     compiled->variables.push_back(binding.variable);
   }
   compiled->device = home_of(compiled->variables, options.name);
+  compiled->optimized = options.optimize && !options.run_eagerly;
   compiled->has_key = traced.has_key;
   compiled->communicates = !traced.replica_values.empty() || !traced.replica_sums.empty() ||
                            std::ranges::any_of(traced.graph.nodes, [](const Node& node) {
@@ -265,11 +266,10 @@ Function::State::Compiled Function::State::build(const std::vector<Tensors>& arg
   compiled->name = options.name;
   compiled->signature = join(describe(arguments), ", ");
   start = std::chrono::steady_clock::now();
-  compiled->executable =
-      backend_for(compiled->device)
-          .compile(std::move(traced.graph), {.name = options.name,
-                                             .optimize = options.optimize && !options.run_eagerly,
-                                             .device = compiled->device});
+  compiled->executable = backend_for(compiled->device)
+                             .compile(std::move(traced.graph), {.name = options.name,
+                                                                .optimize = compiled->optimized,
+                                                                .device = compiled->device});
   compiled->compiling_seconds = seconds_since(start);
   return compiled;
 }

@@ -46,6 +46,7 @@ struct CompiledFunction {
   std::vector<Variable> variables;
   std::unique_ptr<Executable> executable;
   Device device;              // what it was compiled for
+  bool optimized = true;      // with the backend's passes
   Tensors structure;          // of the results, around undefined tensors
   bool has_key = false;       // an input uint32[2] that random ops without a seed draw from
   bool communicates = false;  // is a part of what replicas do together

@@ -22,6 +22,11 @@ class LaunchRun {
   std::span<void* const> states(size_t launch) const {
     return {states_.data() + first_state_[launch], launches_[launch].variables.size()};
   }
+  // The version of the value that a launch's variable has there, which may have a newer one already
+  // where the launch doesn't write it.
+  uint64_t version(size_t launch, size_t state) const {
+    return access_.version(first_state_[launch] + state);
+  }
   // The variables that a launch writes.
   std::vector<Variable> written(size_t launch) const;
 

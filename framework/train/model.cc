@@ -342,6 +342,7 @@ NamedValues<Tensor> Model::train_step(const Batch& data) {
     // Layers of subclassed models may have been built by the call just now.
     gradients = tape.gradient(optimizer().impl().scale_loss(loss), trainable_variables());
   }
+  trainer_->look_for_weights(*this);
   optimizer().apply_gradients(gradients, trainable_variables());
   trainer_->track_loss(loss, data);
   return compute_metrics(data.x, data.y, y_pred, data.sample_weight);

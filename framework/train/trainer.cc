@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
@@ -66,6 +67,7 @@ void Trainer::compile(Model& model, const CompileOptions& options) {
   loss_tracker_ = metrics::Mean({.name = "loss"});
   forget_steps();
   compiled_ = true;
+  looked_for_weights_ = false;
 }
 
 void Trainer::require_compiled(const Model& model, const char* what) const {
@@ -103,6 +105,14 @@ OutputNames Trainer::output_names(const Model& model, const Tensors& y_pred) {
   OutputNames names{.list = {}, .given = false};
   for (size_t i = 0; i < y_pred.size(); ++i) names.list.push_back(fmt::format("output_{}", i + 1));
   return names;
+}
+
+void Trainer::look_for_weights(const Model& model) {
+  if (std::exchange(looked_for_weights_, true) || !model.trainable_variables().empty()) return;
+  logging::warn(
+      fmt::format("{}: the model has no trainable weights, so that training changes nothing. Was "
+                  "trainable set to false for all of it?",
+                  title_of(model)));
 }
 
 void Trainer::track_loss(const Tensor& loss, const Batch& data) {

@@ -59,6 +59,8 @@ class Trainer {
 
   // ---- what the default steps of Model are made of ----
 
+  // Warns, once a compile, of a model without trainable weights, which no step changes.
+  void look_for_weights(const Model& model);
   // Adds a batch's loss to the running mean, weighted by its number of examples.
   void track_loss(const Tensor& loss, const Batch& data);
   Tensor compiled_loss(Model& model, const Tensors& y, const Tensors& y_pred,
@@ -107,6 +109,7 @@ class Trainer {
   static OutputNames output_names(const Model& model, const Tensors& y_pred);
 
   bool compiled_ = false;
+  bool looked_for_weights_ = false;
   CompileOptions options_;
   std::shared_ptr<StrategyImpl> made_in_;
   std::shared_ptr<StrategyImpl> strategy_;

@@ -200,3 +200,23 @@ TEST_CASE("batch normalization within a scan") {
     CHECK(test::distance(train(mirrored(3), rows), train(get_strategy(), rows)) < 1e-6);
   }
 }
+
+TEST_CASE("jit_compile = false: replicas of a central storage run no passes either") {
+  const auto train = [](const distribute::Strategy& strategy) {
+    set_random_seed(3);
+    const auto scope = strategy.scope();
+    Sequential model({layers::Dense({.units = 64, .activation = "relu", .dtype = "mixed_bfloat16"}),
+                      layers::Dense({.units = 64, .activation = "relu", .dtype = "mixed_bfloat16"}),
+                      layers::Dense({.units = 3})});
+    model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.05}),
+                   .loss = "mse",
+                   .jit_compile = false});
+    model.fit(random::normal({23, 4}, {.seed = 3}), random::normal({23, 3}, {.seed = 4}),
+              {.batch_size = 6, .epochs = 3, .verbose = 0, .shuffle = false});
+    std::vector<std::vector<float>> weights;
+    for (const Tensor& weight : model.get_weights()) weights.push_back(numbers(weight));
+    return weights;
+  };
+  CHECK(train(distribute::CentralStorageStrategy({.compute_devices = test::devices(3)})) ==
+        train(mirrored(3)));
+}

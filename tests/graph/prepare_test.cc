@@ -3,9 +3,11 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <thread>
 
 #include "framework/backends/cpu/prepared_values.h"
+#include "framework/core/variable_access.h"
 #include "framework/graph/backend.h"
 #include "framework/graph/passes/pass.h"
 #include "tests/graph/count.h"
@@ -174,7 +176,7 @@ TEST_CASE("prepared values are computed again when a variable has changed") {
     const Tensor value = of.stored();
     void* states[] = {const_cast<std::byte*>(value.raw()), nullptr};
     const Variable both[] = {of, unread};
-    return prepared.of(both, states);
+    return prepared.of(both, states, [&](size_t i) { return both[i].version(); });
   };
   const auto first = values(w);
   CHECK(first->at(0).to_vector<float>() == std::vector<float>(300, 1));
@@ -192,6 +194,26 @@ TEST_CASE("prepared values are computed again when a variable has changed") {
   CHECK(values(other) == third);
   for (int i = 0; i < 100; ++i) values(Variable(ops::ones({300})));
   CHECK(values(w)->at(0).to_vector<float>() == std::vector<float>(300, 9));
+}
+
+TEST_CASE("values of memory that was assigned anew meanwhile aren't those of the new value") {
+  cpu::PreparedValues prepared(
+      parse_graph("graph() state(%0 \"w\": float32[300] -> %0) {\n"
+                  "  %1 = square(%0) : float32[300]\n"
+                  "  return %1\n"
+                  "}"));
+  const Variable w(ops::ones({300}));
+  const auto values = [&](const std::function<void()>& meanwhile) {
+    VariableAccess access;
+    access.add(w, false);
+    access.acquire();
+    meanwhile();
+    void* states[] = {access.memory(0)};
+    return prepared.of({&w, 1}, states, [&](size_t i) { return access.version(i); });
+  };
+  const auto overtaken = values([&] { w.assign(ops::full({300}, 3.0f)); });
+  CHECK(overtaken->at(0).to_vector<float>() == std::vector<float>(300, 1));
+  CHECK(values([] {})->at(0).to_vector<float>() == std::vector<float>(300, 9));
 }
 
 TEST_CASE("a model with normalization predicts what it did, also after training and loading") {

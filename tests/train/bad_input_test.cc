@@ -573,3 +573,16 @@ TEST_CASE("a metric of several numbers") {
                 "got shape (3,). Give the metric the option that makes one of them: average of "
                 "F1Score") != std::string::npos);
 }
+
+TEST_CASE("a model without trainable weights trains nothing, and says so once a compile") {
+  Sequential model({layers::Dense({.units = 1, .name = "frozen"})});
+  model.build({0, 2});
+  model.set_trainable(false);
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const test::Log log;
+  for (int i = 0; i < 2; ++i) model.train_on_batch(ops::ones({2, 2}), ops::ones({2, 1}));
+  const std::string said = "the model has no trainable weights, so that training changes nothing.";
+  const std::string text = log.text();
+  REQUIRE(text.find(said) != std::string::npos);
+  CHECK(text.find(said, text.find(said) + 1) == std::string::npos);
+}

@@ -239,6 +239,28 @@ const std::string kMend = ". Start it as it was, or remove the saved state to be
 
 }  // namespace
 
+TEST_CASE("save_freq counts batches, also where several are executed at once") {
+  const auto run_state = [](const CallbackHandle& keeper, const std::string& path) {
+    set_random_seed(1);
+    Sequential model({layers::Dense({.units = 3, .activation = "softmax"})});
+    model.compile(
+        {.optimizer = "sgd", .loss = "sparse_categorical_crossentropy", .steps_per_execution = 2});
+    CHECK_THROWS_AS(model.fit(inputs(), labels(),
+                              {.batch_size = 4,
+                               .epochs = 1,
+                               .verbose = 0,
+                               .callbacks = {keeper, make_callback<KillAt>(2)}}),
+                    Killed);
+    return std::filesystem::exists(path);
+  };
+  const TempFolder folder;
+  CHECK(run_state(backup(4)(folder), folder / "backup/run_state"));
+  CHECK(run_state(
+      callbacks::ModelCheckpoint(
+          {.filepath = folder / "m.weights.h5", .save_weights_only = true, .save_freq = 4}),
+      folder / ".m.weights.h5.run/run_state"));
+}
+
 TEST_CASE("a state of another optimizer is refused, and stays") {
   const OtherProgram other;
   CHECK(other.error_of(other_model(6, optimizers::SGD()), fit_arrays) ==

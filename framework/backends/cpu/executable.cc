@@ -103,7 +103,8 @@ class Run {
     for (const Tensor& input : launch.inputs) inputs.push_back(input.raw());
     PreparedValues::Values prepared;  // lives as long as the run
     if (executable.prepared_) {
-      prepared = executable.prepared_->of(launch.variables, run_.states(index));
+      prepared = executable.prepared_->of(launch.variables, run_.states(index),
+                                          [&](size_t state) { return run_.version(index, state); });
       for (const Tensor& value : *prepared) inputs.push_back(value.raw());
     }
     CORNU_ASSERT(inputs.size(), ==, graph.inputs.size());

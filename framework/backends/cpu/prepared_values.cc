@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "framework/core/threads.h"
-
 namespace cornu::cpu {
 namespace {
 
@@ -21,11 +19,12 @@ PreparedValues::PreparedValues(Graph graph) : graph_(std::move(graph)) {
 }
 
 PreparedValues::Values PreparedValues::of(std::span<const Variable> variables,
-                                          std::span<void* const> states) {
+                                          std::span<void* const> states,
+                                          FunctionRef<uint64_t(size_t)> version) {
   Versions versions;
   versions.reserve(read_.size());
   for (size_t state : read_) {
-    versions.emplace_back(variables[state].number(), variables[state].version());
+    versions.emplace_back(variables[state].number(), version(state));
   }
   const std::lock_guard lock(mutex_);
   const auto same = [&](const Entry& entry) {

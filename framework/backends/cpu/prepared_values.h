@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/backends/cpu/program.h"
+#include "framework/core/threads.h"
 #include "framework/core/variable.h"
 
 namespace cornu::cpu {
@@ -22,8 +23,10 @@ class PreparedValues {
 
   using Values = std::shared_ptr<const std::vector<Tensor>>;
   // The outputs of the graph for its states: computed unless they were for the same versions. For
-  // callers that have read access to the variables, whose memory is `states`.
-  Values of(std::span<const Variable> variables, std::span<void* const> states);
+  // callers that have read access to the variables: `states` is their memory, and `version(i)` that
+  // of the value in it.
+  Values of(std::span<const Variable> variables, std::span<void* const> states,
+            FunctionRef<uint64_t(size_t)> version);
 
   const Graph& graph() const { return graph_; }
 
