@@ -101,7 +101,8 @@ class FilesInOrder : public Stream<Element>, public PlacedItems {
 
   Json save() const override {
     if (names_.taken() == 0) return {};
-    Json state = Json::object({{"names", names_.position(names_.taken() - (file_ ? 1 : 0))}});
+    Json state = Json::object();
+    state.set("names", names_.position(names_.taken() - (file_ ? 1 : 0)));
     if (file_) state.set("file", file_->position());
     return state;
   }

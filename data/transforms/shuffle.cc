@@ -76,10 +76,11 @@ class ShuffleStream : public Stream<Item> {
     if constexpr (kRows) {
       return {};
     } else {
-      Json state = Json::object({{"input", placed_ ? input_.position() : input_.position(oldest_)},
-                                 {"given", given_},
-                                 {"ended", ended_},
-                                 {"failed", failed_}});
+      Json state = Json::object();  // of a list, members would be copied
+      state.set("input", placed_ ? input_.position() : input_.position(oldest_));
+      state.set("given", given_);
+      state.set("ended", ended_);
+      state.set("failed", failed_);
       if (placed_) state.set("places", streams::written_later(places()));
       return state;
     }
@@ -105,7 +106,7 @@ class ShuffleStream : public Stream<Item> {
 
   // False at the end.
   bool draw(Held<Item>& drawn) {
-    if (placed_ && input_.taken() - stock_ >= std::max(buffer_size_ / 8, kSlots)) take_stock();
+    if (placed_ && input_.taken() - stock_ >= std::max(buffer_size_, kLeastStock)) take_stock();
     Held<Item> fresh;
     while (!ended_ && std::ssize(buffer_) < buffer_size_) {
       if (take(fresh)) buffer_.push_back(std::move(fresh));
@@ -225,7 +226,7 @@ class ShuffleStream : public Stream<Item> {
     });
   }
 
-  static constexpr int64_t kSlots = 64;
+  static constexpr int64_t kLeastStock = 64;  // items between two
 
   PlacedItems* placed_;  // the input, where its items have places
   Input<Item> input_;
