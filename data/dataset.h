@@ -159,8 +159,9 @@ class Dataset {
   // Random int64 scalars in [0, 2^32), without end; with a seed, the same in each pass unless told
   // otherwise.
   static Dataset random(const RandomOptions& options = {});
-  // Elements of datasets of one kind, each from one that is drawn with these weights (which needn't
-  // sum up to 1). A dataset that has ended isn't drawn any more.
+  // Elements of datasets of one kind, each from one that is drawn with these weights. One that has
+  // ended isn't drawn any more. InvalidArgument for weights below 0, not one for each dataset, or
+  // all 0; for those of a dataset, while iterating.
   static Dataset sample_from_datasets(const std::vector<Dataset>& datasets,
                                       const SampleFromDatasetsOptions& options = {});
   // Each from the dataset whose number comes next in `choice_dataset`, int64 scalars.

@@ -3,12 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "data/element.h"
 
 namespace cornu::data {
+
+class Dataset;
+class Node;
 
 // Lets the library choose: a buffer's size, a number of threads (tf.data.AUTOTUNE).
 inline constexpr int64_t kAutotune = -1;
@@ -145,8 +151,21 @@ struct RejectionResampleOptions {
   std::optional<int64_t> seed = {};
 };
 
+// How often each of several datasets is drawn: a weight for each (they needn't sum up to 1); or a
+// dataset of such weights, float32 or float64 vectors, of which each draw takes one. Where that one
+// draws a dataset that has ended, the next one is taken; where there is none, nothing more comes.
+struct SampleWeights {
+  SampleWeights() = default;                                                 // all alike
+  SampleWeights(std::vector<double> weights) : fixed(std::move(weights)) {}  // NOLINT: implicit
+  SampleWeights(std::initializer_list<double> weights) : fixed(weights) {}   // on purpose
+  SampleWeights(const Dataset& weights);                                     // NOLINT
+
+  std::vector<double> fixed;
+  std::shared_ptr<const Node> varying;  // null where they are fixed
+};
+
 struct SampleFromDatasetsOptions {
-  std::vector<double> weights = {};  // none: all alike
+  SampleWeights weights = {};
   std::optional<int64_t> seed = {};
   bool stop_on_empty_dataset = false;  // else with the last dataset
   bool rerandomize_each_iteration = false;

@@ -27,7 +27,7 @@ void visit_fields(Fields& fields, FixedLengthRecordOptions& options) {
 
 namespace {
 
-class LineStream : public TextStream {
+class LineStream : public PlacedTextStream {
  public:
   LineStream(const std::string& path, Compression compression,
              const std::optional<int64_t>& buffer_size)
@@ -47,11 +47,14 @@ class LineStream : public TextStream {
 
   Json save() const override { return file_.position(0); }
   void restore(const Json& state) override { file_.go_to(state); }
+  int64_t place() const override { return start_; }
+  void go_to_place(int64_t place) override { file_.seek(place); }
 
  private:
   // Gives the next line to `use`, piece by piece. False at the end of the file.
   template <class F>
   bool read_line(F use) {
+    start_ = static_cast<int64_t>(file_.offset());
     bool any = false;
     while (!file_.ahead().empty() || file_.fill()) {
       const std::string_view ahead = file_.ahead();
@@ -65,6 +68,7 @@ class LineStream : public TextStream {
   }
 
   InputFile file_;
+  int64_t start_ = 0;  // of the line
 };
 
 struct RecordLengths {
@@ -73,7 +77,7 @@ struct RecordLengths {
   size_t footer;
 };
 
-class FixedLengthStream : public TextStream {
+class FixedLengthStream : public PlacedTextStream {
  public:
   FixedLengthStream(const std::string& path, Compression compression,
                     const std::optional<int64_t>& buffer_size, const RecordLengths& lengths)
@@ -85,6 +89,7 @@ class FixedLengthStream : public TextStream {
 
   bool next_text(std::string& text) override {
     if (!more()) return false;
+    start_ = static_cast<int64_t>(file_.offset());
     text.assign(file_.ahead().substr(0, lengths_.record));
     file_.consume(lengths_.record);
     return true;
@@ -100,6 +105,8 @@ class FixedLengthStream : public TextStream {
     for (; skipped < count && more(); ++skipped) file_.consume(lengths_.record);
     return skipped;
   }
+  int64_t place() const override { return start_; }
+  void go_to_place(int64_t place) override { file_.seek(place); }
 
  private:
   bool more() {
@@ -120,6 +127,7 @@ class FixedLengthStream : public TextStream {
 
   InputFile file_;
   RecordLengths lengths_;
+  int64_t start_ = 0;  // of the record
 };
 
 }  // namespace
@@ -130,9 +138,10 @@ Dataset TextLineDataset(const FileNames& filenames, const TextLineOptions& optio
     return std::make_unique<LineStream>(path, compression, buffer_size);
   };
   const auto write = [options](LinkWriter& link) { link.kind("text_lines").options(options); };
-  return Dataset(make_file_records(filenames.dataset().node(),
-                                   {"TextLineDataset", "text_lines", text_spec(), open, write},
-                                   options.num_parallel_reads));
+  return Dataset(make_file_records(
+      filenames.dataset().node(),
+      {"TextLineDataset", "text_lines", text_spec(), open, write, compression == Compression::None},
+      options.num_parallel_reads));
 }
 
 Dataset FixedLengthRecordDataset(const FileNames& filenames, int64_t record_bytes,
@@ -157,9 +166,10 @@ Dataset FixedLengthRecordDataset(const FileNames& filenames, int64_t record_byte
   const auto write = [=](LinkWriter& link) {
     link.kind("fixed_length_records")("record_bytes", record_bytes).options(options);
   };
-  return Dataset(make_file_records(filenames.dataset().node(),
-                                   {kWho, text, text_spec(), open, write},
-                                   options.num_parallel_reads));
+  return Dataset(
+      make_file_records(filenames.dataset().node(),
+                        {kWho, text, text_spec(), open, write, compression == Compression::None},
+                        options.num_parallel_reads));
 }
 
 NodePtr read_text_lines(LinkReader& link) {

@@ -21,7 +21,7 @@ void visit_fields(Fields& fields, TFRecordOptions& options) {
 
 namespace {
 
-class TFRecordStream : public TextStream {
+class TFRecordStream : public PlacedTextStream {
  public:
   TFRecordStream(const std::string& path, Compression compression,
                  const std::optional<int64_t>& buffer_size)
@@ -38,6 +38,11 @@ class TFRecordStream : public TextStream {
 
   Json save() const override { return damaged_ ? Json() : reader_.position(); }
   void restore(const Json& state) override { reader_.go_to(state); }
+  int64_t place() const override { return reader_.start(); }
+  void go_to_place(int64_t place) override {
+    damaged_ = false;
+    reader_.seek(place);
+  }
 
  private:
   // Nothing can be told of what is behind a damaged record: the file ends there.
@@ -62,9 +67,10 @@ Dataset TFRecordDataset(const FileNames& filenames, const TFRecordOptions& optio
     return std::make_unique<TFRecordStream>(path, compression, buffer_size);
   };
   const auto write = [options](LinkWriter& link) { link.kind("tf_records").options(options); };
-  return Dataset(make_file_records(filenames.dataset().node(),
-                                   {"TFRecordDataset", "tf_records", text_spec(), open, write},
-                                   options.num_parallel_reads));
+  return Dataset(make_file_records(
+      filenames.dataset().node(),
+      {"TFRecordDataset", "tf_records", text_spec(), open, write, compression == Compression::None},
+      options.num_parallel_reads));
 }
 
 NodePtr read_tf_records(LinkReader& link) {

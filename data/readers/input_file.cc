@@ -213,12 +213,25 @@ Json InputFile::position(int64_t number) const {
 int64_t InputFile::go_to(const Json& position) {
   const int64_t offset = streams::saved_count(position, "offset");
   const int64_t number = streams::saved_count(position, "number");
-  const auto size = left();
-  check<DataLoss>(size && static_cast<uint64_t>(offset) <= *size,
-                  "{}: the position is at byte {}, but there are {} now.", path(), offset,
-                  size.value_or(0));
+  require_place(offset);
   skip(static_cast<uint64_t>(offset));
   return number;
+}
+
+void InputFile::seek(int64_t offset) {
+  constexpr size_t kLittle = 4096;
+  require_place(offset);
+  State& state = *state_;
+  state.begin = state.end = 0;
+  state.offset = static_cast<uint64_t>(offset);
+  state.buffer_size = std::min(state.buffer_size, kLittle);
+  state.file.seek(state.offset);
+}
+
+void InputFile::require_place(int64_t offset) const {
+  const uint64_t size = state_->unpacker ? 0 : state_->file.size();
+  check<DataLoss>(static_cast<uint64_t>(offset) <= size,
+                  "{}: the position is at byte {}, but there are {} now.", path(), offset, size);
 }
 
 }  // namespace cornu::data

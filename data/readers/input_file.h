@@ -55,12 +55,16 @@ class InputFile {
   Json position(int64_t number) const;
   // Moves a new one there, and returns the number. DataLoss when there is no such place.
   int64_t go_to(const Json& position);
+  // Moves to any place; from there on less is read at a time, since what follows is seldom wanted.
+  // DataLoss when there is no such place.
+  void seek(int64_t offset);
   // Bytes from offset() to the end; none where the file is compressed.
   std::optional<uint64_t> left() const;
 
  private:
   class Unpacker;
   size_t read_some(char* to, size_t room);
+  void require_place(int64_t offset) const;
 
   struct State;
   std::unique_ptr<State> state_;

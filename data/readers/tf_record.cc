@@ -21,7 +21,8 @@ T number_at(const char* bytes) {
 }  // namespace
 
 std::string TFRecordReader::place() const {
-  return fmt::format("{}: record {} at byte {}", file_.path(), number_, start_);
+  const std::string number = number_ ? fmt::format("record {}", *number_) : "the record";
+  return fmt::format("{}: {} at byte {}", file_.path(), number, start_);
 }
 
 void TFRecordReader::require_crc(std::string_view bytes, uint32_t stored, const char* what) const {
@@ -69,7 +70,7 @@ bool TFRecordReader::next(std::string& record) {
     file_.consume(kTfRecordFooter);
   }
   require_crc(record, stored, "content");
-  ++number_;
+  if (number_) ++*number_;
   return true;
 }
 
@@ -78,11 +79,16 @@ bool TFRecordReader::skip() {
   if (!next_length(length)) return false;
   const uint64_t skipped = file_.skip(length + kTfRecordFooter);
   if (skipped < length + kTfRecordFooter) truncated(length + kTfRecordFooter, skipped);
-  ++number_;
+  if (number_) ++*number_;
   return true;
 }
 
-Json TFRecordReader::position() const { return file_.position(number_); }
+Json TFRecordReader::position() const { return file_.position(number_.value_or(0)); }
 void TFRecordReader::go_to(const Json& position) { number_ = file_.go_to(position); }
+
+void TFRecordReader::seek(int64_t start) {
+  file_.seek(start);
+  number_.reset();
+}
 
 }  // namespace cornu::data

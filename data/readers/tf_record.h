@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,12 @@ class TFRecordReader {
   // A new reader only. DataLoss when there is no such place.
   void go_to(const Json& position);
 
+  // The byte where the record begins that next() gave last.
+  int64_t start() const { return static_cast<int64_t>(start_); }
+  // The next record is the one that begins at this byte. DataLoss when there is no such place, or
+  // the file is compressed.
+  void seek(int64_t start);
+
  private:
   static constexpr const char* kAdvice = "Is this a TFRecord file, and its compression_type right?";
 
@@ -39,8 +46,8 @@ class TFRecordReader {
 
   InputFile file_;
   const char* advice_;
-  int64_t number_ = 0;
-  uint64_t start_ = 0;  // of the record
+  std::optional<int64_t> number_ = 0;  // none behind a seek()
+  uint64_t start_ = 0;                 // of the record
 };
 
 }  // namespace cornu::data

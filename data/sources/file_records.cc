@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "data/places.h"
 #include "data/sharding.h"
 #include "data/transforms/transforms.h"
 
@@ -64,6 +65,7 @@ struct FileOpener {
   Pass pass;
   bool ahead = false;  // of their consumer, on a thread
 
+  bool has_places() const { return format->placed && !ahead; }
   StreamPtr<Element> operator()(const Element& name) const {
     const std::string path = name.tensor(0).item<std::string>();
     if (!ahead) return format->open(path);
@@ -72,11 +74,14 @@ struct FileOpener {
   }
 };
 
-// A position has the file's name's and the one in the file.
-class FilesInOrder : public Stream<Element> {
+// A position has the file's name's and the one in the file. A place is the file's number and the
+// byte where a text begins.
+class FilesInOrder : public Stream<Element>, public PlacedItems {
  public:
-  FilesInOrder(StreamPtr<Element> names, FileOpener open)
-      : names_(std::move(names), true), open_(std::move(open)) {}
+  using OpenNames = std::function<StreamPtr<Element>()>;
+
+  FilesInOrder(OpenNames names, FileOpener open)
+      : open_names_(std::move(names)), names_(open_names_(), true), open_(std::move(open)) {}
 
   bool next(Element& element) override {
     while (advance()) {
@@ -96,7 +101,8 @@ class FilesInOrder : public Stream<Element> {
 
   Json save() const override {
     if (names_.taken() == 0) return {};
-    Json state = Json::object({{"names", names_.position(names_.taken() - (file_ ? 1 : 0))}});
+    Json state = Json::object();
+    state.set("names", names_.position(names_.taken() - (file_ ? 1 : 0)));
     if (file_) state.set("file", file_->position());
     return state;
   }
@@ -106,24 +112,74 @@ class FilesInOrder : public Stream<Element> {
     std::vector<int64_t> held;
     if (file) held.push_back(streams::saved_count(names, "taken") - 1);
     names_.restore(names, held, [&](const Element& name) {
-      file_.emplace(open_(name));
+      begin(name);
       file_->restore(*file);
     });
   }
 
+  bool has_places() const override { return open_.has_places(); }
+  Place last_place() const override { return {names_.taken() - 1, placed_->place()}; }
+  Element item_at(const Place& place) override {
+    auto& file = again_[place.part];
+    if (!file) file = reopened(place.part);
+    auto& texts = dynamic_cast<PlacedTextStream&>(*file);
+    texts.go_to_place(place.at);
+    Element element;
+    check<DataLoss>(texts.next(element),
+                    "{}: the position needs what was at byte {} of file {}, but it ends there now.",
+                    open_.format->name, place.at, place.part);
+    if (std::ssize(again_) > kMostReopened) {
+      again_.erase(again_.begin()->first == place.part ? std::next(again_.begin())
+                                                       : again_.begin());
+    }
+    return element;
+  }
+
  private:
+  static constexpr int64_t kMostReopened = 16;  // files
+
   bool advance() {
     if (file_) return true;
     names_.release(names_.taken());
     Element name;
     if (!names_.next(name)) return false;
-    file_.emplace(open_(name));
+    begin(name);
     return true;
   }
+  void begin(const Element& name) {
+    auto file = open_(name);
+    placed_ = has_places() ? &dynamic_cast<PlacedTextStream&>(*file) : nullptr;
+    file_.emplace(std::move(file));
+  }
 
+  // Goes through the names once more.
+  StreamPtr<Element> reopened(int64_t number) {
+    if (names_again_.empty()) {
+      const auto names = open_names_();
+      bool more = true;
+      while (more && std::ssize(names_again_) < names_.taken()) {
+        Element& name = names_again_.emplace_back();
+        try {
+          more = names->next(name);
+        } catch (const Error&) {
+          // It had a number nevertheless.
+        }
+      }
+    }
+    const bool known = 0 <= number && number < std::ssize(names_again_) &&
+                       !names_again_[static_cast<size_t>(number)].tensors().empty();
+    check<DataLoss>(known, "{}: the position needs file {}, but it isn't there now.",
+                    open_.format->name, number);
+    return open_(names_again_[static_cast<size_t>(number)]);
+  }
+
+  OpenNames open_names_;
   Input<Element> names_;
   FileOpener open_;
   std::optional<Input<Element>> file_;
+  PlacedTextStream* placed_ = nullptr;           // in file_, where that has places
+  std::vector<Element> names_again_;             // where items are had again
+  std::map<int64_t, StreamPtr<Element>> again_;  // some of their files
 };
 
 // An element of each file in turn. Where one has ended, the next file takes its place, and gives
@@ -219,6 +275,7 @@ class RecordRange : public Stream<Element> {
 FileFormat in_ranges(const FileFormat& format, const WorkerPart& part) {
   FileFormat ranges = format;
   ranges.describe += fmt::format(", range {} of {}", part.index, part.count);
+  ranges.placed = false;
   ranges.open = [format, part](const std::string& path) {
     const int64_t records = part.counts->of(path, format);
     const auto edge = [&](int64_t k) {
@@ -255,15 +312,14 @@ class FileRecords : public Node {
   void write(LinkWriter& link) const override { format_->write(link); }
   StreamPtr<Element> elements(Pass pass) const override {
     FileOpener open = {format_, pass, reads_.has_value()};
-    auto names = input().stream(pass);
-    if (in_turn()) {
-      return std::make_unique<FilesInTurn>(std::move(names), std::move(open), *reads_);
-    }
-    return std::make_unique<FilesInOrder>(std::move(names), std::move(open));
+    const auto names = [this, pass] { return input().stream(pass); };
+    if (in_turn()) return std::make_unique<FilesInTurn>(names(), std::move(open), *reads_);
+    return std::make_unique<FilesInOrder>(names, std::move(open));
   }
   std::optional<Element> sample() const override {
     Element element;
-    FilesInOrder stream(input().elements(Pass::for_sample()), {.format = format_, .pass = {}});
+    FilesInOrder stream([this] { return input().elements(Pass::for_sample()); },
+                        {.format = format_, .pass = {}});
     return stream.next(element) ? std::optional(element) : std::nullopt;
   }
 

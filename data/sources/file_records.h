@@ -21,6 +21,7 @@ struct FileFormat {
   ElementSpec spec;
   std::function<StreamPtr<Element>(const std::string& path)> open;
   std::function<void(LinkWriter& link)> write;  // see Node::write
+  bool placed = false;                          // open() gives PlacedTextStreams
 };
 
 // How many records files have. Thread-safe.
@@ -51,6 +52,15 @@ class TextStream : public Stream<Element> {
   bool next(Element& element) final;
   // False at the end.
   virtual bool next_text(std::string& text) = 0;
+};
+
+// The same of a file whose texts can be had again by the bytes where they begin.
+class PlacedTextStream : public TextStream {
+ public:
+  // Of the text that was given last.
+  virtual int64_t place() const = 0;
+  // The next text is the one that begins there. DataLoss when the file is shorter.
+  virtual void go_to_place(int64_t place) = 0;
 };
 
 // Of string scalars.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "data/dataset.h"
 #include "data/serialization/links.h"
 #include "data/transforms/specs.h"
 #include "data/transforms/transforms.h"
@@ -17,11 +18,13 @@ void visit_fields(Fields& fields, ChooseFromDatasetsOptions& options) {
 
 template <class Fields>
 void visit_fields(Fields& fields, SampleFromDatasetsOptions& options) {
-  fields("weights", options.weights);
+  fields("weights", options.weights.fixed);
   fields("seed", options.seed);
   fields("stop_on_empty_dataset", options.stop_on_empty_dataset);
   fields("rerandomize_each_iteration", options.rerandomize_each_iteration);
 }
+
+SampleWeights::SampleWeights(const Dataset& weights) : varying(weights.node()) {}
 
 namespace {
 
@@ -51,6 +54,15 @@ class GivenChoices : public Choices {
   Input<Element> numbers_;
 };
 
+// One of the places of weights, of which these are the sums up to each.
+Row drawn(const std::vector<double>& sums, uint64_t key, uint64_t number, uint64_t pass) {
+  const auto words = philox(key, number, pass);
+  const double point = to_unit_double(words[0], words[1]) * sums.back();
+  auto at = std::upper_bound(sums.begin(), sums.end(), point);
+  if (at == sums.end()) at = std::lower_bound(sums.begin(), sums.end(), sums.back());
+  return at - sums.begin();
+}
+
 // While any dataset has elements: number k depends on the key, k and which ones have.
 class DrawnChoices : public Choices {
  public:
@@ -61,11 +73,7 @@ class DrawnChoices : public Choices {
 
   bool next(Row& choice) override {
     if (sums_.back() == 0) return false;
-    const auto words = philox(key_, number_++, pass_);
-    const double point = to_unit_double(words[0], words[1]) * sums_.back();
-    auto at = std::upper_bound(sums_.begin(), sums_.end(), point);
-    if (at == sums_.end()) at = std::lower_bound(sums_.begin(), sums_.end(), sums_.back());
-    choice = at - sums_.begin();
+    choice = drawn(sums_, key_, number_++, pass_);
     return true;
   }
   void leave_out(Row choice) override {
@@ -88,6 +96,58 @@ class DrawnChoices : public Choices {
   uint64_t key_;
   uint64_t pass_;
   uint64_t number_ = 0;
+};
+
+// By weights of a dataset: number k depends on the key, k and the weights of that number.
+class WeighedChoices : public Choices {
+ public:
+  WeighedChoices(StreamPtr<Element> weights, size_t datasets, uint64_t key, uint64_t pass)
+      : weights_(std::move(weights)), sums_(datasets), key_(key), pass_(pass) {}
+
+  bool next(Row& choice) override {
+    Element weights;
+    if (!weights_.next(weights)) return false;
+    const int64_t number = weights_.taken() - 1;
+    const Tensor& tensor = weights.tensor(0);
+    check<InvalidArgument>(tensor.shape() == Shape{std::ssize(sums_)},
+                           "sample_from_datasets: expected {} weights, one for each dataset, got "
+                           "the shape {} as element {} of the weights.",
+                           sums_.size(), tensor.shape(), number);
+    if (tensor.dtype() == DType::Float32) {
+      add_up(tensor.data<float>(), number);
+    } else {
+      add_up(tensor.data<double>(), number);
+    }
+    choice = drawn(sums_, key_, static_cast<uint64_t>(number), pass_);
+    return true;
+  }
+  int64_t skip(int64_t count) override { return weights_.skip(count); }
+  Json save() const override { return weights_.save(); }
+  void restore(const Json& state) override { weights_.restore(state); }
+
+ private:
+  template <class Weights>
+  void add_up(const Weights& weights, int64_t number) {
+    double sum = 0;
+    for (size_t i = 0; i < sums_.size(); ++i) {
+      const double weight = weights[i];
+      check<InvalidArgument>(std::isfinite(weight) && weight >= 0,
+                             "sample_from_datasets: expected weights of at least 0, got {} in "
+                             "element {} of the weights.",
+                             weight, number);
+      sum += weight;
+      sums_[i] = sum;
+    }
+    check<InvalidArgument>(sum > 0 && std::isfinite(sum),
+                           "sample_from_datasets: expected a weight above 0 in element {} of the "
+                           "weights, and a finite sum, got a sum of {}.",
+                           number, sum);
+  }
+
+  Input<Element> weights_;
+  std::vector<double> sums_;  // of the weights up to each
+  uint64_t key_;
+  uint64_t pass_;
 };
 
 class ChosenStream : public Stream<Element> {
@@ -179,17 +239,22 @@ class FromDatasets : public Node {
  protected:
   virtual std::unique_ptr<Choices> choices(Pass pass) const = 0;
   void inputs_changed() override { find_end(); }
+  size_t datasets() const { return datasets_; }
   bool stops() const { return stops_; }
   const char* stop_text() const { return stops_ ? "stopping" : "to the end"; }
 
  private:
   void find_end() {
-    endless_ = std::any_of(
-        inputs().begin(), inputs().begin() + static_cast<std::ptrdiff_t>(datasets_),
-        [](const NodePtr& input) { return input->cardinality() == kInfiniteCardinality; });
+    const auto is_endless = [](const NodePtr& input) {
+      return input->cardinality() == kInfiniteCardinality;
+    };
+    const auto choices = inputs().begin() + static_cast<std::ptrdiff_t>(datasets_);
+    endless_ = std::all_of(choices, inputs().end(), is_endless) &&
+               (stops_ ? std::all_of(inputs().begin(), choices, is_endless)
+                       : std::any_of(inputs().begin(), choices, is_endless));
   }
 
-  size_t datasets_;  // the first inputs
+  size_t datasets_;  // the first inputs; those behind say what is chosen
   bool endless_ = false;
   bool stops_;
   ElementSpec spec_;
@@ -224,18 +289,23 @@ class Chosen : public FromDatasets {
 
 class Sampled : public FromDatasets {
  public:
+  // Where weights vary, they are the last input.
   Sampled(std::vector<NodePtr> inputs, const SampleFromDatasetsOptions& options)
-      : FromDatasets(inputs, inputs.size(), options.stop_on_empty_dataset, "sample_from_datasets"),
+      : FromDatasets(inputs, inputs.size() - (options.weights.varying ? 1 : 0),
+                     options.stop_on_empty_dataset, "sample_from_datasets"),
         options_(options),
-        weights_(options.weights),
         seed_(seed_or_next(options.seed)) {
-    if (weights_.empty()) weights_.assign(inputs.size(), 1);
+    options_.weights.varying.reset();  // an input now
+    weights_ = options.weights.fixed;
+    if (weights_.empty()) weights_.assign(datasets(), 1);
   }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
-    return fmt::format("sample_from_datasets({}{}{}, {})", fmt::join(weights_, " "),
-                       options_.seed ? fmt::format(", seed {}", *options_.seed) : "",
-                       options_.rerandomize_each_iteration ? ", anew" : "", stop_text());
+    return fmt::format(
+        "sample_from_datasets({}{}{}, {})",
+        varies_weights() ? "by weights" : fmt::format("{}", fmt::join(weights_, " ")),
+        options_.seed ? fmt::format(", seed {}", *options_.seed) : "",
+        options_.rerandomize_each_iteration ? ", anew" : "", stop_text());
   }
   std::atomic<uint64_t>* drawn_seed() const override {
     return options_.seed ? nullptr : seed_.get();
@@ -243,19 +313,46 @@ class Sampled : public FromDatasets {
   bool is_reshuffled() const override { return options_.rerandomize_each_iteration; }
   void write(LinkWriter& link) const override {
     link.kind("sample_from_datasets").options(options_);
+    if (varies_weights()) link(kVaries, true);
   }
+
+  static constexpr const char* kVaries = "weights_vary";
 
  protected:
   std::unique_ptr<Choices> choices(Pass pass) const override {
-    return std::make_unique<DrawnChoices>(weights_, seed_.in(pass),
-                                          options_.rerandomize_each_iteration ? pass.id : 0);
+    const uint64_t order = options_.rerandomize_each_iteration ? pass.id : 0;
+    if (!varies_weights()) {
+      return std::make_unique<DrawnChoices>(weights_, seed_.in(pass), order);
+    }
+    return std::make_unique<WeighedChoices>(
+        inputs().back()->stream(pass_of_input(datasets(), pass)), datasets(), seed_.in(pass),
+        order);
   }
 
  private:
+  bool varies_weights() const { return inputs().size() > datasets(); }
+
   SampleFromDatasetsOptions options_;
   std::vector<double> weights_;
   SharedSeed seed_;
 };
+
+// By weights of a dataset.
+NodePtr make_weighed(std::vector<NodePtr> inputs, const SampleFromDatasetsOptions& options) {
+  const NodePtr& weights = options.weights.varying;
+  const auto& types = weights->spec().types;
+  const bool are_vectors =
+      types.size() == 1 && types[0].shape.rank() == 1 &&
+      (types[0].dtype == DType::Float32 || types[0].dtype == DType::Float64) &&
+      (types[0].shape.front() == kUnknown || types[0].shape.front() == std::ssize(inputs));
+  check<InvalidArgument>(
+      are_vectors,
+      "sample_from_datasets: expected weights of float32 or float64 vectors with "
+      "a number for each of {} datasets, got {}.",
+      inputs.size(), weights->spec().to_string());
+  inputs.push_back(weights);
+  return std::make_shared<Sampled>(std::move(inputs), options);
+}
 
 }  // namespace
 
@@ -266,7 +363,8 @@ NodePtr make_choose(std::vector<NodePtr> inputs, NodePtr choices,
 }
 
 NodePtr make_sample(std::vector<NodePtr> inputs, SampleFromDatasetsOptions options) {
-  std::vector<double>& weights = options.weights;
+  if (options.weights.varying) return make_weighed(std::move(inputs), options);
+  std::vector<double>& weights = options.weights.fixed;
   check<InvalidArgument>(weights.empty() || weights.size() == inputs.size(),
                          "sample_from_datasets: expected {} weights, one for each dataset, got {}.",
                          inputs.size(), weights.size());
@@ -294,7 +392,13 @@ NodePtr read_choose(LinkReader& link) {
 }
 
 NodePtr read_sample(LinkReader& link) {
-  return make_sample(link.inputs(), link.options<SampleFromDatasetsOptions>());
+  auto options = link.options<SampleFromDatasetsOptions>();
+  std::vector<NodePtr> inputs = link.inputs();
+  if (link.has(Sampled::kVaries)) {
+    options.weights.varying = inputs.back();
+    inputs.pop_back();
+  }
+  return make_sample(std::move(inputs), options);
 }
 
 }  // namespace cornu::data

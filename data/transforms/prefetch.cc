@@ -97,7 +97,7 @@ class Producer {
   }
 
   // After what was taken, not after what has been made.
-  const Json& position() const { return position_.get(); }
+  Json position() const { return position_.get(); }
 
  private:
   struct Made {

@@ -2,11 +2,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 
 #include "data/serialization/links.h"
+#include "data/transforms/shuffle_buffer.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/random.h"
 
@@ -20,53 +20,160 @@ void visit_fields(Fields& fields, ShuffleOptions& options) {
 
 namespace {
 
+// An item in the buffer.
+template <class Item>
+struct Held {
+  Item item = {};
+  int64_t number = 0;  // in the input
+  Place place = {};    // where items have one
+  bool is_read = true;
+};
+template <>
+struct Held<Row> {
+  Row item = 0;
+};
+
 // A buffer that a random item is taken from and the next one put into. When it holds the whole
 // input this is a Fisher-Yates shuffle.
 //
 // A position of elements has the numbers that tell which of the input's items are in the buffer:
-// those alone are made again. Rows are numbers themselves, and skipping them is as cheap.
+// those alone are made again. Where they have places, a position has these, too: they are read when
+// they are drawn. Rows are numbers themselves, and skipping them is as cheap.
 template <class Item>
 class ShuffleStream : public Stream<Item> {
  public:
   // `expected`: how many items there are, where that is known.
   ShuffleStream(StreamPtr<Item> input, int64_t buffer_size, PhiloxEngine engine,
                 const std::optional<int64_t>& expected)
-      : input_(std::move(input), !kRows), buffer_size_(buffer_size), engine_(engine) {
+      : placed_(placed_items(*input)),
+        input_(std::move(input), !kRows && !placed_),
+        buffer_size_(buffer_size),
+        engine_(engine) {
     // Of rows there may be very many: a buffer that grows would take twice their memory meanwhile.
     if (kRows && expected && *expected != kInfiniteCardinality) {
       buffer_.reserve(static_cast<size_t>(std::min(buffer_size, *expected)));
     }
+    if (placed_) take_stock();
   }
 
   bool next(Item& item) override {
-    Item fresh;
-    while (!ended_ && std::ssize(buffer_) < buffer_size_) {
-      if (take(fresh)) buffer_.push_back({std::move(fresh), number_taken()});
+    Held<Item> drawn;
+    if (!draw(drawn)) return false;
+    if constexpr (!kRows) {
+      if (!drawn.is_read) drawn.item = placed_->item_at(drawn.place);
     }
-    if (buffer_.empty()) return false;
-    const bool more = !ended_ && take(fresh);  // before anything changes: it may throw
-    Held& chosen = buffer_[engine_.below(buffer_.size())];
-    item = std::move(chosen.item);
-    if (more) {
-      chosen = {std::move(fresh), number_taken()};
-    } else {
-      drop(buffer_, chosen);
-    }
-    ++given_;
+    item = std::move(drawn.item);
     return true;
+  }
+  int64_t skip(int64_t count) override {
+    Held<Item> drawn;
+    int64_t skipped = 0;
+    while (skipped < count && draw(drawn)) ++skipped;
+    return skipped;
   }
 
   Json save() const override {
     if constexpr (kRows) {
       return {};
     } else {
-      return Json::object({{"input", input_.position(oldest())},
-                           {"given", given_},
-                           {"ended", ended_},
-                           {"failed", failed_}});
+      Json state = Json::object();  // of a list, members would be copied
+      state.set("input", placed_ ? input_.position() : input_.position(oldest_));
+      state.set("given", given_);
+      state.set("ended", ended_);
+      state.set("failed", failed_);
+      if (placed_) state.set("places", streams::written_later(places()));
+      return state;
     }
   }
   void restore(const Json& state) override {
+    if constexpr (kRows) {
+      Stream<Item>::restore(state);
+    } else {
+      restore_elements(state);
+    }
+  }
+
+ private:
+  static constexpr bool kRows = std::is_same_v<Item, Row>;
+  using Slot = std::pair<int64_t, Held<Item>*>;  // of an item of this number
+
+  // Null where they have no places.
+  static PlacedItems* placed_items(Stream<Item>& input) {
+    PlacedItems* placed = nullptr;
+    if constexpr (!kRows) placed = dynamic_cast<PlacedItems*>(&input);
+    return placed && placed->has_places() ? placed : nullptr;
+  }
+
+  // False at the end.
+  bool draw(Held<Item>& drawn) {
+    if (placed_ && input_.taken() - stock_ >= std::max(buffer_size_, kLeastStock)) take_stock();
+    Held<Item> fresh;
+    while (!ended_ && std::ssize(buffer_) < buffer_size_) {
+      if (take(fresh)) buffer_.push_back(std::move(fresh));
+    }
+    if (buffer_.empty()) return false;
+    const bool more = !ended_ && take(fresh);  // before anything changes: it may throw
+    Held<Item>& chosen = buffer_[engine_.below(buffer_.size())];
+    drawn = std::move(chosen);
+    if (more) {
+      chosen = std::move(fresh);
+    } else {
+      drop(buffer_, chosen);
+    }
+    ++given_;
+    if constexpr (!kRows) {
+      if (!placed_ && drawn.number == oldest_) find_oldest();
+    }
+    return true;
+  }
+
+  bool take(Held<Item>& fresh) {
+    try {
+      ended_ = !input_.next(fresh.item);
+    } catch (...) {
+      failed_.push_back(input_.taken() - 1);
+      if (buffer_.empty()) oldest_ = input_.taken();
+      if (placed_) history_.add({});
+      throw;
+    }
+    if constexpr (!kRows) {
+      if (!ended_) {
+        number(fresh);
+        if (placed_) history_.add(fresh.place);
+      }
+    }
+    return !ended_;
+  }
+  // Of an item that was just taken.
+  void number(Held<Item>& fresh) {
+    fresh.number = input_.taken() - 1;
+    if (buffer_.empty()) oldest_ = fresh.number;
+    if (placed_) fresh.place = placed_->last_place();
+  }
+
+  // Notes which places are in the buffer, so that it needn't be looked through for each position.
+  void take_stock() {
+    if constexpr (!kRows) {
+      stock_ = input_.taken();
+      std::vector<BufferHistory::Slot> slots;
+      for (const Held<Item>& held : buffer_) slots.push_back({held.number, held.place});
+      history_ = BufferHistory(std::move(slots), engine_, given_, stock_);
+    }
+  }
+  // Where that was drawn: of many draws, one does.
+  void find_oldest() {
+    oldest_ = input_.taken();
+    for (const Held<Item>& held : buffer_) oldest_ = std::min(oldest_, held.number);
+    input_.release(oldest_);
+  }
+
+  // Writes the places of what is in the buffer now.
+  auto places() const {
+    return [history = history_, size = buffer_size_, given = given_, taken = input_.taken(),
+            failed = failed_] { return packed_places(history.places(size, given, taken, failed)); };
+  }
+
+  void restore_elements(const Json& state) {
     const Json& input = streams::saved_part(state, "input");
     const int64_t taken = streams::saved_count(input, "taken");
     given_ = streams::saved_count(state, "given");
@@ -75,91 +182,63 @@ class ShuffleStream : public Stream<Item> {
     const int64_t held = taken - given_ - std::ssize(failed_);
     // Before it is replayed, which takes as long as there are items.
     const bool possible = held >= 0 && held <= buffer_size_;
-    std::vector<int64_t> places;
-    if (possible) places = replay(taken);
-    check<DataLoss>(possible && std::ssize(places) == held,
+    std::vector<int64_t> numbers;
+    if (possible) {
+      replay(numbers, buffer_size_, engine_, given_, TakenNumbers(0, taken, failed_),
+             [](int64_t number) { return number; });
+    }
+    check<DataLoss>(possible && std::ssize(numbers) == held,
                     "a position's state {} is damaged: {} items were taken, {} given.",
                     state.excerpt(), taken, given_);
-    buffer_.resize(places.size());
-    std::vector<size_t> order(places.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](size_t a, size_t b) { return places[a] < places[b]; });
+    buffer_.resize(numbers.size());
+    std::vector<Slot> slots;
+    for (size_t i = 0; i < numbers.size(); ++i) slots.push_back({numbers[i], &buffer_[i]});
+    std::sort(slots.begin(), slots.end());
+    const Json* places = state.find("places");
+    if (places && placed_) {
+      const auto all = unpacked_places(*places, slots.size());
+      for (size_t i = 0; i < slots.size(); ++i) {
+        *slots[i].second = {{}, slots[i].first, all[i], false};
+      }
+      input_.restore(input);
+    } else {
+      // The state is that behind the items, where they were to be had by their places.
+      make_again(places ? without_state(input) : input, slots);
+    }
+    placed_ ? take_stock() : find_oldest();
+  }
+
+  static Json without_state(const Json& position) {
+    Json counted = Json::object({{"taken", position.at("taken")}});
+    if (position.contains("failed")) counted.set("failed", true);
+    return counted;
+  }
+
+  // The items of these numbers.
+  void make_again(const Json& input, const std::vector<Slot>& slots) {
     std::vector<int64_t> numbers;
-    for (const size_t place : order) numbers.push_back(places[place]);
-    size_t next = 0;
+    for (const Slot& slot : slots) numbers.push_back(slot.first);
+    auto slot = slots.begin();
     input_.restore(input, numbers, [&](Item item) {
-      buffer_[order[next]] = {std::move(item), numbers[next]};
-      ++next;
+      number(*slot->second);
+      slot->second->item = std::move(item);
+      ++slot;
     });
   }
 
- private:
-  static constexpr bool kRows = std::is_same_v<Item, Row>;
-  struct NoNumber {
-    NoNumber(int64_t = 0) {}
-  };
-  struct Held {
-    Item item = {};
-    [[no_unique_address]] std::conditional_t<kRows, NoNumber, int64_t> number = 0;
-  };
+  static constexpr int64_t kLeastStock = 64;  // items between two
 
-  bool take(Item& item) {
-    try {
-      ended_ = !input_.next(item);
-    } catch (...) {
-      failed_.push_back(number_taken());
-      throw;
-    }
-    if constexpr (!kRows) {
-      if (input_.taken() % buffer_size_ == 0) input_.release(std::min(oldest(), number_taken()));
-    }
-    return !ended_;
-  }
-
-  int64_t number_taken() const { return input_.taken() - 1; }
-  // The first of the input's items that is in the buffer.
-  int64_t oldest() const {
-    int64_t oldest = input_.taken();
-    for (const Held& held : buffer_) oldest = std::min(oldest, held.number);
-    return oldest;
-  }
-
-  template <class T>
-  static void drop(std::vector<T>& buffer, T& chosen) {
-    if (&chosen != &buffer.back()) chosen = std::move(buffer.back());
-    buffer.pop_back();
-  }
-
-  // The numbers of the items that are in the buffer, by their places there, after `given_` of
-  // `taken` were given.
-  std::vector<int64_t> replay(int64_t taken) {
-    std::vector<int64_t> places;
-    int64_t number = 0;
-    auto failed = failed_.begin();
-    const auto has_next = [&] {
-      for (; failed != failed_.end() && *failed == number; ++failed) ++number;
-      return number < taken;
-    };
-    while (std::ssize(places) < buffer_size_ && has_next()) places.push_back(number++);
-    for (int64_t i = 0; i < given_ && !places.empty(); ++i) {
-      int64_t& chosen = places[engine_.below(places.size())];
-      if (has_next()) {
-        chosen = number++;
-      } else {
-        drop(places, chosen);
-      }
-    }
-    return places;
-  }
-
+  PlacedItems* placed_;  // the input, where its items have places
   Input<Item> input_;
   int64_t buffer_size_;
   PhiloxEngine engine_;
-  std::vector<Held> buffer_;
+  std::vector<Held<Item>> buffer_;
   int64_t given_ = 0;
   std::vector<int64_t> failed_;  // the numbers of items that couldn't be made
   bool ended_ = false;           // the input
+  int64_t oldest_ = 0;           // the first of the items in the buffer, where they have no places
+  int64_t stock_ = 0;            // items that had been taken when the history began
+  BufferHistory history_;        // where items have places
 };
 
 class Shuffled : public ItemTransform<Shuffled> {

@@ -19,6 +19,9 @@ int64_t as_count(const Json& value, const Json& state, std::string_view key) {
   return value.as_int();
 }
 
+// Of an object that stands for a part: no stream names a member so.
+constexpr const char* kMark = "\x01later";
+
 }  // namespace
 
 const Json& saved_part(const Json& state, std::string_view key) {
@@ -40,12 +43,51 @@ std::vector<int64_t> saved_counts(const Json& state, std::string_view key) {
   return counts;
 }
 
-void Snapshots::add(int64_t number, Json state) {
+Json written_later(std::function<Json()> make) {
+  return KeptPosition::write(std::make_shared<const std::function<Json()>>(std::move(make)));
+}
+
+std::vector<KeptPosition::Part>*& KeptPosition::PartsScope::active() {
+  static thread_local std::vector<Part>* active = nullptr;
+  return active;
+}
+
+Json KeptPosition::write(Part part) {
+  std::vector<Part>* parts = PartsScope::active();
+  if (!parts) return (*part)();
+  parts->push_back(std::move(part));
+  return Json::object({{kMark, std::ssize(*parts) - 1}});
+}
+
+Json KeptPosition::get() const {
+  if (error_) std::rethrow_exception(error_);
+  return parts_.empty() ? position_ : without_marks(position_);
+}
+
+Json KeptPosition::without_marks(const Json& tree) const {
+  if (tree.is_array()) {
+    Json array = Json::array();
+    for (const Json& element : tree.as_array()) array.push_back(without_marks(element));
+    return array;
+  }
+  if (!tree.is_object()) return tree;
+  const Json* mark = tree.find(kMark);
+  if (mark && mark->is_int() && 0 <= mark->as_int() && mark->as_int() < std::ssize(parts_)) {
+    return write(parts_[static_cast<size_t>(mark->as_int())]);
+  }
+  Json::Object members;
+  for (const auto& [name, value] : tree.as_object()) {
+    members.emplace_back(name, without_marks(value));
+  }
+  return Json::of_members(std::move(members));
+}
+
+void Snapshots::add(int64_t number, KeptPosition state) {
   if (state.is_null()) return;
   states_.emplace_back(number, std::move(state));
   if (states_.size() <= kMost) return;
   every_ *= 2;
-  std::deque<std::pair<int64_t, Json>> kept;
+  std::deque<std::pair<int64_t, KeptPosition>> kept;
   for (size_t i = 0; i < states_.size(); i += 2) kept.push_back(std::move(states_[i]));
   states_ = std::move(kept);
 }
@@ -56,7 +98,7 @@ void Snapshots::release(int64_t oldest) {
 
 Json Snapshots::position(int64_t taken, int64_t oldest) const {
   for (auto state = states_.rbegin(); state != states_.rend(); ++state) {
-    if (state->first <= oldest) return position_of(taken, state->first, state->second);
+    if (state->first <= oldest) return position_of(taken, state->first, state->second.get());
   }
   return position_of(taken, 0, {});
 }

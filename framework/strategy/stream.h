@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -58,6 +59,58 @@ int64_t saved_count(const Json& state, std::string_view key);
 std::vector<int64_t> saved_counts(const Json& state, std::string_view key);
 const Json& saved_part(const Json& state, std::string_view key);
 
+// A part of what save() returns that takes long to write: `make` does it when somebody asks for the
+// position. That may be later, on any thread and more than once, so it uses nothing but what it has
+// captured. Where the position is asked for now, it is written now.
+Json written_later(std::function<Json()> make);
+
+// A position that may be asked for later. Where it can't be saved, that is an error then. Copies
+// share what hasn't been written.
+class KeptPosition {
+ public:
+  KeptPosition() = default;
+  explicit KeptPosition(Json position) : position_(std::move(position)) {}
+  template <class Saves>
+  static KeptPosition of(const Saves& stream) {
+    KeptPosition kept;
+    const PartsScope parts(kept.parts_);
+    try {
+      kept.position_ = stream.save();
+    } catch (const FailedPrecondition&) {
+      kept.error_ = std::current_exception();
+    }
+    return kept;
+  }
+  Json get() const;
+  bool is_null() const { return !error_ && position_.is_null(); }
+  bool is_lost() const { return error_ != nullptr; }  // get() throws
+
+ private:
+  friend Json written_later(std::function<Json()> make);
+
+  using Part = std::shared_ptr<const std::function<Json()>>;
+  // While this lives, what this thread's streams write later is put there, with marks in its place.
+  class [[nodiscard]] PartsScope {
+   public:
+    explicit PartsScope(std::vector<Part>& parts) : outer_(std::exchange(active(), &parts)) {}
+    ~PartsScope() { active() = outer_; }
+    PartsScope(const PartsScope&) = delete;
+    PartsScope& operator=(const PartsScope&) = delete;
+
+    static std::vector<Part>*& active();
+
+   private:
+    std::vector<Part>* outer_;
+  };
+  // The part, or its mark.
+  static Json write(Part part);
+  Json without_marks(const Json& tree) const;
+
+  Json position_;  // with marks where parts_ come
+  std::vector<Part> parts_;
+  std::exception_ptr error_;
+};
+
 // Earlier states of a stream, of which a bounded number is kept.
 class Snapshots {
  public:
@@ -66,7 +119,7 @@ class Snapshots {
     return states_.empty() || number - states_.back().first >= every_;
   }
   // After `number` items the stream saved this. Nothing is kept of a null.
-  void add(int64_t number, Json state);
+  void add(int64_t number, KeptPosition state);
   // Nobody will ask for positions before this.
   void release(int64_t oldest);
   // The position after `taken` items of a stream that can give those from `oldest` on again.
@@ -75,36 +128,12 @@ class Snapshots {
  private:
   static constexpr size_t kMost = 64;
 
-  std::deque<std::pair<int64_t, Json>> states_;
+  std::deque<std::pair<int64_t, KeptPosition>> states_;
   int64_t every_ = 1;  // items between two that are kept
 };
 
 // The position of a stream that saved `state` after `at` of its `taken` items.
 Json position_of(int64_t taken, int64_t at, const Json& state);
-
-// A position that may be asked for later. Where it can't be saved, that is an error then.
-class KeptPosition {
- public:
-  KeptPosition() = default;
-  template <class Saves>
-  static KeptPosition of(const Saves& stream) {
-    KeptPosition kept;
-    try {
-      kept.position_ = stream.save();
-    } catch (const FailedPrecondition&) {
-      kept.error_ = std::current_exception();
-    }
-    return kept;
-  }
-  const Json& get() const {
-    if (error_) std::rethrow_exception(error_);
-    return position_;
-  }
-
- private:
-  Json position_;
-  std::exception_ptr error_;
-};
 
 // What a stream takes its items from: counts them, and saves and restores where it stands.
 template <class Item>
@@ -175,7 +204,7 @@ class Input {
       const int64_t at = position.contains("at") ? saved_count(position, "at") : taken;
       stream_->restore(*state);
       taken_ = at;
-      if (looks_back_) earlier_.add(at, *state);
+      if (looks_back_) earlier_.add(at, KeptPosition(*state));
     }
     for (const int64_t number : numbers) {
       go_to(number);
@@ -192,11 +221,9 @@ class Input {
   void count(int64_t items) {
     taken_ += items;
     if (!looks_back_ || !earlier_.wants(taken_)) return;
-    try {
-      earlier_.add(taken_, stream_->save());
-    } catch (const FailedPrecondition&) {
-      lost_ = true;
-    }
+    KeptPosition state = KeptPosition::of(*stream_);
+    lost_ = lost_ || state.is_lost();
+    if (!state.is_lost()) earlier_.add(taken_, std::move(state));
   }
   void go_to(int64_t number) {
     check<DataLoss>(number >= taken_, "a position's state is damaged: item {} comes after {}.",

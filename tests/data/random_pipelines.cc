@@ -29,6 +29,25 @@ void extend(Pipeline& pipeline, const std::string& text, Items items, bool vecto
   pipeline.text += " | " + text;
 }
 
+Items shuffled(const Items& in, int64_t buffer_size, int64_t seed) {
+  PhiloxEngine engine(static_cast<uint64_t>(seed), 0);
+  Items buffer;
+  Items out;
+  size_t next = 0;
+  while (next < in.size() && std::ssize(buffer) < buffer_size) buffer.push_back(in[next++]);
+  while (!buffer.empty()) {
+    const size_t at = engine.below(buffer.size());
+    out.push_back(buffer[at]);
+    if (next < in.size()) {
+      buffer[at] = in[next++];
+    } else {
+      buffer[at] = buffer.back();
+      buffer.pop_back();
+    }
+  }
+  return out;
+}
+
 namespace {
 
 int64_t value(const Tensor& x) { return x.item<int64_t>(); }
@@ -125,25 +144,6 @@ void cut(Pipeline& p, Dice& dice) {
                     });
     }
   }
-}
-
-Items shuffled(const Items& in, int64_t buffer_size, int64_t seed) {
-  PhiloxEngine engine(static_cast<uint64_t>(seed), 0);
-  Items buffer;
-  Items out;
-  size_t next = 0;
-  while (next < in.size() && std::ssize(buffer) < buffer_size) buffer.push_back(in[next++]);
-  while (!buffer.empty()) {
-    const size_t at = engine.below(buffer.size());
-    out.push_back(buffer[at]);
-    if (next < in.size()) {
-      buffer[at] = in[next++];
-    } else {
-      buffer[at] = buffer.back();
-      buffer.pop_back();
-    }
-  }
-  return out;
 }
 
 void hold(Pipeline& p, Dice& dice) {

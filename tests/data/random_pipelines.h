@@ -50,6 +50,8 @@ void extend(Pipeline& pipeline, const std::string& text, Items items, bool vecto
 // Each `size` of the items, and what is left.
 std::vector<Items> groups_of(const Items& in, int64_t size, bool drop);
 Numbers joined(const Items& group);
+// What shuffle gives the first time.
+Items shuffled(const Items& in, int64_t buffer_size, int64_t seed);
 
 // Numbers in files of records, lines or tables.
 Pipeline file_source(Dice& dice);

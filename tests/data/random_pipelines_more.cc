@@ -80,6 +80,7 @@ Pipeline file_source(Dice& dice) {
   const std::string ending = which == 0 ? "tfrecord" : which == 1 ? "txt" : "csv";
   const int64_t reads = which == 2 ? 0 : dice.between(-1, 3);  // 0: none are asked for
   const auto asked = reads == 0 ? std::nullopt : std::optional(reads);
+  const int64_t buffer = which != 2 && dice.one_in(2) ? dice.between(1, 12) : 0;  // 0: no shuffle
   const auto build = [=](int64_t calls) {
     std::vector<std::string> paths;
     for (const Numbers& list : lists) paths.push_back(file_of(list, ending));
@@ -88,14 +89,17 @@ Pipeline file_source(Dice& dice) {
           .map([](const Tensor&, const Tensor& x) { return x; },
                {.num_parallel_calls = calls, .output_signature = kind(false)});
     }
-    return as_numbers(ending == "txt" ? data::TextLineDataset(paths, {.num_parallel_reads = asked})
-                                      : data::TFRecordDataset(paths, {.num_parallel_reads = asked}),
-                      calls);
+    const Dataset texts = ending == "txt"
+                              ? data::TextLineDataset(paths, {.num_parallel_reads = asked})
+                              : data::TFRecordDataset(paths, {.num_parallel_reads = asked});
+    const data::ShuffleOptions once = {.seed = 5, .reshuffle_each_iteration = false};
+    return as_numbers(buffer > 0 ? texts.shuffle(buffer, once) : texts, calls);
   };
-  const auto at_a_time = static_cast<size_t>(std::max<int64_t>(reads, 1));
-  return {build, to_items(in_turn(lists, at_a_time)), false,
-          fmt::format("{} from {} of{}, {} reads", ending, lists[0].empty() ? 0 : lists[0][0],
-                      sizes, reads)};
+  Items items = to_items(in_turn(lists, static_cast<size_t>(std::max<int64_t>(reads, 1))));
+  if (buffer > 0) items = shuffled(items, buffer, 5);
+  return {build, std::move(items), false,
+          fmt::format("{} from {} of{}, {} reads, shuffled by {}", ending,
+                      lists[0].empty() ? 0 : lists[0][0], sizes, reads, buffer)};
 }
 
 void spell(Pipeline& p, Dice& dice) {
