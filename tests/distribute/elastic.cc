@@ -14,6 +14,8 @@
 //   full                  worker 0 can't write to its disk after so many steps
 //   again                 two calls of fit with one FOLDER: a worker is stopped in the second; by
 //                         SIGKILL where STEPS are negative
+//   ends, ends interrupted  as arrays, and the last worker gets SIGTERM, or SIGINT, at the end of
+//                         training: STEPS says in which callback (At)
 //   early                 a worker is killed before a state is written: STEPS says where (Early)
 // Global batches are of CORNU_TEST_BATCH examples, 6 by default.
 #include <cornu/cornu.h>
@@ -203,6 +205,35 @@ void train_again(const std::string& folder, int64_t steps, std::ofstream& file) 
                                       folder + "/fit 2/run_state")));
 }
 
+// Callbacks at the end of training.
+enum At : int64_t { LastEpochEnd = 1, TrainEnd };
+
+class EndsAt : public Callback {
+ public:
+  EndsAt(int64_t where, int signal) : where_(where), signal_(signal) {}
+  void on_epoch_end(int64_t epoch, const Logs&) override {
+    if (epoch == 2) end_at(LastEpochEnd);
+  }
+  void on_train_end(const Logs&) override { end_at(TrainEnd); }
+
+ private:
+  void end_at(int64_t here) const {
+    if (here == where_) std::raise(signal_);
+  }
+
+  int64_t where_;
+  int signal_;
+};
+
+void train_to_end(const Strategy& strategy, const std::string& folder, int64_t where, int signal,
+                  std::ofstream& file) {
+  const bool is_last = strategy.impl().worker() == strategy.impl().num_workers() - 1;
+  Model model = compiled_model();
+  FitOptions options = options_with(folder, make_callback<EndsAt>(is_last ? where : 0, signal));
+  options.batch_size = batch_size();
+  write(file, model, model.fit(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2), options));
+}
+
 // Where a worker is killed; ten times the number of the call is added.
 enum Early : int64_t { Nowhere, BeforeFits, BeforeSteps, InFirstStep, AfterFirstStep, OnFullDisk };
 
@@ -302,6 +333,8 @@ int main(int argc, char** argv) {
       train_on_full_disk(strategy, folder, steps);
     } else if (kind == "again") {
       train_again(folder, steps, file);
+    } else if (kind.starts_with("ends")) {
+      train_to_end(strategy, folder, steps, kind == "ends" ? SIGTERM : SIGINT, file);
     } else if (kind == "early") {
       train_early(strategy, folder, steps, file);
     } else {
