@@ -244,9 +244,7 @@ distribute::DistributedDataset Strategy::distribute_dataset(
     const std::shared_ptr<BatchSource>& dataset) const {
   check<InvalidArgument>(dataset != nullptr,
                          "Strategy '{}': distribute_dataset expected a dataset, got none.", name());
-  std::shared_ptr<BatchSource> own = impl_->distribute(dataset);
-  distribute::agree_on_order(*impl_, *own);
-  return {impl_, std::move(own), distribute::Divided::No};
+  return distribute::DistributedDataset::of_global(impl_, dataset);
 }
 
 distribute::DistributedDataset Strategy::distribute_parts(
@@ -255,7 +253,7 @@ distribute::DistributedDataset Strategy::distribute_parts(
                          "Strategy '{}': distribute_datasets_from_function expected a function "
                          "that makes a dataset, got none from it.",
                          name());
-  return {impl_, std::move(dataset), distribute::Divided::Yes};
+  return distribute::DistributedDataset::of_replicas(impl_, std::move(dataset));
 }
 
 distribute::InputContext Strategy::input_context() const {
