@@ -63,8 +63,8 @@ class DistributedIterator {
 //   }
 //
 // A model that was made in the strategy's scope takes it as it takes datasets, and goes through
-// this worker's parts: model.fit(strategy.distribute_datasets_from_function(…)). Results of predict
-// are those of this worker's.
+// this worker's parts: model.fit(strategy.distribute_datasets_from_function(…)). What predict gives
+// is of these alone; where workers have batches of their own, all call it together.
 class DistributedDataset {
  public:
   // What `strategy` gives this worker of the global batches of `dataset`.

@@ -95,6 +95,10 @@ TEST_CASE("a step that is a plain callable, and one within another function or s
                  PerReplica::of_arguments({{Tensors{{"a", floats({1})}}, floats({2})},
                                            {Tensors{{"a", floats({3})}}, floats({4})}}))[1]
             .item<float>() == 7);
+  CHECK(strategy
+            .run([](const Tensor& x, const Tensor& y) { return x + y; },
+                 {floats({1}), floats({2})})[1]
+            .item<float>() == 3);
   w.assign(floats({1}));
   const Function outer =
       function([&] { return strategy.reduce(ReduceOp::Sum, strategy.run(step, values)); });

@@ -14,8 +14,9 @@
 //   full                  worker 0 can't write to its disk after so many steps
 //   again                 two calls of fit with one FOLDER: a worker is stopped in the second; by
 //                         SIGKILL where STEPS are negative
-//   ends, ends interrupted  as arrays, and the last worker gets SIGTERM, or SIGINT, at the end of
-//                         training: STEPS says in which callback (At)
+//   ends, ends interrupted, ends killed  as arrays, and the last worker gets SIGTERM, SIGINT or
+//                         SIGKILL at the end of training: STEPS says in which callback (At)
+//   own                   each worker has batches of its own, worker 0 fewer than the others
 //   early                 a worker is killed before a state is written: STEPS says where (Early)
 // Global batches are of CORNU_TEST_BATCH examples, 6 by default.
 #include <cornu/cornu.h>
@@ -294,6 +295,17 @@ History trained(Model model, const std::string& kind, const FitOptions& given) {
     options.validation_data = {x(Slice(0, 9)), y(Slice(0, 9))};
     return model.fit(x, y, options);
   }
+  if (kind == "own") {
+    const auto batches = get_strategy().distribute_datasets_from_function(
+        [&](const distribute::InputContext& context) {
+          return data::Dataset::from_tensor_slices({x, y})
+              .shuffle(10)
+              .take(context.input_pipeline_id == 0 ? 5 : 17)
+              .batch(context.get_per_replica_batch_size(batch_size()));
+        });
+    options.validation_data = batches;
+    return model.fit(batches, options);
+  }
   data::Options policy;
   policy.distribute.auto_shard_policy =
       kind == "off" ? data::AutoShardPolicy::Off : data::AutoShardPolicy::Auto;
@@ -334,7 +346,8 @@ int main(int argc, char** argv) {
     } else if (kind == "again") {
       train_again(folder, steps, file);
     } else if (kind.starts_with("ends")) {
-      train_to_end(strategy, folder, steps, kind == "ends" ? SIGTERM : SIGINT, file);
+      const int signal = kind == "ends" ? SIGTERM : kind == "ends killed" ? SIGKILL : SIGINT;
+      train_to_end(strategy, folder, steps, signal, file);
     } else if (kind == "early") {
       train_early(strategy, folder, steps, file);
     } else {

@@ -189,6 +189,10 @@ def check_ends(program, folder):
                 assert said.count("Training goes on after epoch 3.") == workers, said
                 worst = max(abs(a - b) for a, b in zip(numbers(output), expected, strict=True))
                 assert worst < 1e-6, (worst, said)
+    for where in [1, 2]:
+        said = run_with_a_loss(program, "ends killed", f"{output}.killed.{where}", 1, where, output)
+        assert numbers(output) == expected, said
+        assert "waiting for worker 1 " in said[0] and "Training goes on after " in said[1], said
 
 
 def check_copies(program, folder):

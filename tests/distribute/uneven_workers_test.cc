@@ -138,6 +138,21 @@ TEST_CASE("workers that run out of batches take part until all have" * doctest::
   }
 }
 
+TEST_CASE("global batches that are distributed already aren't divided once more" *
+          doctest::skip(is_alone())) {
+  const Strategy strategy = strategy_kinds()[0].make(replica_counts()[0]);
+  const Tensor x = inputs_of(0, 23);
+  const auto dataset =
+      data::Dataset::from_tensor_slices(data::Element{Tensors{{"x", x}}, targets_of(x)})
+          .shuffle(9, {.seed = 3})
+          .batch(5);
+  const Trained expected = trained(dataset);
+  const auto scope = strategy.scope();
+  const Trained got = trained(strategy.distribute_dataset(dataset));
+  check_close(got.weights, expected.weights, 1e-9);
+  check_close(got.figures, expected.figures, 1e-6);
+}
+
 namespace {
 
 // A training loop of a program's own.
