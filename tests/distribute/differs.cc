@@ -81,7 +81,7 @@ class Differs {
 
   // Until worker 0 has come here.
   void wait_for_first() const {
-    const std::string told = folder_ + "/told";
+    const std::string told = folder_ + "/told in " + what_;
     if (strategy_.impl().worker() == 0) std::ofstream(told) << "\n";
     while (!std::filesystem::exists(told)) std::this_thread::yield();
   }
