@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "distribute/strategies/cross_device_ops.h"
@@ -9,9 +11,18 @@
 
 namespace cornu::distribute {
 
+// "CPU:0", "GPU:1", …: one or several.
+class DeviceNames : public std::vector<std::string> {
+ public:
+  using vector::vector;
+  DeviceNames(std::vector<std::string> names) : vector(std::move(names)) {}  // NOLINT: implicit
+  DeviceNames(std::string name) : vector{std::move(name)} {}                 // NOLINT
+  DeviceNames(const char* name) : vector{name} {}                            // NOLINT
+};
+
 struct MirroredStrategyOptions {
-  // "CPU:0", "GPU:1", …, of one type. None: all GPUs of the machine, or its CPU.
-  std::vector<std::string> devices = {};
+  // Of one type. None: all GPUs of the machine, or its CPU.
+  DeviceNames devices = {};
   CrossDeviceOps cross_device_ops = {};
 };
 
@@ -19,13 +30,30 @@ struct MirroredStrategyOptions {
 // replica has a copy of all variables and its part of each batch; gradients, losses and metrics are
 // those of the whole batch. Logical devices "CPU:0", "CPU:1", … each have a share of the cores.
 //
-//   distribute::MirroredStrategy strategy({.devices = {"CPU:0", "CPU:1"}});
+//   distribute::MirroredStrategy strategy({.devices = {"CPU:0", "CPU:1"}});  // or {"CPU:0", …}
 //   auto scope = strategy.scope();
 //   … make and compile a model …
 //   model.fit(dataset, {.epochs = 3});
 class MirroredStrategy : public Strategy {
  public:
   explicit MirroredStrategy(const MirroredStrategyOptions& options = {});
+
+  // A list of names alone: two or more in braces (one makes options), or a vector.
+  class DeviceList {
+   public:
+    template <std::convertible_to<std::string>... Names>
+    requires(sizeof...(Names) > 1) DeviceList(const Names&... names)  // NOLINT: implicit
+        : names_{names...} {}
+    template <std::same_as<std::vector<std::string>> List>
+    DeviceList(const List& names) : names_(names) {}  // NOLINT
+    const std::vector<std::string>& names() const { return names_; }
+
+   private:
+    std::vector<std::string> names_;
+  };
+  explicit MirroredStrategy(const DeviceList& devices, const CrossDeviceOps& cross_device_ops = {})
+      : MirroredStrategy(MirroredStrategyOptions{.devices = devices.names(),
+                                                 .cross_device_ops = cross_device_ops}) {}
 };
 
 }  // namespace cornu::distribute

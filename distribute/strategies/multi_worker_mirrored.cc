@@ -187,7 +187,7 @@ class MultiWorkerMirrored : public MirroredReplicas {
   int64_t step_ = 0;
   uint32_t wished_ = 0;
   uint32_t agreed_ = 0;
-  CollectiveHashes hashes_;
+  CollectiveHashes hashes_{GatheredSizes::Alike};
   std::unordered_set<uint64_t> known_;   // variables whose values are the same on all workers
   std::unordered_set<uint64_t> before_;  // and those that were known in earlier groups
 };
@@ -356,25 +356,23 @@ void MultiWorkerMirrored::require_same_calls(const CompiledFunction& function) {
   Json own = Json::array();
   for (const std::string& call : collectives_in(function.graph)) own.push_back(call);
   const std::vector<std::string> by_worker = group().exchange("calls of a step", own.dump());
-  const Json expected = Json::parse(by_worker.front());
-  for (size_t worker = 1; worker < by_worker.size(); ++worker) {
-    const Json theirs = Json::parse(by_worker[worker]);
-    size_t differs = 0;
-    while (differs < std::min(expected.size(), theirs.size()) &&
-           expected[differs] == theirs[differs]) {
-      ++differs;
+  const auto calls_of = [&](size_t worker) {
+    std::vector<std::string> calls;
+    for (const Json& call : Json::parse(by_worker[worker]).as_array()) {
+      calls.push_back(call.as_string());
     }
-    if (differs == expected.size() && differs == theirs.size()) continue;
-    const auto text = [&](const Json& calls) {
-      return differs < calls.size() ? calls[differs].as_string() : "nothing more";
-    };
-    raise<RanksDiffer>(
-        "Strategy '{}': every worker must make the same collective calls in the same order, but "
-        "call {} of the step '{}' on worker {} is {}; expected {}, as on worker 0. Look for an if, "
-        "a loop or a shape that a worker's number, its data or the size of its part of the batch "
-        "decides. What is gathered must have one shape on the replicas of all workers: pad it in "
-        "the step, or return it and join it outside with Strategy::gather.",
-        name(), differs + 1, function.name, worker, text(theirs), text(expected));
+    return calls;
+  };
+  try {
+    for (size_t worker = 1; worker < by_worker.size(); ++worker) {
+      distribute::require_same_calls(name(), function.name, calls_of(0), calls_of(worker), "worker",
+                                     static_cast<int64_t>(worker));
+    }
+  } catch (RanksDiffer& error) {
+    error.add_advice(
+        "What is gathered must have one shape on the replicas of all workers: pad it in the step, "
+        "or return it and join it outside with Strategy::gather.");
+    throw;
   }
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "distribute/strategies/step_collectives.h"
 #include "framework/core/random.h"
 #include "framework/core/variable_bindings.h"
 #include "framework/graph/backend.h"
@@ -92,6 +91,11 @@ std::vector<Replica> ReplicatedStrategy::replicas_of(
 ReplicatedStrategy::Traced ReplicatedStrategy::traced(
     const Function& step, const std::vector<std::vector<Tensors>>& arguments) {
   CORNU_ASSERT(arguments.size(), ==, devices_.size());
+  check<FailedPrecondition>(!current_replica(),
+                            "Strategy '{}': '{}' was run within a step that each replica runs "
+                            "already. Call it there as a function, {}(…), and bring what replicas "
+                            "have together with distribute::get_replica_context().all_reduce.",
+                            name_, step.options().name, step.options().name);
   if (current_tracer()) {
     throw internal::NotTraceable(fmt::format(
         "Strategy '{}': '{}' was run on {} replicas while another function was traced. Call "
@@ -141,8 +145,10 @@ std::vector<Tensors> ReplicatedStrategy::run_together(
   // Random numbers are those of the example's place in the batch: one key serves all.
   std::optional<uint64_t> key;
   if (is(&CompiledFunction::has_key)) key = next_key();
+  const bool communicates = is(&CompiledFunction::communicates);
+  if (communicates) require_same_calls(functions);
   add_sums(replicas, functions);
-  if (is(&CompiledFunction::communicates)) meet(replicas, key, functions);
+  if (communicates) meet(replicas, key, functions);
   const std::vector<std::vector<Variable>> variables = variables_of(functions);
   std::vector<std::vector<Tensor>> inputs;
   std::vector<Launch> launches(replicas.size());
@@ -170,6 +176,23 @@ std::vector<Tensors> ReplicatedStrategy::run_together(
     results.push_back(functions[i]->structure.with(std::move(launches[i].outputs)));
   }
   return results;
+}
+
+// Most often all have one function. What is gathered has been compared, and may be of several
+// sizes.
+void ReplicatedStrategy::require_same_calls(const std::vector<Compiled>& functions) {
+  const Compiled& first = functions.front();
+  for (size_t i = 1; i < functions.size(); ++i) {
+    if (functions[i] == first) continue;
+    {
+      const std::lock_guard lock(mutex_);
+      if (calls_.of(functions[i]) == calls_.of(first)) continue;
+    }
+    distribute::require_same_calls(name_, first->name,
+                                   collectives_in(first->graph, GatheredSizes::Any),
+                                   collectives_in(functions[i]->graph, GatheredSizes::Any),
+                                   "replica", static_cast<int64_t>(i));
+  }
 }
 
 // Over the replicas of this process.

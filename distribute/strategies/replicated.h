@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "distribute/strategies/cross_device_ops.h"
+#include "distribute/strategies/step_collectives.h"
 #include "framework/graph/replica.h"
 #include "framework/strategy/strategy.h"
 
@@ -80,6 +81,7 @@ class ReplicatedStrategy : public StrategyImpl {
   std::vector<Tensors> run_together(const std::vector<Compiled>& functions,
                                     const std::vector<std::vector<Tensors>>& arguments,
                                     std::vector<Replica> replicas);
+  void require_same_calls(const std::vector<Compiled>& functions);
   void add_sums(std::vector<Replica>& replicas, const std::vector<Compiled>& functions) const;
   std::vector<Compiled> compiled_for(const Function& step,
                                      const std::vector<std::vector<Tensors>>& arguments,
@@ -94,8 +96,9 @@ class ReplicatedStrategy : public StrategyImpl {
   std::string name_;
   std::vector<Device> devices_;
   CrossDeviceOps ops_;
-  std::mutex mutex_;  // of the groups
+  std::mutex mutex_;  // of what follows
   std::vector<Group> idle_groups_;
+  CollectiveHashes calls_{GatheredSizes::Any};
 };
 
 // Every replica has a copy of all variables on its device.

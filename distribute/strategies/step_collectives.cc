@@ -3,21 +3,27 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <span>
 
+#include "framework/core/error.h"
 #include "framework/core/strings.h"
 #include "framework/io/hash.h"
+#include "framework/strategy/collective_calls.h"
 
 namespace cornu::distribute {
 namespace {
 
 constexpr size_t kMany = 256;
 
-std::string text_of_call(const Graph& graph, const Node& node) {
+std::string text_of_call(const Graph& graph, const Node& node, GatheredSizes sizes) {
   const Attributes& attributes = node.attributes;
   if (attributes.find("gathers")) {
-    return fmt::format("all_gather along axis {} of {} {}", attributes.get_int("axis"),
-                       graph.type(node.inputs.front()).dtype, attributes.get_shape("gathers"));
+    const int64_t axis = attributes.get_int("axis");
+    Shape shape = attributes.get_shape("gathers");
+    if (sizes == GatheredSizes::Any) shape[axis] = kUnknown;
+    return fmt::format("all_gather along axis {} of {} {}", axis,
+                       graph.type(node.inputs.front()).dtype, shape);
   }
   std::vector<std::string> types;
   for (const ValueId input : node.inputs) {
@@ -29,10 +35,10 @@ std::string text_of_call(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-std::vector<std::string> collectives_in(const Graph& graph) {
+std::vector<std::string> collectives_in(const Graph& graph, GatheredSizes sizes) {
   std::vector<std::string> found;
   each_node(graph, [&](const Graph& of, const Node& node) {
-    if (node.op->traits.collective) found.push_back(text_of_call(of, node));
+    if (node.op->traits.collective) found.push_back(text_of_call(of, node, sizes));
   });
   return found;
 }
@@ -42,9 +48,26 @@ uint64_t CollectiveHashes::of(const std::shared_ptr<const CompiledFunction>& fun
   if (known_.size() >= kMany) {
     std::erase_if(known_, [](const auto& entry) { return entry.first.expired(); });
   }
-  const std::string text = join(collectives_in(function->graph), "\n");
+  const std::string text = join(collectives_in(function->graph, sizes_), "\n");
   const std::string hash = hash_of(std::as_bytes(std::span(text)), HashAlgorithm::Sha256);
   return known_[function] = std::stoull(hash.substr(0, 16), nullptr, 16);
+}
+
+void require_same_calls(const std::string& strategy, const std::string& step,
+                        const std::vector<std::string>& expected,
+                        const std::vector<std::string>& calls, const char* who, int64_t number) {
+  const auto [there, here] = std::ranges::mismatch(expected, calls);
+  if (there == expected.end() && here == calls.end()) return;
+  const auto text = [](const auto& call, const std::vector<std::string>& all) {
+    return call == all.end() ? "nothing more" : *call;
+  };
+  raise<RanksDiffer>(
+      "Strategy '{}': every {} must make the same collective calls in the same order, but call {} "
+      "of the step '{}' on {} {} is {}; expected {}, as on {} 0. Look for an if, a loop or a shape "
+      "that a {}'s number, its data or the size of its part of the batch decides, with a "
+      "collective behind it (apply_gradients, losses and metrics have some, too).",
+      strategy, who, here - calls.begin() + 1, step, who, number, text(here, calls),
+      text(there, expected), who, who);
 }
 
 }  // namespace cornu::distribute

@@ -25,17 +25,30 @@ void each_node(const Graph& graph, const Visit& visit) {
   }
 }
 
+// Whether what is gathered may have other sizes along its axis elsewhere, which texts leave out.
+enum class GatheredSizes { Alike, Any };
+
 // A graph's collectives in their order, those of branches and loops too: kinds, dtypes and shapes,
 // as text.
-std::vector<std::string> collectives_in(const Graph& graph);
+std::vector<std::string> collectives_in(const Graph& graph,
+                                        GatheredSizes sizes = GatheredSizes::Alike);
 
 // Hashes of these, made once for each function that lives.
 class CollectiveHashes {
  public:
+  explicit CollectiveHashes(GatheredSizes sizes) : sizes_(sizes) {}
   uint64_t of(const std::shared_ptr<const CompiledFunction>& function);
 
  private:
+  GatheredSizes sizes_;
   std::map<std::weak_ptr<const CompiledFunction>, uint64_t, std::owner_less<>> known_;
 };
+
+// RanksDiffer where the calls of a step aren't those that are expected: which one is the first, and
+// what it is there and here. `who`: "worker"; `number`: whose calls these are, in place of number
+// 0's.
+void require_same_calls(const std::string& strategy, const std::string& step,
+                        const std::vector<std::string>& expected,
+                        const std::vector<std::string>& calls, const char* who, int64_t number);
 
 }  // namespace cornu::distribute

@@ -33,8 +33,10 @@ bool read_type(std::string_view text, DeviceType& type) {
   return true;
 }
 
-// "GPU:1", or "GPU" alone.
+// "GPU:1", or "GPU" alone, also behind "device:".
 bool read_device(std::string_view text, Device& device) {
+  constexpr std::string_view kDevice = "device:";
+  if (text.starts_with(kDevice)) text.remove_prefix(kDevice.size());
   const size_t colon = text.find(':');
   return read_type(text.substr(0, colon), device.type) &&
          (colon == std::string_view::npos || read_number(text.substr(colon + 1), device.index));
@@ -60,8 +62,6 @@ bool read_path(std::string_view path, Device& device) {
     if (!is_place(path.substr(0, slash))) return false;
     path.remove_prefix(slash);
   }
-  constexpr std::string_view kDevice = "device:";
-  if (path.starts_with(kDevice)) path.remove_prefix(kDevice.size());
   return read_device(path, device);
 }
 

@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "framework/core/json.h"
 #include "framework/strategy/batch_source.h"
 #include "framework/strategy/per_replica.h"
+#include "framework/strategy/replica_batches.h"
 
 namespace cornu {
 
@@ -23,46 +25,54 @@ namespace distribute {
 // passes (of worker 0, where all are alike). Called by all, each with its part, before a pass.
 void agree_on_order(StrategyImpl& strategy, const BatchSource& source);
 
-// Whether a batch is one replica's part already, instead of being divided between all.
-enum class Divided { No, Yes };
-
 // One pass over a DistributedDataset (tf.distribute.DistributedIterator), which it keeps alive.
 // Used by one thread at a time.
 class DistributedIterator {
  public:
-  DistributedIterator(std::shared_ptr<StrategyImpl> strategy, std::unique_ptr<BatchIterator> source,
-                      Divided divided)
-      : strategy_(std::move(strategy)), source_(std::move(source)), divided_(divided) {}
+  // Of global batches, or of batches of one replica's size each.
+  DistributedIterator(std::shared_ptr<StrategyImpl> strategy, std::unique_ptr<BatchIterator> global)
+      : strategy_(std::move(strategy)), batches_(std::move(global)) {}
+  DistributedIterator(std::shared_ptr<StrategyImpl> strategy, ReplicaBatches batches)
+      : strategy_(std::move(strategy)), batches_(std::move(batches)) {}
 
-  // The next batch's parts; false at the end. Errors of the dataset are thrown here.
+  // The next batch's parts; false at the end. Errors of the dataset are thrown here. Where each of
+  // several workers has batches of its own, all call it together: those that have run out get parts
+  // without examples until all have.
   bool next(PerReplica& batch);
+  // The same as batches; none at the end.
+  std::vector<Batch> next_parts();
 
   // The exact position: behind the batch that next() gave last. What a Checkpoint holds.
   Json save() const;
-  // On a new iterator only. FailedPrecondition when the position is another dataset's, or was saved
-  // for another number of replicas where batches are one replica's each.
+  // On a new iterator only. DataLoss for what isn't a position; FailedPrecondition when it is
+  // another dataset's, or was saved for another number of replicas or workers where batches are one
+  // replica's each.
   void restore(const Json& position);
 
  private:
-  std::vector<Batch> next_parts();
-
   std::shared_ptr<StrategyImpl> strategy_;
-  std::unique_ptr<BatchIterator> source_;
-  Divided divided_;
+  std::variant<std::unique_ptr<BatchIterator>, ReplicaBatches> batches_;
 };
 
 // Batches in parts by replica (tf.distribute.DistributedDataset): x, y and sample weights, each
-// with its names, are the arguments of a step. The last batch may give replicas fewer examples than
-// others, or none. Each pass begins anew. A cheap handle.
+// with its names, are the arguments of a step. The last batches may give replicas fewer examples
+// than others, or none. Each pass begins anew. A cheap handle.
 //
 //   for (const distribute::PerReplica& batch : strategy.distribute_dataset(dataset)) {
 //     strategy.run(step, batch);
 //   }
+//
+// A model that was made in the strategy's scope takes it as it takes datasets, and goes through
+// this worker's parts: model.fit(strategy.distribute_datasets_from_function(…)). What predict gives
+// is of these alone; where workers have batches of their own, all call it together.
 class DistributedDataset {
  public:
-  DistributedDataset(std::shared_ptr<StrategyImpl> strategy, std::shared_ptr<BatchSource> source,
-                     Divided divided)
-      : strategy_(std::move(strategy)), source_(std::move(source)), divided_(divided) {}
+  // What `strategy` gives this worker of the global batches of `dataset`.
+  static DistributedDataset of_global(std::shared_ptr<StrategyImpl> strategy,
+                                      std::shared_ptr<BatchSource> dataset);
+  // Batches of one replica's size, of which each worker has its own.
+  static DistributedDataset of_replicas(std::shared_ptr<StrategyImpl> strategy,
+                                        std::shared_ptr<BatchSource> own);
 
   // A new pass.
   DistributedIterator iterator() const;
@@ -71,13 +81,24 @@ class DistributedDataset {
   class Cursor;
   Cursor begin() const;
   std::default_sentinel_t end() const { return {}; }
-  // Steps in a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
+  // Steps in a pass: nullopt when unknown, as where several workers have batches of their own;
+  // kInfiniteCardinality when it never ends.
   std::optional<int64_t> cardinality() const;
 
+  // What fit and evaluate take. FailedPrecondition, when a pass begins, in another strategy's
+  // scope.
+  operator std::shared_ptr<BatchSource>() const;  // NOLINT: implicit on purpose
+
  private:
+  class Source;
+
+  DistributedDataset(std::shared_ptr<StrategyImpl> strategy, std::shared_ptr<BatchSource> own,
+                     std::shared_ptr<BatchSource> global)
+      : strategy_(std::move(strategy)), own_(std::move(own)), global_(std::move(global)) {}
+
   std::shared_ptr<StrategyImpl> strategy_;
-  std::shared_ptr<BatchSource> source_;
-  Divided divided_;
+  std::shared_ptr<BatchSource> own_;     // this worker's part
+  std::shared_ptr<BatchSource> global_;  // null: batches are one replica's each
 };
 
 class DistributedDataset::Cursor {

@@ -72,14 +72,15 @@ void bring_to_first(const StrategyImpl& strategy, std::vector<Tensor>& values) {
   if (first.type != DeviceType::Cpu) bring_to(first, values);
 }
 
-// The values' shapes may differ along the axis alone.
-void require_gatherable(const std::string& who, const std::vector<Tensor>& values, int64_t axis) {
+// Replicas' values, whose shapes may differ along the axis alone.
+void require_alike_but_along(int64_t axis, const std::vector<Tensor>& values,
+                             const std::string& who, const char* scalar_advice) {
   for (size_t i = 0; i < values.size(); ++i) {
     const Shape& shape = values[i].shape();
     check<InvalidArgument>(!shape.empty(),
-                           "{} expected tensors with axes, got a scalar of replica {}. Reduce "
-                           "scalars instead, or give them an axis (ops::expand_dims(x, 0)).",
-                           who, i);
+                           "{} along axis {} expected tensors with axes, got a scalar of replica "
+                           "{}. {}",
+                           who, axis, i, scalar_advice);
     const Shape& first = values[0].shape();
     const auto along = static_cast<int64_t>(first.normalize_axis(axis, who));
     bool fits = shape.rank() == first.rank();
@@ -189,23 +190,33 @@ bool Strategy::is_merging(const char* call, const char* within_step,
 Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
                         std::optional<int64_t> axis) const {
   const bool merges = is_merging("reduce", "all_reduce", values);
+  std::vector<Tensor> own;
+  for (const Tensors& value : values.values()) own.push_back(value.single());
+  if (axis) {
+    require_alike_but_along(*axis, own, fmt::format("Strategy '{}': reduce", name()),
+                            "Leave the axis out.");
+  }
   auto over_replicas = [&](ReduceOp over, const std::vector<Tensor>& parts) {
     if (merges) {
       return distribute::ReplicaContext(replicas_in_sync()).all_reduce(over, parts.front());
     }
     std::vector<Tensor> operands;
     for (const Tensor& part : parts) operands.push_back(operand_of_reduction(over, part));
-    return impl_->reduce(over, operands);
+    try {
+      return impl_->reduce(over, operands);
+    } catch (InvalidArgument& error) {
+      if (axis) {
+        error.add_advice(fmt::format(
+            "These are what is left of the reduction along axis {}; replica 0 of worker {} gave "
+            "values of shape {}.",
+            *axis, impl_->worker(), own[0].shape()));
+      }
+      throw;
+    }
   };
   std::vector<Tensor> parts;
   std::vector<Tensor> counts;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Tensor& x = values[i].single();
-    check<InvalidArgument>(!axis || !x.shape().empty(),
-                           "Strategy '{}': reduce along axis {} expected tensors with axes, got a "
-                           "scalar of replica {}. Leave the axis out.",
-                           name(), axis.value_or(0), i);
-    if (axis) x.shape().normalize_axis(*axis, fmt::format("Strategy '{}': reduce", name()));
+  for (const Tensor& x : own) {
     if (!axis) {
       parts.push_back(x);
     } else if (op == ReduceOp::Sum || op == ReduceOp::Mean) {
@@ -235,7 +246,8 @@ Tensor Strategy::gather(const distribute::PerReplica& values, int64_t axis) cons
         impl_->num_workers() == 1 ? std::vector<Tensor>{own} : exchange_tensors(*impl_, own);
     for (size_t worker = 0; worker < all.size(); ++worker) parts[worker * local + i] = all[worker];
   }
-  require_gatherable(fmt::format("Strategy '{}': gather", name()), parts, axis);
+  require_alike_but_along(axis, parts, fmt::format("Strategy '{}': gather", name()),
+                          "Reduce scalars instead, or give them an axis (ops::expand_dims(x, 0)).");
   bring_to_first(*impl_, parts);
   return parts.size() == 1 ? parts[0] : ops::concatenate(parts, axis);
 }
@@ -244,9 +256,7 @@ distribute::DistributedDataset Strategy::distribute_dataset(
     const std::shared_ptr<BatchSource>& dataset) const {
   check<InvalidArgument>(dataset != nullptr,
                          "Strategy '{}': distribute_dataset expected a dataset, got none.", name());
-  std::shared_ptr<BatchSource> own = impl_->distribute(dataset);
-  distribute::agree_on_order(*impl_, *own);
-  return {impl_, std::move(own), distribute::Divided::No};
+  return distribute::DistributedDataset::of_global(impl_, dataset);
 }
 
 distribute::DistributedDataset Strategy::distribute_parts(
@@ -255,7 +265,7 @@ distribute::DistributedDataset Strategy::distribute_parts(
                          "Strategy '{}': distribute_datasets_from_function expected a function "
                          "that makes a dataset, got none from it.",
                          name());
-  return {impl_, std::move(dataset), distribute::Divided::Yes};
+  return distribute::DistributedDataset::of_replicas(impl_, std::move(dataset));
 }
 
 distribute::InputContext Strategy::input_context() const {

@@ -148,12 +148,18 @@ class Strategy : public Handle<StrategyImpl> {
   // Runs a step on every replica; arguments by replica, or the same structure for all. Within
   // another function's body: that one then runs op by op, and the step as it is compiled.
   distribute::PerReplica run(const Function& step, const distribute::PerReplica& arguments) const;
-  distribute::PerReplica run(const Function& step, const Tensors& arguments) const;
+  distribute::PerReplica run(const Function& step, const Tensors& arguments = {}) const;
+  // The same of a plain callable, as function() takes it. Its body is called for each replica with
+  // each call, and run op by op: for a step that is run often, make it a Function once.
+  template <class F, class Arguments = Tensors>
+  requires(!std::is_convertible_v<F, const Function&>) distribute::PerReplica
+      run(F step, const Arguments& arguments = {})
+  const { return run(function(std::move(step), {.name = "step", .run_eagerly = true}), arguments); }
   // One value from all replicas' results. With an axis, over that axis of each of them too: parts
   // of a batch may then have different sizes, and a mean counts their elements. Means of integers
   // are float32, sums of bools int32. FailedPrecondition within a step, unless in a merge_call;
   // InvalidArgument for scalars where there is an axis, and for different shapes where there is
-  // none.
+  // none (with one, for those that differ along others).
   Tensor reduce(ReduceOp op, const distribute::PerReplica& values,
                 std::optional<int64_t> axis = {}) const;
   // The results of all workers' replicas one after the other along `axis`.

@@ -153,15 +153,14 @@ void Trainer::FitRun::train() {
   end();
 }
 
-// A signal that comes while callbacks are told of the end finds the state there: those that keep
-// (and remove) it are told last, when no signal is handled any more.
+// A signal that comes while callbacks are told of the end finds the state there, and ends all
+// workers: those that keep (and remove) it are told last, when no signal is handled any more.
 void Trainer::FitRun::end() {
   // No worker is to come back to a state that the chief has removed.
-  StrategyImpl& strategy = get_strategy().impl();
-  strategy.exchange("the end of fit", "");
-  std::optional<RunState> last;  // several workers remove theirs when all are done
+  get_strategy().impl().exchange("the end of fit", "");
+  std::optional<RunState> last;
   if (!history_.epoch.empty()) {
-    if (signals_ && !is_further_ && strategy.num_workers() == 1) {
+    if (signals_ && !is_further_) {
       epoch_ = history_.epoch.back();
       last = state({}, logs_);
     }
@@ -173,8 +172,9 @@ void Trainer::FitRun::end() {
     }
   };
   tell(false);
-  if (last) {
-    if (const auto signal = stop_signal()) keep_and_end(*signal, {}, *last);
+  if (signals_) {
+    const auto signal = stop_signal(Known::Now);
+    if (signal) keep_and_end(*signal, {}, last ? &*last : nullptr);
     signals_.reset();
   }
   if (!is_further_) tell(true);
@@ -241,7 +241,7 @@ void Trainer::FitRun::recover(const PeerLost& lost) {
   resumed_.reset();
 }
 
-std::optional<StopSignal> Trainer::FitRun::stop_signal() {
+std::optional<StopSignal> Trainer::FitRun::stop_signal(Known when) {
   if (!signals_) return {};
   StrategyImpl& strategy = get_strategy().impl();
   const std::optional<StopSignal> own = signals_->received();
@@ -249,7 +249,12 @@ std::optional<StopSignal> Trainer::FitRun::stop_signal() {
   bits_ &= ~kKeep;
   if (own) bits_ |= !own->ends ? kKeep : own->number == SIGTERM ? kTerminate : kInterrupt;
   if (own && own->ends) noticed_ = own;
-  const uint32_t agreed = strategy.agree(kBits, bits_);
+  uint32_t agreed = strategy.agree(kBits, bits_);
+  if (when == Known::Now) {
+    for (const std::string& theirs : strategy.exchange("signals", std::to_string(bits_))) {
+      agreed |= static_cast<uint32_t>(std::stoul(theirs));
+    }
+  }
   if ((agreed & (kInterrupt | kTerminate)) == 0) {
     return agreed & kKeep ? std::optional(StopSignal{.number = SIGTERM, .ends = false})
                           : std::nullopt;
@@ -342,7 +347,7 @@ void Trainer::FitRun::evaluate(Logs& logs) {
   if (signals_) {  // an evaluation that is interrupted is made again
     const int64_t last = iterator_.done() - 1;
     validation_iterator_.set_interruption([this, last, before = state(last, logs)] {
-      if (const auto signal = stop_signal()) keep_and_end(*signal, last, before);
+      if (const auto signal = stop_signal()) keep_and_end(*signal, last, &before);
     });
   }
   validation_iterator_.begin_anew();
@@ -366,7 +371,7 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const std::funct
     callback->keep_run_state(made());
     kept_ = true;
   }
-  if (const auto signal = stop_signal()) keep_and_end(*signal, batch, made());
+  if (const auto signal = stop_signal()) keep_and_end(*signal, batch, &made());
 }
 
 // Where a worker is lost before a state is written, all begin anew with this.
@@ -378,9 +383,9 @@ void Trainer::FitRun::note_beginning(const Json& places, const Batch& first) {
 }
 
 void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64_t> batch,
-                                   const RunState& state) {
+                                   const RunState* state) {
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
-    if (callback->keeps_run_state()) callback->keep_run_state(state);
+    if (state && callback->keeps_run_state()) callback->keep_run_state(*state);
   }
   if (!signal.ends) return;
   try {  // who is done first mustn't be missed by those that have yet to keep it

@@ -42,8 +42,10 @@ class Trainer::FitRun {
   Json places() const;
   // Remembers how the run begins, before the first batch, in front of which `places` are.
   void note_beginning(const Json& places, const Batch& first);
-  // A signal that this process got, or another worker's.
-  std::optional<StopSignal> stop_signal();
+  // A signal that this process got, or another worker's: what all knew when the last step began, or
+  // know now, for which all workers call it together.
+  enum class Known { AtLastStep, Now };
+  std::optional<StopSignal> stop_signal(Known when = Known::AtLastStep);
   // Whether training ends after this batch, or epoch, because any worker's callback says so.
   bool stops_here();
   void tell_of_kept_states();
@@ -54,9 +56,9 @@ class Trainer::FitRun {
   void agree_on_orders();
   // Another worker was lost: waits for it.
   void recover(const PeerLost& lost);
-  // A signal came: gives the state to all callbacks that keep it. Interrupted when the run is to
-  // end.
-  void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState& state);
+  // A signal came: gives the state, if there is a new one, to all callbacks that keep it.
+  // Interrupted when the run is to end.
+  void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState* state);
   // What the run has of variables now: model, optimizer, metrics.
   std::vector<std::pair<std::string, std::vector<Variable>>> variables() const;
   // Resumes from the state that a callback has, or begins anew from what this run began with.

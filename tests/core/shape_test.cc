@@ -117,8 +117,9 @@ TEST_CASE("devices are read from their names") {
   CHECK(Device::parse("/job:localhost/replica:0/task:0/device:GPU:2").to_string() == "GPU:2");
   CHECK(Device::parse("/job:worker/replica:0/task:1/cpu:0") == Device{});
   CHECK(Device::parse("/device:GPU:1") == Device{DeviceType::Gpu, 1});
+  CHECK(Device::parse("device:CPU:0") == Device{});
   for (const char* wrong :
-       {"", "/", "/job:localhost", "GPU:0/", "GPU:-1", "GPU:x", "device:", "device:GPU:0",
+       {"", "/", "/job:localhost", "GPU:0/", "GPU:-1", "GPU:x", "device:", "device:device:GPU:0",
         "/nonsense/GPU:0", "/job:/GPU:0", "/task:x/GPU:0", "//GPU:0", "GPU:0/GPU:1", "GPU:+1"}) {
     CAPTURE(wrong);
     CHECK_THROWS_AS(Device::parse(wrong), InvalidArgument);

@@ -2,6 +2,8 @@
 // Batches in parts by replica: their structure, what steps return, and positions that are saved.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/distribute/models.h"
 #include "tests/support/layer_conformance.h"
 #include "tests/support/scratch.h"
@@ -145,11 +147,81 @@ TEST_CASE("the position in a distributed dataset is saved and restored") {
   DistributedIterator other = parts.iterator();
   CHECK(error_of([&] { other.restore(whole.iterator().save()); }) ==
         "FailedPrecondition: DistributedDataset: the position was saved among global batches, but "
-        "here each of 2 replicas has its own. Start from the beginning, or distribute the dataset "
-        "as it was.");
+        "here it is among batches of 2 replicas. Start from the beginning, or distribute the "
+        "dataset as it was.");
+  for (const Json& damaged :
+       {Json(), Json(3), Json::object(), Json::object({{"replicas", 2}}),
+        Json::object({{"source", other.save().at("source")}, {"replicas", "two"}}),
+        Json::object({{"source", other.save().at("source")}, {"replicas", -1}}),
+        Json::object({{"source", other.save().at("source")}, {"replicas", 2}, {"workers", 0}})}) {
+    CAPTURE(damaged.dump());
+    CHECK_THROWS_AS(parts.iterator().restore(damaged), DataLoss);
+    CHECK_THROWS_AS(whole.iterator().restore(damaged), DataLoss);
+  }
+  const Json without_place = Json::object({{"source", nullptr}, {"replicas", 2}});
+  CHECK_THROWS_AS(parts.iterator().restore(without_place), DataLoss);
+  CHECK(error_of([&] {
+          whole.iterator().restore(Json::object({{"replicas", 0}}));
+        }) ==
+        "DataLoss: DistributedDataset: expected a position, which an iterator's save() gives (an "
+        "object of source and replicas), got {\"replicas\": 0}.");
   auto cursor = whole.begin();
   while (cursor != whole.end()) ++cursor;
   CHECK(error_of([&] { ++cursor; }) ==
         "OutOfRange: DistributedDataset: an iterator at the end was moved on. Compare it with "
         "end().");
+}
+
+namespace {
+
+Sequential small_model() {
+  Sequential model({Input({.shape = {3}, .dtype = DType::Float64}),
+                    layers::Dense({.units = 1,
+                                   .kernel_initializer = initializers::GlorotUniform({.seed = 2}),
+                                   .dtype = "float64"})});
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a model takes a distributed dataset as it takes the dataset") {
+  const Tensor x = random::normal({11, 3}, {.dtype = DType::Float64, .seed = 1});
+  const Tensor y = ops::sum(x, 1, true);
+  const auto dataset = [&](int64_t batch) {
+    return data::Dataset::from_tensor_slices({x, y}).batch(batch);
+  };
+  const auto trained = [&](const auto& batches) {
+    Sequential model = small_model();
+    const History history =
+        model.fit(batches, {.epochs = 2, .verbose = 0, .validation_data = batches});
+    std::vector<double> figures = history["loss"];
+    figures.push_back(history["val_loss"].back());
+    figures.push_back(model.evaluate(batches, {.verbose = 0}).at("loss"));
+    for (const double number :
+         model.predict(batches, {.verbose = 0}).single().template to_vector<double>()) {
+      figures.push_back(number);
+    }
+    return figures;
+  };
+  const std::vector<double> expected = trained(dataset(4));
+  CHECK(expected.size() == 15);
+  for (const int replicas : {1, 2}) {
+    const auto strategy = mirrored(replicas);
+    const auto scope = strategy.scope();
+    const auto parts =
+        strategy.distribute_datasets_from_function([&](const distribute::InputContext& context) {
+          return dataset(context.get_per_replica_batch_size(4));
+        });
+    for (const auto& batches : {strategy.distribute_dataset(dataset(4)), parts}) {
+      const std::vector<double> got = trained(batches);
+      REQUIRE(got.size() == expected.size());
+      for (size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - expected[i]) < 1e-6);
+    }
+  }
+  const auto foreign = mirrored(2).distribute_dataset(dataset(4));
+  CHECK(error_of([&] { small_model().fit(foreign, {.verbose = 0}); })
+            .find("DistributedDataset: it was distributed by strategy 'MirroredStrategy', but the "
+                  "model that goes through it is of no strategy. Make and compile the model in "
+                  "that strategy's scope, or give it the dataset itself.") != std::string::npos);
 }

@@ -28,6 +28,8 @@ class Differs {
       model.evaluate(x(), y(), {.batch_size = 4, .verbose = 0});
     } else if (what_ == "trace" || what_ == "trace alike") {
       fail_to_trace();
+    } else if (what_ == "read") {
+      fail_to_read();
     } else if (what_ == "trace of fit") {
       fail_to_trace_fit(model);
     } else if (what_ == "predict") {
@@ -70,13 +72,38 @@ class Differs {
         say(error);
       }
       if (what_ == "trace alike") continue;
-      const std::string told = folder_ + "/told";
-      if (!is_second) std::ofstream(told) << "\n";
-      while (!std::filesystem::exists(told)) std::this_thread::yield();
+      wait_for_first();
       return;
     }
     const auto sums = strategy_.run(step_with(3), x);
     std::cout << sums[0].single().to_vector<float>()[0] << "\n";
+  }
+
+  // Until worker 0 has come here.
+  void wait_for_first() const {
+    const std::string told = folder_ + "/told in " + what_;
+    if (strategy_.impl().worker() == 0) std::ofstream(told) << "\n";
+    while (!std::filesystem::exists(told)) std::this_thread::yield();
+  }
+
+  // Of batches by function, those of worker 1.
+  void fail_to_read() const {
+    const bool fails = strategy_.impl().worker() == 1;
+    const auto batches =
+        strategy_.distribute_datasets_from_function([=](const distribute::InputContext&) {
+          return make_generator_source([=]() -> NextBatch {
+            return [=]() -> std::optional<Batch> {
+              if (fails) throw OutOfRange("there is no such row");
+              return Batch{.x = ops::ones({2, 3}), .y = {}, .sample_weight = {}};
+            };
+          });
+        });
+    try {
+      batches.begin();
+    } catch (const Error& error) {
+      say(error);
+    }
+    wait_for_first();
   }
 
   void fail_to_trace_fit(Sequential& model) const {

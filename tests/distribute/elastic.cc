@@ -14,6 +14,9 @@
 //   full                  worker 0 can't write to its disk after so many steps
 //   again                 two calls of fit with one FOLDER: a worker is stopped in the second; by
 //                         SIGKILL where STEPS are negative
+//   ends, ends interrupted, ends killed  as arrays, and the last worker gets SIGTERM, SIGINT or
+//                         SIGKILL at the end of training: STEPS says in which callback (At)
+//   own                   each worker has batches of its own, worker 0 fewer than the others
 //   early                 a worker is killed before a state is written: STEPS says where (Early)
 // Global batches are of CORNU_TEST_BATCH examples, 6 by default.
 #include <cornu/cornu.h>
@@ -203,6 +206,35 @@ void train_again(const std::string& folder, int64_t steps, std::ofstream& file) 
                                       folder + "/fit 2/run_state")));
 }
 
+// Callbacks at the end of training.
+enum At : int64_t { LastEpochEnd = 1, TrainEnd };
+
+class EndsAt : public Callback {
+ public:
+  EndsAt(int64_t where, int signal) : where_(where), signal_(signal) {}
+  void on_epoch_end(int64_t epoch, const Logs&) override {
+    if (epoch == 2) end_at(LastEpochEnd);
+  }
+  void on_train_end(const Logs&) override { end_at(TrainEnd); }
+
+ private:
+  void end_at(int64_t here) const {
+    if (here == where_) std::raise(signal_);
+  }
+
+  int64_t where_;
+  int signal_;
+};
+
+void train_to_end(const Strategy& strategy, const std::string& folder, int64_t where, int signal,
+                  std::ofstream& file) {
+  const bool is_last = strategy.impl().worker() == strategy.impl().num_workers() - 1;
+  Model model = compiled_model();
+  FitOptions options = options_with(folder, make_callback<EndsAt>(is_last ? where : 0, signal));
+  options.batch_size = batch_size();
+  write(file, model, model.fit(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2), options));
+}
+
 // Where a worker is killed; ten times the number of the call is added.
 enum Early : int64_t { Nowhere, BeforeFits, BeforeSteps, InFirstStep, AfterFirstStep, OnFullDisk };
 
@@ -263,6 +295,17 @@ History trained(Model model, const std::string& kind, const FitOptions& given) {
     options.validation_data = {x(Slice(0, 9)), y(Slice(0, 9))};
     return model.fit(x, y, options);
   }
+  if (kind == "own") {
+    const auto batches = get_strategy().distribute_datasets_from_function(
+        [&](const distribute::InputContext& context) {
+          return data::Dataset::from_tensor_slices({x, y})
+              .shuffle(10)
+              .take(context.input_pipeline_id == 0 ? 5 : 17)
+              .batch(context.get_per_replica_batch_size(batch_size()));
+        });
+    options.validation_data = batches;
+    return model.fit(batches, options);
+  }
   data::Options policy;
   policy.distribute.auto_shard_policy =
       kind == "off" ? data::AutoShardPolicy::Off : data::AutoShardPolicy::Auto;
@@ -302,6 +345,9 @@ int main(int argc, char** argv) {
       train_on_full_disk(strategy, folder, steps);
     } else if (kind == "again") {
       train_again(folder, steps, file);
+    } else if (kind.starts_with("ends")) {
+      const int signal = kind == "ends" ? SIGTERM : kind == "ends killed" ? SIGKILL : SIGINT;
+      train_to_end(strategy, folder, steps, signal, file);
     } else if (kind == "early") {
       train_early(strategy, folder, steps, file);
     } else {

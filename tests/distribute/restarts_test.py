@@ -2,7 +2,7 @@
 """Programs of two workers that begin anew, or go on in a later call of fit than the first: they give
 the bits of one that nobody disturbed.
 
-Where a worker is killed before a state is written, the others wait for it, and all begin anew. Where
+So do those whose workers have batches of their own. Where a worker is killed before a state is written, the others wait for it, and all begin anew. Where
 two calls of fit keep their states in one folder, and workers are stopped in the second one, that one
 goes on, and the first doesn't take its state.
 
@@ -59,11 +59,31 @@ def check_again(program, folder):
                 assert text.count("Training goes on after batch") == 1, said
 
 
+def check_own(program, folder):
+    """Worker 0 has two batches in an epoch, worker 1 six: the state is kept where only one goes on."""
+    output = os.path.join(folder, "own")
+    codes, said = run(program, "own", 2, output + ".whole", 0, output)
+    assert codes == [0, 0], said
+    expected = numbers(output)
+    for steps in (2, 4, 9):
+        state = f"{output}.{steps}"
+        codes, said = run(program, "own", 2, state, steps, output)
+        assert codes == [TERMINATED] * 2, said
+        codes, said = run(program, "own", 1, state, 0, output)
+        assert codes == [1], said
+        assert "the position was saved among batches of 1 replicas of each of 2 workers, but here " \
+               "it is among batches of 1 replicas. " in said, said
+        codes, said = run(program, "own", 2, state, 0, output)
+        assert codes == [0, 0] and numbers(output) == expected, said
+        assert said.count("Training goes on after batch") == 2, said
+
+
 def main():
     program = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
         check_early(program, folder)
         check_again(program, folder)
+        check_own(program, folder)
 
 
 if __name__ == "__main__":

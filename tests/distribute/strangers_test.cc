@@ -64,9 +64,9 @@ class Strangers {
     for (const std::string& address : addresses) ports_.push_back(Address::parse(address, "test"));
   }
 
-  // One message of each kind in turn, to one port after the other. The first one, worker 0's first
-  // session, is waited for: what it is turned away for is known later than of others, and of many
-  // the first few are named.
+  // One message of each kind in turn, to one port after the other. Worker 0's first session, and
+  // each one's first call of another method, are waited for: what they are turned away for is known
+  // later than of others, and of many the first few are named.
   void send_one() {
     const size_t kind = (kAnswered + count_ / ports_.size()) % kKinds;
     std::string bytes = bytes_of(kind);
@@ -77,7 +77,8 @@ class Strangers {
     if (!socket.is_open()) return;
     ++connected_;
     ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (connected_ == 1) {
+    const bool is_first_round = count_ <= ports_.size() * (kOther - kAnswered + 1);
+    if (connected_ == 1 || (kind == kOther && is_first_round)) {
       wait_for_end_of_call(socket);
     } else if (kind >= kHalfOpen) {  // for a while, nothing more comes
       open_.push_back(std::move(socket));
@@ -90,6 +91,7 @@ class Strangers {
 
  private:
   static constexpr size_t kAnswered = 7;
+  static constexpr size_t kOther = 9;
   static constexpr size_t kHalfOpen = 11;
   static constexpr size_t kKinds = 13;
 
@@ -118,7 +120,7 @@ class Strangers {
                        R"(", "rank": 1, "generation": 0, "facts": {}, "inbox": {}})");
       case 8:
         return call(kSession) + message(noise(300));
-      case 9:
+      case kOther:
         return call("/cornu.Cluster/Other") + message(hello);
       case 10:
         return altered(call(kSession) + message(hello));

@@ -60,6 +60,11 @@ TEST_CASE("reductions along an axis count the elements of parts that differ in s
   CHECK(error_of([&] { strategy.reduce(ReduceOp::Sum, parts, 1); }) ==
         "OutOfRange: Strategy 'MirroredStrategy': reduce: expected an axis in [-1, 1) for shape "
         "(2,), got 1.");
+  const PerReplica turned(
+      {Tensors(ops::ones({2, 3})), Tensors(ops::ones({1, 3})), Tensors(ops::ones({2, 4}))});
+  CHECK(error_of([&] { strategy.reduce(ReduceOp::Mean, turned, 0); }) ==
+        "InvalidArgument: Strategy 'MirroredStrategy': reduce along axis 0 expected shapes that "
+        "differ along this axis alone, got (2, 3) of replica 0 and (2, 4) of replica 2.");
 }
 
 TEST_CASE("all_gather, with its gradient") {
@@ -192,9 +197,9 @@ TEST_CASE("what can't be gathered says of which replica") {
             .find("all_gather: expected a tensor with axes, got a scalar. Give it one first: "
                   "ops::expand_dims(x, 0).") != std::string::npos);
   CHECK(error_of([&] { strategy.gather(scalars); }) ==
-        "InvalidArgument: Strategy 'MirroredStrategy': gather expected tensors with axes, got a "
-        "scalar of replica 0. Reduce scalars instead, or give them an axis (ops::expand_dims(x, "
-        "0)).");
+        "InvalidArgument: Strategy 'MirroredStrategy': gather along axis 0 expected tensors with "
+        "axes, got a scalar of replica 0. Reduce scalars instead, or give them an axis "
+        "(ops::expand_dims(x, 0)).");
   CHECK(error_of([&] { strategy.gather(turned, 0); }) ==
         "InvalidArgument: Strategy 'MirroredStrategy': gather along axis 0 expected shapes that "
         "differ along this axis alone, got (1, 2) of replica 0 and (2, 1) of replica 2.");
@@ -489,6 +494,24 @@ TEST_CASE("means of integers and sums of bools, wherever they are taken") {
   }
 }
 
+TEST_CASE("the devices of a mirrored strategy, as tf.distribute takes them") {
+  using distribute::MirroredStrategy;
+  const std::vector<std::string> names = devices(2);
+  const std::string first = names[0];
+  const auto count = [](const Strategy& strategy) { return strategy.num_replicas_in_sync(); };
+  CHECK(count(MirroredStrategy({"CPU:0"})) == 1);
+  CHECK(count(MirroredStrategy({"CPU:0", "/device:CPU:1"})) == 2);
+  CHECK(count(MirroredStrategy({"device:CPU:0", "cpu:1", "/cpu:2"})) == 3);
+  CHECK(count(MirroredStrategy({first, names[1]}, distribute::ReductionToOneDevice())) == 2);
+  CHECK(count(MirroredStrategy(names)) == 2);
+  CHECK(count(MirroredStrategy({.devices = names})) == 2);
+  CHECK(count(MirroredStrategy({.devices = {first}})) == 1);
+  CHECK(count(MirroredStrategy({.devices = "CPU:0"})) == 1);
+  CHECK(error_of([] {
+          MirroredStrategy({"CPU:0", "device:CPU:0"});
+        }) == "InvalidArgument: MirroredStrategy: expected different devices, got CPU:0 twice.");
+}
+
 TEST_CASE("what belongs to another strategy, and calls in the wrong context") {
   const auto first = mirrored(2);
   const auto second = mirrored(2);
@@ -529,71 +552,4 @@ TEST_CASE("what belongs to another strategy, and calls in the wrong context") {
           distribute::CentralStorageStrategy(
               {.compute_devices = {"CPU:0"}, .parameter_device = "GPU:0"});
         }).starts_with("Unimplemented: CentralStorageStrategy: variables lie in the host's"));
-}
-
-TEST_CASE("a step that replicas make of different calls fails on all of them") {
-  const auto strategy = mirrored(2);
-  const Function step = function([](const Tensor& x) {
-    const auto context = get_replica_context();
-    return x.dim(0) == 1 ? context.all_reduce(ReduceOp::Sum, x)
-                         : context.all_reduce(ReduceOp::Mean, x);
-  });
-  const PerReplica uneven({Tensors(floats({1, 2})), Tensors(floats({3}))});
-  for (int i = 0; i < 2; ++i) {  // and again, with another group
-    CHECK(error_of([&] { strategy.run(step, uneven); })
-              .starts_with("FailedPrecondition: Strategy 'MirroredStrategy': step 'function': "
-                           "Collective: every rank must make the same calls"));
-  }
-  strategy.run(step, PerReplica({Tensors(floats({1})), Tensors(floats({3}))}));
-  const Function fewer = function([](const Tensor& x) {
-    return x.dim(0) == 1 ? get_replica_context().all_reduce(ReduceOp::Sum, x) : x;
-  });
-  CHECK(error_of([&] { strategy.run(fewer, uneven); }) ==
-        "FailedPrecondition: Strategy 'MirroredStrategy': step 'function': Collective: every rank "
-        "must make the same calls in the same order, "
-        "but rank 1 calls all_reduce (sum) of 1 float32 in 1 parts, and another one's step has "
-        "ended without it. What replicas do may not depend on their data: look in the step for an "
-        "if, a loop "
-        "or a return that a value, the size of a batch or the replica's number decides, with a "
-        "collective behind it (apply_gradients, losses and metrics have some, too).");
-}
-
-TEST_CASE("calls that belong inside a step, or outside of it") {
-  const auto strategy = mirrored(2);
-  const auto scope = strategy.scope();
-  const Function reduces = function(
-      [&](const Tensor& x) { return strategy.reduce(ReduceOp::Sum, PerReplica({Tensors(x)})); });
-  CHECK(error_of([&] { strategy.run(reduces, Tensors(floats({1}))); })
-            .find("reduce was called within a step that each replica runs. Use "
-                  "distribute::get_replica_context().all_reduce there.") != std::string::npos);
-  CHECK(error_of([&] { strategy.reduce(ReduceOp::Sum, PerReplica({Tensors(floats({1}))})); }) ==
-        "InvalidArgument: Strategy 'MirroredStrategy': reduce expected the values of 2 local "
-        "replicas, got 1.");
-  CHECK(error_of([&] { strategy.reduce(ReduceOp::Sum, PerReplica()); }) ==
-        "InvalidArgument: Strategy 'MirroredStrategy': reduce expected the values of replicas, "
-        "what Strategy::run returned, got an empty PerReplica.");
-  const Function nothing = function([](const Tensor&) {});
-  CHECK(error_of(
-            [&] { strategy.reduce(ReduceOp::Sum, strategy.run(nothing, Tensors(floats({1})))); }) ==
-        "InvalidArgument: Strategy 'MirroredStrategy': reduce expected a tensor of each replica, "
-        "got 0. Let the step return what is to be reduced.");
-  const Variable w(floats({1}), {.name = "w"});
-  const Function step = function([&](const Tensor& x) { return w * x; });
-  GradientTape tape;
-  CHECK(error_of([&] { strategy.run(step, Tensors(floats({1}))); }) ==
-        "FailedPrecondition: Strategy 'MirroredStrategy': a GradientTape around run doesn't see "
-        "what replicas do. Take gradients within the step.");
-}
-
-TEST_CASE("a custom group") {
-  int made = 0;
-  const distribute::CrossDeviceOps own("Counting", [&](int replicas) {
-    ++made;
-    return distribute::CrossDeviceOps().make_group(replicas);
-  });
-  const distribute::MirroredStrategy strategy({.devices = devices(2), .cross_device_ops = own});
-  const Function step =
-      function([](const Tensor& x) { return get_replica_context().all_reduce(ReduceOp::Sum, x); });
-  for (int i = 0; i < 3; ++i) strategy.run(step, Tensors(floats({1})));
-  CHECK(made == 1);
 }

@@ -45,6 +45,17 @@ TEST_CASE("values of all workers become one" * doctest::skip(alone())) {
         return Tensors(ops::ones({context.replica_id_in_sync_group + 1}, DType::Float64));
       });
   CHECK(strategy.reduce(ReduceOp::Sum, rows, 0).item<double>() == sum + static_cast<double>(all));
+  const int64_t worker = strategy.impl().worker();
+  const auto wider = strategy.distribute_values_from_function([&](const distribute::ValueContext&) {
+    return Tensors(ops::ones({2, 3 + worker}));
+  });
+  const std::string text = error_of([&] { strategy.reduce(ReduceOp::Sum, wider, 0); });
+  CHECK(text.find(fmt::format("reduce expected values of one type on all workers, got float32 of "
+                              "shape ({},) on worker {} and ",
+                              3 + worker, worker)) != std::string::npos);
+  CHECK(text.find(fmt::format("These are what is left of the reduction along axis 0; replica 0 of "
+                              "worker {} gave values of shape (2, {}).",
+                              worker, 3 + worker)) != std::string::npos);
 }
 
 TEST_CASE("a step on all workers" * doctest::skip(alone())) {

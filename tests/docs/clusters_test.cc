@@ -56,6 +56,24 @@ TEST_CASE("a custom loop that is ended and goes on") {
   CHECK(latest_checkpoint(folder) == folder + "/ckpt-20");
 }
 
+TEST_CASE("batches of each worker's own") {
+  const int64_t global_batch_size = 4;
+  const auto read_files = [](int64_t worker, int64_t workers) {
+    const Tensor x = random::normal({12, 3}, {.seed = 1});
+    return data::Dataset::from_tensor_slices({x, ops::sum(x, 1, true)}).shard(workers, worker);
+  };
+  distribute::MultiWorkerMirroredStrategy strategy;
+  const auto scope = strategy.scope();
+  Sequential model = make_model();
+  const auto batches =
+      strategy.distribute_datasets_from_function([&](const distribute::InputContext& context) {
+        return read_files(context.input_pipeline_id, context.num_input_pipelines)
+            .batch(context.get_per_replica_batch_size(global_batch_size));
+      });
+  model.fit(batches, {.epochs = 3, .verbose = 0});
+  CHECK(model.optimizer().iterations() == 9);
+}
+
 TEST_CASE("the evaluator") {
   const testing::TempFolder temporary;
   const std::string folder = temporary.path();

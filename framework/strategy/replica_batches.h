@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches of which each worker has its own.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "framework/core/json.h"
+#include "framework/strategy/batch_source.h"
+
+namespace cornu {
+
+class StrategyImpl;
+
+namespace distribute {
+
+// A pass over a worker's own batches, one for each of its replicas in a step. Workers take equally
+// many steps: one that has run out gives batches of no rows until all have.
+class ReplicaBatches {
+ public:
+  // `is_endless`: whether the source never ends.
+  ReplicaBatches(std::shared_ptr<StrategyImpl> strategy, std::unique_ptr<BatchIterator> source,
+                 bool is_endless)
+      : strategy_(std::move(strategy)), source_(std::move(source)), is_endless_(is_endless) {}
+
+  // The next step's, by local replica, the last ones without rows where need be; none at the end.
+  // Several workers call it together, unless no pass of them ends.
+  std::vector<Batch> next();
+
+  Json save() const { return source_->save(); }
+  void restore(const Json& position) { source_->restore(position); }
+
+ private:
+  std::vector<Batch> next_own();
+  bool has_anyone(bool has_own);
+  void learn_kind();
+
+  std::shared_ptr<StrategyImpl> strategy_;
+  std::unique_ptr<BatchIterator> source_;
+  bool is_endless_;
+  bool all_endless_ = false;
+  bool has_ended_ = false;
+  std::optional<Batch> empty_;  // a batch of no rows, once its kind is known
+};
+
+}  // namespace distribute
+}  // namespace cornu
