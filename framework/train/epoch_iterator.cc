@@ -67,7 +67,7 @@ bool EpochIterator::next(Batch& batch) {
   exhausted_ = !more;
   done_ += more;
   passed_ += more;
-  if (more) require_numbers(batch);
+  if (more && !takes_strings_) require_numbers(batch);
   if (!more && steps_ && done_ > 0) warn_of_end();
   return more;
 }

@@ -56,7 +56,12 @@ TEST_CASE("strings in placeholders, values and datasets") {
   CHECK(ints(found) == std::vector<int64_t>{3, 0, 1, 2});
   const Tensor table = model.weights()[0].stored();
   CHECK(test::distance(Tensor(model(x)), ops::take(table, found, 0)) == 0);
-  CHECK(error_of([&] { model.predict(x, {.verbose = 0}); })
+  CHECK(test::distance(model.predict(x, {.batch_size = 1, .verbose = 0}), model(x)) == 0);
+  CHECK(test::distance(model.predict_on_batch(x), model(x)) == 0);
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  CHECK(error_of([&] {
+          model.fit(x, ops::ones({2, 2, 3}), {.verbose = 0});
+        })
             .find("has strings, and models take numbers. Make numbers of them in Dataset::map, for "
                   "example with layers::StringLookup") != std::string::npos);
 
