@@ -260,7 +260,7 @@ constexpr const char* kMade =
 constexpr const char* kArguments =
     "\n## Arguments that aren't here\n\n"
     "- `quantization_config` of `Dense`, `EinsumDense`, `Embedding` and `ReversibleEmbedding`\n"
-    "- `dtype` of losses, and of metrics but the IoU ones\n\n"
+    "- `dtype` of metrics but the IoU ones\n\n"
     "`docs/from_keras.md` says more of these, and of others that have another form here.\n";
 
 std::string parity_document(const std::vector<Module>& all) {
