@@ -10,6 +10,9 @@
 
 namespace cornu {
 
+// InvalidArgument, naming the column, where a batch has strings, which graphs don't take.
+void require_numbers(const Batch& batch);
+
 // Passes over a source: epoch by epoch, or on and on where steps are counted.
 class EpochIterator {
  public:
@@ -22,7 +25,7 @@ class EpochIterator {
   void begin_epoch();
   // From the first batch, as every evaluation begins.
   void begin_anew();
-  // InvalidArgument, naming the column, for one of strings, unless take_strings() was called.
+  // As require_numbers() says, unless take_strings() was called.
   bool next(Batch& batch);
   void take_strings() { takes_strings_ = true; }
   // Is called before each batch is taken; what it throws leaves next().

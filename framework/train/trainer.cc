@@ -522,6 +522,7 @@ Batch one_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& o
       make_array_source(x, y, options.sample_weight, {.batch_size = kAll}), options.class_weight);
   Batch batch;
   source->iterate()->next(batch);
+  require_numbers(batch);
   return batch;
 }
 
