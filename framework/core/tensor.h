@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "framework/core/buffer.h"
+#include "framework/core/convert_number.h"
 #include "framework/core/device.h"
 #include "framework/core/dtype.h"
 #include "framework/core/error.h"
@@ -187,7 +188,8 @@ class Tensor {
   const std::shared_ptr<SymbolOwner>& symbol_owner() const { return impl().owner; }
   int64_t symbol_id() const { return impl().symbol_id; }
 
-  // The only element of a one-element tensor, converted to T (std::string of a string only).
+  // The only element of a one-element tensor, converted to T (std::string of a string only; floats
+  // to integers as convert_number.h has it).
   // FailedPrecondition on a symbolic tensor, InvalidArgument when there isn't exactly one element.
   template <class T>
   T item() const;
@@ -360,8 +362,8 @@ T Tensor::item() const {
   } else if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(item_as_double());
   } else {
-    return static_cast<T>(is_floating(dtype()) ? static_cast<int64_t>(item_as_double())
-                                               : item_as_int());
+    if (is_floating(dtype())) return convert_number<double, T>(item_as_double());
+    return static_cast<T>(item_as_int());
   }
 }
 

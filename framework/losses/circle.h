@@ -29,6 +29,7 @@ struct CircleOptions {
   bool remove_diagonal = true;
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "circle";
+  DTypeName dtype = {};
 };
 // Each embedding of a batch is compared with the others in it: with several replicas, of the
 // replica's part.

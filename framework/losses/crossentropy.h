@@ -69,6 +69,7 @@ struct BinaryCrossentropyOptions {
   int64_t axis = -1;
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "binary_crossentropy";
+  DTypeName dtype = {};
 };
 class BinaryCrossentropy : public Loss {
  public:
@@ -84,6 +85,7 @@ struct BinaryFocalCrossentropyOptions {
   int64_t axis = -1;
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "binary_focal_crossentropy";
+  DTypeName dtype = {};
 };
 class BinaryFocalCrossentropy : public Loss {
  public:
@@ -96,6 +98,7 @@ struct CategoricalCrossentropyOptions {
   int64_t axis = -1;
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "categorical_crossentropy";
+  DTypeName dtype = {};
 };
 class CategoricalCrossentropy : public Loss {
  public:
@@ -110,6 +113,7 @@ struct CategoricalFocalCrossentropyOptions {
   int64_t axis = -1;
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "categorical_focal_crossentropy";
+  DTypeName dtype = {};
 };
 class CategoricalFocalCrossentropy : public Loss {
  public:
@@ -122,6 +126,7 @@ struct SparseCategoricalCrossentropyOptions {
   Reduction reduction = Reduction::SumOverBatchSize;
   int64_t axis = -1;
   std::string name = "sparse_categorical_crossentropy";
+  DTypeName dtype = {};
 };
 class SparseCategoricalCrossentropy : public Loss {
  public:
@@ -132,6 +137,7 @@ struct CategoricalGeneralizedCrossEntropyOptions {
   double q = 0.5;  // between 0 (crossentropy) and 1 (mean absolute error), both excluded
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "categorical_generalized_cross_entropy";
+  DTypeName dtype = {};
 };
 class CategoricalGeneralizedCrossEntropy : public Loss {
  public:

@@ -21,6 +21,7 @@ Tensor ctc(const Tensor& y_true, const Tensor& y_pred);
 struct CTCOptions {
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "ctc";
+  DTypeName dtype = {};
 };
 class CTC : public Loss {
  public:

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,9 +19,9 @@ using LossFunction = std::function<Tensor(const Tensor& y_true, const Tensor& y_
 // A function as a loss. `config`: what get_config gives.
 class FunctionLoss : public LossImpl {
  public:
-  FunctionLoss(std::string class_name, const std::string& name, Reduction reduction,
-               LossFunction function, Json config = Json::object())
-      : LossImpl(name, reduction),
+  FunctionLoss(std::string class_name, const LossOptions& options, LossFunction function,
+               Json config = Json::object())
+      : LossImpl(options.name, options.reduction, options.dtype),
         class_name_(std::move(class_name)),
         function_(std::move(function)),
         config_(std::move(config)) {}
@@ -36,7 +37,7 @@ class FunctionLoss : public LossImpl {
   Json config_;
 };
 
-// `options` have a name, a reduction, and fields of their own in visit_fields.
+// `options` have a name, a reduction, a dtype, and fields of their own in visit_fields.
 template <class Options>
 std::shared_ptr<const LossImpl> make_loss(const char* class_name, Options options,
                                           LossFunction function) {
@@ -46,8 +47,10 @@ std::shared_ptr<const LossImpl> make_loss(const char* class_name, Options option
   fields("name", options.name);
   fields("reduction", options.reduction);
   if constexpr (!std::is_same_v<Options, LossOptions>) visit_fields(fields, options);
-  return std::make_shared<const FunctionLoss>(class_name, options.name, options.reduction,
-                                              std::move(function), std::move(config));
+  if (!options.dtype.empty()) fields("dtype", std::string(options.dtype));  // Keras reads it alone
+  const LossOptions common = {options.reduction, options.name, options.dtype};
+  return std::make_shared<const FunctionLoss>(class_name, common, std::move(function),
+                                              std::move(config));
 }
 
 // Makes a `Handle` from its config.
@@ -58,6 +61,9 @@ Loss loss_from_config(const Json& config) {
   fields("name", options.name);
   fields("reduction", options.reduction);
   if constexpr (!std::is_same_v<Options, LossOptions>) visit_fields(fields, options);
+  std::optional<std::string> dtype;
+  fields("dtype", dtype);
+  options.dtype = dtype.value_or("");
   return Handle(options);
 }
 

@@ -8,6 +8,7 @@
 #include "framework/losses/operands.h"
 #include "framework/losses/register.h"
 #include "framework/model/call_frame.h"
+#include "framework/model/layer.h"
 #include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
@@ -53,11 +54,17 @@ void require_fitting(const Tensor& given, const Tensor& weights, const Shape& va
 
 bool is_narrow(DType dtype) { return !is_floating(dtype) || size_of(dtype) < 4; }
 
+// Predictions as the loss's function gets them: in its dtype, but for those of 16 bits.
+Tensor computable(const LossImpl& loss, const Tensor& y_pred) {
+  const DType own = loss.dtype().value_or(y_pred.dtype());
+  const DType wide = is_narrow(own) ? DType::Float32 : own;
+  return wide == y_pred.dtype() ? y_pred : ops::cast(y_pred, wide);
+}
+
 Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) {
-  const bool narrow = is_narrow(y_pred.dtype());
   Unreduced result;
-  result.values = loss.call(y_true, narrow ? ops::cast(y_pred, DType::Float32) : y_pred);
+  result.values = loss.call(y_true, computable(loss, y_pred));
   result.mask = both_masks(y_pred.mask(), result.values.mask());
   // A function may give others: their sum might not be exact, or overflow.
   if (is_narrow(result.values.dtype())) result.values = ops::cast(result.values, DType::Float32);
@@ -137,8 +144,19 @@ void set_from_config(const Json& json, Reduction& reduction) {
   reduction = json.is_null() ? Reduction::None : reduction_from_string(json.as_string());
 }
 
+LossImpl::LossImpl(std::string name, Reduction reduction, const DTypeName& dtype)
+    : name_(std::move(name)), reduction_(reduction) {
+  if (dtype.empty()) return;
+  dtype_ = DTypePolicy::parse(dtype).compute;
+  check<InvalidArgument>(is_floating(*dtype_),
+                         "Loss '{}': expected a floating-point dtype, got \"{}\".", name_,
+                         static_cast<const std::string&>(dtype));
+}
+
 Json LossImpl::get_config() const {
-  return Json::object({{"name", name_}, {"reduction", to_string(reduction_)}});
+  Json config = Json::object({{"name", name_}, {"reduction", to_string(reduction_)}});
+  if (dtype_) config.set("dtype", to_string(*dtype_));
+  return config;
 }
 
 Loss::Loss(const char* name) : Loss(std::string(name)) {}
@@ -158,8 +176,9 @@ Loss::Loss(Function function, const LossOptions& options) {
     auto [left, right] = squeeze_or_expand_to_same_rank(ops::cast(y_true, y_pred.dtype()), y_pred);
     return function(left, right);
   };
-  impl_ = std::make_shared<const losses::FunctionLoss>(
-      "", options.name.empty() ? "loss" : options.name, options.reduction, std::move(typed));
+  LossOptions named = options;
+  if (named.name.empty()) named.name = "loss";
+  impl_ = std::make_shared<const losses::FunctionLoss>("", named, std::move(typed));
 }
 
 const LossImpl& Loss::impl() const {
@@ -189,8 +208,10 @@ Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
   }
   return placed(impl(), [&]() -> Tensor {
     const Unreduced losses = unreduced(impl(), y_true, y_pred, sample_weight);
-    if (impl().reduction() == Reduction::None) return losses.values.with_mask({});
-    return reduced(losses, impl().reduction());
+    const Tensor result = impl().reduction() == Reduction::None
+                              ? losses.values.with_mask({})
+                              : reduced(losses, impl().reduction());
+    return impl().dtype() ? ops::cast(result, *impl().dtype()) : result;
   });
 }
 

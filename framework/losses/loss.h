@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -29,6 +30,7 @@ void set_from_config(const Json& json, Reduction& reduction);
 struct LossOptions {
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = {};  // empty: the snake_case of the class
+  DTypeName dtype = {};   // of the loss; None: as predictions are, float32 at least
 };
 
 // A loss's function: one value for each example and inner position. Written in ops. A loss of one's
@@ -36,21 +38,25 @@ struct LossOptions {
 // is a function.
 class LossImpl {
  public:
-  explicit LossImpl(std::string name = "loss", Reduction reduction = Reduction::SumOverBatchSize)
-      : name_(std::move(name)), reduction_(reduction) {}
+  // InvalidArgument for a dtype that isn't floating.
+  explicit LossImpl(std::string name = "loss", Reduction reduction = Reduction::SumOverBatchSize,
+                    const DTypeName& dtype = {});
   virtual ~LossImpl() = default;
   // (batch, d0, …, dN) in, (batch, d0, …, dN-1) out, unreduced. y_pred is floating, at least
   // float32; y_true is as the caller gave it. A mask on the result takes positions out, as one on
   // y_pred does.
   virtual Tensor call(const Tensor& y_true, const Tensor& y_pred) const = 0;
   virtual std::string class_name() const { return ""; }  // "": it can't be saved
-  virtual Json get_config() const;                       // name, reduction, and what subclasses add
+  // Name, reduction, dtype where it was given, and what subclasses add.
+  virtual Json get_config() const;
   const std::string& name() const { return name_; }
   Reduction reduction() const { return reduction_; }
+  std::optional<DType> dtype() const { return dtype_; }  // None where it wasn't given
 
  private:
   std::string name_;
   Reduction reduction_;
+  std::optional<DType> dtype_;
 };
 
 // A cheap handle on a loss; the classes of losses.h convert to it, and so does a name ("mse",
@@ -82,9 +88,10 @@ class Loss : public Handle<const LossImpl> {
   const std::string& spelling() const { return generic_; }
 
   // The reduced loss, a scalar unless the reduction is None. `sample_weight`: per example or per
-  // position, broadcast from the left. 16-bit predictions are computed in float32; y_true is
-  // converted to their dtype (class indices stay integers); one of them is squeezed or expanded by
-  // a last axis of 1 as Keras does. InvalidArgument, naming the loss, when shapes don't fit.
+  // position, broadcast from the left. 16-bit predictions are computed in float32, or in the loss's
+  // own dtype, which is at least float32 until the result is given; y_true is converted to their
+  // dtype (class indices stay integers); one of them is squeezed or expanded by a last axis of 1 as
+  // Keras does. InvalidArgument, naming the loss, when shapes don't fit.
   //
   // In a step of several replicas a mean is this replica's part of the mean over the whole batch:
   // its sum divided by the number of all replicas' elements, or by the sum of all their weights.

@@ -27,6 +27,7 @@ struct DiceOptions {
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "dice";
   std::optional<std::vector<int64_t>> axis = {};
+  DTypeName dtype = {};
 };
 class Dice : public Loss {
  public:
@@ -39,6 +40,7 @@ struct TverskyOptions {
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "tversky";
   std::optional<std::vector<int64_t>> axis = {};
+  DTypeName dtype = {};
 };
 class Tversky : public Loss {
  public:

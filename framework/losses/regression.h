@@ -50,6 +50,7 @@ struct HuberOptions {
   double delta = 1.0;
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "huber_loss";
+  DTypeName dtype = {};
 };
 class Huber : public Loss {
  public:
@@ -65,6 +66,7 @@ struct CosineSimilarityOptions {
   int64_t axis = -1;
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "cosine_similarity";
+  DTypeName dtype = {};
 };
 class CosineSimilarity : public Loss {
  public:

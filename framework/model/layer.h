@@ -175,6 +175,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
   std::vector<Variable> trainable_variables() const { return trainable_weights(); }
   std::vector<Variable> non_trainable_variables() const;
   const std::vector<Variable>& own_weights() const;
+  // The same as Keras orders them: those that were made to be trained, whatever they were set to
+  // since, then the others.
+  std::vector<Variable> own_weights_in_order() const;
   const std::vector<Variable>& own_state() const;  // seed generators
   // The weight of its own that add_weight named so ("kernel"). FailedPrecondition before it is
   // built, NotFound with the nearest known name.

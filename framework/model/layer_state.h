@@ -49,6 +49,11 @@ struct LayerState {
                            name);
   }
 
+  void add_own(const Variable& weight) {
+    own_weights.push_back(weight);
+    if (!weight.trainable()) made_frozen.insert(weight.number());
+  }
+
   struct WeightRegularizer {
     Variable variable;
     Regularizer regularizer;
@@ -72,6 +77,7 @@ struct LayerState {
   std::atomic<unsigned> phases_done = 0;
 
   std::vector<Variable> own_weights;
+  std::unordered_set<uint64_t> made_frozen;  // the numbers of those made not to be trained
   std::vector<Variable> own_state;
   std::vector<WeightRegularizer> regularizers;
   std::vector<std::shared_ptr<MetricImpl>> metrics;

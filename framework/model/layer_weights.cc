@@ -63,7 +63,7 @@ Variable Layer::add_weight(const WeightOptions& options) {
         [constraint = options.constraint](const Tensor& weight) { return (*constraint)(weight); });
   }
   if (options.regularizer) state_->regularizers.push_back({variable, options.regularizer});
-  state_->own_weights.push_back(variable);
+  state_->add_own(variable);
   return variable;
 }
 
@@ -145,17 +145,21 @@ std::vector<Variable> Layer::collect(bool (*wanted)(const Layer&, const Variable
     auto add = [&](const Variable& variable) {
       if (wanted(layer, variable) && known.insert(variable.id()).second) result.push_back(variable);
     };
-    for (const bool trainable : {true, false}) {
-      for (const Variable& variable : layer.own_weights()) {
-        if (variable.trainable() == trainable) add(variable);
-      }
-    }
+    for (const Variable& variable : layer.own_weights_in_order()) add(variable);
     if (with_state) std::for_each(layer.own_state().begin(), layer.own_state().end(), add);
   });
   return result;
 }
 
 const std::vector<Variable>& Layer::own_weights() const { return state_->own_weights; }
+std::vector<Variable> Layer::own_weights_in_order() const {
+  std::vector<Variable> weights = own_weights();
+  std::stable_partition(weights.begin(), weights.end(), [this](const Variable& weight) {
+    return !state_->made_frozen.contains(weight.number());
+  });
+  return weights;
+}
+
 const std::vector<Variable>& Layer::own_state() const { return state_->own_state; }
 
 Variable Layer::weight(const std::string& weight_name) const {

@@ -20,6 +20,11 @@ class SavedParts {
 
   virtual ~SavedParts() = default;
 
+  // Whether files have this weight of the layer, and what they have of it. Loading gives the value
+  // back to the weight, and says so when all weights are there.
+  virtual bool is_saved(const Variable&) const { return true; }
+  virtual Tensor saved_value(const Variable& weight) const { return weight.stored(); }
+  virtual void weights_loaded() {}
   // Values under names of their own ("idf_weights") beside the numbers of weights. A file must have
   // each, with this shape, and gives it with this dtype.
   virtual Values saved_values() const { return {}; }

@@ -367,7 +367,7 @@ void Layer::track_variable(const std::string& attribute, const Variable& variabl
                          class_name(), name());
   internal::require_unbuilt(*this, "track", attribute);
   variable.set_path(name() + "/" + attribute);
-  state_->own_weights.push_back(variable);
+  state_->add_own(variable);
 }
 
 void Layer::track_metric(std::shared_ptr<MetricImpl> metric) {

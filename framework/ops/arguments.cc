@@ -89,7 +89,7 @@ std::vector<int64_t> Padding::resolve(const std::vector<int64_t>& sizes,
 }
 
 int64_t dilated_extent(int64_t window, int64_t dilation, std::string_view who) {
-  return checked_add(checked_multiply(window - 1, dilation, who), 1, who);
+  return (Checked(window, who) - 1) * dilation + 1;
 }
 
 Seed::Seed(const random::SeedGenerator& generator) : key_(generator.next()), is_generators_(true) {}

@@ -53,7 +53,7 @@ int64_t horizontal_axis(const Tensor& x, std::string_view who) {
 
 // Sizes of (batch, height, width, channels).
 Shape image_shape(const Tensor& x, int64_t block_size, std::string_view who) {
-  constexpr int64_t kLargest = 1 << 20;  // whose square is a number, times channels, too
+  constexpr int64_t kLargest = 1 << 20;  // whose square is a number
   check<InvalidArgument>(block_size <= kLargest, "{}: expected a block_size of at most {}, got {}.",
                          who, kLargest, block_size);
   check<InvalidArgument>(x.rank() == 4 && block_size >= 1,
@@ -71,8 +71,8 @@ Tensor roll(const Tensor& x, const Axes& shift, const Axes& axis) {
   const Ints shifts = shift.values();
   check<InvalidArgument>(!shifts.empty(), "roll: expected a shift, got none.");
   if (axis.all()) {
-    int64_t total = 0;
-    for (int64_t by : shifts) total += by;
+    Checked total(0, "roll");
+    for (int64_t by : shifts) total = total + by;
     return reshape(roll_axis(ravel(x), total, 0), x.shape());
   }
   const Ints axes = axis.values();
@@ -210,7 +210,8 @@ Tensor depth_to_space(const Tensor& x, int64_t block_size) {
                          block_size * block_size, shape);
   const Tensor apart = reshape(x, {shape[0], shape[1], shape[2], block_size, block_size, channels});
   return reshape(transpose(apart, {0, 1, 3, 2, 4, 5}),
-                 {shape[0], shape[1] * block_size, shape[2] * block_size, channels});
+                 {shape[0], Checked(shape[1], "depth_to_space") * block_size,
+                  Checked(shape[2], "depth_to_space") * block_size, channels});
 }
 
 Tensor space_to_depth(const Tensor& x, int64_t block_size) {
@@ -222,8 +223,9 @@ Tensor space_to_depth(const Tensor& x, int64_t block_size) {
                          "got shape {}.",
                          block_size, shape);
   const Tensor apart = reshape(x, {shape[0], height, block_size, width, block_size, shape[3]});
-  return reshape(transpose(apart, {0, 1, 3, 2, 4, 5}),
-                 {shape[0], height, width, shape[3] * block_size * block_size});
+  return reshape(
+      transpose(apart, {0, 1, 3, 2, 4, 5}),
+      {shape[0], height, width, Checked(shape[3], "space_to_depth") * block_size * block_size});
 }
 
 }  // namespace cornu::ops

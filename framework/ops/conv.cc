@@ -50,8 +50,7 @@ Shape conv_shape(const Shape& x, const Shape& filter, const ConvAttributes& a) {
   check_attributes(a, static_cast<size_t>(rank) - 2, "conv");
   const int64_t channels = x.back();
   check<InvalidArgument>(
-      channels == checked_multiply(filter[rank - 2], a.groups, "conv") &&
-          filter.back() % a.groups == 0,
+      channels == Checked(filter[rank - 2], "conv") * a.groups && filter.back() % a.groups == 0,
       "conv: expected a kernel for {} channels in {} groups, with as many filters "
       "a group, got kernel {}.",
       channels, a.groups, filter);
@@ -59,8 +58,7 @@ Shape conv_shape(const Shape& x, const Shape& filter, const ConvAttributes& a) {
   for (int64_t i = 0; i < rank - 2; ++i) {
     const auto s = static_cast<size_t>(i);
     const int64_t window = dilated_extent(filter[i], a.dilation[s], "conv");
-    const int64_t padding = checked_add(a.padding[2 * s], a.padding[2 * s + 1], "conv");
-    const int64_t padded = checked_add(x[i + 1], padding, "conv");
+    const int64_t padded = Checked(a.padding[2 * s], "conv") + a.padding[2 * s + 1] + x[i + 1];
     check<InvalidArgument>(padded >= window,
                            "conv: expected an input at least as large as the kernel's window, got "
                            "{} for kernel {}. Use padding \"same\" or a larger input.",
@@ -195,7 +193,8 @@ Tensor depthwise_conv(const Tensor& inputs, const Tensor& kernel, const ConvOpti
                          "got {}.",
                          inputs.shape().back(), shape);
   const int64_t channels = shape[shape.rank() - 2];
-  const Shape grouped = shape.slice(0, shape.rank() - 2).concat({1, channels * shape.back()});
+  const Shape grouped = shape.slice(0, shape.rank() - 2)
+                            .concat({1, Checked(channels, "depthwise_conv") * shape.back()});
   return conv(inputs, reshape(kernel, grouped), options);
 }
 
@@ -214,15 +213,10 @@ struct TransposedAxis {
 
 TransposedAxis transposed_axis(int64_t size, int64_t extent, int64_t stride, bool same,
                                std::optional<int64_t> output_padding) {
-  constexpr const char* kWho = "conv_transpose";
-  const int64_t strides = checked_multiply(size - 1, stride, kWho);
-  const int64_t full = checked_add(strides, extent, kWho);
-  if (!same) {
-    const int64_t more = output_padding.value_or(std::max<int64_t>(stride - extent, 0));
-    return {checked_add(full, more, kWho), 0};
-  }
-  const int64_t last = output_padding ? extent % 2 + *output_padding : stride;
-  const int64_t result = checked_add(strides, last, kWho);
+  const Checked strides = (Checked(size, "conv_transpose") - 1) * stride;
+  const Checked full = strides + extent;
+  if (!same) return {full + output_padding.value_or(std::max<int64_t>(stride - extent, 0)), 0};
+  const Checked result = output_padding ? strides + extent % 2 + *output_padding : strides + stride;
   return {result, std::max<int64_t>(full - result, 0)};
 }
 

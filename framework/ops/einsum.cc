@@ -166,12 +166,12 @@ Operand join(Operand a, Operand b, const Labels& needed) {
     (in_a && in_b ? (contains(needed, label) ? batch : summed) : in_a ? only_a : only_b) += label;
   }
   auto total = [&](const Labels& labels) {
-    int64_t product = 1;
+    Checked product(1, "einsum");
     for (char label : labels) {
       if (sizes.at(label) == kUnknown) return kUnknown;
-      product *= sizes.at(label);
+      product = product * sizes.at(label);
     }
-    return product;
+    return product.value();
   };
   auto matrices = [&](const Operand& operand, const Labels& rows, const Labels& columns) {
     const Tensor moved = arranged(operand, batch + rows + columns);

@@ -174,9 +174,10 @@ Tensor places(int64_t frames, int64_t length, int64_t stride) {
 Tensor overlap_and_add(const Tensor& x, int64_t stride) {
   const int64_t frames = x.dim(-2);
   const int64_t length = x.dim(-1);
-  const int64_t points = (frames - 1) * stride + length;
+  const int64_t points = (Checked(frames, "istft") - 1) * stride + length;
   const Shape leading = x.shape().slice(0, -2);
-  const Tensor flat = transpose(reshape(x, {leading.num_elements(), frames * length}));
+  const Tensor flat =
+      transpose(reshape(x, {leading.num_elements(), Checked(frames, "istft") * length}));
   const Tensor sums = segment_sum(flat, reshape(places(frames, length, stride), {-1}), points);
   return reshape(transpose(sums), leading.concat({points}));
 }
@@ -184,8 +185,8 @@ Tensor overlap_and_add(const Tensor& x, int64_t stride) {
 // What the window is divided by, so that frames which overlap sum up to what they were made of.
 Tensor inverse_window(const Tensor& window, int64_t stride) {
   const int64_t length = window.dim(-1);
-  const int64_t overlaps = (length + stride - 1) / stride;
-  const Tensor squares = with_length(square(window), overlaps * stride);
+  const int64_t overlaps = (length - 1) / stride + 1;
+  const Tensor squares = with_length(square(window), Checked(overlaps, "istft") * stride);
   const Tensor sums = sum(reshape(squares, {overlaps, stride}), 0, true);
   const Tensor all =
       slice_axis(reshape(broadcast_to(sums, {overlaps, stride}), {-1}), 0, 0, length);
@@ -225,7 +226,7 @@ RealAndImaginary rfft(const Tensor& x, std::optional<int64_t> fft_length) {
 
 Tensor irfft(const RealAndImaginary& x, std::optional<int64_t> fft_length) {
   auto [real, imaginary] = checked(x, "irfft");
-  const int64_t length = fft_length.value_or(2 * (real.dim(-1) - 1));
+  const int64_t length = fft_length.value_or(2 * (Checked(real.dim(-1), "irfft") - 1));
   check<InvalidArgument>(length >= 1, "irfft: expected fft_length >= 1, got {}.", length);
   const int64_t bins = length / 2 + 1;
   real = with_length(real, bins);
@@ -279,7 +280,8 @@ Tensor istft(const RealAndImaginary& x, int64_t sequence_length, int64_t sequenc
   const Tensor points = overlap_and_add(sequences, sequence_stride);
   const int64_t begin = options.center ? fft_length / 2 : 0;
   const int64_t last = options.center ? points.dim(-1) - fft_length / 2 : points.dim(-1);
-  const int64_t end = length ? std::min(begin + *length, points.dim(-1)) : last;
+  const int64_t end =
+      length ? std::min<int64_t>(Checked(begin, "istft") + *length, points.dim(-1)) : last;
   check<InvalidArgument>(!length || *length >= 0, "istft: expected a length >= 0, got {}.",
                          length.value_or(0));
   return slice_axis(points, -1, begin, std::max(begin, end));

@@ -21,6 +21,9 @@ struct Blocks {
   std::vector<int64_t> stride;
   std::vector<int64_t> padded;  // height and width
   std::vector<int64_t> counts;  // of blocks, along both
+  int64_t size;                 // elements of a block
+  int64_t count = 1;            // of blocks
+  int64_t pixels;               // of a padded image
 
   Blocks(int64_t height, int64_t width, const Sizes& kernel_size, const FoldOptions& options,
          std::string_view who)
@@ -28,19 +31,19 @@ struct Blocks {
         dilation(options.dilation.spread(2, who, "dilation")),
         padding(options.padding.spread(2, who, "padding", 0)),
         stride(options.stride.spread(2, who, "stride")),
-        padded({height + 2 * padding[0], width + 2 * padding[1]}) {
+        padded({height + 2 * Checked(padding[0], who), width + 2 * Checked(padding[1], who)}),
+        size(Checked(kernel[0], who) * kernel[1]),
+        pixels(Checked(padded[0], who) * padded[1]) {
     for (size_t axis = 0; axis < 2; ++axis) {
-      const int64_t reach = dilation[axis] * (kernel[axis] - 1) + 1;
+      const int64_t reach = dilated_extent(kernel[axis], dilation[axis], who);
       check<InvalidArgument>(reach <= padded[axis],
                              "{}: expected blocks that fit into an image of {} x {} (with its "
                              "padding), got one of {} along axis {}.",
                              who, padded[0], padded[1], reach, axis);
       counts.push_back((padded[axis] - reach) / stride[axis] + 1);
+      count = Checked(count, who) * counts.back();
     }
   }
-
-  int64_t size() const { return kernel[0] * kernel[1]; }
-  int64_t count() const { return counts[0] * counts[1]; }
 
   // Along one axis: (elements of a block, blocks).
   Tensor along(size_t axis) const {
@@ -72,9 +75,10 @@ Tensor unfold(const Tensor& x, const Sizes& kernel_size, const FoldOptions& opti
   const auto both = [&](size_t axis) {
     return std::pair{blocks.padding[axis], blocks.padding[axis]};
   };
-  const Tensor flat = reshape(pad(x, {{0, 0}, {0, 0}, both(0), both(1)}),
-                              {-1, channels, blocks.padded[0] * blocks.padded[1]});
-  return reshape(take(flat, blocks.places(), -1), {-1, channels * blocks.size(), blocks.count()});
+  const Tensor flat =
+      reshape(pad(x, {{0, 0}, {0, 0}, both(0), both(1)}), {-1, channels, blocks.pixels});
+  return reshape(take(flat, blocks.places(), -1),
+                 {-1, Checked(channels, "unfold") * blocks.size, blocks.count});
 }
 
 Tensor fold(const Tensor& x, const Sizes& output_size, const Sizes& kernel_size,
@@ -83,15 +87,15 @@ Tensor fold(const Tensor& x, const Sizes& output_size, const Sizes& kernel_size,
   const auto output = output_size.spread(2, "fold", "output_size");
   const Blocks blocks(output[0], output[1], kernel_size, options, "fold");
   check<InvalidArgument>(
-      x.rank() == 3 && x.shape()[1] != kUnknown && x.shape()[1] % blocks.size() == 0 &&
-          x.shape()[2] == blocks.count(),
+      x.rank() == 3 && x.shape()[1] != kUnknown && x.shape()[1] % blocks.size == 0 &&
+          x.shape()[2] == blocks.count,
       "fold: expected (batch, a multiple of {}, {}), the elements of a block and "
       "the number of blocks, got shape {}.",
-      blocks.size(), blocks.count(), x.shape());
-  const int64_t channels = x.shape()[1] / blocks.size();
+      blocks.size, blocks.count, x.shape());
+  const int64_t channels = x.shape()[1] / blocks.size;
   const Tensor elements =
-      transpose(reshape(x, {-1, channels, blocks.size() * blocks.count()}), {2, 0, 1});
-  const Tensor sums = segment_sum(elements, blocks.places(), blocks.padded[0] * blocks.padded[1]);
+      transpose(reshape(x, {-1, channels, Checked(blocks.size, "fold") * blocks.count}), {2, 0, 1});
+  const Tensor sums = segment_sum(elements, blocks.places(), blocks.pixels);
   const Tensor images =
       reshape(transpose(sums, {1, 2, 0}), {-1, channels, blocks.padded[0], blocks.padded[1]});
   return slice_axis(slice_axis(images, 2, blocks.padding[0], blocks.padding[0] + output[0]), 3,

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "framework/core/convert_number.h"
 #include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/image_batch.h"
@@ -90,8 +91,9 @@ Tensor resized_axis(const Tensor& x, int64_t axis, int64_t size, const ResizeOpt
 
 // What the first of two sides has to be for the ratio of two others, cut as TensorFlow does.
 int64_t in_ratio(int64_t side, int64_t target, int64_t target_side) {
-  const auto exact = static_cast<float>(side * target) / static_cast<float>(target_side);
-  return static_cast<int64_t>(exact);
+  const int64_t product = Checked(side, "resize") * target;
+  return convert_number<float, int64_t>(static_cast<float>(product) /
+                                        static_cast<float>(target_side));
 }
 
 Tensor cropped(const Tensor& x, int64_t height, int64_t width) {

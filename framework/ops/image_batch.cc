@@ -78,7 +78,8 @@ Tensor weighted_neighbours(const Tensor& images, const Tensor& row_weights,
     return depthwise_conv(x, tile(kernel, {1, 1, images.dim(3), 1}), {.padding = padding});
   };
   // By rows, then by columns, where that saves half of the products.
-  if (2 * (rows + columns) <= rows * columns) {
+  const Checked height(rows, "weighted_neighbours");
+  if (2 * (height + columns) <= height * columns) {
     return filtered(filtered(images, row_weights, rows, 1), column_weights, 1, columns);
   }
   return filtered(images, expand_dims(row_weights, 1) * column_weights, rows, columns);

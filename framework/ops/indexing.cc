@@ -129,11 +129,11 @@ Part part_of_open(const Slice& slice, int64_t axis, const Shape& shape) {
               .stride = slice.step};
     }
     if (start == 0 && slice.step == 1) {
-      return {.begin = -*slice.stop, .from_end = true, .turned = true};
+      return {.begin = -Checked(*slice.stop, "get_item"), .from_end = true, .turned = true};
     }
   }
   if (slice.step == 1 && start < 0 && !slice.stop) {
-    return {.count = -start, .from_end = true, .turned = true};
+    return {.count = -Checked(start, "get_item"), .from_end = true, .turned = true};
   }
   if (slice.step < 0 && !slice.start && !slice.stop) {
     return {.stride = -slice.step, .from_end = true};
@@ -199,14 +199,14 @@ Tensor with_parts(const Tensor& x, const std::vector<Index>& entries) {
 Tensor joined_indices(const std::vector<Tensor>& indices, const Ints& sizes) {
   Tensor joined = Tensor::scalar(int64_t{0});
   Tensor valid = true;
-  int64_t total = 1;
+  Checked total(1, "get_item");
   for (size_t i = 0; i < indices.size(); ++i) {
     const Tensor index = ops::cast(indices[i], DType::Int64);
     valid = valid & (index >= -sizes[i]) & (index < sizes[i]);
     joined = joined * sizes[i] + ops::where(index < 0, index + sizes[i], index);
-    total *= sizes[i];
+    total = total * sizes[i];
   }
-  return ops::where(valid, joined, total);  // outside, which taking it finds
+  return ops::where(valid, joined, total.value());  // outside, which taking it finds
 }
 
 // Elements of y by the tensors among `entries`; their axes end up at `position`.
@@ -227,14 +227,14 @@ Tensor gathered(const Tensor& y, const std::vector<Index>& entries, int64_t posi
   const Tensor ordered = ops::transpose(y, order);
   if (indices.size() == 1) return ops::take(ordered, indices[0], position);
   Ints sizes;
-  int64_t joined_size = 1;
+  Checked joined_size(1, "get_item");
   for (int64_t axis : axes) {
     check<InvalidArgument>(y.shape()[axis] != kUnknown,
                            "get_item: expected known sizes of axes that several tensors index, got "
                            "a placeholder of shape {}.",
                            y.shape());
     sizes.push_back(y.shape()[axis]);
-    joined_size *= sizes.back();
+    joined_size = joined_size * sizes.back();
   }
   const Shape shape = ordered.shape();
   const Shape joined = shape.slice(0, position)

@@ -135,7 +135,7 @@ std::vector<Tensor> counted_loop(
     }
     return values;
   }
-  const int64_t turns = upper > first ? checked_add(upper, -first, "fori_loop") : 0;
+  const int64_t turns = upper > first ? checked_subtract(upper, first, "fori_loop") : 0;
   values.push_back(lower.strong());
   const ScanFunction turn = [&](const std::vector<Tensor>& carries, const std::vector<Tensor>&) {
     const Tensor& i = carries.back();
@@ -301,7 +301,7 @@ Tensor associative_scan(const std::function<Tensor(const Tensor&, const Tensor&)
         .front();
   }
   Tensor result = reverse ? flip(elems, along) : elems.strong();
-  for (int64_t by = 1; by < count; by *= 2) {
+  for (int64_t by = 1; by < count; by = Checked(by, "associative_scan") * 2) {
     const Tensor done = slice_axis(result, along, 0, by);
     const Tensor joined =
         f(slice_axis(result, along, 0, count - by), slice_axis(result, along, by));

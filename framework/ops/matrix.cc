@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "framework/ops/creation.h"
 #include "framework/ops/definition.h"
@@ -32,7 +31,8 @@ Tensor band(const Tensor& x, std::optional<int64_t> least, std::optional<int64_t
                          who, x.shape());
   const Tensor keep =
       most ? tri(rows, {.m = columns, .k = *most, .dtype = DType::Bool})
-           : logical_not(tri(rows, {.m = columns, .k = *least - 1, .dtype = DType::Bool}));
+           : logical_not(
+                 tri(rows, {.m = columns, .k = Checked(*least, who) - 1, .dtype = DType::Bool}));
   return where(keep, x, 0);
 }
 
@@ -46,10 +46,11 @@ Tensor diag(const Tensor& x, int64_t k) {
                          "diag: expected a vector or a matrix, got shape {}.", x.shape());
   if (x.rank() == 2) return diagonal(x, {.offset = k});
   require_static(x, "diag");
-  const int64_t size = x.dim(0) + std::abs(k);
+  const int64_t above = std::max<int64_t>(-Checked(k, "diag"), 0);
+  const int64_t below = std::max<int64_t>(k, 0);
+  const int64_t size = Checked(x.dim(0), "diag") + above + below;
   // Element i stands at (i, i + k), or (i - k, i).
-  const Tensor rows = pad(expand_dims(x.strong(), 1),
-                          {{std::max<int64_t>(-k, 0), std::max<int64_t>(k, 0)}, {0, 0}});
+  const Tensor rows = pad(expand_dims(x.strong(), 1), {{above, below}, {0, 0}});
   const Tensor place = expand_dims(arange(size, DType::Int64), 1) + k;
   return where(equal(place, arange(size, DType::Int64)), rows, 0);
 }
@@ -75,12 +76,12 @@ Tensor diagonal(const Tensor& x, const DiagonalOptions& options) {
   const Shape leading = matrices.shape().slice(0, x.rank() - 2);
   const int64_t rows = matrices.dim(-2);
   const int64_t columns = matrices.dim(-1);
-  const int64_t first_row = std::max<int64_t>(-options.offset, 0);
+  const int64_t first_row = std::max<int64_t>(-Checked(options.offset, "diagonal"), 0);
   const int64_t first_column = std::max<int64_t>(options.offset, 0);
   const int64_t count = std::max<int64_t>(std::min(rows - first_row, columns - first_column), 0);
   // In a flattened matrix they are columns + 1 apart.
-  const int64_t first = count == 0 ? 0 : first_row * columns + first_column;
-  const Tensor flat = reshape(matrices, leading.concat({rows * columns}));
+  const int64_t first = count == 0 ? 0 : Checked(first_row, "diagonal") * columns + first_column;
+  const Tensor flat = reshape(matrices, leading.concat({Checked(rows, "diagonal") * columns}));
   std::vector<int64_t> starts(static_cast<size_t>(leading.rank()), 0);
   std::vector<int64_t> strides(static_cast<size_t>(leading.rank()), 1);
   starts.push_back(first);
@@ -141,7 +142,7 @@ Tensor kron(const Tensor& x1, const Tensor& x2) {
   for (int64_t axis = 0; axis < rank; ++axis) {
     outer_shape = outer_shape.concat({outer_sizes[axis], 1});
     inner_shape = inner_shape.concat({1, inner_sizes[axis]});
-    result.push_back(outer_sizes[axis] * inner_sizes[axis]);
+    result.push_back(Checked(outer_sizes[axis], "kron") * inner_sizes[axis]);
   }
   return reshape(reshape(x1.strong(), outer_shape) * reshape(x2.strong(), inner_shape), result);
 }

@@ -30,8 +30,7 @@ Shape pooled_shape(const Shape& x, const Attributes& attributes, std::string_vie
   int64_t positions = 1;  // of a window
   for (size_t i = 0; i < axes; ++i) {
     const int64_t size = x[static_cast<int64_t>(i) + 1];
-    const int64_t padded =
-        checked_add(size, checked_add(padding[2 * i], padding[2 * i + 1], who), who);
+    const int64_t padded = Checked(padding[2 * i], who) + padding[2 * i + 1] + size;
     const int64_t most = std::max(padding[2 * i], padding[2 * i + 1]);
     check<InvalidArgument>(padding[2 * i] >= 0 && padding[2 * i + 1] >= 0 && most < window[i],
                            "{}: expected a padding from 0 and smaller than the window {}, got {}.",
@@ -229,8 +228,8 @@ Tensor adaptive_pool(const char* who, Tensor x, const Sizes& output_size, bool a
     check<InvalidArgument>(size > 0, "{}: expected known spatial axes with elements, got {}.", who,
                            x.shape());
     const int64_t count = counts[static_cast<size_t>(axis) - 1];
-    checked_multiply(size, checked_add(count, 1, who), who);
-    require_table(checked_add(size, checked_multiply(count, 2, who), who));
+    (Checked(count, who) + 1) * size;  // what the windows' places are made of
+    require_table(2 * Checked(count, who) + size);
     const AdaptiveWindows windows(size, count);
     window.push_back(windows.width);
     if (!windows.plain(size)) {

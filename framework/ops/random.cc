@@ -239,9 +239,9 @@ Tensor uniform(const Shape& shape, const UniformOptions& options) {
 }
 
 Tensor randint(const Shape& shape, int64_t minval, int64_t maxval, const RandintOptions& options) {
-  check<InvalidArgument>(minval < maxval && maxval - minval <= (int64_t{1} << 32),
-                         "randint: expected minval < maxval, at most 2^32 apart, got {} and {}.",
-                         minval, maxval);
+  check<InvalidArgument>(
+      minval < maxval && Checked(maxval, "randint") - minval <= (int64_t{1} << 32),
+      "randint: expected minval < maxval, at most 2^32 apart, got {} and {}.", minval, maxval);
   // The high word of bits * range (Lemire's multiplication, without the rejection).
   const Tensor bits = ops::cast(ops::random_bits(options.seed.key(), shape), DType::UInt64);
   const Tensor range = Tensor::scalar(static_cast<uint64_t>(maxval - minval));

@@ -82,11 +82,11 @@ Pattern parsed(std::string_view pattern) {
 
 // The size of an axis with these parts; unknown where one of them is.
 int64_t joined_size(const Group& group, const AxisSizes& sizes) {
-  int64_t size = 1;
+  Checked size(1, "rearrange");
   for (const std::string& name : group) {
     const int64_t part = sizes.at(name);
     if (part == kUnknown) return kUnknown;
-    size = checked_multiply(size, part, "rearrange");
+    size = size * part;
   }
   return size;
 }

@@ -25,13 +25,13 @@ Types infer_reshape(TypeSpan inputs, const Attributes& attributes) {
   require_inputs(inputs, 1, "reshape");
   Shape shape = attributes.get_shape("shape");
   const int64_t count = inputs[0].shape.num_elements();
-  int64_t known = 1;
+  Checked known(1, "reshape");
   int64_t open = -1;
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] == kUnknown && open < 0) {
       open = axis;
     } else {
-      known = checked_multiply(known, shape[axis], "reshape");
+      known = known * shape[axis];
     }
   }
   if (open >= 0 && known > 0 && count % known == 0) {
@@ -132,7 +132,7 @@ Types infer_concatenate(TypeSpan inputs, const Attributes& attributes) {
                 : "concatenate: expected tensors of one number of axes, to be joined at "
                   "axis {}, got {} and {}. Reshape one of them, or use expand_dims."),
         axis, inputs[0].shape, input.shape);
-    result[axis] += input.shape[axis];
+    result[axis] = Checked(result[axis], "concatenate") + input.shape[axis];
   }
   return {{inputs[0].dtype, result}};
 }
@@ -206,7 +206,8 @@ Types infer_pad(TypeSpan inputs, const Attributes& attributes) {
     auto in_range = [](int64_t width) { return width >= 0 && width < (int64_t{1} << 32); };
     fits = in_range(low[i]) && in_range(high[i]) && in_range(interior[i]);
     if (!fits) break;
-    result[axis] += low[i] + high[i] + std::max<int64_t>(shape[axis] - 1, 0) * interior[i];
+    const Checked between(std::max<int64_t>(shape[axis] - 1, 0), "pad");
+    result[axis] = between * interior[i] + shape[axis] + low[i] + high[i];
   }
   check<InvalidArgument>(fits,
                          "pad: expected {} widths from 0 for shape {}, got low {}, high {} and "

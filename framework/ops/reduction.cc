@@ -69,7 +69,8 @@ Tensor exclusive_products(const Tensor& x) {
     return slice_axis(pad(t, widths, constant(1, x.dtype())), last, 0, size);
   };
   Tensor products = shifted(x, 1);
-  for (int64_t by = 1; by < size; by *= 2) products = products * shifted(products, by);
+  for (int64_t by = 1; by < size; by = Checked(by, "prod") * 2)
+    products = products * shifted(products, by);
   return products;
 }
 
@@ -84,8 +85,8 @@ Tensor vjp_prod(const Context& context) {
   const Shape kept = reduced_shape(x.shape(), axes, false);
   order.insert(order.end(), axes.begin(), axes.end());
   const Tensor moved = transpose(x, order);
-  int64_t count = 1;
-  for (int64_t axis : axes) count *= x.shape()[axis];
+  Checked count(1, "prod");
+  for (int64_t axis : axes) count = count * x.shape()[axis];
   const Tensor flat = reshape(moved, kept.concat({count}));
   const Tensor before = exclusive_products(flat);
   const Tensor after = flip(exclusive_products(flip(flat, -1)), -1);

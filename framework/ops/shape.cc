@@ -49,10 +49,8 @@ Tensor reshape(const Tensor& x, const Shape& newshape) {
                          "known.",
                          target, x.shape());
   if (x.shape().is_static()) {
-    int64_t known = 1;
-    for (int64_t size : target) {
-      known = checked_multiply(known, size == kUnknown ? 1 : size, "reshape");
-    }
+    Checked known(1, "reshape");
+    for (int64_t size : target) known = known * (size == kUnknown ? 1 : size);
     const int64_t count = x.num_elements();
     for (int64_t axis = 0; axis < target.rank(); ++axis) {
       if (target[axis] == kUnknown && known > 0 && count % known == 0) target[axis] = count / known;
@@ -211,7 +209,7 @@ Tensor slice(const Tensor& x, const std::vector<int64_t>& start_indices,
   for (size_t i = 0; i < rank; ++i) {
     const int64_t size = x.shape()[static_cast<int64_t>(i)];
     if (sizes[i] == kUnknown && size != kUnknown && steps[i] > 0) {
-      const int64_t room = size - start_indices[i];
+      const int64_t room = Checked(size, "slice") - start_indices[i];
       sizes[i] = room <= 0 ? 0 : (room - 1) / steps[i] + 1;
     }
     if (sizes[i] == 0 || sizes[i] == 1) steps[i] = std::min<int64_t>(steps[i], 1);  // none is made
@@ -228,7 +226,7 @@ Tensor slice_axis(const Tensor& x, int64_t axis, int64_t begin, std::optional<in
   Ints sizes(to_index(x.rank()), kUnknown);
   starts[to_index(normalized)] = place(begin);
   if (end) {
-    const int64_t size = place(*end) - place(begin);
+    const int64_t size = Checked(place(*end), "slice_axis") - place(begin);
     check<InvalidArgument>(size >= 0,
                            "slice_axis: expected begin <= end, got [{}, {}) of shape {}.", begin,
                            *end, x.shape());
@@ -316,7 +314,7 @@ Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats) {
   for (size_t i = 0; i < rank; ++i) {
     apart = apart.concat({1, sizes[i]});
     repeated = repeated.concat({copies[i], sizes[i]});
-    joined.push_back(checked_multiply(copies[i], sizes[i], "tile"));
+    joined.push_back(Checked(copies[i], "tile") * sizes[i]);
   }
   return reshape(broadcast_to(reshape(x, apart), repeated), joined);
 }
@@ -329,7 +327,7 @@ Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis) {
   const Shape before = x.shape().slice(0, normalized + 1);
   const Shape after = x.shape().slice(normalized + 1);
   Shape joined = x.shape();
-  joined[normalized] = checked_multiply(joined[normalized], repeats, "repeat");
+  joined[normalized] = Checked(joined[normalized], "repeat") * repeats;
   const Tensor apart = reshape(x, before.concat({1}).concat(after));
   return reshape(broadcast_to(apart, before.concat({repeats}).concat(after)), joined);
 }
@@ -344,8 +342,8 @@ Tensor repeat(const Tensor& x, const std::vector<int64_t>& repeats, std::optiona
           std::all_of(repeats.begin(), repeats.end(), [](int64_t n) { return n >= 0; }),
       "repeat: expected one number, or {} numbers from 0 for axis {} of shape {}, got {}.", size,
       normalized, x.shape(), listed(repeats));
-  int64_t total = 0;
-  for (int64_t n : repeats) total = checked_add(total, n, "repeat");
+  Checked total(0, "repeat");
+  for (int64_t n : repeats) total = total + n;
   require_table(total);
   std::vector<int64_t> places;
   places.reserve(to_index(total));

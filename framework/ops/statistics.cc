@@ -34,10 +34,10 @@ Tensor axes_to_end(const Tensor& x, const Ints& axes) {
   require_static(x, "quantile");
   Ints order;
   Shape kept;
-  int64_t count = 1;
+  Checked count(1, "quantile");
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
     if (std::binary_search(axes.begin(), axes.end(), axis)) {
-      count *= x.dim(axis);
+      count = count * x.dim(axis);
     } else {
       order.push_back(axis);
       kept.push_back(x.dim(axis));
@@ -108,7 +108,7 @@ Tensor running_products(const Tensor& x, int64_t axis) {
   const int64_t size = x.dim(axis);
   std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
   Tensor products = x;
-  for (int64_t by = 1; by < size; by *= 2) {
+  for (int64_t by = 1; by < size; by = Checked(by, "cumprod") * 2) {
     widths[static_cast<size_t>(axis)] = {by, 0};
     const Tensor before = pad(slice_axis(products, axis, 0, size - by), widths, 1);
     products = products * before;
@@ -221,7 +221,7 @@ Tensor correlate(const Tensor& x1, const Tensor& x2, const std::string& mode) {
   const Tensor sums = reshape(conv(reshape(padded, {1, -1, 1}), reshape(b, {-1, 1, 1})), {-1});
   if (mode != "same") return sums;
   const int64_t kept = std::max(n, m);
-  const int64_t begin = (n + m - 1 - kept) / 2;
+  const int64_t begin = (std::min(n, m) - 1) / 2;
   return slice_axis(sums, 0, begin, begin + kept);
 }
 
@@ -243,7 +243,7 @@ std::pair<Tensor, Tensor> histogram(const Tensor& x, const HistogramOptions& opt
                          "histogram: expected a range from low to high, got ({}, {}).",
                          options.range ? options.range->first : 0,
                          options.range ? options.range->second : 0);
-  const Tensor edges = linspace(low, high, options.bins + 1);
+  const Tensor edges = linspace(low, high, Checked(options.bins, "histogram") + 1);
   const Tensor inner = slice_axis(edges, 0, 1, options.bins);
   const Tensor inside = logical_and(real >= low, real <= high);
   const Tensor counts =
@@ -297,7 +297,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, const s
   // Binary search for all at once: how many elements stand before each.
   Tensor count = zeros_like(wanted, DType::Int32);
   int64_t step = 1;
-  while (step * 2 <= size) step *= 2;
+  while (step <= size / 2) step *= 2;
   for (; size > 0 && step >= 1; step /= 2) {
     const Tensor next = count + step;
     const Tensor possible = next <= size;

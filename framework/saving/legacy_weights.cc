@@ -25,10 +25,7 @@ std::vector<Variable> legacy::weights_of(const Layer& layer) {
 }
 
 std::vector<Variable> legacy::own_weights_of(const Layer& model) {
-  std::vector<Variable> weights = model.own_weights();
-  std::stable_partition(weights.begin(), weights.end(),
-                        [](const Variable& weight) { return weight.trainable(); });
-  return weights;
+  return model.own_weights_in_order();
 }
 
 namespace {

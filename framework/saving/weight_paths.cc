@@ -12,6 +12,7 @@
 #include "framework/model/call_frame.h"
 #include "framework/model/functional.h"
 #include "framework/model/layer_registry.h"
+#include "framework/model/saved_parts.h"
 
 namespace cornu {
 namespace {
@@ -22,11 +23,11 @@ class Walk {
 
   void visit(const Layer& layer, const std::string& path) {
     if (!seen_.insert(&layer).second) return;
-    SavedLayer saved{path, &layer, {}, groups_beyond(layer, path.empty() ? "" : path + "/")};
-    for (const bool trainable : {true, false}) {
-      for (const Variable& variable : layer.own_weights()) {
-        if (variable.trainable() == trainable) saved.weights.push_back(variable);
-      }
+    SavedLayer saved{path, &layer, layer.own_weights_in_order(),
+                     groups_beyond(layer, path.empty() ? "" : path + "/")};
+    if (const auto parts = saved_parts_of(layer)) {
+      std::erase_if(saved.weights,
+                    [&](const Variable& weight) { return !parts->is_saved(weight); });
     }
     found_.push_back(std::move(saved));
     visit_children(layer, path.empty() ? "" : path + "/");

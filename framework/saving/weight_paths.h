@@ -15,7 +15,7 @@ namespace cornu {
 struct SavedLayer {
   std::string path;  // "layers/dense_1"; "" for the model itself
   const Layer* layer;
-  std::vector<Variable> weights;  // trainable ones first, then the others, as they were created
+  std::vector<Variable> weights;  // its own that files have, in order (own_weights_in_order)
   // Groups of a file that only a layer with more sub-layers writes, where those are numbered in the
   // order they were made: with other ones, the numbers mean others.
   std::vector<std::string> beyond = {};

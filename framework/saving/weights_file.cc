@@ -20,6 +20,11 @@ constexpr char kOptimizer[] = "optimizer";
 constexpr char kOptimizerVars[] = "optimizer/vars";
 constexpr char kOldRoot[] = "_layer_checkpoint_dependencies";  // of Keras 2.13
 
+Tensor value_of(const Layer& layer, const Variable& weight) {
+  const auto parts = saved_parts_of(layer);
+  return parts ? parts->saved_value(weight) : weight.stored();
+}
+
 SavedParts::Values values_of(const Layer& layer) {
   const auto parts = saved_parts_of(layer);
   return parts ? parts->saved_values() : SavedParts::Values();
@@ -47,7 +52,11 @@ std::vector<WeightGroup> groups_of(const Layer& model, const OptimizerState& opt
   std::vector<WeightGroup> groups;
   for (const SavedLayer& saved : weight_paths(model, skipped)) {
     try {
-      groups.push_back(group_of(saved.vars(), saved.layer->name(), saved.weights));
+      groups.push_back({saved.vars(), saved.layer->name(), {}});
+      for (size_t i = 0; i < saved.weights.size(); ++i) {
+        groups.back().items.emplace_back(std::to_string(i),
+                                         value_of(*saved.layer, saved.weights[i]));
+      }
       for (auto& value : values_of(*saved.layer)) groups.back().items.push_back(std::move(value));
     } catch (Error& error) {
       error.add_place(fmt::format("{} '{}'", saved.layer->class_name(), saved.layer->name()));
@@ -104,7 +113,10 @@ class Loading {
 
   void run() const {
     plan_.run();
-    for (const auto& [parts, values] : parts_) parts->load_values(values);
+    for (const auto& [parts, values] : parts_) {
+      parts->weights_loaded();
+      if (!values.empty()) parts->load_values(values);
+    }
     if (skipped_.empty()) return;
     std::vector<std::string> titles;
     for (const auto& [title, why] : skipped_) titles.push_back(title);
@@ -163,7 +175,9 @@ class Loading {
     for (size_t i = 0; i < weights.size(); ++i) {
       plan_.add(saved.weights[i], *weights[i].file, weights[i].path);
     }
-    if (!values.empty()) parts_.emplace_back(saved_parts_of(layer), std::move(values));
+    if (auto parts = saved_parts_of(layer)) {
+      parts_.emplace_back(std::move(parts), std::move(values));
+    }
   }
 
   // Those that the layer has beside weights.

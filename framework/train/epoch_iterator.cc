@@ -26,13 +26,13 @@ void require_numbers(const Tensors& tensors, const char* what) {
   }
 }
 
+}  // namespace
+
 void require_numbers(const Batch& batch) {
   require_numbers(batch.x, "x");
   require_numbers(batch.y, "y");
   require_numbers(batch.sample_weight, "sample_weight");
 }
-
-}  // namespace
 
 std::optional<int64_t> EpochIterator::steps() const {
   if (steps_) return steps_;
@@ -67,7 +67,7 @@ bool EpochIterator::next(Batch& batch) {
   exhausted_ = !more;
   done_ += more;
   passed_ += more;
-  if (more) require_numbers(batch);
+  if (more && !takes_strings_) require_numbers(batch);
   if (!more && steps_ && done_ > 0) warn_of_end();
   return more;
 }

@@ -484,6 +484,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
                     "call batch() on the dataset instead");
   // Every worker of a job predicts all of it: nothing of that is shared.
   EpochIterator iterator(std::move(source), options.steps);
+  iterator.take_strings();
   iterator.check_finite("predict", "steps");
   CallbackList callbacks(
       options.callbacks, in_training(model),
@@ -511,6 +512,11 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
 
 Tensors Trainer::predict_on_batch(Model& model, const Tensors& x) {
   const RunsAlone alone;
+  const std::vector<Tensor> inputs = x.list();
+  // Graphs are of numbers: a model that makes them of strings runs op by op.
+  if (std::ranges::any_of(inputs, [](const Tensor& t) { return t.dtype() == DType::String; })) {
+    return traced_body(model, Kind::Predict, {x, {}, {}});
+  }
   std::vector<Tensors> parts = run(model, Kind::Predict, Batch{x, {}, {}});
   if (parts.size() == 1) return std::move(parts.front());
   JoinedBatches joined(title_of(model), [&] { return output_names(model, parts[0]).list; });
@@ -526,6 +532,7 @@ Batch one_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& o
       make_array_source(x, y, options.sample_weight, {.batch_size = kAll}), options.class_weight);
   Batch batch;
   source->iterate()->next(batch);
+  require_numbers(batch);
   return batch;
 }
 

@@ -2,6 +2,7 @@
 #include "layers/convolutional/conv.h"
 
 #include "layers/convolutional/conv_base.h"
+#include "layers/core/lora.h"
 
 namespace cornu::layers {
 
@@ -11,6 +12,7 @@ void visit_fields(Fields& fields, ConvOptions<kAxes>& options) {
   visit_window_fields(fields, options);
   fields("groups", options.groups);
   visit_kernel_fields(fields, options);
+  visit_lora_fields(fields, options);
 }
 
 namespace {
@@ -21,8 +23,8 @@ std::vector<std::string> paddings(int axes) {
 }
 
 template <int kAxes>
-class ConvLayer : public ConvBase<ConvOptions<kAxes>, kAxes> {
-  using Base = ConvBase<ConvOptions<kAxes>, kAxes>;
+class ConvLayer : public WithLora<ConvBase<ConvOptions<kAxes>, kAxes>> {
+  using Base = WithLora<ConvBase<ConvOptions<kAxes>, kAxes>>;
 
  protected:
   using Base::options_;
@@ -43,13 +45,15 @@ class ConvLayer : public ConvBase<ConvOptions<kAxes>, kAxes> {
     require(channels % options_.groups == 0,
             "expected input channels that groups divides, got {} channels and {} groups.", channels,
             options_.groups);
-    kernel_ =
+    const Variable kernel =
         this->add_weight({.shape = this->kernel_shape(channels / options_.groups, options_.filters),
                           .initializer = options_.kernel_initializer,
                           .regularizer = options_.kernel_regularizer,
                           .constraint = options_.kernel_constraint,
                           .name = "kernel"});
     this->add_bias(options_.filters);
+    this->adapt(kernel, options_.kernel_regularizer, options_.kernel_constraint,
+                options_.lora_alpha);
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
@@ -60,14 +64,11 @@ class ConvLayer : public ConvBase<ConvOptions<kAxes>, kAxes> {
       input = ops::pad(input, {{0, 0}, {before, 0}, {0, 0}});
     }
     return this->biased_and_activated(
-        ops::conv(input, this->compute(kernel_),
+        ops::conv(input, this->adapted(),
                   {.strides = options_.strides.values(),
                    .padding = causal ? "valid" : options_.padding,
                    .dilation_rate = options_.dilation_rate.values()}));
   }
-
- private:
-  Variable kernel_;
 };
 
 }  // namespace
@@ -75,6 +76,11 @@ class ConvLayer : public ConvBase<ConvOptions<kAxes>, kAxes> {
 template <int kAxes>
 Conv<kAxes>::Conv(const ConvOptions<kAxes>& options)
     : LayerHandle(std::make_shared<InDataFormat<ConvLayer<kAxes>, kAxes>>(options)) {}
+
+template <int kAxes>
+void Conv<kAxes>::enable_lora(const LoraOptions& options) const {
+  layers::enable_lora(*this, options);
+}
 
 template <int kAxes>
 Conv<kAxes> Conv<kAxes>::from_config(const Json& config) {

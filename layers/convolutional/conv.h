@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "framework/model/layer.h"
 #include "layers/argument_types.h"
+#include "layers/core/lora_options.h"
 
 namespace cornu::layers {
 
@@ -28,6 +30,8 @@ struct ConvOptions {
   Regularizer activity_regularizer = {};
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
+  std::optional<int64_t> lora_rank = {};  // LoRA from the beginning: see LoraOptions
+  std::optional<double> lora_alpha = {};  // None: as lora_rank
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -46,6 +50,8 @@ class Conv : public LayerHandle {
   // FailedPrecondition before the layer is built, NotFound for one it was made without.
   Variable kernel() const { return weight("kernel"); }
   Variable bias() const { return weight("bias"); }
+  // See LoraOptions.
+  void enable_lora(const LoraOptions& options) const;
 };
 
 using Conv1DOptions = ConvOptions<1>;

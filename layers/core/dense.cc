@@ -2,7 +2,7 @@
 #include "layers/core/dense.h"
 
 #include "framework/ops/ops.h"
-#include "layers/keras_layer.h"
+#include "layers/core/lora.h"
 
 namespace cornu::layers {
 
@@ -18,13 +18,14 @@ void visit_fields(Fields& fields, DenseOptions& options) {
   fields("kernel_constraint", options.kernel_constraint);
   fields("bias_constraint", options.bias_constraint);
   absent_field(fields, "quantization_config", nullptr);
+  visit_lora_fields(fields, options);
 }
 
 namespace {
 
-class DenseLayer : public KerasLayerOf<DenseOptions> {
+class DenseLayer : public WithLora<KerasLayerOf<DenseOptions>> {
  public:
-  explicit DenseLayer(const DenseOptions& options) : KerasLayerOf("Dense", options) {
+  explicit DenseLayer(const DenseOptions& options) : WithLora("Dense", options) {
     require(options.units > 0,
             "expected units > 0, got {}. Say how many: layers::Dense({{.units = 64}}).",
             options.units);
@@ -32,21 +33,23 @@ class DenseLayer : public KerasLayerOf<DenseOptions> {
   bool supports_masking() const override { return true; }
 
   void build(const Shape& input_shape) override {
-    kernel_ = add_weight({.shape = {known_axis(input_shape, -1), options_.units},
-                          .initializer = options_.kernel_initializer,
-                          .regularizer = options_.kernel_regularizer,
-                          .constraint = options_.kernel_constraint,
-                          .name = "kernel"});
-    if (!options_.use_bias) return;
-    bias_ = add_weight({.shape = {options_.units},
-                        .initializer = options_.bias_initializer,
-                        .regularizer = options_.bias_regularizer,
-                        .constraint = options_.bias_constraint,
-                        .name = "bias"});
+    const Variable kernel = add_weight({.shape = {known_axis(input_shape, -1), options_.units},
+                                        .initializer = options_.kernel_initializer,
+                                        .regularizer = options_.kernel_regularizer,
+                                        .constraint = options_.kernel_constraint,
+                                        .name = "kernel"});
+    if (options_.use_bias) {
+      bias_ = add_weight({.shape = {options_.units},
+                          .initializer = options_.bias_initializer,
+                          .regularizer = options_.bias_regularizer,
+                          .constraint = options_.bias_constraint,
+                          .name = "bias"});
+    }
+    adapt(kernel, options_.kernel_regularizer, options_.kernel_constraint, {});
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
-    Tensor y = ops::matmul(ops::cast(x, compute_dtype()), compute(kernel_));
+    Tensor y = ops::matmul(ops::cast(x, compute_dtype()), adapted());
     if (bias_.defined()) y = ops::add(y, compute(bias_));
     return options_.activation(y);
   }
@@ -57,17 +60,18 @@ class DenseLayer : public KerasLayerOf<DenseOptions> {
             "expected input (batch, …, features) of 2 axes or more, got {}. Reshape it first, for "
             "example with layers::Reshape({{1}}).",
             shape);
-    if (kernel_.defined()) require_axis(shape, -1, kernel_.shape()[0]);
+    if (adaptable().defined()) require_axis(shape, -1, adaptable().dim(0));
   }
 
  private:
-  Variable kernel_;
   Variable bias_;
 };
 
 }  // namespace
 
 Dense::Dense(const DenseOptions& options) : LayerHandle(std::make_shared<DenseLayer>(options)) {}
+
+void Dense::enable_lora(const LoraOptions& options) const { layers::enable_lora(*this, options); }
 
 Dense Dense::from_config(const Json& config) {
   return Dense(read_layer_options<DenseOptions>(config));

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "framework/model/layer.h"
+#include "layers/core/lora_options.h"
 
 namespace cornu::layers {
 
@@ -19,6 +21,8 @@ struct DenseOptions {
   Regularizer activity_regularizer = {};
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
+  std::optional<int64_t> lora_rank = {};  // LoRA from the beginning: see LoraOptions
+  std::optional<double> lora_alpha = {};  // taken for lora_rank, as in Keras 3.15; see enable_lora
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -35,6 +39,8 @@ class Dense : public LayerHandle {
   // FailedPrecondition before the layer is built, NotFound for one it was made without.
   Variable kernel() const { return weight("kernel"); }
   Variable bias() const { return weight("bias"); }
+  // See LoraOptions.
+  void enable_lora(const LoraOptions& options) const;
 };
 
 }  // namespace cornu::layers

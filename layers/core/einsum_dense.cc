@@ -6,7 +6,7 @@
 
 #include "framework/model/initializers.h"
 #include "framework/ops/ops.h"
-#include "layers/keras_layer.h"
+#include "layers/core/lora.h"
 
 namespace cornu::layers {
 
@@ -24,6 +24,7 @@ void visit_fields(Fields& fields, EinsumDenseOptions& options) {
   fields("kernel_constraint", options.kernel_constraint);
   fields("bias_constraint", options.bias_constraint);
   absent_field(fields, "quantization_config", nullptr);
+  visit_lora_fields(fields, options);
 }
 
 namespace {
@@ -71,10 +72,10 @@ Initializer with_axes(const Initializer& initializer, const std::vector<int64_t>
   return initializer_from_json(json);
 }
 
-class EinsumDenseLayer : public KerasLayerOf<EinsumDenseOptions> {
+class EinsumDenseLayer : public WithLora<KerasLayerOf<EinsumDenseOptions>> {
  public:
   explicit EinsumDenseLayer(const EinsumDenseOptions& options)
-      : KerasLayerOf("EinsumDense", options), equation_(parse_equation(label(), options.equation)) {
+      : WithLora("EinsumDense", options), equation_(parse_equation(label(), options.equation)) {
     const auto letters = static_cast<int64_t>(equation_.output.size()) - (equation_.left ? 0 : 1);
     require(options.output_shape.rank() == letters,
             "expected an output_shape of {} sizes for equation \"{}\" (the batch's is left out), "
@@ -113,16 +114,18 @@ class EinsumDenseLayer : public KerasLayerOf<EinsumDenseOptions> {
       shape.push_back(is_output ? known_output(output, letter)
                                 : known_axis(input_shape, input_axis(letter, input_shape.rank())));
     }
-    kernel_ = add_weight({.shape = shape,
-                          .initializer = with_axes(options_.kernel_initializer, inputs, outputs),
-                          .regularizer = options_.kernel_regularizer,
-                          .constraint = options_.kernel_constraint,
-                          .name = "kernel"});
+    const Variable kernel =
+        add_weight({.shape = shape,
+                    .initializer = with_axes(options_.kernel_initializer, inputs, outputs),
+                    .regularizer = options_.kernel_regularizer,
+                    .constraint = options_.kernel_constraint,
+                    .name = "kernel"});
     if (options_.bias_axes) add_bias(output);
+    adapt(kernel, options_.kernel_regularizer, options_.kernel_constraint, options_.lora_alpha);
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
-    Tensor y = ops::einsum(options_.equation, ops::cast(x, compute_dtype()), compute(kernel_));
+    Tensor y = ops::einsum(options_.equation, ops::cast(x, compute_dtype()), adapted());
     if (bias_.defined()) y = ops::add(y, compute(bias_));
     return options_.activation(y);
   }
@@ -133,11 +136,11 @@ class EinsumDenseLayer : public KerasLayerOf<EinsumDenseOptions> {
             "expected an input of {} axes{} for equation \"{}\", got {}.",
             equation_.input.size() + (equation_.left ? 1 : 0),
             equation_.left || equation_.right ? " or more" : "", options_.equation, shape);
-    if (!kernel_.defined()) return;
+    if (!adaptable().defined()) return;
     for (size_t i = 0; i < equation_.kernel.size(); ++i) {
       if (!has(equation_.input, equation_.kernel[i])) continue;
       require_axis(shape, input_axis(equation_.kernel[i], shape.rank()),
-                   kernel_.dim(static_cast<int64_t>(i)));
+                   adaptable().dim(static_cast<int64_t>(i)));
     }
   }
 
@@ -205,7 +208,6 @@ class EinsumDenseLayer : public KerasLayerOf<EinsumDenseOptions> {
   }
 
   Equation equation_;
-  Variable kernel_;
   Variable bias_;
 };
 
@@ -213,6 +215,10 @@ class EinsumDenseLayer : public KerasLayerOf<EinsumDenseOptions> {
 
 EinsumDense::EinsumDense(const EinsumDenseOptions& options)
     : LayerHandle(std::make_shared<EinsumDenseLayer>(options)) {}
+
+void EinsumDense::enable_lora(const LoraOptions& options) const {
+  layers::enable_lora(*this, options);
+}
 
 EinsumDense EinsumDense::from_config(const Json& config) {
   return EinsumDense(read_layer_options<EinsumDenseOptions>(config));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "framework/model/layer.h"
+#include "layers/core/lora_options.h"
 
 namespace cornu::layers {
 
@@ -21,6 +22,8 @@ struct EinsumDenseOptions {
   Regularizer bias_regularizer = {};
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
+  std::optional<int64_t> lora_rank = {};  // LoRA from the beginning: see LoraOptions
+  std::optional<double> lora_alpha = {};  // None: as lora_rank
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -41,6 +44,8 @@ class EinsumDense : public LayerHandle {
   // FailedPrecondition before the layer is built, NotFound for one it was made without.
   Variable kernel() const { return weight("kernel"); }
   Variable bias() const { return weight("bias"); }
+  // See LoraOptions.
+  void enable_lora(const LoraOptions& options) const;
 };
 
 }  // namespace cornu::layers

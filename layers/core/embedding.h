@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "framework/model/layer.h"
+#include "layers/core/lora_options.h"
 
 namespace cornu::layers {
 
@@ -14,7 +16,9 @@ struct EmbeddingOptions {
   Initializer embeddings_initializer = "uniform";
   Regularizer embeddings_regularizer = {};
   Constraint embeddings_constraint = {};
-  bool mask_zero = false;  // index 0 is padding: a mask rides on the output
+  bool mask_zero = false;                 // index 0 is padding: a mask rides on the output
+  std::optional<int64_t> lora_rank = {};  // LoRA from the beginning: see LoraOptions
+  std::optional<double> lora_alpha = {};  // taken for lora_rank, as in Keras 3.15; see enable_lora
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -32,6 +36,8 @@ class Embedding : public LayerHandle {
   static Embedding from_config(const Json& config);
   // FailedPrecondition before the layer is built, NotFound for one it was made without.
   Variable embeddings() const { return weight("embeddings"); }
+  // See LoraOptions.
+  void enable_lora(const LoraOptions& options) const;
 };
 
 }  // namespace cornu::layers

@@ -46,9 +46,12 @@ class EmbeddingBase : public KerasLayerOf<Options> {
     this->require(options.output_dim > 0, "expected output_dim > 0, got {}.", options.output_dim);
   }
 
+  static Tensor indices_of(const Tensor& x) {
+    return is_integer(x.dtype()) ? x : ops::cast(x, DType::Int32);
+  }
+
   Tensor look_up(const Tensor& x) const {
-    const Tensor indices = is_integer(x.dtype()) ? x : ops::cast(x, DType::Int32);
-    return ops::cast(ops::take(embeddings_, indices, 0), this->compute_dtype());
+    return ops::cast(ops::take(embeddings_, indices_of(x), 0), this->compute_dtype());
   }
 
   // What indices are no padding; undefined without mask_zero.

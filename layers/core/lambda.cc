@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "framework/core/strings.h"
+#include "framework/saving/constants.h"
 #include "layers/keras_layer.h"
 
 namespace cornu::layers {
@@ -11,7 +12,6 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, LambdaOptions& options) {
   fields("output_shape", options.output_shape);
-  absent_field(fields, "mask", Json());
   fields("arguments", options.arguments);
 }
 
@@ -32,37 +32,51 @@ class LambdaLayer : public KerasLayerOf<LambdaOptions> {
     return function_.call()(inputs, args, options_.arguments);
   }
 
+  bool supports_masking() const override { return options_.mask.given(); }
+  Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const override {
+    const std::optional<LambdaFunction>& function = options_.mask.function();
+    if (!function) return options_.mask.tensor();
+    const Tensors result = function->call()(inputs, {.mask = mask}, {});
+    return result.size() == 0 ? Tensor() : result.single();
+  }
+
   Json get_config() const override {
-    check<FailedPrecondition>(!function_.name().empty(),
-                              "{}: its function has no name, which files need. {}", label(),
-                              kHowToRegister);
     Json config = Layer::get_config();
-    config.set("function", Json::object({{"module", "builtins"},
-                                         {"class_name", "function"},
-                                         {"config", function_.name()},
-                                         {"registered_name", "function"}}));
-    Json options = Json::object();
-    write_options(options, options_);
-    for (const char* key : {"output_shape", "arguments"}) {
-      if (const Json* value = options.find(key); !value->is_null()) config.set(key, *value);
+    config.set("function", serialized(function_, "function"));
+    if (!options_.output_shape.is_null()) config.set("output_shape", options_.output_shape);
+    if (const auto& function = options_.mask.function()) {
+      config.set("mask", serialized(*function, "mask"));
+    } else if (options_.mask.given()) {
+      config.set("mask", serialize_constant(options_.mask.tensor()));
     }
+    if (!options_.arguments.is_null()) config.set("arguments", options_.arguments);
     return config;
   }
 
  private:
+  Json serialized(const LambdaFunction& function, const char* what) const {
+    check<FailedPrecondition>(!function.name().empty(),
+                              "{}: its {} has no name, which files need. {}", label(), what,
+                              kHowToRegister);
+    return Json::object({{"module", "builtins"},
+                         {"class_name", "function"},
+                         {"config", function.name()},
+                         {"registered_name", "function"}});
+  }
+
   LambdaFunction function_;
 };
 
 // The name in Keras 3's serialized function, or in Keras 2's config.
-std::string name_of_function(const Json& config) {
+std::string name_of_function(const Json& config, const char* key) {
   const Json* name = config.find("name");
-  const Json& function = config.at("function");
+  const Json& function = config.at(key);
   const bool is_object = function.is_object();
   const Json* kind = is_object ? function.find("class_name") : nullptr;
   const bool is_bytecode = function.is_array() || (kind && *kind == Json("__lambda__"));
-  check<InvalidArgument>(
-      !is_bytecode, "Lambda '{}': its function is Python bytecode, which is never executed. {}",
-      printable(name ? name->as_string() : ""), kHowToRegister);
+  check<InvalidArgument>(!is_bytecode,
+                         "Lambda '{}': its {} is Python bytecode, which is never executed. {}",
+                         printable(name ? name->as_string() : ""), key, kHowToRegister);
   return (is_object ? function.at("config") : function).as_string();
 }
 
@@ -92,7 +106,12 @@ Lambda::Lambda(const LambdaFunction& function, const LambdaOptions& options)
     : LayerHandle(std::make_shared<LambdaLayer>(function, options)) {}
 
 Lambda Lambda::from_config(const Json& config) {
-  return Lambda(name_of_function(config), read_layer_options<LambdaOptions>(config));
+  auto options = read_layer_options<LambdaOptions>(config);
+  if (const Json* mask = config.find("mask"); mask && !mask->is_null()) {
+    options.mask = is_constant(*mask) ? LambdaMask(parse_constant(*mask))
+                                      : LambdaMask(name_of_function(config, "mask"));
+  }
+  return Lambda(name_of_function(config, "function"), options);
 }
 
 }  // namespace cornu::layers

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <functional>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -49,8 +50,32 @@ class LambdaFunction {
   LambdaCall call_;
 };
 
+// The mask of a Lambda layer's output: none, one tensor whatever the inputs are, or a function of
+// the inputs and the first one's mask (undefined where it has none). Of lambda_registry(), by name,
+// a function of the inputs whose CallArgs have that mask.
+class LambdaMask {
+ public:
+  LambdaMask() = default;                                   // None
+  LambdaMask(const Tensor& mask) : tensor_(mask) {}         // NOLINT: implicit
+  LambdaMask(const char* name) : function_(name) {}         // NOLINT
+  LambdaMask(const std::string& name) : function_(name) {}  // NOLINT
+  template <class F>
+  requires std::is_invocable_v<F, const Tensors&, const Tensor&> LambdaMask(F function)  // NOLINT
+      : function_([f = std::move(function)](const Tensors& inputs, const CallArgs& args,
+                                            const Json&) { return f(inputs, args.mask); }) {}
+
+  bool given() const { return tensor_.defined() || function_; }
+  const Tensor& tensor() const { return tensor_; }  // undefined where it is a function
+  const std::optional<LambdaFunction>& function() const { return function_; }
+
+ private:
+  Tensor tensor_;
+  std::optional<LambdaFunction> function_;
+};
+
 struct LambdaOptions {
   Json output_shape = {};           // kept for files: shapes are inferred here
+  LambdaMask mask = {};             // of the output; with none, masks end here
   Json arguments = Json::object();  // what the function is given beside its inputs
   std::string name = {};
   DTypeName dtype = {};

@@ -22,4 +22,29 @@ TEST_CASE("sizes that fit are computed, others are named") {
   CHECK(message_of<InvalidArgument>([] { checked_add(kMost, 1, "pool"); }) ==
         "pool: expected sizes whose sum fits 64 bits, got 9223372036854775807 + 1.");
   CHECK_THROWS_AS(checked_add(kLeast, -1, "x"), InvalidArgument);
+  CHECK(checked_subtract(kLeast, kLeast, "x") == 0);
+  CHECK(message_of<InvalidArgument>([] { checked_subtract(-2, kMost, "slice"); }) ==
+        "slice: expected sizes whose difference fits 64 bits, got -2 - 9223372036854775807.");
+}
+
+TEST_CASE(
+    "formulas of checked sizes give what those of numbers give, or name what leaves 64 bits") {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const Checked size(7, "fold");
+  CHECK((size - 1) * 3 + 2 == 20);
+  CHECK(2 * size - size + size * size == 56);
+  CHECK(10 - size == 3);
+  CHECK(-size == -7);
+  CHECK(size / 2 == 3);
+  const int64_t plain = size * int64_t{2};
+  CHECK(plain == 14);
+  const auto refusal = [](auto formula) { return message_of<InvalidArgument>(formula); };
+  CHECK(refusal([&] { size* kMost; }) ==
+        "fold: expected sizes whose product fits 64 bits, got 7 * 9223372036854775807.");
+  CHECK(refusal([&] { size + kMost; }) ==
+        "fold: expected sizes whose sum fits 64 bits, got 7 + 9223372036854775807.");
+  CHECK(refusal([&] { kLeast - size; }) ==
+        "fold: expected sizes whose difference fits 64 bits, got -9223372036854775808 - 7.");
+  CHECK_THROWS_AS(-Checked(kLeast, "fold"), InvalidArgument);
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "framework/core/print.h"
@@ -179,6 +180,14 @@ TEST_CASE("item converts the only element") {
   CHECK(Tensor::scalar(true).item<int>() == 1);
   CHECK(Tensor::scalar(int64_t{9007199254740993}).item<int64_t>() == 9007199254740993);
   CHECK(Tensor::from(std::vector<uint8_t>{200}, {1, 1}).item<float>() == 200);
+  // Of what no integer is, the nearest there is, as ops::cast gives it.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  CHECK(Tensor::scalar(1e300).item<int>() == std::numeric_limits<int>::max());
+  CHECK(Tensor::scalar(-kInfinity).item<int64_t>() == std::numeric_limits<int64_t>::min());
+  CHECK(Tensor::scalar(-3.5f).item<uint8_t>() == 0);
+  CHECK(Tensor::scalar(1e19).item<uint64_t>() == 10'000'000'000'000'000'000U);
+  CHECK(Tensor::scalar(std::nan("")).item<int>() == 0);
+  CHECK(Tensor::scalar(0.5).item<bool>());
   CHECK(error_of([] { kTable.item<float>(); }) ==
         "InvalidArgument: Tensor::item: expected exactly one element, got shape (3, 2).");
   CHECK_THROWS_AS(ops::zeros({0}).item<int>(), InvalidArgument);

@@ -5,6 +5,7 @@ import common
 import golden_attention
 import golden_breadth
 import golden_core
+import golden_lora
 import golden_recurrent
 import keras
 import numpy as np
@@ -487,6 +488,7 @@ def make():
         lambda: golden_recurrent.cases(case),
         lambda: golden_attention.cases(case),
         lambda: golden_core.cases(case),
+        lambda: golden_lora.cases(case),
         lambda: golden_breadth.cases(case),
     ]
     return [run(spec) for group in groups for spec in group()]

@@ -215,6 +215,21 @@ def circle_cases(rng):
     yield case("circle_of_two", cls, labels[:2] * 0, embeddings[:2])
 
 
+def dtype_cases(rng):
+    labels = rng.integers(0, 2, (4, 3)).astype("float32")
+    numbers = common.normal(rng, (4, 3))
+    classes = np.array([1, 2, 0, 1], "int32")
+    wide = {"dtype": "float64"}
+    logits = wide | {"from_logits": True}
+    yield case("mean_squared_error_float64", losses.MeanSquaredError, labels, numbers, **wide)
+    yield case("huber_float64", losses.Huber, labels, numbers, delta=0.5, **wide)
+    yield case("dice_float64", losses.Dice, labels, common.uniform(rng, (4, 3)), **wide)
+    yield case("binary_crossentropy_float64", losses.BinaryCrossentropy, labels, numbers, **logits)
+    sparse = losses.SparseCategoricalCrossentropy
+    yield case("sparse_categorical_crossentropy_float64", sparse, classes, numbers, **logits)
+    yield case("log_cosh_float16", losses.LogCosh, labels, numbers, dtype="float16")
+
+
 def value_and_gradient(spec, reduction, weight):
     loss = spec["class"](reduction=reduction, **spec["options"])
     y_pred = tf.constant(spec["y_pred"])
@@ -283,6 +298,7 @@ def make():
         other_cases,
         ctc_cases,
         circle_cases,
+        dtype_cases,
     ]
     return [
         run(spec)

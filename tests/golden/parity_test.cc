@@ -257,6 +257,12 @@ std::string summary(const std::vector<Module>& all, bool ops) {
 constexpr const char* kMade =
     "<!-- Made by tests/golden/parity_test.cc: CORNU_WRITE_DOCS=1 ctest -R golden_parity -->\n";
 
+constexpr const char* kArguments =
+    "\n## Arguments that aren't here\n\n"
+    "- `quantization_config` of `Dense`, `EinsumDense`, `Embedding` and `ReversibleEmbedding`\n"
+    "- `dtype` of metrics but the IoU ones\n\n"
+    "`docs/from_keras.md` says more of these, and of others that have another form here.\n";
+
 std::string parity_document(const std::vector<Module>& all) {
   std::string text =
       "# Keras's classes, one by one\n\n" + std::string(kMade) +
@@ -268,7 +274,7 @@ std::string parity_document(const std::vector<Module>& all) {
   for (const Module& module : all) {
     if (!of_ops(module)) text += described(module, has_cases(module));
   }
-  return text;
+  return text + kArguments;
 }
 
 std::string ops_document(const std::vector<Module>& all) {

@@ -53,6 +53,46 @@ TEST_CASE("a Lambda layer is its function") {
   CHECK(distance(layers::Lambda("relu")(kX), ops::relu(kX)) == 0);
 }
 
+TEST_CASE("the mask of a Lambda layer's output") {
+  const Tensor given = Tensor::from<bool>({true, false});
+  const Tensor masked = kX.with_mask(given);
+  const auto same = [](const Tensor& x) { return x * 2; };
+  const auto mask_of = [](const LayerHandle& layer, const Tensor& x) {
+    return Tensor(layer(x)).mask();
+  };
+  CHECK(!mask_of(layers::Lambda(same), masked).defined());
+  const auto inverted = [](const Tensor&, const Tensor& mask) {
+    return mask.defined() ? ops::logical_not(mask) : Tensor();
+  };
+  const layers::Lambda turns(same, {.mask = inverted});
+  CHECK(mask_of(turns, masked).to_vector<bool>() == std::vector<bool>{false, true});
+  CHECK(!mask_of(turns, kX).defined());
+  const layers::Lambda always(same, {.mask = given});
+  CHECK(mask_of(always, kX).to_vector<bool>() == std::vector<bool>{true, false});
+
+  layers::lambda_registry().add("lambda_test>inverted",
+                                [](const Tensors&, const CallArgs& args, const Json&) -> Tensors {
+                                  return ops::logical_not(args.mask);
+                                });
+  const auto read_back = [](const layers::LambdaMask& mask) -> LayerHandle {
+    const layers::Lambda layer("relu", {.mask = mask, .name = "l"});
+    const LayerHandle back = layer_from_json(serialize_layer(layer.get()));
+    CHECK(back.get_config() == layer.get_config());
+    return back;
+  };
+  CHECK(mask_of(read_back("lambda_test>inverted"), masked).to_vector<bool>() ==
+        std::vector<bool>{false, true});
+  CHECK(mask_of(read_back(given), kX).to_vector<bool>() == std::vector<bool>{true, false});
+  const layers::Lambda unnamed("relu", {.mask = inverted, .name = "l"});
+  CHECK(error_of([&] {
+          unnamed.get_config();
+        }).starts_with("FailedPrecondition: Lambda 'l': its mask has no name, which files need."));
+  CHECK(error_of([] {
+          layers::Lambda::from_config(Json::parse(
+              R"({"name": "l", "function": "relu", "mask": {"class_name": "__lambda__"}})"));
+        }).starts_with("InvalidArgument: Lambda 'l': its mask is Python bytecode, which is never"));
+}
+
 TEST_CASE("models of Lambda layers train, are saved and cloned") {
   const test::Scratch scratch;
   const Tensor in = Input({.shape = {3}});

@@ -56,9 +56,16 @@ TEST_CASE("strings in placeholders, values and datasets") {
   CHECK(ints(found) == std::vector<int64_t>{3, 0, 1, 2});
   const Tensor table = model.weights()[0].stored();
   CHECK(test::distance(Tensor(model(x)), ops::take(table, found, 0)) == 0);
-  CHECK(error_of([&] { model.predict(x, {.verbose = 0}); })
-            .find("has strings, and models take numbers. Make numbers of them in Dataset::map, for "
-                  "example with layers::StringLookup") != std::string::npos);
+  CHECK(test::distance(model.predict(x, {.batch_size = 1, .verbose = 0}), model(x)) == 0);
+  CHECK(test::distance(model.predict_on_batch(x), model(x)) == 0);
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const Tensor y = ops::ones({2, 2, 3});
+  for (const std::string& error : {error_of([&] { model.fit(x, y, {.verbose = 0}); }),
+                                   error_of([&] { model.train_on_batch(x, y); }),
+                                   error_of([&] { model.test_on_batch(x, y); })}) {
+    CHECK(error.find("has strings, and models take numbers. Make numbers of them in Dataset::map, "
+                     "for example with layers::StringLookup") != std::string::npos);
+  }
 
   std::vector<int64_t> mapped;
   const auto dataset = data::Dataset::from_tensor_slices({kWords}).map(

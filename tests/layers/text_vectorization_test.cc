@@ -12,6 +12,7 @@
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
+using test::distance;
 using test::error_of;
 
 namespace {
@@ -35,7 +36,11 @@ TEST_CASE("texts in a model and in a dataset") {
                     layers::Embedding({.input_dim = 7, .output_dim = 2}),
                     layers::GlobalAveragePooling1D(), layers::Dense({.units = 1})});
   CHECK(model.layers()[0].get().output()[0].shape() == Shape{kUnknown, kUnknown});
-  CHECK(Tensor(model(kTexts.with_shape({3, 1}))).shape() == Shape{3, 1});
+  const Tensor texts = kTexts.with_shape({3, 1});
+  const Tensor scores = model(texts);
+  CHECK(scores.shape() == Shape{3, 1});
+  CHECK(distance(model.predict(texts, {.verbose = 0}), scores) < 1e-6);
+  CHECK(distance(model.predict_on_batch(texts), scores) < 1e-6);
 
   std::vector<std::vector<int64_t>> mapped;
   for (const auto& element : data::Dataset::from_tensor_slices({kTexts}).batch(2).map(

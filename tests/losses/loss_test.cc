@@ -164,6 +164,27 @@ TEST_CASE("16-bit predictions are computed in float32, float64 stays") {
   CHECK(losses::MeanSquaredError()(ops::zeros({2, 1}), wide).dtype() == DType::Float64);
 }
 
+TEST_CASE("a loss has the dtype that it is made with, and so it is saved") {
+  const Tensor y_true = floats({1, 2}, {2, 1}), y_pred = floats({2, 5}, {2, 1});
+  const losses::Huber loss({.delta = 2, .dtype = "float64"});
+  CHECK(loss(y_true, y_pred).dtype() == DType::Float64);
+  const Json json = serialize(loss);
+  CHECK(json.at("config").at("dtype") == Json("float64"));
+  const Loss back = loss_from_json(json);
+  CHECK(serialize(back) == json);
+  CHECK(back(y_true, y_pred).item<double>() == loss(y_true, y_pred).item<double>());
+  CHECK(!serialize(losses::Huber()).at("config").contains("dtype"));
+  // Of a policy, what it computes in; the sum isn't rounded before it is there.
+  const losses::MeanSquaredError half({.reduction = Reduction::Sum, .dtype = "mixed_float16"});
+  CHECK(half(floats({0, 0}, {2, 1}), floats({200, 200}, {2, 1})).dtype() == DType::Float16);
+  CHECK(half(floats({0, 0}, {2, 1}), floats({150, 150}, {2, 1})).item<float>() == 44992);
+  const Loss called([](const Tensor& a, const Tensor& b) { return ops::abs(a - b); },
+                    {.dtype = "bfloat16"});
+  CHECK(called(y_true, y_pred).dtype() == DType::BFloat16);
+  CHECK(message_of([] { losses::Hinge({.dtype = "int32"}); }) ==
+        "Loss 'hinge': expected a floating-point dtype, got \"int32\".");
+}
+
 TEST_CASE("values of functions that aren't exact in sums are reduced in float32") {
   const auto by_dtype = [](DType dtype) {
     return Loss([dtype](const Tensor&, const Tensor& y_pred) { return ops::cast(y_pred, dtype); });

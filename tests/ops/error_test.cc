@@ -2,6 +2,8 @@
 // What users are told when an op can't do what they ask.
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "framework/graph/graph.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
@@ -267,6 +269,47 @@ TEST_CASE("sizes whose products or sums leave int64") {
   CHECK(invalid([&] {
           ops::tile(image, {1, kHuge, 1, 1});
         }) == "tile: expected sizes whose product fits 64 bits, got 4611686018427387904 * 4.");
+}
+
+TEST_CASE("places and shapes whose numbers leave int64") {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const Tensor image = ops::ones({1, 1, 4, 4});
+  CHECK(invalid([&] { ops::unfold(image, 2, {.dilation = kHuge, .padding = kHuge}); }) ==
+        "unfold: expected sizes whose product fits 64 bits, got 2 * 4611686018427387904.");
+  CHECK(invalid([&] {
+          ops::fold(ops::ones({1, 4, 9}), 1'000'000'000'000, 2);
+        }) ==
+        "fold: expected sizes whose product fits 64 bits, got 1000000000000 * 1000000000000.");
+  CHECK(invalid([&] {
+          ops::fold(ops::ones({1, 4, 9}), 4, kHuge);
+        }) ==
+        "fold: expected sizes whose product fits 64 bits, got 4611686018427387904 * "
+        "4611686018427387904.");
+  const Tensor x = ops::ones({3, 3});
+  CHECK(invalid([&] {
+          ops::slice(x, {kLeast, 0}, {kUnknown, 1});
+        }) == "slice: expected sizes whose difference fits 64 bits, got 3 - -9223372036854775808.");
+  CHECK(invalid([&] { ops::slice_axis(x, 0, kLeast, kMost); }) ==
+        "slice_axis: expected sizes whose difference fits 64 bits, got 9223372036854775807 - "
+        "-9223372036854775805.");
+  CHECK(invalid([&] {
+          ops::roll(x, Axes{kMost, 1});
+        }) == "roll: expected sizes whose sum fits 64 bits, got 9223372036854775807 + 1.");
+  CHECK(invalid([&] { ops::diag(ops::ones({3}), kLeast); }) ==
+        "diag: expected sizes whose difference fits 64 bits, got 0 - -9223372036854775808.");
+  CHECK(invalid([&] { ops::triu(x, kLeast); }) ==
+        "triu: expected sizes whose difference fits 64 bits, got -9223372036854775808 - 1.");
+  CHECK(invalid([&] { ops::histogram(x, {.bins = kMost}); }) ==
+        "histogram: expected sizes whose sum fits 64 bits, got 9223372036854775807 + 1.");
+  CHECK(invalid([&] { random::randint({2}, kLeast, kMost); }) ==
+        "randint: expected sizes whose difference fits 64 bits, got 9223372036854775807 - "
+        "-9223372036854775808.");
+  // Nothing is in it, but its sizes count all the same.
+  const Tensor none = ops::zeros({0, kHuge, 1, 4});
+  CHECK(invalid([&] { ops::depth_to_space(none, 2); }) ==
+        "depth_to_space: expected sizes whose product fits 64 bits, got 4611686018427387904 * 2.");
 }
 
 TEST_CASE("a window much larger than its input") {

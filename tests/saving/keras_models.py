@@ -65,6 +65,8 @@ def check_legacy(path, model, x, expected):
     except (TypeError, ValueError) as error:  # of weights of one name, and layers with generators
         assert "name already exists" in str(error) or "cannot pickle" in str(error), path.name
         return
+    if path.stem == "lora":  # this form has the small kernels beside the others, not their sum
+        return
     *ours, our_weights = contents(path)
     *theirs, their_weights = contents(own)
     assert ours == theirs, (path.name, ours, theirs)

@@ -225,6 +225,22 @@ Case both_ways() {
   return {Model({words, picture}, {logits, z}), {indices, numbers({3, 4, 5, 3})}};
 }
 
+// Kernels that were adapted by small ones, whose sum files have.
+Case lora() {
+  const Tensor words = Input({.shape = {5}, .dtype = DType::Int32, .name = "words"});
+  Tensor x = layers::Embedding({.input_dim = 6, .output_dim = 4, .lora_rank = 2})(words);
+  x = layers::Conv1D({.filters = 4, .kernel_size = 2, .lora_rank = 1, .lora_alpha = 3})(x);
+  const layers::EinsumDense dense({.equation = "abc,cd->abd", .output_shape = {4, 3}});
+  x = dense(x);
+  dense.enable_lora({.rank = 2, .lora_alpha = 4});
+  Model model(words,
+              layers::Dense({.units = 2, .lora_rank = 2})(layers::GlobalAveragePooling1D()(x)));
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  const Tensor indices = Tensor::from<int32_t>({1, 3, 0, 0, 5, 4, 3, 2, 0, 0}, {2, 5});
+  model.fit(indices, numbers({2, 2}), {.epochs = 3, .verbose = 0});
+  return {model, indices};
+}
+
 // Inputs that are outputs, and what is made like a placeholder of known shape.
 Case ends() {
   const Tensor x = Input({.batch_shape = {4, 3}, .name = "x"});
@@ -276,6 +292,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   cases.emplace("recurrent", recurrent());
   cases.emplace("attending", attending());
   cases.emplace("ends", ends());
+  cases.emplace("lora", lora());
   cases.emplace("identity", identity());
   add_optimizers(cases);
   cases.emplace("both_ways", both_ways());

@@ -24,14 +24,16 @@ TEST_CASE("Sequential models: by class, numbered, without the input") {
                                  "layers/dropout"});
 }
 
-TEST_CASE("own weights: trainable ones first, whatever is frozen") {
+TEST_CASE("own weights: those made to be trained first, whatever is frozen") {
   layers::BatchNormalization norm;
   norm.set_trainable(false);
   const Sequential model(Input({.shape = {4}}), {norm});
+  norm.weight("gamma").set_trainable(false);
   std::vector<std::string> names;
   const std::vector<SavedLayer> saved = weight_paths(model);
   for (const Variable& variable : saved[1].weights) names.push_back(variable.name());
   CHECK(names == Paths{"gamma", "beta", "moving_mean", "moving_variance"});
+  CHECK(model.weights()[0].name() == "gamma");
 }
 
 TEST_CASE("functional models: with inputs, without ops, nested models below their class") {

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Low-rank adaptation of a layer's weight: Hu et al., "LoRA: Low-Rank Adaptation of Large Language
+// Models" (2021), as Keras's enable_lora has it. Internal: layers' .cc files include it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "framework/model/saved_parts.h"
+#include "framework/ops/ops.h"
+#include "layers/core/lora_options.h"
+#include "layers/keras_layer.h"
+
+namespace cornu::layers {
+
+template <class Fields, class Options>
+void visit_lora_fields(Fields& fields, Options& options) {
+  fields.unless_default("lora_rank", options.lora_rank, std::optional<int64_t>());
+  fields.unless_default("lora_alpha", options.lora_alpha, std::optional<double>());
+}
+
+// A weight that stays as it is, and the two that are trained in its stead. Files have their sum in
+// the weight's place, and give it back to that: the two begin anew, as zeros.
+class Lora : public SavedParts {
+ public:
+  Lora(const Variable& weight, const Variable& a, const Variable& b, double scale)
+      : weight_(weight), a_(a), b_(b), scale_(scale) {}
+
+  Tensor sum() const;                           // weight + scale * a * b, in weight's dtype
+  Tensor rows_at(const Tensor& indices) const;  // of the sum, without the others
+
+  bool is_saved(const Variable& weight) const override;
+  Tensor saved_value(const Variable& weight) const override;
+  void weights_loaded() override;
+
+ private:
+  Variable weight_, a_, b_;
+  double scale_;
+};
+
+// A layer that can be adapted, as its handle sees it.
+class TakesLora {
+ public:
+  virtual ~TakesLora() = default;
+  virtual void enable_lora(const LoraOptions& options) = 0;
+};
+
+// A layer over Base whose options have lora_rank and lora_alpha.
+template <class Base>
+class WithLora : public Base, public TakesLora, public HasSavedParts {
+ public:
+  std::shared_ptr<SavedParts> saved_parts() const override { return lora_; }
+
+  void enable_lora(const LoraOptions& options) override {
+    check<FailedPrecondition>(
+        this->built(),
+        "{}: enable_lora needs its weights. Call it when the layer was built, "
+        "or make the layer with lora_rank.",
+        this->label());
+    check<FailedPrecondition>(lora_ == nullptr,
+                              "{}: LoRA is enabled already, which is done once for a layer.",
+                              this->label());
+    const std::vector<Shape> shapes = this->built_shapes();
+    this->set_built(false);  // a layer that is built takes no more weights
+    try {
+      add_lora(options);
+    } catch (...) {
+      this->set_built(true, shapes);
+      throw;
+    }
+    this->set_built(true, shapes);
+  }
+
+ protected:
+  template <class... Args>
+  explicit WithLora(Args&&... args) : Base(std::forward<Args>(args)...) {
+    auto& options = this->options_;
+    if (!options.lora_rank) options.lora_alpha.reset();
+    if (!options.lora_rank) return;
+    require_rank(*options.lora_rank);
+    if (!options.lora_alpha) options.lora_alpha = static_cast<double>(*options.lora_rank);
+  }
+
+  // For build: says which weight is adapted, and adapts it where the options say so.
+  void adapt(const Variable& weight, const Regularizer& regularizer, const Constraint& constraint,
+             std::optional<double> alpha) {
+    weight_ = weight;
+    regularizer_ = regularizer;
+    constrained_ = static_cast<bool>(constraint);
+    if (this->options_.lora_rank)
+      add_lora({.rank = *this->options_.lora_rank, .lora_alpha = alpha});
+  }
+
+  const Variable& adaptable() const { return weight_; }
+  const Lora* lora() const { return lora_.get(); }
+  // The weight as the layer computes with it.
+  Tensor adapted() const {
+    return ops::cast(lora_ ? lora_->sum() : weight_.value(), this->compute_dtype());
+  }
+
+ private:
+  void require_rank(int64_t rank) const {
+    this->require(rank > 0, "expected a rank of LoRA > 0, got {}.", rank);
+  }
+
+  void add_lora(const LoraOptions& options) {
+    require_rank(options.rank);
+    this->require(!constrained_,
+                  "LoRA doesn't go with a constraint of the weight '{}'. Leave the constraint out.",
+                  weight_.name());
+    const Shape& shape = weight_.shape();
+    const auto made = [&](const char* part, const Shape& of, const Initializer& initializer) {
+      const std::string name = fmt::format("lora_{}_{}", weight_.name(), part);
+      const Variable variable = this->add_weight({.shape = of,
+                                                  .initializer = initializer,
+                                                  .dtype = DType::Float32,
+                                                  .regularizer = regularizer_,
+                                                  .name = name});
+      const std::string& path = weight_.path();
+      variable.set_path(path.substr(0, path.rfind('/') + 1) + name);
+      return variable;
+    };
+    const Variable a = made("a", shape.slice(0, -1).concat({options.rank}), options.a_initializer);
+    const Variable b = made("b", {options.rank, shape.back()}, options.b_initializer);
+    const auto rank = static_cast<double>(options.rank);
+    const double alpha = options.lora_alpha.value_or(rank);
+    lora_ = std::make_shared<Lora>(weight_, a, b, alpha / rank);
+    weight_.set_trainable(false);
+    this->options_.lora_rank = options.rank;
+    this->options_.lora_alpha = alpha;
+  }
+
+  Variable weight_;
+  Regularizer regularizer_;
+  bool constrained_ = false;
+  std::shared_ptr<Lora> lora_;
+};
+
+// Of a handle whose layer is a WithLora.
+inline void enable_lora(const LayerHandle& handle, const LoraOptions& options) {
+  dynamic_cast<TakesLora&>(handle.get()).enable_lora(options);
+}
+
+}  // namespace cornu::layers

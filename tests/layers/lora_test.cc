@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers whose kernel is adapted by two small ones. Values are compared with Keras's in
+// tests/golden.
+#include <doctest/doctest.h>
+
+#include "framework/core/strings.h"
+#include "framework/ops/ops.h"
+#include "framework/train/model.h"
+#include "layers/layers.h"
+#include "optimizers/optimizers.h"
+#include "tests/support/layer_conformance.h"
+#include "tests/support/scratch.h"
+
+namespace cornu {
+namespace {
+
+using test::error_of;
+
+std::vector<std::string> names_of(const std::vector<Variable>& variables) {
+  std::vector<std::string> names;
+  for (const Variable& variable : variables) names.push_back(variable.name());
+  return names;
+}
+
+const Tensor& examples() {
+  static const Tensor x = ops::reshape(ops::arange(12, DType::Float32), {3, 4}) / 10;
+  return x;
+}
+
+double distance(const Tensor& a, const Tensor& b) {
+  return ops::max(ops::abs(a - b)).item<double>();
+}
+
+TEST_CASE("LoRA on a layer that is there: what it computes, and what is trained") {
+  const layers::Dense dense({.units = 2, .name = "dense"});
+  const Tensor before = dense(examples());
+  dense.enable_lora({.rank = 3, .lora_alpha = 6, .b_initializer = "ones"});
+  CHECK(names_of(dense.weights()) ==
+        std::vector<std::string>{"kernel", "bias", "lora_kernel_a", "lora_kernel_b"});
+  CHECK(names_of(dense.trainable_weights()) ==
+        std::vector<std::string>{"bias", "lora_kernel_a", "lora_kernel_b"});
+  CHECK(dense.weight("lora_kernel_a").path() == "dense/lora_kernel_a");
+  const Tensor a = dense.weight("lora_kernel_a"), b = dense.weight("lora_kernel_b");
+  CHECK(a.shape() == Shape{4, 3});
+  CHECK(b.shape() == Shape{3, 2});
+  const Tensor added = 2.0 * ops::matmul(ops::matmul(examples(), a), b);
+  CHECK(distance(dense(examples()), before + added) < 1e-5);
+  CHECK(dense.get_config().at("lora_rank") == Json(3));
+  CHECK(dense.get_config().at("lora_alpha").as_double() == 6);
+}
+
+TEST_CASE("training moves the small kernels alone, and files have the sum") {
+  const test::Scratch scratch;
+  Sequential model(Input({.shape = {4}}), {layers::Dense({.units = 3, .lora_rank = 2}),
+                                           layers::Dense({.units = 1, .name = "last"})});
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
+  const LayerHandle dense = model.layers()[0];
+  const Tensor kernel = dense.weight("kernel");
+  model.fit(examples(), ops::ones({3, 1}), {.epochs = 3, .verbose = 0});
+  CHECK(distance(dense.weight("kernel"), kernel) == 0);
+  CHECK(ops::max(ops::abs(dense.weight("lora_kernel_b").value())).item<double>() > 0);
+  const Tensor expected = model.predict(examples(), {.verbose = 0});
+
+  model.save(scratch.path("model.keras"));
+  Model back = load_model(scratch.path("model.keras"));
+  CHECK(distance(back.predict(examples(), {.verbose = 0}), expected) < 1e-6);
+  CHECK(back.layers()[0].get_config().at("lora_rank") == Json(2));
+  CHECK(distance(back.layers()[0].weight("lora_kernel_a"), ops::zeros({4, 2})) == 0);
+
+  // The same weights are those of a model without LoRA.
+  model.save_weights(scratch.path("model.weights.h5"));
+  Sequential plain(Input({.shape = {4}}),
+                   {layers::Dense({.units = 3}), layers::Dense({.units = 1})});
+  plain.load_weights(scratch.path("model.weights.h5"));
+  CHECK(distance(plain.predict(examples(), {.verbose = 0}), expected) < 1e-6);
+}
+
+TEST_CASE("what LoRA can't do") {
+  const layers::Dense dense({.units = 2, .name = "dense"});
+  CHECK(error_of([&] { dense.enable_lora({.rank = 2}); }) ==
+        "FailedPrecondition: Dense 'dense': enable_lora needs its weights. Call it when the layer "
+        "was built, or make the layer with lora_rank.");
+  dense.build({1, 4});
+  CHECK(error_of([&] { dense.enable_lora({}); }) ==
+        "InvalidArgument: Dense 'dense': expected a rank of LoRA > 0, got 0.");
+  dense.enable_lora({.rank = 2});
+  CHECK(error_of([&] { dense.enable_lora({.rank = 2}); }) ==
+        "FailedPrecondition: Dense 'dense': LoRA is enabled already, which is done once for a "
+        "layer.");
+  CHECK(error_of([] {
+          layers::Conv2D({.filters = 2, .kernel_size = 3, .lora_rank = -1, .name = "c"});
+        }) == "InvalidArgument: Conv2D 'c': expected a rank of LoRA > 0, got -1.");
+  const layers::Embedding words({.input_dim = 3,
+                                 .output_dim = 2,
+                                 .embeddings_constraint = "non_neg",
+                                 .lora_rank = 1,
+                                 .name = "words"});
+  CHECK(test::contains(error_of([&] {
+                         words.build({1, 4});
+                       }),
+                       "Embedding 'words': LoRA doesn't go with a constraint of the weight "
+                       "'embeddings'. Leave the constraint out."));
+}
+
+}  // namespace
+}  // namespace cornu
