@@ -11,7 +11,7 @@ using test::error_of;
 
 namespace {
 
-Registry<int> losses() {
+Registry<int> known_losses() {
   Registry<int> registry("loss");
   registry.add("MeanSquaredError", 1);
   registry.add("Huber", 2);
@@ -22,7 +22,7 @@ Registry<int> losses() {
 }  // namespace
 
 TEST_CASE("a registry finds by name, alias and snake_case") {
-  const Registry<int> registry = losses();
+  const Registry<int> registry = known_losses();
   CHECK(registry.at("Huber") == 2);
   CHECK(registry.at("mse") == 1);
   CHECK(registry.find("huber") == nullptr);
@@ -33,7 +33,7 @@ TEST_CASE("a registry finds by name, alias and snake_case") {
 }
 
 TEST_CASE("a registry's errors") {
-  Registry<int> registry = losses();
+  Registry<int> registry = known_losses();
   CHECK(error_of([&] { registry.at("Hubre"); }) ==
         "InvalidArgument: Unknown loss 'Hubre'. Did you mean 'Huber'? Known: Huber, "
         "MeanSquaredError.");
@@ -52,7 +52,7 @@ TEST_CASE("a registry's errors") {
 }
 
 TEST_CASE("a name that is taken as an alias can't be registered") {
-  Registry<int> registry = losses();
+  Registry<int> registry = known_losses();
   CHECK_THROWS_AS(registry.add("mse", 3), AlreadyExists);
 }
 

@@ -202,7 +202,7 @@ TEST_CASE("batch normalization within a scan") {
 }
 
 TEST_CASE("jit_compile = false: replicas of a central storage run no passes either") {
-  const auto train = [](const distribute::Strategy& strategy) {
+  const auto train = [](const Strategy& strategy) {
     set_random_seed(3);
     const auto scope = strategy.scope();
     Sequential model({layers::Dense({.units = 64, .activation = "relu", .dtype = "mixed_bfloat16"}),
