@@ -153,7 +153,8 @@ struct RejectionResampleOptions {
 
 // How often each of several datasets is drawn: a weight for each (they needn't sum up to 1); or a
 // dataset of such weights, float32 or float64 vectors, of which each draw takes one. Where that one
-// draws a dataset that has ended, the next one is taken; where there is none, nothing more comes.
+// draws a dataset that has ended, the next one is taken; where there is none, nothing more comes
+// (where they never end, but draw none of those that are left, the next element never comes).
 struct SampleWeights {
   SampleWeights() = default;                                                 // all alike
   SampleWeights(std::vector<double> weights) : fixed(std::move(weights)) {}  // NOLINT: implicit

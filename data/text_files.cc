@@ -48,7 +48,17 @@ class LineStream : public PlacedTextStream {
   Json save() const override { return file_.position(0); }
   void restore(const Json& state) override { file_.go_to(state); }
   int64_t place() const override { return start_; }
-  void go_to_place(int64_t place) override { file_.seek(place); }
+  // Behind the end of the line before, unless the file was changed.
+  void go_to_place(int64_t place) override {
+    file_.seek(std::max<int64_t>(place - 1, 0));
+    if (place == 0) return;
+    check<DataLoss>(
+        (!file_.ahead().empty() || file_.fill()) && file_.ahead().front() == '\n',
+        "{}: expected the line at byte {} that the position has, but none begins there. "
+        "Was the file changed? Put it back, or begin anew.",
+        file_.path(), place);
+    file_.consume(1);
+  }
 
  private:
   // Gives the next line to `use`, piece by piece. False at the end of the file.

@@ -156,15 +156,17 @@ class FilesInOrder : public Stream<Element>, public PlacedItems {
   StreamPtr<Element> reopened(int64_t number) {
     if (names_again_.empty()) {
       const auto names = open_names_();
+      std::vector<Element> again;
       bool more = true;
-      while (more && std::ssize(names_again_) < names_.taken()) {
-        Element& name = names_again_.emplace_back();
+      while (more && std::ssize(again) < names_.taken()) {
+        Element& name = again.emplace_back();
         try {
           more = names->next(name);
         } catch (const Error&) {
           // It had a number nevertheless.
         }
       }
+      names_again_ = std::move(again);
     }
     const bool known = 0 <= number && number < std::ssize(names_again_) &&
                        !names_again_[static_cast<size_t>(number)].tensors().empty();

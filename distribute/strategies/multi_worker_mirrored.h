@@ -46,7 +46,7 @@ struct CommunicationOptions {
   // each worker, too; without compression they travel as float32. None: no gradient is rounded.
   std::optional<DType> compression = {};
   // How long a worker may keep the others waiting in one exchange, in seconds, while it gives signs
-  // of life. None: ten minutes.
+  // of life: callbacks on the chief alone (on_train_end, too) take less. None: ten minutes.
   std::optional<double> timeout_seconds = {};
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/weight_limit.h"
 
+#include <algorithm>
+
 #include "framework/core/error.h"
 
 namespace cornu {
@@ -8,6 +10,7 @@ namespace {
 
 constexpr uint64_t kLeastDeferred = uint64_t{64} << 10;
 constexpr uint64_t kMostGrowth = 8;  // a stored bool that becomes a float64
+constexpr uint64_t kMostAllowed = uint64_t{64} << 20;
 thread_local WeightLimit* current = nullptr;
 
 }  // namespace
@@ -18,12 +21,16 @@ WeightLimit::~WeightLimit() { current = outer_; }
 
 void WeightLimit::add(uint64_t bytes) {
   if (!current) return;
-  const uint64_t left = kMostGrowth * current->stored_ - current->added_;
+  const uint64_t left = kMostGrowth * current->stored_ + current->allowed_ - current->added_;
   check<InvalidArgument>(bytes <= left,
                          "a weight of {} bytes, after {} bytes of others, isn't in the file, whose "
                          "weights have {} bytes in all. The config is another model's.",
                          bytes, current->added_, current->stored_);
   current->added_ += bytes;
+}
+
+void WeightLimit::allow(uint64_t bytes) {
+  if (current) current->allowed_ += std::min(bytes, kMostAllowed - current->allowed_);
 }
 
 bool WeightLimit::defers(uint64_t bytes) { return current && bytes >= kLeastDeferred; }

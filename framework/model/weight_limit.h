@@ -25,6 +25,8 @@ class WeightLimit {
   // Takes note of a weight that is about to be made. InvalidArgument when it is one too many;
   // nothing without a limit.
   static void add(uint64_t bytes);
+  // Weights of so many bytes come that no file has: some MiB of such are allowed beside the file's.
+  static void allow(uint64_t bytes);
 
   // Whether a weight of so many bytes waits for the file's value: then it is made of uninitialized
   // memory, and defer() is told of it.
@@ -42,6 +44,7 @@ class WeightLimit {
   };
   std::vector<Deferred> deferred_;
   uint64_t stored_;
+  uint64_t allowed_ = 0;
   uint64_t added_ = 0;
   WeightLimit* outer_;
 };

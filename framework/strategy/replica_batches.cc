@@ -85,8 +85,12 @@ std::vector<Batch> ReplicaBatches::next() {
 
 // Whether a worker has batches for this step. Then this one knows of what kind they are.
 bool ReplicaBatches::has_anyone(bool has_own) {
-  if (strategy_->num_workers() == 1 || all_endless_) return has_own;
-  const char* own = is_endless_ ? kEndless : has_own ? kBatches : empty_ ? kEnded : kNothingYet;
+  if (strategy_->num_workers() == 1) return has_own;
+  if (all_endless_) {  // nobody asks any more
+    if (!has_own) raise_unexpected_end();
+    return true;
+  }
+  const char* own = has_own ? (is_endless_ ? kEndless : kBatches) : empty_ ? kEnded : kNothingYet;
   const auto all = strategy_->exchange("whether a dataset has batches", own);
   const auto is = [&](const char* what) {
     return [what](const std::string& said) { return said == what; };
@@ -96,6 +100,14 @@ bool ReplicaBatches::has_anyone(bool has_own) {
       std::ranges::any_of(all, is(kBatches)) || std::ranges::any_of(all, is(kEndless));
   if (has_any && std::ranges::any_of(all, is(kNothingYet))) learn_kind();
   return has_any;
+}
+
+void ReplicaBatches::raise_unexpected_end() const {
+  const FailedPrecondition error(
+      "DistributedDataset: this worker's dataset said that it never ends, as those of all workers "
+      "did, but it has ended. repeat() ends where its input gives nothing: give each worker data.");
+  strategy_->tell_of_failure(error, "has no more batches");
+  throw error;
 }
 
 // Of the first worker that has had a batch.

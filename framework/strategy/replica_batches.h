@@ -35,6 +35,7 @@ class ReplicaBatches {
   std::vector<Batch> next_own();
   bool has_anyone(bool has_own);
   void learn_kind();
+  [[noreturn]] void raise_unexpected_end() const;
 
   std::shared_ptr<StrategyImpl> strategy_;
   std::unique_ptr<BatchIterator> source_;

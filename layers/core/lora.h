@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/model/saved_parts.h"
+#include "framework/model/weight_limit.h"
 #include "framework/ops/ops.h"
 #include "layers/core/lora_options.h"
 #include "layers/keras_layer.h"
@@ -113,6 +114,7 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
     const Shape& shape = weight_.shape();
     const auto made = [&](const char* part, const Shape& of, const Initializer& initializer) {
       const std::string name = fmt::format("lora_{}_{}", weight_.name(), part);
+      WeightLimit::allow(of.num_bytes(sizeof(float)));  // files have their sum with the weight
       const Variable variable = this->add_weight({.shape = of,
                                                   .initializer = initializer,
                                                   .dtype = DType::Float32,

@@ -221,6 +221,23 @@ TEST_CASE("what a shuffle of records held is read when it is drawn, and nothing 
   CHECK(all == rest);
 }
 
+TEST_CASE("a line that a shuffle held and that isn't there any more is told") {
+  const TempFolder folder;
+  const std::string path = (folder.path() / "lines").string();
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += fmt::format("{}\n", 1000 + i);
+  write_text(path, text);
+  const Dataset dataset = shuffled(data::TextLineDataset(path), 100, 1);
+  auto iterator = dataset.iterator();
+  numbers(iterator, 50);
+  const Json saved = iterator.save();
+  write_text(path, "1" + text);  // no line begins where one did
+  auto restored = dataset.iterator();
+  restored.restore(saved);
+  const std::string message = message_of<DataLoss>([&] { numbers(restored, 1); });
+  CHECK_MESSAGE(contains(message, "but none begins there. Was the file changed?"), message);
+}
+
 TEST_CASE("a record that a shuffle held and that is damaged fails in its place") {
   const TempFolder folder;
   const auto path = (folder / "r").string();

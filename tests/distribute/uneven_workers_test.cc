@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "tests/distribute/models.h"
+#include "tests/support/errors.h"
 
 using namespace cornu;
 using distribute::InputContext;
@@ -20,6 +21,7 @@ namespace {
 bool is_alone() { return std::getenv("CORNU_TEST_REPLICAS") == nullptr; }
 
 constexpr int64_t kBatch = 2;  // of each replica
+const data::ElementSpec kNumber = {.types = {{DType::Float64, Shape{}}}, .structure = {}};
 
 // How many rows each worker has: as many, others, and none from the start.
 const std::vector<std::vector<int64_t>> kRows = {{8, 8, 8}, {3, 14, 6}, {9, 0, 5}, {0, 7, 0}};
@@ -261,4 +263,40 @@ TEST_CASE("steps of workers whose batches never end, beside some that do" *
           4 * (all ? replicas : local + static_cast<double>(strategy.impl().num_workers() - 1)));
     CHECK(sums.back() == 4 * (all ? replicas : local));
   }
+}
+
+TEST_CASE("batches that were said never to end, but do" * doctest::skip(is_alone())) {
+  const Strategy strategy = strategy_kinds()[0].make(replica_counts()[0]);
+  const auto scope = strategy.scope();
+  // Six elements in all, and again and again nothing; for the first worker, or for all.
+  const auto steps = [&](bool all, bool empty) {
+    const auto batches =
+        strategy.distribute_datasets_from_function([&](const InputContext& context) {
+          if (!all && context.input_pipeline_id != 0) {
+            return data::Dataset::from_tensor_slices(ops::ones({6}, DType::Float64)).batch(2);
+          }
+          const auto left = std::make_shared<int>(empty ? 0 : 6);
+          const data::Generator numbers([left] {
+            return [left]() -> std::optional<data::Element> {
+              if (*left == 0) return std::nullopt;
+              --*left;
+              return Tensor::scalar(1.0);
+            };
+          });
+          return data::Dataset::from_generator(numbers, {.output_signature = kNumber})
+              .repeat()
+              .batch(2);
+        });
+    auto iterator = batches.iterator();
+    PerReplica batch;
+    int count = 0;
+    while (count < 20 && iterator.next(batch)) ++count;
+    return count;
+  };
+  const auto local =
+      static_cast<int>(strategy.num_replicas_in_sync() / strategy.impl().num_workers());
+  CHECK(steps(false, false) == (3 + local - 1) / local);
+  CHECK(steps(false, true) == (3 + local - 1) / local);
+  CHECK(test::message_of([&] { steps(true, false); }).find("said that it never ends") !=
+        std::string::npos);
 }

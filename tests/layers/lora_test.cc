@@ -102,5 +102,15 @@ TEST_CASE("what LoRA can't do") {
                        "'embeddings'. Leave the constraint out."));
 }
 
+TEST_CASE("a file of a layer whose low-rank weights are larger than its kernel loads") {
+  const test::Scratch scratch;
+  set_random_seed(1);
+  Sequential model(Input({.shape = {4}}), {layers::Dense({.units = 3, .lora_rank = 512})});
+  const std::string path = scratch.path("model.keras");
+  model.save(path);
+  Model loaded = load_model(path);
+  CHECK(distance(loaded(examples()), model(examples())) < 1e-6);
+}
+
 }  // namespace
 }  // namespace cornu
