@@ -11,9 +11,10 @@ namespace {
 
 constexpr int64_t kFillGrain = 16384;  // elements
 
+// Zeros where nothing is in it, whose other sizes may have a product beyond 64 bits.
 std::vector<int64_t> strides_of(const Shape& shape) {
   std::vector<int64_t> strides(static_cast<size_t>(shape.rank()));
-  int64_t step = 1;
+  int64_t step = shape.num_elements() == 0 ? 0 : 1;
   for (size_t i = strides.size(); i-- > 0;) {
     strides[i] = step;
     step *= shape[static_cast<int64_t>(i)];
