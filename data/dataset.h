@@ -317,7 +317,9 @@ class Dataset {
   // DataLoss for a damaged one.
   Dataset cache(const std::string& filename = "") const;
   // The same in a file in `folder` that is named after the pipeline's fingerprint, so that another
-  // pipeline, and one that is compressed otherwise, has another one.
+  // pipeline, and one that is compressed otherwise, has another one. With a shard_func or a
+  // reader_func: in a folder of such files. A position goes on among what it was saved in, the
+  // elements as they are made or those files: FailedPrecondition where these have gone.
   Dataset snapshot(const std::string& folder, const SnapshotOptions& options = {}) const;
   // Writes the elements of a pass to a folder, for load(), which gives them again, in the same
   // order. What was saved there before stays until all is written, then datasets that were loaded

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "data/readers/element_file.h"
-#include "data/serialization/link.h"
+#include "data/transforms/kept_files.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/logging.h"
 #include "framework/io/atomic_file.h"
@@ -127,12 +127,7 @@ class FileCached : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   // Not the path: what comes is the same.
   std::string describe() const override { return "file_cache"; }
-  void write(LinkWriter&) const override {
-    raise<FailedPrecondition>(
-        "{}: it can't be serialized, since it would write a file of that name elsewhere. Call it "
-        "where the dataset is iterated, or use cache() in memory.",
-        who_);
-  }
+  void write(LinkWriter&) const override { refuse_to_travel(who_); }
   StreamPtr<Element> elements(Pass pass) const override {
     std::error_code error;
     if (std::filesystem::exists(path_, error)) {
@@ -150,11 +145,7 @@ class FileCached : public Node {
   }
 
  protected:
-  // A worker's part of the elements is kept in a file of its own.
-  void inputs_changed() override {
-    const std::string chain = describe_chain(input());
-    path_ = fmt::format("{}-{:08x}", given_path_, crc32c(std::as_bytes(std::span(chain))));
-  }
+  void inputs_changed() override { path_ = path_of_part(given_path_, input()); }
 
  private:
   StreamPtr<Element> in_order(StreamPtr<Element> stream, std::string seeds, bool from_file) const {
@@ -169,35 +160,27 @@ class FileCached : public Node {
   const char* who_;
 };
 
-// What tells a pipeline from others, as far as it can be told.
-std::string fingerprint_of(const NodePtr& node) {
-  const PartialFingerprint print = partial_fingerprint(node);
-  if (!print.left_out.empty()) {
-    logging::info(
-        fmt::format("snapshot: it isn't noticed when what {} does changes, since that can't be "
-                    "serialized: remove the snapshot then.",
-                    print.left_out));
-  }
-  return print.digest;
-}
-
 }  // namespace
+
+NodePtr make_kept_file(NodePtr input, std::string path, Compression compression, const char* who) {
+  return std::make_shared<FileCached>(std::move(input), std::move(path), compression, who);
+}
 
 NodePtr make_file_cache(NodePtr input, const std::string& filename) {
   check<InvalidArgument>(!filename.empty(), "cache: expected a filename, got ''.");
-  return std::make_shared<FileCached>(std::move(input), filename, Compression::None, "cache");
+  return make_kept_file(std::move(input), filename, Compression::None, "cache");
 }
 
-NodePtr make_snapshot(NodePtr input, const std::string& folder, const SnapshotOptions& options) {
-  const std::string type = options.compression == "AUTO" ? "" : options.compression;
-  const Compression compression = compression_of(type, "snapshot");
-  check<InvalidArgument>(!folder.empty(), "snapshot: expected a folder, got ''.");
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) raise_file_error(folder, "be made", error.value());
-  const std::string name = fingerprint_of(input) + ".elements" + (type.empty() ? "" : "." + type);
-  const auto path = std::filesystem::path(folder) / name;
-  return std::make_shared<FileCached>(std::move(input), path.string(), compression, "snapshot");
+std::string path_of_part(const std::string& given, const Node& part) {
+  const std::string chain = describe_chain(part);
+  return fmt::format("{}-{:08x}", given, crc32c(std::as_bytes(std::span(chain))));
+}
+
+void refuse_to_travel(const char* who) {
+  raise<FailedPrecondition>(
+      "{}: it can't be serialized, since it would write a file of that name elsewhere. Call it "
+      "where the dataset is iterated, or use cache() in memory.",
+      who);
 }
 
 }  // namespace cornu::data

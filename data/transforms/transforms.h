@@ -75,7 +75,7 @@ NodePtr make_even_shard(NodePtr input, int64_t count, int64_t index);
 NodePtr make_sharded_sources(const NodePtr& node, const WorkerPart& part);
 NodePtr make_shuffle(NodePtr input, int64_t buffer_size, const ShuffleOptions& options);
 NodePtr make_skip(NodePtr input, int64_t count);
-NodePtr make_snapshot(NodePtr input, const std::string& folder, const SnapshotOptions& options);
+NodePtr make_snapshot(NodePtr input, const std::string& folder, SnapshotOptions options);
 NodePtr make_take(NodePtr input, int64_t count);
 NodePtr make_take_while(NodePtr input, MapFunction predicate);
 NodePtr make_unbatch(NodePtr input);

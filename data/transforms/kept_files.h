@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What cache and snapshot, which keep elements in files, share.
+#pragma once
+
+#include <string>
+
+#include "data/node.h"
+#include "data/readers/tf_record.h"
+
+namespace cornu::data {
+
+// Keeps the elements of the first complete pass in the file of this name. `who`: for errors.
+NodePtr make_kept_file(NodePtr input, std::string path, Compression compression, const char* who);
+
+// Where a worker keeps its part of the elements of what `given` was named for.
+std::string path_of_part(const std::string& given, const Node& part);
+
+[[noreturn]] void refuse_to_travel(const char* who);
+
+}  // namespace cornu::data
