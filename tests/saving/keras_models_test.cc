@@ -233,6 +233,10 @@ Case lora() {
   const layers::EinsumDense dense({.equation = "abc,cd->abd", .output_shape = {4, 3}});
   x = dense(x);
   dense.enable_lora({.rank = 2, .lora_alpha = 4});
+  const layers::ReversibleEmbedding both_ways({.input_dim = 6, .output_dim = 3, .lora_rank = 2});
+  const Tensor logits = both_ways(x, {.settings = Json::object({{"reverse", true}})});
+  const Tensor vectors = layers::Cropping1D({.cropping = {0, 1}})(both_ways(words));
+  x = layers::Concatenate()({logits, vectors});
   Model model(words,
               layers::Dense({.units = 2, .lora_rank = 2})(layers::GlobalAveragePooling1D()(x)));
   model.compile({.optimizer = "adam", .loss = "mse"});
