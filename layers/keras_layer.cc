@@ -89,14 +89,22 @@ void set_from_config(const Json& json, Margins3& value) { value = Margins3::from
 
 void set_from_config(const Json& json, AbsentFeature& feature) {
   check<Unimplemented>(json.is_null() || json == feature.off,
-                       "Config: '{}' isn't available here: expected {}, got {}.", feature.key,
-                       feature.off.dump(), json.excerpt());
+                       "Config: '{}' isn't available here: expected {}, got {}. Make the layer "
+                       "without it in Keras, and save that.",
+                       feature.key, feature.off.dump(), json.excerpt());
 }
 
 std::string dtype_from_config(const Json& json) {
   if (json.is_null()) return {};
   if (json.is_string()) return json.as_string();
-  return json.at("config").at("name").as_string();
+  const Json* name = json.at("config").find("name");
+  check<Unimplemented>(
+      name != nullptr,
+      "Config: expected a dtype policy with a name, such as float32, got {}: there "
+      "are no quantized layers here. Save the model in Keras before quantize() is "
+      "called.",
+      json.excerpt());
+  return name->as_string();
 }
 
 KerasLayer::KerasLayer(std::string class_name, const LayerOptions& options)

@@ -4,11 +4,11 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "framework/core/strings.h"
+#include "framework/losses/dtype_option.h"
 #include "framework/losses/loss.h"
 #include "framework/model/serialized.h"
 
@@ -61,9 +61,7 @@ Loss loss_from_config(const Json& config) {
   fields("name", options.name);
   fields("reduction", options.reduction);
   if constexpr (!std::is_same_v<Options, LossOptions>) visit_fields(fields, options);
-  std::optional<std::string> dtype;
-  fields("dtype", dtype);
-  options.dtype = dtype.value_or("");
+  options.dtype = dtype_in_config(config);
   return Handle(options);
 }
 

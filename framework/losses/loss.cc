@@ -52,12 +52,9 @@ void require_fitting(const Tensor& given, const Tensor& weights, const Shape& va
       given.shape());
 }
 
-bool is_narrow(DType dtype) { return !is_floating(dtype) || size_of(dtype) < 4; }
-
 // Predictions as the loss's function gets them: in its dtype, but for those of 16 bits.
 Tensor computable(const LossImpl& loss, const Tensor& y_pred) {
-  const DType own = loss.dtype().value_or(y_pred.dtype());
-  const DType wide = is_narrow(own) ? DType::Float32 : own;
+  const DType wide = computed_in(loss.dtype().value_or(y_pred.dtype()));
   return wide == y_pred.dtype() ? y_pred : ops::cast(y_pred, wide);
 }
 
@@ -67,7 +64,8 @@ Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_
   result.values = loss.call(y_true, computable(loss, y_pred));
   result.mask = both_masks(y_pred.mask(), result.values.mask());
   // A function may give others: their sum might not be exact, or overflow.
-  if (is_narrow(result.values.dtype())) result.values = ops::cast(result.values, DType::Float32);
+  const DType wide = computed_in(result.values.dtype());
+  if (wide != result.values.dtype()) result.values = ops::cast(result.values, wide);
   result.weights = masked_weights(result.mask, sample_weight);
   if (!result.weights.defined()) return result;
   auto [values, weights] = squeeze_or_expand_to_same_rank(result.values, result.weights);

@@ -56,17 +56,23 @@ Tensor class_indices(const Tensor& y_true, const Tensor& y_pred) {
   return ops::cast(ops::where(ops::isfinite(wide), wide, -2147483648.0), DType::Int32);
 }
 
-Tensor masked_weights(const Tensor& mask, const Tensor& sample_weight) {
-  auto as_float = [](const Tensor& x) {
-    return x.defined() ? ops::cast(x, DType::Float32) : Tensor();
-  };
-  const Tensor left = as_float(mask);
-  const Tensor right = as_float(sample_weight);
+Tensor masked_weights(const Tensor& mask, const Tensor& sample_weight, DType dtype) {
+  auto typed = [dtype](const Tensor& x) { return x.defined() ? ops::cast(x, dtype) : Tensor(); };
+  const Tensor left = typed(mask);
+  const Tensor right = typed(sample_weight);
   if (!left.defined()) return right;
   if (!right.defined()) return left;
   const auto [a, b] = squeeze_or_expand_to_same_rank(left, right);
   const int64_t rank = std::max(a.rank(), b.rank());
   return with_rank(a, rank) * with_rank(b, rank);
+}
+
+DType computed_in(DType dtype) {
+  return is_floating(dtype) && size_of(dtype) >= 4 ? dtype : DType::Float32;
+}
+
+Tensor summable(const Tensor& x, DType dtype) {
+  return ops::cast(ops::cast(x, dtype), is_floating(dtype) ? computed_in(dtype) : dtype);
 }
 
 }  // namespace cornu

@@ -28,7 +28,15 @@ Tensor class_indices(const Tensor& y_true, const Tensor& y_pred);
 // Axes of 1 after the last, up to `rank`.
 Tensor with_rank(const Tensor& x, int64_t rank);
 
-// The product of a mask and weights, either of which may be undefined; float32.
-Tensor masked_weights(const Tensor& mask, const Tensor& sample_weight);
+// The product of a mask and weights, either of which may be undefined, in this dtype.
+Tensor masked_weights(const Tensor& mask, const Tensor& sample_weight,
+                      DType dtype = DType::Float32);
+
+// What is computed in where this dtype was asked for: floating, of at least 32 bits.
+DType computed_in(DType dtype);
+
+// The values that `x` has in this dtype, as sums are made of them: those of 16 bits would overflow,
+// and are of 32.
+Tensor summable(const Tensor& x, DType dtype);
 
 }  // namespace cornu

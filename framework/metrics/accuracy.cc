@@ -31,14 +31,6 @@ Tensor accuracy(const Tensor& y_true, const Tensor& y_pred) {
   return as_float(ops::equal(truth, pred));
 }
 
-std::shared_ptr<MetricImpl> make(const char* class_name, const std::string& name,
-                                 MeanMetricWrapper::Function function,
-                                 Json config = Json::object()) {
-  return std::make_shared<MeanOfFunction>(class_name,
-                                          name.empty() ? to_snake_case(class_name) : name,
-                                          std::move(function), std::move(config));
-}
-
 }  // namespace
 
 Tensor binary_accuracy(const Tensor& y_true, const Tensor& y_pred, double threshold) {
@@ -89,25 +81,25 @@ void visit_fields(Fields& fields, SparseTopKCategoricalAccuracyOptions& options)
 }
 
 Accuracy::Accuracy(const MetricOptions& options)
-    : Metric(make("Accuracy", options.name, accuracy)) {}
+    : Metric(mean_of_function("Accuracy", options, accuracy)) {}
 
 BinaryAccuracy::BinaryAccuracy(const BinaryAccuracyOptions& options)
-    : Metric(make(
-          "BinaryAccuracy", options.name,
+    : Metric(mean_of_function(
+          "BinaryAccuracy", base_options(options),
           [threshold = options.threshold](const Tensor& y_true, const Tensor& y_pred) {
             return binary_accuracy(y_true, y_pred, threshold);
           },
           config_of(options))) {}
 
 CategoricalAccuracy::CategoricalAccuracy(const MetricOptions& options)
-    : Metric(make("CategoricalAccuracy", options.name, categorical_accuracy)) {}
+    : Metric(mean_of_function("CategoricalAccuracy", options, categorical_accuracy)) {}
 
 SparseCategoricalAccuracy::SparseCategoricalAccuracy(const MetricOptions& options)
-    : Metric(make("SparseCategoricalAccuracy", options.name, sparse_categorical_accuracy)) {}
+    : Metric(mean_of_function("SparseCategoricalAccuracy", options, sparse_categorical_accuracy)) {}
 
 TopKCategoricalAccuracy::TopKCategoricalAccuracy(const TopKCategoricalAccuracyOptions& options)
-    : Metric(make(
-          "TopKCategoricalAccuracy", options.name,
+    : Metric(mean_of_function(
+          "TopKCategoricalAccuracy", base_options(options),
           [k = options.k](const Tensor& y_true, const Tensor& y_pred) {
             return top_k_categorical_accuracy(y_true, y_pred, k);
           },
@@ -115,8 +107,8 @@ TopKCategoricalAccuracy::TopKCategoricalAccuracy(const TopKCategoricalAccuracyOp
 
 SparseTopKCategoricalAccuracy::SparseTopKCategoricalAccuracy(
     const SparseTopKCategoricalAccuracyOptions& options)
-    : Metric(make(
-          "SparseTopKCategoricalAccuracy", options.name,
+    : Metric(mean_of_function(
+          "SparseTopKCategoricalAccuracy", base_options(options),
           [k = options.k, sorted = options.from_sorted_ids](const Tensor& y_true,
                                                             const Tensor& y_pred) {
             return sparse_top_k_categorical_accuracy(y_true, y_pred, k, sorted);

@@ -28,6 +28,7 @@ class Accuracy : public Metric {
 
 struct BinaryAccuracyOptions {
   std::string name = "binary_accuracy";
+  DTypeName dtype = {};
   double threshold = 0.5;
 };
 // How often y_pred lies on y_true's side of the threshold (1 above it).
@@ -51,6 +52,7 @@ class SparseCategoricalAccuracy : public Metric {
 struct TopKCategoricalAccuracyOptions {
   int64_t k = 5;
   std::string name = "top_k_categorical_accuracy";
+  DTypeName dtype = {};
 };
 // How often the class of the largest label is among the k largest predictions.
 class TopKCategoricalAccuracy : public Metric {
@@ -61,6 +63,7 @@ class TopKCategoricalAccuracy : public Metric {
 struct SparseTopKCategoricalAccuracyOptions {
   int64_t k = 5;
   std::string name = "sparse_top_k_categorical_accuracy";
+  DTypeName dtype = {};
   bool from_sorted_ids = false;  // y_pred holds class indices, best first
 };
 // How often the class y_true (an index) is among the k largest predictions.

@@ -8,6 +8,7 @@
 #include "framework/metrics/register.h"
 #include "framework/model/layer.h"
 #include "framework/ops/ops.h"
+#include "framework/saving/constants.h"
 
 namespace cornu::metrics {
 namespace {
@@ -46,6 +47,17 @@ void check_options(const AUCOptions& options) {
                          "AUC: num_labels is for multi_label = true. Set both or neither.");
 }
 
+// Keras writes a tensor, and takes a list, too.
+void read_label_weights(const Json& config, std::vector<double>& weights) {
+  const Json* found = config.find("label_weights");
+  if (!found) return;
+  if (is_constant(*found)) {
+    weights = ops::cast(parse_constant(*found), DType::Float64).to_vector<double>();
+  } else {
+    set_from_config(*found, weights);
+  }
+}
+
 // By threshold, all but the first or all but the last.
 Tensor without_first(const Tensor& x) { return ops::slice_axis(x, 0, 1); }
 Tensor without_last(const Tensor& x) { return ops::slice_axis(x, 0, 0, -1); }
@@ -54,7 +66,8 @@ Tensor falls(const Tensor& x) { return without_last(x) - without_first(x); }
 class AUCImpl : public MetricImpl {
  public:
   explicit AUCImpl(const AUCOptions& options)
-      : MetricImpl(options.name.empty() ? unique_name("auc") : options.name), options_(options) {
+      : MetricImpl(options.name.empty() ? unique_name("auc") : options.name, options.dtype),
+        options_(options) {
     check_options(options);
     options_.curve = one_of("curve", options.curve, {"ROC", "PR", "PRGAIN"});
     options_.summation_method = one_of("summation_method", options.summation_method,
@@ -63,9 +76,8 @@ class AUCImpl : public MetricImpl {
     rule_.evenly = evenly_distributed(rule_.thresholds);
     rule_.multi_label = options.multi_label;
     if (!options.label_weights.empty()) {
-      label_weights_ = Tensor::from(
-          std::vector<float>(options.label_weights.begin(), options.label_weights.end()));
-      if (!options.multi_label) rule_.label_weights = label_weights_;
+      label_weights_ = ops::cast(Tensor::from(options.label_weights), dtype());
+      if (!options.multi_label) rule_.label_weights = ops::cast(label_weights_, DType::Float32);
     }
     if (!options.multi_label || options.num_labels) make_variables(options.num_labels);
   }
@@ -80,10 +92,10 @@ class AUCImpl : public MetricImpl {
     }
     const Tensor predictions = options_.from_logits ? ops::sigmoid(y_pred) : y_pred;
     const ConfusionCounts counts = confusion_counts(rule_, y_true, predictions, sample_weight);
-    true_positives_.assign(true_positives_.value() + counts.true_positives);
-    false_positives_.assign(false_positives_.value() + counts.false_positives);
-    true_negatives_.assign(true_negatives_.value() + counts.true_negatives);
-    false_negatives_.assign(false_negatives_.value() + counts.false_negatives);
+    add_to(true_positives_, counts.true_positives);
+    add_to(false_positives_, counts.false_positives);
+    add_to(true_negatives_, counts.true_negatives);
+    add_to(false_negatives_, counts.false_negatives);
   }
 
   Tensor result() const override {
@@ -107,8 +119,7 @@ class AUCImpl : public MetricImpl {
     fields("summation_method", options_.summation_method);
     fields("multi_label", options_.multi_label);
     fields("num_labels", options_.num_labels);
-    fields("label_weights",
-           options_.label_weights.empty() ? Json() : config_value(options_.label_weights));
+    fields("label_weights", label_weights_.defined() ? serialize_constant(label_weights_) : Json());
     fields("from_logits", options_.from_logits);
     if (!options_.thresholds.empty()) fields("thresholds", options_.thresholds);
     return config;
@@ -192,11 +203,11 @@ void register_auc(Registry<MetricFactory>& registry) {
     fields("num_thresholds", options.num_thresholds);
     fields("curve", options.curve);
     fields("summation_method", options.summation_method);
-    fields("name", options.name);
+    read_base_options(config, options);
     fields("multi_label", options.multi_label);
     fields("num_labels", options.num_labels);
     fields("from_logits", options.from_logits);
-    fields("label_weights", options.label_weights);
+    read_label_weights(config, options.label_weights);
     fields("thresholds", options.thresholds);
     return AUC(options);
   });

@@ -16,6 +16,7 @@ struct AUCOptions {
   std::string curve = "ROC";                       // or "PR", "PRGAIN"
   std::string summation_method = "interpolation";  // or "minoring", "majoring"
   std::string name = {};                           // empty: "auc", made unique
+  DTypeName dtype = {};                            // of label_weights; counts are float32
   std::vector<double> thresholds = {};             // instead of num_thresholds; 0 and 1 are added
   bool multi_label = false;                        // the mean of the areas of each column
   std::optional<int64_t> num_labels = {};          // columns, with multi_label

@@ -104,10 +104,6 @@ Above sums_above(const ConfusionRule& rule, const Weighted& labels, int64_t colu
   return {sum(labels.positive), sum(labels.negative)};
 }
 
-void add_to(const Variable& variable, const Tensor& delta) {
-  variable.assign(variable.value() + delta);
-}
-
 std::vector<double> checked_thresholds(const std::vector<double>& thresholds, double otherwise) {
   for (double threshold : thresholds) {
     check<InvalidArgument>(threshold >= 0 && threshold <= 1,
@@ -145,7 +141,7 @@ using CountMember = Tensor ConfusionCounts::*;
 class CountImpl : public MetricImpl {
  public:
   CountImpl(const char* class_name, CountMember count, const ConfusionOptions& options)
-      : MetricImpl(name_or_unique(options.name, class_name)),
+      : MetricImpl(name_or_unique(options.name, class_name), options.dtype),
         class_name_(class_name),
         count_(count),
         given_(options.thresholds),
@@ -177,7 +173,7 @@ class RatioImpl : public MetricImpl {
  public:
   RatioImpl(const char* class_name, CountMember other, const char* other_name,
             const PrecisionOptions& options)
-      : MetricImpl(name_or_unique(options.name, class_name)),
+      : MetricImpl(name_or_unique(options.name, class_name), options.dtype),
         class_name_(class_name),
         other_(other),
         options_(options),
@@ -221,7 +217,7 @@ template <class Handle>
 Metric count_from_config(const Json& config) {
   ConfusionOptions options;
   read_thresholds(config, options.thresholds);
-  ConfigReader{config}("name", options.name);
+  read_base_options(config, options);
   return Handle(options);
 }
 
@@ -232,7 +228,7 @@ Metric ratio_from_config(const Json& config) {
   ConfigReader fields(config);
   fields("top_k", options.top_k);
   fields("class_id", options.class_id);
-  fields("name", options.name);
+  read_base_options(config, options);
   return Handle(options);
 }
 

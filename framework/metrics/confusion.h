@@ -16,6 +16,7 @@ namespace cornu::metrics {
 struct ConfusionOptions {
   std::vector<double> thresholds = {};  // each in [0, 1]; empty: 0.5
   std::string name = {};                // empty: the snake_case of the class, made unique
+  DTypeName dtype = {};                 // is kept for configs: counts are float32 (Keras's rule)
 };
 
 class TruePositives : public Metric {
@@ -40,6 +41,7 @@ struct PrecisionOptions {
   std::optional<int64_t> top_k = {};     // only the k largest predictions may be positive
   std::optional<int64_t> class_id = {};  // look at this column only
   std::string name = {};
+  DTypeName dtype = {};  // see ConfusionOptions
 };
 // True positives among all that were predicted positive; 0 where there are none.
 class Precision : public Metric {

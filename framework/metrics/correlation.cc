@@ -21,9 +21,9 @@ std::shared_ptr<MetricImpl> mean_correlation(const char* class_name, const Optio
                                              Tensor (*function)(const Tensor&, const Tensor&,
                                                                 int64_t)) {
   return std::make_shared<MeanOfFunction>(
-      class_name, options.name,
+      class_name, base_options(options),
       [function, axis = options.axis](const Tensor& y_true, const Tensor& y_pred) {
-        return function(y_true, ops::cast(y_pred, DType::Float32), axis);
+        return function(y_true, ops::cast(y_pred, computed_in(y_pred.dtype())), axis);
       },
       config_of(options));
 }

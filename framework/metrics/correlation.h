@@ -20,6 +20,7 @@ Tensor concordance_correlation(const Tensor& y_true, const Tensor& y_pred, int64
 
 struct PearsonCorrelationOptions {
   std::string name = "pearson_correlation";
+  DTypeName dtype = {};
   int64_t axis = -1;  // along which they vary; 0 is within a batch, not over batches
 };
 // The mean of pearson_correlation over all other axes and batches.
@@ -30,6 +31,7 @@ class PearsonCorrelation : public Metric {
 
 struct ConcordanceCorrelationOptions {
   std::string name = "concordance_correlation";
+  DTypeName dtype = {};
   int64_t axis = -1;
 };
 // The mean of concordance_correlation over all other axes and batches.

@@ -31,11 +31,15 @@ void check_options(const char* class_name, const FBetaScoreOptions& options) {
 class FBetaScoreImpl : public MetricImpl {
  public:
   FBetaScoreImpl(const char* class_name, const FBetaScoreOptions& options, Json config)
-      : MetricImpl(options.name),
+      : MetricImpl(options.name, options.dtype),
         class_name_(class_name),
         options_(options),
         config_(std::move(config)) {
     check_options(class_name, options);
+    check<InvalidArgument>(is_floating(dtype()),
+                           "{} '{}': expected a floating-point dtype, got {}: scores lie between 0 "
+                           "and 1.",
+                           class_name, name(), to_string(dtype()));
   }
 
   void update_state(const Tensor& y_true, const Tensor& y_pred,
@@ -49,13 +53,13 @@ class FBetaScoreImpl : public MetricImpl {
     check<InvalidArgument>(classes_ == y_pred.shape().back(),
                            "expected {} classes, as in the first update, got {}.", classes_,
                            y_pred.shape().back());
-    const Tensor truth = ops::cast(y_true, DType::Float32);
-    const Tensor decided = decide(ops::cast(y_pred, DType::Float32));
+    const Tensor truth = typed(y_true);
+    const Tensor decided = decide(typed(y_pred));
     Tensor weights;
-    if (sample_weight.defined()) weights = with_rank(ops::cast(sample_weight, DType::Float32), 2);
+    if (sample_weight.defined()) weights = with_rank(typed(sample_weight), 2);
     auto add = [&](const Variable& variable, const Tensor& values) {
       const Tensor counted = weights.defined() ? values * weights : values;
-      variable.assign(variable.value() + (is_micro() ? ops::sum(counted) : ops::sum(counted, 0)));
+      add_to(variable, is_micro() ? ops::sum(counted) : ops::sum(counted, 0));
     };
     add(true_positives_, decided * truth);
     add(false_positives_, decided * (1.0 - truth));
@@ -68,16 +72,7 @@ class FBetaScoreImpl : public MetricImpl {
                               "{} '{}': how many classes there are depends on the predictions. "
                               "Update it before its result is asked for.",
                               class_name_, name());
-    const Tensor right = true_positives_.value();
-    const Tensor precision = right / (right + false_positives_.value() + kScoreEpsilon);
-    const Tensor recall = right / (right + false_negatives_.value() + kScoreEpsilon);
-    const double square = options_.beta * options_.beta;
-    const Tensor scores =
-        precision * recall / (precision * square + recall + kScoreEpsilon) * (1.0 + square);
-    if (options_.average.empty()) return scores;
-    if (options_.average != "weighted") return ops::mean(scores);
-    const Tensor weights = intermediate_weights_.value();
-    return ops::sum(scores * (weights / (ops::sum(weights) + kScoreEpsilon)));
+    return ops::cast(averaged(scores()), dtype());
   }
 
   std::string class_name() const override { return class_name_; }
@@ -92,20 +87,37 @@ class FBetaScoreImpl : public MetricImpl {
  private:
   bool is_micro() const { return options_.average == "micro"; }
 
+  Tensor typed(const Tensor& x) const { return summable(x, dtype()); }
+
+  Tensor scores() const {
+    const Tensor right = typed(true_positives_);
+    const Tensor precision = right / (right + typed(false_positives_) + kScoreEpsilon);
+    const Tensor recall = right / (right + typed(false_negatives_) + kScoreEpsilon);
+    const double square = options_.beta * options_.beta;
+    return precision * recall / (precision * square + recall + kScoreEpsilon) * (1.0 + square);
+  }
+
+  Tensor averaged(const Tensor& scores) const {
+    if (options_.average.empty()) return scores;
+    if (options_.average != "weighted") return ops::mean(scores);
+    const Tensor weights = typed(intermediate_weights_);
+    return ops::sum(scores * (weights / (ops::sum(weights) + kScoreEpsilon)));
+  }
+
   void make_variables(int64_t classes) {
     classes_ = classes;
     const Shape shape = is_micro() ? Shape{} : Shape{classes};
-    true_positives_ = add_variable(shape, "true_positives");
-    false_positives_ = add_variable(shape, "false_positives");
-    false_negatives_ = add_variable(shape, "false_negatives");
-    intermediate_weights_ = add_variable(shape, "intermediate_weights");
+    true_positives_ = add_variable(shape, "true_positives", 0, dtype());
+    false_positives_ = add_variable(shape, "false_positives", 0, dtype());
+    false_negatives_ = add_variable(shape, "false_negatives", 0, dtype());
+    intermediate_weights_ = add_variable(shape, "intermediate_weights", 0, dtype());
   }
 
   // 1 where a prediction is positive, else 0.
   Tensor decide(const Tensor& y_pred) const {
-    if (options_.threshold) return ops::cast(y_pred > *options_.threshold, DType::Float32);
+    if (options_.threshold) return ops::cast(y_pred > *options_.threshold, y_pred.dtype());
     const Tensor largest = y_pred >= ops::max(y_pred, -1, true);
-    return ops::cast(ops::logical_and(largest, ops::abs(y_pred) > 1e-9), DType::Float32);
+    return ops::cast(ops::logical_and(largest, ops::abs(y_pred) > 1e-9), y_pred.dtype());
   }
 
   const char* class_name_;
@@ -123,7 +135,7 @@ Metric f_score_from_config(const Json& config) {
   Options options;
   ConfigReader fields(config);
   fields("average", options.average);
-  fields("name", options.name);
+  read_base_options(config, options);
   visit_fields(fields, options);
   return Handle(options);
 }
@@ -145,11 +157,12 @@ FBetaScore::FBetaScore(const FBetaScoreOptions& options)
     : Metric(std::make_shared<FBetaScoreImpl>("FBetaScore", options, config_of(options))) {}
 
 F1Score::F1Score(const F1ScoreOptions& options)
-    : Metric(std::make_shared<FBetaScoreImpl>(
-          "F1Score",
-          FBetaScoreOptions{
-              .average = options.average, .threshold = options.threshold, .name = options.name},
-          config_of(options))) {}
+    : Metric(std::make_shared<FBetaScoreImpl>("F1Score",
+                                              FBetaScoreOptions{.average = options.average,
+                                                                .threshold = options.threshold,
+                                                                .name = options.name,
+                                                                .dtype = options.dtype},
+                                              config_of(options))) {}
 
 void register_f_score(Registry<MetricFactory>& registry) {
   registry.add("FBetaScore", f_score_from_config<FBetaScore, FBetaScoreOptions>);

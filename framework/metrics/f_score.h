@@ -18,6 +18,7 @@ struct FBetaScoreOptions {
   // In (0, 1]; predictions above it are positive. Without it, each row's largest is, if it isn't 0.
   std::optional<double> threshold = {};
   std::string name = "fbeta_score";
+  DTypeName dtype = {};  // a floating one
 };
 // (1 + beta^2) * precision * recall / (beta^2 * precision + recall), of one-hot or multi-hot
 // labels.
@@ -33,6 +34,7 @@ struct F1ScoreOptions {
   std::string average = {};
   std::optional<double> threshold = {};
   std::string name = "f1_score";
+  DTypeName dtype = {};
 };
 // FBetaScore with beta 1: the harmonic mean of precision and recall.
 class F1Score : public Metric {

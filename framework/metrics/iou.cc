@@ -37,7 +37,9 @@ void check_rule(const IoURule& rule) {
                            "{}: expected target_class_ids in [0, {}), got {}.", rule.class_name,
                            options.num_classes, id);
   }
-  const DType dtype = options.dtype;
+}
+
+void check_dtype(const IoURule& rule, DType dtype) {
   check<InvalidArgument>(dtype == DType::Int32 || dtype == DType::Int64 ||
                              dtype == DType::Float32 || dtype == DType::Float64,
                          "{}: expected dtype int32, int64, float32 or float64, got {}.",
@@ -54,10 +56,12 @@ class IoUImpl : public MetricImpl {
  public:
   IoUImpl(IoURule rule, Json config)
       : MetricImpl(rule.options.name.empty() ? unique_name(to_snake_case(rule.class_name))
-                                             : rule.options.name),
+                                             : rule.options.name,
+                   rule.options.dtype.empty() ? DTypeName(DType::Int64) : rule.options.dtype),
         rule_(std::move(rule)),
         config_(std::move(config)) {
     check_rule(rule_);
+    check_dtype(rule_, dtype());
     const int64_t classes = rule_.options.num_classes;
     matrix_ = add_variable({classes, classes}, "total_confusion_matrix", 0, dtype());
   }
@@ -81,7 +85,7 @@ class IoUImpl : public MetricImpl {
     const Tensor place = ops::where(counted, labels.ids * classes + predictions.ids, 0);
     const Tensor weights = weights_of(sample_weight, truth.shape(), counted);
     const Tensor sums = ops::segment_sum(weights, place, classes * classes);
-    matrix_.assign(matrix_.value() + ops::reshape(sums, {classes, classes}));
+    add_to(matrix_, ops::reshape(sums, {classes, classes}));
   }
 
   Tensor result() const override {
@@ -103,12 +107,11 @@ class IoUImpl : public MetricImpl {
   Json get_config() const override {
     Json config = config_;
     config.set("name", name());
+    config.set("dtype", to_string(dtype()));
     return config;
   }
 
  private:
-  DType dtype() const { return rule_.options.dtype; }
-
   Tensor predicted(const Tensor& y_pred) const {
     if (rule_.threshold) return ops::cast(y_pred, DType::Float32) >= *rule_.threshold;
     return rule_.options.sparse_y_pred ? y_pred : ops::argmax(y_pred, rule_.options.axis);
@@ -152,9 +155,9 @@ class IoUImpl : public MetricImpl {
 template <class Fields, class Options>
 void visit_common(Fields& fields, Options& options) {
   fields("name", options.name);
-  std::string dtype = to_string(options.dtype);
+  std::optional<std::string> dtype = options.dtype;
   fields("dtype", dtype);
-  options.dtype = dtype;
+  options.dtype = dtype.value_or("");
 }
 
 }  // namespace

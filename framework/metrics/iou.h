@@ -20,14 +20,15 @@ namespace cornu::metrics {
 // y_true and y_pred have equally many classes after argmax, whatever their shapes are.
 // `sample_weight` has one weight for each of them, or broadcasts to y_true's shape from the left.
 //
-// `dtype` is that of the matrix: an integer counts exactly, and cuts weights to integers, as Keras
-// does (with a warning); "float32" takes weights as they are. Int32, Int64, Float32 or Float64.
+// `dtype` is that of the matrix (None: int64): an integer counts exactly, and cuts weights to
+// integers, as Keras does (with a warning); "float32" takes weights as they are. Int32, Int64,
+// Float32 or Float64.
 
 struct IoUOptions {
   int64_t num_classes = 0;                     // must be given, > 0
   std::vector<int64_t> target_class_ids = {};  // must be given, each in [0, num_classes)
   std::string name = {};                       // empty: "io_u", made unique
-  DTypeLike dtype = DType::Int64;
+  DTypeName dtype = {};
   std::optional<int64_t> ignore_class = {};  // labels that count nothing (255 for a void class)
   bool sparse_y_true = true;                 // class indices; else scores or one-hot along `axis`
   bool sparse_y_pred = true;
@@ -42,7 +43,7 @@ struct BinaryIoUOptions {
   std::vector<int64_t> target_class_ids = {0, 1};
   double threshold = 0.5;  // predictions from here on are class 1
   std::string name = {};   // empty: "binary_io_u", made unique
-  DTypeLike dtype = DType::Int64;
+  DTypeName dtype = {};
 };
 // Of two classes, from probabilities or logits.
 class BinaryIoU : public Metric {
@@ -53,7 +54,7 @@ class BinaryIoU : public Metric {
 struct MeanIoUOptions {
   int64_t num_classes = 0;  // must be given, > 0
   std::string name = {};    // empty: "mean_io_u", made unique
-  DTypeLike dtype = DType::Int64;
+  DTypeName dtype = {};
   std::optional<int64_t> ignore_class = {};
   bool sparse_y_true = true;
   bool sparse_y_pred = true;
@@ -69,7 +70,7 @@ struct OneHotIoUOptions {
   int64_t num_classes = 0;                     // must be given, > 0
   std::vector<int64_t> target_class_ids = {};  // must be given, each in [0, num_classes)
   std::string name = {};                       // empty: "one_hot_io_u", made unique
-  DTypeLike dtype = DType::Int64;
+  DTypeName dtype = {};
   std::optional<int64_t> ignore_class = {};
   bool sparse_y_pred = false;
   int64_t axis = -1;
@@ -83,7 +84,7 @@ class OneHotIoU : public Metric {
 struct OneHotMeanIoUOptions {
   int64_t num_classes = 0;  // must be given, > 0
   std::string name = {};    // empty: "one_hot_mean_io_u", made unique
-  DTypeLike dtype = DType::Int64;
+  DTypeName dtype = {};
   std::optional<int64_t> ignore_class = {};
   bool sparse_y_pred = false;
   int64_t axis = -1;

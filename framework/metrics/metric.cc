@@ -9,7 +9,9 @@
 #include "framework/metrics/register.h"
 #include "framework/model/call_frame.h"
 #include "framework/model/initializers.h"
+#include "framework/model/layer.h"
 #include "framework/model/serialized.h"
+#include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
 
 namespace cornu {
@@ -77,6 +79,14 @@ class OneOfFamily : public MetricImpl {
 
 }  // namespace
 
+MetricImpl::MetricImpl(std::string name, const DTypeName& dtype) : name_(std::move(name)) {
+  if (dtype.empty()) return;
+  dtype_ = DTypePolicy::parse(dtype).compute;
+  check<InvalidArgument>(is_floating(dtype_) || is_integer(dtype_),
+                         "Metric '{}': expected a dtype of numbers, got \"{}\".", name_,
+                         static_cast<const std::string&>(dtype));
+}
+
 void MetricImpl::update_values(const Tensor&, const Tensor&) {
   raise<InvalidArgument>("expected y_true and y_pred, got values. Use metrics::Mean for values.");
 }
@@ -88,7 +98,7 @@ void MetricImpl::reset_state() {
 }
 
 Json MetricImpl::get_config() const {
-  return Json::object({{"name", name_}, {"dtype", to_string(DType::Float32)}});
+  return Json::object({{"name", name_}, {"dtype", to_string(dtype_)}});
 }
 
 Variable MetricImpl::add_variable(const Shape& shape, const std::string& name, double initial,
@@ -101,6 +111,10 @@ Variable MetricImpl::add_variable(const Shape& shape, const std::string& name, d
   variable.set_path(name_ + "/" + name);
   variables_.push_back(variable);
   return variable;
+}
+
+void MetricImpl::add_to(const Variable& variable, const Tensor& values) {
+  variable.assign(ops::cast(variable.value() + values, variable.dtype()));
 }
 
 Metric::Metric(const char* name) : Metric(std::string(name)) {}

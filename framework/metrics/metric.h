@@ -22,34 +22,41 @@ namespace cornu {
 // this (keras.metrics.Metric) and is made with make_metric<T>(…).
 class MetricImpl {
  public:
-  explicit MetricImpl(std::string name) : name_(std::move(name)) {}
+  // `dtype`: of what it computes with, a policy's being its compute dtype; None: float32.
+  // InvalidArgument for a dtype that isn't of numbers.
+  explicit MetricImpl(std::string name, const DTypeName& dtype = {});
   virtual ~MetricImpl() = default;
   // `sample_weight` may be undefined. A mask on y_pred takes positions out.
   virtual void update_state(const Tensor& y_true, const Tensor& y_pred,
                             const Tensor& sample_weight) = 0;
   // For metrics of values (Mean, Sum); others raise InvalidArgument.
   virtual void update_values(const Tensor& values, const Tensor& sample_weight);
-  virtual Tensor result() const = 0;  // float32: a scalar, or a vector by threshold or class
+  virtual Tensor result() const = 0;  // floating: a scalar, or a vector by threshold or class
   virtual void reset_state();         // zeros, unless overridden
   virtual std::string class_name() const { return ""; }  // "": it can't be saved
   virtual Json get_config() const;                       // name, dtype, and what subclasses add
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
+  DType dtype() const { return dtype_; }
   virtual const std::vector<Variable>& variables() const { return variables_; }
 
  protected:
   // Created at construction or in the first update (eagerly); summed over replicas.
   Variable add_variable(const Shape& shape, const std::string& name, double initial = 0,
                         DTypeLike dtype = DType::Float32);
+  // Assigns the variable's sum with `values`, which may be of a wider dtype.
+  static void add_to(const Variable& variable, const Tensor& values);
 
  private:
   std::string name_;
+  DType dtype_ = DType::Float32;
   std::vector<Variable> variables_;
 };
 
 // Arguments of metrics that have no others.
 struct MetricOptions {
   std::string name = {};  // empty: Keras's default, mostly the snake_case of the class
+  DTypeName dtype = {};   // None: float32
 };
 
 // A cheap handle on a metric; the classes of metrics.h convert to it, and so does a name

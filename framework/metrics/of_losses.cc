@@ -12,13 +12,13 @@ namespace {
 
 using Function = MeanMetricWrapper::Function;
 
-std::shared_ptr<MetricImpl> make(const char* class_name, const MetricOptions& options,
-                                 Function function, Json config = Json::object()) {
-  return std::make_shared<MeanOfFunction>(
-      class_name, options.name.empty() ? to_snake_case(class_name) : options.name,
+std::shared_ptr<MetricImpl> mean_loss(const char* class_name, const MetricOptions& options,
+                                      Function function, Json config = Json::object()) {
+  return mean_of_function(
+      class_name, options,
       // Losses want floating predictions of at least 32 bits.
       [function = std::move(function)](const Tensor& y_true, const Tensor& y_pred) {
-        return function(y_true, ops::cast(y_pred, DType::Float32));
+        return function(y_true, ops::cast(y_pred, computed_in(y_pred.dtype())));
       },
       std::move(config));
 }
@@ -30,8 +30,14 @@ Tensor squared_errors(const Tensor& y_true, const Tensor& y_pred) {
 
 class RootMeanSquaredErrorImpl : public MeanOfFunction {
  public:
-  explicit RootMeanSquaredErrorImpl(std::string name)
-      : MeanOfFunction("RootMeanSquaredError", std::move(name), squared_errors) {}
+  explicit RootMeanSquaredErrorImpl(const MetricOptions& options)
+      : MeanOfFunction("RootMeanSquaredError", options, squared_errors) {}
+  void update_state(const Tensor& y_true, const Tensor& y_pred,
+                    const Tensor& sample_weight) override {
+    MeanOfFunction::update_state(ops::cast(y_true, dtype()),
+                                 ops::cast(y_pred, dtype()).with_mask(y_pred.mask()),
+                                 sample_weight);
+  }
   Tensor result() const override { return ops::sqrt(MeanOfFunction::result()); }
 };
 
@@ -60,8 +66,8 @@ void visit_fields(Fields& fields, CosineSimilarityOptions& options) {
 }
 
 BinaryCrossentropy::BinaryCrossentropy(const BinaryCrossentropyOptions& options)
-    : Metric(make(
-          "BinaryCrossentropy", {options.name},
+    : Metric(mean_loss(
+          "BinaryCrossentropy", base_options(options),
           [options](const Tensor& y_true, const Tensor& y_pred) {
             return losses::binary_crossentropy(y_true, y_pred, options.from_logits,
                                                options.label_smoothing);
@@ -69,8 +75,8 @@ BinaryCrossentropy::BinaryCrossentropy(const BinaryCrossentropyOptions& options)
           config_of(options))) {}
 
 CategoricalCrossentropy::CategoricalCrossentropy(const CategoricalCrossentropyOptions& options)
-    : Metric(make(
-          "CategoricalCrossentropy", {options.name},
+    : Metric(mean_loss(
+          "CategoricalCrossentropy", base_options(options),
           [options](const Tensor& y_true, const Tensor& y_pred) {
             return losses::categorical_crossentropy(y_true, y_pred, options.from_logits,
                                                     options.label_smoothing, options.axis);
@@ -79,8 +85,8 @@ CategoricalCrossentropy::CategoricalCrossentropy(const CategoricalCrossentropyOp
 
 SparseCategoricalCrossentropy::SparseCategoricalCrossentropy(
     const SparseCategoricalCrossentropyOptions& options)
-    : Metric(make(
-          "SparseCategoricalCrossentropy", {options.name},
+    : Metric(mean_loss(
+          "SparseCategoricalCrossentropy", base_options(options),
           [options](const Tensor& y_true, const Tensor& y_pred) {
             return losses::sparse_categorical_crossentropy(y_true, y_pred, options.from_logits,
                                                            options.ignore_class, options.axis);
@@ -88,48 +94,49 @@ SparseCategoricalCrossentropy::SparseCategoricalCrossentropy(
           config_of(options))) {}
 
 CosineSimilarity::CosineSimilarity(const CosineSimilarityOptions& options)
-    : Metric(make(
-          "CosineSimilarity", {options.name},
+    : Metric(mean_loss(
+          "CosineSimilarity", base_options(options),
           [axis = options.axis](const Tensor& y_true, const Tensor& y_pred) {
             return -losses::cosine_similarity(y_true, y_pred, axis);
           },
           config_of(options))) {}
 
 KLDivergence::KLDivergence(const MetricOptions& options)
-    : Metric(make("KLDivergence", options, losses::kl_divergence)) {}
+    : Metric(mean_loss("KLDivergence", options, losses::kl_divergence)) {}
 
 Poisson::Poisson(const MetricOptions& options)
-    : Metric(make("Poisson", options, losses::poisson)) {}
+    : Metric(mean_loss("Poisson", options, losses::poisson)) {}
 
 MeanSquaredError::MeanSquaredError(const MetricOptions& options)
-    : Metric(make("MeanSquaredError", options, losses::mean_squared_error)) {}
+    : Metric(mean_loss("MeanSquaredError", options, losses::mean_squared_error)) {}
 
 RootMeanSquaredError::RootMeanSquaredError(const MetricOptions& options)
-    : Metric(std::make_shared<RootMeanSquaredErrorImpl>(
-          options.name.empty() ? "root_mean_squared_error" : options.name)) {}
+    : Metric(std::make_shared<RootMeanSquaredErrorImpl>(MetricOptions{
+          options.name.empty() ? "root_mean_squared_error" : options.name, options.dtype})) {}
 
 MeanAbsoluteError::MeanAbsoluteError(const MetricOptions& options)
-    : Metric(make("MeanAbsoluteError", options, losses::mean_absolute_error)) {}
+    : Metric(mean_loss("MeanAbsoluteError", options, losses::mean_absolute_error)) {}
 
 MeanAbsolutePercentageError::MeanAbsolutePercentageError(const MetricOptions& options)
-    : Metric(make("MeanAbsolutePercentageError", options, losses::mean_absolute_percentage_error)) {
-}
+    : Metric(mean_loss("MeanAbsolutePercentageError", options,
+                       losses::mean_absolute_percentage_error)) {}
 
 MeanSquaredLogarithmicError::MeanSquaredLogarithmicError(const MetricOptions& options)
-    : Metric(make("MeanSquaredLogarithmicError", options, losses::mean_squared_logarithmic_error)) {
-}
+    : Metric(mean_loss("MeanSquaredLogarithmicError", options,
+                       losses::mean_squared_logarithmic_error)) {}
 
 LogCoshError::LogCoshError(const MetricOptions& options)
-    : Metric(make("LogCoshError", {options.name.empty() ? "logcosh" : options.name},
-                  losses::log_cosh)) {}
+    : Metric(mean_loss("LogCoshError",
+                       {options.name.empty() ? "logcosh" : options.name, options.dtype},
+                       losses::log_cosh)) {}
 
-Hinge::Hinge(const MetricOptions& options) : Metric(make("Hinge", options, losses::hinge)) {}
+Hinge::Hinge(const MetricOptions& options) : Metric(mean_loss("Hinge", options, losses::hinge)) {}
 
 SquaredHinge::SquaredHinge(const MetricOptions& options)
-    : Metric(make("SquaredHinge", options, losses::squared_hinge)) {}
+    : Metric(mean_loss("SquaredHinge", options, losses::squared_hinge)) {}
 
 CategoricalHinge::CategoricalHinge(const MetricOptions& options)
-    : Metric(make("CategoricalHinge", options, losses::categorical_hinge)) {}
+    : Metric(mean_loss("CategoricalHinge", options, losses::categorical_hinge)) {}
 
 void register_of_losses(Registry<MetricFactory>& registry) {
   registry.add("BinaryCrossentropy",

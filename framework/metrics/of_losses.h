@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Means of losses as metrics; losses.h says what each computes.
+// Means of losses as metrics; losses.h says what each computes. The dtype is that of the mean (of
+// RootMeanSquaredError also of the errors): losses are computed in that of predictions, float32 at
+// least.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,7 @@ namespace cornu::metrics {
 
 struct BinaryCrossentropyOptions {
   std::string name = "binary_crossentropy";
+  DTypeName dtype = {};
   bool from_logits = false;
   double label_smoothing = 0;
 };
@@ -22,6 +25,7 @@ class BinaryCrossentropy : public Metric {
 
 struct CategoricalCrossentropyOptions {
   std::string name = "categorical_crossentropy";
+  DTypeName dtype = {};
   bool from_logits = false;
   double label_smoothing = 0;
   int64_t axis = -1;
@@ -33,6 +37,7 @@ class CategoricalCrossentropy : public Metric {
 
 struct SparseCategoricalCrossentropyOptions {
   std::string name = "sparse_categorical_crossentropy";
+  DTypeName dtype = {};
   bool from_logits = false;
   std::optional<int64_t> ignore_class = {};
   int64_t axis = -1;
@@ -44,6 +49,7 @@ class SparseCategoricalCrossentropy : public Metric {
 
 struct CosineSimilarityOptions {
   std::string name = "cosine_similarity";
+  DTypeName dtype = {};
   int64_t axis = -1;
 };
 // The cosine itself: 1 where labels and predictions agree.

@@ -55,8 +55,9 @@ class OperatingPointImpl : public MetricImpl {
   // `Options` of any of the four, whose first field is `bound`.
   template <class Options>
   OperatingPointImpl(const Point& point, std::optional<double> bound, const Options& options)
-      : MetricImpl(options.name.empty() ? unique_name(to_snake_case(point.class_name))
-                                        : options.name),
+      : MetricImpl(
+            options.name.empty() ? unique_name(to_snake_case(point.class_name)) : options.name,
+            options.dtype),
         point_(point),
         config_(config_of(options)) {
     check<InvalidArgument>(bound.has_value(), "{}: {} must be given: .{} = 0.5.", point.class_name,
@@ -77,10 +78,10 @@ class OperatingPointImpl : public MetricImpl {
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) override {
     const ConfusionCounts counts = confusion_counts(rule_, y_true, y_pred, sample_weight);
-    true_positives_.assign(true_positives_.value() + counts.true_positives);
-    false_positives_.assign(false_positives_.value() + counts.false_positives);
-    true_negatives_.assign(true_negatives_.value() + counts.true_negatives);
-    false_negatives_.assign(false_negatives_.value() + counts.false_negatives);
+    add_to(true_positives_, counts.true_positives);
+    add_to(false_positives_, counts.false_positives);
+    add_to(true_negatives_, counts.true_negatives);
+    add_to(false_negatives_, counts.false_negatives);
   }
 
   Tensor result() const override {

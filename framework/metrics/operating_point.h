@@ -17,13 +17,15 @@ namespace cornu::metrics {
 // is nothing to divide by.
 //
 // Options: the first must be given, in [0, 1]; num_thresholds > 0; class_id: look at this column of
-// y_pred only; an empty name is the snake_case of the class, made unique.
+// y_pred only; an empty name is the snake_case of the class, made unique; dtype: as in
+// ConfusionOptions.
 
 struct SensitivityAtSpecificityOptions {
   std::optional<double> specificity = {};
   int64_t num_thresholds = 200;
   std::optional<int64_t> class_id = {};
   std::string name = {};
+  DTypeName dtype = {};
 };
 class SensitivityAtSpecificity : public Metric {
  public:
@@ -35,6 +37,7 @@ struct SpecificityAtSensitivityOptions {
   int64_t num_thresholds = 200;
   std::optional<int64_t> class_id = {};
   std::string name = {};
+  DTypeName dtype = {};
 };
 class SpecificityAtSensitivity : public Metric {
  public:
@@ -46,6 +49,7 @@ struct PrecisionAtRecallOptions {
   int64_t num_thresholds = 200;
   std::optional<int64_t> class_id = {};
   std::string name = {};
+  DTypeName dtype = {};
 };
 class PrecisionAtRecall : public Metric {
  public:
@@ -57,6 +61,7 @@ struct RecallAtPrecisionOptions {
   int64_t num_thresholds = 200;
   std::optional<int64_t> class_id = {};
   std::string name = {};
+  DTypeName dtype = {};
 };
 class RecallAtPrecision : public Metric {
  public:

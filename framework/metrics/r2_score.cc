@@ -11,7 +11,7 @@ namespace {
 class R2ScoreImpl : public MetricImpl {
  public:
   explicit R2ScoreImpl(const R2ScoreOptions& options)
-      : MetricImpl(options.name), options_(options) {
+      : MetricImpl(options.name, options.dtype), options_(options) {
     const std::string& given = options.class_aggregation;
     check<InvalidArgument>(
         given.empty() || given == "uniform_average" || given == "variance_weighted_average",
@@ -26,8 +26,7 @@ class R2ScoreImpl : public MetricImpl {
 
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) override {
-    const auto [truth, pred] = squeeze_or_expand_to_same_rank(ops::cast(y_true, DType::Float32),
-                                                              ops::cast(y_pred, DType::Float32));
+    const auto [truth, pred] = squeeze_or_expand_to_same_rank(typed(y_true), typed(y_pred));
     check<InvalidArgument>(truth.rank() == 2 && truth.shape() == pred.shape(),
                            "expected y_true and y_pred of shape (batch, outputs), got {} and {}. "
                            "Give a single output an axis of its own: ops::expand_dims(x, -1).",
@@ -37,15 +36,15 @@ class R2ScoreImpl : public MetricImpl {
                            "expected {} outputs, as in the first update, got {}.",
                            sum_.shape().front(), truth.shape().back());
     Tensor weights = Tensor::scalar(1.0f);
-    if (sample_weight.defined()) weights = ops::cast(sample_weight, DType::Float32);
+    if (sample_weight.defined()) weights = typed(sample_weight);
     if (weights.rank() == 1) weights = with_rank(weights, 2);
     weights = ops::broadcast_to(weights, truth.shape());
     const Tensor weighted = truth * weights;
-    add(sum_, ops::sum(weighted, 0));
-    add(squared_sum_, ops::sum(truth * weighted, 0));
-    add(residual_, ops::sum(ops::square(truth - pred) * weights, 0));
-    add(count_, ops::sum(weights, 0));
-    add(num_samples_, Tensor::scalar(static_cast<float>(truth.num_elements())));
+    add_to(sum_, ops::sum(weighted, 0));
+    add_to(squared_sum_, ops::sum(truth * weighted, 0));
+    add_to(residual_, ops::sum(ops::square(truth - pred) * weights, 0));
+    add_to(count_, ops::sum(weights, 0));
+    add_to(num_samples_, Tensor::scalar(static_cast<float>(truth.num_elements())));
   }
 
   Tensor result() const override {
@@ -76,9 +75,7 @@ class R2ScoreImpl : public MetricImpl {
   }
 
  private:
-  static void add(const Variable& variable, const Tensor& values) {
-    variable.assign(variable.value() + values);
-  }
+  Tensor typed(const Tensor& x) const { return summable(x, dtype()); }
 
   void make_variables(int64_t outputs) {
     squared_sum_ = add_variable({outputs}, "squared_sum");

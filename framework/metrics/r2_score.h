@@ -17,6 +17,7 @@ struct R2ScoreOptions {
   // it doesn't exist (no fewer than labels - 1), the result is the standard one, too.
   int64_t num_regressors = 0;
   std::string name = "r2_score";
+  DTypeName dtype = {};  // of labels, predictions and weights; sums are float32
 };
 // 1 - the sum of squared errors / the sum of squared differences from the labels' mean: 1 for
 // perfect predictions, 0 for those that are no better than the mean. Not-a-number where all labels

@@ -36,16 +36,17 @@ Tensor sum_of_examples(const Tensor& x, bool average) {
   return average && divisor > 1 ? sum / divisor : sum;
 }
 
-Sums weighted_sums(const Tensor& given, const Tensor& sample_weight, bool average) {
-  Tensor typed = ops::cast(given, DType::Float32);
+Sums weighted_sums(const Tensor& given, const Tensor& sample_weight, bool average, DType dtype) {
+  const Tensor typed = summable(given, dtype);
   if (given.rank() == 0 && !sample_weight.defined() && replicas_in_sync() > 1) {
     // One value for a whole part of the batch: replicas' values are one together.
     return {by_share_of_examples(typed), by_share_of_examples(Tensor::scalar(1.0f))};
   }
   if (!sample_weight.defined()) {
-    return {sum_of_examples(typed, average), static_cast<double>(examples(typed))};
+    const Tensor count(static_cast<double>(examples(typed)));
+    return {sum_of_examples(typed, average), ops::cast(count, typed.dtype())};
   }
-  const Tensor weights = masked_weights(given.mask(), sample_weight);
+  const Tensor weights = summable(masked_weights(given.mask(), sample_weight, dtype), dtype);
   auto [values, matched] = squeeze_or_expand_to_same_rank(typed, weights);
   if (values.rank() > matched.rank()) {
     const auto inner = axes_from(matched.rank(), values.rank());
@@ -58,13 +59,13 @@ Sums weighted_sums(const Tensor& given, const Tensor& sample_weight, bool averag
 // The sum of values. Variable `total`.
 class SumImpl : public MetricImpl {
  public:
-  explicit SumImpl(std::string name)
-      : MetricImpl(std::move(name)), total_(add_variable({}, "total")) {}
+  explicit SumImpl(const MetricOptions& options)
+      : MetricImpl(options.name, options.dtype), total_(add_variable({}, "total", 0, dtype())) {}
   void update_state(const Tensor&, const Tensor&, const Tensor&) override {
     raise<InvalidArgument>("expected values, got y_true and y_pred.");
   }
   void update_values(const Tensor& values, const Tensor& sample_weight) override {
-    total_.assign(total_.value() + weighted_sums(values, sample_weight, false).total);
+    add_to(total_, weighted_sums(values, sample_weight, false, dtype()).total);
   }
   Tensor result() const override { return total_.value(); }
   std::string class_name() const override { return "Sum"; }
@@ -73,16 +74,16 @@ class SumImpl : public MetricImpl {
   Variable total_;
 };
 
-std::string name_or(const MetricOptions& options, const char* otherwise) {
-  return options.name.empty() ? otherwise : options.name;
+MetricOptions named(const MetricOptions& options, const char* otherwise) {
+  return {.name = options.name.empty() ? otherwise : options.name, .dtype = options.dtype};
 }
 
 }  // namespace
 
-MeanImpl::MeanImpl(std::string name)
-    : MetricImpl(std::move(name)),
-      total_(add_variable({}, "total")),
-      count_(add_variable({}, "count")) {}
+MeanImpl::MeanImpl(const MetricOptions& options)
+    : MetricImpl(options.name, options.dtype),
+      total_(add_variable({}, "total", 0, dtype())),
+      count_(add_variable({}, "count", 0, dtype())) {}
 
 void MeanImpl::update_state(const Tensor&, const Tensor&, const Tensor&) {
   raise<InvalidArgument>(
@@ -91,23 +92,24 @@ void MeanImpl::update_state(const Tensor&, const Tensor&, const Tensor&) {
 }
 
 void MeanImpl::update_values(const Tensor& values, const Tensor& sample_weight) {
-  const Sums sums = weighted_sums(values, sample_weight, true);
-  total_.assign(total_.value() + sums.total);
-  count_.assign(count_.value() + sums.count);
+  const Sums sums = weighted_sums(values, sample_weight, true, dtype());
+  add_to(total_, sums.total);
+  add_to(count_, sums.count);
 }
 
 Tensor MeanImpl::result() const { return ops::divide_no_nan(total_.value(), count_.value()); }
 
-MeanOfFunction::MeanOfFunction(std::string class_name, std::string name,
+MeanOfFunction::MeanOfFunction(std::string class_name, const MetricOptions& options,
                                MeanMetricWrapper::Function function, Json config)
-    : MeanImpl(std::move(name)),
+    : MeanImpl(options),
       class_name_(std::move(class_name)),
       function_(std::move(function)),
       config_(std::move(config)) {}
 
 void MeanOfFunction::update_state(const Tensor& y_true, const Tensor& y_pred,
                                   const Tensor& sample_weight) {
-  MeanImpl::update_values(function_(y_true, y_pred), masked_weights(y_pred.mask(), sample_weight));
+  MeanImpl::update_values(function_(y_true, y_pred),
+                          masked_weights(y_pred.mask(), sample_weight, dtype()));
 }
 
 void MeanOfFunction::update_values(const Tensor& values, const Tensor& sample_weight) {
@@ -120,22 +122,28 @@ Json MeanOfFunction::get_config() const {
   return config;
 }
 
+std::shared_ptr<MetricImpl> mean_of_function(const char* class_name, MetricOptions options,
+                                             MeanMetricWrapper::Function function, Json config) {
+  if (options.name.empty()) options.name = to_snake_case(class_name);
+  return std::make_shared<MeanOfFunction>(class_name, options, std::move(function),
+                                          std::move(config));
+}
+
 Mean::Mean(const MetricOptions& options)
-    : Metric(std::make_shared<MeanImpl>(name_or(options, "mean"))) {}
+    : Metric(std::make_shared<MeanImpl>(named(options, "mean"))) {}
 
 void Mean::update_state(const Tensor& values, const Tensor& sample_weight) const {
   impl().update_values(values, sample_weight);
 }
 
-Sum::Sum(const MetricOptions& options)
-    : Metric(std::make_shared<SumImpl>(name_or(options, "sum"))) {}
+Sum::Sum(const MetricOptions& options) : Metric(std::make_shared<SumImpl>(named(options, "sum"))) {}
 
 void Sum::update_state(const Tensor& values, const Tensor& sample_weight) const {
   impl().update_values(values, sample_weight);
 }
 
 MeanMetricWrapper::MeanMetricWrapper(Function function, const MetricOptions& options)
-    : Metric(std::make_shared<MeanOfFunction>("", name_or(options, "mean_metric_wrapper"),
+    : Metric(std::make_shared<MeanOfFunction>("", named(options, "mean_metric_wrapper"),
                                               std::move(function))) {}
 
 void register_reduction(Registry<MetricFactory>& registry) {

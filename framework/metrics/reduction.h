@@ -9,7 +9,8 @@
 namespace cornu::metrics {
 
 // The weighted mean of values. Axes after the first are averaged first, so an example counts once
-// (Keras's rule); a scalar counts as one example. Without any, the result is 0.
+// (Keras's rule); a scalar counts as one example. Without any, the result is 0. Values and weights
+// are cast to the dtype; an integer one cuts them.
 class Mean : public Metric {
  public:
   explicit Mean(const MetricOptions& options = {});
@@ -23,8 +24,9 @@ class Sum : public Metric {
   void update_state(const Tensor& values, const Tensor& sample_weight = {}) const;
 };
 
-// The mean of a function of labels and predictions, given per example or position. A metric of a
-// user's function can't be saved.
+// The mean of a function of labels and predictions, given per example or position. The dtype is
+// that of the mean: the function gets labels and predictions as they are. A metric of a user's
+// function can't be saved.
 class MeanMetricWrapper : public Metric {
  public:
   explicit MeanMetricWrapper(Function function, const MetricOptions& options = {});
@@ -32,10 +34,10 @@ class MeanMetricWrapper : public Metric {
 
 // ---- for metrics of this folder ----
 
-// Variables `total` and `count`.
+// Variables `total` and `count`, of the metric's dtype.
 class MeanImpl : public MetricImpl {
  public:
-  explicit MeanImpl(std::string name);
+  explicit MeanImpl(const MetricOptions& options);
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) override;
   void update_values(const Tensor& values, const Tensor& sample_weight) override;
@@ -50,8 +52,8 @@ class MeanImpl : public MetricImpl {
 // The mean of a function, under a class name of its own. `config`: what get_config adds.
 class MeanOfFunction : public MeanImpl {
  public:
-  MeanOfFunction(std::string class_name, std::string name, MeanMetricWrapper::Function function,
-                 Json config = Json::object());
+  MeanOfFunction(std::string class_name, const MetricOptions& options,
+                 MeanMetricWrapper::Function function, Json config = Json::object());
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) override;
   void update_values(const Tensor& values, const Tensor& sample_weight) override;
@@ -63,5 +65,10 @@ class MeanOfFunction : public MeanImpl {
   MeanMetricWrapper::Function function_;
   Json config_;
 };
+
+// Named as the snake_case of its class where the options have no name.
+std::shared_ptr<MetricImpl> mean_of_function(const char* class_name, MetricOptions options,
+                                             MeanMetricWrapper::Function function,
+                                             Json config = Json::object());
 
 }  // namespace cornu::metrics

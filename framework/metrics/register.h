@@ -2,6 +2,7 @@
 // Makes the metrics of this folder known by name.
 #pragma once
 
+#include "framework/losses/dtype_option.h"
 #include "framework/metrics/metric.h"
 #include "framework/model/serialized.h"
 
@@ -25,7 +26,7 @@ void register_operating_point(Registry<MetricFactory>& registry);
 void register_r2_score(Registry<MetricFactory>& registry);
 void register_reduction(Registry<MetricFactory>& registry);
 
-// The config of options' own fields (visit_fields; the name is added elsewhere).
+// The config of options' own fields (visit_fields; name and dtype are added elsewhere).
 template <class Options>
 Json config_of(const Options& options) {
   Json config = Json::object();
@@ -33,12 +34,23 @@ Json config_of(const Options& options) {
   return config;
 }
 
+// What all options have.
+template <class Options>
+MetricOptions base_options(const Options& options) {
+  return {.name = options.name, .dtype = options.dtype};
+}
+template <class Options>
+void read_base_options(const Json& config, Options& options) {
+  ConfigReader{config}("name", options.name);
+  options.dtype = dtype_in_config(config);
+}
+
 // Makes a `Handle` from its config.
 template <class Handle, class Options = MetricOptions>
 Metric metric_from_config(const Json& config) {
   Options options;
+  read_base_options(config, options);
   ConfigReader fields(config);
-  fields("name", options.name);
   if constexpr (!std::is_same_v<Options, MetricOptions>) visit_fields(fields, options);
   return Handle(options);
 }

@@ -309,6 +309,7 @@ FunctionalGraph::FunctionalGraph(const Tensors& inputs, const Tensors& outputs)
                            "Model: two of its layers are named '{}'. Give one another name.",
                            layer->name());
   }
+  find_strings();
 }
 
 std::vector<std::string> FunctionalGraph::input_names() const {
@@ -337,59 +338,166 @@ Tensor fit_to_input(const Tensor& given, const Shape& expected, DType dtype,
           ? "Of one example ops::expand_dims(x, 0) makes a batch, of a dataset's "
             "batch(n)."
           : "Reshape the data, or give Input their shape.");
+  check<InvalidArgument>(
+      (value.dtype() == DType::String) == (dtype == DType::String),
+      "input '{}' expected {}, got {}. {}", name,
+      dtype == DType::String ? "strings" : to_string(dtype),
+      value.dtype() == DType::String ? "strings" : to_string(value.dtype()),
+      dtype == DType::String
+          ? "Give the texts themselves, or the model an Input of numbers."
+          : "Make numbers of them in Dataset::map, for example with layers::StringLookup, or give "
+            "the model an Input of dtype \"string\" and such a layer.");
   const Tensor typed = value.dtype() == dtype ? value : ops::cast(value, dtype);
   return given.mask().defined() ? typed.with_mask(given.mask()) : typed;
 }
 
-// The given tensors in the order of the model's inputs, fitted to their dtypes and ranks. Named
-// ones that the model doesn't have are left out, as in Keras.
-std::vector<Tensor> FunctionalGraph::arrange(const Tensors& given) const {
-  const std::vector<std::string> names = input_names();
-  check<InvalidArgument>(given.has_names() || given.size() == names.size(),
+namespace {
+
+bool takes_or_gives_strings(const KerasNode& node) {
+  const auto is_string = [](const auto& type) { return type.first == DType::String; };
+  return std::ranges::any_of(node.output_types(), is_string) ||
+         std::ranges::any_of(node.operands(),
+                             [](const Tensor& x) { return x.dtype() == DType::String; });
+}
+
+}  // namespace
+
+// What nodes give in a call.
+class FunctionalGraph::Values {
+ public:
+  void set(const Tensor& placeholder, const Tensor& value) {
+    std::vector<Tensor>& own = values_[keras_node(placeholder).get()];
+    const auto place = static_cast<size_t>(placeholder.symbol_id());
+    own.resize(std::max(own.size(), place + 1));
+    own[place] = value;
+  }
+
+  Tensor of(const Tensor& tensor) const {
+    if (!tensor.defined() || !is_placeholder(tensor)) return tensor;
+    return values_.at(keras_node(tensor).get())[static_cast<size_t>(tensor.symbol_id())];
+  }
+  Tensors of_all(const Tensors& tensors) const {
+    std::vector<Tensor> result;
+    for (const Tensor& tensor : tensors) result.push_back(of(tensor));
+    return tensors.with(std::move(result));
+  }
+
+  // Calls the node's layer; an Input's has its value already.
+  void call(const KerasNode& node) {
+    if (node.inputs().empty()) return;
+    CallOptions options = node.options();
+    options.mask = of_all(options.mask);
+    values_[&node] = (*node.layer())(of_all(node.inputs()), options).list();
+  }
+
+ private:
+  std::unordered_map<const KerasNode*, std::vector<Tensor>> values_;
+};
+
+void FunctionalGraph::find_strings() {
+  std::set<const KerasNode*> first;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    KerasNode& node = *nodes_[i];
+    const bool is_input = node.inputs().empty();
+    if (is_input) first.insert(&node);
+    if (is_input || !takes_or_gives_strings(node)) continue;
+    const bool can_be_first = node.layer()->variables().empty() &&
+                              std::ranges::all_of(node.operands(), [&](const Tensor& operand) {
+                                return first.contains(keras_node(operand).get());
+                              });
+    if (!can_be_first) return;
+    first.insert(&node);
+    for (const Tensor& output : node.outputs()) {
+      if (output.dtype() == DType::String) continue;
+      of_strings_.emplace_back(
+          fmt::format("{} #{}, {}", node.layer()->name(), i, output.symbol_id()), output);
+    }
+  }
+  strings_come_first_ = std::ranges::none_of(
+      outputs_, [](const Tensor& output) { return output.dtype() == DType::String; });
+}
+
+std::vector<std::string> FunctionalGraph::keys() const {
+  return inputs_.has_names() ? inputs_.names() : input_names();
+}
+
+// The given tensors in the order of the model's inputs. Named ones that the model doesn't have are
+// left out, as in Keras.
+std::vector<Tensor> FunctionalGraph::in_order(const Tensors& given) const {
+  check<InvalidArgument>(given.has_names() || given.size() == inputs_.size(),
                          "expected {} inputs ({}), got {}. Give one tensor for each, in this order "
                          "or by name.",
-                         names.size(), join(names, ", "), given.size());
-  const std::vector<std::string>& keys = inputs_.has_names() ? inputs_.names() : names;
+                         inputs_.size(), join(input_names(), ", "), given.size());
+  if (!given.has_names()) return given.list();
+  const std::vector<std::string> wanted = keys();
+  const std::vector<std::string>& known = given.names();
   std::vector<Tensor> result;
-  for (const std::string& key : keys) {
-    const auto& known = given.names();
-    check<NotFound>(known.empty() || std::find(known.begin(), known.end(), key) != known.end(),
+  for (const std::string& key : wanted) {
+    check<NotFound>(std::find(known.begin(), known.end(), key) != known.end(),
                     "there is no data for its input '{}': expected {}, got {}.", key,
-                    join(keys, ", "), join(known, ", "));
-  }
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const std::string& key = keys[i];
-    const Tensor& raw = given.has_names() ? given.at(key) : given[i];
-    result.push_back(fit_to_input(raw, inputs_[i].shape(), inputs_[i].dtype(), key, true));
+                    join(wanted, ", "), join(known, ", "));
+    result.push_back(given.at(key));
   }
   return result;
 }
 
-Tensors FunctionalGraph::call(const Tensors& inputs) const {
-  std::unordered_map<const KerasNode*, std::vector<Tensor>> values;
-  const std::vector<Tensor> arranged = arrange(inputs);
-  for (size_t i = 0; i < arranged.size(); ++i) {
-    values[keras_node(inputs_[i]).get()] = {arranged[i]};
+// Inputs fitted to their dtypes and ranks.
+FunctionalGraph::Values FunctionalGraph::arranged(const std::vector<Tensor>& given) const {
+  const std::vector<std::string> names = keys();
+  Values values;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Tensor& input = inputs_[i];
+    values.set(input, fit_to_input(given[i], input.shape(), input.dtype(), names[i], true));
   }
-  auto value_of = [&](const Tensor& tensor) {
-    if (!tensor.defined() || !is_placeholder(tensor)) return tensor;
-    return values.at(keras_node(tensor).get())[static_cast<size_t>(tensor.symbol_id())];
-  };
-  auto values_of = [&](const Tensors& tensors) {
-    std::vector<Tensor> result;
-    for (const Tensor& tensor : tensors) result.push_back(value_of(tensor));
-    return tensors.with(std::move(result));
-  };
+  return values;
+}
+
+std::optional<Tensors> FunctionalGraph::without_strings(const Tensors& inputs) const {
+  if (!strings_come_first_) return {};
+  const std::vector<Tensor> given = in_order(inputs);
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i].dtype() == DType::String && inputs_[i].dtype() != DType::String) return {};
+  }
+  Values values = arranged(given);
   for (const auto& node : nodes_) {
-    if (node->inputs().empty()) continue;
-    CallOptions options = node->options();
-    options.mask = values_of(options.mask);
-    values[node.get()] = (*node->layer())(values_of(node->inputs()), options).list();
+    if (takes_or_gives_strings(*node)) values.call(*node);
   }
-  if (outputs_.size() == 1 && !outputs_.has_names()) return value_of(outputs_[0]);
+  const std::vector<std::string> names = keys();
+  std::vector<Tensors::Named> numbers;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (inputs_[i].dtype() == DType::String) continue;
+    numbers.emplace_back(names[i], values.of(inputs_[i]));
+  }
+  for (const auto& [name, placeholder] : of_strings_) {
+    numbers.emplace_back(name, values.of(placeholder));
+  }
+  return Tensors::named(std::move(numbers));
+}
+
+bool FunctionalGraph::is_without_strings(const Tensors& inputs) const {
+  return strings_come_first_ && !of_strings_.empty() && inputs.has_names() &&
+         inputs.names().back() == of_strings_.back().first;
+}
+
+Tensors FunctionalGraph::call(const Tensors& inputs) const {
+  const bool is_prepared = is_without_strings(inputs);
+  Values values = is_prepared ? Values() : arranged(in_order(inputs));
+  if (is_prepared) {
+    const std::vector<std::string> names = keys();
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].dtype() != DType::String) values.set(inputs_[i], inputs.at(names[i]));
+    }
+    for (const auto& [name, placeholder] : of_strings_) values.set(placeholder, inputs.at(name));
+  }
+  for (const auto& node : nodes_) {
+    if (!is_prepared || !takes_or_gives_strings(*node)) values.call(*node);
+  }
+  if (outputs_.size() == 1 && !outputs_.has_names()) return values.of(outputs_[0]);
   const std::vector<std::string> names = output_names();
   std::vector<Tensors::Named> named;
-  for (size_t i = 0; i < outputs_.size(); ++i) named.emplace_back(names[i], value_of(outputs_[i]));
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    named.emplace_back(names[i], values.of(outputs_[i]));
+  }
   return Tensors::named(std::move(named));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,13 @@ class FunctionalGraph {
   // from where there are several.
   Tensors call(const Tensors& inputs) const;
 
+  // Graphs are of numbers: `inputs` with what is made of strings in their place, which call() takes
+  // as well. The layers that take or give strings are called for it, on the host. None where that
+  // can't be: they have weights, need what other layers give, or make an output; or the model's
+  // inputs aren't of strings where the given ones are.
+  std::optional<Tensors> without_strings(const Tensors& inputs) const;
+  bool is_without_strings(const Tensors& inputs) const;
+
   const Tensors& inputs() const { return inputs_; }
   const Tensors& outputs() const { return outputs_; }
   const std::vector<std::shared_ptr<Layer>>& layers() const { return layers_; }
@@ -127,12 +135,21 @@ class FunctionalGraph {
   std::vector<std::string> output_names() const;
 
  private:
-  std::vector<Tensor> arrange(const Tensors& inputs) const;
+  class Values;
+  // The names that inputs are given by.
+  std::vector<std::string> keys() const;
+  std::vector<Tensor> in_order(const Tensors& inputs) const;
+  Values arranged(const std::vector<Tensor>& inputs) const;
+  void find_strings();
 
   Tensors inputs_;
   Tensors outputs_;
   std::vector<std::shared_ptr<KerasNode>> nodes_;
   std::vector<std::shared_ptr<Layer>> layers_;
+  // Whether layers of strings can be called before all others, and the numbers that they give, by
+  // names that no input has.
+  bool strings_come_first_ = false;
+  std::vector<Tensors::Named> of_strings_;
 };
 
 }  // namespace cornu

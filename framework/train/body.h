@@ -34,6 +34,7 @@ class ModelBody {
   // The graph, where there is one: always of a functional model, of a Sequential one once its input
   // is known. Null otherwise.
   virtual const FunctionalGraph* graph() const = 0;
+  virtual DType input_dtype() const = 0;  // of the first input
 
   // The handle that functional graphs hold when the model was called on placeholders by one that
   // isn't shared itself: the same for all calls.
@@ -49,6 +50,7 @@ class FunctionalBody : public ModelBody {
   Tensors call(const Tensors& inputs) override { return graph_.call(inputs); }
   std::vector<std::shared_ptr<Layer>> layers() const override { return graph_.layers(); }
   const FunctionalGraph* graph() const override { return &graph_; }
+  DType input_dtype() const override { return graph_.inputs()[0].dtype(); }
 
  private:
   FunctionalGraph graph_;
@@ -64,6 +66,7 @@ class SequentialBody : public ModelBody {
   Tensors call(const Tensors& inputs) override;
   std::vector<std::shared_ptr<Layer>> layers() const override;
   const FunctionalGraph* graph() const override;
+  DType input_dtype() const override;
 
   const Tensor& input() const { return input_; }  // a placeholder, once known
   void add(const LayerHandle& layer, const std::string& model_name);

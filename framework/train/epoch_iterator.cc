@@ -6,33 +6,9 @@
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
 #include "framework/strategy/streams.h"
+#include "framework/train/string_inputs.h"
 
 namespace cornu {
-
-namespace {
-
-void require_numbers(const Tensors& tensors, const char* what) {
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].dtype() != DType::String) continue;
-    const std::string name = tensors.has_names()   ? fmt::format(" '{}'", tensors.names()[i])
-                             : tensors.size() == 1 ? ""
-                                                   : fmt::format(" number {}", i);
-    raise<InvalidArgument>(
-        "the column{} of {} has strings, and models take numbers. Make numbers of them in "
-        "Dataset::map, for example with layers::StringLookup, a data::StaticHashTable or "
-        "strings::to_number, or "
-        "leave the column out there.",
-        name, what);
-  }
-}
-
-}  // namespace
-
-void require_numbers(const Batch& batch) {
-  require_numbers(batch.x, "x");
-  require_numbers(batch.y, "y");
-  require_numbers(batch.sample_weight, "sample_weight");
-}
 
 std::optional<int64_t> EpochIterator::steps() const {
   if (steps_) return steps_;
@@ -42,7 +18,7 @@ std::optional<int64_t> EpochIterator::steps() const {
 
 bool EpochIterator::peek(Batch& batch) const {
   if (!source_->iterate()->next(batch)) return false;
-  require_numbers(batch);
+  require_numbers_beside_x(batch);
   return true;
 }
 
@@ -67,7 +43,7 @@ bool EpochIterator::next(Batch& batch) {
   exhausted_ = !more;
   done_ += more;
   passed_ += more;
-  if (more && !takes_strings_) require_numbers(batch);
+  if (more && !ignores_labels_) require_numbers_beside_x(batch);
   if (!more && steps_ && done_ > 0) warn_of_end();
   return more;
 }

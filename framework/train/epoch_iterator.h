@@ -10,9 +10,6 @@
 
 namespace cornu {
 
-// InvalidArgument, naming the column, where a batch has strings, which graphs don't take.
-void require_numbers(const Batch& batch);
-
 // Passes over a source: epoch by epoch, or on and on where steps are counted.
 class EpochIterator {
  public:
@@ -25,9 +22,9 @@ class EpochIterator {
   void begin_epoch();
   // From the first batch, as every evaluation begins.
   void begin_anew();
-  // As require_numbers() says, unless take_strings() was called.
+  // InvalidArgument where labels or weights are strings, unless ignore_labels() was called.
   bool next(Batch& batch);
-  void take_strings() { takes_strings_ = true; }
+  void ignore_labels() { ignores_labels_ = true; }
   // Is called before each batch is taken; what it throws leaves next().
   void set_interruption(std::function<void()> interruption) {
     interruption_ = std::move(interruption);
@@ -57,7 +54,7 @@ class EpochIterator {
   std::optional<int64_t> steps_;
   std::unique_ptr<BatchIterator> iterator_;
   std::function<void()> interruption_;
-  bool takes_strings_ = false;
+  bool ignores_labels_ = false;
   bool exhausted_ = false;
   int64_t done_ = 0;
   int64_t passed_ = 0;  // batches of this pass over the source

@@ -109,7 +109,6 @@ Model& Model::operator=(const Model& other) {
 
 Model::~Model() = default;
 
-// Whether all there is to this object is shared with its copies.
 bool Model::is_handle() const {
   return typeid(*this) == typeid(Model) || typeid(*this) == typeid(Sequential);
 }

@@ -452,13 +452,14 @@ class Model : public Layer {
 
   ModelBody* body() const { return body_.get(); }  // null for a subclass
   Trainer& trainer() const { return *trainer_; }
+  // Whether all there is to this object is shared with its copies: not of a derived class's.
+  bool is_handle() const;
 
  protected:
   explicit Model(std::shared_ptr<ModelBody> body, const ModelOptions& options);
   void require_built(const char* what) const;
 
  private:
-  bool is_handle() const;
   Model& subject() const;
   const FunctionalGraph& graph(const char* what) const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/graph/dispatch.h"
 #include "framework/model/call_frame.h"
+#include "framework/model/input_dtype.h"
 #include "framework/train/body.h"
 #include "framework/train/model.h"
 #include "framework/train/model_config.h"
@@ -28,7 +29,7 @@ void SequentialBody::build(const std::vector<Shape>& input_shapes) {
   Shape batch_shape = input_shapes[0];
   if (!batch_shape.empty()) batch_shape[0] = kUnknown;
   // Any dtype is taken as it comes: the layers cast what they need.
-  const Tensor input = Input({.batch_shape = batch_shape});
+  const Tensor input = Input({.dtype = input_dtype(), .batch_shape = batch_shape});
   std::vector<Tensors> outputs;
   for (const LayerHandle& layer : layers_) {
     outputs.push_back(layer(outputs.empty() ? Tensors(input) : outputs.back()));
@@ -44,7 +45,19 @@ const FunctionalGraph* SequentialBody::graph() const {
   return graph_.get();
 }
 
+DType SequentialBody::input_dtype() const {
+  if (input_.defined()) return input_.dtype();
+  const Layer* first = layers_.empty() ? nullptr : &layers_.front().get();
+  if (const auto* reads = dynamic_cast<const HasInputDType*>(first)) return reads->input_dtype();
+  const auto* model = dynamic_cast<const Model*>(first);
+  return model && model->body() ? model->body()->input_dtype() : DType::Float32;
+}
+
 Tensors SequentialBody::call(const Tensors& inputs) {
+  if (const auto* known = inputs.has_names() ? graph() : nullptr;
+      known && known->is_without_strings(inputs)) {
+    return known->call(inputs);
+  }
   check<InvalidArgument>(inputs.size() == 1, "expected 1 input, got {} of them.", inputs.size());
   // Other sizes than the input's are for the layers to judge, as in Keras.
   Tensors x = input_.defined() ? Tensors(fitted(inputs[0])) : inputs;

@@ -18,6 +18,7 @@
 #include "framework/train/joined_batches.h"
 #include "framework/train/model_in_training.h"
 #include "framework/train/same_on_workers.h"
+#include "framework/train/string_inputs.h"
 #include "framework/train/worker_parts.h"
 
 namespace cornu {
@@ -165,14 +166,14 @@ class Trainer::RunningModel {
 
 thread_local Model* Trainer::RunningModel::current_ = nullptr;
 
-Function Trainer::make_step(Kind kind) {
+Function Trainer::make_step(Kind kind, bool eagerly) {
   static const char* const kNames[] = {"train_step", "test_step", "predict_step"};
   return Function::structured(
       [kind](const std::vector<Tensors>& arguments) {
         return traced_body(RunningModel::current(), kind, arguments);
       },
       {.name = kNames[static_cast<size_t>(kind)],
-       .run_eagerly = options_.run_eagerly,
+       .run_eagerly = eagerly || options_.run_eagerly,
        .optimize = options_.jit_compile});
 }
 
@@ -229,14 +230,26 @@ std::vector<std::vector<Tensors>> Trainer::divided(const Batch& batch) {
   return arguments;
 }
 
+Trainer::StepCall Trainer::call_of(Model& model, Kind kind, const Batch& batch) {
+  const Function& step = steps_[static_cast<size_t>(kind)];
+  if (!has_strings(batch.x)) return {step, divided(batch)};
+  Batch prepared = batch;
+  prepared.x = without_strings(model, batch.x, kind == Kind::Train);
+  if (!has_strings(prepared.x)) return {step, divided(prepared)};
+  require_single_replica(model, batch.x);
+  return {make_step(kind, true), divided(batch)};
+}
+
 std::vector<Tensors> Trainer::run(Model& model, Kind kind, const Batch& batch) {
   const RunningModel running(model);
-  return get_strategy().impl().run(steps_[static_cast<size_t>(kind)], divided(batch));
+  const StepCall call = call_of(model, kind, batch);
+  return get_strategy().impl().run(call.step, call.arguments);
 }
 
 void Trainer::prepare(Model& model, Kind kind, const Batch& batch) {
   const RunningModel running(model);
-  get_strategy().impl().prepare(steps_[static_cast<size_t>(kind)], divided(batch));
+  const StepCall call = call_of(model, kind, batch);
+  get_strategy().impl().prepare(call.step, call.arguments);
 }
 
 Logs Trainer::read_logs(const Tensors& figures) {
@@ -484,7 +497,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
                     "call batch() on the dataset instead");
   // Every worker of a job predicts all of it: nothing of that is shared.
   EpochIterator iterator(std::move(source), options.steps);
-  iterator.take_strings();
+  iterator.ignore_labels();
   iterator.check_finite("predict", "steps");
   CallbackList callbacks(
       options.callbacks, in_training(model),
@@ -512,12 +525,9 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
 
 Tensors Trainer::predict_on_batch(Model& model, const Tensors& x) {
   const RunsAlone alone;
-  const std::vector<Tensor> inputs = x.list();
-  // Graphs are of numbers: a model that makes them of strings runs op by op.
-  if (std::ranges::any_of(inputs, [](const Tensor& t) { return t.dtype() == DType::String; })) {
-    return traced_body(model, Kind::Predict, {x, {}, {}});
-  }
-  std::vector<Tensors> parts = run(model, Kind::Predict, Batch{x, {}, {}});
+  const Tensors inputs = without_strings(model, x, false);
+  if (has_strings(inputs)) return traced_body(model, Kind::Predict, {x, {}, {}});
+  std::vector<Tensors> parts = run(model, Kind::Predict, Batch{inputs, {}, {}});
   if (parts.size() == 1) return std::move(parts.front());
   JoinedBatches joined(title_of(model), [&] { return output_names(model, parts[0]).list; });
   for (Tensors& part : parts) joined.add(std::move(part));
@@ -532,7 +542,7 @@ Batch one_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& o
       make_array_source(x, y, options.sample_weight, {.batch_size = kAll}), options.class_weight);
   Batch batch;
   source->iterate()->next(batch);
-  require_numbers(batch);
+  require_numbers_beside_x(batch);
   return batch;
 }
 

@@ -78,7 +78,13 @@ class Trainer {
   class RunningModel;
   class FitRun;
 
-  Function make_step(Kind kind);
+  Function make_step(Kind kind, bool eagerly = false);
+  // What runs a batch, and with which arguments by local replica.
+  struct StepCall {
+    Function step;
+    std::vector<std::vector<Tensors>> arguments;
+  };
+  StepCall call_of(Model& model, Kind kind, const Batch& batch);
   // Divides a batch between the local replicas, and returns what each of them gives. Metrics are
   // those of the whole batch, on all of them.
   std::vector<Tensors> run(Model& model, Kind kind, const Batch& batch);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "framework/ops/ops.h"
+#include "layers/core/lora.h"
 #include "layers/keras_layer.h"
 
 namespace cornu::layers {
@@ -19,12 +20,14 @@ void visit_embedding_fields(Fields& fields, Options& options) {
   fields("embeddings_constraint", options.embeddings_constraint);
   fields("mask_zero", options.mask_zero);
   absent_field(fields, "quantization_config", nullptr);
+  visit_lora_fields(fields, options);
 }
 
-// A layer whose options have the sizes of a table, and what its rows are made with.
+// A layer whose options have the sizes of a table, what its rows are made with, and how it is
+// adapted.
 template <class Options>
-class EmbeddingBase : public KerasLayerOf<Options> {
-  using Base = KerasLayerOf<Options>;
+class EmbeddingBase : public WithLora<KerasLayerOf<Options>> {
+  using Base = WithLora<KerasLayerOf<Options>>;
 
  public:
   bool supports_masking() const override { return options_.mask_zero; }
@@ -36,6 +39,7 @@ class EmbeddingBase : public KerasLayerOf<Options> {
                                     .regularizer = options_.embeddings_regularizer,
                                     .constraint = options_.embeddings_constraint,
                                     .name = "embeddings"});
+    this->adapt(embeddings_, options_.embeddings_regularizer, options_.embeddings_constraint, {});
   }
 
  protected:
@@ -46,20 +50,17 @@ class EmbeddingBase : public KerasLayerOf<Options> {
     this->require(options.output_dim > 0, "expected output_dim > 0, got {}.", options.output_dim);
   }
 
-  static Tensor indices_of(const Tensor& x) {
-    return is_integer(x.dtype()) ? x : ops::cast(x, DType::Int32);
-  }
-
   Tensor look_up(const Tensor& x) const {
-    return ops::cast(ops::take(embeddings_, indices_of(x), 0), this->compute_dtype());
+    const Tensor indices = is_integer(x.dtype()) ? x : ops::cast(x, DType::Int32);
+    const Lora* lora = this->lora();
+    return ops::cast(lora ? lora->rows_at(indices) : ops::take(embeddings_, indices, 0),
+                     this->compute_dtype());
   }
 
   // What indices are no padding; undefined without mask_zero.
   Tensor mask_of(const Tensor& indices) const {
     return options_.mask_zero ? ops::not_equal(indices, 0) : Tensor();
   }
-
-  const Variable& embeddings() const { return embeddings_; }
 
  private:
   Variable embeddings_;

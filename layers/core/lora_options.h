@@ -8,7 +8,8 @@
 
 namespace cornu::layers {
 
-// Keras's arguments of enable_lora, a method of Dense, EinsumDense, Embedding and the Conv layers:
+// Keras's arguments of enable_lora, a method of Dense, EinsumDense, Embedding, ReversibleEmbedding
+// and the Conv layers:
 //   dense.enable_lora({.rank = 4});
 // The layer's kernel (of shape (…, n)) stays as it is from then on, and what is trained in its
 // stead are two small weights, a (…, rank) and b (rank, n): the layer computes with

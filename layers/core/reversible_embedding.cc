@@ -54,8 +54,7 @@ class ReversibleEmbeddingLayer : public EmbeddingBase<ReversibleEmbeddingOptions
             "expected rows (…, {}) to go back from, got {}.", options_.output_dim, rows.shape());
     const DType dtype = options_.reverse_dtype.empty() ? compute_dtype()
                                                        : dtype_from_string(options_.reverse_dtype);
-    const Tensor kernel =
-        options_.tie_weights ? ops::transpose(compute(embeddings())) : compute(reverse_);
+    const Tensor kernel = options_.tie_weights ? ops::transpose(adapted()) : compute(reverse_);
     const Tensor logits = ops::matmul(ops::cast(rows, dtype), ops::cast(kernel, dtype));
     if (!options_.logit_soft_cap) return logits;
     return ops::tanh(logits / *options_.logit_soft_cap) * *options_.logit_soft_cap;
@@ -68,6 +67,10 @@ class ReversibleEmbeddingLayer : public EmbeddingBase<ReversibleEmbeddingOptions
 
 ReversibleEmbedding::ReversibleEmbedding(const ReversibleEmbeddingOptions& options)
     : LayerHandle(std::make_shared<ReversibleEmbeddingLayer>(options)) {}
+
+void ReversibleEmbedding::enable_lora(const LoraOptions& options) const {
+  layers::enable_lora(*this, options);
+}
 
 ReversibleEmbedding ReversibleEmbedding::from_config(const Json& config) {
   return ReversibleEmbedding(read_layer_options<ReversibleEmbeddingOptions>(config));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "framework/model/layer.h"
+#include "layers/core/lora_options.h"
 
 namespace cornu::layers {
 
@@ -19,6 +20,8 @@ struct ReversibleEmbeddingOptions {
   bool mask_zero = false;                     // index 0 is padding: a mask rides on the output
   DTypeName reverse_dtype = {};               // of the way back; None: the compute dtype
   std::optional<double> logit_soft_cap = {};  // logits become tanh(logits / cap) * cap
+  std::optional<int64_t> lora_rank = {};      // LoRA from the beginning: see LoraOptions
+  std::optional<double> lora_alpha = {};      // taken for lora_rank, as Embedding does it
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -33,6 +36,7 @@ struct ReversibleEmbeddingOptions {
 //                        (…, output_dim) -> (…, input_dim)
 //
 // The way back multiplies by the table's transpose, or by a kernel of its own without tie_weights.
+// LoRA adapts the table, and so the way back where that is tied to it.
 // OutOfRange for an index that isn't in [0, input_dim).
 // Weights: embeddings (input_dim, output_dim); without tie_weights reverse_embeddings (output_dim,
 // input_dim).
@@ -43,6 +47,8 @@ class ReversibleEmbedding : public LayerHandle {
   // FailedPrecondition before the layer is built, NotFound for one it was made without.
   Variable embeddings() const { return weight("embeddings"); }
   Variable reverse_embeddings() const { return weight("reverse_embeddings"); }
+  // See LoraOptions.
+  void enable_lora(const LoraOptions& options) const;
 };
 
 }  // namespace cornu::layers

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/model/input_dtype.h"
 #include "layers/keras_layer.h"
 #include "layers/preprocessing/adaptable.h"
 #include "layers/preprocessing/category_output.h"
@@ -84,7 +85,10 @@ LookupConfig<Options> read_lookup_config(const Json& config) {
 }
 
 template <class Options, class Token>
-class LookupLayer : public KerasLayer, public HasSavedParts, public Adaptable {
+class LookupLayer : public KerasLayer,
+                    public HasSavedParts,
+                    public Adaptable,
+                    public HasInputDType {
  public:
   // `owner`: how errors begin where the layer is a part of another; "": as its own.
   LookupLayer(const char* class_name, const LookupConfig<Options>& config,
@@ -123,6 +127,9 @@ class LookupLayer : public KerasLayer, public HasSavedParts, public Adaptable {
     lookup_ = std::make_shared<IndexLookup<Token>>(std::move(settings));
   }
   bool autocast() const override { return false; }
+  DType input_dtype() const override {
+    return config_.options.invert ? DType::Int64 : DTypeOf<Token>::value;
+  }
 
   Json get_config() const override {
     Json config = Layer::get_config();

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "framework/graph/trace.h"
+#include "framework/model/input_dtype.h"
 #include "framework/ops/ops.h"
 #include "layers/preprocessing/lookup_layer.h"
 #include "layers/preprocessing/string_lookup.h"
@@ -50,7 +51,10 @@ namespace {
 using TextConfig = LookupConfig<TextVectorizationOptions>;
 using TokenLookup = LookupLayer<StringLookupOptions, std::string>;
 
-class TextVectorizationLayer : public KerasLayer, public HasSavedParts, public Adaptable {
+class TextVectorizationLayer : public KerasLayer,
+                               public HasSavedParts,
+                               public Adaptable,
+                               public HasInputDType {
  public:
   explicit TextVectorizationLayer(const TextConfig& config)
       : KerasLayer("TextVectorization", {.name = config.options.name}), config_(config) {
@@ -89,6 +93,7 @@ class TextVectorizationLayer : public KerasLayer, public HasSavedParts, public A
     track("_lookup_layer", lookup_layer_);
   }
   bool autocast() const override { return false; }
+  DType input_dtype() const override { return DType::String; }
 
   Json get_config() const override {
     Json config = Layer::get_config();

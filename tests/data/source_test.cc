@@ -64,9 +64,9 @@ TEST_CASE("a column of strings is refused by its name") {
     iterator.begin_epoch();
     return message_of<InvalidArgument>([&] { iterator.next(batch); });
   };
-  CHECK(error_of(Dataset::from_tensor_slices({{{"age", t}, {"name", s}}, t})) ==
-        "the column 'name' of x has strings, and models take numbers. Make numbers of them in "
-        "Dataset::map, for example with layers::StringLookup, a data::StaticHashTable or "
+  CHECK(error_of(Dataset::from_tensor_slices({t, {{"age", t}, {"name", s}}})) ==
+        "the column 'name' of y has strings, which losses and metrics don't take. Make numbers of "
+        "them in Dataset::map, for example with layers::StringLookup, a data::StaticHashTable or "
         "strings::to_number, or leave the column out there.");
   CHECK(contains(error_of(Dataset::from_tensor_slices({t, s})), "the column of y has strings"));
 }

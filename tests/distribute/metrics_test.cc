@@ -41,6 +41,9 @@ std::vector<Metric> metrics_of_one_hot() {
       AUC(),
       Precision({.top_k = 2}),
       CategoricalAccuracy(),
+      CategoricalAccuracy({.name = "accuracy_float16", .dtype = "float16"}),
+      F1Score({.average = "macro", .name = "f1_float64", .dtype = "float64"}),
+      metrics::MeanSquaredError({.name = "mse_float64", .dtype = "float64"}),
   };
 }
 

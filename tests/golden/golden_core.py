@@ -78,6 +78,7 @@ def embedding_cases(case):
         "untied": {"tie_weights": False},
         "soft_cap": {"logit_soft_cap": 2.0},
         "everything": everything,
+        "lora": {"lora_rank": 2, "lora_alpha": 6, "mask_zero": True},
     }.items():
         make = lambda options=options: embedding(5, 3, **options)
         yield case(f"reversible_embedding_{name}", make, indices)

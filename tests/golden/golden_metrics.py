@@ -363,6 +363,83 @@ def operating_point_cases(rng):
         yield case(f"{name}_empty", lambda cls=cls: cls(0.5), empty)
 
 
+def reduction_dtype_cases(rng):
+    values = [
+        (common.normal(rng, (3, 2)), common.uniform(rng, (3,), 0.2, 2.0)),
+        (common.normal(rng, (4, 2)),),
+        (np.float32(0.3),),
+    ]
+    integers = [
+        (rng.integers(-9, 9, (4,)).astype("int32"),),
+        (common.normal(rng, (5,), 3.0), rng.integers(0, 3, (5,)).astype("int32")),
+    ]
+    for cls in [metrics.Mean, metrics.Sum]:
+        name = cls().name
+        for dtype in ["float16", "float64", "mixed_float16"]:
+            yield case(f"{name}_{dtype}", lambda cls=cls, d=dtype: cls(dtype=d), values)
+        for dtype in ["int32", "int64"]:
+            yield case(f"{name}_{dtype}", lambda cls=cls, d=dtype: cls(dtype=d), integers)
+
+
+def dtype_cases(rng):
+    def doubles(shape):
+        return rng.standard_normal(shape).round(9)
+
+    eye = np.eye(4)
+    labels = rng.integers(0, 4, (6,))
+    probabilities = rng.dirichlet(np.ones(4), 6)
+    weights = rng.uniform(0.2, 2.0, 6).round(9)
+    sparse = [(labels.astype("int32"), probabilities, weights)]
+    dense = [(eye[labels], probabilities), (eye[labels], probabilities[::-1].copy(), weights)]
+    binary = [(rng.integers(0, 2, (6,)).astype("float32"), common.uniform(rng, (6,)))]
+    columns = [(eye[labels].astype("float32"), common.probabilities(rng, (6, 4)))]
+    pairs = [(doubles((6, 3)), doubles((6, 3))), (doubles((6, 3)), doubles((6, 3)), weights)]
+    shifted = [tuple(x + 40.0 if x.ndim == 2 else x for x in pair) for pair in pairs]
+    of_classes = {
+        metrics.BinaryAccuracy: binary,
+        metrics.CategoricalAccuracy: dense,
+        metrics.SparseCategoricalAccuracy: sparse,
+        metrics.CategoricalCrossentropy: dense,
+        metrics.SparseCategoricalCrossentropy: sparse,
+        metrics.MeanSquaredError: pairs,
+        metrics.RootMeanSquaredError: shifted,
+        metrics.CosineSimilarity: pairs,
+        metrics.PearsonCorrelation: pairs,
+        metrics.Precision: binary,
+        metrics.TruePositives: binary,
+        metrics.F1Score: dense,
+    }
+    for cls, updates in of_classes.items():
+        for dtype in ["float16", "float64"]:
+            yield case(f"{cls().name}_{dtype}", lambda cls=cls, d=dtype: cls(dtype=d), updates)
+    yield case("r2_score_float64", lambda: metrics.R2Score(dtype="float64"), pairs)
+    for average in ["micro", "macro", "weighted"]:
+        yield case(
+            f"fbeta_score_{average}_float16",
+            lambda a=average: metrics.FBetaScore(average=a, beta=2.0, dtype="float16"),
+            dense,
+        )
+    every = {"k": 2, "name": "t", "dtype": "float64"}
+    single = [tuple(x.astype("float32") for x in update) for update in dense + sparse]
+    yield case("top_k_float64", lambda: metrics.TopKCategoricalAccuracy(**every), single[:2])
+    yield case(
+        "sparse_top_k_float64", lambda: metrics.SparseTopKCategoricalAccuracy(**every), single[2:]
+    )
+    yield case(
+        "recall_at_precision_float64",
+        lambda: metrics.RecallAtPrecision(0.4, dtype="float64"),
+        binary,
+    )
+    by_label = {"label_weights": [0.25, 0.75, 1.0, 2.0], "num_thresholds": 20}
+    for dtype in ["float16", "float64"]:
+        yield case(f"auc_labels_{dtype}", lambda d=dtype: metrics.AUC(dtype=d, **by_label), columns)
+    yield case(
+        "auc_multi_label_float16",
+        lambda: metrics.AUC(dtype="float16", multi_label=True, num_labels=4, **by_label),
+        columns,
+    )
+
+
 def run(spec):
     common.start(spec["name"])
     metric = spec["make"]()
@@ -397,6 +474,8 @@ def make():
         r2_score_cases,
         correlation_cases,
         operating_point_cases,
+        reduction_dtype_cases,
+        dtype_cases,
     ]
     return [
         run(spec)

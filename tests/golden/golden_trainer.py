@@ -131,6 +131,32 @@ def own_steps():
         yield case | {"x": common.tensor(x), "y": [common.tensor(y)]}
 
 
+def texts():
+    """Models that begin with texts, with an Input and without."""
+    words = ["the", "cat", "a", "dog"]
+    for name, inputs in [
+        ("texts", [keras.Input((1,), dtype="string")]),
+        ("texts_without_input", []),
+    ]:
+        rng = common.start(name)
+        rows = [" ".join(rng.choice(words + ["cow"], rng.integers(1, 6))) for _ in range(10)]
+        x, y = tf.constant(rows, shape=(10, 1)), common.normal(rng, (10, 1))
+        model = keras.Sequential(
+            [
+                *inputs,
+                keras.layers.TextVectorization(vocabulary=words),
+                keras.layers.Embedding(6, 3),
+                keras.layers.GlobalAveragePooling1D(),
+                keras.layers.Dense(1),
+            ]
+        )
+        model(x[:1])
+        model.set_weights([common.normal(rng, weight.shape) for weight in model.weights])
+        model.compile(keras.optimizers.SGD(0.05), "mse", metrics=["mae"])
+        case = report(name, model, x, y, (x[:5], y[:5]))
+        yield case | {"x": common.tensor(x), "y": [common.tensor(y)]}
+
+
 def averages():
     """Weights that callbacks find at the ends of epochs, where averages are swapped in."""
     for name, swap_on_epoch in [("averages_in_tests", False), ("averages_on_epochs", True)]:
@@ -269,6 +295,7 @@ def batches_seen(name, rows, epochs, steps, kind="arrays"):
 def make():
     return [
         *own_steps(),
+        *texts(),
         *several_outputs(),
         *averages(),
         batches_seen("steps_even", 8, 3, 2),

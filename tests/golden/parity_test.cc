@@ -259,8 +259,8 @@ constexpr const char* kMade =
 
 constexpr const char* kArguments =
     "\n## Arguments that aren't here\n\n"
-    "- `quantization_config` of `Dense`, `EinsumDense`, `Embedding` and `ReversibleEmbedding`\n"
-    "- `dtype` of metrics but the IoU ones\n\n"
+    "- `quantization_config` of `Dense`, `EinsumDense`, `Embedding` and `ReversibleEmbedding`: a "
+    "file with one\n  is refused\n\n"
     "`docs/from_keras.md` says more of these, and of others that have another form here.\n";
 
 std::string parity_document(const std::vector<Module>& all) {

@@ -144,7 +144,8 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
     return output_names.empty() ? Tensors(list)
                                 : Tensors{{output_names[0], list[0]}, {output_names[1], list[1]}};
   };
-  const Tensor validation_x = x.rows(0, 5) + 1.0F;
+  const bool of_texts = x.dtype() == DType::String;
+  const Tensor validation_x = of_texts ? x.rows(0, 5) : x.rows(0, 5) + 1.0F;
   std::vector<Tensor> start;
   for (const Json& weight : item.at("start").as_array()) start.push_back(golden_tensor(weight));
   model(x.rows(0, 1));
@@ -185,6 +186,19 @@ void check_report(const std::string& name, Model& model, CompileOptions options,
 TEST_CASE("a custom train_step sees and reports the compiled metrics") {
   Compiled model;
   check_report("compiled_metrics", model, {.loss = "mse", .metrics = {"mae"}});
+}
+
+TEST_CASE("models that begin with texts report what Keras's do") {
+  for (const bool with_input : {true, false}) {
+    Sequential model;
+    if (with_input) model.add(Input({.shape = {1}, .dtype = "string"}));
+    model.add(layers::TextVectorization({.vocabulary = {"the", "cat", "a", "dog"}}));
+    model.add(layers::Embedding({.input_dim = 6, .output_dim = 3}));
+    model.add(layers::GlobalAveragePooling1D());
+    model.add(layers::Dense({.units = 1}));
+    check_report(with_input ? "texts" : "texts_without_input", model,
+                 {.loss = "mse", .metrics = {"mae"}});
+  }
 }
 
 TEST_CASE("metrics that an override returns are reset before each epoch and evaluation") {

@@ -279,7 +279,9 @@ TEST_CASE("configs with features that aren't here") {
     return error_of([&] { layer_from_json(Json::parse(text)); });
   };
   CHECK(load(R"({"class_name": "LayerNormalization", "config": {"rms_scaling": true}})") ==
-        "Unimplemented: Config: 'rms_scaling' isn't available here: expected false, got true.");
+        "Unimplemented: Config: 'rms_scaling' isn't available here: expected false, got true. Make "
+        "the "
+        "layer without it in Keras, and save that.");
   CHECK(load(R"({"class_name": "Conv2D", "config": {"filters": 1, "kernel_size": [1, 2, 3]}})")
             .find("expected 2 integers, got [1, 2, 3]") != std::string::npos);
 }

@@ -60,12 +60,8 @@ TEST_CASE("strings in placeholders, values and datasets") {
   CHECK(test::distance(model.predict_on_batch(x), model(x)) == 0);
   model.compile({.optimizer = "sgd", .loss = "mse"});
   const Tensor y = ops::ones({2, 2, 3});
-  for (const std::string& error : {error_of([&] { model.fit(x, y, {.verbose = 0}); }),
-                                   error_of([&] { model.train_on_batch(x, y); }),
-                                   error_of([&] { model.test_on_batch(x, y); })}) {
-    CHECK(error.find("has strings, and models take numbers. Make numbers of them in Dataset::map, "
-                     "for example with layers::StringLookup") != std::string::npos);
-  }
+  const double before = model.fit(x, y, {.verbose = 0})["loss"][0];
+  CHECK(model.test_on_batch(x, y).at("loss") < before);
 
   std::vector<int64_t> mapped;
   const auto dataset = data::Dataset::from_tensor_slices({kWords}).map(

@@ -75,6 +75,29 @@ TEST_CASE("training moves the small kernels alone, and files have the sum") {
   CHECK(distance(plain.predict(examples(), {.verbose = 0}), expected) < 1e-6);
 }
 
+TEST_CASE("a table that is read both ways is adapted in both, where one way is tied to the other") {
+  const Tensor indices = Tensor::from<int32_t>({0, 4, 2}, {1, 3});
+  const Tensor rows = ops::reshape(ops::arange(6, DType::Float32), {2, 3}) / 10;
+  const CallOptions back{.settings = Json::object({{"reverse", true}})};
+  for (const bool tied : {true, false}) {
+    CAPTURE(tied);
+    const layers::ReversibleEmbedding embedding(
+        {.input_dim = 5, .output_dim = 3, .tie_weights = tied, .name = "words"});
+    const Tensor vectors = embedding(indices);
+    const Tensor logits = embedding(rows, back);
+    embedding.enable_lora({.rank = 2, .lora_alpha = 4, .b_initializer = "ones"});
+    const Tensor a = embedding.weight("lora_embeddings_a"),
+                 b = embedding.weight("lora_embeddings_b");
+    const Tensor added = 2.0 * ops::matmul(a, b);
+    CHECK(distance(embedding(indices), vectors + ops::take(added, indices, 0)) < 1e-5);
+    const Tensor added_back = ops::matmul(rows, ops::transpose(added));
+    CHECK(distance(embedding(rows, back), tied ? logits + added_back : logits) < 1e-5);
+    CHECK_FALSE(embedding.embeddings().trainable());
+    CHECK(embedding.get_config().at("lora_rank") == Json(2));
+    CHECK(embedding.get_config().at("lora_alpha").as_double() == 4);
+  }
+}
+
 TEST_CASE("what LoRA can't do") {
   const layers::Dense dense({.units = 2, .name = "dense"});
   CHECK(error_of([&] { dense.enable_lora({.rank = 2}); }) ==

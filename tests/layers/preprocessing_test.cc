@@ -237,7 +237,8 @@ TEST_CASE("what Discretization refuses") {
   Json config = layer.get_config();
   config.set("sparse", true);
   CHECK(error_of([&] { layers::Discretization::from_config(config); }) ==
-        "Unimplemented: Config: 'sparse' isn't available here: expected false, got true.");
+        "Unimplemented: Config: 'sparse' isn't available here: expected false, got true. Make the "
+        "layer without it in Keras, and save that.");
 }
 
 TEST_CASE("what layers of categories refuse") {

@@ -99,7 +99,8 @@ TEST_CASE("configs of TextVectorization") {
   Json config = json.at("config");
   config.set("ragged", true);
   CHECK(error_of([&] { layers::TextVectorization::from_config(config); }) ==
-        "Unimplemented: Config: 'ragged' isn't available here: expected false, got true.");
+        "Unimplemented: Config: 'ragged' isn't available here: expected false, got true. Make the "
+        "layer without it in Keras, and save that.");
   config = json.at("config");
   config.set("split", Json::object({{"class_name", "function"}}));
   CHECK(error_of([&] {

@@ -196,3 +196,60 @@ TEST_CASE("a traced accuracy does nothing that isn't needed") {
   }
   CHECK(join(names, " ") == "argmax equal cast reduce_sum add add");
 }
+
+TEST_CASE("metrics compute in the dtype that they are given") {
+  const metrics::Mean precise({.name = "precise", .dtype = "float64"});
+  precise.update_state(Tensor::from(std::vector<double>{1e9, 1e9 + 1}));
+  CHECK(precise.result().dtype() == DType::Float64);
+  CHECK(precise.result().item<double>() == 1e9 + 0.5);
+  CHECK(precise.variables()[0].dtype() == DType::Float64);
+
+  const metrics::Sum whole({.dtype = DType::Int64});
+  for (int i = 0; i < 3; ++i) whole.update_state(floats({16777216.0f, 1.9f}, {2}));
+  CHECK(whole.result().item<int64_t>() == 3 * 16777217);
+
+  // 100 values of 1000 are more than float16 holds, their mean isn't.
+  const metrics::MeanAbsoluteError half({.dtype = "mixed_float16"});
+  half.update_state(ops::zeros({2, 100}), ops::full({2, 100}, 1000.0));
+  CHECK(half.result().dtype() == DType::Float16);
+  CHECK(half.result().item<double>() == 1000.0);
+  const metrics::BinaryAccuracy brief({.dtype = "bfloat16", .threshold = 0.5});
+  brief.update_state(floats({1, 0, 1, 1}, {4}), floats({1, 0, 0, 1}, {4}));
+  CHECK(brief.result().dtype() == DType::BFloat16);
+  CHECK(brief.result().item<double>() == 0.75);
+
+  // Counts are float32, as in Keras.
+  const metrics::Precision counts({.dtype = "float16"});
+  CHECK(counts.impl().dtype() == DType::Float16);
+  CHECK(counts.variables()[0].dtype() == DType::Float32);
+}
+
+TEST_CASE("a metric's dtype is in its config") {
+  for (const std::string& name : metric_registry().names()) {
+    if (name.find("IoU") != std::string::npos) continue;  // these count integers
+    Json config = Json::object({{"name", "m"}, {"dtype", "float64"}});
+    for (const char* bound : {"specificity", "sensitivity", "recall", "precision"}) {
+      config.set(bound, 0.5);
+    }
+    CAPTURE(name);
+    const Metric metric = metric_registry().at(name)(config);
+    CHECK(metric.impl().dtype() == DType::Float64);
+    CHECK(serialize(metric).at("config").at("dtype") == Json("float64"));
+    config.set("dtype", nullptr);
+    CHECK(metric_registry().at(name)(config).impl().dtype() == DType::Float32);
+  }
+}
+
+TEST_CASE("a metric's dtype must be one of numbers") {
+  CHECK(message_of([] { metrics::Mean({.dtype = "bool"}); }) ==
+        "Metric 'mean': expected a dtype of numbers, got \"bool\".");
+  CHECK(message_of([] { metrics::Mean({.dtype = "string"}); }) ==
+        "Metric 'mean': expected a dtype of numbers, got \"string\".");
+  CHECK(message_of([] { metrics::Poisson({.dtype = "flaot32"}); }).find("'flaot32'") !=
+        std::string::npos);
+  CHECK(message_of([] { metrics::F1Score({.dtype = "int32"}); }) ==
+        "F1Score 'f1_score': expected a floating-point dtype, got int32: scores lie between 0 and "
+        "1.");
+  CHECK(message_of([] { metrics::MeanIoU({.num_classes = 2, .dtype = "float16"}); }) ==
+        "MeanIoU: expected dtype int32, int64, float32 or float64, got float16.");
+}

@@ -84,6 +84,9 @@ def check(path):
         warnings.filterwarnings("error", "Skipping variable loading")  # an optimizer's state
         model = keras.saving.load_model(path)
     compare(model, x, expected, f"{name}: the whole model")
+    if name == "cnn":
+        metrics = model.get_compile_config()["metrics"]
+        assert [metric["config"]["dtype"] for metric in metrics[1:]] == ["float64", "float16"]
     if iterations is not None:
         assert model.optimizer.iterations.numpy() == iterations, name
         assert len(model.optimizer.variables) > 2, name

@@ -7,6 +7,7 @@
 
 #include "framework/io/atomic_file.h"
 #include "framework/saving/hdf5_file.h"
+#include "framework/train/trainer.h"
 #include "tests/saving/models.h"
 #include "tests/support/python.h"
 #include "tests/support/scratch.h"
@@ -25,9 +26,12 @@ struct Case {
 Case trained_cnn() {
   Sequential model = test::small_cnn();
   const Tensor x = numbers({6, 8, 8}, 255);
-  model.compile({.optimizer = "adam",
-                 .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
-                 .metrics = {"accuracy"}});
+  model.compile(
+      {.optimizer = "adam",
+       .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+       .metrics = {"accuracy",
+                   metrics::SparseCategoricalAccuracy({.name = "a", .dtype = "float64"}),
+                   metrics::SparseTopKCategoricalAccuracy({.k = 2, .dtype = "float16"})}});
   model.fit(x, Tensor::from(std::vector<int32_t>{0, 1, 2, 0, 1, 2}),
             {.batch_size = 3, .verbose = 0});
   return {model, x};
@@ -233,6 +237,10 @@ Case lora() {
   const layers::EinsumDense dense({.equation = "abc,cd->abd", .output_shape = {4, 3}});
   x = dense(x);
   dense.enable_lora({.rank = 2, .lora_alpha = 4});
+  const layers::ReversibleEmbedding both_ways({.input_dim = 6, .output_dim = 3, .lora_rank = 2});
+  const Tensor logits = both_ways(x, {.settings = Json::object({{"reverse", true}})});
+  const Tensor vectors = layers::Cropping1D({.cropping = {0, 1}})(both_ways(words));
+  x = layers::Concatenate()({logits, vectors});
   Model model(words,
               layers::Dense({.units = 2, .lora_rank = 2})(layers::GlobalAveragePooling1D()(x)));
   model.compile({.optimizer = "adam", .loss = "mse"});
@@ -279,6 +287,14 @@ void write_values(const std::string& path, Model& model, const Tensors& x) {
   write_file_atomically(path, writer.take_bytes());
 }
 
+std::vector<std::string> serialized_metrics(const Model& model) {
+  std::vector<std::string> result;
+  for (const auto& entry : model.trainer().options().metrics.entries()) {
+    for (const Metric& metric : entry.list) result.push_back(serialize(metric).dump());
+  }
+  return result;
+}
+
 TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved again") {
   const Scratch scratch;
   std::map<std::string, Case> cases;
@@ -316,6 +332,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
     CHECK(back.compiled() == item.model.compiled());
     if (back.compiled()) {
       check_same_state(back.optimizer(), item.model.optimizer());
+      CHECK(serialized_metrics(back) == serialized_metrics(item.model));
     }
     Model clone = clone_model(item.model);
     clone.load_weights(scratch.path("back_" + name + ".weights.h5"));
@@ -325,6 +342,27 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   REQUIRE(test::distance(test::predictions(others, x), test::predictions(branches, x)) > 1e-3);
   others.load_weights(scratch.path("back_branches.weights.h5"));
   CHECK(test::distance(test::predictions(others, x), test::predictions(branches, x)) < 1e-5);
+}
+
+TEST_CASE("of models that Keras quantizes, those load that aren't quantized") {
+  const Scratch scratch;
+  REQUIRE(test::run_python(CORNU_KERAS_QUANTIZED_SCRIPT, fmt::format("'{}'", scratch.path())) == 0);
+  for (const std::string name : {"dense", "einsum_dense", "embedding", "reversible_embedding"}) {
+    CAPTURE(name);
+    const auto path = [&](const char* kind) {
+      return scratch.path(fmt::format("{}.{}.keras", name, kind));
+    };
+    Model model = load_model(path("none"));
+    CHECK(model.layers()[0].get_config().at("quantization_config").is_null());
+    for (const char* kind : {"quantized", "config"}) {
+      const std::string error = test::message_of<Unimplemented>([&] { load_model(path(kind)); });
+      CHECK(
+          test::contains(error, "'quantization_config' isn't available here: expected null, got"));
+      CHECK(test::contains(error, "Make the layer without it in Keras, and save that."));
+    }
+    CHECK(test::contains(test::message_of<Unimplemented>([&] { load_model(path("policy")); }),
+                         "expected a dtype policy with a name, such as float32, got"));
+  }
 }
 
 Json json_of(const Tensor& tensor) {
