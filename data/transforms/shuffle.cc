@@ -192,8 +192,7 @@ class ShuffleStream : public Stream<Item> {
                     state.excerpt(), taken, given_);
     buffer_.resize(numbers.size());
     std::vector<Slot> slots;
-    for (size_t i = 0; i < numbers.size(); ++i) slots.push_back({numbers[i], &buffer_[i]});
-    std::sort(slots.begin(), slots.end());
+    for (const size_t i : ascending(numbers)) slots.push_back({numbers[i], &buffer_[i]});
     const Json* places = state.find("places");
     if (places && placed_) {
       const auto all = unpacked_places(*places, slots.size());

@@ -16,6 +16,29 @@ bool TakenNumbers::more() {
   return next_ < end_;
 }
 
+std::vector<size_t> ascending(const std::vector<int64_t>& numbers) {
+  if (numbers.empty()) return {};
+  const auto [least, most] = std::ranges::minmax(numbers);
+  std::vector<uint64_t> marks(static_cast<size_t>(most - least) / 64 + 1);
+  const auto offset_of = [least = least](int64_t n) { return static_cast<size_t>(n - least); };
+  for (const int64_t number : numbers) {
+    marks[offset_of(number) / 64] |= uint64_t{1} << offset_of(number) % 64;
+  }
+  std::vector<size_t> before;  // numbers in the words before each
+  size_t count = 0;
+  for (const uint64_t word : marks) {
+    before.push_back(count);
+    count += static_cast<size_t>(std::popcount(word));
+  }
+  std::vector<size_t> order(numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const size_t offset = offset_of(numbers[i]);
+    const uint64_t lower = marks[offset / 64] & ((uint64_t{1} << offset % 64) - 1);
+    order[before[offset / 64] + static_cast<size_t>(std::popcount(lower))] = i;
+  }
+  return order;
+}
+
 void PlaceLog::add(const Place& place) {
   const auto [block, offset] = find(count_++);
   if (!blocks_[block]) blocks_[block] = std::make_unique<Place[]>(kFirst << block);
@@ -35,11 +58,11 @@ std::vector<Place> BufferHistory::places(int64_t buffer_size, int64_t given, int
          TakenNumbers(base_->taken, taken, failed), [this](int64_t number) {
            return Slot{number, (*log_)[number - base_->taken]};
          });
-  std::sort(slots.begin(), slots.end(),
-            [](const Slot& a, const Slot& b) { return a.number < b.number; });
+  std::vector<int64_t> numbers;
+  for (const Slot& slot : slots) numbers.push_back(slot.number);
   std::vector<Place> places;
   places.reserve(slots.size());
-  for (const Slot& slot : slots) places.push_back(slot.place);
+  for (const size_t i : ascending(numbers)) places.push_back(slots[i].place);
   return places;
 }
 

@@ -52,6 +52,10 @@ void replay(std::vector<T>& buffer, int64_t buffer_size, PhiloxEngine& engine, i
   }
 }
 
+// Where in `numbers`, which differ, the least one is, the next one, and so on. Takes as long as
+// they are many, and a bit for each number between the first and the last.
+std::vector<size_t> ascending(const std::vector<int64_t>& numbers);
+
 // Places one after another. One thread adds some, others read those that they know of: what was
 // added never moves.
 class PlaceLog {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/core/random.h"
 
+#include <algorithm>
 #include <random>
 
 namespace cornu {
@@ -14,6 +15,14 @@ SeedSequence from_system() {
 thread_local SeedSequence sequence = from_system();
 
 }  // namespace
+
+void PhiloxEngine::refill() {
+  for (size_t block = 0; block < kBlocks; ++block) {
+    std::ranges::copy(philox(key_, counter_ + block, stream_), words_.begin() + 4 * block);
+  }
+  counter_ += kBlocks;
+  used_ = 0;
+}
 
 uint64_t PhiloxEngine::below(uint64_t bound) {
   for (;;) {

@@ -44,22 +44,23 @@ class PhiloxEngine {
   static constexpr uint32_t min() { return 0; }
   static constexpr uint32_t max() { return UINT32_MAX; }
   uint32_t operator()() {
-    if (used_ == 4) {
-      block_ = philox(key_, counter_++, stream_);
-      used_ = 0;
-    }
-    return block_[static_cast<size_t>(used_++)];
+    if (used_ == words_.size()) refill();
+    return words_[used_++];
   }
   // Unbiased in [0, bound), bound > 0 (Lemire 2019).
   uint64_t below(uint64_t bound);
   float uniform() { return to_unit_float((*this)()); }
 
  private:
+  static constexpr size_t kBlocks = 4;  // made at once: their rounds don't wait for each other
+
+  void refill();
+
   uint64_t key_;
   uint64_t stream_;
   uint64_t counter_ = 0;
-  std::array<uint32_t, 4> block_{};
-  int used_ = 4;
+  std::array<uint32_t, 4 * kBlocks> words_{};
+  size_t used_ = 4 * kBlocks;
 };
 
 // keras.utils.set_random_seed: seeds everything that isn't given a seed of its own (initializers,
