@@ -20,6 +20,7 @@
 #include "distribute/cluster/cluster.h"
 #include "distribute/strategies/replicated.h"
 #include "distribute/strategies/step_collectives.h"
+#include "distribute/strategies/worker_options.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
 #include "framework/ops/ops.h"
@@ -29,7 +30,7 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr char kName[] = "MultiWorkerMirroredStrategy";
+constexpr const char* kName = kMultiWorkerMirrored;
 constexpr size_t kBytesPerPackOfWorker = size_t{128} << 10;
 
 // What a worker says when a step begins.
@@ -460,49 +461,33 @@ Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_re
   return is_mean ? result / num_replicas_in_sync() : result;
 }
 
-std::chrono::milliseconds timeout_of(const CommunicationOptions& options) {
-  if (!options.timeout_seconds) return kCollectiveTimeout;
-  const double seconds = *options.timeout_seconds;
-  check<InvalidArgument>(seconds > 0 && seconds <= 1e6,
-                         "CommunicationOptions: expected timeout_seconds of more than 0 and at "
-                         "most a million, got {}.",
-                         seconds);
-  return std::chrono::milliseconds(std::max<int64_t>(1, std::llround(seconds * 1000)));
-}
-
-Communication implementation_of(const CommunicationOptions& options) {
-  const CommunicationImplementation& asked = options.implementation;
-  if (asked == CommunicationImplementation::Nccl) {
-    logging::warn(fmt::format(
-        "{}: NCCL connects GPUs of one worker; workers exchange tensors by RING.", kName));
+// The evaluator's.
+class Evaluating : public MirroredReplicas {
+ public:
+  using MirroredReplicas::MirroredReplicas;
+  void require_training(const char* call) const override {
+    raise<FailedPrecondition>(
+        "Strategy '{}': {} was called by the task 'evaluator', which takes no part in training: it "
+        "would train alone, and write to the folders of the workers' chief. Let a program that "
+        "finds itself in this role (resolve_default()->task()) evaluate what the others write: "
+        "SidecarEvaluator(model, dataset, options).start().",
+        name(), call);
   }
-  const bool is_ring = asked == CommunicationImplementation::Auto ||
-                       asked == CommunicationImplementation::Ring ||
-                       asked == CommunicationImplementation::Nccl;
-  return is_ring ? ring_communication() : communication_registry().at(asked.name());
-}
+};
 
-void require_valid(const CommunicationOptions& options) {
-  check<InvalidArgument>(options.bytes_per_pack >= 0,
-                         "CommunicationOptions: expected bytes_per_pack of 0 (chosen) or more, got "
-                         "{}.",
-                         options.bytes_per_pack);
-  check<InvalidArgument>(!options.compression || *options.compression == DType::Float16 ||
-                             *options.compression == DType::BFloat16,
-                         "CommunicationOptions: expected compression to float16 or bfloat16, got "
-                         "{}.",
-                         *options.compression);
-}
-
-// What all workers must have alike.
-Json facts_of(const CommunicationOptions& options, int replicas) {
-  return Json::object(
-      {{"version of Cornu", CORNU_VERSION},
-       {"strategy", kName},
-       {"number of local replicas", int64_t{replicas}},
-       {"communication implementation", options.implementation.name()},
-       {"bytes_per_pack", options.bytes_per_pack},
-       {"compression", options.compression ? fmt::format("{}", *options.compression) : "none"}});
+// Of those that take no part in the workers' training, null: for chief and workers, and where there
+// is no cluster.
+std::shared_ptr<StrategyImpl> strategy_of_others(const std::optional<Task>& task,
+                                                 const std::vector<Device>& devices) {
+  if (!task || task->type == "chief" || task->type == "worker") return nullptr;
+  check<FailedPrecondition>(
+      task->type == "evaluator",
+      "{}: this process is the task {}, which takes no part in training: only "
+      "chief and workers do. Let a program that finds itself in this role "
+      "(resolve_default()->task()) do what the role is for, or end.",
+      kName, to_string(*task));
+  logging::info(fmt::format("{}: this is the evaluator, which works alone.", kName));
+  return std::make_shared<Evaluating>(kName, devices, CrossDeviceOps());
 }
 
 std::vector<std::string> addresses_of_workers(const ClusterSpec& spec) {
@@ -520,6 +505,8 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
   const std::optional<ClusterResolver> resolver =
       options.cluster_resolver ? options.cluster_resolver : resolve_default();
   const ClusterSpec spec = resolver ? resolver->cluster_spec() : ClusterSpec();
+  const std::optional<Task> task = resolver ? resolver->task() : std::nullopt;
+  if (auto alone = strategy_of_others(task, devices)) return alone;
   std::vector<std::string> addresses = addresses_of_workers(spec);
   if (addresses.size() < 2) {
     logging::info(fmt::format("{}: a single worker, since {}.", kName,
@@ -528,14 +515,16 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
                                   : "the environment names no cluster (TF_CONFIG is not set)"));
     return std::make_shared<MirroredReplicas>(kName, std::move(devices), CrossDeviceOps());
   }
-  const std::optional<Task> task = resolver->task();
   check<InvalidArgument>(task.has_value(),
                          "{}: {} names a cluster, but not which of its tasks this process is.",
                          kName, resolver->name());
-  if (task->type == "evaluator") {
-    logging::info(fmt::format("{}: this is the evaluator, which works alone.", kName));
-    return std::make_shared<MirroredReplicas>(kName, std::move(devices), CrossDeviceOps());
-  }
+  check<FailedPrecondition>(
+      strategies_alive == 0,
+      "{}: this process has another one already, which the other workers reach at the same "
+      "address. "
+      "Let that one go before: all of its handles, and the models and datasets that were made with "
+      "it.",
+      kName);
   const char* insecure = std::getenv("CORNU_INSECURE");
   // Only a process's first strategy can be one that comes too late.
   static std::atomic<bool> is_first = true;

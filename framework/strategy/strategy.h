@@ -58,6 +58,8 @@ class StrategyImpl {
   virtual Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) = 0;
   // Whether this process writes checkpoints and logs.
   virtual bool is_chief() const { return true; }
+  // FailedPrecondition where this process takes no part in training, but `call` begins one.
+  virtual void require_training(const char* call) const { static_cast<void>(call); }
   // Whether it stands for no strategy, outside of scopes: what is made in its steps is nobody's.
   virtual bool is_default() const { return false; }
 

@@ -340,6 +340,7 @@ History Trainer::skip_run(const std::vector<CallbackHandle>& callbacks, const Jo
 
 void Trainer::check_fit(const Model& model, const FitOptions& options) const {
   require_compiled(model, "fit");
+  get_strategy().impl().require_training("fit");
   check_options(options);
   check_arrays_only("fit", "batch_size", !options.batch_size,
                     "call batch() on the dataset instead");

@@ -58,6 +58,15 @@ TEST_CASE("values of all workers become one" * doctest::skip(alone())) {
                               worker, 3 + worker)) != std::string::npos);
 }
 
+TEST_CASE("another strategy while there is one" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  CHECK(
+      error_of([] { distribute::MultiWorkerMirroredStrategy(); })
+          .starts_with("FailedPrecondition: MultiWorkerMirroredStrategy: this process has another "
+                       "one already, which the other workers reach at the same address. Let that "
+                       "one go before"));
+}
+
 TEST_CASE("a step on all workers" * doctest::skip(alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
