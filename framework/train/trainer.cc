@@ -264,7 +264,7 @@ template <class Body>
 auto told_to_others(const Body& body) {
   try {
     return body();
-  } catch (const Unavailable&) {  // the other workers know: a peer was lost,
+  } catch (const PeerLost&) {  // the other workers know: a peer was lost,
     throw;
   } catch (const Aborted&) {  // has failed,
     throw;

@@ -36,6 +36,8 @@ class Differs {
       predict_alone(model);
     } else if (what_.starts_with("gather") || what_.starts_with("reduce")) {
       communicate();
+    } else if (what_ == "callback") {
+      fail_in_callback(model);
     } else if (what_ == "threads") {
       from_two_threads(model);
     } else if (is("argument")) {
@@ -118,6 +120,16 @@ class Differs {
     } catch (const Error& error) {
       say(error);
     }
+  }
+
+  // By what isn't the loss of a worker, though it is unavailable.
+  void fail_in_callback(Sequential& model) const {
+    callbacks::LambdaCallbackOptions options;
+    options.on_epoch_begin = [&](int64_t, const Logs&) {
+      if (is("callback")) throw Unavailable("http: no answer");
+    };
+    model.fit(x(), y(),
+              {.epochs = 1, .verbose = 0, .callbacks = {callbacks::LambdaCallback(options)}});
   }
 
   // Of a worker's own predictions nobody is told.

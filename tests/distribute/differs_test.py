@@ -56,7 +56,8 @@ CASES = {
 }
 # What one worker finds wrong of its own arguments, the other is told.
 TOLD = {"argument": ("fit: expected epochs and initial_epoch >= 0, got -1 and 0.",
-                     "fit: worker 1 has stopped: fit: expected epochs and initial_epoch >= 0")}
+                     "fit: worker 1 has stopped: fit: expected epochs and initial_epoch >= 0"),
+        "callback": ("http: no answer", ") has stopped: http: no answer")}
 # What fails on worker 1 alone: what it says, behind which text the other says the same.
 FAILING = {"trace": ("InvalidArgument: matmul: ", "can't run the step 'loop': "),
             "read": ("OutOfRange: ", "can't read its next batch: "),
