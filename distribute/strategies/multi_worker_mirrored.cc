@@ -18,14 +18,15 @@
 #include <utility>
 
 #include "distribute/cluster/cluster.h"
+#include "distribute/strategies/one_caller.h"
 #include "distribute/strategies/replicated.h"
 #include "distribute/strategies/step_collectives.h"
 #include "distribute/strategies/worker_options.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
+#include "framework/graph/function_number.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
-#include "framework/strategy/reduce_elements.h"
 
 namespace cornu::distribute {
 namespace {
@@ -37,9 +38,15 @@ constexpr size_t kBytesPerPackOfWorker = size_t{128} << 10;
 struct StepNotice {
   uint64_t key = 0;  // of random numbers; worker 0's counts
   int64_t examples = 0;
-  uint64_t calls = 0;  // a hash of the step's collectives
+  uint64_t calls = 0;  // a hash of the step's name and collectives
   uint32_t bits = 0;
-  uint32_t is_new = 0;  // whether it uses variables that it hasn't used before
+  uint32_t is_new = 0;    // whether it uses variables that it hasn't used before
+  uint32_t order = 0;     // which of the steps before it is (RunOrder)
+  uint32_t failures = 0;  // calls of this worker's own
+
+  bool is_same_step(const StepNotice& other) const {
+    return calls == other.calls && order == other.order && failures == other.failures;
+  }
 };
 
 std::atomic<int> strategies_alive = 0;
@@ -88,8 +95,10 @@ class MultiWorkerMirrored : public MirroredReplicas {
   }
 
   void prepare(const Function& step, const std::vector<std::vector<Tensors>>& arguments) override;
-  Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) override;
+  Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica,
+                const std::string& call) override;
   std::vector<std::string> exchange(std::string_view what, const std::string& own) override {
+    const OneCaller::Call call = begin_call();
     const std::lock_guard one_at_a_time(steps_);
     return guarded([&] { return group().exchange(what, own); });
   }
@@ -115,6 +124,7 @@ class MultiWorkerMirrored : public MirroredReplicas {
   void when_all_are_done(std::function<void()> clean_up) override {
     clean_ups_.push_back(std::move(clean_up));
   }
+  void pass_on() override { caller_.reset(); }
   void clean_up_now() override {
     for (const auto& clean_up : std::exchange(clean_ups_, {})) clean_up();
   }
@@ -129,13 +139,14 @@ class MultiWorkerMirrored : public MirroredReplicas {
   int64_t first_replica() const override {
     return cluster_.rank() * static_cast<int64_t>(devices().size());
   }
-  void meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
+  void meet(const Function& step, std::vector<Replica>& replicas, std::optional<uint64_t>& key,
             const std::vector<Compiled>& functions) override;
   void on_untraced(const Function& step, const std::exception& error) override {
     if (runs_alone()) return;
     tell_of_failure(error, fmt::format("can't run the step '{}'", step.options().name));
   }
   void run_step(const std::function<void()>& step) override {
+    const OneCaller::Call call = begin_call();
     const std::lock_guard one_at_a_time(steps_);
     in_step_ = true;
     cluster_.set_step(++step_);
@@ -156,7 +167,12 @@ class MultiWorkerMirrored : public MirroredReplicas {
   void compare_clocks();
   bool uses_new_variables(const std::vector<Compiled>& functions) const;
   void take_values(const std::vector<Compiled>& functions);
-  void require_same_calls(const CompiledFunction& function);
+  void require_same_steps(const CompiledFunction& function, uint32_t order);
+
+  // Where two threads make calls, what they have got may be others' already: all workers end.
+  OneCaller::Call begin_call() {
+    return guarded([&] { return OneCaller::Call(caller_); });
+  }
 
   // What fails here ends the others' steps, too, unless it came from them.
   template <class F>
@@ -179,16 +195,18 @@ class MultiWorkerMirrored : public MirroredReplicas {
   Cluster cluster_;
   std::vector<std::function<void()>> clean_ups_;
   const int exceptions_ = std::uncaught_exceptions();
-  bool told_ = false;            // the program knows that the group has ended
-  const size_t bytes_per_pack_;  // 0: the default
+  std::atomic<bool> told_ = false;  // the program knows that the group has ended
+  const size_t bytes_per_pack_;     // 0: the default
   const std::optional<DType> compression_;
   std::shared_ptr<WorkerCollectives> group_;
-  std::recursive_mutex steps_;  // one step at a time: all workers run them in the same order
+  OneCaller caller_{kName};
+  std::recursive_mutex steps_;  // agree() may come from any thread
   static thread_local bool in_step_;
   int64_t step_ = 0;
   uint32_t wished_ = 0;
   uint32_t agreed_ = 0;
   CollectiveHashes hashes_{GatheredSizes::Alike};
+  RunOrder run_order_;                   // of this group
   std::unordered_set<uint64_t> known_;   // variables whose values are the same on all workers
   std::unordered_set<uint64_t> before_;  // and those that were known in earlier groups
 };
@@ -275,6 +293,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       told_ = false;
       before_.merge(known_);
       known_.clear();
+      run_order_.clear();
       agreed_ = wished_ = 0;
       const SeedSequence own = seed_sequence();
       const std::string seed =
@@ -283,6 +302,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       if (!own.chosen && !was_there) {
         restore_seed_sequence({.seed = static_cast<uint64_t>(std::stoll(seed)), .drawn = 0});
       }
+      caller_.reset();
       return;
     } catch (const PeerLost& another) {
       group_.reset();
@@ -313,13 +333,16 @@ void MultiWorkerMirrored::compare_clocks() {
   }
 }
 
-void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
+void MultiWorkerMirrored::meet(const Function& step, std::vector<Replica>& replicas,
+                               std::optional<uint64_t>& key,
                                const std::vector<Compiled>& functions) {
   const std::vector<double> own_sums = replicas.front().sums;
   StepNotice notice{.key = key.value_or(0),
                     .calls = hashes_.of(functions.front()),
                     .bits = wished_,
-                    .is_new = uses_new_variables(functions)};
+                    .is_new = uses_new_variables(functions),
+                    .order = run_order_.run(number_of(step)),
+                    .failures = group().own_failures()};
   for (const Replica& replica : replicas) notice.examples += replica.examples;
   std::vector<std::byte> own(sizeof notice + own_sums.size() * sizeof(double));
   std::memcpy(own.data(), &notice, sizeof notice);
@@ -336,7 +359,7 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
     std::memcpy(&said, theirs, sizeof said);
     agreed_ |= said.bits;
     is_new = is_new || said.is_new;
-    is_same = is_same && said.calls == notice.calls;
+    is_same = is_same && said.is_same_step(notice);
     if (w == 0 && key) key = said.key;
     if (w < worker()) before += said.examples;
     for (size_t k = 0; k < sums.size(); ++k) {
@@ -345,7 +368,7 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
       sums[k] += part;
     }
   }
-  if (!is_same) require_same_calls(*functions.front());
+  if (!is_same) require_same_steps(*functions.front(), notice.order);
   for (Replica& replica : replicas) {
     replica.first_example += before;
     replica.sums = sums;
@@ -353,20 +376,15 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
   if (is_new) take_values(functions);
 }
 
-void MultiWorkerMirrored::require_same_calls(const CompiledFunction& function) {
-  Json own = Json::array();
-  for (const std::string& call : collectives_in(function.graph)) own.push_back(call);
-  const std::vector<std::string> by_worker = group().exchange("calls of a step", own.dump());
-  const auto calls_of = [&](size_t worker) {
-    std::vector<std::string> calls;
-    for (const Json& call : Json::parse(by_worker[worker]).as_array()) {
-      calls.push_back(call.as_string());
-    }
-    return calls;
-  };
+void MultiWorkerMirrored::require_same_steps(const CompiledFunction& function, uint32_t order) {
+  const StepOfWorker own{
+      .name = function.name, .order = order, .calls = collectives_in(function.graph)};
+  const auto by_worker = group().exchange("calls of a step", own.to_json().dump());
+  const StepOfWorker first = StepOfWorker::from_json(Json::parse(by_worker.front()));
   try {
     for (size_t worker = 1; worker < by_worker.size(); ++worker) {
-      distribute::require_same_calls(name(), function.name, calls_of(0), calls_of(worker), "worker",
+      distribute::require_same_steps(name(), first,
+                                     StepOfWorker::from_json(Json::parse(by_worker[worker])),
                                      static_cast<int64_t>(worker));
     }
   } catch (RanksDiffer& error) {
@@ -379,6 +397,7 @@ void MultiWorkerMirrored::require_same_calls(const CompiledFunction& function) {
 
 void MultiWorkerMirrored::prepare(const Function& step,
                                   const std::vector<std::vector<Tensors>>& arguments) {
+  const OneCaller::Call call = begin_call();
   const std::lock_guard one_at_a_time(steps_);
   const std::vector<Compiled> functions = traced(step, arguments).functions;
   const auto all = exchange("new variables", uses_new_variables(functions) ? "some" : "");
@@ -436,28 +455,19 @@ void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions) {
   }
 }
 
-Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica) {
+Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica,
+                                   const std::string& call) {
   const bool is_mean = op == ReduceOp::Mean;
   Tensor local;  // of a mean, the sum
   try {
-    local = MirroredReplicas::reduce(is_mean ? ReduceOp::Sum : op, by_replica).host();
+    if (!by_replica.empty()) {
+      local = MirroredReplicas::reduce(is_mean ? ReduceOp::Sum : op, by_replica, call).host();
+    }
   } catch (const std::exception& error) {
     tell_of_failure(error, "can't reduce its values");
     throw;
   }
-  const std::vector<Tensor> all = exchange_tensors(*this, local);
-  std::vector<const void*> in;
-  for (size_t w = 0; w < all.size(); ++w) {
-    check<InvalidArgument>(all[w].dtype() == local.dtype() && all[w].shape() == local.shape(),
-                           "Strategy '{}': reduce expected values of one type on all workers, got "
-                           "{} of shape {} on worker {} and {} of shape {} on worker {}.",
-                           name(), local.dtype(), local.shape(), worker(), all[w].dtype(),
-                           all[w].shape(), w);
-    in.push_back(all[w].raw());
-  }
-  Tensor result = Tensor::empty(local.shape(), local.dtype());
-  reduce_elements(result.mutable_raw(), in, 0, local.num_elements(), local.dtype(),
-                  is_mean ? ReduceOp::Sum : op);
+  const Tensor result = reduce_over_workers(*this, op, local, call);
   return is_mean ? result / num_replicas_in_sync() : result;
 }
 
