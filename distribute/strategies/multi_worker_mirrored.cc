@@ -381,17 +381,10 @@ void MultiWorkerMirrored::require_same_steps(const CompiledFunction& function, u
       .name = function.name, .order = order, .calls = collectives_in(function.graph)};
   const auto by_worker = group().exchange("calls of a step", own.to_json().dump());
   const StepOfWorker first = StepOfWorker::from_json(Json::parse(by_worker.front()));
-  try {
-    for (size_t worker = 1; worker < by_worker.size(); ++worker) {
-      distribute::require_same_steps(name(), first,
-                                     StepOfWorker::from_json(Json::parse(by_worker[worker])),
-                                     static_cast<int64_t>(worker));
-    }
-  } catch (RanksDiffer& error) {
-    error.add_advice(
-        "What is gathered must have one shape on the replicas of all workers: pad it in the step, "
-        "or return it and join it outside with Strategy::gather.");
-    throw;
+  for (size_t worker = 1; worker < by_worker.size(); ++worker) {
+    distribute::require_same_steps(name(), first,
+                                   StepOfWorker::from_json(Json::parse(by_worker[worker])),
+                                   static_cast<int64_t>(worker));
   }
 }
 

@@ -106,7 +106,14 @@ void require_same_steps(const std::string& strategy, const StepOfWorker& expecte
   };
   require_same(step.name == expected.name, fmt::format("'{}'", step.name),
                fmt::format("'{}'", expected.name));
-  require_same_calls(strategy, step.name, expected.calls, step.calls, "worker", worker);
+  try {
+    require_same_calls(strategy, step.name, expected.calls, step.calls, "worker", worker);
+  } catch (RanksDiffer& error) {
+    error.add_advice(
+        "What is gathered must have one shape on the replicas of all workers: pad it in the step, "
+        "or return it and join it outside with Strategy::gather.");
+    throw;
+  }
   require_same(step.order == expected.order, text_of(step), text_of(expected));
 }
 

@@ -99,6 +99,7 @@ def main():
             for text in texts:
                 assert re.search(pattern, text), (what, expected, said)
                 assert len(text) < 1200, (what, text)
+                assert ("What is gathered must" in text) == expected.startswith(DIFFERENT), said
             print(f"{what}: {texts[0].strip()[:160]}")
         for what, (own, behind) in FAILING.items():
             (other, first), said = outputs(program, what, folder)
