@@ -91,34 +91,49 @@ void Coordinator::on_join(const std::shared_ptr<Guest>& guest, const Json& messa
                   "Cluster: expected a generation, got {}.", generation);
   message.at("facts").as_object();
   message.at("inbox");
-  check<DataLoss>(rank >= 0 && rank < static_cast<int64_t>(members_.size()),
-                  "Cluster: expected a rank of 0 to {}, got {}.", members_.size() - 1, rank);
+  // Whoever comes when all have left may belong to what begins next at this address. It tries
+  // again.
   if (phase_ == Phase::Over) {
-    return refuse(*guest, "refused", "the job has ended: all of its workers have left it.");
+    guest->is_refused = true;
+    return guest->session->close("all workers of the job that was there have left it");
   }
-  if (guest->rank < 0) {
-    check<DataLoss>(!guest->nonces.empty() &&
-                        same_signature(message.at("proof").as_string(),
-                                       signature(options_.token, "worker " + guest->nonces)),
-                    "Cluster: its CORNU_JOB_TOKEN is another one.");
-    guest->has_proved = true;
-    Member& member = members_[static_cast<size_t>(rank)];
-    if (member.guest && guest->heard - member.guest->heard < options_.lost_after / 2) {
-      return refuse(*guest, "busy",
-                    fmt::format("{} is there already, as another process. Two tasks must have "
-                                "been given the same index.",
-                                name_of(static_cast<int>(rank))));
-    }
-    if (member.guest) lose(*member.guest, "it was started anew");
-    guest->rank = static_cast<int>(rank);
-    member.guest = guest;
-    member.left = false;
-  }
+  if (guest->rank < 0 && !let_in(guest, message)) return;
   check<DataLoss>(guest->rank == rank, "Cluster: worker {} joins as worker {}.", guest->rank, rank);
   if (const Json* address = message.find("address")) {
     addresses_[static_cast<size_t>(rank)] = Address::parse(address->as_string(), "Cluster").text();
   }
   admit(guest, message);
+}
+
+// Makes who joins for the first time a member; whether it may be one.
+bool Coordinator::let_in(const std::shared_ptr<Guest>& guest, const Json& message) {
+  check<DataLoss>(!guest->nonces.empty() &&
+                      same_signature(message.at("proof").as_string(),
+                                     signature(options_.token, "worker " + guest->nonces)),
+                  "Cluster: its CORNU_JOB_TOKEN is another one.");
+  guest->has_proved = true;
+  const int64_t rank = message.at("rank").as_int();
+  if (rank < 0 || rank >= static_cast<int64_t>(members_.size())) {
+    const Json* workers = message.at("facts").find("number of workers");
+    refuse(*guest, "refused",
+           fmt::format("it is worker {} of {}, but worker 0 knows {} workers. Give all tasks the "
+                       "same cluster.",
+                       rank, workers ? workers->dump() : "an unknown number", members_.size()));
+    return false;
+  }
+  Member& member = members_[static_cast<size_t>(rank)];
+  if (member.guest && guest->heard - member.guest->heard < options_.lost_after / 2) {
+    refuse(*guest, "busy",
+           fmt::format("{} is there already, as another process. Two tasks must have been given "
+                       "the same index.",
+                       name_of(static_cast<int>(rank))));
+    return false;
+  }
+  if (member.guest) lose(*member.guest, "it was started anew");
+  guest->rank = static_cast<int>(rank);
+  member.guest = guest;
+  member.left = false;
+  return true;
 }
 
 void Coordinator::admit(const std::shared_ptr<Guest>& guest, const Json& message) {

@@ -60,6 +60,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void on_end(const std::shared_ptr<Guest>& guest, const std::string& why);
   void lose(Guest& guest, const std::string& why);
 
+  bool let_in(const std::shared_ptr<Guest>& guest, const Json& message);
   void admit(const std::shared_ptr<Guest>& guest, const Json& message);
   void refuse(Guest& guest, const std::string& kind, const std::string& why);
   std::string difference(const Json& join) const;

@@ -127,11 +127,18 @@ class ApiServer {
   }
 
   static std::vector<Pod> read_pods(const Json& list) {
+    // Servers leave out what isn't there, or say null.
+    const auto found = [](const Json& object, const char* key) {
+      const Json* value = object.find(key);
+      return value && !value->is_null() ? value : nullptr;
+    };
     std::vector<Pod> pods;
-    for (const Json& item : list["items"].as_array()) {
-      const Json& status = item["status"];
-      const Json* phase = status.find("phase");
-      const Json* ip = status.find("podIP");
+    const Json& items = list["items"];
+    if (items.is_null()) return pods;
+    for (const Json& item : items.as_array()) {
+      const Json* status = found(item, "status");
+      const Json* phase = status ? found(*status, "phase") : nullptr;
+      const Json* ip = status ? found(*status, "podIP") : nullptr;
       pods.push_back({.name = item["metadata"]["name"].as_string(),
                       .phase = phase ? phase->as_string() : "Unknown",
                       .ip = ip ? ip->as_string() : ""});

@@ -21,6 +21,15 @@ constexpr std::chrono::milliseconds kHeartbeat(500);
 constexpr std::chrono::milliseconds kAttempts(100);  // to reach the coordinator
 constexpr std::chrono::seconds kSayWhom(5);
 
+// What others are told of an error: a message has to be short enough to be sent.
+std::string shortened(std::string text) {
+  constexpr size_t kMost = size_t{32} << 10;  // bytes, and three of a character
+  size_t end = std::min(text.size(), kMost);
+  while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
+  text.resize(end);
+  return text;
+}
+
 double seconds(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -356,11 +365,7 @@ void Membership::on_group_end(Tell tell) {
 
 void Membership::tell_of_failure(const std::exception& error, const std::string& before,
                                  int64_t after, int64_t failure) {
-  constexpr size_t kMost = size_t{32} << 10;  // bytes of a text, and three of a character
-  std::string text = error.what();
-  size_t end = std::min(text.size(), kMost);
-  while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
-  text.resize(end);
+  const std::string text = shortened(error.what());
   const std::lock_guard lock(mutex_);
   if (!session_ || !in_group_) return;
   session_->send(Json::object({{"kind", "failed"},
@@ -374,7 +379,8 @@ void Membership::tell_of_failure(const std::exception& error, const std::string&
 void Membership::stop(const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (!session_ || !in_group_) return;
-  session_->send(Json::object({{"kind", "stopped"}, {"generation", generation_}, {"why", why}}));
+  session_->send(
+      Json::object({{"kind", "stopped"}, {"generation", generation_}, {"why", shortened(why)}}));
   in_group_ = false;
   has_stopped_ = true;
   ended_ = std::make_exception_ptr(Aborted("Cluster: this worker has stopped: " + why));

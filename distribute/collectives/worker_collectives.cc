@@ -234,6 +234,13 @@ WorkerCollectives::Failure WorkerCollectives::note_failure() {
   return {.after = *begun_, .number = ++own_failures_[*begun_]};
 }
 
+uint32_t WorkerCollectives::own_failures() {
+  const std::lock_guard lock(mutex_);
+  int64_t all = 0;
+  for (const auto& [after, count] : own_failures_) all += count;
+  return static_cast<uint32_t>(all);
+}
+
 void WorkerCollectives::end_by_failure(const Failure& theirs, std::exception_ptr why) {
   const std::lock_guard lock(mutex_);
   if (*begun_ == theirs.after) {
@@ -409,15 +416,19 @@ std::vector<std::string> WorkerCollectives::exchange_texts(const std::string& ow
 
 std::vector<std::string> WorkerCollectives::exchange(std::string_view what,
                                                      const std::string& own) {
+  const uint32_t failures = own_failures();
+  const std::string call =
+      failures == 0 ? std::string(what)
+                    : fmt::format("{} (behind {} of its own that failed)", what, failures);
   std::vector<std::string> result;
-  for (std::string& text : exchange_texts(fmt::format("{}\n{}", what, own))) {
+  for (std::string& text : exchange_texts(fmt::format("{}\n{}", call, own))) {
     const std::string_view theirs = text;
     const size_t line = std::min(theirs.find('\n'), theirs.size());
-    check<RanksDiffer>(theirs.substr(0, line) == what,
+    check<RanksDiffer>(theirs.substr(0, line) == call,
                        "Collective: every worker must make the same calls in the same order, but "
                        "worker {} exchanges {}, and worker {} {}. The workers' programs or options "
                        "must differ, or one of them has begun anew.",
-                       result.size(), theirs.substr(0, line), worker(), what);
+                       result.size(), theirs.substr(0, line), worker(), call);
     text.erase(0, line + 1);
     result.push_back(std::move(text));
   }

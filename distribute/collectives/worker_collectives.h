@@ -44,7 +44,9 @@ class WorkerCollectives {
   static std::vector<std::unique_ptr<CollectiveGroup>> ends(
       const std::shared_ptr<WorkerCollectives>& group);
 
-  // Between steps: what each worker gives, by worker. `what` is compared as collectives are.
+  // Between steps: what each worker gives, by worker. `what` is compared as collectives are, and so
+  // is how many calls of their own have failed (note_failure): who goes on behind one that the
+  // others make doesn't meet them in another.
   std::vector<std::string> exchange(std::string_view what, const std::string& own);
   // The same for few bytes of one size, in one go.
   std::vector<std::byte> exchange_bytes(std::span<const std::byte> own);
@@ -62,6 +64,8 @@ class WorkerCollectives {
   };
   // One of this worker's.
   Failure note_failure();
+  // How many of those there were.
+  uint32_t own_failures();
   // One of another worker's, by `why`: the next call fails, unless this worker's step has failed or
   // fails there, too, or all have gone on since.
   void end_by_failure(const Failure& theirs, std::exception_ptr why);

@@ -18,27 +18,35 @@
 #include <utility>
 
 #include "distribute/cluster/cluster.h"
+#include "distribute/strategies/one_caller.h"
 #include "distribute/strategies/replicated.h"
 #include "distribute/strategies/step_collectives.h"
+#include "distribute/strategies/worker_options.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
+#include "framework/graph/function_number.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
-#include "framework/strategy/reduce_elements.h"
 
 namespace cornu::distribute {
 namespace {
 
-constexpr char kName[] = "MultiWorkerMirroredStrategy";
+constexpr const char* kName = kMultiWorkerMirrored;
 constexpr size_t kBytesPerPackOfWorker = size_t{128} << 10;
 
 // What a worker says when a step begins.
 struct StepNotice {
   uint64_t key = 0;  // of random numbers; worker 0's counts
   int64_t examples = 0;
-  uint64_t calls = 0;  // a hash of the step's collectives
+  uint64_t calls = 0;  // a hash of the step's name and collectives
   uint32_t bits = 0;
-  uint32_t is_new = 0;  // whether it uses variables that it hasn't used before
+  uint32_t is_new = 0;    // whether it uses variables that it hasn't used before
+  uint32_t order = 0;     // which of the steps before it is (RunOrder)
+  uint32_t failures = 0;  // calls of this worker's own
+
+  bool is_same_step(const StepNotice& other) const {
+    return calls == other.calls && order == other.order && failures == other.failures;
+  }
 };
 
 std::atomic<int> strategies_alive = 0;
@@ -87,8 +95,10 @@ class MultiWorkerMirrored : public MirroredReplicas {
   }
 
   void prepare(const Function& step, const std::vector<std::vector<Tensors>>& arguments) override;
-  Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) override;
+  Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica,
+                const std::string& call) override;
   std::vector<std::string> exchange(std::string_view what, const std::string& own) override {
+    const OneCaller::Call call = begin_call();
     const std::lock_guard one_at_a_time(steps_);
     return guarded([&] { return group().exchange(what, own); });
   }
@@ -114,6 +124,7 @@ class MultiWorkerMirrored : public MirroredReplicas {
   void when_all_are_done(std::function<void()> clean_up) override {
     clean_ups_.push_back(std::move(clean_up));
   }
+  void pass_on() override { caller_.reset(); }
   void clean_up_now() override {
     for (const auto& clean_up : std::exchange(clean_ups_, {})) clean_up();
   }
@@ -128,13 +139,14 @@ class MultiWorkerMirrored : public MirroredReplicas {
   int64_t first_replica() const override {
     return cluster_.rank() * static_cast<int64_t>(devices().size());
   }
-  void meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
+  void meet(const Function& step, std::vector<Replica>& replicas, std::optional<uint64_t>& key,
             const std::vector<Compiled>& functions) override;
   void on_untraced(const Function& step, const std::exception& error) override {
     if (runs_alone()) return;
     tell_of_failure(error, fmt::format("can't run the step '{}'", step.options().name));
   }
   void run_step(const std::function<void()>& step) override {
+    const OneCaller::Call call = begin_call();
     const std::lock_guard one_at_a_time(steps_);
     in_step_ = true;
     cluster_.set_step(++step_);
@@ -155,7 +167,12 @@ class MultiWorkerMirrored : public MirroredReplicas {
   void compare_clocks();
   bool uses_new_variables(const std::vector<Compiled>& functions) const;
   void take_values(const std::vector<Compiled>& functions);
-  void require_same_calls(const CompiledFunction& function);
+  void require_same_steps(const CompiledFunction& function, uint32_t order);
+
+  // Where two threads make calls, what they have got may be others' already: all workers end.
+  OneCaller::Call begin_call() {
+    return guarded([&] { return OneCaller::Call(caller_); });
+  }
 
   // What fails here ends the others' steps, too, unless it came from them.
   template <class F>
@@ -178,16 +195,18 @@ class MultiWorkerMirrored : public MirroredReplicas {
   Cluster cluster_;
   std::vector<std::function<void()>> clean_ups_;
   const int exceptions_ = std::uncaught_exceptions();
-  bool told_ = false;            // the program knows that the group has ended
-  const size_t bytes_per_pack_;  // 0: the default
+  std::atomic<bool> told_ = false;  // the program knows that the group has ended
+  const size_t bytes_per_pack_;     // 0: the default
   const std::optional<DType> compression_;
   std::shared_ptr<WorkerCollectives> group_;
-  std::recursive_mutex steps_;  // one step at a time: all workers run them in the same order
+  OneCaller caller_{kName};
+  std::recursive_mutex steps_;  // agree() may come from any thread
   static thread_local bool in_step_;
   int64_t step_ = 0;
   uint32_t wished_ = 0;
   uint32_t agreed_ = 0;
   CollectiveHashes hashes_{GatheredSizes::Alike};
+  RunOrder run_order_;                   // of this group
   std::unordered_set<uint64_t> known_;   // variables whose values are the same on all workers
   std::unordered_set<uint64_t> before_;  // and those that were known in earlier groups
 };
@@ -274,6 +293,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       told_ = false;
       before_.merge(known_);
       known_.clear();
+      run_order_.clear();
       agreed_ = wished_ = 0;
       const SeedSequence own = seed_sequence();
       const std::string seed =
@@ -282,6 +302,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       if (!own.chosen && !was_there) {
         restore_seed_sequence({.seed = static_cast<uint64_t>(std::stoll(seed)), .drawn = 0});
       }
+      caller_.reset();
       return;
     } catch (const PeerLost& another) {
       group_.reset();
@@ -312,13 +333,16 @@ void MultiWorkerMirrored::compare_clocks() {
   }
 }
 
-void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
+void MultiWorkerMirrored::meet(const Function& step, std::vector<Replica>& replicas,
+                               std::optional<uint64_t>& key,
                                const std::vector<Compiled>& functions) {
   const std::vector<double> own_sums = replicas.front().sums;
   StepNotice notice{.key = key.value_or(0),
                     .calls = hashes_.of(functions.front()),
                     .bits = wished_,
-                    .is_new = uses_new_variables(functions)};
+                    .is_new = uses_new_variables(functions),
+                    .order = run_order_.run(number_of(step)),
+                    .failures = group().own_failures()};
   for (const Replica& replica : replicas) notice.examples += replica.examples;
   std::vector<std::byte> own(sizeof notice + own_sums.size() * sizeof(double));
   std::memcpy(own.data(), &notice, sizeof notice);
@@ -335,7 +359,7 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
     std::memcpy(&said, theirs, sizeof said);
     agreed_ |= said.bits;
     is_new = is_new || said.is_new;
-    is_same = is_same && said.calls == notice.calls;
+    is_same = is_same && said.is_same_step(notice);
     if (w == 0 && key) key = said.key;
     if (w < worker()) before += said.examples;
     for (size_t k = 0; k < sums.size(); ++k) {
@@ -344,7 +368,7 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
       sums[k] += part;
     }
   }
-  if (!is_same) require_same_calls(*functions.front());
+  if (!is_same) require_same_steps(*functions.front(), notice.order);
   for (Replica& replica : replicas) {
     replica.first_example += before;
     replica.sums = sums;
@@ -352,32 +376,21 @@ void MultiWorkerMirrored::meet(std::vector<Replica>& replicas, std::optional<uin
   if (is_new) take_values(functions);
 }
 
-void MultiWorkerMirrored::require_same_calls(const CompiledFunction& function) {
-  Json own = Json::array();
-  for (const std::string& call : collectives_in(function.graph)) own.push_back(call);
-  const std::vector<std::string> by_worker = group().exchange("calls of a step", own.dump());
-  const auto calls_of = [&](size_t worker) {
-    std::vector<std::string> calls;
-    for (const Json& call : Json::parse(by_worker[worker]).as_array()) {
-      calls.push_back(call.as_string());
-    }
-    return calls;
-  };
-  try {
-    for (size_t worker = 1; worker < by_worker.size(); ++worker) {
-      distribute::require_same_calls(name(), function.name, calls_of(0), calls_of(worker), "worker",
-                                     static_cast<int64_t>(worker));
-    }
-  } catch (RanksDiffer& error) {
-    error.add_advice(
-        "What is gathered must have one shape on the replicas of all workers: pad it in the step, "
-        "or return it and join it outside with Strategy::gather.");
-    throw;
+void MultiWorkerMirrored::require_same_steps(const CompiledFunction& function, uint32_t order) {
+  const StepOfWorker own{
+      .name = function.name, .order = order, .calls = collectives_in(function.graph)};
+  const auto by_worker = group().exchange("calls of a step", own.to_json().dump());
+  const StepOfWorker first = StepOfWorker::from_json(Json::parse(by_worker.front()));
+  for (size_t worker = 1; worker < by_worker.size(); ++worker) {
+    distribute::require_same_steps(name(), first,
+                                   StepOfWorker::from_json(Json::parse(by_worker[worker])),
+                                   static_cast<int64_t>(worker));
   }
 }
 
 void MultiWorkerMirrored::prepare(const Function& step,
                                   const std::vector<std::vector<Tensors>>& arguments) {
+  const OneCaller::Call call = begin_call();
   const std::lock_guard one_at_a_time(steps_);
   const std::vector<Compiled> functions = traced(step, arguments).functions;
   const auto all = exchange("new variables", uses_new_variables(functions) ? "some" : "");
@@ -435,74 +448,49 @@ void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions) {
   }
 }
 
-Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica) {
+Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica,
+                                   const std::string& call) {
   const bool is_mean = op == ReduceOp::Mean;
   Tensor local;  // of a mean, the sum
   try {
-    local = MirroredReplicas::reduce(is_mean ? ReduceOp::Sum : op, by_replica).host();
+    if (!by_replica.empty()) {
+      local = MirroredReplicas::reduce(is_mean ? ReduceOp::Sum : op, by_replica, call).host();
+    }
   } catch (const std::exception& error) {
     tell_of_failure(error, "can't reduce its values");
     throw;
   }
-  const std::vector<Tensor> all = exchange_tensors(*this, local);
-  std::vector<const void*> in;
-  for (size_t w = 0; w < all.size(); ++w) {
-    check<InvalidArgument>(all[w].dtype() == local.dtype() && all[w].shape() == local.shape(),
-                           "Strategy '{}': reduce expected values of one type on all workers, got "
-                           "{} of shape {} on worker {} and {} of shape {} on worker {}.",
-                           name(), local.dtype(), local.shape(), worker(), all[w].dtype(),
-                           all[w].shape(), w);
-    in.push_back(all[w].raw());
-  }
-  Tensor result = Tensor::empty(local.shape(), local.dtype());
-  reduce_elements(result.mutable_raw(), in, 0, local.num_elements(), local.dtype(),
-                  is_mean ? ReduceOp::Sum : op);
+  const Tensor result = reduce_over_workers(*this, op, local, call);
   return is_mean ? result / num_replicas_in_sync() : result;
 }
 
-std::chrono::milliseconds timeout_of(const CommunicationOptions& options) {
-  if (!options.timeout_seconds) return kCollectiveTimeout;
-  const double seconds = *options.timeout_seconds;
-  check<InvalidArgument>(seconds > 0 && seconds <= 1e6,
-                         "CommunicationOptions: expected timeout_seconds of more than 0 and at "
-                         "most a million, got {}.",
-                         seconds);
-  return std::chrono::milliseconds(std::max<int64_t>(1, std::llround(seconds * 1000)));
-}
-
-Communication implementation_of(const CommunicationOptions& options) {
-  const CommunicationImplementation& asked = options.implementation;
-  if (asked == CommunicationImplementation::Nccl) {
-    logging::warn(fmt::format(
-        "{}: NCCL connects GPUs of one worker; workers exchange tensors by RING.", kName));
+// The evaluator's.
+class Evaluating : public MirroredReplicas {
+ public:
+  using MirroredReplicas::MirroredReplicas;
+  void require_training(const char* call) const override {
+    raise<FailedPrecondition>(
+        "Strategy '{}': {} was called by the task 'evaluator', which takes no part in training: it "
+        "would train alone, and write to the folders of the workers' chief. Let a program that "
+        "finds itself in this role (resolve_default()->task()) evaluate what the others write: "
+        "SidecarEvaluator(model, dataset, options).start().",
+        name(), call);
   }
-  const bool is_ring = asked == CommunicationImplementation::Auto ||
-                       asked == CommunicationImplementation::Ring ||
-                       asked == CommunicationImplementation::Nccl;
-  return is_ring ? ring_communication() : communication_registry().at(asked.name());
-}
+};
 
-void require_valid(const CommunicationOptions& options) {
-  check<InvalidArgument>(options.bytes_per_pack >= 0,
-                         "CommunicationOptions: expected bytes_per_pack of 0 (chosen) or more, got "
-                         "{}.",
-                         options.bytes_per_pack);
-  check<InvalidArgument>(!options.compression || *options.compression == DType::Float16 ||
-                             *options.compression == DType::BFloat16,
-                         "CommunicationOptions: expected compression to float16 or bfloat16, got "
-                         "{}.",
-                         *options.compression);
-}
-
-// What all workers must have alike.
-Json facts_of(const CommunicationOptions& options, int replicas) {
-  return Json::object(
-      {{"version of Cornu", CORNU_VERSION},
-       {"strategy", kName},
-       {"number of local replicas", int64_t{replicas}},
-       {"communication implementation", options.implementation.name()},
-       {"bytes_per_pack", options.bytes_per_pack},
-       {"compression", options.compression ? fmt::format("{}", *options.compression) : "none"}});
+// Of those that take no part in the workers' training, null: for chief and workers, and where there
+// is no cluster.
+std::shared_ptr<StrategyImpl> strategy_of_others(const std::optional<Task>& task,
+                                                 const std::vector<Device>& devices) {
+  if (!task || task->type == "chief" || task->type == "worker") return nullptr;
+  check<FailedPrecondition>(
+      task->type == "evaluator",
+      "{}: this process is the task {}, which takes no part in training: only "
+      "chief and workers do. Let a program that finds itself in this role "
+      "(resolve_default()->task()) do what the role is for, or end.",
+      kName, to_string(*task));
+  logging::info(fmt::format("{}: this is the evaluator, which works alone.", kName));
+  return std::make_shared<Evaluating>(kName, devices, CrossDeviceOps());
 }
 
 std::vector<std::string> addresses_of_workers(const ClusterSpec& spec) {
@@ -520,6 +508,8 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
   const std::optional<ClusterResolver> resolver =
       options.cluster_resolver ? options.cluster_resolver : resolve_default();
   const ClusterSpec spec = resolver ? resolver->cluster_spec() : ClusterSpec();
+  const std::optional<Task> task = resolver ? resolver->task() : std::nullopt;
+  if (auto alone = strategy_of_others(task, devices)) return alone;
   std::vector<std::string> addresses = addresses_of_workers(spec);
   if (addresses.size() < 2) {
     logging::info(fmt::format("{}: a single worker, since {}.", kName,
@@ -528,14 +518,16 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
                                   : "the environment names no cluster (TF_CONFIG is not set)"));
     return std::make_shared<MirroredReplicas>(kName, std::move(devices), CrossDeviceOps());
   }
-  const std::optional<Task> task = resolver->task();
   check<InvalidArgument>(task.has_value(),
                          "{}: {} names a cluster, but not which of its tasks this process is.",
                          kName, resolver->name());
-  if (task->type == "evaluator") {
-    logging::info(fmt::format("{}: this is the evaluator, which works alone.", kName));
-    return std::make_shared<MirroredReplicas>(kName, std::move(devices), CrossDeviceOps());
-  }
+  check<FailedPrecondition>(
+      strategies_alive == 0,
+      "{}: this process has another one already, which the other workers reach at the same "
+      "address. "
+      "Let that one go before: all of its handles, and the models and datasets that were made with "
+      "it.",
+      kName);
   const char* insecure = std::getenv("CORNU_INSECURE");
   // Only a process's first strategy can be one that comes too late.
   static std::atomic<bool> is_first = true;

@@ -86,6 +86,10 @@ inline constexpr int kUnfinishedExitCode = 75;  // EX_TEMPFAIL of sysexits.h
 // started again, all of them go on from the last state, and do what was left. One that is started
 // again when all have come to their ends (CORNU_ENDED_FILE, docs/clusters.md) ends with code 0 at
 // once, and a warning. What isn't distributed (predict) every worker computes by itself.
+//
+// FailedPrecondition in tasks that are no chief and no worker, but the evaluator's, whose strategy
+// evaluates alone and doesn't train; and while the process has another one of several workers: one
+// may follow the other.
 class MultiWorkerMirroredStrategy : public Strategy {
  public:
   explicit MultiWorkerMirroredStrategy(const MultiWorkerMirroredStrategyOptions& options = {});

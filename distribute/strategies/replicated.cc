@@ -126,7 +126,7 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
       made.functions, [](const Compiled& function) { return function->communicates; });
   std::vector<Tensors> results;
   const auto run_it = [&] {
-    results = run_together(made.functions, arguments, std::move(made.replicas));
+    results = run_together(step, made.functions, arguments, std::move(made.replicas));
   };
   if (communicates) {
     run_step(run_it);
@@ -137,8 +137,8 @@ std::vector<Tensors> ReplicatedStrategy::run(const Function& step,
 }
 
 std::vector<Tensors> ReplicatedStrategy::run_together(
-    const std::vector<Compiled>& functions, const std::vector<std::vector<Tensors>>& arguments,
-    std::vector<Replica> replicas) {
+    const Function& step, const std::vector<Compiled>& functions,
+    const std::vector<std::vector<Tensors>>& arguments, std::vector<Replica> replicas) {
   const auto is = [&](bool CompiledFunction::*what) {
     return std::ranges::any_of(functions, [&](const Compiled& one) { return (*one).*what; });
   };
@@ -148,7 +148,7 @@ std::vector<Tensors> ReplicatedStrategy::run_together(
   const bool communicates = is(&CompiledFunction::communicates);
   if (communicates) require_same_calls(functions);
   add_sums(replicas, functions);
-  if (communicates) meet(replicas, key, functions);
+  if (communicates) meet(step, replicas, key, functions);
   const std::vector<std::vector<Variable>> variables = variables_of(functions);
   std::vector<std::vector<Tensor>> inputs;
   std::vector<Launch> launches(replicas.size());
@@ -364,7 +364,8 @@ std::vector<Batch> ReplicatedStrategy::split(const Batch& batch) {
   return parts;
 }
 
-Tensor ReplicatedStrategy::reduce(ReduceOp op, const std::vector<Tensor>& by_replica) {
+Tensor ReplicatedStrategy::reduce(ReduceOp op, const std::vector<Tensor>& by_replica,
+                                  const std::string&) {
   std::vector<Tensor> values = by_replica;
   if (devices_.front().type != DeviceType::Cpu) bring_to(devices_.front(), values);
   auto operand = [&](size_t i) -> const Tensor& {

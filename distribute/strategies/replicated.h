@@ -34,7 +34,8 @@ class ReplicatedStrategy : public StrategyImpl {
   }
   // As even as they can be: the first parts have one example more where they differ.
   std::vector<Batch> split(const Batch& batch) override;
-  Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) override;
+  Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica,
+                const std::string& call) override;
 
  protected:
   using Compiled = std::shared_ptr<const CompiledFunction>;
@@ -52,9 +53,10 @@ class ReplicatedStrategy : public StrategyImpl {
   virtual int64_t first_replica() const { return 0; }
   // Called before a step that communicates: completes who its replicas are, their sums, and the key
   // of its random numbers, by what those of other processes are.
-  virtual void meet(std::vector<Replica>& replicas, std::optional<uint64_t>& key,
-                    const std::vector<Compiled>& functions) {
-    static_cast<void>(replicas), static_cast<void>(key), static_cast<void>(functions);
+  virtual void meet(const Function& step, std::vector<Replica>& replicas,
+                    std::optional<uint64_t>& key, const std::vector<Compiled>& functions) {
+    static_cast<void>(step), static_cast<void>(replicas);
+    static_cast<void>(key), static_cast<void>(functions);
   }
   // Around a step that communicates.
   virtual void run_step(const std::function<void()>& step) { step(); }
@@ -78,7 +80,7 @@ class ReplicatedStrategy : public StrategyImpl {
     return devices_[devices_[replica].type == DeviceType::Cpu ? 0 : replica];
   }
   std::vector<Replica> replicas_of(const std::vector<std::vector<Tensors>>& arguments) const;
-  std::vector<Tensors> run_together(const std::vector<Compiled>& functions,
+  std::vector<Tensors> run_together(const Function& step, const std::vector<Compiled>& functions,
                                     const std::vector<std::vector<Tensors>>& arguments,
                                     std::vector<Replica> replicas);
   void require_same_calls(const std::vector<Compiled>& functions);

@@ -15,6 +15,7 @@ namespace cornu::distribute {
 namespace {
 
 constexpr size_t kMany = 256;
+constexpr size_t kMostRecent = 64;
 
 std::string text_of_call(const Graph& graph, const Node& node, GatheredSizes sizes) {
   const Attributes& attributes = node.attributes;
@@ -48,9 +49,72 @@ uint64_t CollectiveHashes::of(const std::shared_ptr<const CompiledFunction>& fun
   if (known_.size() >= kMany) {
     std::erase_if(known_, [](const auto& entry) { return entry.first.expired(); });
   }
-  const std::string text = join(collectives_in(function->graph, sizes_), "\n");
+  const std::string text =
+      function->name + "\n" + join(collectives_in(function->graph, sizes_), "\n");
   const std::string hash = hash_of(std::as_bytes(std::span(text)), HashAlgorithm::Sha256);
   return known_[function] = std::stoull(hash.substr(0, 16), nullptr, 16);
+}
+
+uint32_t RunOrder::run(uint64_t function) {
+  const auto found = std::ranges::find(recent_, function);
+  const bool is_new = found == recent_.end();
+  const auto order = is_new ? kNew : static_cast<uint32_t>(found - recent_.begin());
+  if (is_new && recent_.size() < kMostRecent) {
+    recent_.insert(recent_.begin(), function);
+  } else {  // the place of the one that is forgotten, or its own
+    const auto last = is_new ? recent_.end() : found + 1;
+    std::shift_right(recent_.begin(), last, 1);
+    recent_.front() = function;
+  }
+  return order;
+}
+
+Json StepOfWorker::to_json() const {
+  Json texts = Json::array();
+  for (const std::string& call : calls) texts.push_back(call);
+  return Json::object(
+      {{"name", name}, {"order", static_cast<int64_t>(order)}, {"calls", std::move(texts)}});
+}
+
+StepOfWorker StepOfWorker::from_json(const Json& json) {
+  StepOfWorker step{.name = json.at("name").as_string(),
+                    .order = static_cast<uint32_t>(json.at("order").as_int()),
+                    .calls = {}};
+  for (const Json& call : json.at("calls").as_array()) step.calls.push_back(call.as_string());
+  return step;
+}
+
+namespace {
+
+std::string text_of(const StepOfWorker& step) {
+  return step.order == RunOrder::kNew ? fmt::format("'{}', which is new", step.name)
+         : step.order == 0            ? fmt::format("'{}', as before", step.name)
+                           : fmt::format("the '{}' that it ran before {} other{}", step.name,
+                                         step.order, step.order == 1 ? "" : "s");
+}
+
+}  // namespace
+
+void require_same_steps(const std::string& strategy, const StepOfWorker& expected,
+                        const StepOfWorker& step, int64_t worker) {
+  const auto require_same = [&](bool is_same, const std::string& here, const std::string& there) {
+    check<RanksDiffer>(is_same,
+                       "Strategy '{}': every worker must run the same steps in the same order, but "
+                       "worker {} runs the step {}, and worker 0 {}. Look for an if or a loop that "
+                       "a worker's number or its data decides.",
+                       strategy, worker, here, there);
+  };
+  require_same(step.name == expected.name, fmt::format("'{}'", step.name),
+               fmt::format("'{}'", expected.name));
+  try {
+    require_same_calls(strategy, step.name, expected.calls, step.calls, "worker", worker);
+  } catch (RanksDiffer& error) {
+    error.add_advice(
+        "What is gathered must have one shape on the replicas of all workers: pad it in the step, "
+        "or return it and join it outside with Strategy::gather.");
+    throw;
+  }
+  require_same(step.order == expected.order, text_of(step), text_of(expected));
 }
 
 void require_same_calls(const std::string& strategy, const std::string& step,

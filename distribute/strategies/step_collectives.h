@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "framework/core/json.h"
 #include "framework/graph/function.h"
 
 namespace cornu::distribute {
@@ -33,7 +34,7 @@ enum class GatheredSizes { Alike, Any };
 std::vector<std::string> collectives_in(const Graph& graph,
                                         GatheredSizes sizes = GatheredSizes::Alike);
 
-// Hashes of these, made once for each function that lives.
+// Hashes of these and of the function's name, made once for each function that lives.
 class CollectiveHashes {
  public:
   explicit CollectiveHashes(GatheredSizes sizes) : sizes_(sizes) {}
@@ -43,6 +44,34 @@ class CollectiveHashes {
   GatheredSizes sizes_;
   std::map<std::weak_ptr<const CompiledFunction>, uint64_t, std::owner_less<>> known_;
 };
+
+// Says which of the functions that were run before one is, so that those who run functions of one
+// name can tell whether they run them in one order.
+class RunOrder {
+ public:
+  static constexpr uint32_t kNew = ~uint32_t{0};
+  // How many others have been run since this function was run last; kNew where it hasn't been, or
+  // so many have that it is forgotten. It is the one that was run last from now on.
+  uint32_t run(uint64_t function);
+  void clear() { recent_.clear(); }
+
+ private:
+  std::vector<uint64_t> recent_;  // their numbers, the last one first
+};
+
+// A step of a worker, and what it calls.
+struct StepOfWorker {
+  std::string name;
+  uint32_t order = RunOrder::kNew;
+  std::vector<std::string> calls;
+
+  Json to_json() const;
+  static StepOfWorker from_json(const Json& json);
+};
+
+// RanksDiffer where a worker's step isn't worker 0's: another one, or with other calls.
+void require_same_steps(const std::string& strategy, const StepOfWorker& expected,
+                        const StepOfWorker& step, int64_t worker);
 
 // RanksDiffer where the calls of a step aren't those that are expected: which one is the first, and
 // what it is there and here. `who`: "worker"; `number`: whose calls these are, in place of number

@@ -13,6 +13,7 @@
 #include "framework/core/strings.h"
 #include "framework/core/variable_bindings.h"
 #include "framework/graph/dispatch.h"
+#include "framework/graph/function_number.h"
 #include "framework/graph/trace.h"
 
 namespace cornu {
@@ -153,12 +154,28 @@ std::string difference(const std::vector<std::string>& before,
 
 }  // namespace
 
+namespace {
+
+// The options of all functions that there are: with their numbers.
+struct NumberedOptions : FunctionOptions {
+  uint64_t number = [] {
+    static std::atomic<uint64_t> made = 0;
+    return ++made;
+  }();
+};
+
+}  // namespace
+
+uint64_t number_of(const Function& function) {
+  return static_cast<const NumberedOptions&>(function.options()).number;
+}
+
 struct Function::State {
   using Compiled = std::shared_ptr<const CompiledFunction>;
   using Entry = std::pair<std::string, Compiled>;
 
   StructuredBody body;
-  FunctionOptions options;
+  NumberedOptions options;
   bool by_argument = false;
   std::atomic<bool> not_traceable = false;
 
@@ -363,7 +380,7 @@ Function Function::structured(StructuredBody body, const FunctionOptions& option
   Function function;
   function.state_ = std::make_shared<State>();
   function.state_->body = std::move(body);
-  function.state_->options = options;
+  static_cast<FunctionOptions&>(function.state_->options) = options;
   function.state_->by_argument = by_argument;
   return function;
 }

@@ -46,7 +46,7 @@ class SingleDeviceStrategy : public StrategyImpl {
     return source;
   }
   std::vector<Batch> split(const Batch& batch) override { return {batch}; }
-  Tensor reduce(ReduceOp, const std::vector<Tensor>& by_replica) override {
+  Tensor reduce(ReduceOp, const std::vector<Tensor>& by_replica, const std::string&) override {
     return by_replica.front();
   }
 
@@ -70,6 +70,64 @@ std::shared_ptr<StrategyImpl> default_of(const std::optional<Device>& device) {
 void bring_to_first(const StrategyImpl& strategy, std::vector<Tensor>& values) {
   const Device first = strategy.devices().front();
   if (first.type != DeviceType::Cpu) bring_to(first, values);
+}
+
+// What this worker finds wrong of what is its own the others are told, who wait for it. (Of a
+// step's body, whoever runs the step does that.)
+template <class Body>
+auto told_to_others(StrategyImpl& strategy, const std::string& before, const Body& body) {
+  if (current_replica()) return body();
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    strategy.tell_of_failure(error, before);
+    throw;
+  }
+}
+
+constexpr char kCantReduce[] = "can't reduce its values";
+constexpr char kCantGather[] = "can't gather its values";
+
+const char* name_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::Sum:
+      return "sum";
+    case ReduceOp::Mean:
+      return "mean";
+    case ReduceOp::Min:
+      return "minimum";
+    case ReduceOp::Max:
+      return "maximum";
+  }
+  return "unknown";
+}
+
+bool is_narrow(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
+
+// What replicas' values are along an axis, to be reduced over the replicas.
+struct Parts {
+  std::vector<Tensor> values;  // of a mean, sums
+  std::vector<Tensor> counts;  // of sums and means: of how many elements
+};
+
+// `all`: parts without elements, too, which have no extreme.
+Parts parts_along(int64_t axis, ReduceOp op, const std::vector<Tensor>& own, bool all) {
+  Parts parts;
+  for (const Tensor& x : own) {
+    if (op == ReduceOp::Sum || op == ReduceOp::Mean) {
+      parts.values.push_back(ops::sum(x, axis));
+      parts.counts.push_back(Tensor::scalar(static_cast<double>(x.dim(axis))));
+    } else if (x.dim(axis) > 0 || all) {
+      parts.values.push_back(op == ReduceOp::Min ? ops::min(x, axis) : ops::max(x, axis));
+    }
+  }
+  return parts;
+}
+
+std::vector<Tensor> operands_of(ReduceOp op, const std::vector<Tensor>& values) {
+  std::vector<Tensor> operands;
+  for (const Tensor& value : values) operands.push_back(operand_of_reduction(op, value));
+  return operands;
 }
 
 // Replicas' values, whose shapes may differ along the axis alone.
@@ -147,9 +205,11 @@ StrategyScope Strategy::scope() const {
 distribute::PerReplica Strategy::run(const Function& step,
                                      const distribute::PerReplica& arguments) const {
   const size_t replicas = impl_->devices().size();
-  check<InvalidArgument>(arguments.size() == replicas,
-                         "Strategy '{}': expected arguments for {} local replicas, got {}.", name(),
-                         replicas, arguments.size());
+  told_to_others(*impl_, fmt::format("can't run the step '{}'", step.options().name), [&] {
+    check<InvalidArgument>(arguments.size() == replicas,
+                           "Strategy '{}': expected arguments for {} local replicas, got {}.",
+                           name(), replicas, arguments.size());
+  });
   // Steps may be run outside of the scope, too.
   const StrategyScope scope(impl_->is_default() ? nullptr : impl_);
   std::vector<std::vector<Tensors>> by_replica;
@@ -189,22 +249,38 @@ bool Strategy::is_merging(const char* call, const char* within_step,
 
 Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
                         std::optional<int64_t> axis) const {
-  const bool merges = is_merging("reduce", "all_reduce", values);
+  bool merges = false;
   std::vector<Tensor> own;
-  for (const Tensors& value : values.values()) own.push_back(value.single());
-  if (axis) {
-    require_alike_but_along(*axis, own, fmt::format("Strategy '{}': reduce", name()),
-                            "Leave the axis out.");
-  }
-  auto over_replicas = [&](ReduceOp over, const std::vector<Tensor>& parts) {
-    if (merges) {
-      return distribute::ReplicaContext(replicas_in_sync()).all_reduce(over, parts.front());
+  Parts parts;
+  std::string call = fmt::format("reduce ({})", name_of(op));
+  told_to_others(*impl_, kCantReduce, [&] {
+    merges = is_merging("reduce", "all_reduce", values);
+    for (const Tensors& value : values.values()) own.push_back(value.single());
+    if (op == ReduceOp::Mean) call += fmt::format(" of {}", own[0].dtype());
+    // A mean's sum may be out of the range of what it is the mean of.
+    parts.values = own;
+    for (Tensor& x : parts.values) {
+      if (op == ReduceOp::Mean && is_narrow(x.dtype())) x = ops::cast(x, DType::Float32);
     }
-    std::vector<Tensor> operands;
-    for (const Tensor& part : parts) operands.push_back(operand_of_reduction(over, part));
+    if (axis) {
+      const std::string who = fmt::format("Strategy '{}': reduce", name());
+      require_alike_but_along(*axis, own, who, "Leave the axis out.");
+      call += fmt::format(" along axis {}", own[0].shape().normalize_axis(*axis, who));
+      parts = parts_along(*axis, op, parts.values, merges);
+    }
+    check<InvalidArgument>(!parts.values.empty() || impl_->num_workers() > 1,
+                           "Strategy '{}': reduce expected elements, got none.", name());
+  });
+  const auto over_replicas = [&](ReduceOp over, const std::vector<Tensor>& operands,
+                                 const std::string& what) {
+    if (merges) {
+      return distribute::ReplicaContext(replicas_in_sync()).all_reduce(over, operands.front());
+    }
     try {
-      return impl_->reduce(over, operands);
-    } catch (InvalidArgument& error) {
+      return impl_->reduce(
+          over, told_to_others(*impl_, kCantReduce, [&] { return operands_of(over, operands); }),
+          what);
+    } catch (ValuesDiffer& error) {
       if (axis) {
         error.add_advice(fmt::format(
             "These are what is left of the reduction along axis {}; replica 0 of worker {} gave "
@@ -214,36 +290,31 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
       throw;
     }
   };
-  std::vector<Tensor> parts;
-  std::vector<Tensor> counts;
-  for (const Tensor& x : own) {
-    if (!axis) {
-      parts.push_back(x);
-    } else if (op == ReduceOp::Sum || op == ReduceOp::Mean) {
-      parts.push_back(ops::sum(x, *axis));
-      counts.push_back(Tensor::scalar(static_cast<double>(x.dim(*axis))));
-    } else if (x.dim(*axis) > 0 || merges) {  // a part without elements has no extreme
-      parts.push_back(op == ReduceOp::Min ? ops::min(x, *axis) : ops::max(x, *axis));
-    }
+  Tensor result;
+  if (axis && op == ReduceOp::Mean) {
+    const Tensor sum = over_replicas(ReduceOp::Sum, parts.values, call);
+    const Tensor count = over_replicas(ReduceOp::Sum, parts.counts, call + ": elements");
+    result = sum / ops::cast(count, is_floating(sum.dtype()) ? sum.dtype() : DType::Float32);
+  } else {
+    result = over_replicas(op, parts.values, call);
   }
-  check<InvalidArgument>(!parts.empty(), "Strategy '{}': reduce expected elements, got none.",
-                         name());
-  if (!axis || op != ReduceOp::Mean) return over_replicas(op, parts);
-  const Tensor sum = over_replicas(ReduceOp::Sum, parts);
-  const Tensor count = over_replicas(ReduceOp::Sum, counts);
-  return sum / ops::cast(count, is_floating(sum.dtype()) ? sum.dtype() : DType::Float32);
+  const DType dtype = own[0].dtype();
+  return op == ReduceOp::Mean && is_narrow(dtype) ? ops::cast(result, dtype) : result;
 }
 
 Tensor Strategy::gather(const distribute::PerReplica& values, int64_t axis) const {
-  if (is_merging("gather", "all_gather", values)) {
+  const bool merges = told_to_others(*impl_, kCantGather,
+                                     [&] { return is_merging("gather", "all_gather", values); });
+  if (merges) {
     return distribute::ReplicaContext(replicas_in_sync()).all_gather(values[0].single(), axis);
   }
   const size_t local = values.size();
+  const std::string call = fmt::format("gather along axis {}", axis);
   std::vector<Tensor> parts(local * static_cast<size_t>(impl_->num_workers()));
   for (size_t i = 0; i < local; ++i) {
     const Tensor& own = values[i].single();
     const std::vector<Tensor> all =
-        impl_->num_workers() == 1 ? std::vector<Tensor>{own} : exchange_tensors(*impl_, own);
+        impl_->num_workers() == 1 ? std::vector<Tensor>{own} : exchange_tensors(*impl_, own, call);
     for (size_t worker = 0; worker < all.size(); ++worker) parts[worker * local + i] = all[worker];
   }
   require_alike_but_along(axis, parts, fmt::format("Strategy '{}': gather", name()),

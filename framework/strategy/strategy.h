@@ -27,7 +27,8 @@
 namespace cornu {
 
 // What a strategy implements. `run` may be called from several threads at once, the rest from one
-// at a time.
+// at a time. With several workers, what they do together one thread does: FailedPrecondition for
+// another one that runs such steps, or calls reduce or exchange, meanwhile.
 class StrategyImpl {
  public:
   StrategyImpl();
@@ -54,10 +55,14 @@ class StrategyImpl {
   virtual std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) = 0;
   // A batch's parts by local replica; a part may have no examples.
   virtual std::vector<Batch> split(const Batch& batch) = 0;
-  // One value of those that local replicas gave, over the replicas of all workers.
-  virtual Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) = 0;
+  // One value of those that local replicas gave, over the replicas of all workers. `call`: what the
+  // program has called, for workers to compare. Where there are several, some may have no values.
+  virtual Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica,
+                        const std::string& call) = 0;
   // Whether this process writes checkpoints and logs.
   virtual bool is_chief() const { return true; }
+  // FailedPrecondition where this process takes no part in training, but `call` begins one.
+  virtual void require_training(const char* call) const { static_cast<void>(call); }
   // Whether it stands for no strategy, outside of scopes: what is made in its steps is nobody's.
   virtual bool is_default() const { return false; }
 
@@ -94,6 +99,8 @@ class StrategyImpl {
   virtual void tell_of_failure(const std::exception& error, const std::string& before) {
     static_cast<void>(error), static_cast<void>(before);
   }
+  // What a thread does with the other workers has come to an end: another one may go on.
+  virtual void pass_on() {}
   // Calls `clean_up` when no worker can need what it removes: at once, or when all have come to the
   // end of their programs. clean_up_now() calls what waits; for when all begin something new.
   virtual void when_all_are_done(std::function<void()> clean_up) { clean_up(); }
@@ -147,6 +154,7 @@ class Strategy : public Handle<StrategyImpl> {
 
   // Runs a step on every replica; arguments by replica, or the same structure for all. Within
   // another function's body: that one then runs op by op, and the step as it is compiled.
+  // RanksDiffer where workers run other steps.
   distribute::PerReplica run(const Function& step, const distribute::PerReplica& arguments) const;
   distribute::PerReplica run(const Function& step, const Tensors& arguments = {}) const;
   // The same of a plain callable, as function() takes it. Its body is called for each replica with
@@ -159,7 +167,10 @@ class Strategy : public Handle<StrategyImpl> {
   // of a batch may then have different sizes, and a mean counts their elements. Means of integers
   // are float32, sums of bools int32. FailedPrecondition within a step, unless in a merge_call;
   // InvalidArgument for scalars where there is an axis, and for different shapes where there is
-  // none (with one, for those that differ along others).
+  // none (with one, for those that differ along others). Minima and maxima along an axis are those
+  // of the parts that have elements; InvalidArgument where none has. What is wrong of one worker's
+  // values alone the others get as an error of that kind. RanksDiffer where workers reduce by other
+  // operations, or along other axes, or one of them gathers.
   Tensor reduce(ReduceOp op, const distribute::PerReplica& values,
                 std::optional<int64_t> axis = {}) const;
   // The results of all workers' replicas one after the other along `axis`.

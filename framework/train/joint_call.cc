@@ -146,6 +146,7 @@ JointCall::JointCall(const char* what, const Model& model, bool keeps_state)
 JointCall::~JointCall() {
   --open_calls;
   if (number_ == 0) return;
+  get_strategy().impl().pass_on();
   const std::lock_guard lock(calls().mutex);
   calls().is_open = false;
 }

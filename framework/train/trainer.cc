@@ -277,7 +277,7 @@ template <class Body>
 auto told_to_others(const Body& body) {
   try {
     return body();
-  } catch (const Unavailable&) {  // the other workers know: a peer was lost,
+  } catch (const PeerLost&) {  // the other workers know: a peer was lost,
     throw;
   } catch (const Aborted&) {  // has failed,
     throw;
@@ -353,6 +353,7 @@ History Trainer::skip_run(const std::vector<CallbackHandle>& callbacks, const Jo
 
 void Trainer::check_fit(const Model& model, const FitOptions& options) const {
   require_compiled(model, "fit");
+  get_strategy().impl().require_training("fit");
   check_options(options);
   check_arrays_only("fit", "batch_size", !options.batch_size,
                     "call batch() on the dataset instead");

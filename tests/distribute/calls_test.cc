@@ -3,7 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <future>
+#include <thread>
 
+#include "distribute/strategies/one_caller.h"
+#include "distribute/strategies/step_collectives.h"
 #include "tests/distribute/models.h"
 #include "tests/support/layer_conformance.h"
 
@@ -152,4 +156,52 @@ TEST_CASE("a custom group") {
       function([](const Tensor& x) { return get_replica_context().all_reduce(ReduceOp::Sum, x); });
   for (int i = 0; i < 3; ++i) strategy.run(step, Tensors(floats({1})));
   CHECK(made == 1);
+}
+
+TEST_CASE("a thread's calls follow another one's, and don't come between them") {
+  distribute::OneCaller caller("S");
+  const auto error = [&] {
+    return error_of([&] { const distribute::OneCaller::Call call(caller); });
+  };
+  const auto error_of_another = [&] { return std::async(std::launch::async, error).get(); };
+  {
+    const distribute::OneCaller::Call call(caller);
+    CHECK(error().empty());  // within it
+    CHECK(error_of_another() ==
+          "FailedPrecondition: Strategy 'S': another thread of this worker runs steps, or reduces, "
+          "gathers or reads batches, too. All workers must make these calls in one order: let one "
+          "thread make them all, one after the other.");
+  }
+  CHECK(error_of_another().empty());  // it has ended
+  CHECK(error().empty());
+  // One that lives.
+  std::promise<void> may_end;
+  std::promise<std::string> of_other;
+  std::thread other([&] {
+    of_other.set_value(error());
+    may_end.get_future().wait();
+  });
+  CHECK(of_other.get_future().get().empty());
+  CHECK(error().find("another thread") != std::string::npos);
+  caller.reset();
+  CHECK(error().empty());
+  may_end.set_value();
+  other.join();
+}
+
+TEST_CASE("which of the functions before one is run") {
+  distribute::RunOrder order;
+  const auto of = [&](std::initializer_list<uint64_t> functions) {
+    std::vector<uint32_t> all;
+    for (const uint64_t function : functions) all.push_back(order.run(function));
+    return all;
+  };
+  constexpr uint32_t kNew = distribute::RunOrder::kNew;
+  CHECK(of({7, 7, 9, 7, 8, 9, 9}) == std::vector<uint32_t>{kNew, 0, kNew, 1, kNew, 2, 0});
+  for (uint64_t function = 100; function < 161; ++function) CHECK(order.run(function) == kNew);
+  CHECK(order.run(9) == 61);
+  for (uint64_t function = 200; function < 264; ++function) CHECK(order.run(function) == kNew);
+  CHECK(order.run(9) == kNew);  // forgotten
+  order.clear();
+  CHECK(of({263, 263}) == std::vector<uint32_t>{kNew, 0});
 }

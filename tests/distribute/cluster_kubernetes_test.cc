@@ -112,6 +112,26 @@ TEST_CASE("pods that aren't there, or don't run yet") {
       "all pods of job 'worker' run.");
 }
 
+TEST_CASE("what an API server says by null is not there") {
+  const Account account;
+  const std::string nothing = R"({"kind": "PodList", "items": null})";
+  HttpServer none({{kWorkers, nothing}});
+  CHECK(message_of<NotFound>([&] {
+          KubernetesClusterResolver(options_for(none, account));
+        }).starts_with("KubernetesClusterResolver: no pod has the labels "));
+  for (const char* status :
+       {R"("status": null)", R"("status": {"phase": null, "podIP": "::1"})",
+        R"("status": {"phase": "Running", "podIP": null})", R"("spec": null)"}) {
+    CAPTURE(status);
+    const std::string list =
+        fmt::format(R"({{"items": [{{"metadata": {{"name": "w-0"}}, {}}}]}})", status);
+    HttpServer server({{kWorkers, list}});
+    CHECK(message_of<Unavailable>([&] {
+            KubernetesClusterResolver(options_for(server, account));
+          }).starts_with("KubernetesClusterResolver: pod 'w-0' isn't running: its phase is "));
+  }
+}
+
 TEST_CASE("an API server that refuses, fails, or sends something else") {
   const Account account;
   HttpServer strict({{kWorkers, list_of({})}}, {.token = "another"});

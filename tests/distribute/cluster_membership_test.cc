@@ -255,6 +255,23 @@ TEST_CASE("workers that know different numbers of workers are told so") {
   end_all(clusters);
 }
 
+TEST_CASE("one job follows the other at the same addresses") {
+  const auto addresses = free_addresses(2);
+  const auto jobs = [&](int rank) {
+    return error_of([&] {
+      for (int job = 0; job < 20; ++job) {
+        Cluster cluster(options_of(rank, addresses));
+        CHECK(sum_of_ranks(cluster.form()) == 3);
+        CHECK(cluster.leave() == nullptr);
+      }
+    });
+  };
+  auto first = std::async(std::launch::async, jobs, 0);
+  auto second = std::async(std::launch::async, jobs, 1);
+  CHECK(first.get().empty());
+  CHECK(second.get().empty());
+}
+
 TEST_CASE("a worker with another token is turned away, and told so") {
   const auto addresses = free_addresses(2);
   std::vector<std::unique_ptr<Cluster>> clusters;

@@ -161,6 +161,59 @@ TEST_CASE("a join that lacks what a group needs harms nobody else") {
   CHECK(other.session().sent("members").size() == 1);
 }
 
+TEST_CASE("who joins when all have left tries again") {
+  const test::Log log;
+  const auto coordinator = coordinator_of_two();
+  std::vector<std::unique_ptr<Client>> members;
+  for (int rank = 0; rank < 2; ++rank) {
+    members.push_back(std::make_unique<Client>(*coordinator, "member"));
+    members.back()->join(rank);
+  }
+  for (const char* kind : {"ready", "leave"}) {
+    for (const auto& member : members) {
+      member->say(
+          Json::object({{"kind", kind}, {"generation", 1}, {"shares_memory", true}, {"calls", 0}}));
+    }
+  }
+  CHECK(members[0]->session().sent("bye").size() == 1);
+  Client next(*coordinator, "next");
+  next.join(1);
+  CHECK(next.session().closed);
+  CHECK(next.session().sent("refused").empty());
+  next.hang_up();
+  CHECK(log.text().find("turned next away") == std::string::npos);
+}
+
+TEST_CASE("a worker that knows more workers than worker 0 is told so") {
+  const test::Log log;
+  const auto coordinator = coordinator_of_two();
+  Client third(*coordinator, "third");
+  third.hello();
+  third.say(with(third.join_message(2), "facts", Json::object({{"number of workers", 3}})));
+  CHECK(third.session().wait_for("refused").at("why").as_string() ==
+        "it is worker 2 of 3, but worker 0 knows 2 workers. Give all tasks the same cluster.");
+  CHECK(third.session().closed);
+  // Who doesn't know the token isn't.
+  Client stranger(*coordinator, "stranger");
+  stranger.hello();
+  const Json join = with(stranger.join_message(2), "proof", std::string(64, '0'));
+  CHECK_THROWS_AS(stranger.say(join), DataLoss);
+  CHECK(stranger.session().sent("refused").empty());
+}
+
+TEST_CASE("of a long error the others hear the beginning") {
+  Worker worker(1);
+  auto offer =
+      std::async(std::launch::async, [&] { return worker.membership.join(Json::object(), {}); });
+  worker.challenge(0);
+  worker.session(0).wait_for("join");
+  worker.hear(0, Worker::members(1));
+  offer.get();
+  worker.membership.stop("why: " + std::string(400'000, 'x'));
+  CHECK(worker.session(0).wait_for("stopped").at("why").as_string() ==
+        "why: " + std::string((size_t{32} << 10) - 5, 'x'));
+}
+
 TEST_CASE("who hasn't shown the token is turned away, by name and in time") {
   const test::Log log;
   const auto coordinator = coordinator_of_two();

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -36,6 +37,18 @@ class Differs {
       predict_alone(model);
     } else if (what_.starts_with("gather") || what_.starts_with("reduce")) {
       communicate();
+    } else if (what_ == "step") {
+      run_named_steps();
+    } else if (what_ == "step order") {
+      run_in_order();
+    } else if (what_ == "operation" || what_ == "axis" || what_ == "one gathers") {
+      bring_together();
+    } else if (what_ == "values" || what_ == "values, then others") {
+      fail_to_reduce();
+    } else if (what_ == "steps of threads") {
+      run_from_two_threads();
+    } else if (what_ == "callback") {
+      fail_in_callback(model);
     } else if (what_ == "threads") {
       from_two_threads(model);
     } else if (is("argument")) {
@@ -118,6 +131,93 @@ class Differs {
     } catch (const Error& error) {
       say(error);
     }
+  }
+
+  static Function summing(const char* name, double factor) {
+    return function(
+        [factor](const Tensor& x) {
+          return distribute::get_replica_context().all_reduce(ReduceOp::Sum, x * factor);
+        },
+        {.name = name});
+  }
+
+  void run_named_steps() const {
+    const bool is_second = strategy_.impl().worker() == 1;
+    strategy_.run(summing(is_second ? "discriminator" : "generator", is_second ? 1000 : 2),
+                  Tensors(Tensor::scalar(1.0)));
+  }
+
+  // Of one name, with the same collectives.
+  void run_in_order() const {
+    const Function first = summing("loop", 2);
+    const Function second = summing("loop", 1000);
+    const Tensors one(Tensor::scalar(1.0));
+    for (const Function& step : {first, second, first, second}) strategy_.run(step, one);
+    strategy_.run(is("step order") ? second : first, one);
+  }
+
+  // What is as large on both workers.
+  void bring_together() const {
+    const bool is_second = strategy_.impl().worker() == 1;
+    const distribute::PerReplica square({Tensors(ops::ones({2, 2}))});
+    if (what_ == "operation") {
+      strategy_.reduce(is_second ? ReduceOp::Max : ReduceOp::Sum, square);
+    } else if (what_ == "axis") {
+      strategy_.reduce(ReduceOp::Sum, square, is_second ? 1 : -2);
+    } else if (is_second) {
+      strategy_.gather(square);
+    } else {
+      strategy_.reduce(ReduceOp::Sum, square);
+    }
+  }
+
+  // By what is wrong of worker 1's values alone. It waits until worker 0 has been told, or goes on.
+  void fail_to_reduce() const {
+    const distribute::PerReplica scalar({Tensors(Tensor::scalar(1.0))});
+    const distribute::PerReplica row({Tensors(ops::ones({2}, DType::Float64))});
+    const bool is_second = strategy_.impl().worker() == 1;
+    try {
+      strategy_.reduce(ReduceOp::Sum, is_second ? scalar : row, 0);
+      std::cout << "reduced\n";
+    } catch (const Error& error) {
+      say(error);
+    }
+    if (what_ == "values") return wait_for_first();
+    strategy_.reduce(ReduceOp::Sum, scalar, {});
+    std::cout << "reduced\n";
+  }
+
+  // Another thread's step is run while this one waits for it, then one of this thread's.
+  void run_from_two_threads() const {
+    const Function step = summing("loop", 2);
+    const Tensors one(Tensor::scalar(1.0));
+    strategy_.run(step, one);
+    std::promise<void> has_run;
+    std::promise<void> may_end;
+    std::thread other([&] {
+      const auto scope = strategy_.scope();
+      strategy_.run(step, one);
+      has_run.set_value();
+      may_end.get_future().wait();
+    });
+    has_run.get_future().wait();
+    try {
+      strategy_.run(step, one);
+    } catch (const Error& error) {
+      say(error);
+    }
+    may_end.set_value();
+    other.join();
+  }
+
+  // By what isn't the loss of a worker, though it is unavailable.
+  void fail_in_callback(Sequential& model) const {
+    callbacks::LambdaCallbackOptions options;
+    options.on_epoch_begin = [&](int64_t, const Logs&) {
+      if (is("callback")) throw Unavailable("http: no answer");
+    };
+    model.fit(x(), y(),
+              {.epochs = 1, .verbose = 0, .callbacks = {callbacks::LambdaCallback(options)}});
   }
 
   // Of a worker's own predictions nobody is told.

@@ -14,6 +14,8 @@ from elastic_test import Workers
 END = ". All workers must run the same program with the same options and data."
 DIFFERENT = "Strategy 'MultiWorkerMirroredStrategy': every worker must make the same collective " \
             "calls in the same order, but call "
+STEPS = "Strategy 'MultiWorkerMirroredStrategy': every worker must run the same steps in the same " \
+        "order, but worker "
 # What differs on worker 1, and what both say of it.
 CASES = {
     "activation": 'fit: worker 1 has "tanh" at config.layers[1].config.activation of the model, '
@@ -53,12 +55,25 @@ CASES = {
     "gather order": DIFFERENT + "1 of the step 'loop' on worker 1 is all_gather along axis 0 of "
                     "float32 (3, 2); expected all_gather along axis 0 of float32 (2, 3), as on "
                     "worker 0.",
+    "step": STEPS + "1 runs the step 'discriminator', and worker 0 'generator'.",
+    "step order": STEPS + "1 runs the step 'loop', as before, and worker 0 the 'loop' that it ran "
+                  "before 1 other.",
 }
+# What each worker says of the other's call and of its own.
+EXCHANGES = {"operation": ("reduce (sum)", "reduce (maximum)"),
+             "axis": ("reduce (sum) along axis 0", "reduce (sum) along axis 1"),
+             "one gathers": ("reduce (sum)", "gather along axis 0"),
+             "values, then others": ("reduce (sum) along axis 0",
+                                     "reduce (sum) (behind 1 of its own that failed)")}
 # What one worker finds wrong of its own arguments, the other is told.
 TOLD = {"argument": ("fit: expected epochs and initial_epoch >= 0, got -1 and 0.",
-                     "fit: worker 1 has stopped: fit: expected epochs and initial_epoch >= 0")}
+                     "fit: worker 1 has stopped: fit: expected epochs and initial_epoch >= 0"),
+        "callback": ("http: no answer", ") has stopped: http: no answer")}
 # What fails on worker 1 alone: what it says, behind which text the other says the same.
 FAILING = {"trace": ("InvalidArgument: matmul: ", "can't run the step 'loop': "),
+            "values": ("InvalidArgument: Strategy '[^']+': reduce along axis 0 expected tensors with "
+                       "axes, got a scalar of replica 0. Leave the axis out.",
+                       "can't reduce its values: "),
             "read": ("OutOfRange: ", "can't read its next batch: "),
             "trace of fit": ("InvalidArgument: Metric 'odd': reshape: ",
                              "can't run the step 'train_step': ")}
@@ -84,13 +99,25 @@ def main():
             for text in texts:
                 assert re.search(pattern, text), (what, expected, said)
                 assert len(text) < 1200, (what, text)
+                assert ("What is gathered must" in text) == expected.startswith(DIFFERENT), said
             print(f"{what}: {texts[0].strip()[:160]}")
         for what, (own, behind) in FAILING.items():
             (other, first), said = outputs(program, what, folder)
             kind, text = first.splitlines()[0].split(": ", 1)
-            assert first.startswith(own), (what, said)
+            assert re.match(own, first), (what, said)
             told = f"{kind}: (Sequential 'sequential': )?Cluster: worker 1 \\(127.0.0.1:\\d+\\) {behind}"
             assert re.fullmatch(told + re.escape(text), other.splitlines()[0]), (what, said)
+        for what, calls in EXCHANGES.items():
+            texts, said = outputs(program, what, folder)
+            for own, text in enumerate(texts):
+                expected = f"worker {1 - own} exchanges {calls[1 - own]}, and worker {own} {calls[own]}."
+                was_told = what.startswith("values") and "can't reduce its values: " in text
+                assert expected in text or was_told or "has stopped: Collective: " in text, (what, said)
+                assert "reduced" not in text, (what, said)
+        texts, said = outputs(program, "steps of threads", folder)
+        for text in texts:
+            assert "Strategy 'MultiWorkerMirroredStrategy': another thread of this worker runs " \
+                   "steps, or reduces, gathers or reads batches, too." in text, said
         texts, said = outputs(program, "trace alike", folder)
         for text in texts:
             assert re.fullmatch("(InvalidArgument: matmul: [^\n]*\n)(\\1)6\nalike\n", text), said

@@ -58,6 +58,54 @@ TEST_CASE("values of all workers become one" * doctest::skip(alone())) {
                               worker, 3 + worker)) != std::string::npos);
 }
 
+TEST_CASE("extremes of the rows of those workers that have some" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  const auto all = static_cast<double>(strategy.num_replicas_in_sync());
+  // Replica i has i rows of i, and of -i; or none has any.
+  const auto rows = [&](bool any) {
+    return strategy.distribute_values_from_function([&](const distribute::ValueContext& context) {
+      const int64_t id = any ? context.replica_id_in_sync_group : 0;
+      const Tensor own = ops::full({id, 1}, static_cast<double>(id), DType::Float64);
+      return Tensors(ops::concatenate({own, -own}, 1));
+    });
+  };
+  CHECK(numbers(strategy.reduce(ReduceOp::Max, rows(true), 0)) == std::vector<double>{all - 1, -1});
+  CHECK(numbers(strategy.reduce(ReduceOp::Min, rows(true), 0)) == std::vector<double>{1, 1 - all});
+  CHECK(error_of([&] {
+          strategy.reduce(ReduceOp::Max, rows(false), 0);
+        }).find("reduce expected elements, got none on any worker") != std::string::npos);
+  CHECK(numbers(strategy.reduce(ReduceOp::Max, rows(true), 0)) == std::vector<double>{all - 1, -1});
+}
+
+TEST_CASE("means of numbers whose sum float16 can't have" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  const auto large =
+      strategy.distribute_values_from_function([](const distribute::ValueContext& context) {
+        return Tensors(ops::full({context.replica_id_in_sync_group + 1}, 40000.0, DType::Float16));
+      });
+  const Tensor along = strategy.reduce(ReduceOp::Mean, large, 0);
+  CHECK(along.dtype() == DType::Float16);
+  CHECK(numbers(along) == std::vector<double>{40000});
+  const auto scalars =
+      strategy.distribute_values_from_function([](const distribute::ValueContext&) {
+        return Tensors(ops::full({1}, 40000.0, DType::Float16));
+      });
+  const Tensor mean = strategy.reduce(ReduceOp::Mean, scalars);
+  CHECK(mean.dtype() == DType::Float16);
+  CHECK(numbers(mean) == std::vector<double>{40000});
+}
+
+TEST_CASE("another strategy while there is one" * doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  CHECK(
+      error_of([] { distribute::MultiWorkerMirroredStrategy(); })
+          .starts_with("FailedPrecondition: MultiWorkerMirroredStrategy: this process has another "
+                       "one already, which the other workers reach at the same address. Let that "
+                       "one go before"));
+}
+
 TEST_CASE("a step on all workers" * doctest::skip(alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();

@@ -83,7 +83,7 @@ class MirroredThreads : public StrategyImpl {
     return parts;
   }
 
-  Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica) override {
+  Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica, const std::string&) override {
     const Tensor all = ops::stack(by_replica);
     switch (op) {
       case ReduceOp::Sum:

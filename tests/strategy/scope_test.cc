@@ -66,8 +66,8 @@ class Worker : public StrategyImpl {
     return source;
   }
   std::vector<Batch> split(const Batch& batch) override { return {batch}; }
-  Tensor reduce(ReduceOp op, const std::vector<Tensor>& values) override {
-    return one_->reduce(op, values);
+  Tensor reduce(ReduceOp op, const std::vector<Tensor>& values, const std::string& call) override {
+    return one_->reduce(op, values, call);
   }
   bool is_chief() const override { return false; }
 

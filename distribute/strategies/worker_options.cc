@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/strategies/worker_options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "distribute/collectives/transport.h"
+#include "framework/core/error.h"
+#include "framework/core/logging.h"
+
+namespace cornu::distribute {
+
+std::chrono::milliseconds timeout_of(const CommunicationOptions& options) {
+  if (!options.timeout_seconds) return kCollectiveTimeout;
+  const double seconds = *options.timeout_seconds;
+  check<InvalidArgument>(seconds > 0 && seconds <= 1e6,
+                         "CommunicationOptions: expected timeout_seconds of more than 0 and at "
+                         "most a million, got {}.",
+                         seconds);
+  return std::chrono::milliseconds(std::max<int64_t>(1, std::llround(seconds * 1000)));
+}
+
+Communication implementation_of(const CommunicationOptions& options) {
+  const CommunicationImplementation& asked = options.implementation;
+  if (asked == CommunicationImplementation::Nccl) {
+    logging::warn(
+        fmt::format("{}: NCCL connects GPUs of one worker; workers exchange tensors by RING.",
+                    kMultiWorkerMirrored));
+  }
+  const bool is_ring = asked == CommunicationImplementation::Auto ||
+                       asked == CommunicationImplementation::Ring ||
+                       asked == CommunicationImplementation::Nccl;
+  return is_ring ? ring_communication() : communication_registry().at(asked.name());
+}
+
+void require_valid(const CommunicationOptions& options) {
+  check<InvalidArgument>(options.bytes_per_pack >= 0,
+                         "CommunicationOptions: expected bytes_per_pack of 0 (chosen) or more, got "
+                         "{}.",
+                         options.bytes_per_pack);
+  check<InvalidArgument>(!options.compression || *options.compression == DType::Float16 ||
+                             *options.compression == DType::BFloat16,
+                         "CommunicationOptions: expected compression to float16 or bfloat16, got "
+                         "{}.",
+                         *options.compression);
+}
+
+Json facts_of(const CommunicationOptions& options, int replicas) {
+  return Json::object(
+      {{"version of Cornu", CORNU_VERSION},
+       {"strategy", kMultiWorkerMirrored},
+       {"number of local replicas", int64_t{replicas}},
+       {"communication implementation", options.implementation.name()},
+       {"bytes_per_pack", options.bytes_per_pack},
+       {"compression", options.compression ? fmt::format("{}", *options.compression) : "none"}});
+}
+
+}  // namespace cornu::distribute

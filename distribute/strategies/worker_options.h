@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What MultiWorkerMirroredStrategy makes of its options.
+#pragma once
+
+#include <chrono>
+
+#include "distribute/collectives/collectives.h"
+#include "distribute/strategies/multi_worker_mirrored.h"
+#include "framework/core/json.h"
+
+namespace cornu::distribute {
+
+inline constexpr char kMultiWorkerMirrored[] = "MultiWorkerMirroredStrategy";
+
+// InvalidArgument for those that can't be.
+void require_valid(const CommunicationOptions& options);
+std::chrono::milliseconds timeout_of(const CommunicationOptions& options);
+// InvalidArgument for a name that nothing was registered by.
+Communication implementation_of(const CommunicationOptions& options);
+// What all workers must have alike.
+Json facts_of(const CommunicationOptions& options, int replicas);
+
+}  // namespace cornu::distribute
