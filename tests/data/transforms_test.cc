@@ -500,6 +500,10 @@ TEST_CASE("assert_cardinality") {
         "assert_cardinality: expected 4 elements, but there are 3.");
   CHECK(message_of<FailedPrecondition>([] { numbers(rows_to(3).assert_cardinality(2)); }) ==
         "assert_cardinality: expected 2 elements, but there are at least 3.");
+  for (const int64_t count : {2, 4}) {  // which is told once
+    CHECK(numbers(Dataset::range(3).assert_cardinality(count).ignore_errors()) ==
+          numbers(Dataset::range(std::min<int64_t>(count, 3))));
+  }
 }
 
 TEST_CASE("ignore_errors leaves out what fails") {
