@@ -12,7 +12,7 @@ namespace cornu::data {
 template <class Fields>
 void visit_fields(Fields& fields, TextLineOptions& options) {
   fields("compression_type", options.compression_type);
-  fields("buffer_size", options.buffer_size);
+  fields.hint("buffer_size", options.buffer_size);
   fields("num_parallel_reads", options.num_parallel_reads);
 }
 
@@ -20,7 +20,7 @@ template <class Fields>
 void visit_fields(Fields& fields, FixedLengthRecordOptions& options) {
   fields("header_bytes", options.header_bytes);
   fields("footer_bytes", options.footer_bytes);
-  fields("buffer_size", options.buffer_size);
+  fields.hint("buffer_size", options.buffer_size);
   fields("compression_type", options.compression_type);
   fields("num_parallel_reads", options.num_parallel_reads);
 }

@@ -15,7 +15,7 @@ namespace cornu::data {
 template <class Fields>
 void visit_fields(Fields& fields, TFRecordOptions& options) {
   fields("compression_type", options.compression_type);
-  fields("buffer_size", options.buffer_size);
+  fields.hint("buffer_size", options.buffer_size);
   fields("num_parallel_reads", options.num_parallel_reads);
 }
 
