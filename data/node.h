@@ -129,6 +129,11 @@ class Node : public std::enable_shared_from_this<Node> {
   virtual std::optional<int64_t> files() const { return std::nullopt; }
   // Where workers' parts are taken: the link that gives this part. Null elsewhere.
   virtual NodePtr worker_part(const WorkerPart&) const { return nullptr; }
+  // The same on inputs of which some give a worker's part of what its own give: without what is
+  // said of the whole.
+  virtual NodePtr on_parts(std::vector<NodePtr> inputs) const {
+    return with_inputs(std::move(inputs));
+  }
   // Are the examples that parts of the input give, together, those that the input gives?
   virtual bool works_on_parts() const { return false; }
 

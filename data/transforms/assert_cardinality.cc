@@ -58,6 +58,8 @@ class Asserted : public ItemTransform<Asserted> {
   std::string describe() const override { return fmt::format("assert_cardinality({})", count_); }
   void write(LinkWriter& link) const override { link.kind("assert_cardinality")("count", count_); }
 
+  NodePtr on_parts(std::vector<NodePtr> inputs) const override { return inputs.front(); }
+
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
     return std::make_unique<CountingStream<Item>>(open_input<Item>(pass), count_);
