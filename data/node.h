@@ -219,13 +219,15 @@ Element rows_between(const Element& batch, int64_t begin, int64_t end);
 
 // A transform that passes its input's items on, whatever they are: it works on row numbers where
 // there is a table. Self has a member template <class Item> StreamPtr<Item> open(Pass) const.
+// Where some of them are left out, nobody may be able to make those: it overrides sample() by
+// sample_without_them().
 template <class Self>
 class ItemTransform : public Node {
  public:
   explicit ItemTransform(NodePtr input) : Node({std::move(input)}) {}
 
   const Element* table() const final { return input().table(); }
-  std::optional<Element> sample() const final { return input().sample(); }
+  std::optional<Element> sample() const override { return input().sample(); }
   std::shared_ptr<Node> clone() const override { return copy_of(self()); }
   StreamPtr<Row> rows(Pass pass) const final { return self().template open<Row>(pass); }
   StreamPtr<Element> elements(Pass pass) const final {
@@ -241,6 +243,11 @@ class ItemTransform : public Node {
     } else {
       return input().stream(pass);
     }
+  }
+  // The first that is left; one of the input's where none is.
+  std::optional<Element> sample_without_them() const {
+    auto first = Node::sample();
+    return first ? first : input().sample();
   }
 
  private:

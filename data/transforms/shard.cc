@@ -26,6 +26,7 @@ class Sharded : public ItemTransform<Sharded> {
     if (!items || *items == kInfiniteCardinality) return items;
     return *items / count_ + (index_ < *items % count_);
   }
+  std::optional<Element> sample() const override { return sample_without_them(); }
   std::string describe() const override { return fmt::format("shard({}, {})", count_, index_); }
   void write(LinkWriter& link) const override {
     link.kind("shard")("count", count_)("index", index_);
