@@ -201,6 +201,7 @@ class CsvBatches : public Node {
 
   const ElementSpec& spec() const override { return spec_; }
   bool works_on_parts() const override { return true; }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("csv(to {})", spec_.to_string()); }
   void write(LinkWriter& link) const override {

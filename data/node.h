@@ -91,12 +91,9 @@ class Node : public std::enable_shared_from_this<Node> {
   virtual const ElementSpec& spec() const { return input().spec(); }
   // Elements of a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
   virtual std::optional<int64_t> cardinality() const { return input().cardinality(); }
-  // The examples in an element, where elements are batches.
-  virtual std::optional<int64_t> batch_size() const {
-    return inputs_.empty() ? std::nullopt : input().batch_size();
-  }
-  // Whether no element has more examples than that.
-  virtual bool is_bounded() const { return inputs_.size() == 1 && input().is_bounded(); }
+  // The most examples in an element, where elements are batches for sure: transforms that keep
+  // elements, or their rows, pass it on.
+  virtual std::optional<int64_t> batch_size() const { return std::nullopt; }
   // Those of all links of the chain; what stands further up counts where they differ.
   Options options() const;
   // What this link says; null where it says nothing.
@@ -179,6 +176,8 @@ class Node : public std::enable_shared_from_this<Node> {
   static std::shared_ptr<Node> copy_of(const Self& self) {
     return std::make_shared<Self>(self);
   }
+  // What batch_size() is of all inputs; null where they differ.
+  std::optional<int64_t> batch_size_of_inputs() const;
   // A clone has got other inputs, before anybody else sees it.
   virtual void inputs_changed() {}
   // Of several inputs: what is below two of them, as d in zip({d, d}), is shuffled anew by the
@@ -228,6 +227,7 @@ class ItemTransform : public Node {
 
   const Element* table() const final { return input().table(); }
   std::optional<Element> sample() const override { return input().sample(); }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(self()); }
   StreamPtr<Row> rows(Pass pass) const final { return self().template open<Row>(pass); }
   StreamPtr<Element> elements(Pass pass) const final {

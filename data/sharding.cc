@@ -162,6 +162,7 @@ class EqualSteps : public Node {
     }
     return most;
   }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::string describe() const override {
     return fmt::format("worker({}, {})", parts_.size(), index_);
   }

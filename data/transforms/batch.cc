@@ -152,7 +152,6 @@ class Batched : public Node {
   bool works_on_parts() const override { return !drop_; }
   bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
-  bool is_bounded() const override { return true; }
   // Not the number of calls: it may change without changing what comes.
   std::string describe() const override {
     return fmt::format("batch({}{}{})", batch_size_, drop_ ? ", drop" : "",

@@ -78,7 +78,9 @@ class Mapped : public Node {
   const std::shared_ptr<const Mapper>& mapper() const { return mapper_; }
 
   const ElementSpec& spec() const override { return mapper_->out(); }
-  bool is_bounded() const override { return mapper_->keeps_rows() && input().is_bounded(); }
+  std::optional<int64_t> batch_size() const override {
+    return mapper_->keeps_rows() ? input().batch_size() : std::nullopt;
+  }
   // Not the number of calls: it may change without changing what comes.
   bool works_on_parts() const override { return true; }
   bool takes_any_order() const override { return true; }

@@ -75,6 +75,7 @@ class EvenlySharded : public Node {
     if (!batches || *batches == kInfiniteCardinality) return batches;
     return streams::parts_of(*batches, count_);
   }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("even_shard({}, {})", count_, index_);

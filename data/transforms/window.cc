@@ -139,7 +139,6 @@ class OfWindows : public Node {
   std::optional<int64_t> cardinality() const override {
     return one_each_ ? windows_->cardinality() : std::nullopt;
   }
-  std::optional<int64_t> batch_size() const override { return std::nullopt; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("{} | {}(to {})", windows_->describe(), one_each_ ? "map" : "flat_map",
