@@ -307,7 +307,7 @@ class Dataset {
 
   // The whole `count` times; -1: without end.
   Dataset repeat(int64_t count = -1) const;
-  // The first `count` elements; -1: all.
+  // The first `count` elements, not counting those that fail; -1: all.
   Dataset take(int64_t count) const;
   // All but the first `count` elements; -1: none of them. InvalidArgument below -1, as of the
   // above.

@@ -45,7 +45,9 @@ class WindowStream : public Stream<Window> {
     if (input_.is_counted()) return {};
     Json numbers = Json::array();
     for (const Held& held : held_) numbers.push_back(held.number);
-    return Json::object({{"input", input_.position(oldest())}, {"held", numbers}, {"gap", gap_}});
+    return Json::object({{"input", input_.position(oldest())},
+                         {"held", numbers},
+                         {"gap", std::min(gap_, streams::kMostItems)}});
   }
   void restore(const Json& state) override {
     gap_ = streams::saved_count(state, "gap");
