@@ -63,7 +63,7 @@ Dataset CsvDataset(const FileNames& filenames, const std::vector<CsvDefault>& re
 using CsvColumn = std::variant<int64_t, std::string>;  // by number (from 0), or by name
 
 struct MakeCsvOptions {
-  std::vector<std::string> column_names = {};  // empty: the header's of the first file
+  std::vector<std::string> column_names = {};  // empty: the header's, of all files
   // For each column, or for each selected one; empty: inferred.
   std::vector<CsvDefault> column_defaults = {};
   std::optional<std::string> label_name = {};
@@ -88,7 +88,8 @@ struct MakeCsvOptions {
 // Batches of the tables in the files that match `file_pattern` (as Dataset::list_files has it, in
 // the order of their names): a dictionary of the columns, each (batch_size), or the pair of it and
 // the label's column. Records are shuffled as text, and parsed straight into the batches' columns;
-// restoring a position parses none.
+// restoring a position parses none. Files whose headers name the columns must have the same one,
+// which is looked at when each is opened: InvalidArgument else, naming the file and both.
 //
 // Types that aren't given are inferred of the first rows: int32, int64, float32, float64 or string,
 // the first that all fields of a column have; empty ones become 0 or "". A UTF-8 byte order mark at

@@ -11,7 +11,7 @@ namespace cornu::data {
 template <class Fields>
 void visit_fields(Fields& fields, CsvOptions& options) {
   fields("compression_type", options.compression_type);
-  fields("buffer_size", options.buffer_size);
+  fields.hint("buffer_size", options.buffer_size);
   fields("header", options.header);
   fields("field_delim", options.field_delim);
   fields("use_quote_delim", options.use_quote_delim);

@@ -296,7 +296,8 @@ class Dataset {
   auto apply(F f) const {
     return f(*this);
   }
-  // Says how many elements there are; FailedPrecondition, while iterating, when there aren't.
+  // Says how many elements there are; FailedPrecondition, while iterating, when there aren't: it
+  // ends there. A worker's part of the files or their records has fewer, which isn't compared.
   Dataset assert_cardinality(int64_t count) const;
   // Leaves out elements that fail below (in a map, say), and tells of their number in the log at
   // the end of a pass.
@@ -306,7 +307,7 @@ class Dataset {
 
   // The whole `count` times; -1: without end.
   Dataset repeat(int64_t count = -1) const;
-  // The first `count` elements; -1: all.
+  // The first `count` elements, not counting those that fail; -1: all.
   Dataset take(int64_t count) const;
   // All but the first `count` elements; -1: none of them. InvalidArgument below -1, as of the
   // above.

@@ -25,7 +25,24 @@ struct CsvTable {
   CsvLayout layout;                // of those that are taken
   Compression compression = Compression::None;
   bool header = true;
+  bool named_by_header = false;  // of all files, or their values would get into wrong columns
 };
+
+CsvReader reader_of(const CsvTable& table, const std::string& path) {
+  return CsvReader(path, table.compression, table.layout.format);
+}
+
+// Of a file without anything, nothing would get anywhere.
+void pass_header(const CsvTable& table, CsvReader& reader) {
+  std::string_view header;
+  if (!table.header || !reader.next(header) || !table.named_by_header) return;
+  const auto names = csv_names(header, table.layout.format, reader.path(), kMakeCsv);
+  check<InvalidArgument>(names == table.names,
+                         "{}: {}: expected the columns that the first file has, {}; got {}. Give "
+                         "column_names where the files mean the same columns by other names, or "
+                         "read files of other columns by themselves.",
+                         kMakeCsv, reader.path(), join(table.names, ", "), join(names, ", "));
+}
 
 // A record on its way through a shuffle: where it is from (the file's number and the line, 8 bytes
 // each), then its text.
@@ -52,13 +69,10 @@ class PlacedRecords : public TextStream {
  public:
   // `checked`: leave out records that can't be parsed.
   PlacedRecords(std::shared_ptr<const CsvTable> table, const std::string& path, bool checked)
-      : table_(std::move(table)),
-        reader_(path, table_->compression, table_->layout.format),
-        checked_(checked) {
+      : table_(std::move(table)), reader_(reader_of(*table_, path)), checked_(checked) {
     const auto at = std::find(table_->paths.begin(), table_->paths.end(), path);
     place_.file = static_cast<uint64_t>(at - table_->paths.begin());
-    std::string_view header;
-    if (table_->header) reader_.next(header);
+    pass_header(*table_, reader_);
   }
 
   bool next_text(std::string& text) override {
@@ -108,7 +122,8 @@ void write_table(LinkWriter& link, const CsvTable& table) {
   write_columns(link, types);
   link("field_delim", std::string(1, table.layout.format.delimiter))(
       "use_quote_delim", table.layout.format.quotes)("na_value", table.layout.na_value)(
-      "all_columns", table.layout.fields > 0)("header", table.header);
+      "all_columns", table.layout.fields > 0)("header", table.header)("named_by_header",
+                                                                      table.named_by_header);
   link.choice("compression_type", table.compression, {"", "GZIP", "ZLIB"});
 }
 
@@ -130,6 +145,7 @@ std::shared_ptr<const CsvTable> read_table(LinkReader& link) {
       csv_format(kMakeCsv, link.get<std::string>("field_delim"), link.get<bool>("use_quote_delim"));
   table->layout.na_value = link.get<std::string>("na_value");
   table->header = link.get<bool>("header");
+  table->named_by_header = link.get<bool>("named_by_header");
   link.choice("compression_type", table->compression, {"", "GZIP", "ZLIB"});
   const auto types = read_columns(link);
   const auto numbers = link.get<std::vector<int64_t>>("select_columns");
@@ -185,6 +201,7 @@ class CsvBatches : public Node {
 
   const ElementSpec& spec() const override { return spec_; }
   bool works_on_parts() const override { return true; }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return fmt::format("csv(to {})", spec_.to_string()); }
   void write(LinkWriter& link) const override {
@@ -244,10 +261,6 @@ std::vector<size_t> fields_selected(const std::vector<std::string>& names,
   return {fields.begin(), fields.end()};
 }
 
-CsvReader reader_of(const CsvTable& table, const std::string& path) {
-  return CsvReader(path, table.compression, table.layout.format);
-}
-
 void find_names(CsvTable& table, const MakeCsvOptions& options) {
   table.names = options.column_names;
   if (table.names.empty()) {
@@ -255,6 +268,7 @@ void find_names(CsvTable& table, const MakeCsvOptions& options) {
                            "{}: expected column_names, where the files have no header.", kMakeCsv);
     CsvReader reader = reader_of(table, table.paths.front());
     table.names = csv_header(reader, table.layout.format, kMakeCsv);
+    table.named_by_header = true;
   }
   const std::set<std::string> different(table.names.begin(), table.names.end());
   check<InvalidArgument>(different.size() == table.names.size(),
@@ -271,8 +285,8 @@ std::vector<CsvDefault> inferred_types(const CsvTable& table, const std::vector<
   };
   for (const std::string& path : table.paths) {
     CsvReader reader = reader_of(table, path);
+    pass_header(table, reader);
     std::string_view record;
-    if (table.header) reader.next(record);
     for (; !enough() && reader.next(record); ++rows) {
       CsvFields parts(record, table.layout.format);
       std::string_view field;

@@ -200,6 +200,13 @@ Pass Node::pass_of_input(size_t index, Pass pass) const {
   return pass.of_use(index < uses_.size() ? uses_[index] : 0);
 }
 
+std::optional<int64_t> Node::batch_size_of_inputs() const {
+  const auto size = input().batch_size();
+  const bool alike = std::all_of(inputs_.begin(), inputs_.end(),
+                                 [&](const NodePtr& input) { return input->batch_size() == size; });
+  return alike ? size : std::nullopt;
+}
+
 std::optional<Element> Node::sample() const {
   Element element;
   if (!elements(Pass::for_sample())->next(element)) return std::nullopt;

@@ -91,12 +91,9 @@ class Node : public std::enable_shared_from_this<Node> {
   virtual const ElementSpec& spec() const { return input().spec(); }
   // Elements of a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
   virtual std::optional<int64_t> cardinality() const { return input().cardinality(); }
-  // The examples in an element, where elements are batches.
-  virtual std::optional<int64_t> batch_size() const {
-    return inputs_.empty() ? std::nullopt : input().batch_size();
-  }
-  // Whether no element has more examples than that.
-  virtual bool is_bounded() const { return inputs_.size() == 1 && input().is_bounded(); }
+  // The most examples in an element, where elements are batches for sure: transforms that keep
+  // elements, or their rows, pass it on.
+  virtual std::optional<int64_t> batch_size() const { return std::nullopt; }
   // Those of all links of the chain; what stands further up counts where they differ.
   Options options() const;
   // What this link says; null where it says nothing.
@@ -129,6 +126,11 @@ class Node : public std::enable_shared_from_this<Node> {
   virtual std::optional<int64_t> files() const { return std::nullopt; }
   // Where workers' parts are taken: the link that gives this part. Null elsewhere.
   virtual NodePtr worker_part(const WorkerPart&) const { return nullptr; }
+  // The same on inputs of which some give a worker's part of what its own give: without what is
+  // said of the whole.
+  virtual NodePtr on_parts(std::vector<NodePtr> inputs) const {
+    return with_inputs(std::move(inputs));
+  }
   // Are the examples that parts of the input give, together, those that the input gives?
   virtual bool works_on_parts() const { return false; }
 
@@ -174,6 +176,8 @@ class Node : public std::enable_shared_from_this<Node> {
   static std::shared_ptr<Node> copy_of(const Self& self) {
     return std::make_shared<Self>(self);
   }
+  // What batch_size() is of all inputs; null where they differ.
+  std::optional<int64_t> batch_size_of_inputs() const;
   // A clone has got other inputs, before anybody else sees it.
   virtual void inputs_changed() {}
   // Of several inputs: what is below two of them, as d in zip({d, d}), is shuffled anew by the
@@ -214,13 +218,16 @@ Element rows_between(const Element& batch, int64_t begin, int64_t end);
 
 // A transform that passes its input's items on, whatever they are: it works on row numbers where
 // there is a table. Self has a member template <class Item> StreamPtr<Item> open(Pass) const.
+// Where some of them are left out, nobody may be able to make those: it overrides sample() by
+// sample_without_them().
 template <class Self>
 class ItemTransform : public Node {
  public:
   explicit ItemTransform(NodePtr input) : Node({std::move(input)}) {}
 
   const Element* table() const final { return input().table(); }
-  std::optional<Element> sample() const final { return input().sample(); }
+  std::optional<Element> sample() const override { return input().sample(); }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(self()); }
   StreamPtr<Row> rows(Pass pass) const final { return self().template open<Row>(pass); }
   StreamPtr<Element> elements(Pass pass) const final {
@@ -236,6 +243,11 @@ class ItemTransform : public Node {
     } else {
       return input().stream(pass);
     }
+  }
+  // The first that is left; one of the input's where none is.
+  std::optional<Element> sample_without_them() const {
+    auto first = Node::sample();
+    return first ? first : input().sample();
   }
 
  private:

@@ -93,8 +93,9 @@ struct MapOptions {
   std::optional<int64_t> num_parallel_calls = {};
   // false: with several calls, elements come as they are ready, unless a transform above needs them
   // in order: any but map, filter, batch (padded, ragged), repeat, prefetch, ignore_errors,
-  // with_options and copy_to_device does. A restored position gives the elements that were left, in
-  // any order. None: as the pipeline's Options say, else true.
+  // with_options and copy_to_device does, and so does one that gives its own as they are ready. A
+  // restored position gives the elements that were left, in any order. None: as the pipeline's
+  // Options say, else true.
   std::optional<bool> deterministic = {};
   // What comes, kUnknown for axes that vary. Needed only by functions that run on the host, where
   // the axes are to be known, or the input may have no element to learn the rest from.

@@ -34,7 +34,7 @@ class PartOfChain {
     if (node->inputs().empty()) whole_ = node.get();
     std::vector<NodePtr> inputs;
     for (const NodePtr& input : node->inputs()) inputs.push_back(of(input));
-    return node->with_inputs(std::move(inputs));
+    return inputs == node->inputs() ? node : node->on_parts(std::move(inputs));
   }
 
   WorkerPart part_;
@@ -162,6 +162,7 @@ class EqualSteps : public Node {
     }
     return most;
   }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::string describe() const override {
     return fmt::format("worker({}, {})", parts_.size(), index_);
   }

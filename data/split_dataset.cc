@@ -7,7 +7,6 @@
 #include "data/python_random.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/random.h"
-#include "framework/core/rows.h"
 
 namespace cornu::data {
 namespace {
@@ -57,24 +56,6 @@ class ElementList : public Node {
   std::string text_;
 };
 
-std::vector<Element> examples_of(const Dataset& dataset, bool batched) {
-  check<InvalidArgument>(dataset.cardinality() != kInfiniteCardinality,
-                         "{}: the dataset never ends.", kSplitDataset);
-  std::vector<Element> examples;
-  for (const Element& element : dataset) {
-    if (!batched) {
-      examples.push_back(element);
-      continue;
-    }
-    for (int64_t i = 0; i < row_count(element); ++i) {
-      std::vector<Tensor> tensors;
-      for (const Tensor& tensor : element.tensors()) tensors.push_back(row(tensor, i));
-      examples.push_back(element.with(std::move(tensors)));
-    }
-  }
-  return examples;
-}
-
 std::optional<int64_t> examples_in(const std::optional<SplitSize>& size, const char* what,
                                    int64_t all) {
   if (!size) return std::nullopt;
@@ -109,19 +90,18 @@ std::pair<int64_t, int64_t> sizes_of(const SplitDatasetOptions& options, int64_t
 
 std::pair<Dataset, Dataset> split_dataset(const Dataset& dataset,
                                           const SplitDatasetOptions& options) {
+  check<InvalidArgument>(dataset.cardinality() != kInfiniteCardinality,
+                         "{}: the dataset never ends.", kSplitDataset);
   const auto batch_size = dataset.node()->batch_size();
-  std::vector<Element> examples = examples_of(dataset, batch_size.has_value());
+  const Dataset all = batch_size ? dataset.unbatch() : dataset;
+  std::vector<Element> examples;
+  for (const Element& example : all) examples.push_back(example);
   if (options.shuffle) {
     const auto seed = options.seed.value_or(static_cast<int64_t>(next_seed() >> 32));
     PythonRandom(seed).shuffle(std::span(examples));
   }
   const auto sizes = sizes_of(options, std::ssize(examples));
-  ElementSpec spec = dataset.element_spec();
-  if (batch_size) {
-    for (TensorType& type : spec.types) {
-      type.shape = Shape(std::vector<int64_t>(type.shape.begin() + 1, type.shape.end()));
-    }
-  }
+  const ElementSpec spec = all.element_spec();
   const auto part = [&](auto begin, int64_t count, const char* name) {
     NodePtr node =
         std::make_shared<ElementList>(spec, std::vector<Element>(begin, begin + count),

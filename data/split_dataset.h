@@ -22,12 +22,14 @@ struct SplitDatasetOptions {
 };
 
 // The first examples and the last ones of one pass over a dataset, which are kept in memory.
-// Batches are taken apart, and made anew of each part's examples.
+// Batches are taken apart, and made anew of each part's examples; what a map makes of batches are
+// elements like others, unless its rows are known to be theirs.
 //
 //   auto [train, test] = data::split_dataset(dataset, {.left_size = 0.8});
 //
-// InvalidArgument for sizes that don't go together, for a part without examples, and for a dataset
-// that never ends. Reference: keras.utils.split_dataset.
+// InvalidArgument for sizes that don't go together, for a part without examples, for batches
+// whose tensors differ in rows, and for a dataset that never ends. Reference:
+// keras.utils.split_dataset.
 std::pair<Dataset, Dataset> split_dataset(const Dataset& dataset,
                                           const SplitDatasetOptions& options);
 

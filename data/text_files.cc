@@ -12,7 +12,7 @@ namespace cornu::data {
 template <class Fields>
 void visit_fields(Fields& fields, TextLineOptions& options) {
   fields("compression_type", options.compression_type);
-  fields("buffer_size", options.buffer_size);
+  fields.hint("buffer_size", options.buffer_size);
   fields("num_parallel_reads", options.num_parallel_reads);
 }
 
@@ -20,7 +20,7 @@ template <class Fields>
 void visit_fields(Fields& fields, FixedLengthRecordOptions& options) {
   fields("header_bytes", options.header_bytes);
   fields("footer_bytes", options.footer_bytes);
-  fields("buffer_size", options.buffer_size);
+  fields.hint("buffer_size", options.buffer_size);
   fields("compression_type", options.compression_type);
   fields("num_parallel_reads", options.num_parallel_reads);
 }
@@ -35,21 +35,24 @@ class LineStream : public PlacedTextStream {
 
   bool next_text(std::string& text) override {
     text.clear();
-    const bool found = read_line([&](std::string_view piece) { text += piece; });
+    const bool found =
+        until_damage_([&] { return read_line([&](std::string_view piece) { text += piece; }); });
     if (found && text.find('\r') != std::string::npos) std::erase(text, '\r');
     return found;
   }
   int64_t skip(int64_t count) override {
     int64_t skipped = 0;
-    while (skipped < count && read_line([](std::string_view) {})) ++skipped;
+    const auto leave_out = [this] { return read_line([](std::string_view) {}); };
+    while (skipped < count && until_damage_(leave_out)) ++skipped;
     return skipped;
   }
 
-  Json save() const override { return file_.position(0); }
+  Json save() const override { return until_damage_.is_damaged() ? Json() : file_.position(0); }
   void restore(const Json& state) override { file_.go_to(state); }
   int64_t place() const override { return start_; }
   // Behind the end of the line before, unless the file was changed.
   void go_to_place(int64_t place) override {
+    until_damage_.begin_anew();
     file_.seek(std::max<int64_t>(place - 1, 0));
     if (place == 0) return;
     check<DataLoss>(
@@ -78,6 +81,7 @@ class LineStream : public PlacedTextStream {
   }
 
   InputFile file_;
+  UntilDamage until_damage_;
   int64_t start_ = 0;  // of the line
 };
 
@@ -116,14 +120,20 @@ class FixedLengthStream : public PlacedTextStream {
     return skipped;
   }
   int64_t place() const override { return start_; }
-  void go_to_place(int64_t place) override { file_.seek(place); }
+  void go_to_place(int64_t place) override {
+    until_damage_.begin_anew();
+    file_.seek(place);
+  }
 
  private:
   bool more() {
-    if (file_.need(lengths_.record + lengths_.footer)) return true;
-    if (file_.ahead().size() != lengths_.footer)
-      require_whole(file_.offset() + file_.ahead().size());
-    return false;
+    return until_damage_([this] {
+      if (file_.need(lengths_.record + lengths_.footer)) return true;
+      if (file_.ahead().size() != lengths_.footer) {
+        require_whole(file_.offset() + file_.ahead().size());
+      }
+      return false;
+    });
   }
 
   void require_whole(uint64_t size) const {
@@ -136,6 +146,7 @@ class FixedLengthStream : public PlacedTextStream {
   }
 
   InputFile file_;
+  UntilDamage until_damage_;
   RecordLengths lengths_;
   int64_t start_ = 0;  // of the record
 };

@@ -15,7 +15,7 @@ namespace cornu::data {
 template <class Fields>
 void visit_fields(Fields& fields, TFRecordOptions& options) {
   fields("compression_type", options.compression_type);
-  fields("buffer_size", options.buffer_size);
+  fields.hint("buffer_size", options.buffer_size);
   fields("num_parallel_reads", options.num_parallel_reads);
 }
 
@@ -28,34 +28,24 @@ class TFRecordStream : public PlacedTextStream {
       : reader_(path, compression, buffer_size) {}
 
   bool next_text(std::string& text) override {
-    return whole([&] { return reader_.next(text); });
+    return until_damage_([&] { return reader_.next(text); });
   }
   int64_t skip(int64_t count) override {
     int64_t skipped = 0;
-    while (skipped < count && whole([&] { return reader_.skip(); })) ++skipped;
+    while (skipped < count && until_damage_([&] { return reader_.skip(); })) ++skipped;
     return skipped;
   }
 
-  Json save() const override { return damaged_ ? Json() : reader_.position(); }
+  Json save() const override { return until_damage_.is_damaged() ? Json() : reader_.position(); }
   void restore(const Json& state) override { reader_.go_to(state); }
   int64_t place() const override { return reader_.start(); }
   void go_to_place(int64_t place) override {
-    damaged_ = false;
+    until_damage_.begin_anew();
     reader_.seek(place);
   }
 
  private:
-  // Nothing can be told of what is behind a damaged record: the file ends there.
-  template <class Read>
-  bool whole(const Read& read) {
-    if (damaged_) return false;
-    damaged_ = true;
-    const bool more = read();
-    damaged_ = false;
-    return more;
-  }
-
-  bool damaged_ = false;
+  UntilDamage until_damage_;
   TFRecordReader reader_;
 };
 

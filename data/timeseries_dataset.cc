@@ -44,6 +44,7 @@ class SeriesWindows : public Node {
   }
 
   const ElementSpec& spec() const override { return spec_; }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("windows({} of {} each, to {})", series_.data.dim(0), series_.rate,

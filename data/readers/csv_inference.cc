@@ -32,18 +32,23 @@ constexpr std::array kGuesses = {&reads_as_integer<int32_t>, &reads_as_integer<i
 
 }  // namespace
 
+std::vector<std::string> csv_names(std::string_view header, CsvFormat format,
+                                   const std::string& path, const char* who) {
+  CsvFields fields(header, format);
+  std::vector<std::string> names;
+  for (std::string_view name; fields.next(name);) names.emplace_back(name);
+  check<InvalidArgument>(!fields.error(), "{}: {}, line 1: {}: \"{}\".", who, path,
+                         fields.error() ? fields.error() : "", printable(header));
+  return names;
+}
+
 std::vector<std::string> csv_header(CsvReader& reader, CsvFormat format, const char* who) {
   std::string_view record;
   check<InvalidArgument>(reader.next(record),
                          "{}: {} is empty: expected a header with the columns' names. Give "
                          "column_names and header = false, where there is none.",
                          who, reader.path());
-  CsvFields fields(record, format);
-  std::vector<std::string> names;
-  for (std::string_view name; fields.next(name);) names.emplace_back(name);
-  check<InvalidArgument>(!fields.error(), "{}: {}, line 1: {}: \"{}\".", who, reader.path(),
-                         fields.error() ? fields.error() : "", printable(record));
-  return names;
+  return csv_names(record, format, reader.path(), who);
 }
 
 void CsvTypeGuess::see(std::string_view field) {

@@ -10,6 +10,10 @@
 
 namespace cornu::data {
 
+// The fields of a file's first record. InvalidArgument when it is no list of them.
+std::vector<std::string> csv_names(std::string_view header, CsvFormat format,
+                                   const std::string& path, const char* who);
+
 // A file's first record. InvalidArgument when there is none, or it is no list of different names.
 std::vector<std::string> csv_header(CsvReader& reader, CsvFormat format, const char* who);
 

@@ -66,7 +66,7 @@ void CsvReader::leave_out_mark() {
   if (file_.ahead().starts_with(kMark)) file_.consume(kMark.size());
 }
 
-bool CsvReader::next(std::string_view& record) {
+bool CsvReader::read(std::string_view& record) {
   if (file_.offset() == 0) leave_out_mark();
   size_t end = record_end(file_.ahead(), format_);
   bool last = false;

@@ -27,16 +27,20 @@ class CsvReader {
             const std::optional<int64_t>& buffer_size = {})
       : file_(path, compression, buffer_size), format_(format) {}
 
-  // False at the end. `record` lies in the reader until the next call.
-  bool next(std::string_view& record);
+  // False at the end, and behind damage. `record` lies in the reader until the next call.
+  bool next(std::string_view& record) {
+    return until_damage_([&] { return read(record); });
+  }
   // Of the record's first line, from 1.
   int64_t line() const { return line_; }
   const std::string& path() const { return file_.path(); }
 
  private:
+  bool read(std::string_view& record);
   void leave_out_mark();
 
   InputFile file_;
+  UntilDamage until_damage_;
   CsvFormat format_;
   int64_t line_ = 0;
   int64_t next_line_ = 1;

@@ -171,7 +171,7 @@ ElementFileReader::ElementFileReader(const std::string& path, Compression compre
   }
 }
 
-bool ElementFileReader::next_record() {
+bool ElementFileReader::read_record() {
   if (ended_) return false;
   check<DataLoss>(records_.next(record_) && !record_.empty(),
                   "{}: the file is cut off after {} elements.", path_, count_);
@@ -186,6 +186,7 @@ bool ElementFileReader::next_record() {
 
 bool ElementFileReader::next(Element& element) {
   if (!next_record()) return false;
+  const int64_t number = count_++;
   RecordReader reader(std::string_view(record_).substr(1));
   try {
     std::vector<Tensor> tensors;
@@ -193,9 +194,8 @@ bool ElementFileReader::next(Element& element) {
     if (reader.left() > 0) throw Damage{fmt::format("{} bytes are left over", reader.left())};
     element = Element(std::move(tensors), spec_.structure);
   } catch (const Damage& damage) {
-    raise<DataLoss>("{}: element {} is damaged: {}.", path_, count_, damage.what);
+    raise<DataLoss>("{}: element {} is damaged: {}.", path_, number, damage.what);
   }
-  ++count_;
   return true;
 }
 

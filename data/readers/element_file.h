@@ -46,15 +46,20 @@ class ElementFileReader {
   const ElementSpec& spec() const { return spec_; }
   const std::string& pipeline() const { return pipeline_; }
   const std::string& seeds() const { return seeds_; }
-  // False at the end.
+  // False at the end, and behind what can't be read.
   bool next(Element& element);
   bool skip();  // leaves one out
 
  private:
-  bool next_record();
+  // An element's; false at the end.
+  bool next_record() {
+    return until_damage_([this] { return read_record(); });
+  }
+  bool read_record();
 
   std::string path_;
   TFRecordReader records_;
+  UntilDamage until_damage_;
   ElementSpec spec_;
   std::string pipeline_;
   std::string seeds_;

@@ -13,6 +13,25 @@
 
 namespace cornu::data {
 
+// Of a reader: nothing can be told of what is behind damage, so what it reads ends there.
+class UntilDamage {
+ public:
+  // read(), which gives whether there is more and throws where there is damage; false behind that.
+  template <class Read>
+  bool operator()(const Read& read) {
+    if (damaged_) return false;
+    damaged_ = true;
+    const bool more = read();
+    damaged_ = false;
+    return more;
+  }
+  bool is_damaged() const { return damaged_; }
+  void begin_anew() { damaged_ = false; }
+
+ private:
+  bool damaged_ = false;
+};
+
 enum class Compression { None, Gzip, Zlib };
 
 // "" (none), "GZIP" or "ZLIB", as tf.data names them. InvalidArgument, naming `who`, for others.

@@ -8,7 +8,8 @@
 //   }
 // That function is registered with how many inputs it takes. It goes through the constructor that
 // programs use, which checks; it opens no file, computes nothing, and asks for no memory beyond
-// what the config holds. Options that are a struct list their fields once, for both directions:
+// what the config holds. Options that are a struct list their fields once, for both directions,
+// with fields.hint() those that nothing of what comes depends on:
 //   template <class Fields>
 //   void visit_fields(Fields& fields, ChooseFromDatasetsOptions& options) {
 //     fields("stop_on_empty_dataset", options.stop_on_empty_dataset);
@@ -131,6 +132,10 @@ class LinkReader {
   template <class T>
   void operator()(const char* key, T& value) {
     read(member(key), value);
+  }
+  template <class T>
+  void hint(const char* key, T& value) {
+    (*this)(key, value);
   }
   template <class Enum>
   void choice(const char* key, Enum& value, const std::vector<std::string>& names) {

@@ -283,7 +283,10 @@ FileFormat in_ranges(const FileFormat& format, const WorkerPart& part) {
     const auto edge = [&](int64_t k) {
       return records / part.count * k + records % part.count * k / part.count;
     };
-    return std::make_unique<RecordRange>(format.open(path), edge(part.index), edge(part.index + 1));
+    // What is wrong behind them is the last one's.
+    const bool last = part.index + 1 == part.count;
+    return std::make_unique<RecordRange>(format.open(path), edge(part.index),
+                                         last ? INT64_MAX : edge(part.index + 1));
   };
   return ranges;
 }
@@ -341,12 +344,27 @@ class FileRecords : public Node {
   std::optional<int64_t> reads_;
 };
 
+// Up to where the file is damaged.
+int64_t good_records(const std::string& path, const FileFormat& format) {
+  try {
+    return format.open(path)->skip(INT64_MAX);
+  } catch (const Error&) {  // after how many?
+    const auto file = format.open(path);
+    int64_t count = 0;
+    try {
+      while (file->skip(1) == 1) ++count;
+    } catch (const Error&) {  // who reads that far is told
+    }
+    return count;
+  }
+}
+
 }  // namespace
 
 int64_t RecordCounts::of(const std::string& path, const FileFormat& format) {
   const std::lock_guard lock(mutex_);
   const auto count = counts_.try_emplace({format.describe, path}, kUnknown).first;
-  if (count->second == kUnknown) count->second = format.open(path)->skip(INT64_MAX);
+  if (count->second == kUnknown) count->second = good_records(path, format);
   return count->second;
 }
 

@@ -27,7 +27,7 @@ struct FileFormat {
 // How many records files have. Thread-safe.
 class RecordCounts {
  public:
-  // Passes over the file when it is asked for the first time.
+  // Up to where it is damaged. Passes over the file when it is asked for the first time.
   int64_t of(const std::string& path, const FileFormat& format);
 
  private:

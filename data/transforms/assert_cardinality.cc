@@ -11,11 +11,13 @@ class CountingStream : public Stream<Item> {
   CountingStream(StreamPtr<Item> input, int64_t count) : input_(std::move(input)), count_(count) {}
 
   bool next(Item& item) override {
+    if (is_wrong_) return false;
     const bool more = input_.next(item);
     expect(more ? 1 : 0, 1);
     return more;
   }
   int64_t skip(int64_t count) override {
+    if (is_wrong_) return 0;
     const int64_t skipped = input_.skip(count);
     expect(skipped, count);
     return skipped;
@@ -24,9 +26,10 @@ class CountingStream : public Stream<Item> {
   void restore(const Json& state) override { input_.restore(state); }
 
  private:
-  void expect(int64_t came, int64_t wanted) const {
+  void expect(int64_t came, int64_t wanted) {
     const int64_t taken = input_.taken();
     const bool endless = count_ == kInfiniteCardinality;
+    is_wrong_ = true;
     check<FailedPrecondition>(came == wanted || taken == count_,
                               "assert_cardinality: expected {} elements, but there are {}.",
                               endless ? "endless" : std::to_string(count_), taken);
@@ -34,10 +37,12 @@ class CountingStream : public Stream<Item> {
                               "assert_cardinality: expected {} elements, but there are at least "
                               "{}.",
                               count_, taken);
+    is_wrong_ = false;
   }
 
   Input<Item> input_;
   int64_t count_;
+  bool is_wrong_ = false;  // which is told once: it ends then
 };
 
 class Asserted : public ItemTransform<Asserted> {
@@ -52,6 +57,8 @@ class Asserted : public ItemTransform<Asserted> {
   std::optional<int64_t> cardinality() const override { return count_; }
   std::string describe() const override { return fmt::format("assert_cardinality({})", count_); }
   void write(LinkWriter& link) const override { link.kind("assert_cardinality")("count", count_); }
+
+  NodePtr on_parts(std::vector<NodePtr> inputs) const override { return inputs.front(); }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {

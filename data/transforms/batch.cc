@@ -152,7 +152,6 @@ class Batched : public Node {
   bool works_on_parts() const override { return !drop_; }
   bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
-  bool is_bounded() const override { return true; }
   // Not the number of calls: it may change without changing what comes.
   std::string describe() const override {
     return fmt::format("batch({}{}{})", batch_size_, drop_ ? ", drop" : "",
@@ -166,9 +165,9 @@ class Batched : public Node {
   StreamPtr<Element> elements(Pass pass) const override {
     const bool ordered = keeps_order(calls_, deterministic_, pass);
     if (pass.sample || (calls_ == 1 && ordered)) return batches(pass);
-    const bool any_order = !ordered && pass.any_order;
-    auto made = made_of_groups(pass, any_order ? Order::Any : Order::Kept);
-    if (any_order) return made;
+    const Order order = order_in(calls_, deterministic_, pass);
+    auto made = made_of_groups(pass, order);
+    if (order == Order::Any) return made;
     return std::make_unique<BatchesOfGroups>(std::move(made));
   }
 
@@ -192,9 +191,9 @@ class Batched : public Node {
     const auto make = [structure = spec_.structure](const Element& group, int64_t) {
       return batch_of_group(group, structure);
     };
-    return make_parallel_map(
-        std::make_unique<ElementGroups>(input().stream(pass), batch_size_, drop_), make, calls_,
-        pass, order);
+    return make_parallel_map(std::make_unique<ElementGroups>(
+                                 input().stream(pass_below(order, pass)), batch_size_, drop_),
+                             make, calls_, pass, order);
   }
 
   int64_t batch_size_;

@@ -226,7 +226,6 @@ class FromDatasets : public Node {
   std::optional<int64_t> cardinality() const override {
     return endless_ ? std::optional(kInfiniteCardinality) : std::nullopt;
   }
-  std::optional<int64_t> batch_size() const override { return std::nullopt; }
 
   StreamPtr<Element> elements(Pass pass) const override {
     std::vector<StreamPtr<Element>> streams;

@@ -75,11 +75,12 @@ class Concatenated : public Node {
  public:
   Concatenated(NodePtr first, NodePtr second) : Node({std::move(first), std::move(second)}) {
     spec_ = merged(inputs()[0]->spec(), inputs()[1]->spec(), "concatenate");
-    cardinality_ = sum_of_inputs();
+    inputs_changed();
   }
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override { return cardinality_; }
+  std::optional<int64_t> batch_size() const override { return batch_size_; }
   bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "concatenate"; }
@@ -90,7 +91,10 @@ class Concatenated : public Node {
   }
 
  protected:
-  void inputs_changed() override { cardinality_ = sum_of_inputs(); }
+  void inputs_changed() final {
+    cardinality_ = sum_of_inputs();
+    batch_size_ = batch_size_of_inputs();
+  }
 
  private:
   std::optional<int64_t> sum_of_inputs() const {
@@ -106,6 +110,7 @@ class Concatenated : public Node {
 
   ElementSpec spec_;
   std::optional<int64_t> cardinality_;  // once: one dataset on both sides, many times over
+  std::optional<int64_t> batch_size_;
 };
 
 }  // namespace

@@ -45,6 +45,7 @@ class CopiedToDevice : public Node {
 
   bool works_on_parts() const override { return true; }
   bool takes_any_order() const override { return true; }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   // Not the device: what comes is the same.
   std::string describe() const override { return "copy_to_device"; }

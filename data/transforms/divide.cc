@@ -36,7 +36,6 @@ class Divided : public Node {
     return parts == parts_ ? &input() : nullptr;
   }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
-  bool is_bounded() const override { return input().is_bounded(); }
   std::string describe() const override { return fmt::format("divide({})", parts_); }
   void write(LinkWriter& link) const override { link.kind("divide")("parts", parts_); }
   StreamPtr<Element> elements(Pass pass) const override {

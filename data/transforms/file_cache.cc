@@ -124,6 +124,7 @@ class FileCached : public Node {
         compression_(compression),
         who_(who) {}
 
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   // Not the path: what comes is the same.
   std::string describe() const override { return "file_cache"; }

@@ -110,7 +110,6 @@ class Grouped : public Node {
 
   const ElementSpec& spec() const override { return datasets_.spec(); }
   std::optional<int64_t> cardinality() const override { return std::nullopt; }
-  std::optional<int64_t> batch_size() const override { return std::nullopt; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("group_by_window({}, to {})", text_, spec().to_string());

@@ -82,6 +82,7 @@ class Ignoring : public Node {
   }
   bool works_on_parts() const override { return true; }
   bool takes_any_order() const override { return true; }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "ignore_errors"; }
   void write(LinkWriter& link) const override {

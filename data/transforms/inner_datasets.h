@@ -86,7 +86,6 @@ class DatasetOfEach : public Node {
 
   const ElementSpec& spec() const override { return datasets_.spec(); }
   std::optional<int64_t> cardinality() const override { return std::nullopt; }
-  std::optional<int64_t> batch_size() const override { return std::nullopt; }
   bool works_on_parts() const override { return true; }
   // Where the datasets read files, each element of the input stands for one.
   std::optional<int64_t> files() const override;

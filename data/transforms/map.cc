@@ -21,6 +21,7 @@ struct How {
   std::string who;
 
   bool keeps_order_in(const Pass& pass) const { return keeps_order(calls, deterministic, pass); }
+  Order order_in(const Pass& pass) const { return data::order_in(calls, deterministic, pass); }
 };
 
 // Passes elements on, where the stream of a map that is part of another's would be: so positions
@@ -77,7 +78,9 @@ class Mapped : public Node {
   const std::shared_ptr<const Mapper>& mapper() const { return mapper_; }
 
   const ElementSpec& spec() const override { return mapper_->out(); }
-  bool is_bounded() const override { return mapper_->keeps_rows() && input().is_bounded(); }
+  std::optional<int64_t> batch_size() const override {
+    return mapper_->keeps_rows() ? input().batch_size() : std::nullopt;
+  }
   // Not the number of calls: it may change without changing what comes.
   bool works_on_parts() const override { return true; }
   bool takes_any_order() const override { return true; }
@@ -94,7 +97,9 @@ class Mapped : public Node {
   StreamPtr<Element> elements(Pass pass) const override {
     const bool alone = pass.stage || !how_.keeps_order_in(pass);  // each is measured by itself
     const FusedMaps& fused = fused_.get([this] { return fused_maps(); });
-    if (alone || fused.maps.size() == 1) return elements_of(input().stream(pass), pass);
+    if (alone || fused.maps.size() == 1) {
+      return elements_of(input().stream(pass_below(how_.order_in(pass), pass)), pass);
+    }
     auto elements = fused.maps.back()->input().stream(pass);
     for (size_t i = 1; i < fused.maps.size(); ++i) {
       elements = std::make_unique<PassedOn>(std::move(elements));
@@ -125,9 +130,7 @@ class Mapped : public Node {
       return call_user([&] { return fmt::format("{}, element {}", how_.who, number); },
                        [&] { return f(element, number); });
     };
-    const bool any_order = !how_.keeps_order_in(pass) && pass.any_order;
-    return make_parallel_map(std::move(input), placed, maps.calls, pass,
-                             any_order ? Order::Any : Order::Kept);
+    return make_parallel_map(std::move(input), placed, maps.calls, pass, how_.order_in(pass));
   }
 
   // Its maps can be computed in one call, in their order.

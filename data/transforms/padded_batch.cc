@@ -133,7 +133,6 @@ class PaddedBatched : public Node {
   bool works_on_parts() const override { return !drop_; }
   bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
-  bool is_bounded() const override { return true; }
   std::string describe() const override {
     std::vector<std::string> values;
     for (const Tensor& value : padding_.values) {

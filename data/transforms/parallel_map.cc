@@ -266,6 +266,15 @@ bool keeps_order(int64_t calls, const std::optional<bool>& deterministic, const 
   return calls == 1 || !pass.iteration || pass.iteration->options.deterministic.value_or(true);
 }
 
+Order order_in(int64_t calls, const std::optional<bool>& deterministic, const Pass& pass) {
+  return pass.any_order && !keeps_order(calls, deterministic, pass) ? Order::Any : Order::Kept;
+}
+
+Pass pass_below(Order order, Pass pass) {
+  pass.any_order = pass.any_order && order == Order::Kept;
+  return pass;
+}
+
 NumberedFunction with_place(NumberedFunction f, const char* who) {
   return [f = std::move(f), who](const Element& element, int64_t number) {
     try {

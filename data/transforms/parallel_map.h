@@ -30,6 +30,13 @@ StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction 
 // the pipeline's options do.
 bool keeps_order(int64_t calls, const std::optional<bool>& deterministic, const Pass& pass);
 
+// So, whether a link whose order that is gives results as they are ready: where none above cares.
+Order order_in(int64_t calls, const std::optional<bool>& deterministic, const Pass& pass);
+
+// The pass of such a link's input: in order where its results aren't, since its positions have
+// numbers of elements.
+Pass pass_below(Order order, Pass pass);
+
 // `f`, whose errors begin with "who, element 7: ".
 NumberedFunction with_place(NumberedFunction f, const char* who);
 

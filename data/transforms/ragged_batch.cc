@@ -121,7 +121,6 @@ class RaggedBatched : public Node {
     if (!items || *items == kInfiniteCardinality) return items;
     return drop_ ? *items / batch_size_ : streams::parts_of(*items, batch_size_);
   }
-  std::optional<int64_t> batch_size() const override { return std::nullopt; }
   bool works_on_parts() const override { return !drop_; }
   bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }

@@ -124,7 +124,6 @@ class Scanned : public Node {
   Scanned(NodePtr mapped, const ElementSpec& spec) : Node({std::move(mapped)}), spec_(spec) {}
 
   const ElementSpec& spec() const override { return spec_; }
-  std::optional<int64_t> batch_size() const override { return std::nullopt; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "scan"; }
   void write(LinkWriter& link) const override { link.kind("scan"); }

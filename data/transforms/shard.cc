@@ -26,6 +26,7 @@ class Sharded : public ItemTransform<Sharded> {
     if (!items || *items == kInfiniteCardinality) return items;
     return *items / count_ + (index_ < *items % count_);
   }
+  std::optional<Element> sample() const override { return sample_without_them(); }
   std::string describe() const override { return fmt::format("shard({}, {})", count_, index_); }
   void write(LinkWriter& link) const override {
     link.kind("shard")("count", count_)("index", index_);
@@ -74,6 +75,7 @@ class EvenlySharded : public Node {
     if (!batches || *batches == kInfiniteCardinality) return batches;
     return streams::parts_of(*batches, count_);
   }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("even_shard({}, {})", count_, index_);

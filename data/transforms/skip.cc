@@ -36,6 +36,15 @@ class SkipStream : public Stream<Item> {
   bool skipped_ = false;
 };
 
+// So many cost little to go over when all that is asked for is a sample: a file's header, say.
+constexpr int64_t kFewItems = 1000;
+
+template <class Item>
+class EndedStream : public Stream<Item> {
+ public:
+  bool next(Item&) override { return false; }
+};
+
 class Skipped : public ItemTransform<Skipped> {
  public:
   Skipped(NodePtr input, int64_t count) : ItemTransform(std::move(input)), count_(count) {}
@@ -46,13 +55,16 @@ class Skipped : public ItemTransform<Skipped> {
     if (!items || *items == kInfiniteCardinality) return items;
     return std::max<int64_t>(0, *items - count_);
   }
+  std::optional<Element> sample() const override {
+    return count_ <= kFewItems ? sample_without_them() : input().sample();
+  }
   std::string describe() const override { return fmt::format("skip({})", count_); }
   void write(LinkWriter& link) const override { link.kind("skip")("count", count_); }
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
-    const int64_t all = std::numeric_limits<int64_t>::max();
-    return std::make_unique<SkipStream<Item>>(open_input<Item>(pass), count_ < 0 ? all : count_);
+    if (count_ < 0) return std::make_unique<EndedStream<Item>>();
+    return std::make_unique<SkipStream<Item>>(open_input<Item>(pass), count_);
   }
 
  private:

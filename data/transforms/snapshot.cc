@@ -53,6 +53,7 @@ class Snapshot : public Node {
   const std::string& path() const { return path_; }
   const SnapshotOptions& snapshot_options() const { return options_; }
 
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "snapshot"; }
   void write(LinkWriter&) const override { refuse_to_travel("snapshot"); }

@@ -12,17 +12,32 @@ class TakeStream : public Stream<Item> {
  public:
   TakeStream(StreamPtr<Item> input, int64_t count) : input_(std::move(input)), count_(count) {}
 
-  bool next(Item& item) override { return input_.taken() < count_ && input_.next(item); }
+  bool next(Item& item) override {
+    if (given_ == count_ || !input_.next(item)) return false;
+    ++given_;
+    return true;
+  }
   int64_t skip(int64_t count) override {
-    return input_.skip(std::min(count, count_ - input_.taken()));
+    const int64_t skipped = input_.skip(std::min(count, count_ - given_));
+    given_ += skipped;
+    return skipped;
   }
 
-  Json save() const override { return input_.save(); }
-  void restore(const Json& state) override { input_.restore(state); }
+  Json save() const override {
+    Json state = input_.save();
+    if (given_ != input_.taken()) state.set("given", given_);
+    return state;
+  }
+  void restore(const Json& state) override {
+    input_.restore(state);
+    given_ = state.contains("given") ? streams::saved_count(state, "given") : input_.taken();
+    check<DataLoss>(given_ <= count_, "a position's state {} is damaged.", state.excerpt());
+  }
 
  private:
   Input<Item> input_;
   int64_t count_;
+  int64_t given_ = 0;  // without those that failed
 };
 
 class Taken : public ItemTransform<Taken> {

@@ -97,7 +97,6 @@ class Unbatched : public Node {
     if (!rows_ || !batches) return std::nullopt;
     return *batches == kInfiniteCardinality ? batches : saturating_product(*batches, *rows_);
   }
-  std::optional<int64_t> batch_size() const override { return std::nullopt; }
   bool works_on_parts() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "unbatch"; }

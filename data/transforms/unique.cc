@@ -51,6 +51,7 @@ class Unique : public Node {
     const auto items = input().cardinality();
     return items == 0 ? items : std::nullopt;
   }
+  std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "unique"; }
   void write(LinkWriter& link) const override { link.kind("unique"); }

@@ -45,7 +45,9 @@ class WindowStream : public Stream<Window> {
     if (input_.is_counted()) return {};
     Json numbers = Json::array();
     for (const Held& held : held_) numbers.push_back(held.number);
-    return Json::object({{"input", input_.position(oldest())}, {"held", numbers}, {"gap", gap_}});
+    return Json::object({{"input", input_.position(oldest())},
+                         {"held", numbers},
+                         {"gap", std::min(gap_, streams::kMostItems)}});
   }
   void restore(const Json& state) override {
     gap_ = streams::saved_count(state, "gap");
@@ -139,7 +141,6 @@ class OfWindows : public Node {
   std::optional<int64_t> cardinality() const override {
     return one_each_ ? windows_->cardinality() : std::nullopt;
   }
-  std::optional<int64_t> batch_size() const override { return std::nullopt; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     return fmt::format("{} | {}(to {})", windows_->describe(), one_each_ ? "map" : "flat_map",

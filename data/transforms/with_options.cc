@@ -8,11 +8,11 @@ template <class Fields>
 void visit_fields(Fields& fields, Options& options) {
   fields.choice("auto_shard_policy", options.distribute.auto_shard_policy,
                 {"auto", "data", "file", "record", "hint", "off"});
-  fields("autotune", options.autotune.enabled);
-  fields("cpu_budget", options.autotune.cpu_budget);
-  fields("ram_budget", options.autotune.ram_budget);
+  fields.hint("autotune", options.autotune.enabled);
+  fields.hint("cpu_budget", options.autotune.cpu_budget);
+  fields.hint("ram_budget", options.autotune.ram_budget);
   fields("deterministic", options.deterministic);
-  fields("statistics", options.statistics);
+  fields.hint("statistics", options.statistics);
 }
 
 namespace {

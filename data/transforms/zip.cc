@@ -85,11 +85,12 @@ class Zipped : public Node {
       nested = Structure::of_components(nested.children());
     }
     spec_.structure = std::make_shared<const Structure>(std::move(nested));
-    cardinality_ = shortest_of_inputs();
+    inputs_changed();
   }
 
   const ElementSpec& spec() const override { return spec_; }
   std::optional<int64_t> cardinality() const override { return cardinality_; }
+  std::optional<int64_t> batch_size() const override { return batch_size_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     if (is_plain_tuple()) return "zip";
@@ -108,7 +109,10 @@ class Zipped : public Node {
   }
 
  protected:
-  void inputs_changed() override { cardinality_ = shortest_of_inputs(); }
+  void inputs_changed() final {
+    cardinality_ = shortest_of_inputs();
+    batch_size_ = batch_size_of_inputs();
+  }
 
  private:
   bool is_plain_tuple() const { return around_ == plain_tuple(inputs().size()); }
@@ -129,6 +133,7 @@ class Zipped : public Node {
   Structure around_;
   ElementSpec spec_;
   std::optional<int64_t> cardinality_;
+  std::optional<int64_t> batch_size_;
 };
 
 }  // namespace

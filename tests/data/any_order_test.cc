@@ -180,3 +180,28 @@ TEST_CASE("errors among elements in any order") {
                        "are ready. Save it before, or set `deterministic` to true.",
                        FailedPrecondition);
 }
+
+TEST_CASE("where one stage gives elements as they are ready, those below it keep the order") {
+  // It knows elements of its input by their numbers, which stand for others in another order.
+  const auto same = [](const Tensor& x) { return x; };
+  const auto maps = [&] {
+    return Dataset::range(12)
+        .map(same, any_order(2))
+        .filter([](const Tensor& x) { return x >= 0; })
+        .map(same, any_order(2));
+  };
+  const auto batches = [&] {
+    return Dataset::range(12)
+        .map(same, any_order(2))
+        .batch(2, {.num_parallel_calls = 2, .deterministic = false});
+  };
+  for (const Dataset& dataset : {maps(), batches()}) {
+    auto iterator = dataset.iterator();
+    data::Element element;
+    REQUIRE(iterator.next(element));
+    const std::string position = iterator.save().dump();
+    const size_t first = position.find("\"begun\"");
+    CHECK(first != std::string::npos);
+    CHECK(position.find("\"begun\"", first + 1) == std::string::npos);
+  }
+}

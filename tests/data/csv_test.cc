@@ -7,6 +7,7 @@
 #include <set>
 
 #include "data/csv.h"
+#include "data/serialization.h"
 #include "tests/data/support.h"
 
 using namespace cornu;
@@ -205,6 +206,42 @@ TEST_CASE("make_csv_dataset gives dictionaries of columns, and infers their type
   CHECK(message_of<InvalidArgument>([&] { selected.iterator().next(batches[0]); }) ==
         "make_csv_dataset: " + (folder / "b.csv").string() +
             ", line 2: column 'name': the field is empty, and there is no default for it.");
+}
+
+TEST_CASE("files whose headers differ aren't read as if they had the same columns") {
+  const TempFolder folder;
+  write_text(folder / "1.csv", "a,b\n1,2\n");
+  write_text(folder / "2.csv", "b,a\n20,10\n");
+  write_text(folder / "3.csv", "");
+  write_text(folder / "4.csv", "a,b\n5,6\n");
+  const std::string expected =
+      "make_csv_dataset: " + (folder / "2.csv").string() +
+      ": expected the columns that the first file has, a, b; got b, a. Give column_names where the "
+      "files mean the same columns by other names, or read files of other columns by themselves.";
+  data::MakeCsvOptions options = {.num_epochs = 1, .shuffle = false};
+  const auto dataset = [&](const std::string& files) {
+    return make_csv_dataset((folder / files).string(), 2, options);
+  };
+  const auto values = [](const Dataset& batches) {
+    std::vector<std::vector<int64_t>> columns(2);
+    for (const auto& batch : batches) {
+      for (const int64_t a : numbers(batch["a"])) columns[0].push_back(a);
+      for (const int64_t b : numbers(batch["b"])) columns[1].push_back(b);
+    }
+    return columns;
+  };
+  // Where types are inferred of it, and else when it is opened.
+  CHECK(message_of<InvalidArgument>([&] { dataset("?.csv"); }) == expected);
+  options.column_defaults = {0, 0};
+  const Dataset given = dataset("?.csv");
+  CHECK(message_of<InvalidArgument>([&] { values(given); }) == expected);
+  const Dataset sent = data::deserialize(data::serialize(given));
+  CHECK(message_of<InvalidArgument>([&] { values(sent); }) == expected);
+  options.num_parallel_reads = 2;
+  CHECK(message_of<InvalidArgument>([&] { values(dataset("?.csv")); }) == expected);
+  CHECK(values(dataset("[134].csv")) == std::vector<std::vector<int64_t>>{{1, 5}, {2, 6}});
+  options.column_names = {"a", "b"};
+  CHECK(values(dataset("[12].csv")) == std::vector<std::vector<int64_t>>{{1, 20}, {2, 10}});
 }
 
 TEST_CASE("columns are inferred to be what tf.data infers") {

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "data/string_functions.h"
+#include "data/text_files.h"
 #include "framework/core/random.h"
 #include "framework/core/variable.h"
 #include "framework/ops/math.h"
@@ -151,6 +153,26 @@ TEST_CASE("the first element is taken from before a shuffle or a filter") {
   CHECK(*calls == 1);
   auto lengths = counted.shuffle(100, {.seed = 1}).prefetch(4).map(&tally);
   CHECK(*calls == 2);
+}
+
+TEST_CASE("what is left out isn't what a function is learned from") {
+  const TempFolder folder;
+  write_text(folder / "h.csv", "x\n1\n2\n3\n");
+  const Dataset lines = data::TextLineDataset(folder / "h.csv");
+  const auto number = data::strings::functions::to_number("int64");
+  CHECK(numbers(lines.skip(1).map(number)) == Numbers{1, 2, 3});
+  CHECK(numbers(lines.skip(1).shuffle(1).cache().prefetch(2).map(number)) == Numbers{1, 2, 3});
+  CHECK(numbers(lines.shard(2, 1).map(number)) == Numbers{1, 3});
+  const auto not_zero = [](const Tensor& x) {
+    check<InvalidArgument>(x.item<int64_t>() != 0, "zero");
+    return x;
+  };
+  CHECK(numbers(Dataset::range(3).skip(1).map(not_zero)) == Numbers{1, 2});
+  CHECK(numbers(rows_to(4).shard(2, 1).map(not_zero)) == Numbers{1, 3});
+  // Where nothing is left, there is what was left out.
+  CHECK(numbers(Dataset::range(1, 3).skip(5).map(not_zero)).empty());
+  CHECK(numbers(Dataset::range(1, 3).skip(-1).map(not_zero)).empty());
+  CHECK(numbers(Dataset::range(1, 2).shard(3, 2).map(not_zero)).empty());
 }
 
 TEST_CASE("one element is made to learn what functions give, whatever is below them") {

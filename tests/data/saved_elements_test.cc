@@ -265,6 +265,22 @@ TEST_CASE("a file of another pipeline, and a damaged one, are told") {
   CHECK_THROWS_AS(numbers(Dataset::range(3).cache((folder / "none" / "cache").string())), NotFound);
 }
 
+TEST_CASE("a file of elements ends where it is damaged, which is told once") {
+  const TempFolder folder;
+  const std::string file = (folder / "cache").string();
+  const Dataset cached = Dataset::range(4).cache(file);
+  CHECK(numbers(cached).size() == 4);
+  const std::string whole = read_text(file);
+  write_text(file, whole.substr(0, whole.size() - 3));
+  CHECK(numbers(cached.ignore_errors()) == Numbers{0, 1, 2, 3});
+  const std::string path = (folder / "saved").string();
+  Dataset::range(4).save(path);
+  const fs::path saved = fs::path(path) / "save-0000" / "00000.elements";
+  const std::string all = read_text(saved);
+  write_text(saved, all.substr(0, all.size() - 60));  // in the third
+  CHECK(numbers(Dataset::load(path).ignore_errors()) == Numbers{0, 1});
+}
+
 TEST_CASE("an order that was drawn stays in the file, and one that fails leaves none") {
   const TempFolder folder;
   const std::string file = (folder / "cache").string();

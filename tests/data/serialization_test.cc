@@ -274,6 +274,29 @@ TEST_CASE("fingerprints") {
   CHECK(fingerprint(build(4, {})) != fingerprint(build(5, {})));
   CHECK(fingerprint(build(4, 1)) != fingerprint(build(4, 2)));
   CHECK(fingerprint(build(4, 1)) != fingerprint(build(4, {})));
+  // Nor does it matter how large what is read at a time is, and what is measured or tuned.
+  const auto lines = [](std::optional<int64_t> size) {
+    return fingerprint(data::TextLineDataset("f", {.buffer_size = size}));
+  };
+  CHECK(lines({}) == lines(1000));
+  const auto records = [](std::optional<int64_t> size) {
+    return fingerprint(data::TFRecordDataset("f", {.buffer_size = size}));
+  };
+  CHECK(records({}) == records(1000));
+  const auto fixed = [](std::optional<int64_t> size) {
+    return fingerprint(data::FixedLengthRecordDataset("f", 4, {.buffer_size = size}));
+  };
+  CHECK(fixed({}) == fixed(1000));
+  const auto csv = [](std::optional<int64_t> size) {
+    return fingerprint(data::CsvDataset("f", {0}, {.buffer_size = size}));
+  };
+  CHECK(csv({}) == csv(1000));
+  data::Options tuned;
+  tuned.autotune = {.enabled = false, .cpu_budget = 3, .ram_budget = 1000};
+  tuned.statistics = true;
+  CHECK(fingerprint(ten().with_options(tuned)) == fingerprint(ten().with_options({})));
+  CHECK(fingerprint(ten().with_options({.deterministic = false})) !=
+        fingerprint(ten().with_options({})));
   // Serializing takes no seeds from the program.
   set_random_seed(3);
   const uint64_t next = next_seed();

@@ -394,3 +394,46 @@ TEST_CASE("a worker without files goes on with empty batches beside others that 
     CHECK(batch.x.single().dim(0) == 0);
   }
 }
+
+TEST_CASE("workers read parts of what was saved, and nobody misses the others' elements") {
+  const TempFolder folder;
+  const std::string path = (folder / "saved").string();
+  Dataset::range(8).save(path, {.shard_func = [](const data::Element& element) {
+                           return element.tensor(0).item<int64_t>() % 4;
+                         }});
+  const Dataset batched = Dataset::load(path).batch(2);
+  CHECK(batched.cardinality() == 4);
+  CHECK(examples(source_of(batched, AutoShardPolicy::File), 2, "reads files of its own") ==
+        up_to(8));
+  CHECK(examples(source_of(batched, AutoShardPolicy::Record), 3,
+                 "reads one of 3 ranges of each file's records") == up_to(8));
+  CHECK(examples(source_of(batched, AutoShardPolicy::Data), 2, "takes one of 2 batches") ==
+        up_to(8));
+  // By data, and where the assertion is below a hint, it is of all elements.
+  const Dataset wrong = Dataset::range(4).assert_cardinality(5);
+  const Dataset hinted = wrong.shard(data::kShardHint, data::kShardHint).batch(2);
+  for (const auto& [dataset, policy] : {std::pair(wrong.batch(2), AutoShardPolicy::Data),
+                                        std::pair(hinted, AutoShardPolicy::Hint)}) {
+    const auto part = source_of(dataset, policy)->shard(2, 0);
+    CHECK_THROWS_WITH_AS(batches(part), "assert_cardinality: expected 5 elements, but there are 4.",
+                         FailedPrecondition);
+  }
+}
+
+TEST_CASE("a damaged file's good records are read by all workers, and its damage is told once") {
+  const TempFolder folder;
+  {
+    data::TFRecordWriter records(folder / "a");
+    for (int i = 0; i < 9; ++i) records.write(std::to_string(i));
+  }
+  const std::string whole = read_text(folder / "a");
+  write_text(folder / "a", whole.substr(0, whole.size() - 3));
+  const Dataset parsed = NumberFiles::parsed(data::TFRecordDataset(folder / "a"));
+  CHECK(examples(source_of(parsed.ignore_errors().batch(2), AutoShardPolicy::Record), 3,
+                 "reads one of 3 ranges of each file's records") == up_to(8));
+  const auto source = source_of(parsed.batch(2), AutoShardPolicy::Record);
+  Batch batch;
+  CHECK(source->shard(3, 0)->iterate()->next(batch));
+  CHECK_THROWS_WITH_AS(batches(source->shard(3, 2)), doctest::Contains("the file is cut off"),
+                       DataLoss);
+}

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "data/csv.h"
 #include "data/text_files.h"
 #include "tests/data/support.h"
 
@@ -99,4 +100,49 @@ TEST_CASE("list_files gives the files of patterns, sorted or shuffled anew in ea
   CHECK(message_of<NotFound>([] {
           Dataset::list_files({"/nowhere/x*", "/nowhere/y"});
         }) == "list_files: no files match '/nowhere/x*', '/nowhere/y'.");
+}
+
+TEST_CASE("files are read behind one whose compressed bytes are damaged") {
+  const TempFolder folder;
+  std::string lines;
+  for (int i = 0; i < 3000; ++i) lines += fmt::format("{:03}\n", i * 7919 % 1000);
+  const std::string packed = gzip_of(lines);
+  write_text(folder / "cut", packed.substr(0, packed.size() / 2));
+  write_text(folder / "good", gzip_of("one\ntwo\n"));
+  const data::FileNames files = {folder / "cut", folder / "good"};
+  // What was had before the damage, an error, and the other file.
+  const auto check_all = [](const Dataset& dataset, const Texts& last, bool placed) {
+    const Texts all = texts(dataset.ignore_errors());
+    REQUIRE(all.size() > 2);
+    if (placed) CHECK(Texts(all.end() - 2, all.end()) == last);
+    CHECK(std::count(all.begin(), all.end(), last[0]) == 1);
+    auto iterator = dataset.ignore_errors().iterator();
+    data::Element element;
+    for (size_t i = 0; i + 1 < all.size(); ++i) REQUIRE(iterator.next(element));
+    auto restored = dataset.ignore_errors().iterator();
+    restored.restore(Json::parse(iterator.save().dump()));
+    REQUIRE(restored.next(element));
+    CHECK(element.tensor(0).item<std::string>() == all.back());
+    CHECK(!restored.next(element));
+    CHECK_THROWS_WITH_AS(texts(dataset), doctest::Contains("the compressed data is cut off"),
+                         DataLoss);
+  };
+  for (const std::optional<int64_t> reads : {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
+    CAPTURE(reads.has_value());
+    check_all(
+        TextLineDataset(
+            files, {.compression_type = "GZIP", .buffer_size = 100, .num_parallel_reads = reads}),
+        {"one", "two"}, !reads);
+    check_all(FixedLengthRecordDataset(
+                  files, 4,
+                  {.buffer_size = 100, .compression_type = "GZIP", .num_parallel_reads = reads}),
+              {"one\n", "two\n"}, !reads);
+  }
+  check_all(
+      data::CsvDataset(files, {DType::String}, {.compression_type = "GZIP", .buffer_size = 100}),
+      {"one", "two"}, true);
+  write_text(folder / "cut", gzip_of("abcdef"));  // which is no whole number of records
+  const Dataset partial =
+      FixedLengthRecordDataset(files, 4, {.compression_type = "GZIP"}).ignore_errors();
+  CHECK(texts(partial) == Texts{"abcd", "one\n", "two\n"});
 }

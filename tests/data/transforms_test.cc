@@ -500,6 +500,10 @@ TEST_CASE("assert_cardinality") {
         "assert_cardinality: expected 4 elements, but there are 3.");
   CHECK(message_of<FailedPrecondition>([] { numbers(rows_to(3).assert_cardinality(2)); }) ==
         "assert_cardinality: expected 2 elements, but there are at least 3.");
+  for (const int64_t count : {2, 4}) {  // which is told once
+    CHECK(numbers(Dataset::range(3).assert_cardinality(count).ignore_errors()) ==
+          numbers(Dataset::range(std::min<int64_t>(count, 3))));
+  }
 }
 
 TEST_CASE("ignore_errors leaves out what fails") {
@@ -532,4 +536,46 @@ TEST_CASE("ignore_errors leaves out what fails") {
   for (int attempt = 0; attempt < 2; ++attempt) {  // an iterator stays where it failed
     CHECK(message_of<DataLoss>([&] { iterator.next(element); }) == "element 2 is broken");
   }
+}
+
+TEST_CASE("take counts what it gives, and skip of all gives nothing") {
+  const auto failing = [](std::vector<int64_t> bad) {
+    return Dataset::range(10).map(
+        [bad](const Tensor& x) {
+          for (const int64_t number : bad) check<DataLoss>(value(x) != number, "bad");
+          return x;
+        },
+        {.output_signature = of_numbers(), .traced = false});
+  };
+  const Dataset some = failing({1, 4}).take(4).ignore_errors();
+  CHECK(numbers(some) == Numbers{0, 2, 3, 5});
+  for (int64_t taken = 0; taken <= 4; ++taken) {
+    auto iterator = some.iterator();
+    numbers(iterator, taken);
+    auto restored = some.iterator();
+    restored.restore(Json::parse(iterator.save().dump()));
+    CHECK(numbers(restored) == numbers(iterator));
+  }
+  CHECK(numbers(failing({0}).skip(2).take(3)) == Numbers{2, 3, 4});
+  const Dataset none = rows_to(3).repeat().skip(-1);
+  CHECK(none.cardinality() == 0);
+  CHECK(numbers(none, 1).empty());
+  auto iterator = none.iterator();
+  Element element;
+  CHECK(!iterator.next(element));
+  auto restored = none.iterator();
+  restored.restore(iterator.save());
+  CHECK(!restored.next(element));
+}
+
+TEST_CASE("a position behind the last window, however far the next one would be") {
+  const Dataset windows = Dataset::range(5)
+                              .filter([](const Tensor& x) { return ops::less(x, 9); })
+                              .window(2, {.shift = int64_t{1} << 60})
+                              .flat_map([](const Dataset& window) { return window; });
+  auto iterator = windows.iterator();
+  CHECK(numbers(iterator) == Numbers{0, 1});
+  auto restored = windows.iterator();
+  restored.restore(Json::parse(iterator.save().dump()));
+  CHECK(numbers(restored).empty());
 }

@@ -9,6 +9,7 @@
 #include "data/python_random.h"
 #include "data/split_dataset.h"
 #include "data/timeseries_dataset.h"
+#include "framework/ops/ops.h"
 #include "tests/data/support.h"
 
 using namespace cornu;
@@ -105,6 +106,40 @@ TEST_CASE("split_dataset divides examples, in order or shuffled as Keras does") 
   CHECK(parts.first.cardinality() == 3);
   CHECK(numbers(parts.first.skip(2)) == Numbers{4});
   CHECK(numbers(parts.second) == Numbers{5, 6});
+}
+
+TEST_CASE("split_dataset takes batches apart, and nothing else") {
+  const auto both = [](const Dataset& dataset) {
+    const auto [left, right] = data::split_dataset(dataset, {.left_size = 0.5});
+    return fmt::format("{}: {} | {}", left.element_spec().to_string(),
+                       fmt::join(numbers(left), " "), fmt::join(numbers(right), " "));
+  };
+  const Dataset batched = Dataset::range(4).batch(2);
+  const Dataset triples =
+      Dataset::from_tensor_slices(Tensor::from(Numbers{4, 5, 6, 7, 8, 9}, {2, 3}));
+  CHECK(both(batched.enumerate()) == "(int64 (), int64 (None,)): 0 0 1 | 1 2 3");
+  CHECK(both(batched.map([](const Tensor& x) { return ops::sum(x); })) == "int64 (): 1 | 5");
+  CHECK(both(Dataset::zip({batched, Dataset::range(2)})) ==
+        "(int64 (None,), int64 ()): 0 1 0 | 2 3 1");
+  CHECK(both(Dataset::zip({Dataset::range(2), batched})) ==
+        "(int64 (), int64 (None,)): 0 0 1 | 1 2 3");
+  CHECK(both(Dataset::zip({batched, triples})) ==
+        "(int64 (None,), int64 (3,)): 0 1 4 5 6 | 2 3 7 8 9");
+  CHECK(both(batched.concatenate(Dataset::range(4, 6).batch(1))) == "int64 (None,): 0 1 2 3 | 4 5");
+  // What keeps batches, or their rows.
+  CHECK(both(Dataset::zip({batched, batched})) ==
+        "(int64 (None,), int64 (None,)): 0 1 0 1 | 2 3 2 3");
+  CHECK(both(batched.concatenate(batched)) == "int64 (None,): 0 1 2 3 | 0 1 2 3");
+  const auto left_of = [](const Dataset& dataset) {
+    return numbers(data::split_dataset(dataset, {.left_size = 3}).first);
+  };
+  const auto doubled = [](const Tensor& x) { return x * 2; };
+  CHECK(left_of(batched.skip(0).cache().repeat(1).prefetch(1).ignore_errors()) == Numbers{0, 1, 2});
+  CHECK(left_of(rows_to(4).map(doubled).batch(2)) == Numbers{0, 2, 4});
+  CHECK(
+      message_of<InvalidArgument>([&] {
+        data::split_dataset(Dataset::zip({batched, Dataset::range(3).batch(2)}), {.left_size = 1});
+      }) == "unbatch: expected as many rows in all tensors of a batch, got 2 and 1 in batch 1.");
 }
 
 TEST_CASE("split_dataset says which sizes don't go together") {
