@@ -63,6 +63,11 @@ def lines_by_task(text):
     return result
 
 
+def opened(name):
+    with open(name, "w"):
+        pass
+
+
 class Launch(unittest.TestCase):
     def setUp(self):
         def hangs(*_):
@@ -439,6 +444,28 @@ while True:
         self.wait_for(job.stdout, "no")
         job.send_signal(signal.SIGTERM)
         self.assertEqual(job.wait(SECONDS), 137)
+
+
+    def test_ignored_ones_change_nothing(self):
+        ignored = [signal.SIGHUP, signal.SIGINT, signal.SIGCHLD]  # nohup, a script's background job
+        job = self.started("-n 1 --max-restarts 1 --backoff 0", f"""
+say("ready", life)
+if life == 0:
+    awaited({self.fifo("go")!r})
+    sys.exit(5)
+signal.signal(signal.SIGTERM, lambda *_: (say("told"), os._exit(0)))
+say("again")
+while True:
+    signal.pause()
+""", preexec_fn=lambda: [signal.signal(number, signal.SIG_IGN) for number in ignored])
+        self.wait_for(job.stdout, "ready 0")
+        for number in ignored[:2]:
+            job.send_signal(number)
+        opened(os.path.join(self.folder.name, "go"))
+        self.wait_for(job.stdout, "again")
+        job.send_signal(signal.SIGTERM)  # the first that it hears of
+        self.wait_for(job.stdout, "told")
+        self.assertEqual(job.wait(SECONDS), 0)
 
 
 class NobodyIsLeft(Launch):

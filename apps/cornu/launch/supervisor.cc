@@ -51,6 +51,11 @@ bool is_empty(const cornu::FileDescriptor& file) {
   return fstat(file.get(), &status) != 0 || status.st_size == 0;
 }
 
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 std::string how_it_ended(int code) {
   if (code <= 128) return fmt::format("ended with code {}", code);
   const char* name = sigdescr_np(code - 128);
@@ -60,9 +65,12 @@ std::string how_it_ended(int code) {
 }  // namespace
 
 Signals::Signals() {
+  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, nobody learns how a task has ended
   sigset_t ours;
   sigemptyset(&ours);
-  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&ours, signal);
+  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    if (!is_ignored(signal)) sigaddset(&ours, signal);
+  }
   sigprocmask(SIG_BLOCK, &ours, &before_);
   std::signal(SIGPIPE, SIG_IGN);
   file_ = cornu::FileDescriptor(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));

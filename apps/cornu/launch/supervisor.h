@@ -17,7 +17,8 @@
 
 namespace apps {
 
-// The signals that this process gets, to be waited for as a file.
+// The signals that this process gets, to be waited for as a file. Those that it ignores, as what
+// started it says (nohup, a script's background jobs), never come.
 class Signals {
  public:
   // Blocks them, until the process ends.
