@@ -84,13 +84,9 @@ int Signals::next() {
 }
 
 Supervisor::Supervisor(const LaunchOptions& options)
-    : options_(options),
-      begun_(memfd_create("begun", MFD_CLOEXEC)),
-      ended_(memfd_create("ended", MFD_CLOEXEC)) {
+    : options_(options), ended_(memfd_create("ended", MFD_CLOEXEC)) {
   options_.workers = std::max(options_.workers, 1);
-  if (!begun_.is_open() || !ended_.is_open()) {
-    fail_launch("no file for what has ended: {}", std::strerror(errno));
-  }
+  if (!ended_.is_open()) fail_launch("no file for what has ended: {}", std::strerror(errno));
   add_runs();
   if (!options_.insecure && !std::getenv("CORNU_JOB_TOKEN") &&
       !std::getenv("CORNU_JOB_TOKEN_FILE")) {
@@ -100,6 +96,9 @@ Supervisor::Supervisor(const LaunchOptions& options)
 
 // Of a task that others compute with.
 bool Supervisor::computes(const Run& run) { return run.task.type != "evaluator"; }
+
+// Of one that takes every step together with the others; a parameter server serves them.
+bool Supervisor::is_worker(const Run& run) { return computes(run) && run.task.type != "ps"; }
 
 Supervisor::Run Supervisor::run_of(const PlannedTask& task, int number, CpuShare share) const {
   Run run{.task = task,
@@ -143,7 +142,7 @@ int Supervisor::run() {
 std::vector<std::string> Supervisor::environment_of(const Run& run, int listens) const {
   std::vector<std::string> ours = {
       "TF_CONFIG=" + tf_config(tasks_, run.task), fmt::format("CORNU_RESTARTS={}", run.restarts),
-      fmt::format("CORNU_BEGUN_FILE=/proc/{}/fd/{}", ::getpid(), begun_.get()),
+      "CORNU_BEGUN_FILE=" + begun_.name(),
       fmt::format("CORNU_ENDED_FILE=/proc/{}/fd/{}", ::getpid(), ended_.get())};
   if (listens >= 0) ours.push_back(fmt::format("CORNU_LISTEN_FD={}", listens));
   if (!token_.empty()) ours.push_back("CORNU_JOB_TOKEN=" + token_);
@@ -196,7 +195,8 @@ std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
 }
 
 void Supervisor::wait_for_events() {
-  std::vector<pollfd> files = {{signals_.file(), POLLIN, 0}};
+  std::vector<pollfd> files = {{signals_.file(), POLLIN, 0}, {begun_.file(), POLLIN, 0}};
+  const size_t first_reader = files.size();
   std::vector<Lines*> readers;
   for (Run& run : runs_) {
     for (Lines* lines : {&run.output, &run.errors}) {
@@ -215,12 +215,13 @@ void Supervisor::wait_for_events() {
     fail_launch("waiting for tasks: {}", std::strerror(errno));
   }
   for (size_t i = 0; i < readers.size(); ++i) {
-    if (files[i + 1].revents != 0) forwarded(readers[i]->forward());
+    if (files[first_reader + i].revents != 0) forwarded(readers[i]->forward());
   }
   while (const int signal = signals_.next()) {
     if (signal != SIGCHLD) on_signal(signal);
   }
   find_ended();
+  find_left_early();
   const Clock::time_point now = Clock::now();
   if (kills_ && now >= *kills_) {
     kills_.reset();
@@ -269,6 +270,7 @@ void Supervisor::find_ended() {
 }
 
 void Supervisor::on_end(Run& run, int code) {
+  look_for_begun();
   if (code == 0 && left_early(run)) {
     say(run.task.name() + " has left the others, which still compute with it");
     code = kLeftEarly;
@@ -291,12 +293,22 @@ void Supervisor::on_end(Run& run, int code) {
   if (!shrinks_ && deciding_are_over()) stop();
 }
 
+void Supervisor::look_for_begun() { has_begun_ = begun_.take() || has_begun_; }
+
+// Those that have ended well before the others have begun, which wait for them.
+void Supervisor::find_left_early() {
+  look_for_begun();
+  for (Run& run : runs_) {
+    if (run.is_over && run.code == 0 && left_early(run)) on_end(run, 0);
+  }
+}
+
 bool Supervisor::left_early(const Run& run) const {
   const bool have_others = std::any_of(runs_.begin(), runs_.end(), [&](const Run& other) {
-    return &other != &run && computes(other) && !other.is_over;
+    return &other != &run && is_worker(other) && !other.is_over;
   });
-  return computes(run) && have_others && !stops_ && signals_seen_ == 0 && !is_empty(begun_) &&
-         is_empty(ended_);
+  return is_worker(run) && have_others && !stops_ && !shrinks_ && signals_seen_ == 0 &&
+         has_begun_ && is_empty(ended_);
 }
 
 // A worker is one of several that do the same; a chief or a parameter server has no other.
@@ -331,9 +343,9 @@ void Supervisor::begin_anew() {
     return;
   }
   --options_.workers;
-  for (const int file : {begun_.get(), ended_.get()}) {
-    if (ftruncate(file, 0) != 0) fail_launch("no new job: {}", std::strerror(errno));
-  }
+  if (ftruncate(ended_.get(), 0) != 0) fail_launch("no new job: {}", std::strerror(errno));
+  look_for_begun();
+  has_begun_ = false;
   add_runs();
   for (Run& run : runs_) {
     if (computes(run) && !run.is_over) start(run);
@@ -344,6 +356,7 @@ void Supervisor::restart_later(Run& run) {
   const Clock::time_point now = Clock::now();
   if (now - run.started >= kRanWell) run.backoff = options_.backoff;
   ++run.restarts;
+  run.is_over = false;
   say(fmt::format("{} {}; it starts again in {:g} s ({} of {})", run.task.name(),
                   how_it_ended(run.code), run.backoff, run.restarts, options_.max_restarts));
   run.starts = now + seconds(run.backoff);

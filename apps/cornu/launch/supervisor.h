@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/cornu/launch/begun.h"
 #include "apps/cornu/launch/child.h"
 #include "apps/cornu/launch/cpu_shares.h"
 #include "apps/cornu/launch/guard.h"
@@ -58,6 +59,7 @@ class Supervisor {
   };
 
   static bool computes(const Run& run);
+  static bool is_worker(const Run& run);
   Run run_of(const PlannedTask& task, int number, CpuShare share) const;
   void add_runs();
   std::vector<std::string> environment_of(const Run& run, int listens) const;
@@ -66,9 +68,11 @@ class Supervisor {
   void on_signal(int signal);
   void find_ended();
   void on_end(Run& run, int code);
+  void look_for_begun();
+  void find_left_early();
   void restart_later(Run& run);
   void fail(const Run& run);
-  // Whether this task has left others that compute with it.
+  // Whether this worker has left others that compute with it.
   bool left_early(const Run& run) const;
   // --elastic: all that compute are ended, and begin anew as one worker fewer.
   bool may_shrink(const Run& run) const;
@@ -89,8 +93,9 @@ class Supervisor {
   Guard guard_;
   std::vector<Run> runs_;
   std::vector<PlannedTask> tasks_;
-  cornu::FileDescriptor begun_;  // what workers write into when they begin to compute together
-  cornu::FileDescriptor ended_;  // and when all have come to their ends
+  BegunFile begun_;
+  bool has_begun_ = false;       // workers compute together, or wait for each other to do so
+  cornu::FileDescriptor ended_;  // what workers write into when all have come to their ends
   std::string token_;            // of the job; "": the environment has one
   int signals_seen_ = 0;
   bool stops_ = false;
