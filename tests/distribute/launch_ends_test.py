@@ -162,6 +162,44 @@ cornu: worker 1 has left the others, which still compute with it
 cornu: worker 1 ended with code 75
 """)
 
+    def test_what_fails_after_the_end_fails_the_job(self):
+        body = self.BEGINS + """
+begin()
+end()
+if life == 0 and me == "worker 1":
+    sys.exit(int(sys.argv[1]))
+"""
+        late = "cornu: worker 1 failed after all had come to their ends; the job ends with its code, 3, unless they begin anew\n"
+        again = "cornu: worker 1 ended with code {}; it starts again in 0 s (1 of 1)\n"
+        for code, expected, said in [(3, 3, late + again.format(3)), (75, 0, again.format(75))]:
+            with self.subTest(code=code):
+                done = self.launched("-n 2 --max-restarts 1 --backoff 0",
+                                     body.replace("sys.argv[1]", str(code)), code=expected)
+                self.assertEqual(done.stderr, said)
+
+    def test_what_fails_between_two_common_parts_is_made_good(self):
+        done = self.launched("-n 2 --max-restarts 2 --backoff 0", self.BEGINS + f"""
+if me == "worker 0":
+    awaited({self.fifo("back")!r})
+    os.truncate(os.environ["CORNU_ENDED_FILE"], 0)  # as by its next strategy
+    begin()
+    wait_for_end()
+elif life == 0:
+    begin()
+    end()
+    sys.exit(3)
+elif life == 1:  # which finds the end of the first part
+    opened({os.path.join(self.folder.name, "back")!r})
+else:
+    end()
+""")
+        self.assertEqual(done.stderr, """\
+cornu: worker 1 failed after all had come to their ends; the job ends with its code, 3, unless they begin anew
+cornu: worker 1 ended with code 3; it starts again in 0 s (1 of 2)
+cornu: worker 1 has left the others, which still compute with it
+cornu: worker 1 ended with code 75; it starts again in 0 s (2 of 2)
+""")
+
     def test_parameter_servers_may(self):
         pid = self.fifo("pid")
         done = self.launched("-n 1 --ps 1", self.BEGINS + f"""

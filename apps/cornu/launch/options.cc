@@ -23,8 +23,9 @@ other task has its part.
 Ctrl-C goes to all tasks; the second one kills them. When the workers (of a chief with parameter
 servers: the chief) are done, evaluators and parameter servers are ended.
 
-Exit code: 0 when the workers succeeded, else that of the first task that failed (128 + the signal
-that killed it).
+Exit code: 0 when the workers succeeded, else that of the first task that failed for good (128 + the
+signal that killed it). A worker that fails after all have come to their ends has failed for good,
+although it is started again: it finds nothing left to do with the others.
 
 Examples:
   cornu launch -n 4 -- ./program --epochs 3

@@ -136,7 +136,7 @@ int Supervisor::run() {
     if (!run.is_over) start(run);
   }
   while (!is_over()) wait_for_events();
-  return code_.value_or(0);
+  return late_code_.value_or(code_.value_or(0));
 }
 
 std::vector<std::string> Supervisor::environment_of(const Run& run, int listens) const {
@@ -281,7 +281,10 @@ void Supervisor::on_end(Run& run, int code) {
     return;
   }
   const bool may_restart = !stops_ && signals_seen_ == 0 && run.restarts < options_.max_restarts;
-  if (code != 0 && may_restart) return restart_later(run);
+  if (code != 0 && may_restart) {
+    keep_late_code(run);
+    return restart_later(run);
+  }
   run.is_over = true;
   if (code != 0 && may_shrink(run)) return shrink(run);
   if (code != 0 && !stops_) {
@@ -293,7 +296,12 @@ void Supervisor::on_end(Run& run, int code) {
   if (!shrinks_ && deciding_are_over()) stop();
 }
 
-void Supervisor::look_for_begun() { has_begun_ = begun_.take() || has_begun_; }
+// Where workers begin, what one of them has missed by then wasn't the end.
+void Supervisor::look_for_begun() {
+  if (!begun_.take()) return;
+  has_begun_ = true;
+  if (is_empty(ended_)) late_code_.reset();
+}
 
 // Those that have ended well before the others have begun, which wait for them.
 void Supervisor::find_left_early() {
@@ -361,6 +369,18 @@ void Supervisor::restart_later(Run& run) {
                   how_it_ended(run.code), run.backoff, run.restarts, options_.max_restarts));
   run.starts = now + seconds(run.backoff);
   run.backoff = std::min(2 * run.backoff, kLongestBackoff);
+}
+
+// A worker that is started again after the ends of all has nothing left to do with them, and ends
+// well; but what its program did then, alone, isn't done. (With kLeftEarly it says that another one
+// has failed, whose code counts.)
+void Supervisor::keep_late_code(const Run& run) {
+  if (late_code_ || !is_worker(run) || is_empty(ended_) || run.code == kLeftEarly) return;
+  late_code_ = run.code;
+  say(
+      fmt::format("{} failed after all had come to their ends; the job ends with its code, {}, "
+                  "unless they begin anew",
+                  run.task.name(), run.code));
 }
 
 void Supervisor::fail(const Run& run) {

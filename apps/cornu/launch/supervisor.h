@@ -71,6 +71,7 @@ class Supervisor {
   void look_for_begun();
   void find_left_early();
   void restart_later(Run& run);
+  void keep_late_code(const Run& run);
   void fail(const Run& run);
   // Whether this worker has left others that compute with it.
   bool left_early(const Run& run) const;
@@ -101,7 +102,8 @@ class Supervisor {
   bool stops_ = false;
   std::optional<int> shrinks_ = {};  // the code of the worker that is left out
   std::optional<Clock::time_point> kills_ = {};
-  std::optional<int> code_ = {};  // of the first task that failed
+  std::optional<int> code_ = {};       // of the first task that failed for good
+  std::optional<int> late_code_ = {};  // of the first worker that failed after the ends of all
 };
 
 }  // namespace apps
