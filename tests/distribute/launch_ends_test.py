@@ -3,14 +3,17 @@
 ARGUMENTS]."""
 
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
 import launch_test
-from launch_test import SECONDS, Launch, lines_by_task, opened
+from launch_test import SECONDS, Launch, command, environment, lines_by_task, opened
 
 
 class Ends(Launch):
@@ -262,6 +265,39 @@ while True:
         job.send_signal(signal.SIGTERM)
         self.assertEqual(job.wait(SECONDS), 137)
 
+
+    def test_while_nobody_reads_the_output(self):
+        ours = {"pipe": os.pipe, "socket": lambda: [end.detach() for end in socket.socketpair()]}
+        for name, pair in ours.items():
+            for signals, code in [(1, 0), (2, 137)]:
+                with self.subTest(file=name, signals=signals):
+                    self.signalled_unread(pair(), signals, code)
+
+    def signalled_unread(self, ends, signals, code):
+        told = self.fifo("told")
+        body = f"""
+def end(*_):
+    opened({told!r})
+    if {signals} == 1:
+        os._exit(0)
+signal.signal(signal.SIGTERM, end)
+while True:
+    print("line")
+"""
+        job = subprocess.Popen(command("-n 1", body), env=environment(), stdout=ends[1],
+                               stderr=subprocess.STDOUT)
+        self.addCleanup(job.wait)
+        self.addCleanup(job.kill)
+        while select.select([], [ends[1]], [], 0)[1]:  # until it is full
+            time.sleep(0.01)
+        job.send_signal(signal.SIGTERM)
+        with open(told) as file:
+            file.read()
+        os.unlink(told)
+        job.send_signal(signal.SIGTERM)
+        self.assertEqual(job.wait(SECONDS), code)
+        for end in ends:
+            os.close(end)
 
     def test_ignored_ones_change_nothing(self):
         ignored = [signal.SIGHUP, signal.SIGINT, signal.SIGCHLD]  # nohup, a script's background job

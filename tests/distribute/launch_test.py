@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -167,6 +168,25 @@ while True:
         job.stdout.readline()
         job.stdout.close()
         self.assertEqual(job.wait(SECONDS), 128 + signal.SIGPIPE)
+
+    def test_it_is_read_late(self):
+        ours, theirs = os.pipe()
+        job = subprocess.Popen(command("-n 2", f"""
+for number in range(50_000):
+    print(number)
+if me == "worker 0":
+    awaited({self.fifo("done")!r})
+else:
+    opened({os.path.join(self.folder.name, "done")!r})
+"""), env=environment(), stdout=theirs)
+        while select.select([], [theirs], [], 0)[1]:  # until it is full
+            time.sleep(0.01)
+        os.close(theirs)
+        with open(ours, encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(job.wait(SECONDS), 0)
+        lines = [str(number) for number in range(50_000)]
+        self.assertEqual(lines_by_task(text), {"worker 0": lines, "worker 1": lines})
 
     def test_tasks_read_nothing(self):
         done = subprocess.run(command("-n 1", "say(repr(sys.stdin.read()))"), env=environment(),

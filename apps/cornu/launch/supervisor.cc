@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -29,8 +30,6 @@ constexpr auto kRanWell = std::chrono::minutes(1);
 
 // Of a worker that has ended well while others compute with it (EX_TEMPFAIL of sysexits.h).
 constexpr int kLeftEarly = 75;
-
-void say(const std::string& text) { fmt::print(stderr, "cornu: {}\n", text); }
 
 std::string random_token() {
   unsigned char bytes[32];
@@ -84,7 +83,10 @@ int Signals::next() {
 }
 
 Supervisor::Supervisor(const LaunchOptions& options)
-    : options_(options), ended_(memfd_create("ended", MFD_CLOEXEC)) {
+    : options_(options),
+      output_(STDOUT_FILENO),
+      errors_(STDERR_FILENO),
+      ended_(memfd_create("ended", MFD_CLOEXEC)) {
   options_.workers = std::max(options_.workers, 1);
   if (!ended_.is_open()) fail_launch("no file for what has ended: {}", std::strerror(errno));
   add_runs();
@@ -100,12 +102,12 @@ bool Supervisor::computes(const Run& run) { return run.task.type != "evaluator";
 // Of one that takes every step together with the others; a parameter server serves them.
 bool Supervisor::is_worker(const Run& run) { return computes(run) && run.task.type != "ps"; }
 
-Supervisor::Run Supervisor::run_of(const PlannedTask& task, int number, CpuShare share) const {
+Supervisor::Run Supervisor::run_of(const PlannedTask& task, int number, CpuShare share) {
   Run run{.task = task,
           .port = {},
           .share = std::move(share),
-          .output = Lines(task.name(), number, STDOUT_FILENO),
-          .errors = Lines(task.name(), number, STDERR_FILENO)};
+          .output = Lines(task.name(), number, output_),
+          .errors = Lines(task.name(), number, errors_)};
   run.backoff = options_.backoff;
   return run;
 }
@@ -136,6 +138,7 @@ int Supervisor::run() {
     if (!run.is_over) start(run);
   }
   while (!is_over()) wait_for_events();
+  write_what_is_kept();
   return late_code_.value_or(code_.value_or(0));
 }
 
@@ -196,13 +199,18 @@ std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
 
 void Supervisor::wait_for_events() {
   std::vector<pollfd> files = {{signals_.file(), POLLIN, 0}, {begun_.file(), POLLIN, 0}};
-  const size_t first_reader = files.size();
-  std::vector<Lines*> readers;
+  const size_t first = files.size();
+  std::vector<std::function<bool()>> handlers;  // of the files from there on
+  for (Sink* sink : {&output_, &errors_}) {
+    if (!sink->is_full()) continue;
+    files.push_back({sink->file(), POLLOUT, 0});
+    handlers.emplace_back([sink] { return sink->flush(); });
+  }
   for (Run& run : runs_) {
     for (Lines* lines : {&run.output, &run.errors}) {
       if (lines->file() < 0) continue;
       files.push_back({lines->file(), POLLIN, 0});
-      readers.push_back(lines);
+      handlers.emplace_back([lines] { return lines->forward(); });
     }
   }
   int64_t milliseconds = -1;
@@ -214,8 +222,8 @@ void Supervisor::wait_for_events() {
   if (::poll(files.data(), files.size(), static_cast<int>(milliseconds)) < 0 && errno != EINTR) {
     fail_launch("waiting for tasks: {}", std::strerror(errno));
   }
-  for (size_t i = 0; i < readers.size(); ++i) {
-    if (files[first_reader + i].revents != 0) forwarded(readers[i]->forward());
+  for (size_t i = 0; i < handlers.size(); ++i) {
+    if (files[first + i].revents != 0) forwarded(handlers[i]());
   }
   while (const int signal = signals_.next()) {
     if (signal != SIGCHLD) on_signal(signal);
@@ -422,6 +430,20 @@ bool Supervisor::deciding_are_over() const {
 
 bool Supervisor::is_over() const {
   return std::all_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.is_over; });
+}
+
+void Supervisor::say(const std::string& text) {
+  static_cast<void>(errors_.write(fmt::format("cornu: {}\n", text)));
+}
+
+// All tasks have ended, but what they have said may have a reader that is slow, or stands still: a
+// signal ends the wait for it.
+void Supervisor::write_what_is_kept() {
+  kills_.reset();
+  const int seen = signals_seen_;
+  while ((output_.is_full() || errors_.is_full()) && signals_seen_ < 2 && signals_seen_ == seen) {
+    wait_for_events();
+  }
 }
 
 void Supervisor::forwarded(bool well) {

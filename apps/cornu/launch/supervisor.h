@@ -15,6 +15,7 @@
 #include "apps/cornu/launch/options.h"
 #include "apps/cornu/launch/plan.h"
 #include "apps/cornu/launch/ports.h"
+#include "apps/cornu/launch/sink.h"
 
 namespace apps {
 
@@ -60,7 +61,7 @@ class Supervisor {
 
   static bool computes(const Run& run);
   static bool is_worker(const Run& run);
-  Run run_of(const PlannedTask& task, int number, CpuShare share) const;
+  Run run_of(const PlannedTask& task, int number, CpuShare share);
   void add_runs();
   std::vector<std::string> environment_of(const Run& run, int listens) const;
   void start(Run& run);
@@ -88,10 +89,14 @@ class Supervisor {
   bool deciding_are_over() const;
   std::optional<Clock::time_point> next_deadline() const;
   void forwarded(bool well);
+  void say(const std::string& text);
+  void write_what_is_kept();
 
   LaunchOptions options_;  // as many workers as there are now
   Signals signals_;
   Guard guard_;
+  Sink output_;
+  Sink errors_;
   std::vector<Run> runs_;
   std::vector<PlannedTask> tasks_;
   BegunFile begun_;
