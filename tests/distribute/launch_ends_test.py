@@ -277,7 +277,8 @@ while True:
         told = self.fifo("told")
         body = f"""
 def end(*_):
-    opened({told!r})
+    with open({told!r}, "w") as file:
+        file.write(str(os.getpid()))
     if {signals} == 1:
         os._exit(0)
 signal.signal(signal.SIGTERM, end)
@@ -291,9 +292,11 @@ while True:
         while select.select([], [ends[1]], [], 0)[1]:  # until it is full
             time.sleep(0.01)
         job.send_signal(signal.SIGTERM)
-        with open(told) as file:
-            file.read()
+        with open(told, encoding="utf-8") as file:
+            task = file.read()
         os.unlink(told)
+        while signals == 1 and os.path.exists("/proc/" + task):
+            time.sleep(0.01)
         job.send_signal(signal.SIGTERM)
         self.assertEqual(job.wait(SECONDS), code)
         for end in ends:
@@ -338,15 +341,74 @@ signal.pause()
         os.close(held)
 
     def test_when_a_task_leaves_a_process(self):
-        held, given = os.pipe()
-        job = self.started("-n 1", """
+        for group in ("None", "os.setpgrp"):  # the task's, or another, as by a shell with job control
+            with self.subTest(group=group):
+                held, given = os.pipe()
+                job = self.started("-n 1", f"""
 import subprocess
-subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], close_fds=False)
+subprocess.Popen([sys.executable, "-c", "import os, signal; os.fork(); signal.pause()"],
+                 close_fds=False, preexec_fn={group})
 """, pass_fds=[given])
-        os.close(given)
-        self.assert_end(held)
+                os.close(given)
+                self.assert_end(held)
+                self.assertEqual(job.wait(SECONDS), 0)
+                os.close(held)
+
+    SAYS_AND_STAYS = """
+    for file in range(3):
+        os.close(file)
+    with open({said!r}, "w") as file:
+        file.write(str(os.getpid()))
+    signal.pause()
+"""
+
+    def assert_stays(self, job, said):
+        with open(said, encoding="utf-8") as file:
+            process = int(file.read())
         self.assertEqual(job.wait(SECONDS), 0)
-        os.close(held)
+        os.kill(process, signal.SIGKILL)  # it is there
+
+    def test_but_what_was_there_before_the_launcher(self):  # helper & exec cornu launch …
+        said = self.fifo("said")
+        begins = f"""
+import os, signal, sys
+if os.fork() == 0:{self.SAYS_AND_STAYS.format(said=said)}
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+        self.assert_stays(subprocess.Popen(
+            [sys.executable, "-c", begins, *command("-n 1", "pass")], env=environment()), said)
+
+    def test_but_what_has_a_session_of_its_own(self):
+        said = self.fifo("said")
+        self.assert_stays(self.started("-n 1", f"""
+if os.fork() == 0:
+    os.setsid(){self.SAYS_AND_STAYS.format(said=said)}
+awaited({self.fifo("known")!r})
+""".replace("signal.pause()", f"opened({os.path.join(self.folder.name, 'known')!r}); signal.pause()")),
+                          said)
+
+    def test_orphans_are_waited_for(self):
+        said = self.fifo("said")
+        job = self.started("-n 1", f"""
+launcher = os.getppid()
+if os.fork() == 0:
+    middle = os.getpid()
+    if os.fork() == 0:
+        while os.getppid() == middle:
+            time.sleep(0.01)
+        with open({said!r}, "w") as file:
+            file.write(f"{{os.getppid() == launcher}} {{os.getpid()}}")
+    os._exit(0)
+os.wait()
+awaited({self.fifo("done")!r})
+""")
+        with open(said, encoding="utf-8") as file:
+            adopted, orphan = file.read().split()
+        self.assertEqual(adopted, "True")
+        while os.path.exists("/proc/" + orphan):
+            time.sleep(0.01)
+        opened(os.path.join(self.folder.name, "done"))
+        self.assertEqual(job.wait(SECONDS), 0)
 
 
 if __name__ == "__main__":

@@ -311,6 +311,28 @@ cornu: worker 0 ended with code 6
         self.launched("-n 1 --max-restarts 1 --backoff 0",
                       "life or os.kill(os.getpid(), signal.SIGTERM)")
 
+    def test_a_port_that_a_process_still_has(self):
+        job = self.started("-n 1 --max-restarts 1 --backoff 0", f"""
+listener = own_socket()
+listener.listen()
+if life == 0:
+    if os.fork() == 0:
+        os.setsid()  # so that it isn't killed
+        for file in range(3):
+            os.close(file)
+        opened({self.fifo("there")!r})
+        awaited({self.fifo("go")!r})
+        os._exit(0)
+    awaited({os.path.join(self.folder.name, "there")!r})
+    sys.exit(3)
+say("again")
+""")
+        self.wait_for(job.stderr, "cornu: worker 0 waits for a process of its last life, which "
+                                  "listens on 127.0.0.1:")
+        opened(os.path.join(self.folder.name, "go"))
+        self.wait_for(job.stdout, "again")
+        self.assertEqual(job.wait(SECONDS), 0)
+
     def test_peers_of_a_task_that_waits_for_its_restart_are_refused(self):
         job = self.started("-n 2 --max-restarts 1 --backoff 30", f"""
 if me == "worker 0":

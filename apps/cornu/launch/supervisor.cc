@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "apps/cornu/launch/error.h"
+#include "apps/cornu/launch/orphans.h"
 
 namespace apps {
 namespace {
@@ -27,6 +28,10 @@ namespace {
 constexpr double kLongestBackoff = 30;
 // A task that ran for so long before it failed begins anew with its first back-off.
 constexpr auto kRanWell = std::chrono::minutes(1);
+
+// What a task has left, and was killed, may take so long to end: to let go of its port, for one.
+constexpr auto kEndsAfterKill = std::chrono::seconds(10);
+constexpr auto kLooks = std::chrono::milliseconds(20);
 
 // Of a worker that has ended well while others compute with it (EX_TEMPFAIL of sysexits.h).
 constexpr int kLeftEarly = 75;
@@ -89,6 +94,9 @@ Supervisor::Supervisor(const LaunchOptions& options)
       ended_(memfd_create("ended", MFD_CLOEXEC)) {
   options_.workers = std::max(options_.workers, 1);
   if (!ended_.is_open()) fail_launch("no file for what has ended: {}", std::strerror(errno));
+  const std::vector<pid_t> children = children_in_session();
+  strangers_.insert(children.begin(), children.end());
+  adopt_orphans();
   add_runs();
   if (!options_.insecure && !std::getenv("CORNU_JOB_TOKEN") &&
       !std::getenv("CORNU_JOB_TOKEN_FILE")) {
@@ -138,6 +146,7 @@ int Supervisor::run() {
     if (!run.is_over) start(run);
   }
   while (!is_over()) wait_for_events();
+  end_orphans();
   write_what_is_kept();
   return late_code_.value_or(code_.value_or(0));
 }
@@ -167,8 +176,27 @@ std::vector<std::string> Supervisor::environment_of(const Run& run, int listens)
   return environment;
 }
 
+// Where a process of the task's last life still listens there, and may be about to end.
+bool Supervisor::waits_for_port(Run& run) {
+  const Clock::time_point now = Clock::now();
+  const bool waits = run.restarts > 0 && !run.task.address.empty() && !run.port.is_free() &&
+                     now < run.waits.value_or(now + kEndsAfterKill);
+  if (!waits) {
+    run.waits.reset();
+    return false;
+  }
+  if (!run.waits) {
+    say(fmt::format("{} waits for a process of its last life, which listens on {}", run.task.name(),
+                    run.task.address));
+    run.waits = now + kEndsAfterKill;
+  }
+  run.starts = now + kLooks;
+  return true;
+}
+
 void Supervisor::start(Run& run) {
   run.starts.reset();
+  if (waits_for_port(run)) return;
   cornu::FileDescriptor listens;
   if (!run.task.address.empty()) listens = run.port.socket();
   Child child = start_child({.command = options_.command,
@@ -259,21 +287,34 @@ void Supervisor::signal_all(int signal) {
 }
 
 void Supervisor::find_ended() {
-  for (Run& run : runs_) {
-    if (run.process < 0) continue;
-    siginfo_t info{};
-    const int found =
-        waitid(P_PID, static_cast<id_t>(run.process), &info, WEXITED | WNOHANG | WNOWAIT);
-    if (found != 0 || info.si_pid == 0) continue;
+  siginfo_t info{};
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    const pid_t process = std::exchange(info.si_pid, 0);
+    const auto run = std::find_if(runs_.begin(), runs_.end(), [&](const Run& candidate) {
+      return candidate.process == process;
+    });
     // What the task has started and left ends with it: while nobody has waited for the task, no
     // other group can have its number.
-    kill(-run.process, SIGKILL);
-    waitpid(run.process, nullptr, 0);
-    guard_.forget(run.process);
-    run.process = -1;
-    forwarded(run.output.finish());
-    forwarded(run.errors.finish());
-    on_end(run, info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
+    if (run != runs_.end()) kill(-process, SIGKILL);
+    waitpid(process, nullptr, 0);
+    if (run == runs_.end()) continue;  // an orphan
+    guard_.forget(process);
+    run->process = -1;
+    forwarded(run->output.finish());
+    forwarded(run->errors.finish());
+    on_end(*run, info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
+  }
+}
+
+// When all tasks have ended: what they have started in other groups, as shells with job control do.
+void Supervisor::end_orphans() {
+  for (const auto until = Clock::now() + kEndsAfterKill; Clock::now() < until;) {
+    find_ended();
+    std::vector<pid_t> left = children_in_session();
+    std::erase_if(left, [&](pid_t process) { return strangers_.contains(process); });
+    if (left.empty()) return;
+    for (const pid_t process : left) kill(process, SIGKILL);  // whose children are left then
+    ::poll(nullptr, 0, kLooks.count());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "apps/cornu/launch/begun.h"
@@ -52,6 +53,7 @@ class Supervisor {
     Lines errors;
     pid_t process = -1;                            // negative: doesn't run
     std::optional<Clock::time_point> starts = {};  // again
+    std::optional<Clock::time_point> waits = {};   // for its port, until then
     Clock::time_point started = {};
     int restarts = 0;
     double backoff = 0;  // seconds before the next restart
@@ -65,9 +67,11 @@ class Supervisor {
   void add_runs();
   std::vector<std::string> environment_of(const Run& run, int listens) const;
   void start(Run& run);
+  bool waits_for_port(Run& run);
   void wait_for_events();
   void on_signal(int signal);
   void find_ended();
+  void end_orphans();
   void on_end(Run& run, int code);
   void look_for_begun();
   void find_left_early();
@@ -95,6 +99,7 @@ class Supervisor {
   LaunchOptions options_;  // as many workers as there are now
   Signals signals_;
   Guard guard_;
+  std::unordered_set<pid_t> strangers_;  // children that this process had before it was a launcher
   Sink output_;
   Sink errors_;
   std::vector<Run> runs_;
