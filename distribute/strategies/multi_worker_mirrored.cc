@@ -42,6 +42,9 @@ struct StepNotice {
 };
 
 std::atomic<int> strategies_alive = 0;
+std::atomic<int> strategies_made = 0;
+// Of those, how many all workers have come to the end of.
+std::atomic<int> strategies_ended = 0;
 
 // Of a program that calls exit(0) where its strategy is in use: the others still need it.
 void unless_left(int code, void*) {
@@ -217,14 +220,15 @@ void tell_that_job_begins() {
   if (path) std::ofstream(path, std::ios::app) << "\n";
 }
 
-// A program may have one strategy after the other.
-void begin_job() {
+// A program may have one strategy after the other: then the end of the last one wasn't that of all.
+void take_back_end() {
   if (job_is_over()) std::ofstream(std::getenv(kEndedFile), std::ios::trunc);
 }
 
 }  // namespace
 
 void MultiWorkerMirrored::begin() {
+  if (++strategies_made > 1) take_back_end();
   tell_that_job_begins();
   form({});
   ++strategies_alive;
@@ -239,7 +243,10 @@ std::string MultiWorkerMirrored::leave() {
     const std::exception_ptr why = cluster_.leave();
     if (why && !told_) std::rethrow_exception(why);
     if (!why) tell_that_job_is_over();
-    if (!why && !told_) clean_up_now();
+    if (!why && !told_) {
+      ++strategies_ended;
+      clean_up_now();
+    }
     return "";
   } catch (const std::exception& error) {
     return error.what();
@@ -270,7 +277,6 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
   while (true) {
     try {
       group_ = cluster_.form(lost);
-      if (is_chief()) begin_job();
       told_ = false;
       before_.merge(known_);
       known_.clear();
@@ -499,6 +505,8 @@ Json facts_of(const CommunicationOptions& options, int replicas) {
   return Json::object(
       {{"version of Cornu", CORNU_VERSION},
        {"strategy", kName},
+       {"place in the program",
+        fmt::format("strategy {} since its start", strategies_ended.load() + 1)},
        {"number of local replicas", int64_t{replicas}},
        {"communication implementation", options.implementation.name()},
        {"bytes_per_pack", options.bytes_per_pack},
@@ -537,8 +545,6 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
     return std::make_shared<MirroredReplicas>(kName, std::move(devices), CrossDeviceOps());
   }
   const char* insecure = std::getenv("CORNU_INSECURE");
-  // Only a process's first strategy can be one that comes too late.
-  static std::atomic<bool> is_first = true;
   const auto replicas = static_cast<int>(devices.size());
   std::function<std::vector<std::string>()> renew;
   if (resolver->addresses_change()) {
@@ -547,18 +553,18 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
       return spec ? addresses_of_workers(*spec) : std::vector<std::string>();
     };
   }
-  ClusterOptions cluster{
-      .rank = static_cast<int>(id_in_cluster(spec, *task)),
-      .addresses = std::move(addresses),
-      .replicas = replicas,
-      .facts = facts_of(communication, replicas),
-      .communication = std::move(implementation),
-      .collectives = {.narrow_sums = communication.compression.has_value()},
-      .timeout = timeout,
-      .job_is_over = is_first.exchange(false) ? job_is_over : [] { return false; },
-      .insecure = options.insecure || (insecure && std::string(insecure) == "1"),
-      .identity = TlsIdentity::of_environment(),
-      .renew = std::move(renew)};
+  ClusterOptions cluster{.rank = static_cast<int>(id_in_cluster(spec, *task)),
+                         .addresses = std::move(addresses),
+                         .replicas = replicas,
+                         .facts = facts_of(communication, replicas),
+                         .communication = std::move(implementation),
+                         .collectives = {.narrow_sums = communication.compression.has_value()},
+                         .timeout = timeout,
+                         // Only a process's first strategy can be one that comes too late.
+                         .job_is_over = strategies_made == 0 ? job_is_over : [] { return false; },
+                         .insecure = options.insecure || (insecure && std::string(insecure) == "1"),
+                         .identity = TlsIdentity::of_environment(),
+                         .renew = std::move(renew)};
   return std::make_shared<MultiWorkerMirrored>(std::move(devices), std::move(cluster),
                                                communication);
 }

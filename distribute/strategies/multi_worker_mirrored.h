@@ -85,7 +85,8 @@ inline constexpr int kUnfinishedExitCode = 75;  // EX_TEMPFAIL of sysexits.h
 // before, or has failed, the process ends with kUnfinishedExitCode, without calling destructors:
 // started again, all of them go on from the last state, and do what was left. One that is started
 // again when all have come to their ends (CORNU_ENDED_FILE, docs/clusters.md) ends with code 0 at
-// once, and a warning. What isn't distributed (predict) every worker computes by itself.
+// once, and a warning. Where the others are at a later strategy of their programs by then, all throw
+// FailedPrecondition. What isn't distributed (predict) every worker computes by itself.
 class MultiWorkerMirroredStrategy : public Strategy {
  public:
   explicit MultiWorkerMirroredStrategy(const MultiWorkerMirroredStrategyOptions& options = {});

@@ -9,10 +9,13 @@ goes on, and the first doesn't take its state.
 usage: restarts_test.py ELASTIC
 """
 import os
+import re
+import signal
 import sys
 import tempfile
+import time
 
-from elastic_test import TERMINATED, numbers, run, run_with_a_loss
+from elastic_test import TERMINATED, Workers, numbers, run, run_with_a_loss
 
 ANEW = "Training begins anew: a worker was lost before a state was kept."
 # Where a worker is killed: Early in elastic.cc.
@@ -78,12 +81,42 @@ def check_own(program, folder):
         assert said.count("Training goes on after batch") == 2, said
 
 
+def check_parts(program, folder):
+    """A worker that is killed between two strategies can't take part in the second one: all begin with
+    the first one again."""
+    for victim in (0, 1):
+        chief_left = os.path.join(folder, f"chief{victim}")
+        job = Workers(program, "parts", 2, chief_left, os.path.join(folder, f"parts{victim}"))
+        other = job.start(1 - victim, 0)
+        lost = job.start(victim, 1)
+        said = [lost.communicate(timeout=120)[0]]
+        assert lost.returncode == -signal.SIGKILL, said
+        while os.path.getsize(job.ended) > 0 and other.poll() is None:  # until the second one begins
+            time.sleep(0.01)
+        assert other.poll() is None, other.communicate()
+        back = job.start(victim, 0)
+        said = [process.communicate(timeout=120)[0] for process in (other, back)]
+        assert [other.returncode, back.returncode] == [1, 1], said
+        for text in said:
+            assert re.search(r"Cluster: the place in the program of worker [01] \(.*\) is \"strategy "
+                             r"[12] since its start\", that of worker [01] \(.*\) is \"strategy [12] "
+                             r"since its start\"\. All workers must run the same: start all of them "
+                             r"again\.", text), said
+        os.remove(chief_left)
+        again = [job.start(index, 0) for index in range(2)]
+        said = [process.communicate(timeout=120)[0] for process in again]
+        assert [process.returncode for process in again] == [0, 0], said
+        assert os.path.getsize(job.ended) > 0
+        job.close()
+
+
 def main():
     program = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
         check_early(program, folder)
         check_again(program, folder)
         check_own(program, folder)
+        check_parts(program, folder)
 
 
 if __name__ == "__main__":
