@@ -32,6 +32,8 @@ class Differs {
       fail_to_read();
     } else if (what_ == "trace of fit") {
       fail_to_trace_fit(model);
+    } else if (what_ == "overwrite") {
+      save_twice(model);
     } else if (what_ == "predict") {
       predict_alone(model);
     } else if (what_.starts_with("gather") || what_.starts_with("reduce")) {
@@ -118,6 +120,16 @@ class Differs {
     } catch (const Error& error) {
       say(error);
     }
+  }
+
+  // Worker 1 when worker 0 has written.
+  void save_twice(Sequential& model) const {
+    fit(model);
+    const bool is_second = strategy_.impl().worker() == 1;
+    if (is_second) wait_for_first();
+    model.save(folder_ + "/once.keras", {.overwrite = false});
+    model.save_weights(folder_ + "/once.weights.h5", {.overwrite = false});
+    if (!is_second) wait_for_first();
   }
 
   // Of a worker's own predictions nobody is told.

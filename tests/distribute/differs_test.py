@@ -94,7 +94,7 @@ def main():
         texts, said = outputs(program, "trace alike", folder)
         for text in texts:
             assert re.fullmatch("(InvalidArgument: matmul: [^\n]*\n)(\\1)6\nalike\n", text), said
-        for what in ["names", "folder", "optimizer name", "later rate", "predict"]:
+        for what in ["names", "folder", "optimizer name", "later rate", "overwrite", "predict"]:
             texts, said = outputs(program, what, folder)
             assert texts == ["alike\n"] * 2, (what, said)
         for what, expected in TOLD.items():
