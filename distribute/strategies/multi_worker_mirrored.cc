@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/strategies/multi_worker_mirrored.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -9,8 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <mutex>
 #include <span>
@@ -18,12 +18,14 @@
 #include <utility>
 
 #include "distribute/cluster/cluster.h"
+#include "distribute/strategies/job_files.h"
 #include "distribute/strategies/replicated.h"
 #include "distribute/strategies/step_collectives.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
+#include "framework/strategy/job_end.h"
 #include "framework/strategy/reduce_elements.h"
 
 namespace cornu::distribute {
@@ -41,18 +43,17 @@ struct StepNotice {
   uint32_t is_new = 0;  // whether it uses variables that it hasn't used before
 };
 
-std::atomic<int> strategies_alive = 0;
-
-// Of a program that calls exit(0) where its strategy is in use: the others still need it.
-void unless_left(int code, void*) {
-  if (code != 0 || strategies_alive == 0) return;
-  // (The logger may be gone already.)
-  fmt::print(stderr,
-             "{}: this worker's program ends by exit(0) before its strategy has gone, while the "
-             "others may compute with it. It ends with code {}, to be started again.\n",
-             kName, kUnfinishedExitCode);
+[[noreturn]] void end_unfinished() {
   std::fflush(nullptr);
+  std::cout.flush();
   std::_Exit(kUnfinishedExitCode);
+}
+
+std::string text_of_unfinished(const std::string& why) {
+  return fmt::format(
+      "{}: this worker's program has come to its end, but not those of all workers: {} It ends "
+      "with code {}, to be started again as it was; it goes on from the last state that was kept.",
+      kName, why, kUnfinishedExitCode);
 }
 
 class MultiWorkerMirrored : public MirroredReplicas {
@@ -114,6 +115,9 @@ class MultiWorkerMirrored : public MirroredReplicas {
   void when_all_are_done(std::function<void()> clean_up) override {
     clean_ups_.push_back(std::move(clean_up));
   }
+  // The process ends by exit(0), or at the end of main, while something still holds this: a model
+  // that nobody deletes, say.
+  void leave_at_exit();
   void clean_up_now() override {
     for (const auto& clean_up : std::exchange(clean_ups_, {})) clean_up();
   }
@@ -175,7 +179,9 @@ class MultiWorkerMirrored : public MirroredReplicas {
     }
   }
 
+  const pid_t process_ = ::getpid();  // a fork's exit isn't this worker's
   Cluster cluster_;
+  bool has_left_ = false;
   std::vector<std::function<void()>> clean_ups_;
   const int exceptions_ = std::uncaught_exceptions();
   bool told_ = false;            // the program knows that the group has ended
@@ -196,30 +202,22 @@ thread_local bool MultiWorkerMirrored::in_step_ = false;
 
 namespace {
 
-// Where what started the program wants to know that all workers have come to the end of theirs.
-constexpr const char* kEndedFile = "CORNU_ENDED_FILE";
+// Strategies of this process. Never destroyed: they may be left at its end.
+struct Living {
+  std::mutex mutex;
+  std::vector<MultiWorkerMirrored*> all;
 
-void tell_that_job_is_over() {
-  const char* path = std::getenv(kEndedFile);
-  if (path) std::ofstream(path, std::ios::app) << "\n";
-}
+  static Living& get() {
+    static auto* const living = new Living;
+    return *living;
+  }
+};
 
-// Whether a worker has said so: the file has something in it.
-bool job_is_over() {
-  const char* path = std::getenv(kEndedFile);
-  std::error_code none;
-  return path && std::filesystem::file_size(path, none) > 0 && !none;
-}
-
-// Where what started the program wants to know that it has begun to compute with others.
-void tell_that_job_begins() {
-  const char* path = std::getenv("CORNU_BEGUN_FILE");
-  if (path) std::ofstream(path, std::ios::app) << "\n";
-}
-
-// A program may have one strategy after the other.
-void begin_job() {
-  if (job_is_over()) std::ofstream(std::getenv(kEndedFile), std::ios::trunc);
+void leave_all_at_exit(int code, void*) {
+  if (code != 0) return;  // the others see it lost
+  Living& living = Living::get();
+  const std::lock_guard lock(living.mutex);
+  for (MultiWorkerMirrored* strategy : living.all) strategy->leave_at_exit();
 }
 
 }  // namespace
@@ -227,8 +225,10 @@ void begin_job() {
 void MultiWorkerMirrored::begin() {
   tell_that_job_begins();
   form({});
-  ++strategies_alive;
-  static const int registered = ::on_exit(unless_left, nullptr);
+  Living& living = Living::get();
+  const std::lock_guard lock(living.mutex);
+  living.all.push_back(this);
+  static const int registered = ::on_exit(leave_all_at_exit, nullptr);
   static_cast<void>(registered);
 }
 
@@ -236,10 +236,12 @@ void MultiWorkerMirrored::begin() {
 // knows why not.
 std::string MultiWorkerMirrored::leave() {
   try {
+    has_left_ = true;
     const std::exception_ptr why = cluster_.leave();
     if (why && !told_) std::rethrow_exception(why);
-    if (!why) tell_that_job_is_over();
+    if (!why) tell_that_job_is_over(told_ ? Json::object() : JobEnd::get().to_json());
     if (!why && !told_) clean_up_now();
+    JobEnd::get().forget();
     return "";
   } catch (const std::exception& error) {
     return error.what();
@@ -249,18 +251,34 @@ std::string MultiWorkerMirrored::leave() {
 // A worker that dies when others have come to the end of their programs needs them again: to
 // restore the last state, and to do what was left. So they must be started again, too.
 MultiWorkerMirrored::~MultiWorkerMirrored() {
-  --strategies_alive;
-  if (std::uncaught_exceptions() > exceptions_) return;
+  {
+    Living& living = Living::get();
+    const std::lock_guard lock(living.mutex);
+    std::erase(living.all, this);
+  }
+  if (has_left_ || std::uncaught_exceptions() > exceptions_) return;
   const std::string why = leave();
   if (why.empty()) return;
-  logging::warn(fmt::format(
-      "{}: this worker's program has come to its end, but not those of all workers: {} It ends "
-      "with "
-      "code {}, to be started again as it was; it goes on from the last state that was kept.",
-      kName, why, kUnfinishedExitCode));
-  std::fflush(nullptr);
-  std::cout.flush();
-  std::_Exit(kUnfinishedExitCode);
+  logging::warn(text_of_unfinished(why));
+  end_unfinished();
+}
+
+// Within a call, or a step of any thread, the others still need this worker. (The logger may be
+// gone already.)
+void MultiWorkerMirrored::leave_at_exit() {
+  if (::getpid() != process_ || has_left_) return;
+  const std::unique_lock lock(steps_, std::try_to_lock);
+  if (!lock || in_step_ || JobEnd::get().is_in_call()) {
+    fmt::print(stderr,
+               "{}: this worker's program ends by exit(0) before its strategy has gone, while the "
+               "others compute with it. It ends with code {}, to be started again.\n",
+               kName, kUnfinishedExitCode);
+    end_unfinished();
+  }
+  const std::string why = leave();
+  if (why.empty()) return;
+  fmt::print(stderr, "{}\n", text_of_unfinished(why));
+  end_unfinished();
 }
 
 // Whatever isn't seeded draws what worker 0 draws: shuffles and initial values must be the same.
@@ -288,6 +306,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       lost = another.rank();
     } catch (const JobOver& over) {
       logging::warn(over.what());
+      remove_obsolete_states();
       std::fflush(nullptr);
       std::cout.flush();
       std::_Exit(0);

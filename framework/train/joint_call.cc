@@ -13,6 +13,7 @@
 #include "framework/core/random.h"
 #include "framework/saving/run_state.h"
 #include "framework/saving/saved_variables.h"
+#include "framework/strategy/job_end.h"
 #include "framework/strategy/strategy.h"
 #include "framework/train/model.h"
 #include "framework/train/trainer.h"
@@ -137,6 +138,7 @@ JointCall::JointCall(const char* what, const Model& model, bool keeps_state)
         "make these calls in one order: let one thread make them all, one after the other.",
         what);
     calls().is_open = true;
+    JobEnd::get().set_in_call(true);
     calls().keeps_state = calls().keeps_state || keeps_state;
     number_ = ++calls().begun;
   }
@@ -148,6 +150,7 @@ JointCall::~JointCall() {
   if (number_ == 0) return;
   const std::lock_guard lock(calls().mutex);
   calls().is_open = false;
+  JobEnd::get().set_in_call(false);
 }
 
 bool JointCall::begin(const std::string& error) {

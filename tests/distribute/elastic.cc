@@ -16,12 +16,15 @@
 //                         SIGKILL where STEPS are negative
 //   ends, ends interrupted, ends killed  as arrays, and the last worker gets SIGTERM, SIGINT or
 //                         SIGKILL at the end of training: STEPS says in which callback (At)
+//   leaks, leaks and forks  a model that holds the strategy is never deleted; "and forks": a
+//                         child of worker 1 calls exit(0) before
 //   own                   each worker has batches of its own, worker 0 fewer than the others
 //   early                 a worker is killed before a state is written: STEPS says where (Early)
 // Global batches are of CORNU_TEST_BATCH examples, 6 by default.
 #include <cornu/cornu.h>
 
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -99,6 +102,10 @@ void write(std::ofstream& file, const History& history) {
   }
 }
 
+void write(std::ofstream& file, const Logs& logs) {
+  for (const auto& [name, value] : logs) write_number(file, value);
+}
+
 void write(std::ofstream& file, const Model& model, const History& history) {
   for (const Tensor& weight : model.get_weights()) {
     for (const double value : weight.to_vector<double>()) write_number(file, value);
@@ -155,13 +162,10 @@ void evaluate(const std::string& folder, int64_t steps, std::ofstream& file) {
   kills.on_test_batch_begin = [&](int64_t batch, const Logs&) {
     if (steps > 0 && batch == steps) std::raise(SIGKILL);
   };
-  for (const auto& [name, value] :
-       model.evaluate(x, y,
-                      {.batch_size = batch_size(),
-                      .verbose = 0,
-                      .callbacks = {callbacks::LambdaCallback(kills)}})) {
-    write_number(file, value);
-  }
+  write(file, model.evaluate(x, y,
+                             {.batch_size = batch_size(),
+                              .verbose = 0,
+                              .callbacks = {callbacks::LambdaCallback(kills)}}));
   write_number(file, model.evaluate(x, y * 2.0, {.verbose = 0}).at("loss"));
 }
 
@@ -285,6 +289,19 @@ void train_early(const Strategy& strategy, const std::string& folder, int64_t wh
   write(file, unbuilt, unbuilt.fit(shuffled, options_of(2)));
 }
 
+void leak(const Strategy& strategy, const std::string& kind, std::ofstream& file) {
+  static auto* const model = new Model(compiled_model());
+  model->fit(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2), {.epochs = 1, .verbose = 0});
+  if (kind == "leaks and forks" && strategy.impl().worker() == 1) {
+    const pid_t child = ::fork();
+    if (child == 0) std::exit(0);
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child) status = -1;
+    std::cout << "the child's status: " << status << std::endl;
+  }
+  write(file, model->evaluate(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2), {.verbose = 0}));
+}
+
 History trained(Model model, const std::string& kind, const FitOptions& given) {
   const Tensor x = numbers({kRows, 3}, 1);
   const Tensor y = numbers({kRows, 1}, 2);
@@ -345,6 +362,8 @@ int main(int argc, char** argv) {
       train_on_full_disk(strategy, folder, steps);
     } else if (kind == "again") {
       train_again(folder, steps, file);
+    } else if (kind.starts_with("leaks")) {
+      leak(strategy, kind, file);
     } else if (kind.starts_with("ends")) {
       const int signal = kind == "ends" ? SIGTERM : kind == "ends killed" ? SIGKILL : SIGINT;
       train_to_end(strategy, folder, steps, signal, file);

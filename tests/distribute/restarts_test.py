@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 
-from elastic_test import TERMINATED, numbers, run, run_with_a_loss
+from elastic_test import TERMINATED, Workers, numbers, run, run_with_a_loss
 
 ANEW = "Training begins anew: a worker was lost before a state was kept."
 # Where a worker is killed: Early in elastic.cc.
@@ -78,12 +78,51 @@ def check_own(program, folder):
         assert said.count("Training goes on after batch") == 2, said
 
 
+def check_leaks(program, folder):
+    """Who returns from main has left, though a model holds the strategy; a child's exit isn't its own."""
+    output = os.path.join(folder, "leaks")
+    for kind in ["leaks", "leaks and forks"]:
+        codes, said = run(program, kind, 2, output, 0, output)
+        assert codes == [0, 0], (kind, codes, said)
+    assert "the child's status: 0\n" in said, said
+
+
+def check_over(program, folder):
+    """The chief is killed when all have left, before it has removed the state: that is done when it
+    is started again, and another job trains."""
+    output = os.path.join(folder, "over")
+    state = output + ".state"
+    codes, said = run(program, "again", 2, state, 0, output)
+    assert codes == [0, 0], said
+    expected = numbers(output)
+    job = Workers(program, "again", 2, state, output)
+    ended, job.ended = job.ended, output + ".fifo"  # where it waits, to say that all have left
+    os.mkfifo(job.ended)
+    chief = job.start(0, 0)
+    job.ended = ended
+    other = job.start(1, 0)
+    said = [other.communicate(timeout=120)[0]]
+    chief.kill()
+    said.append(chief.communicate()[0])
+    assert other.returncode == 0 and os.path.getsize(job.ended) > 0, said
+    assert os.path.exists(os.path.join(state, "fit 2", "run_state")), said
+    back = job.start(0, 0)
+    said = back.communicate(timeout=120)[0]
+    job.close()
+    assert back.returncode == 0 and "it has nothing left to do with the others" in said, said
+    assert not os.path.exists(state), os.listdir(state)
+    codes, said = run(program, "again", 2, state, 0, output)
+    assert codes == [0, 0] and "Training goes on" not in said and numbers(output) == expected, said
+
+
 def main():
     program = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
         check_early(program, folder)
         check_again(program, folder)
         check_own(program, folder)
+        check_leaks(program, folder)
+        check_over(program, folder)
 
 
 if __name__ == "__main__":
