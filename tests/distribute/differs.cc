@@ -32,6 +32,8 @@ class Differs {
       fail_to_read();
     } else if (what_ == "trace of fit") {
       fail_to_trace_fit(model);
+    } else if (what_.starts_with("weights of ")) {
+      change_weights(model);
     } else if (what_ == "overwrite") {
       save_twice(model);
     } else if (what_ == "predict") {
@@ -120,6 +122,19 @@ class Differs {
     } catch (const Error& error) {
       say(error);
     }
+  }
+
+  // Of one worker alone, between two calls.
+  void change_weights(Sequential& model) const {
+    fit(model);
+    if (what_.ends_with(std::to_string(strategy_.impl().worker()))) {
+      std::vector<Tensor> weights = model.get_weights();
+      for (Tensor& weight : weights) weight = ops::ones(weight.shape());
+      model.set_weights(weights);
+    }
+    std::cout << model.evaluate(x(), y(), {.verbose = 0}).at("loss") << "\n";
+    fit(model);
+    for (const Tensor& weight : model.get_weights()) std::cout << weight.to_string() << "\n";
   }
 
   // Worker 1 when worker 0 has written.

@@ -16,6 +16,8 @@
 //                         SIGKILL where STEPS are negative
 //   ends, ends interrupted, ends killed  as arrays, and the last worker gets SIGTERM, SIGINT or
 //                         SIGKILL at the end of training: STEPS says in which callback (At)
+//   keeps, folds          calls of fit whose weights the program uses, or changes, between them: a
+//                         worker is killed in the last one; "folds": each has a model of its own
 //   leaks, leaks and forks  a model that holds the strategy is never deleted; "and forks": a
 //                         child of worker 1 calls exit(0) before
 //   own                   each worker has batches of its own, worker 0 fewer than the others
@@ -119,7 +121,7 @@ void train_twice(const std::string& folder, int64_t steps, std::ofstream& file) 
   Model teacher = compiled_model();
   FitOptions options = options_with(folder + "/1", make_callback<StopsAfter>(0));
   options.batch_size = batch_size();
-  // Of these calls a worker that begins anew gets the figures, and the weights as they are by then.
+  // Of these calls a worker that begins anew gets the figures, and the weights.
   write(file, teacher.fit(x, y, options));
   // Its shuffle has no seed: each pass goes on where the last one was.
   const auto shuffled = data::Dataset::from_tensor_slices({x, y}).shuffle(10).batch(batch_size());
@@ -289,6 +291,32 @@ void train_early(const Strategy& strategy, const std::string& folder, int64_t wh
   write(file, unbuilt, unbuilt.fit(shuffled, options_of(2)));
 }
 
+void write_weights(std::ofstream& file, const Model& model) { write(file, model, History()); }
+
+void train_and_keep(const std::string& folder, const std::string& kind, int64_t steps,
+                    std::ofstream& file) {
+  const Tensor x = numbers({kRows, 3}, 1);
+  const Tensor y = numbers({kRows, 1}, 2);
+  const auto options = [&](const std::string& name, int64_t stop) {
+    FitOptions all = options_with(
+        folder + "/" + name, make_callback<StopsAfter>(stop, SIGKILL, folder + "/2/run_state"));
+    all.batch_size = batch_size();
+    return all;
+  };
+  Model model = compiled_model();
+  for (int64_t call = 0; call < 2; ++call) {
+    if (kind == "folds") model = compiled_model();
+    model.fit(x, y * static_cast<double>(call + 1), options(std::to_string(call), 0));
+    write_weights(file, model);
+    std::vector<Tensor> weights = model.get_weights();
+    for (Tensor& weight : weights) weight = weight * 2.0;
+    if (kind == "keeps") model.set_weights(weights);
+  }
+  Model last = kind == "folds" ? compiled_model() : model;
+  last.fit(x, y, options("2", steps));
+  write_weights(file, last);
+}
+
 void leak(const Strategy& strategy, const std::string& kind, std::ofstream& file) {
   static auto* const model = new Model(compiled_model());
   model->fit(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2), {.epochs = 1, .verbose = 0});
@@ -362,6 +390,8 @@ int main(int argc, char** argv) {
       train_on_full_disk(strategy, folder, steps);
     } else if (kind == "again") {
       train_again(folder, steps, file);
+    } else if (kind == "keeps" || kind == "folds") {
+      train_and_keep(folder, kind, steps, file);
     } else if (kind.starts_with("leaks")) {
       leak(strategy, kind, file);
     } else if (kind.starts_with("ends")) {

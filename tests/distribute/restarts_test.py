@@ -78,6 +78,33 @@ def check_own(program, folder):
         assert said.count("Training goes on after batch") == 2, said
 
 
+def check_kept(program, folder):
+    """Who begins anew takes what each call had given at its end, or all end where nobody has that."""
+    lacking = {"keeps": "the model that it trained has been changed since",
+               "folds": "the model that it trained has gone"}
+    for kind, why in lacking.items():
+        output = os.path.join(folder, kind)
+        codes, said = run(program, kind, 2, output + ".whole", 0, output)
+        assert codes == [0, 0], said
+        expected = numbers(output)
+        for victim in (0, 1):
+            said = run_with_a_loss(program, kind, f"{output}.{victim}", victim, 3, output)
+            assert numbers(output) == expected, (kind, victim, said)
+        said = run_with_a_loss(program, kind, output + ".none", 0, 3, output, code=1,
+                               CORNU_KEPT_CALLS_MIB="0")
+        for text in said:
+            assert "fit: a worker has begun anew, and the others don't know any more what call 1 of " \
+                   f"fit and evaluate had given at its end: {why}. Start all workers again." in text, said
+        codes, said = run(program, kind, 2, output + ".none", 0, output)
+        assert codes == [0, 0] and numbers(output) == expected, said
+    output = os.path.join(folder, "unchanged")
+    run_with_a_loss(program, "evaluates", output + ".state", 1, 2, output, CORNU_KEPT_CALLS_MIB="0")
+    codes, said = run(program, "evaluates", 2, output + ".state", 0, output,
+                      CORNU_KEPT_CALLS_MIB="much")
+    assert codes == [1, 1], said
+    assert said.count("CORNU_KEPT_CALLS_MIB: expected a number of MiB, got 'much'.") == 2, said
+
+
 def check_leaks(program, folder):
     """Who returns from main has left, though a model holds the strategy; a child's exit isn't its own."""
     output = os.path.join(folder, "leaks")
@@ -121,6 +148,7 @@ def main():
         check_early(program, folder)
         check_again(program, folder)
         check_own(program, folder)
+        check_kept(program, folder)
         check_leaks(program, folder)
         check_over(program, folder)
 
