@@ -18,6 +18,7 @@
 #include "framework/train/agreed_values.h"
 #include "framework/train/finished_calls.h"
 #include "framework/train/model.h"
+#include "framework/train/same_on_workers.h"
 #include "framework/train/trainer.h"
 #include "framework/train/worker_parts.h"
 
@@ -201,7 +202,15 @@ bool JointCall::meet() {
         "finished calls",
         source == strategy.worker() ? encode_run_state(FinishedCalls::get().of(behind)) : "");
     const RunState given = decode_run_state(all[static_cast<size_t>(source)]);
-    require_given(what_, given, behind);
+    try {
+      require_given(what_, given, behind);
+    } catch (const WorkersDiffer&) {  // who is done first mustn't be missed by one that reads yet
+      try {
+        strategy.exchange("that a call isn't known", "");
+      } catch (const Error&) {
+      }
+      throw;
+    }
     if (number_ == most) continue;
     take(given);
     return false;

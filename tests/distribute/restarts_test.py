@@ -2,9 +2,10 @@
 """Programs of two workers that begin anew, or go on in a later call of fit than the first: they give
 the bits of one that nobody disturbed.
 
-So do those whose workers have batches of their own. Where a worker is killed before a state is written, the others wait for it, and all begin anew. Where
-two calls of fit keep their states in one folder, and workers are stopped in the second one, that one
-goes on, and the first doesn't take its state.
+So do those whose workers have batches of their own. Where a worker is killed before a state is
+written, the others wait for it, and all begin anew. Where two calls of fit keep their states in one
+folder, and workers are stopped in the second one, that one goes on, and the first doesn't take its
+state. Who begins anew in a later call gets what the earlier ones have given as they ended.
 
 usage: restarts_test.py ELASTIC
 """
