@@ -167,9 +167,11 @@ std::string Coordinator::difference(const Json& join) const {
       const Json* theirs = before.at("facts").find(name);
       if (theirs && *theirs == value) continue;
       const auto rank = static_cast<int>(join.at("rank").as_int());
-      return fmt::format("the {} of {} is {}, that of {} is {}. All workers must run the same.",
-                         name, name_of(rank), value.dump(), name_of(static_cast<int>(other)),
-                         theirs ? theirs->dump() : "unknown");
+      return fmt::format(
+          "the {} of {} is {}, that of {} is {}. All workers must run the same: "
+          "start all of them again.",
+          name, name_of(rank), value.dump(), name_of(static_cast<int>(other)),
+          theirs ? theirs->dump() : "unknown");
     }
   }
   return "";

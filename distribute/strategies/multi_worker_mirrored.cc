@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/strategies/multi_worker_mirrored.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -9,8 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <mutex>
 #include <span>
@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "distribute/cluster/cluster.h"
+#include "distribute/strategies/job_files.h"
 #include "distribute/strategies/one_caller.h"
 #include "distribute/strategies/replicated.h"
 #include "distribute/strategies/step_collectives.h"
@@ -27,6 +28,7 @@
 #include "framework/graph/function_number.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
+#include "framework/strategy/job_end.h"
 
 namespace cornu::distribute {
 namespace {
@@ -49,18 +51,21 @@ struct StepNotice {
   }
 };
 
-std::atomic<int> strategies_alive = 0;
+std::atomic<int> strategies_made = 0;
+// Of those, how many all workers have come to the end of.
+std::atomic<int> strategies_ended = 0;
 
-// Of a program that calls exit(0) where its strategy is in use: the others still need it.
-void unless_left(int code, void*) {
-  if (code != 0 || strategies_alive == 0) return;
-  // (The logger may be gone already.)
-  fmt::print(stderr,
-             "{}: this worker's program ends by exit(0) before its strategy has gone, while the "
-             "others may compute with it. It ends with code {}, to be started again.\n",
-             kName, kUnfinishedExitCode);
+[[noreturn]] void end_unfinished() {
   std::fflush(nullptr);
+  std::cout.flush();
   std::_Exit(kUnfinishedExitCode);
+}
+
+std::string text_of_unfinished(const std::string& why) {
+  return fmt::format(
+      "{}: this worker's program has come to its end, but not those of all workers: {} It ends "
+      "with code {}, to be started again as it was; it goes on from the last state that was kept.",
+      kName, why, kUnfinishedExitCode);
 }
 
 class MultiWorkerMirrored : public MirroredReplicas {
@@ -125,6 +130,9 @@ class MultiWorkerMirrored : public MirroredReplicas {
     clean_ups_.push_back(std::move(clean_up));
   }
   void pass_on() override { caller_.reset(); }
+  // The process ends by exit(0), or at the end of main, while something still holds this: a model
+  // that nobody deletes, say.
+  void leave_at_exit();
   void clean_up_now() override {
     for (const auto& clean_up : std::exchange(clean_ups_, {})) clean_up();
   }
@@ -192,7 +200,9 @@ class MultiWorkerMirrored : public MirroredReplicas {
     }
   }
 
+  const pid_t process_ = ::getpid();  // a fork's exit isn't this worker's
   Cluster cluster_;
+  bool has_left_ = false;
   std::vector<std::function<void()>> clean_ups_;
   const int exceptions_ = std::uncaught_exceptions();
   std::atomic<bool> told_ = false;  // the program knows that the group has ended
@@ -215,39 +225,38 @@ thread_local bool MultiWorkerMirrored::in_step_ = false;
 
 namespace {
 
-// Where what started the program wants to know that all workers have come to the end of theirs.
-constexpr const char* kEndedFile = "CORNU_ENDED_FILE";
+// Strategies of this process. Never destroyed: they may be left at its end.
+struct Living {
+  std::mutex mutex;
+  std::vector<MultiWorkerMirrored*> all;
 
-void tell_that_job_is_over() {
-  const char* path = std::getenv(kEndedFile);
-  if (path) std::ofstream(path, std::ios::app) << "\n";
-}
+  bool has_any() {
+    const std::lock_guard lock(mutex);
+    return !all.empty();
+  }
+  static Living& get() {
+    static auto* const living = new Living;
+    return *living;
+  }
+};
 
-// Whether a worker has said so: the file has something in it.
-bool job_is_over() {
-  const char* path = std::getenv(kEndedFile);
-  std::error_code none;
-  return path && std::filesystem::file_size(path, none) > 0 && !none;
-}
-
-// Where what started the program wants to know that it has begun to compute with others.
-void tell_that_job_begins() {
-  const char* path = std::getenv("CORNU_BEGUN_FILE");
-  if (path) std::ofstream(path, std::ios::app) << "\n";
-}
-
-// A program may have one strategy after the other.
-void begin_job() {
-  if (job_is_over()) std::ofstream(std::getenv(kEndedFile), std::ios::trunc);
+void leave_all_at_exit(int code, void*) {
+  if (code != 0) return;  // the others see it lost
+  Living& living = Living::get();
+  const std::lock_guard lock(living.mutex);
+  for (MultiWorkerMirrored* strategy : living.all) strategy->leave_at_exit();
 }
 
 }  // namespace
 
 void MultiWorkerMirrored::begin() {
+  if (++strategies_made > 1) take_back_end();
   tell_that_job_begins();
   form({});
-  ++strategies_alive;
-  static const int registered = ::on_exit(unless_left, nullptr);
+  Living& living = Living::get();
+  const std::lock_guard lock(living.mutex);
+  living.all.push_back(this);
+  static const int registered = ::on_exit(leave_all_at_exit, nullptr);
   static_cast<void>(registered);
 }
 
@@ -255,10 +264,15 @@ void MultiWorkerMirrored::begin() {
 // knows why not.
 std::string MultiWorkerMirrored::leave() {
   try {
+    has_left_ = true;
     const std::exception_ptr why = cluster_.leave();
     if (why && !told_) std::rethrow_exception(why);
-    if (!why) tell_that_job_is_over();
-    if (!why && !told_) clean_up_now();
+    if (!why) tell_that_job_is_over(told_ ? Json::object() : JobEnd::get().to_json());
+    if (!why && !told_) {
+      ++strategies_ended;
+      clean_up_now();
+    }
+    JobEnd::get().forget();
     return "";
   } catch (const std::exception& error) {
     return error.what();
@@ -268,18 +282,34 @@ std::string MultiWorkerMirrored::leave() {
 // A worker that dies when others have come to the end of their programs needs them again: to
 // restore the last state, and to do what was left. So they must be started again, too.
 MultiWorkerMirrored::~MultiWorkerMirrored() {
-  --strategies_alive;
-  if (std::uncaught_exceptions() > exceptions_) return;
+  {
+    Living& living = Living::get();
+    const std::lock_guard lock(living.mutex);
+    std::erase(living.all, this);
+  }
+  if (has_left_ || std::uncaught_exceptions() > exceptions_) return;
   const std::string why = leave();
   if (why.empty()) return;
-  logging::warn(fmt::format(
-      "{}: this worker's program has come to its end, but not those of all workers: {} It ends "
-      "with "
-      "code {}, to be started again as it was; it goes on from the last state that was kept.",
-      kName, why, kUnfinishedExitCode));
-  std::fflush(nullptr);
-  std::cout.flush();
-  std::_Exit(kUnfinishedExitCode);
+  logging::warn(text_of_unfinished(why));
+  end_unfinished();
+}
+
+// Within a call, or a step of any thread, the others still need this worker. (The logger may be
+// gone already.)
+void MultiWorkerMirrored::leave_at_exit() {
+  if (::getpid() != process_ || has_left_) return;
+  const std::unique_lock lock(steps_, std::try_to_lock);
+  if (!lock || in_step_ || JobEnd::get().is_in_call()) {
+    fmt::print(stderr,
+               "{}: this worker's program ends by exit(0) before its strategy has gone, while the "
+               "others compute with it. It ends with code {}, to be started again.\n",
+               kName, kUnfinishedExitCode);
+    end_unfinished();
+  }
+  const std::string why = leave();
+  if (why.empty()) return;
+  fmt::print(stderr, "{}\n", text_of_unfinished(why));
+  end_unfinished();
 }
 
 // Whatever isn't seeded draws what worker 0 draws: shuffles and initial values must be the same.
@@ -289,7 +319,6 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
   while (true) {
     try {
       group_ = cluster_.form(lost);
-      if (is_chief()) begin_job();
       told_ = false;
       before_.merge(known_);
       known_.clear();
@@ -309,6 +338,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       lost = another.rank();
     } catch (const JobOver& over) {
       logging::warn(over.what());
+      remove_obsolete_states();
       std::fflush(nullptr);
       std::cout.flush();
       std::_Exit(0);
@@ -522,15 +552,12 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
                          "{}: {} names a cluster, but not which of its tasks this process is.",
                          kName, resolver->name());
   check<FailedPrecondition>(
-      strategies_alive == 0,
+      !Living::get().has_any(),
       "{}: this process has another one already, which the other workers reach at the same "
-      "address. "
-      "Let that one go before: all of its handles, and the models and datasets that were made with "
-      "it.",
+      "address. Let that one go before: all of its handles, and the models and datasets that were "
+      "made with it.",
       kName);
   const char* insecure = std::getenv("CORNU_INSECURE");
-  // Only a process's first strategy can be one that comes too late.
-  static std::atomic<bool> is_first = true;
   const auto replicas = static_cast<int>(devices.size());
   std::function<std::vector<std::string>()> renew;
   if (resolver->addresses_change()) {
@@ -539,18 +566,18 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
       return spec ? addresses_of_workers(*spec) : std::vector<std::string>();
     };
   }
-  ClusterOptions cluster{
-      .rank = static_cast<int>(id_in_cluster(spec, *task)),
-      .addresses = std::move(addresses),
-      .replicas = replicas,
-      .facts = facts_of(communication, replicas),
-      .communication = std::move(implementation),
-      .collectives = {.narrow_sums = communication.compression.has_value()},
-      .timeout = timeout,
-      .job_is_over = is_first.exchange(false) ? job_is_over : [] { return false; },
-      .insecure = options.insecure || (insecure && std::string(insecure) == "1"),
-      .identity = TlsIdentity::of_environment(),
-      .renew = std::move(renew)};
+  ClusterOptions cluster{.rank = static_cast<int>(id_in_cluster(spec, *task)),
+                         .addresses = std::move(addresses),
+                         .replicas = replicas,
+                         .facts = facts_of(communication, replicas, strategies_ended + 1),
+                         .communication = std::move(implementation),
+                         .collectives = {.narrow_sums = communication.compression.has_value()},
+                         .timeout = timeout,
+                         // Only a process's first strategy can be one that comes too late.
+                         .job_is_over = strategies_made == 0 ? job_is_over : [] { return false; },
+                         .insecure = options.insecure || (insecure && std::string(insecure) == "1"),
+                         .identity = TlsIdentity::of_environment(),
+                         .renew = std::move(renew)};
   return std::make_shared<MultiWorkerMirrored>(std::move(devices), std::move(cluster),
                                                communication);
 }

@@ -46,10 +46,11 @@ void require_valid(const CommunicationOptions& options) {
                          *options.compression);
 }
 
-Json facts_of(const CommunicationOptions& options, int replicas) {
+Json facts_of(const CommunicationOptions& options, int replicas, int place) {
   return Json::object(
       {{"version of Cornu", CORNU_VERSION},
        {"strategy", kMultiWorkerMirrored},
+       {"place in the program", fmt::format("strategy {} since its start", place)},
        {"number of local replicas", int64_t{replicas}},
        {"communication implementation", options.implementation.name()},
        {"bytes_per_pack", options.bytes_per_pack},

@@ -17,7 +17,7 @@ void require_valid(const CommunicationOptions& options);
 std::chrono::milliseconds timeout_of(const CommunicationOptions& options);
 // InvalidArgument for a name that nothing was registered by.
 Communication implementation_of(const CommunicationOptions& options);
-// What all workers must have alike.
-Json facts_of(const CommunicationOptions& options, int replicas);
+// What all workers must have alike. `place`: which of the program's strategies this is, from 1 on.
+Json facts_of(const CommunicationOptions& options, int replicas, int place);
 
 }  // namespace cornu::distribute

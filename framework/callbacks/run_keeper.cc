@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/core/logging.h"
+#include "framework/strategy/job_end.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu::callbacks {
@@ -67,6 +68,7 @@ void RunKeeper::begin(const std::string& folder, bool on_every_worker) {
   leave();
   const StrategyImpl& strategy = get_strategy().impl();
   get_strategy().impl().clean_up_now();
+  JobEnd::get().forget();
   const int64_t ended = ended_runs().in(folder);
   given_ = of_run_ = folder;
   if (ended > 0) of_run_ = (fs::path(folder) / fmt::format("{}{}", kOfFit, ended + 1)).string();
@@ -116,7 +118,10 @@ void RunKeeper::keep(const RunState& state) {
 void RunKeeper::end(bool keep_states) {
   const bool clears = keeps_ && !keep_states;
   writer_.reset();
-  if (clears) ended_runs().add(given_);
+  if (clears) {
+    ended_runs().add(given_);
+    tell_of_obsolete_states();
+  }
   if (clears && folder_) {
     // Of workers that aren't there any more nobody else would remove them.
     std::vector<std::string> others;
@@ -131,6 +136,20 @@ void RunKeeper::end(bool keep_states) {
         });
   }
   leave();
+}
+
+// On every worker: whichever is the first to know that all are done says what is to be removed.
+void RunKeeper::tell_of_obsolete_states() const {
+  const int64_t workers = get_strategy().impl().num_workers();
+  if (workers == 1) return;  // it is removed at once
+  ObsoleteStates obsolete{.states = {of_run_}, .folders = {}};
+  for (int64_t worker = 1; on_every_worker_ && worker < workers; ++worker) {
+    const std::string own = fmt::format("{}{}", kOfWorker, worker);
+    obsolete.states.push_back((fs::path(of_run_) / own).string());
+    obsolete.folders.push_back(obsolete.states.back());
+  }
+  obsolete.folders.insert(obsolete.folders.end(), {of_run_, given_});
+  JobEnd::get().add(obsolete);
 }
 
 void RunKeeper::skip(const std::string& folder, bool on_every_worker, bool keep_states) {

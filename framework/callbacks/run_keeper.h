@@ -37,6 +37,7 @@ class RunKeeper {
 
  private:
   std::vector<std::string> other_folders() const;
+  void tell_of_obsolete_states() const;
 
   bool keeps_ = false;
   std::string given_;             // the folder

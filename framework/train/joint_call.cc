@@ -2,10 +2,10 @@
 #include "framework/train/joint_call.h"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "framework/core/error.h"
@@ -13,8 +13,12 @@
 #include "framework/core/random.h"
 #include "framework/saving/run_state.h"
 #include "framework/saving/saved_variables.h"
+#include "framework/strategy/job_end.h"
 #include "framework/strategy/strategy.h"
+#include "framework/train/agreed_values.h"
+#include "framework/train/finished_calls.h"
 #include "framework/train/model.h"
+#include "framework/train/same_on_workers.h"
 #include "framework/train/trainer.h"
 #include "framework/train/worker_parts.h"
 
@@ -57,18 +61,11 @@ thread_local int64_t open_calls = 0;  // one within the other
 
 // The calls of this process.
 struct Calls {
-  struct Finished {
-    Json figures;
-    bool trains = false;
-    std::weak_ptr<const TrainedVariables> trained;
-    SeedSequence seeds = {};  // at its end
-  };
-
   std::mutex mutex;
   int64_t begun = 0;
   bool is_open = false;
   bool keeps_state = false;              // one of them
-  std::map<int64_t, Finished> finished;  // by number
+  std::unordered_set<uint64_t> alike{};  // variables that have been in one
 };
 
 Calls& calls() {
@@ -76,49 +73,8 @@ Calls& calls() {
   return *all;
 }
 
-std::string group_of(int64_t number, const char* part) {
-  return fmt::format("call {} {}", number, part);
-}
-
-// A step that failed half-way has taken those of the model that is in training: the state that all
-// go back to has them.
-bool have_values(const TrainedVariables& trained) {
-  try {
-    for (const auto* variables : {&trained.model, &trained.optimizer}) {
-      for (const Variable& variable : *variables) static_cast<void>(variable.value());
-    }
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 bool are_same(const std::vector<Variable>& a, const std::vector<Variable>& b) {
   return std::ranges::equal(a, b, {}, &Variable::number, &Variable::number);
-}
-
-// What these calls have given, for workers that have begun anew.
-std::string finished_calls(const std::set<int64_t>& numbers) {
-  RunState state;
-  const std::lock_guard lock(calls().mutex);
-  for (const int64_t number : numbers) {
-    const auto call = calls().finished.find(number);
-    if (call == calls().finished.end()) continue;  // it ended with an error that was caught
-    const auto trained = call->second.trained.lock();
-    const bool has_values = trained && have_values(*trained);
-    const SeedSequence& seeds = call->second.seeds;
-    state.info.set(std::to_string(number),
-                   Json::object({{"figures", call->second.figures},
-                                 {"has variables", has_values},
-                                 {"trains", call->second.trains},
-                                 {"seed", static_cast<int64_t>(seeds.seed)},
-                                 {"drawn", static_cast<int64_t>(seeds.drawn)},
-                                 {"chosen", seeds.chosen}}));
-    if (!has_values) continue;
-    save_variables(state, group_of(number, "model"), trained->model);
-    save_variables(state, group_of(number, "optimizer"), trained->optimizer);
-  }
-  return encode_run_state(state);
 }
 
 }  // namespace
@@ -130,6 +86,7 @@ bool TrainedVariables::operator==(const TrainedVariables& other) const {
 JointCall::JointCall(const char* what, const Model& model, bool keeps_state)
     : what_(what), model_(model), is_within_another_(open_calls > 0) {
   if (!is_within_another_ && get_strategy().impl().num_workers() > 1) {
+    FinishedCalls::get();  // whose error isn't to come at a call's end
     const std::lock_guard lock(calls().mutex);
     check<FailedPrecondition>(
         !calls().is_open,
@@ -137,6 +94,7 @@ JointCall::JointCall(const char* what, const Model& model, bool keeps_state)
         "make these calls in one order: let one thread make them all, one after the other.",
         what);
     calls().is_open = true;
+    JobEnd::get().set_in_call(true);
     calls().keeps_state = calls().keeps_state || keeps_state;
     number_ = ++calls().begun;
   }
@@ -149,15 +107,20 @@ JointCall::~JointCall() {
   get_strategy().impl().pass_on();
   const std::lock_guard lock(calls().mutex);
   calls().is_open = false;
+  JobEnd::get().set_in_call(false);
 }
 
 bool JointCall::begin(const std::string& error) {
   error_ = error;
+  begins_ = true;
+  bool is_joined = false;
   try {
-    return join();
+    is_joined = join();
   } catch (const PeerLost& lost) {
-    return rejoin(lost);
+    is_joined = rejoin(lost);
   }
+  begins_ = false;
+  return is_joined;
 }
 
 bool JointCall::rejoin(PeerLost lost) {
@@ -180,8 +143,10 @@ bool JointCall::rejoin(PeerLost lost) {
 bool JointCall::join() {
   if (number_ == 0) return true;
   if (meet()) {
-    if (error_.empty())
-      agree_on_seeds();  // else nothing is computed: where it isn't, meet() throws
+    if (error_.empty()) {  // else nothing is computed: where it isn't, meet() throws
+      agree_on_seeds();
+      if (all_begin_) agree_on_weights();
+    }
     return true;
   }
   logging::warn(fmt::format(
@@ -191,16 +156,40 @@ bool JointCall::join() {
   return false;
 }
 
+std::vector<Variable> JointCall::variables() const {
+  std::vector<Variable> all = model_.variables();
+  if (model_.compiled()) {
+    const std::vector<Variable> more = model_.optimizer().variables();
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+// What a program has done to them on one worker alone, since they were in a call.
+void JointCall::agree_on_weights() {
+  const std::vector<Variable> all = variables();
+  bool were_alike = false;
+  {
+    const std::lock_guard lock(calls().mutex);
+    were_alike = std::ranges::any_of(
+        all, [](const Variable& variable) { return calls().alike.contains(variable.number()); });
+  }
+  agree_on_values(what_, all, were_alike);
+}
+
 // Whether all are in the same call; false where others are in a later one.
 bool JointCall::meet() {
   StrategyImpl& strategy = get_strategy().impl();
   while (true) {
     std::vector<int64_t> numbers;
     std::vector<std::string> errors;
-    const std::string own = fmt::format("{} {}", number_, error_);
-    for (const std::string& text : strategy.exchange("numbers of calls", own)) {
-      numbers.push_back(std::stoll(text));
-      errors.push_back(text.substr(text.find(' ') + 1));
+    all_begin_ = true;
+    const Json own = Json::object({{"number", number_}, {"begins", begins_}, {"error", error_}});
+    for (const std::string& text : strategy.exchange("numbers of calls", own.dump())) {
+      const Json theirs = Json::parse(text);
+      numbers.push_back(theirs.at("number").as_int());
+      errors.push_back(theirs.at("error").as_string());
+      all_begin_ = all_begin_ && theirs.at("begins").as_bool();
     }
     const auto [least, most] = std::ranges::minmax(numbers);
     if (least == most) {
@@ -211,9 +200,20 @@ bool JointCall::meet() {
     std::set<int64_t> behind(numbers.begin(), numbers.end());
     behind.erase(most);
     const std::vector<std::string> all = strategy.exchange(
-        "finished calls", source == strategy.worker() ? finished_calls(behind) : "");
+        "finished calls",
+        source == strategy.worker() ? encode_run_state(FinishedCalls::get().of(behind)) : "");
+    const RunState given = decode_run_state(all[static_cast<size_t>(source)]);
+    try {
+      require_given(what_, given, behind);
+    } catch (const WorkersDiffer&) {  // who is done first mustn't be missed by one that reads yet
+      try {
+        strategy.exchange("that a call isn't known", "");
+      } catch (const Error&) {
+      }
+      throw;
+    }
     if (number_ == most) continue;
-    take(all[static_cast<size_t>(source)]);
+    take(given);
     return false;
   }
 }
@@ -226,28 +226,23 @@ void JointCall::require_no_errors(const std::vector<std::string>& errors) const 
   }
 }
 
-void JointCall::take(const std::string& finished) {
-  const RunState state = decode_run_state(finished);
-  const std::string number = std::to_string(number_);
-  const Json* call = state.info.find(number);
-  check<FailedPrecondition>(call != nullptr,
-                            "{}: call {} of the others has ended with an error. Start all workers "
-                            "again.",
-                            what_, number);
-  restore_seed_sequence({.seed = static_cast<uint64_t>(call->at("seed").as_int()),
-                         .drawn = static_cast<uint64_t>(call->at("drawn").as_int()),
-                         .chosen = call->at("chosen").as_bool()});
-  if (call->at("has variables").as_bool()) {
-    take_variables(state);
-  } else if (call->at("trains").as_bool()) {
-    logging::warn(fmt::format(
-        "{}: no worker has the weights of call {} any more, unless they are in the state of the "
-        "training that goes on: here the model keeps those that it has.",
-        what_, number));
+void JointCall::take(const RunState& finished) {
+  const Json& call = finished.info.at(std::to_string(number_));
+  const bool trains = call.at("trains").as_bool();
+  if (trains) {
+    try {
+      take_variables(finished);
+    } catch (const FailedPrecondition& error) {
+      get_strategy().impl().fail(error.what());  // nobody is to wait for another attempt
+      throw;
+    }
   }
-  figures_ = call->at("figures");
-  finish(figures_, call->at("trains").as_bool() ? model_.trainer().trained_variables(model_)
-                                                : std::weak_ptr<const TrainedVariables>());
+  restore_seed_sequence({.seed = static_cast<uint64_t>(call.at("seed").as_int()),
+                         .drawn = static_cast<uint64_t>(call.at("drawn").as_int()),
+                         .chosen = call.at("chosen").as_bool()});
+  figures_ = call.at("figures");
+  finish(figures_, trains ? model_.trainer().trained_variables(model_)
+                          : std::weak_ptr<const TrainedVariables>());
 }
 
 void JointCall::take_variables(const RunState& state) {
@@ -266,14 +261,12 @@ void JointCall::take_variables(const RunState& state) {
   }
 }
 
-void JointCall::finish(Json figures, std::weak_ptr<const TrainedVariables> trained) {
+void JointCall::finish(Json figures, const std::weak_ptr<const TrainedVariables>& trained) {
   if (number_ == 0) return;
-  const bool trains = !trained.expired();
+  FinishedCalls::get().add(number_, std::move(figures), trained);
+  const std::vector<Variable> all = variables();
   const std::lock_guard lock(calls().mutex);
-  calls().finished[number_] = {.figures = std::move(figures),
-                               .trains = trains,
-                               .trained = std::move(trained),
-                               .seeds = seed_sequence()};
+  for (const Variable& variable : all) calls().alike.insert(variable.number());
 }
 
 }  // namespace cornu

@@ -31,8 +31,8 @@ struct TrainedVariables {
 
 // Calls of fit and of evaluate by several workers are numbered, those within another one aside, so
 // that a worker that was lost and has begun anew finds the others: calls that these have finished
-// give it what they gave them, figures and (of fit) the model's variables as they are by now. On
-// one worker all is as if there were no such numbers.
+// give it what they gave them, figures and (of fit) the model's variables as they were at its end.
+// On one worker all is as if there were no such numbers.
 class JointCall {
  public:
   // `what`: "fit". `keeps_state`: lost workers are waited for from now on. FailedPrecondition on
@@ -46,9 +46,11 @@ class JointCall {
   // Whether all workers are in this call; false, with a warning, where others have finished it and
   // are in a later one. Waits for those that are in an earlier one. Workers that have joined have
   // the same seeds from then on. Called by all workers, and again when some have come back.
-  // FailedPrecondition where the variables of a finished call can't be taken up.
+  // FailedPrecondition where the variables of a finished call can't be taken up; on all workers
+  // where they aren't known any more.
   bool join();
-  // join(), before anything is done together; a worker that is lost then is waited for, as rejoin()
+  // join(), before anything is done together, with the same weights, where an earlier call of this
+  // process had them (agree_on_values); a worker that is lost then is waited for, as rejoin()
   // does. `error`: what this worker has found wrong of its arguments. Where it has found nothing
   // and another one has: Aborted. The group goes on: all may have made the same mistake.
   bool begin(const std::string& error);
@@ -60,19 +62,23 @@ class JointCall {
   // Where it isn't joined: what the call has given the others.
   const Json& figures() const { return figures_; }
   // It has given these; `trained`: the variables that it has changed.
-  void finish(Json figures, std::weak_ptr<const TrainedVariables> trained = {});
+  void finish(Json figures, const std::weak_ptr<const TrainedVariables>& trained = {});
 
  private:
   bool meet();
   void require_no_errors(const std::vector<std::string>& errors) const;
-  void take(const std::string& finished);
+  std::vector<Variable> variables() const;
+  void agree_on_weights();
+  void take(const RunState& finished);
   void take_variables(const RunState& state);
 
   const char* what_;
   const Model& model_;
   bool is_within_another_;
   int64_t number_ = 0;
-  std::string error_;  // of this worker's arguments
+  std::string error_;       // of this worker's arguments
+  bool begins_ = false;     // nothing of it has been computed here;
+  bool all_begin_ = false;  // nor on any worker
   Json figures_;
 };
 

@@ -24,11 +24,13 @@ bool is_legacy_name(const std::string& path) {
   return !path.ends_with(".weights.h5") && (path.ends_with(".h5") || path.ends_with(".hdf5"));
 }
 
+// Of the worker that writes: the others may come when it has written.
 void check_overwrite(const Model& model, const std::string& path, bool overwrite) {
   std::error_code ignored;
-  check<AlreadyExists>(overwrite || !std::filesystem::exists(path, ignored),
-                       "{}: '{}' exists already. Remove it, or save with {{.overwrite = true}}.",
-                       title_of(model), path);
+  check<AlreadyExists>(
+      overwrite || !get_strategy().is_chief() || !std::filesystem::exists(path, ignored),
+      "{}: '{}' exists already. Remove it, or save with {{.overwrite = true}}.", title_of(model),
+      path);
 }
 
 OptimizerState optimizer_state(const Model& model) {

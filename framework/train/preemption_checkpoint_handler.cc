@@ -104,7 +104,7 @@ void PreemptionCheckpointHandler::keep() {
 std::string PreemptionCheckpointHandler::save() { return manager_.save(calls_, false).value(); }
 
 bool PreemptionCheckpointHandler::is_signalled() {
-  if (const auto signal = signals_.received(); signal && signal->ends) signal_ = signal;
+  if (const auto signal = signals_->received(); signal && signal->ends) signal_ = signal;
   return signal_.has_value();
 }
 
@@ -140,7 +140,11 @@ void PreemptionCheckpointHandler::end_call() {
   if (config_.exit_fn) return config_.exit_fn();
   if (!was_signal) {  // as if it had been sent to this process
     std::raise(number);
-    static_cast<void>(signals_.received());
+    static_cast<void>(signals_->received());
+  }
+  if (number == SIGTERM) {
+    signals_.reset();  // ends the process, unless something around this has to end before
+    signals_.emplace();
   }
   throw Interrupted(number, text);
 }

@@ -21,9 +21,10 @@ struct TerminationConfig {
   // Asked after each run(): is this worker to end soon, by what else than SIGTERM and SIGINT says
   // so (a cloud's notice, say)?
   std::function<bool()> termination_watcher_fn = {};
-  // Called when all workers have kept their states; when it returns, run() does. Without one, run()
-  // throws Interrupted. Either way, a process that was sent SIGTERM ends with kTerminatedExitCode
-  // where the handler is destroyed.
+  // Called when all workers have kept their states; when it returns, run() does, and a process that
+  // was sent SIGTERM ends with kTerminatedExitCode where the handler is destroyed. Without one it
+  // ends so at once, as the last StopSignals does (nothing is unwound), and run() throws
+  // Interrupted after a SIGINT.
   std::function<void()> exit_fn = {};
   // Called instead of save().
   std::function<void()> save_fn = {};
@@ -82,7 +83,7 @@ class PreemptionCheckpointHandler {
   Checkpoint checkpoint_;
   CheckpointManager manager_;
   int64_t calls_ = 0;
-  StopSignals signals_;
+  std::optional<StopSignals> signals_{std::in_place};
   std::optional<StopSignal> signal_;
   bool told_ = false;
   const int exceptions_ = std::uncaught_exceptions();

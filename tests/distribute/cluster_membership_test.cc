@@ -236,7 +236,8 @@ TEST_CASE("what workers say of their programs is compared") {
     CHECK(text.find("the version of Cornu of worker") != std::string::npos);
     CHECK(text.find("\"1.0\"") != std::string::npos);
     CHECK(text.find("\"1.1\"") != std::string::npos);
-    CHECK(text.find("All workers must run the same.") != std::string::npos);
+    CHECK(text.find("All workers must run the same: start all of them again.") !=
+          std::string::npos);
   }
   end_all(clusters);
 }
@@ -250,7 +251,8 @@ TEST_CASE("workers that know different numbers of workers are told so") {
       on_all(clusters, [](Cluster& cluster) { return error_of([&] { cluster.form(); }); });
   for (const std::string& text : texts) {
     CHECK(text.find("the number of workers of worker ") != std::string::npos);
-    CHECK(text.find("All workers must run the same.") != std::string::npos);
+    CHECK(text.find("All workers must run the same: start all of them again.") !=
+          std::string::npos);
   }
   end_all(clusters);
 }

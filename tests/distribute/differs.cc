@@ -33,6 +33,10 @@ class Differs {
       fail_to_read();
     } else if (what_ == "trace of fit") {
       fail_to_trace_fit(model);
+    } else if (what_.starts_with("weights of ")) {
+      change_weights(model);
+    } else if (what_ == "overwrite") {
+      save_twice(model);
     } else if (what_ == "predict") {
       predict_alone(model);
     } else if (what_.starts_with("gather") || what_.starts_with("reduce")) {
@@ -218,6 +222,29 @@ class Differs {
     };
     model.fit(x(), y(),
               {.epochs = 1, .verbose = 0, .callbacks = {callbacks::LambdaCallback(options)}});
+  }
+
+  // Of one worker alone, between two calls.
+  void change_weights(Sequential& model) const {
+    fit(model);
+    if (what_.ends_with(std::to_string(strategy_.impl().worker()))) {
+      std::vector<Tensor> weights = model.get_weights();
+      for (Tensor& weight : weights) weight = ops::ones(weight.shape());
+      model.set_weights(weights);
+    }
+    std::cout << model.evaluate(x(), y(), {.verbose = 0}).at("loss") << "\n";
+    fit(model);
+    for (const Tensor& weight : model.get_weights()) std::cout << weight.to_string() << "\n";
+  }
+
+  // Worker 1 when worker 0 has written.
+  void save_twice(Sequential& model) const {
+    fit(model);
+    const bool is_second = strategy_.impl().worker() == 1;
+    if (is_second) wait_for_first();
+    model.save(folder_ + "/once.keras", {.overwrite = false});
+    model.save_weights(folder_ + "/once.weights.h5", {.overwrite = false});
+    if (!is_second) wait_for_first();
   }
 
   // Of a worker's own predictions nobody is told.

@@ -121,9 +121,19 @@ def main():
         texts, said = outputs(program, "trace alike", folder)
         for text in texts:
             assert re.fullmatch("(InvalidArgument: matmul: [^\n]*\n)(\\1)6\nalike\n", text), said
-        for what in ["names", "folder", "optimizer name", "later rate", "predict"]:
+        for what in ["names", "folder", "optimizer name", "later rate", "overwrite", "predict"]:
             texts, said = outputs(program, what, folder)
             assert texts == ["alike\n"] * 2, (what, said)
+        results = []
+        for changed in range(2):
+            texts, said = outputs(program, f"weights of {changed}", folder)
+            assert texts[0] == texts[1] and texts[0].endswith("alike\n"), said
+            results.append(texts[0])
+            for _, errors in said:
+                told = "evaluate: worker 1 has other values of 'sequential/dense/kernel' and 3 more than worker 0, " \
+                       "which all take. What sets weights between calls"
+                assert errors.count("has other values of") == errors.count(told) == 1, errors
+        assert results[0] != results[1], results
         for what, expected in TOLD.items():
             texts, said = outputs(program, what, folder)
             assert expected[0] in texts[1] and expected[1] in texts[0], (what, said)

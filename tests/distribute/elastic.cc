@@ -16,12 +16,19 @@
 //                         SIGKILL where STEPS are negative
 //   ends, ends interrupted, ends killed  as arrays, and the last worker gets SIGTERM, SIGINT or
 //                         SIGKILL at the end of training: STEPS says in which callback (At)
+//   keeps, folds          calls of fit whose weights the program uses, or changes, between them: a
+//                         worker is killed in the last one; "folds": each has a model of its own
+//   leaks, leaks and forks  a model that holds the strategy is never deleted; "and forks": a
+//                         child of worker 1 calls exit(0) before
 //   own                   each worker has batches of its own, worker 0 fewer than the others
+//   parts                 two strategies, one after the other; SIGKILL between them where STEPS
+//                         aren't 0
 //   early                 a worker is killed before a state is written: STEPS says where (Early)
 // Global batches are of CORNU_TEST_BATCH examples, 6 by default.
 #include <cornu/cornu.h>
 
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -99,6 +106,10 @@ void write(std::ofstream& file, const History& history) {
   }
 }
 
+void write(std::ofstream& file, const Logs& logs) {
+  for (const auto& [name, value] : logs) write_number(file, value);
+}
+
 void write(std::ofstream& file, const Model& model, const History& history) {
   for (const Tensor& weight : model.get_weights()) {
     for (const double value : weight.to_vector<double>()) write_number(file, value);
@@ -112,7 +123,7 @@ void train_twice(const std::string& folder, int64_t steps, std::ofstream& file) 
   Model teacher = compiled_model();
   FitOptions options = options_with(folder + "/1", make_callback<StopsAfter>(0));
   options.batch_size = batch_size();
-  // Of these calls a worker that begins anew gets the figures, and the weights as they are by then.
+  // Of these calls a worker that begins anew gets the figures, and the weights.
   write(file, teacher.fit(x, y, options));
   // Its shuffle has no seed: each pass goes on where the last one was.
   const auto shuffled = data::Dataset::from_tensor_slices({x, y}).shuffle(10).batch(batch_size());
@@ -155,13 +166,10 @@ void evaluate(const std::string& folder, int64_t steps, std::ofstream& file) {
   kills.on_test_batch_begin = [&](int64_t batch, const Logs&) {
     if (steps > 0 && batch == steps) std::raise(SIGKILL);
   };
-  for (const auto& [name, value] :
-       model.evaluate(x, y,
-                      {.batch_size = batch_size(),
-                      .verbose = 0,
-                      .callbacks = {callbacks::LambdaCallback(kills)}})) {
-    write_number(file, value);
-  }
+  write(file, model.evaluate(x, y,
+                             {.batch_size = batch_size(),
+                              .verbose = 0,
+                              .callbacks = {callbacks::LambdaCallback(kills)}}));
   write_number(file, model.evaluate(x, y * 2.0, {.verbose = 0}).at("loss"));
 }
 
@@ -285,6 +293,61 @@ void train_early(const Strategy& strategy, const std::string& folder, int64_t wh
   write(file, unbuilt, unbuilt.fit(shuffled, options_of(2)));
 }
 
+void write_weights(std::ofstream& file, const Model& model) { write(file, model, History()); }
+
+void train_and_keep(const std::string& folder, const std::string& kind, int64_t steps,
+                    std::ofstream& file) {
+  const Tensor x = numbers({kRows, 3}, 1);
+  const Tensor y = numbers({kRows, 1}, 2);
+  const auto options = [&](const std::string& name, int64_t stop) {
+    FitOptions all = options_with(
+        folder + "/" + name, make_callback<StopsAfter>(stop, SIGKILL, folder + "/2/run_state"));
+    all.batch_size = batch_size();
+    return all;
+  };
+  Model model = compiled_model();
+  for (int64_t call = 0; call < 2; ++call) {
+    if (kind == "folds") model = compiled_model();
+    model.fit(x, y * static_cast<double>(call + 1), options(std::to_string(call), 0));
+    write_weights(file, model);
+    std::vector<Tensor> weights = model.get_weights();
+    for (Tensor& weight : weights) weight = weight * 2.0;
+    if (kind == "keeps") model.set_weights(weights);
+  }
+  Model last = kind == "folds" ? compiled_model() : model;
+  last.fit(x, y, options("2", steps));
+  write_weights(file, last);
+}
+
+void leak(const Strategy& strategy, const std::string& kind, std::ofstream& file) {
+  static auto* const model = new Model(compiled_model());
+  model->fit(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2), {.epochs = 1, .verbose = 0});
+  if (kind == "leaks and forks" && strategy.impl().worker() == 1) {
+    const pid_t child = ::fork();
+    if (child == 0) std::exit(0);
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child) status = -1;
+    std::cout << "the child's status: " << status << std::endl;
+  }
+  write(file, model->evaluate(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2), {.verbose = 0}));
+}
+
+// Nobody begins the second part before the chief has left the first.
+void train_in_parts(const std::string& chief_left, int64_t steps) {
+  for (int part = 0; part < 2; ++part) {
+    bool is_chief = false;
+    {
+      const distribute::MultiWorkerMirroredStrategy strategy;
+      const auto scope = strategy.scope();
+      compiled_model().fit(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2), {.verbose = 0});
+      is_chief = strategy.is_chief();
+    }
+    if (is_chief) std::ofstream(chief_left) << "\n";
+    while (!std::filesystem::exists(chief_left)) std::this_thread::yield();
+    if (steps != 0) std::raise(SIGKILL);
+  }
+}
+
 History trained(Model model, const std::string& kind, const FitOptions& given) {
   const Tensor x = numbers({kRows, 3}, 1);
   const Tensor y = numbers({kRows, 1}, 2);
@@ -330,6 +393,7 @@ int main(int argc, char** argv) {
   const int64_t steps = std::atoll(argv[3]);
   try {
     set_random_seed(5);
+    if (kind == "parts") return train_in_parts(folder, steps), 0;
     const distribute::MultiWorkerMirroredStrategy strategy;
     const auto scope = strategy.scope();
     std::ofstream file;
@@ -345,6 +409,10 @@ int main(int argc, char** argv) {
       train_on_full_disk(strategy, folder, steps);
     } else if (kind == "again") {
       train_again(folder, steps, file);
+    } else if (kind == "keeps" || kind == "folds") {
+      train_and_keep(folder, kind, steps, file);
+    } else if (kind.starts_with("leaks")) {
+      leak(strategy, kind, file);
     } else if (kind.starts_with("ends")) {
       const int signal = kind == "ends" ? SIGTERM : kind == "ends killed" ? SIGKILL : SIGINT;
       train_to_end(strategy, folder, steps, signal, file);

@@ -59,17 +59,17 @@ def run(program, kind, workers, folder, steps, output, **settings):
     return [process.returncode for process in processes], "".join(said)
 
 
-def run_with_a_loss(program, kind, folder, victim, steps, output):
+def run_with_a_loss(program, kind, folder, victim, steps, output, code=0, **settings):
     """A worker is killed after so many steps; what the other says, and it, started again."""
     job = Workers(program, kind, 2, folder, output)
-    first = job.start(1 - victim, 0)
-    lost = job.start(victim, steps)
+    first = job.start(1 - victim, 0, **settings)
+    lost = job.start(victim, steps, **settings)
     said = [lost.communicate(timeout=120)[0]]
     assert lost.returncode == -signal.SIGKILL, said
-    back = job.start(victim, 0)
+    back = job.start(victim, 0, **settings)
     said += [process.communicate(timeout=120)[0] for process in (first, back)]
     job.close()
-    assert [first.returncode, back.returncode] == [0, 0], said
+    assert [first.returncode, back.returncode] == [code, code], said
     return said[1:]
 
 

@@ -198,29 +198,6 @@ sys.exit(143)
         job.send_signal(signal.SIGTERM)
         self.assertEqual(job.wait(launch_test.SECONDS), 6)
 
-    def test_tasks_that_leave_others_early(self):
-        # As workers do that have begun to compute together.
-        body = """
-open(os.environ["CORNU_BEGUN_FILE"], "a").write("\\n")
-if me == "worker 1" and life == 0:
-    os._exit(0)
-if me == "worker 1":
-    open(os.environ["CORNU_ENDED_FILE"], "a").write("\\n")
-    sys.exit(0)
-while os.path.getsize(os.environ["CORNU_ENDED_FILE"]) == 0:
-    time.sleep(0.01)
-"""
-        done = self.launched("-n 2 --max-restarts 1 --backoff 0", body)
-        self.assertEqual(done.stderr, """\
-cornu: worker 1 has left the others, which still compute with it
-cornu: worker 1 ended with code 75; it starts again in 0 s (1 of 1)
-""")
-        done = self.launched("-n 2", body, code=75)
-        self.assertEqual(done.stderr, """\
-cornu: worker 1 has left the others, which still compute with it
-cornu: worker 1 ended with code 75
-""")
-
 
 if __name__ == "__main__":
     launch_test.CORNU = str(Path(sys.argv.pop(1)).resolve())

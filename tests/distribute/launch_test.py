@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -61,6 +62,11 @@ def lines_by_task(text):
         name, words = re.fullmatch(r"\[(\w+ \d+)\] (.*)", line).groups()
         result.setdefault(name, []).append(words)
     return result
+
+
+def opened(name):
+    with open(name, "w"):
+        pass
 
 
 class Launch(unittest.TestCase):
@@ -162,6 +168,25 @@ while True:
         job.stdout.readline()
         job.stdout.close()
         self.assertEqual(job.wait(SECONDS), 128 + signal.SIGPIPE)
+
+    def test_it_is_read_late(self):
+        ours, theirs = os.pipe()
+        job = subprocess.Popen(command("-n 2", f"""
+for number in range(50_000):
+    print(number)
+if me == "worker 0":
+    awaited({self.fifo("done")!r})
+else:
+    opened({os.path.join(self.folder.name, "done")!r})
+"""), env=environment(), stdout=theirs)
+        while select.select([], [theirs], [], 0)[1]:  # until it is full
+            time.sleep(0.01)
+        os.close(theirs)
+        with open(ours, encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(job.wait(SECONDS), 0)
+        lines = [str(number) for number in range(50_000)]
+        self.assertEqual(lines_by_task(text), {"worker 0": lines, "worker 1": lines})
 
     def test_tasks_read_nothing(self):
         done = subprocess.run(command("-n 1", "say(repr(sys.stdin.read()))"), env=environment(),
@@ -286,6 +311,28 @@ cornu: worker 0 ended with code 6
         self.launched("-n 1 --max-restarts 1 --backoff 0",
                       "life or os.kill(os.getpid(), signal.SIGTERM)")
 
+    def test_a_port_that_a_process_still_has(self):
+        job = self.started("-n 1 --max-restarts 1 --backoff 0", f"""
+listener = own_socket()
+listener.listen()
+if life == 0:
+    if os.fork() == 0:
+        os.setsid()  # so that it isn't killed
+        for file in range(3):
+            os.close(file)
+        opened({self.fifo("there")!r})
+        awaited({self.fifo("go")!r})
+        os._exit(0)
+    awaited({os.path.join(self.folder.name, "there")!r})
+    sys.exit(3)
+say("again")
+""")
+        self.wait_for(job.stderr, "cornu: worker 0 waits for a process of its last life, which "
+                                  "listens on 127.0.0.1:")
+        opened(os.path.join(self.folder.name, "go"))
+        self.wait_for(job.stdout, "again")
+        self.assertEqual(job.wait(SECONDS), 0)
+
     def test_peers_of_a_task_that_waits_for_its_restart_are_refused(self):
         job = self.started("-n 2 --max-restarts 1 --backoff 30", f"""
 if me == "worker 0":
@@ -307,166 +354,6 @@ signal.pause()
         self.wait_for(job.stderr, "worker 0 ended with code 3; it starts again in 30 s")
         job.send_signal(signal.SIGTERM)
         self.assertEqual(job.wait(SECONDS), 3)  # the first that failed
-
-
-class Ends(Launch):
-    def test_the_first_failure_ends_the_job(self):
-        done = self.launched("-n 3", f"""
-if me == "worker 2":
-    awaited({self.fifo("ready0")!r})
-    awaited({self.fifo("ready1")!r})
-    sys.exit(7)
-def end(*_):
-    say("stopped")
-    os._exit(9)
-signal.signal(signal.SIGTERM, end)
-opened({self.folder.name!r} + f"/ready{{task['index']}}")
-signal.pause()
-""", code=7)
-        self.assertEqual(lines_by_task(done.stdout), {"worker 0": ["stopped"], "worker 1": ["stopped"]})
-        self.assertEqual(done.stderr, "cornu: worker 2 ended with code 7\n")
-
-    def test_killed(self):
-        done = self.launched("-n 1", "os.kill(os.getpid(), signal.SIGKILL)", code=137)
-        self.assertEqual(done.stderr, "cornu: worker 0 ended with code 137 (Killed)\n")
-
-    def test_tasks_that_do_not_end_are_killed(self):
-        done = self.launched("-n 2 --grace 0.1", f"""
-if me == "worker 1":
-    awaited({self.fifo("ready")!r})
-    sys.exit(7)
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-opened({os.path.join(self.folder.name, "ready")!r})
-while True:
-    signal.pause()
-""", code=7)
-        self.assertEqual(done.stderr, """\
-cornu: worker 1 ended with code 7
-cornu: tasks that didn't end in time are killed
-""")
-
-    def test_programs_that_cannot_be_run(self):
-        done = subprocess.run([CORNU, "launch", "-n", "2", "--", "/no/such/program"], text=True,
-                              capture_output=True, timeout=SECONDS)
-        self.assertEqual((done.returncode, done.stderr),
-                         (127, "cornu: '/no/such/program' can't be run: No such file or directory\n"))
-        done = subprocess.run([CORNU, "launch", "--", self.folder.name], text=True,
-                              capture_output=True, timeout=SECONDS)
-        self.assertEqual((done.returncode, done.stderr),
-                         (126, f"cornu: '{self.folder.name}' can't be run: Permission denied\n"))
-
-    def test_evaluators_do_not_decide(self):
-        done = self.launched("-n 1 --evaluator", f"""
-if me == "worker 0":
-    awaited({self.fifo("ready")!r})
-    sys.exit()
-def end(*_):
-    say("stopped")
-    os._exit(9)
-signal.signal(signal.SIGTERM, end)
-opened({os.path.join(self.folder.name, "ready")!r})
-signal.pause()
-""")
-        self.assertEqual(done.stdout, "[evaluator 0] stopped\n")
-        self.assertEqual(done.stderr, "")
-
-    def test_training_goes_on_without_an_evaluator_that_failed(self):
-        path = self.fifo("go")
-        job = self.started("-n 1 --evaluator", f"""
-if me == "evaluator 0":
-    sys.exit(3)
-awaited({path!r})
-say("done")
-""")
-        self.wait_for(job.stderr, "evaluator 0 ended with code 3")
-        with open(path, "w"):
-            pass
-        self.wait_for(job.stdout, "[worker 0] done")
-        self.assertEqual(job.wait(SECONDS), 0)
-
-    def test_a_chief_with_parameter_servers_decides(self):
-        done = self.launched("-n 1 --chief --ps 1", f"""
-paths = [{self.fifo("worker")!r}, {self.fifo("ps")!r}]
-if me == "chief 0":
-    for path in paths:
-        awaited(path)
-    sys.exit()
-opened(f"{self.folder.name}/{{task['type']}}")
-signal.pause()
-""")
-        self.assertEqual(done.stderr, "")
-
-
-class SignalsPassedOn(Launch):
-    BODY = """
-def end(number, _):
-    say("got", signal.Signals(number).name)
-    os._exit({code})
-signal.signal(signal.SIGTERM, end)
-signal.signal(signal.SIGINT, end)
-say("ready")
-while True:
-    signal.pause()
-"""
-
-    def signalled(self, options, number, code):
-        job = self.started(options, self.BODY.format(code=code))
-        for _ in range(2):
-            self.wait_for(job.stdout, "ready")
-        job.send_signal(number)
-        output, _ = job.communicate(timeout=SECONDS)
-        self.assertEqual(lines_by_task(output), {name: [f"got {number.name}"]
-                                                 for name in ("worker 0", "worker 1")})
-        return job.returncode
-
-    def test_all_tasks_get_it(self):
-        self.assertEqual(self.signalled("-n 2", signal.SIGINT, 0), 0)
-        self.assertEqual(self.signalled("-n 2", signal.SIGTERM, 143), 143)
-
-    def test_none_starts_again(self):
-        self.assertEqual(self.signalled("-n 2 --max-restarts 5", signal.SIGTERM, 143), 143)
-        self.assertEqual(self.signalled("-n 2 --max-restarts 5", signal.SIGTERM, 1), 1)
-
-    def test_the_second_kills(self):
-        job = self.started("-n 1", """
-signal.signal(signal.SIGTERM, lambda *_: say("no"))
-say("ready")
-while True:
-    signal.pause()
-""")
-        self.wait_for(job.stdout, "ready")
-        job.send_signal(signal.SIGTERM)
-        self.wait_for(job.stdout, "no")
-        job.send_signal(signal.SIGTERM)
-        self.assertEqual(job.wait(SECONDS), 137)
-
-
-class NobodyIsLeft(Launch):
-    def test_when_the_launcher_is_killed(self):
-        held, given = os.pipe()
-        job = self.started("-n 2", """
-import subprocess
-subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], close_fds=False)
-say("ready")
-signal.pause()
-""", pass_fds=[given])
-        os.close(given)
-        for _ in range(2):
-            self.wait_for(job.stdout, "ready")
-        job.kill()
-        self.assert_end(held)  # of the tasks and what they have started
-        os.close(held)
-
-    def test_when_a_task_leaves_a_process(self):
-        held, given = os.pipe()
-        job = self.started("-n 1", """
-import subprocess
-subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], close_fds=False)
-""", pass_fds=[given])
-        os.close(given)
-        self.assert_end(held)
-        self.assertEqual(job.wait(SECONDS), 0)
-        os.close(held)
 
 
 class Hosts(Launch):

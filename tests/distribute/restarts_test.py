@@ -2,17 +2,21 @@
 """Programs of two workers that begin anew, or go on in a later call of fit than the first: they give
 the bits of one that nobody disturbed.
 
-So do those whose workers have batches of their own. Where a worker is killed before a state is written, the others wait for it, and all begin anew. Where
-two calls of fit keep their states in one folder, and workers are stopped in the second one, that one
-goes on, and the first doesn't take its state.
+So do those whose workers have batches of their own. Where a worker is killed before a state is
+written, the others wait for it, and all begin anew. Where two calls of fit keep their states in one
+folder, and workers are stopped in the second one, that one goes on, and the first doesn't take its
+state. Who begins anew in a later call gets what the earlier ones have given as they ended.
 
 usage: restarts_test.py ELASTIC
 """
 import os
+import re
+import signal
 import sys
 import tempfile
+import time
 
-from elastic_test import TERMINATED, numbers, run, run_with_a_loss
+from elastic_test import TERMINATED, Workers, numbers, run, run_with_a_loss
 
 ANEW = "Training begins anew: a worker was lost before a state was kept."
 # Where a worker is killed: Early in elastic.cc.
@@ -78,12 +82,109 @@ def check_own(program, folder):
         assert said.count("Training goes on after batch") == 2, said
 
 
+def check_kept(program, folder):
+    """Who begins anew takes what each call had given at its end, or all end where nobody has that."""
+    lacking = {"keeps": "the model that it trained has been changed since",
+               "folds": "the model that it trained has gone"}
+    for kind, why in lacking.items():
+        output = os.path.join(folder, kind)
+        codes, said = run(program, kind, 2, output + ".whole", 0, output)
+        assert codes == [0, 0], said
+        expected = numbers(output)
+        for victim in (0, 1):
+            said = run_with_a_loss(program, kind, f"{output}.{victim}", victim, 3, output)
+            assert numbers(output) == expected, (kind, victim, said)
+        said = run_with_a_loss(program, kind, output + ".none", 0, 3, output, code=1,
+                               CORNU_KEPT_CALLS_MIB="0")
+        for text in said:
+            assert "fit: a worker has begun anew, and the others don't know any more what call 1 of " \
+                   f"fit and evaluate had given at its end: {why}. Start all workers again." in text, said
+        codes, said = run(program, kind, 2, output + ".none", 0, output)
+        assert codes == [0, 0] and numbers(output) == expected, said
+    output = os.path.join(folder, "unchanged")
+    run_with_a_loss(program, "evaluates", output + ".state", 1, 2, output, CORNU_KEPT_CALLS_MIB="0")
+    codes, said = run(program, "evaluates", 2, output + ".state", 0, output,
+                      CORNU_KEPT_CALLS_MIB="much")
+    assert codes == [1, 1], said
+    assert said.count("CORNU_KEPT_CALLS_MIB: expected a number of MiB, got 'much'.") == 2, said
+
+
+def check_leaks(program, folder):
+    """Who returns from main has left, though a model holds the strategy; a child's exit isn't its own."""
+    output = os.path.join(folder, "leaks")
+    for kind in ["leaks", "leaks and forks"]:
+        codes, said = run(program, kind, 2, output, 0, output)
+        assert codes == [0, 0], (kind, codes, said)
+    assert "the child's status: 0\n" in said, said
+
+
+def check_over(program, folder):
+    """The chief is killed when all have left, before it has removed the state: that is done when it
+    is started again, and another job trains."""
+    output = os.path.join(folder, "over")
+    state = output + ".state"
+    codes, said = run(program, "again", 2, state, 0, output)
+    assert codes == [0, 0], said
+    expected = numbers(output)
+    job = Workers(program, "again", 2, state, output)
+    ended, job.ended = job.ended, output + ".fifo"  # where it waits, to say that all have left
+    os.mkfifo(job.ended)
+    chief = job.start(0, 0)
+    job.ended = ended
+    other = job.start(1, 0)
+    said = [other.communicate(timeout=120)[0]]
+    chief.kill()
+    said.append(chief.communicate()[0])
+    assert other.returncode == 0 and os.path.getsize(job.ended) > 0, said
+    assert os.path.exists(os.path.join(state, "fit 2", "run_state")), said
+    back = job.start(0, 0)
+    said = back.communicate(timeout=120)[0]
+    job.close()
+    assert back.returncode == 0 and "it has nothing left to do with the others" in said, said
+    assert not os.path.exists(state), os.listdir(state)
+    codes, said = run(program, "again", 2, state, 0, output)
+    assert codes == [0, 0] and "Training goes on" not in said and numbers(output) == expected, said
+
+
+def check_parts(program, folder):
+    """A worker that is killed between two strategies can't take part in the second one: all begin with
+    the first one again."""
+    for victim in (0, 1):
+        chief_left = os.path.join(folder, f"chief{victim}")
+        job = Workers(program, "parts", 2, chief_left, os.path.join(folder, f"parts{victim}"))
+        other = job.start(1 - victim, 0)
+        lost = job.start(victim, 1)
+        said = [lost.communicate(timeout=120)[0]]
+        assert lost.returncode == -signal.SIGKILL, said
+        while os.path.getsize(job.ended) > 0 and other.poll() is None:  # until the second one begins
+            time.sleep(0.01)
+        assert other.poll() is None, other.communicate()
+        back = job.start(victim, 0)
+        said = [process.communicate(timeout=120)[0] for process in (other, back)]
+        assert [other.returncode, back.returncode] == [1, 1], said
+        for text in said:
+            assert re.search(r"Cluster: the place in the program of worker [01] \(.*\) is \"strategy "
+                             r"[12] since its start\", that of worker [01] \(.*\) is \"strategy [12] "
+                             r"since its start\"\. All workers must run the same: start all of them "
+                             r"again\.", text), said
+        os.remove(chief_left)
+        again = [job.start(index, 0) for index in range(2)]
+        said = [process.communicate(timeout=120)[0] for process in again]
+        assert [process.returncode for process in again] == [0, 0], said
+        assert os.path.getsize(job.ended) > 0
+        job.close()
+
+
 def main():
     program = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
         check_early(program, folder)
         check_again(program, folder)
         check_own(program, folder)
+        check_kept(program, folder)
+        check_leaks(program, folder)
+        check_over(program, folder)
+        check_parts(program, folder)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,18 @@ TEST_CASE("a loop goes on where SIGTERM has ended it") {
   CHECK(forked([&] { return count_to_ten(run, {}); }) == 0);
 }
 
+TEST_CASE("a program that catches nothing ends by SIGTERM as one that does") {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const auto count = [&]() noexcept { return count_to_ten(run, {}, raises(SIGTERM, 3)); };
+  CHECK(forked([&] { return count(); }) == kTerminatedExitCode);
+  CHECK(latest_checkpoint(run) == run + "/ckpt-4");
+  const TerminationConfig watched{.termination_watcher_fn = [] { return true; }};
+  const auto is_told = [&]() noexcept { return count_to_ten(run, watched); };
+  CHECK(forked([&] { return is_told(); }) == kTerminatedExitCode);
+  CHECK(latest_checkpoint(run) == run + "/ckpt-5");
+}
+
 TEST_CASE("SIGINT is an exception when the state is kept") {
   const TempFolder folder;
   const std::string run = folder / "run";

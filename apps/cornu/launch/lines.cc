@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <span>
 
 namespace apps {
 namespace {
@@ -16,9 +15,9 @@ constexpr int kColors[] = {36, 33, 32, 35, 34, 31};
 
 }  // namespace
 
-Lines::Lines(const std::string& name, int number, int to) : prefix_("[" + name + "] "), to_(to) {
+Lines::Lines(const std::string& name, int number, Sink& to) : prefix_("[" + name + "] "), to_(&to) {
   const char* no_color = std::getenv("NO_COLOR");
-  if (isatty(to) != 1 || (no_color && *no_color)) return;
+  if (!to.is_terminal() || (no_color && *no_color)) return;
   prefix_ = fmt::format("\033[{}m[{}]\033[0m ", kColors[number % std::size(kColors)], name);
 }
 
@@ -35,7 +34,6 @@ bool Lines::forward() {
 }
 
 bool Lines::finish() {
-  bool well = true;
   for (size_t before = text_.size() + 1; pipe_.is_open() && before != text_.size();) {
     before = text_.size();
     char buffer[1 << 16];
@@ -44,7 +42,7 @@ bool Lines::finish() {
   }
   pipe_ = cornu::FileDescriptor();
   if (!text_.empty() && text_.back() != '\n') text_ += '\n';
-  well = write_lines() && well;
+  const bool well = write_lines();
   text_.clear();
   return well;
 }
@@ -63,7 +61,7 @@ bool Lines::write_lines() {
     begin = cut ? end : end + 1;
   }
   text_.erase(0, begin);
-  return lines.empty() || cornu::write_all(to_, std::as_bytes(std::span(lines)));
+  return lines.empty() || to_->write(lines);
 }
 
 }  // namespace apps

@@ -20,11 +20,13 @@ again with one worker fewer, each with all its restarts, and go on from the stat
 an evaluator stays as it is. A chief or a parameter server that has failed for good ends the job: no
 other task has its part.
 
-Ctrl-C goes to all tasks; the second one kills them. When the workers (of a chief with parameter
+Ctrl-C goes to all tasks; the second one kills them. What a task has started ends with it, or, where
+that has a group of its own, with the job; a session of its own is left alone. When the workers (of a chief with parameter
 servers: the chief) are done, evaluators and parameter servers are ended.
 
-Exit code: 0 when the workers succeeded, else that of the first task that failed (128 + the signal
-that killed it).
+Exit code: 0 when the workers succeeded, else that of the first task that failed for good (128 + the
+signal that killed it). A worker that fails after all have come to their ends has failed for good,
+although it is started again: it finds nothing left to do with the others.
 
 Examples:
   cornu launch -n 4 -- ./program --epochs 3

@@ -13,8 +13,8 @@
 namespace apps {
 namespace {
 
-// Port 0: any that is free.
-cornu::FileDescriptor bound_socket(int port) {
+// Port 0: any that is free. Not open, with errno set, where it can't be had.
+cornu::FileDescriptor socket_of(int port) {
   cornu::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int one = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
@@ -22,7 +22,13 @@ cornu::FileDescriptor bound_socket(int port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return {};
+  return socket;
+}
+
+cornu::FileDescriptor bound_socket(int port) {
+  cornu::FileDescriptor socket = socket_of(port);
+  if (!socket.is_open()) {
     fail_launch(
         "127.0.0.1:{}: a task's port can't be had: {}. Does a process of an earlier task "
         "still listen there? ss -ltnp 'sport = :{}' tells",
@@ -46,6 +52,8 @@ ReservedPort ReservedPort::reserve() {
   port.number_ = ntohs(address.sin_port);
   return port;
 }
+
+bool ReservedPort::is_free() const { return socket_of(number_).is_open(); }
 
 cornu::FileDescriptor ReservedPort::socket() const { return bound_socket(number_); }
 

@@ -19,6 +19,8 @@ class ReservedPort {
   // socket is closed, peers are refused until the next one listens. (With one socket for all lives,
   // they would wait in its queue for nobody.) Throws LaunchError while another one listens.
   cornu::FileDescriptor socket() const;
+  // Whether nobody listens.
+  bool is_free() const;
 
  private:
   cornu::FileDescriptor reservation_;

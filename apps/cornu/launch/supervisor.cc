@@ -15,10 +15,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string_view>
 #include <utility>
 
 #include "apps/cornu/launch/error.h"
+#include "apps/cornu/launch/orphans.h"
 
 namespace apps {
 namespace {
@@ -27,10 +29,12 @@ constexpr double kLongestBackoff = 30;
 // A task that ran for so long before it failed begins anew with its first back-off.
 constexpr auto kRanWell = std::chrono::minutes(1);
 
+// What a task has left, and was killed, may take so long to end: to let go of its port, for one.
+constexpr auto kEndsAfterKill = std::chrono::seconds(10);
+constexpr auto kLooks = std::chrono::milliseconds(20);
+
 // Of a worker that has ended well while others compute with it (EX_TEMPFAIL of sysexits.h).
 constexpr int kLeftEarly = 75;
-
-void say(const std::string& text) { fmt::print(stderr, "cornu: {}\n", text); }
 
 std::string random_token() {
   unsigned char bytes[32];
@@ -51,6 +55,11 @@ bool is_empty(const cornu::FileDescriptor& file) {
   return fstat(file.get(), &status) != 0 || status.st_size == 0;
 }
 
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 std::string how_it_ended(int code) {
   if (code <= 128) return fmt::format("ended with code {}", code);
   const char* name = sigdescr_np(code - 128);
@@ -60,9 +69,12 @@ std::string how_it_ended(int code) {
 }  // namespace
 
 Signals::Signals() {
+  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, nobody learns how a task has ended
   sigset_t ours;
   sigemptyset(&ours);
-  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&ours, signal);
+  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    if (!is_ignored(signal)) sigaddset(&ours, signal);
+  }
   sigprocmask(SIG_BLOCK, &ours, &before_);
   std::signal(SIGPIPE, SIG_IGN);
   file_ = cornu::FileDescriptor(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -77,12 +89,14 @@ int Signals::next() {
 
 Supervisor::Supervisor(const LaunchOptions& options)
     : options_(options),
-      begun_(memfd_create("begun", MFD_CLOEXEC)),
+      output_(STDOUT_FILENO),
+      errors_(STDERR_FILENO),
       ended_(memfd_create("ended", MFD_CLOEXEC)) {
   options_.workers = std::max(options_.workers, 1);
-  if (!begun_.is_open() || !ended_.is_open()) {
-    fail_launch("no file for what has ended: {}", std::strerror(errno));
-  }
+  if (!ended_.is_open()) fail_launch("no file for what has ended: {}", std::strerror(errno));
+  const std::vector<pid_t> children = children_in_session();
+  strangers_.insert(children.begin(), children.end());
+  adopt_orphans();
   add_runs();
   if (!options_.insecure && !std::getenv("CORNU_JOB_TOKEN") &&
       !std::getenv("CORNU_JOB_TOKEN_FILE")) {
@@ -93,12 +107,15 @@ Supervisor::Supervisor(const LaunchOptions& options)
 // Of a task that others compute with.
 bool Supervisor::computes(const Run& run) { return run.task.type != "evaluator"; }
 
-Supervisor::Run Supervisor::run_of(const PlannedTask& task, int number, CpuShare share) const {
+// Of one that takes every step together with the others; a parameter server serves them.
+bool Supervisor::is_worker(const Run& run) { return computes(run) && run.task.type != "ps"; }
+
+Supervisor::Run Supervisor::run_of(const PlannedTask& task, int number, CpuShare share) {
   Run run{.task = task,
           .port = {},
           .share = std::move(share),
-          .output = Lines(task.name(), number, STDOUT_FILENO),
-          .errors = Lines(task.name(), number, STDERR_FILENO)};
+          .output = Lines(task.name(), number, output_),
+          .errors = Lines(task.name(), number, errors_)};
   run.backoff = options_.backoff;
   return run;
 }
@@ -129,13 +146,15 @@ int Supervisor::run() {
     if (!run.is_over) start(run);
   }
   while (!is_over()) wait_for_events();
-  return code_.value_or(0);
+  end_orphans();
+  write_what_is_kept();
+  return late_code_.value_or(code_.value_or(0));
 }
 
 std::vector<std::string> Supervisor::environment_of(const Run& run, int listens) const {
   std::vector<std::string> ours = {
       "TF_CONFIG=" + tf_config(tasks_, run.task), fmt::format("CORNU_RESTARTS={}", run.restarts),
-      fmt::format("CORNU_BEGUN_FILE=/proc/{}/fd/{}", ::getpid(), begun_.get()),
+      "CORNU_BEGUN_FILE=" + begun_.name(),
       fmt::format("CORNU_ENDED_FILE=/proc/{}/fd/{}", ::getpid(), ended_.get())};
   if (listens >= 0) ours.push_back(fmt::format("CORNU_LISTEN_FD={}", listens));
   if (!token_.empty()) ours.push_back("CORNU_JOB_TOKEN=" + token_);
@@ -157,8 +176,27 @@ std::vector<std::string> Supervisor::environment_of(const Run& run, int listens)
   return environment;
 }
 
+// Where a process of the task's last life still listens there, and may be about to end.
+bool Supervisor::waits_for_port(Run& run) {
+  const Clock::time_point now = Clock::now();
+  const bool waits = run.restarts > 0 && !run.task.address.empty() && !run.port.is_free() &&
+                     now < run.waits.value_or(now + kEndsAfterKill);
+  if (!waits) {
+    run.waits.reset();
+    return false;
+  }
+  if (!run.waits) {
+    say(fmt::format("{} waits for a process of its last life, which listens on {}", run.task.name(),
+                    run.task.address));
+    run.waits = now + kEndsAfterKill;
+  }
+  run.starts = now + kLooks;
+  return true;
+}
+
 void Supervisor::start(Run& run) {
   run.starts.reset();
+  if (waits_for_port(run)) return;
   cornu::FileDescriptor listens;
   if (!run.task.address.empty()) listens = run.port.socket();
   Child child = start_child({.command = options_.command,
@@ -188,13 +226,19 @@ std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
 }
 
 void Supervisor::wait_for_events() {
-  std::vector<pollfd> files = {{signals_.file(), POLLIN, 0}};
-  std::vector<Lines*> readers;
+  std::vector<pollfd> files = {{signals_.file(), POLLIN, 0}, {begun_.file(), POLLIN, 0}};
+  const size_t first = files.size();
+  std::vector<std::function<bool()>> handlers;  // of the files from there on
+  for (Sink* sink : {&output_, &errors_}) {
+    if (!sink->is_full()) continue;
+    files.push_back({sink->file(), POLLOUT, 0});
+    handlers.emplace_back([sink] { return sink->flush(); });
+  }
   for (Run& run : runs_) {
     for (Lines* lines : {&run.output, &run.errors}) {
       if (lines->file() < 0) continue;
       files.push_back({lines->file(), POLLIN, 0});
-      readers.push_back(lines);
+      handlers.emplace_back([lines] { return lines->forward(); });
     }
   }
   int64_t milliseconds = -1;
@@ -206,13 +250,14 @@ void Supervisor::wait_for_events() {
   if (::poll(files.data(), files.size(), static_cast<int>(milliseconds)) < 0 && errno != EINTR) {
     fail_launch("waiting for tasks: {}", std::strerror(errno));
   }
-  for (size_t i = 0; i < readers.size(); ++i) {
-    if (files[i + 1].revents != 0) forwarded(readers[i]->forward());
+  for (size_t i = 0; i < handlers.size(); ++i) {
+    if (files[first + i].revents != 0) forwarded(handlers[i]());
   }
   while (const int signal = signals_.next()) {
     if (signal != SIGCHLD) on_signal(signal);
   }
   find_ended();
+  find_left_early();
   const Clock::time_point now = Clock::now();
   if (kills_ && now >= *kills_) {
     kills_.reset();
@@ -242,25 +287,39 @@ void Supervisor::signal_all(int signal) {
 }
 
 void Supervisor::find_ended() {
-  for (Run& run : runs_) {
-    if (run.process < 0) continue;
-    siginfo_t info{};
-    const int found =
-        waitid(P_PID, static_cast<id_t>(run.process), &info, WEXITED | WNOHANG | WNOWAIT);
-    if (found != 0 || info.si_pid == 0) continue;
+  siginfo_t info{};
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    const pid_t process = std::exchange(info.si_pid, 0);
+    const auto run = std::find_if(runs_.begin(), runs_.end(), [&](const Run& candidate) {
+      return candidate.process == process;
+    });
     // What the task has started and left ends with it: while nobody has waited for the task, no
     // other group can have its number.
-    kill(-run.process, SIGKILL);
-    waitpid(run.process, nullptr, 0);
-    guard_.forget(run.process);
-    run.process = -1;
-    forwarded(run.output.finish());
-    forwarded(run.errors.finish());
-    on_end(run, info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
+    if (run != runs_.end()) kill(-process, SIGKILL);
+    waitpid(process, nullptr, 0);
+    if (run == runs_.end()) continue;  // an orphan
+    guard_.forget(process);
+    run->process = -1;
+    forwarded(run->output.finish());
+    forwarded(run->errors.finish());
+    on_end(*run, info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
+  }
+}
+
+// When all tasks have ended: what they have started in other groups, as shells with job control do.
+void Supervisor::end_orphans() {
+  for (const auto until = Clock::now() + kEndsAfterKill; Clock::now() < until;) {
+    find_ended();
+    std::vector<pid_t> left = children_in_session();
+    std::erase_if(left, [&](pid_t process) { return strangers_.contains(process); });
+    if (left.empty()) return;
+    for (const pid_t process : left) kill(process, SIGKILL);  // whose children are left then
+    ::poll(nullptr, 0, kLooks.count());
   }
 }
 
 void Supervisor::on_end(Run& run, int code) {
+  look_for_begun();
   if (code == 0 && left_early(run)) {
     say(run.task.name() + " has left the others, which still compute with it");
     code = kLeftEarly;
@@ -271,7 +330,10 @@ void Supervisor::on_end(Run& run, int code) {
     return;
   }
   const bool may_restart = !stops_ && signals_seen_ == 0 && run.restarts < options_.max_restarts;
-  if (code != 0 && may_restart) return restart_later(run);
+  if (code != 0 && may_restart) {
+    keep_late_code(run);
+    return restart_later(run);
+  }
   run.is_over = true;
   if (code != 0 && may_shrink(run)) return shrink(run);
   if (code != 0 && !stops_) {
@@ -283,12 +345,27 @@ void Supervisor::on_end(Run& run, int code) {
   if (!shrinks_ && deciding_are_over()) stop();
 }
 
+// Where workers begin, what one of them has missed by then wasn't the end.
+void Supervisor::look_for_begun() {
+  if (!begun_.take()) return;
+  has_begun_ = true;
+  if (is_empty(ended_)) late_code_.reset();
+}
+
+// Those that have ended well before the others have begun, which wait for them.
+void Supervisor::find_left_early() {
+  look_for_begun();
+  for (Run& run : runs_) {
+    if (run.is_over && run.code == 0 && left_early(run)) on_end(run, 0);
+  }
+}
+
 bool Supervisor::left_early(const Run& run) const {
   const bool have_others = std::any_of(runs_.begin(), runs_.end(), [&](const Run& other) {
-    return &other != &run && computes(other) && !other.is_over;
+    return &other != &run && is_worker(other) && !other.is_over;
   });
-  return computes(run) && have_others && !stops_ && signals_seen_ == 0 && !is_empty(begun_) &&
-         is_empty(ended_);
+  return is_worker(run) && have_others && !stops_ && !shrinks_ && signals_seen_ == 0 &&
+         has_begun_ && is_empty(ended_);
 }
 
 // A worker is one of several that do the same; a chief or a parameter server has no other.
@@ -323,9 +400,9 @@ void Supervisor::begin_anew() {
     return;
   }
   --options_.workers;
-  for (const int file : {begun_.get(), ended_.get()}) {
-    if (ftruncate(file, 0) != 0) fail_launch("no new job: {}", std::strerror(errno));
-  }
+  if (ftruncate(ended_.get(), 0) != 0) fail_launch("no new job: {}", std::strerror(errno));
+  look_for_begun();
+  has_begun_ = false;
   add_runs();
   for (Run& run : runs_) {
     if (computes(run) && !run.is_over) start(run);
@@ -336,10 +413,23 @@ void Supervisor::restart_later(Run& run) {
   const Clock::time_point now = Clock::now();
   if (now - run.started >= kRanWell) run.backoff = options_.backoff;
   ++run.restarts;
+  run.is_over = false;
   say(fmt::format("{} {}; it starts again in {:g} s ({} of {})", run.task.name(),
                   how_it_ended(run.code), run.backoff, run.restarts, options_.max_restarts));
   run.starts = now + seconds(run.backoff);
   run.backoff = std::min(2 * run.backoff, kLongestBackoff);
+}
+
+// A worker that is started again after the ends of all has nothing left to do with them, and ends
+// well; but what its program did then, alone, isn't done. (With kLeftEarly it says that another one
+// has failed, whose code counts.)
+void Supervisor::keep_late_code(const Run& run) {
+  if (late_code_ || !is_worker(run) || is_empty(ended_) || run.code == kLeftEarly) return;
+  late_code_ = run.code;
+  say(
+      fmt::format("{} failed after all had come to their ends; the job ends with its code, {}, "
+                  "unless they begin anew",
+                  run.task.name(), run.code));
 }
 
 void Supervisor::fail(const Run& run) {
@@ -381,6 +471,20 @@ bool Supervisor::deciding_are_over() const {
 
 bool Supervisor::is_over() const {
   return std::all_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.is_over; });
+}
+
+void Supervisor::say(const std::string& text) {
+  static_cast<void>(errors_.write(fmt::format("cornu: {}\n", text)));
+}
+
+// All tasks have ended, but what they have said may have a reader that is slow, or stands still: a
+// signal ends the wait for it.
+void Supervisor::write_what_is_kept() {
+  kills_.reset();
+  const int seen = signals_seen_;
+  while ((output_.is_full() || errors_.is_full()) && signals_seen_ < 2 && signals_seen_ == seen) {
+    wait_for_events();
+  }
 }
 
 void Supervisor::forwarded(bool well) {

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
+#include "apps/cornu/launch/begun.h"
 #include "apps/cornu/launch/child.h"
 #include "apps/cornu/launch/cpu_shares.h"
 #include "apps/cornu/launch/guard.h"
@@ -14,10 +16,12 @@
 #include "apps/cornu/launch/options.h"
 #include "apps/cornu/launch/plan.h"
 #include "apps/cornu/launch/ports.h"
+#include "apps/cornu/launch/sink.h"
 
 namespace apps {
 
-// The signals that this process gets, to be waited for as a file.
+// The signals that this process gets, to be waited for as a file. Those that it ignores, as what
+// started it says (nohup, a script's background jobs), never come.
 class Signals {
  public:
   // Blocks them, until the process ends.
@@ -49,6 +53,7 @@ class Supervisor {
     Lines errors;
     pid_t process = -1;                            // negative: doesn't run
     std::optional<Clock::time_point> starts = {};  // again
+    std::optional<Clock::time_point> waits = {};   // for its port, until then
     Clock::time_point started = {};
     int restarts = 0;
     double backoff = 0;  // seconds before the next restart
@@ -57,17 +62,23 @@ class Supervisor {
   };
 
   static bool computes(const Run& run);
-  Run run_of(const PlannedTask& task, int number, CpuShare share) const;
+  static bool is_worker(const Run& run);
+  Run run_of(const PlannedTask& task, int number, CpuShare share);
   void add_runs();
   std::vector<std::string> environment_of(const Run& run, int listens) const;
   void start(Run& run);
+  bool waits_for_port(Run& run);
   void wait_for_events();
   void on_signal(int signal);
   void find_ended();
+  void end_orphans();
   void on_end(Run& run, int code);
+  void look_for_begun();
+  void find_left_early();
   void restart_later(Run& run);
+  void keep_late_code(const Run& run);
   void fail(const Run& run);
-  // Whether this task has left others that compute with it.
+  // Whether this worker has left others that compute with it.
   bool left_early(const Run& run) const;
   // --elastic: all that compute are ended, and begin anew as one worker fewer.
   bool may_shrink(const Run& run) const;
@@ -82,20 +93,27 @@ class Supervisor {
   bool deciding_are_over() const;
   std::optional<Clock::time_point> next_deadline() const;
   void forwarded(bool well);
+  void say(const std::string& text);
+  void write_what_is_kept();
 
   LaunchOptions options_;  // as many workers as there are now
   Signals signals_;
   Guard guard_;
+  std::unordered_set<pid_t> strangers_;  // children that this process had before it was a launcher
+  Sink output_;
+  Sink errors_;
   std::vector<Run> runs_;
   std::vector<PlannedTask> tasks_;
-  cornu::FileDescriptor begun_;  // what workers write into when they begin to compute together
-  cornu::FileDescriptor ended_;  // and when all have come to their ends
+  BegunFile begun_;
+  bool has_begun_ = false;       // workers compute together, or wait for each other to do so
+  cornu::FileDescriptor ended_;  // what workers write into when all have come to their ends
   std::string token_;            // of the job; "": the environment has one
   int signals_seen_ = 0;
   bool stops_ = false;
   std::optional<int> shrinks_ = {};  // the code of the worker that is left out
   std::optional<Clock::time_point> kills_ = {};
-  std::optional<int> code_ = {};  // of the first task that failed
+  std::optional<int> code_ = {};       // of the first task that failed for good
+  std::optional<int> late_code_ = {};  // of the first worker that failed after the ends of all
 };
 
 }  // namespace apps

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/strategy/job_end.h"
+
+namespace cornu {
+namespace {
+
+Json array_of(const std::vector<std::string>& texts) {
+  return Json::Array(texts.begin(), texts.end());
+}
+
+std::vector<std::string> texts_of(const Json& array) {
+  std::vector<std::string> texts;
+  for (const Json& text : array.as_array()) texts.push_back(text.as_string());
+  return texts;
+}
+
+}  // namespace
+
+JobEnd& JobEnd::get() {
+  static auto* const end = new JobEnd;  // never destroyed: asked at the process's end
+  return *end;
+}
+
+void JobEnd::set_in_call(bool is_in_call) {
+  const std::lock_guard lock(mutex_);
+  is_in_call_ = is_in_call;
+}
+
+bool JobEnd::is_in_call() const {
+  const std::lock_guard lock(mutex_);
+  return is_in_call_;
+}
+
+void JobEnd::add(const ObsoleteStates& states) {
+  const std::lock_guard lock(mutex_);
+  const auto append = [](std::vector<std::string>& all, const std::vector<std::string>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  append(obsolete_.states, states.states);
+  append(obsolete_.folders, states.folders);
+}
+
+void JobEnd::forget() {
+  const std::lock_guard lock(mutex_);
+  obsolete_ = {};
+}
+
+Json JobEnd::to_json() const {
+  const std::lock_guard lock(mutex_);
+  return Json::object(
+      {{"states", array_of(obsolete_.states)}, {"folders", array_of(obsolete_.folders)}});
+}
+
+ObsoleteStates JobEnd::from_json(const Json& json) {
+  return {.states = texts_of(json.at("states")), .folders = texts_of(json.at("folders"))};
+}
+
+}  // namespace cornu

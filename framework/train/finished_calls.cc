@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/train/finished_calls.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "framework/core/error.h"
+#include "framework/io/tensor_checksum.h"
+#include "framework/saving/saved_variables.h"
+#include "framework/train/same_on_workers.h"
+
+namespace cornu {
+namespace {
+
+constexpr const char* kMostKept = "CORNU_KEPT_CALLS_MIB";
+constexpr size_t kMiB = size_t{1} << 20;
+
+size_t most_kept_mib() {
+  const char* given = std::getenv(kMostKept);
+  if (!given) return 512;
+  const std::string_view text = given;
+  uint32_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  check<InvalidArgument>(error == std::errc() && end == text.data() + text.size() && !text.empty(),
+                         "{}: expected a number of MiB, got '{}'.", kMostKept, text);
+  return count;
+}
+
+RunState values_now(int64_t number, const TrainedVariables& trained) {
+  RunState state;
+  save_variables(state, group_of(number, "model"), trained.model);
+  save_variables(state, group_of(number, "optimizer"), trained.optimizer);
+  return state;
+}
+
+size_t bytes_of(const RunState& state) {
+  size_t bytes = 0;
+  for (const auto& [name, tensor] : state.tensors) bytes += tensor.bytes();
+  return bytes;
+}
+
+std::string digest_of(const RunState& state) {
+  std::string digest;
+  for (const auto& [name, tensor] : state.tensors) digest += checksum_of_values(tensor);
+  return digest;
+}
+
+}  // namespace
+
+std::string group_of(int64_t number, const char* part) {
+  return fmt::format("call {} {}", number, part);
+}
+
+FinishedCalls& FinishedCalls::get() {
+  static auto* const all = new FinishedCalls;  // never destroyed: devices may have gone before
+  return *all;
+}
+
+FinishedCalls::FinishedCalls() : most_bytes_(most_kept_mib() * kMiB) {}
+
+void FinishedCalls::add(int64_t number, Json figures,
+                        const std::weak_ptr<const TrainedVariables>& trained) {
+  Call call{.figures = std::move(figures), .seeds = seed_sequence(), .trained = trained};
+  const auto variables = trained.lock();
+  call.trains = variables != nullptr;
+  const std::lock_guard lock(mutex_);
+  if (call.trains) {
+    RunState values = values_now(number, *variables);
+    const size_t bytes = bytes_of(values);
+    if (bytes <= most_bytes_ - bytes_) {
+      bytes_ += bytes;
+      call.values = std::move(values);
+    } else {
+      call.digest = digest_of(values);
+    }
+  }
+  calls_.insert_or_assign(number, std::move(call));
+}
+
+// As they were at the call's end. FailedPrecondition says, as a clause, why they aren't there.
+RunState FinishedCalls::values_of(int64_t number, const Call& call) {
+  if (!call.trains || call.values) return call.values.value_or(RunState());
+  const auto trained = call.trained.lock();
+  check<FailedPrecondition>(trained != nullptr, "the model that it trained has gone");
+  RunState values = values_now(number, *trained);
+  check<FailedPrecondition>(digest_of(values) == call.digest,
+                            "the model that it trained has been changed since");
+  return values;
+}
+
+RunState FinishedCalls::of(const std::set<int64_t>& numbers) const {
+  RunState state;
+  Json counts = Json::object();
+  const std::lock_guard lock(mutex_);
+  for (const int64_t number : numbers) {
+    const auto place = calls_.find(number);
+    if (place == calls_.end()) continue;  // it ended with an error that was caught
+    const Call& call = place->second;
+    RunState values;
+    std::string lacking;
+    try {
+      values = values_of(number, call);
+      for (auto& [name, tensor] : values.tensors) tensor = tensor.host();
+    } catch (const Error& error) {
+      values = {};
+      lacking = error.what();
+    }
+    state.info.set(std::to_string(number),
+                   Json::object({{"figures", call.figures},
+                                 {"trains", call.trains},
+                                 {"lacking", lacking},
+                                 {"seed", static_cast<int64_t>(call.seeds.seed)},
+                                 {"drawn", static_cast<int64_t>(call.seeds.drawn)},
+                                 {"chosen", call.seeds.chosen}}));
+    for (auto& tensor : values.tensors) state.tensors.push_back(std::move(tensor));
+    if (const Json* groups = values.info.find("variables")) {
+      for (const auto& [group, count] : groups->as_object()) counts.set(group, count);
+    }
+  }
+  state.info.set("variables", std::move(counts));
+  return state;
+}
+
+void require_given(const char* what, const RunState& calls, const std::set<int64_t>& numbers) {
+  for (const int64_t number : numbers) {
+    const Json* call = calls.info.find(std::to_string(number));
+    check<WorkersDiffer>(call != nullptr,
+                         "{}: a worker has begun anew, but call {} of fit and evaluate has ended "
+                         "with an error on the others. Start all workers again.",
+                         what, number);
+    const std::string& lacking = call->at("lacking").as_string();
+    check<WorkersDiffer>(lacking.empty(),
+                         "{}: a worker has begun anew, and the others don't know any more what "
+                         "call {} of fit and evaluate had given at its end: {}. Start all workers "
+                         "again. (They keep what such calls have trained up to a size; {} is for "
+                         "another one.)",
+                         what, number, lacking, kMostKept);
+  }
+}
+
+}  // namespace cornu
