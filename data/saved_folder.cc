@@ -34,12 +34,6 @@ std::string new_folder(const fs::path& path) {
   }
 }
 
-void make_folder(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) raise_file_error(path.string(), "be made", error.value());
-}
-
 // What a file of a save says of itself, so that another one in its place is noticed.
 std::string label_of(const std::string& id, const fs::path& file) {
   return fmt::format("save {}, {}", id, file.filename().string());
@@ -98,6 +92,12 @@ Dataset files_of(const std::string& path, const SavedIndex& index,
 }
 
 }  // namespace
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) raise_file_error(path.string(), "be made", error.value());
+}
 
 bool SavedIndex::is_in(const std::string& folder) {
   std::error_code error;

@@ -17,6 +17,9 @@
 
 namespace cornu::data {
 
+// With those that it lies in. Errors as write_file_atomically's.
+void make_folder(const std::filesystem::path& path);
+
 // What a folder holds, as its index says. Files lie in a subfolder of this save's own, so that the
 // index is what replaces one save by another.
 struct SavedIndex {

@@ -7,7 +7,6 @@
 #include "data/transforms/kept_files.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/logging.h"
-#include "framework/io/atomic_file.h"
 
 namespace cornu::data {
 namespace {
@@ -183,9 +182,7 @@ NodePtr make_snapshot(NodePtr input, const std::string& folder, SnapshotOptions 
   const std::string& type = options.compression;
   const Compression compression = compression_of(type, "snapshot");
   check<InvalidArgument>(!folder.empty(), "snapshot: expected a folder, got ''.");
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) raise_file_error(folder, "be made", error.value());
+  make_folder(folder);
   const bool one_file = !options.shard_func && !options.reader_func;
   const std::string name = fingerprint_of(input) + (one_file ? ".elements" : ".folder") +
                            (type.empty() ? "" : "." + type);

@@ -130,8 +130,7 @@ void Membership::on_message(uint64_t session, const Json& message) {
       refused_ = std::make_exception_ptr(FailedPrecondition("Cluster: " + why()));
     }
   } else if (kind == "waiting") {
-    std::vector<std::string> names;
-    for (const Json& name : message.at("for").as_array()) names.push_back(name.as_string());
+    const std::vector<std::string> names = message.at("for").as_strings();
     if (!join_.is_null()) logging::info("Cluster: waiting for " + cornu::join(names, ", ") + ".");
   } else if (kind == "left") {
     on_left(message);

@@ -25,7 +25,6 @@
 #include "distribute/strategies/worker_options.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
-#include "framework/graph/function_number.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
 #include "framework/strategy/job_end.h"
@@ -55,10 +54,11 @@ std::atomic<int> strategies_made = 0;
 // Of those, how many all workers have come to the end of.
 std::atomic<int> strategies_ended = 0;
 
-[[noreturn]] void end_unfinished() {
+// Without calling destructors.
+[[noreturn]] void end_process(int code) {
   std::fflush(nullptr);
   std::cout.flush();
-  std::_Exit(kUnfinishedExitCode);
+  std::_Exit(code);
 }
 
 std::string text_of_unfinished(const std::string& why) {
@@ -291,7 +291,7 @@ MultiWorkerMirrored::~MultiWorkerMirrored() {
   const std::string why = leave();
   if (why.empty()) return;
   logging::warn(text_of_unfinished(why));
-  end_unfinished();
+  end_process(kUnfinishedExitCode);
 }
 
 // Within a call, or a step of any thread, the others still need this worker. (The logger may be
@@ -304,12 +304,12 @@ void MultiWorkerMirrored::leave_at_exit() {
                "{}: this worker's program ends by exit(0) before its strategy has gone, while the "
                "others compute with it. It ends with code {}, to be started again.\n",
                kName, kUnfinishedExitCode);
-    end_unfinished();
+    end_process(kUnfinishedExitCode);
   }
   const std::string why = leave();
   if (why.empty()) return;
   fmt::print(stderr, "{}\n", text_of_unfinished(why));
-  end_unfinished();
+  end_process(kUnfinishedExitCode);
 }
 
 // Whatever isn't seeded draws what worker 0 draws: shuffles and initial values must be the same.
@@ -339,9 +339,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
     } catch (const JobOver& over) {
       logging::warn(over.what());
       remove_obsolete_states();
-      std::fflush(nullptr);
-      std::cout.flush();
-      std::_Exit(0);
+      end_process(0);
     }
   }
 }
@@ -371,7 +369,7 @@ void MultiWorkerMirrored::meet(const Function& step, std::vector<Replica>& repli
                     .calls = hashes_.of(functions.front()),
                     .bits = wished_,
                     .is_new = uses_new_variables(functions),
-                    .order = run_order_.run(number_of(step)),
+                    .order = run_order_.run(step.number()),
                     .failures = group().own_failures()};
   for (const Replica& replica : replicas) notice.examples += replica.examples;
   std::vector<std::byte> own(sizeof notice + own_sums.size() * sizeof(double));

@@ -82,12 +82,12 @@ inline constexpr int kUnfinishedExitCode = 75;  // EX_TEMPFAIL of sysexits.h
 // it from the last state, or begins anew where none has been written yet; so does evaluate, from
 // its beginning (docs/clusters.md says when). A program that has come to its end (where the
 // strategy's last handle goes; or by exit(0), outside of a call, where something still holds it)
-// waits there for those of all workers; when one of them is lost before, or has failed, the
-// process ends with kUnfinishedExitCode, without calling destructors:
-// started again, all of them go on from the last state, and do what was left. One that is started
-// again when all have come to their ends (CORNU_ENDED_FILE, docs/clusters.md) ends with code 0 at
-// once, and a warning. Where the others are at a later strategy of their programs by then, all
-// throw FailedPrecondition. What isn't distributed (predict) every worker computes by itself.
+// waits there for those of all workers; when one of them is lost before, or has failed, the process
+// ends with kUnfinishedExitCode, without calling destructors: started again, all of them go on from
+// the last state, and do what was left. One that is started again when all have come to their ends
+// (CORNU_ENDED_FILE, docs/clusters.md) ends with code 0 at once, and a warning. Where the others
+// are at a later strategy of their programs by then, all throw FailedPrecondition. What isn't
+// distributed (predict) every worker computes by itself.
 //
 // FailedPrecondition in tasks that are no chief and no worker, but the evaluator's, whose strategy
 // evaluates alone and doesn't train; and while the process has another one of several workers: one

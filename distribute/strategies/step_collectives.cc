@@ -70,18 +70,13 @@ uint32_t RunOrder::run(uint64_t function) {
 }
 
 Json StepOfWorker::to_json() const {
-  Json texts = Json::array();
-  for (const std::string& call : calls) texts.push_back(call);
-  return Json::object(
-      {{"name", name}, {"order", static_cast<int64_t>(order)}, {"calls", std::move(texts)}});
+  return Json::object({{"name", name}, {"order", static_cast<int64_t>(order)}, {"calls", calls}});
 }
 
 StepOfWorker StepOfWorker::from_json(const Json& json) {
-  StepOfWorker step{.name = json.at("name").as_string(),
-                    .order = static_cast<uint32_t>(json.at("order").as_int()),
-                    .calls = {}};
-  for (const Json& call : json.at("calls").as_array()) step.calls.push_back(call.as_string());
-  return step;
+  return {.name = json.at("name").as_string(),
+          .order = static_cast<uint32_t>(json.at("order").as_int()),
+          .calls = json.at("calls").as_strings()};
 }
 
 namespace {

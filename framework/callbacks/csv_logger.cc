@@ -57,15 +57,11 @@ class CsvLoggerImpl : public Callback {
   // What it wrote: after a kill the file may be gone or ahead of the run.
   RunState save_state() const override {
     if (!writes_) return {};
-    Json::Array columns(columns_.begin(), columns_.end());
-    return {.info = Json::object({{"text", text_}, {"columns", Json(std::move(columns))}})};
+    return {.info = Json::object({{"text", text_}, {"columns", columns_}})};
   }
   void restore_state(const RunState& saved) override {
     if (!writes_) return;
-    columns_.clear();
-    for (const Json& column : saved.info.at("columns").as_array()) {
-      columns_.push_back(column.as_string());
-    }
+    columns_ = saved.info.at("columns").as_strings();
     text_ = saved.info.at("text").as_string();
     needs_header_ = text_.empty();  // an earlier training's file has one
     file_.close();

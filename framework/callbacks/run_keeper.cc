@@ -62,6 +62,11 @@ void tell_of_later_fits(const std::string& folder) {
   }
 }
 
+// Where a worker that isn't the chief keeps states of its own.
+std::string folder_of_worker(const std::string& of_run, int64_t worker) {
+  return (fs::path(of_run) / fmt::format("{}{}", kOfWorker, worker)).string();
+}
+
 }  // namespace
 
 void RunKeeper::begin(const std::string& folder, bool on_every_worker) {
@@ -75,9 +80,8 @@ void RunKeeper::begin(const std::string& folder, bool on_every_worker) {
   on_every_worker_ = on_every_worker;
   if (strategy.is_chief() || on_every_worker) {
     if (ended == 0) tell_of_later_fits(folder);
-    const std::string own = fmt::format("{}{}", kOfWorker, strategy.worker());
     folder_ = std::make_shared<RunStateFolder>(
-        strategy.is_chief() ? of_run_ : (fs::path(of_run_) / own).string());
+        strategy.is_chief() ? of_run_ : folder_of_worker(of_run_, strategy.worker()));
     writer_ = std::make_unique<RunStateWriter>(folder_);
   }
   keeps_ = true;
@@ -144,8 +148,7 @@ void RunKeeper::tell_of_obsolete_states() const {
   if (workers == 1) return;  // it is removed at once
   ObsoleteStates obsolete{.states = {of_run_}, .folders = {}};
   for (int64_t worker = 1; on_every_worker_ && worker < workers; ++worker) {
-    const std::string own = fmt::format("{}{}", kOfWorker, worker);
-    obsolete.states.push_back((fs::path(of_run_) / own).string());
+    obsolete.states.push_back(folder_of_worker(of_run_, worker));
     obsolete.folders.push_back(obsolete.states.back());
   }
   obsolete.folders.insert(obsolete.folders.end(), {of_run_, given_});

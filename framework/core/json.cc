@@ -207,6 +207,7 @@ Json::Json(const Shape& shape) {
 }
 
 Json::Json(const std::vector<int64_t>& values) : value_(Array(values.begin(), values.end())) {}
+Json::Json(const std::vector<std::string>& values) : value_(Array(values.begin(), values.end())) {}
 
 Json Json::object(std::initializer_list<Member> members) {
   Json json;
@@ -292,6 +293,12 @@ Shape Json::as_shape() const {
 std::vector<int64_t> Json::as_ints() const {
   std::vector<int64_t> values;
   for (const Json& element : as_array()) values.push_back(element.as_int());
+  return values;
+}
+
+std::vector<std::string> Json::as_strings() const {
+  std::vector<std::string> values;
+  for (const Json& element : as_array()) values.push_back(element.as_string());
   return values;
 }
 

@@ -29,8 +29,9 @@ class Json {
   Json(const char* value) : value_(std::string(value)) {}   // NOLINT
   Json(std::string value) : value_(std::move(value)) {}     // NOLINT
   Json(Array value) : value_(std::move(value)) {}           // NOLINT
-  Json(const Shape& shape);                  // NOLINT: an array, null for unknown axes
-  Json(const std::vector<int64_t>& values);  // NOLINT
+  Json(const Shape& shape);                      // NOLINT: an array, null for unknown axes
+  Json(const std::vector<int64_t>& values);      // NOLINT
+  Json(const std::vector<std::string>& values);  // NOLINT
 
   static Json object(std::initializer_list<Member> members = {});
   static Json array(std::initializer_list<Json> elements = {}) { return Json(Array(elements)); }
@@ -65,6 +66,7 @@ class Json {
   Object as_object() &&;
   Shape as_shape() const;  // an array of integers and nulls
   std::vector<int64_t> as_ints() const;
+  std::vector<std::string> as_strings() const;
 
   // Members of an object. `at` throws NotFound that names the key; `find` gives null when missing.
   const Json& at(std::string_view key) const&;

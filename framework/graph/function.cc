@@ -13,7 +13,6 @@
 #include "framework/core/strings.h"
 #include "framework/core/variable_bindings.h"
 #include "framework/graph/dispatch.h"
-#include "framework/graph/function_number.h"
 #include "framework/graph/trace.h"
 
 namespace cornu {
@@ -152,30 +151,20 @@ std::string difference(const std::vector<std::string>& before,
   return "device, structure or number of replicas";
 }
 
-}  // namespace
-
-namespace {
-
-// The options of all functions that there are: with their numbers.
-struct NumberedOptions : FunctionOptions {
-  uint64_t number = [] {
-    static std::atomic<uint64_t> made = 0;
-    return ++made;
-  }();
-};
-
-}  // namespace
-
-uint64_t number_of(const Function& function) {
-  return static_cast<const NumberedOptions&>(function.options()).number;
+uint64_t next_number() {
+  static std::atomic<uint64_t> made = 0;
+  return ++made;
 }
+
+}  // namespace
 
 struct Function::State {
   using Compiled = std::shared_ptr<const CompiledFunction>;
   using Entry = std::pair<std::string, Compiled>;
 
   StructuredBody body;
-  NumberedOptions options;
+  FunctionOptions options;
+  const uint64_t number = next_number();
   bool by_argument = false;
   std::atomic<bool> not_traceable = false;
 
@@ -380,7 +369,7 @@ Function Function::structured(StructuredBody body, const FunctionOptions& option
   Function function;
   function.state_ = std::make_shared<State>();
   function.state_->body = std::move(body);
-  static_cast<FunctionOptions&>(function.state_->options) = options;
+  function.state_->options = options;
   function.state_->by_argument = by_argument;
   return function;
 }
@@ -391,6 +380,8 @@ Function::State& Function::state() const {
 }
 
 const FunctionOptions& Function::options() const { return state().options; }
+
+uint64_t Function::number() const { return state().number; }
 
 Tensors Function::call_body(const std::vector<Tensors>& arguments) const {
   return state().call_body(arguments);

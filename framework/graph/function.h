@@ -2,6 +2,7 @@
 // Compiled functions: C++ code over tensors, traced once for each input signature.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -113,6 +114,8 @@ class Function {
   // Of the signatures that are kept, most recently used first.
   std::vector<CompileReport> compile_reports() const;
   const FunctionOptions& options() const;
+  // No other function of the process has it; copies of a handle do.
+  uint64_t number() const;
   // Calls the body directly, uncompiled.
   Tensors call_body(const std::vector<Tensors>& arguments) const;
 

@@ -68,7 +68,7 @@ void set_from_config(const Json& json, std::vector<std::string>& values) {
     values.push_back(json.as_string());
     return;
   }
-  for (const Json& element : json.as_array()) values.push_back(element.as_string());
+  values = json.as_strings();
 }
 
 }  // namespace cornu

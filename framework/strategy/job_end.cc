@@ -2,20 +2,6 @@
 #include "framework/strategy/job_end.h"
 
 namespace cornu {
-namespace {
-
-Json array_of(const std::vector<std::string>& texts) {
-  return Json::Array(texts.begin(), texts.end());
-}
-
-std::vector<std::string> texts_of(const Json& array) {
-  std::vector<std::string> texts;
-  for (const Json& text : array.as_array()) texts.push_back(text.as_string());
-  return texts;
-}
-
-}  // namespace
-
 JobEnd& JobEnd::get() {
   static auto* const end = new JobEnd;  // never destroyed: asked at the process's end
   return *end;
@@ -47,12 +33,11 @@ void JobEnd::forget() {
 
 Json JobEnd::to_json() const {
   const std::lock_guard lock(mutex_);
-  return Json::object(
-      {{"states", array_of(obsolete_.states)}, {"folders", array_of(obsolete_.folders)}});
+  return Json::object({{"states", obsolete_.states}, {"folders", obsolete_.folders}});
 }
 
 ObsoleteStates JobEnd::from_json(const Json& json) {
-  return {.states = texts_of(json.at("states")), .folders = texts_of(json.at("folders"))};
+  return {.states = json.at("states").as_strings(), .folders = json.at("folders").as_strings()};
 }
 
 }  // namespace cornu

@@ -205,11 +205,12 @@ StrategyScope Strategy::scope() const {
 distribute::PerReplica Strategy::run(const Function& step,
                                      const distribute::PerReplica& arguments) const {
   const size_t replicas = impl_->devices().size();
-  told_to_others(*impl_, fmt::format("can't run the step '{}'", step.options().name), [&] {
-    check<InvalidArgument>(arguments.size() == replicas,
-                           "Strategy '{}': expected arguments for {} local replicas, got {}.",
-                           name(), replicas, arguments.size());
-  });
+  if (arguments.size() != replicas) {
+    told_to_others(*impl_, fmt::format("can't run the step '{}'", step.options().name), [&] {
+      raise<InvalidArgument>("Strategy '{}': expected arguments for {} local replicas, got {}.",
+                             name(), replicas, arguments.size());
+    });
+  }
   // Steps may be run outside of the scope, too.
   const StrategyScope scope(impl_->is_default() ? nullptr : impl_);
   std::vector<std::vector<Tensors>> by_replica;

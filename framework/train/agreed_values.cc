@@ -36,10 +36,6 @@ Description description_of(const std::vector<Variable>& variables) {
   return own;
 }
 
-Json to_json(const std::vector<std::string>& texts) {
-  return Json::Array(texts.begin(), texts.end());
-}
-
 // Which variables of two workers differ; none where they have other variables, which is told
 // where their models are compared.
 std::set<size_t> differences(const Json& first, const Json& other) {
@@ -104,8 +100,7 @@ void agree_on_values(const char* what, const std::vector<Variable>& variables, b
       digests, [&](const std::string& theirs) { return theirs.empty() || theirs == *first; });
   if (is_same) return;
   const auto source = static_cast<size_t>(first - digests.begin());
-  const Json told =
-      Json::object({{"types", to_json(own.types)}, {"checksums", to_json(own.checksums)}});
+  const Json told = Json::object({{"types", own.types}, {"checksums", own.checksums}});
   std::vector<Json> all;
   for (const std::string& text : strategy.exchange("checksums of variables", told.dump())) {
     all.push_back(Json::parse(text));

@@ -85,16 +85,10 @@ Feature feature_from_json(const Json& json) {
           layer_from_json(config.at("preprocessor")), config.at("output_mode").as_string()};
 }
 
-std::vector<std::string> names_from_json(const Json& json) {
-  std::vector<std::string> names;
-  for (const Json& name : json.as_array()) names.push_back(name.as_string());
-  return names;
-}
-
 Cross cross_from_json(const Json& json, int64_t crossing_dim) {
-  if (json.is_array()) return {names_from_json(json), crossing_dim};
+  if (json.is_array()) return {json.as_strings(), crossing_dim};
   const Json& config = json.at("config");
-  return {names_from_json(config.at("feature_names")), config.at("crossing_dim").as_int(),
+  return {config.at("feature_names").as_strings(), config.at("crossing_dim").as_int(),
           config.at("output_mode").as_string()};
 }
 

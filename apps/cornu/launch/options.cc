@@ -21,8 +21,8 @@ an evaluator stays as it is. A chief or a parameter server that has failed for g
 other task has its part.
 
 Ctrl-C goes to all tasks; the second one kills them. What a task has started ends with it, or, where
-that has a group of its own, with the job; a session of its own is left alone. When the workers (of a chief with parameter
-servers: the chief) are done, evaluators and parameter servers are ended.
+that has a group of its own, with the job; a session of its own is left alone. When the workers (of a
+chief with parameter servers: the chief) are done, evaluators and parameter servers are ended.
 
 Exit code: 0 when the workers succeeded, else that of the first task that failed for good (128 + the
 signal that killed it). A worker that fails after all have come to their ends has failed for good,
