@@ -133,20 +133,37 @@ class Machine {
     const size_t rest = count - whole;
     for (size_t i = 0; i < operands; ++i) {
       if (places[i].offset_mask == 0) continue;
-      T* copy = padded + i * kBlock;
-      std::memset(copy, 0, sizeof(T) * kBlock);
-      std::memcpy(copy, places[i].data + whole, rest * sizeof(T));
-      places[i].data = copy;
+      T* const block = padded + i * kBlock;
+      pad(places[i].data + whole, rest, block);
+      places[i].data = block;
     }
     run_blocks(chain, places, kBlock);
     for (size_t i = operands - static_cast<size_t>(chain.outputs); i < operands; ++i) {
       T* out = static_cast<T*>(const_cast<void*>(args.operand[i].data));
-      std::memcpy(out + whole, places[i].data, rest * sizeof(T));
+      unpad(places[i].data, rest, out + whole);
     }
   }
 
  private:
   static HWY_INLINE size_t lanes() { return hn::Lanes(D()); }
+
+  // Copies the first `count` elements of a block.
+  static HWY_INLINE void unpad(const T* block, size_t count, T* to) {
+    size_t at = 0;
+    for (; at + lanes() <= count; at += lanes()) {
+      hn::StoreU(hn::Load(D(), block + at), D(), to + at);
+    }
+    if (at < count) store_tail(D(), hn::Load(D(), block + at), to + at, count - at);
+  }
+  // Copies `count` elements, fewer than a block, and fills the block with zeros.
+  static HWY_INLINE void pad(const T* from, size_t count, T* block) {
+    for (size_t at = 0; at < kBlock; at += lanes()) {
+      const V elements = at + lanes() <= count ? hn::LoadU(D(), from + at)
+                         : at < count          ? load_tail(D(), from + at, count - at)
+                                               : hn::Zero(D());
+      hn::Store(elements, D(), block + at);
+    }
+  }
 
   static void run_blocks(const Chain& chain, const Place* places, size_t count) {
     if (count == 0) return;
