@@ -337,16 +337,17 @@ const std::vector<PoolCase>& pool_cases() {
   return cases;
 }
 
-TEST_CASE("conv_pool is a convolution, bias, max-pooling and relu") {
+void check_conv_pool(DType dtype, double tolerance) {
   for (const PoolCase& p : pool_cases()) {
     const Case c = p.conv.complete();
+    CAPTURE(to_string(dtype));
     CAPTURE(text(c.x_shape()));
     CAPTURE(text(c.filter_shape()));
     // Eighths: sums are exact, and windows have several equal maxima.
-    auto coarse = [](const Shape& shape, uint64_t seed) {
+    auto coarse = [dtype](const Shape& shape, uint64_t seed) {
       auto values = values_of(random_tensor(shape, DType::Float64, seed));
       for (double& value : values) value = std::floor(value * 4) / 4;
-      return tensor_of(values, shape, DType::Float32);
+      return tensor_of(values, shape, dtype);
     };
     const Tensor x = coarse(c.x_shape(), 1);
     const Tensor filter = coarse(c.filter_shape(), 2);
@@ -391,17 +392,27 @@ TEST_CASE("conv_pool is a convolution, bias, max-pooling and relu") {
     attributes.set("filter_shape", c.filter_shape().dims());
     for_each_instruction_set([&] {
       const auto results = kernels().run("conv_pool", {x, filter, bias}, attributes,
-                                         {{DType::Float32, y}, index_type});
-      check_close(results[0], expected, 1e-6);
+                                         {{dtype, y}, index_type});
+      check_close(results[0], expected, tolerance);
       check_close(results[1], numbers, 0);
       const auto gradients = kernels().run("conv_pool_filter_grad", {x, dy, results[1]}, attributes,
                                            {type_of(filter), type_of(bias)});
-      check_close(gradients[0], filter_grad, 1e-6);
-      check_close(gradients[1], bias_grad, 1e-6);
+      check_close(gradients[0], filter_grad, tolerance);
+      check_close(gradients[1], bias_grad, tolerance);
       check_thread_independent(kernels(), "conv_pool_filter_grad", {x, dy, results[1]}, attributes,
                                {type_of(filter), type_of(bias)});
     });
   }
+}
+
+TEST_CASE("conv_pool is a convolution, bias, max-pooling and relu") {
+  check_conv_pool(DType::Float32, 1e-6);
+}
+
+// Computed in float32, and rounded once.
+TEST_CASE("conv_pool of 16-bit numbers") {
+  check_conv_pool(DType::BFloat16, 0x1p-8);
+  check_conv_pool(DType::Float16, 0x1p-11);
 }
 
 TEST_CASE("conv_pool has no kernel for what it doesn't serve") {

@@ -210,6 +210,38 @@ TEST_CASE("fuse_kernels puts bias and relu into a matmul") {
   CHECK(graph.nodes[0].attributes.get_string("activation") == "relu");
 }
 
+TEST_CASE("fuse_kernels fuses what kernels compute in float32, 16-bit numbers too") {
+  for (const DType dtype : {DType::Float32, DType::BFloat16, DType::Float16, DType::Float64}) {
+    CAPTURE(to_string(dtype));
+    const std::vector<TensorType> types = {{dtype, {2, 8, 8, 1}},
+                                           {dtype, {3, 3, 1, 16}},
+                                           {dtype, {16}},
+                                           {dtype, {3, 3, 16, 8}},
+                                           {dtype, {8}},
+                                           {dtype, {2, 3}},
+                                           {dtype, {3}}};
+    const TracedGraph traced = trace(types, [](const std::vector<Tensor>& in) {
+      const std::vector<Tensor> weights(in.begin() + 1, in.end());
+      GradientTape tape;
+      for (const Tensor& weight : weights) tape.watch(weight);
+      const Tensor small = ops::max_pool(ops::relu(ops::conv(in[0], in[1]) + in[2]), 2);
+      const Tensor more = ops::conv(small, in[3], {.padding = "same"}) + in[4];
+      const Tensor pooled = ops::max_pool(ops::relu(more), 3);
+      const Tensor y = ops::relu(ops::matmul(ops::reshape(pooled, {8, 2}), in[5]) + in[6]);
+      return tape.gradient(y, weights);
+    });
+    const Graph graph = cpu::fuse_kernels(passes::simplify(traced.graph));
+    graph.validate();
+    const int fused = dtype == DType::Float64 ? 0 : 1;
+    CHECK(count(graph, "conv_pool") == fused);
+    CHECK(count(graph, "conv_pool_filter_grad") == fused);
+    CHECK(count(graph, "conv_bias_act") == fused);
+    CHECK(count(graph, "max_pool_with_index") == fused);
+    CHECK(count(graph, "max_pool_scatter") == fused);
+    CHECK(count(graph, "matmul_bias_act") == fused);
+  }
+}
+
 TEST_CASE("fuse_kernels leaves a matmul alone whose product is read elsewhere") {
   const Graph graph = cpu::fuse_kernels(
       parse_graph("graph(%0: float32[4,3], %1: float32[3,5], %2: float32[5]) {\n"

@@ -13,12 +13,17 @@ namespace {
 
 constexpr int64_t kMostWindowPositions = 255;  // an index is a byte
 
+// Whether kernels compute with it in float32, and round results once.
+bool in_float32(DType dtype) {
+  return dtype == DType::Float32 || dtype == DType::BFloat16 || dtype == DType::Float16;
+}
+
 class KernelFusion {
  public:
   explicit KernelFusion(const Graph& graph) : graph_(graph) {}
 
   Graph run() {
-    passes::BiasFusion bias(graph_, [](DType dtype) { return dtype == DType::Float32; });
+    passes::BiasFusion bias(graph_, in_float32);
     graph_.apply([&](int index) { return bias.fuse_bias(index); });
     graph_.apply([&](int index) { return fuse_pool(index); });
     graph_.apply([&](int index) { return bias.fuse_activation(index); });
@@ -32,7 +37,6 @@ class KernelFusion {
   const Node* producer(ValueId id) const { return graph_.producer(id); }
   const Node* producer(ValueId id, std::string_view op) const { return graph_.producer(id, op); }
   bool used_once(ValueId id) const { return graph_.uses(id) == 1; }
-  bool is_float32(ValueId id) const { return graph_.type(id).dtype == DType::Float32; }
   bool is_zero(ValueId id) const { return graph_.is_number(id, 0); }
 
   // Adds an internal op in the place of a node.
@@ -50,7 +54,7 @@ class KernelFusion {
   // does relu's gradient.
   bool fuse_pool(int index) {
     const Node& node = graph_.node(index);
-    if (!node.is("max_pool") || !is_float32(node.inputs[0])) return false;
+    if (!node.is("max_pool") || !in_float32(graph_.type(node.inputs[0]).dtype)) return false;
     const auto& window = node.attributes.get_ints("window");
     const int64_t positions =
         std::accumulate(window.begin(), window.end(), int64_t{1}, std::multiplies<>());

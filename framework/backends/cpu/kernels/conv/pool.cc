@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "framework/backends/cpu/kernels/conv/conv.h"
+#include "framework/backends/cpu/kernels/through_float32.h"
 #include "framework/core/threads.h"
 
 namespace cornu::cpu {
@@ -51,7 +52,7 @@ std::optional<Plan> plan(const KernelSpec& spec, const Shape& filter, const Shap
 
 std::unique_ptr<Kernel> make_conv_pool(const KernelSpec& spec) {
   const auto made = plan(spec, spec.inputs[1].shape, spec.outputs[0].shape);
-  if (!made) return nullptr;
+  if (!made) return through_float32(spec, make_conv_pool);
   return make_kernel([plan = *made](const KernelArgs& args) {
     parallel_for(plan.problem.batch, 1, [&](int64_t begin, int64_t end) {
       plan.functions.forward(
@@ -64,7 +65,7 @@ std::unique_ptr<Kernel> make_conv_pool(const KernelSpec& spec) {
 
 std::unique_ptr<Kernel> make_conv_pool_filter_grad(const KernelSpec& spec) {
   const auto made = plan(spec, spec.attributes.get_shape("filter_shape"), spec.inputs[1].shape);
-  if (!made) return nullptr;
+  if (!made) return through_float32(spec, make_conv_pool_filter_grad);
   const int64_t size = (made->taps + 1) * made->problem.channels;  // of a part's sums
   auto run = [plan = *made, size](const KernelArgs& args) {
     const ConvPoolProblem& problem = plan.problem;
