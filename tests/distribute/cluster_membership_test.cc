@@ -222,6 +222,35 @@ TEST_CASE("a worker whose program fails ends the steps of all") {
   end_all(clusters);
 }
 
+TEST_CASE("what has ended a worker's program reaches all others, also when it ends at once") {
+  logging::set_level(logging::Level::Off);
+  for (const size_t first : {0, 1}) {  // worker 0 coordinates
+    for (int round = 0; round < 20; ++round) {
+      CAPTURE(first);
+      auto clusters = clusters_at(free_addresses(3));
+      std::vector<std::string> errors(clusters.size());
+      std::vector<GroupPtr> groups =
+          on_all(clusters, [](Cluster& cluster) { return cluster.form(); });
+      on_all(clusters, [&](Cluster& cluster) {
+        const auto rank = static_cast<size_t>(cluster.rank());
+        const GroupPtr group = std::move(groups[rank]);
+        if (rank == first) {
+          cluster.stop("no such column.");
+          clusters[first].reset();
+        } else {
+          errors[rank] = error_of([&] { sum_of_ranks(group); });
+        }
+        return 0.0;
+      });
+      for (size_t rank = 0; rank < clusters.size(); ++rank) {
+        if (rank == first) continue;
+        CHECK(errors[rank].find(" has stopped: no such column.") != std::string::npos);
+      }
+      end_all(clusters);
+    }
+  }
+}
+
 TEST_CASE("what workers say of their programs is compared") {
   const auto addresses = free_addresses(2);
   std::vector<std::unique_ptr<Cluster>> clusters;

@@ -200,7 +200,11 @@ class Differs {
     std::promise<void> may_end;
     std::thread other([&] {
       const auto scope = strategy_.scope();
-      strategy_.run(step, one);
+      try {
+        strategy_.run(step, one);
+      } catch (const Error& error) {  // the other worker may have come to the refused step
+        say(error);
+      }
       has_run.set_value();
       may_end.get_future().wait();
     });
