@@ -187,6 +187,39 @@ TEST_CASE("replicas: a run that was killed after any batch ends with the same bi
   check_resumes(backup(3), fit_arrays, 5 * kEpochs);
 }
 
+// Each replica has states of its own rows, which are neither the others' nor lost.
+TEST_CASE("replicas: a killed run goes on with the states of a stateful layer") {
+  const Tensor x = random::normal({24, 5, 4}, {.seed = 1});
+  const Tensor y = random::normal({24, 1}, {.seed = 2});
+  const auto train = [&](const TempFolder& folder, int64_t replicas, std::optional<int64_t> kill) {
+    clear_session();
+    set_random_seed(11);
+    Sequential model({Input({.batch_shape = {4 / replicas, 5, 4}}),
+                      layers::LSTM({.units = 3, .stateful = true}), layers::Dense({.units = 1})});
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    std::vector<double> losses;
+    try {
+      const History history =
+          model.fit(data::Dataset::from_tensor_slices({x, y}).batch(4),
+                    {.epochs = 3,
+                     .verbose = 0,
+                     .callbacks = {backup(2)(folder), make_callback<KillAt>(kill)}});
+      losses = history.at("loss");
+    } catch (const Killed&) {
+    }
+    return losses;
+  };
+  const std::vector<double> one = train(TempFolder(), 1, {});
+  const distribute::MirroredStrategy strategy({.devices = {"CPU:0", "CPU:1"}});
+  const auto scope = strategy.scope();
+  const std::vector<double> whole = train(TempFolder(), 2, {});
+  REQUIRE(whole.size() == one.size());
+  for (size_t i = 0; i < one.size(); ++i) CHECK(whole[i] == doctest::Approx(one[i]));
+  const TempFolder folder;
+  CHECK(train(folder, 2, 8).empty());
+  CHECK(train(folder, 2, {}) == whole);
+}
+
 TEST_CASE("ModelCheckpoint alone makes fit resumable") {
   check_resumes(checkpoint("epoch"), fit_arrays, 5 * kEpochs);
   check_resumes(checkpoint(3), fit_dataset, 5 * kEpochs);
