@@ -462,10 +462,7 @@ std::vector<Variable> Trainer::FitRun::on_read() const {
 }
 
 bool Trainer::FitRun::resume() {
-  for (const CallbackHandle& callback : callbacks_.callbacks()) {
-    resumed_ = callback->resume_run();
-    if (resumed_) break;
-  }
+  resumed_ = kept_state(callbacks_.callbacks());
   const std::string folder = resumed_ ? resumed_->folder : "";
   resumed_ = newest_state(resumed_ ? std::move(resumed_) : beginning_);
   if (!resumed_) return false;

@@ -133,6 +133,25 @@ void restore_groups(const RunState& state, const VariableGroups& groups) {
   for (const auto* named : same) restore_variables(state, named->first, named->second);
 }
 
+std::optional<RunState> kept_state(const std::vector<CallbackHandle>& callbacks) {
+  std::optional<RunState> newest;
+  std::optional<DataLoss> damage;
+  for (const CallbackHandle& callback : callbacks) {
+    try {
+      auto state = callback->resume_run();
+      if (!state || (newest && place_in_run(*state) <= place_in_run(*newest))) continue;
+      newest = std::move(state);
+    } catch (const DataLoss& error) {
+      damage = error;
+    }
+  }
+  if (damage && !newest) throw *damage;
+  if (damage) {
+    logging::warn(fmt::format("{} The state in '{}' is used.", damage->what(), newest->folder));
+  }
+  return newest;
+}
+
 void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callbacks) {
   Json::Array parts;
   for (const CallbackHandle& callback : callbacks) {
