@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <list>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
@@ -402,6 +403,19 @@ std::vector<CompileReport> Function::compile_reports() const {
   std::vector<CompileReport> reports;
   for (const auto& [key, compiled] : state_->entries) reports.push_back(compiled->report());
   return reports;
+}
+
+std::vector<Variable> Function::written_variables() const {
+  std::map<uint64_t, Variable> written;
+  const std::lock_guard lock(state().mutex);
+  for (const auto& [key, compiled] : state_->entries) {
+    for (const StateBinding& binding : compiled->graph.states) {
+      if (binding.in != binding.out) written.emplace(binding.variable.number(), binding.variable);
+    }
+  }
+  std::vector<Variable> variables;
+  for (const auto& [number, variable] : written) variables.push_back(variable);
+  return variables;
 }
 
 std::shared_ptr<const CompiledFunction> Function::compiled(

@@ -113,6 +113,8 @@ class Function {
   int64_t signature_count() const;
   // Of the signatures that are kept, most recently used first.
   std::vector<CompileReport> compile_reports() const;
+  // What the signatures that are kept write, in the order in which it was made.
+  std::vector<Variable> written_variables() const;
   const FunctionOptions& options() const;
   // No other function of the process has it; copies of a handle do.
   uint64_t number() const;

@@ -217,8 +217,10 @@ class Layer : public std::enable_shared_from_this<Layer> {
  protected:
   // Creates a weight, or a piece of state when not trainable. For use in build (or a constructor).
   Variable add_weight(const WeightOptions& options);
-  // State that isn't a weight (doesn't count as a parameter), as a seed generator's.
-  Variable add_state(const std::string& name, const Tensor& initial_value);
+  // State that isn't a weight (doesn't count as a parameter), as a seed generator's. OnRead: what
+  // follows from a replica's own rows, which others' may differ from.
+  Variable add_state(const std::string& name, const Tensor& initial_value,
+                     VariableSynchronization synchronization = VariableSynchronization::Auto);
   // Adds a scalar to losses() during call.
   void add_loss(const Tensor& loss);
 

@@ -67,8 +67,10 @@ Variable Layer::add_weight(const WeightOptions& options) {
   return variable;
 }
 
-Variable Layer::add_state(const std::string& state_name, const Tensor& initial_value) {
-  Variable variable(initial_value, {.name = state_name, .trainable = false});
+Variable Layer::add_state(const std::string& state_name, const Tensor& initial_value,
+                          VariableSynchronization synchronization) {
+  Variable variable(initial_value,
+                    {.name = state_name, .trainable = false, .synchronization = synchronization});
   track_state(variable);
   return variable;
 }

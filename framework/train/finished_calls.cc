@@ -83,7 +83,8 @@ void FinishedCalls::add(int64_t number, Json figures,
 RunState FinishedCalls::values_of(int64_t number, const Call& call) {
   if (!call.trains || call.values) return call.values.value_or(RunState());
   const auto trained = call.trained.lock();
-  check<FailedPrecondition>(trained != nullptr, "the model that it trained has gone");
+  check<FailedPrecondition>(trained != nullptr,
+                            "the model that it trained has gone, or was compiled anew");
   RunState values = values_now(number, *trained);
   check<FailedPrecondition>(digest_of(values) == call.digest,
                             "the model that it trained has been changed since");

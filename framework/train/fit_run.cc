@@ -11,7 +11,6 @@
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
 #include "framework/train/model_in_training.h"
-#include "framework/train/resumed_parts.h"
 #include "framework/train/same_on_workers.h"
 #include "framework/train/worker_parts.h"
 
@@ -403,15 +402,15 @@ void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64
   throw Interrupted(signal.number, text);
 }
 
-std::vector<std::pair<std::string, std::vector<Variable>>> Trainer::FitRun::variables() const {
-  std::vector<std::pair<std::string, std::vector<Variable>>> groups = {
-      {"model", model_.variables()},
-      {"optimizer", trainer_.optimizer(model_).variables()},
-      {"metrics", {}}};
+VariableGroups Trainer::FitRun::variables() const {
+  VariableGroups groups = {{"model", model_.variables()},
+                           {"optimizer", trainer_.optimizer(model_).variables()},
+                           {"metrics", {}}};
   for (const Metric& metric : model_.metrics()) {
     const std::vector<Variable> states = metric.variables();
     groups.back().second.insert(groups.back().second.end(), states.begin(), states.end());
   }
+  add_others(groups, trainer_.steps_[static_cast<size_t>(Kind::Train)].written_variables());
   return groups;
 }
 
@@ -463,10 +462,7 @@ std::vector<Variable> Trainer::FitRun::on_read() const {
 }
 
 bool Trainer::FitRun::resume() {
-  for (const CallbackHandle& callback : callbacks_.callbacks()) {
-    resumed_ = callback->resume_run();
-    if (resumed_) break;
-  }
+  resumed_ = kept_state(callbacks_.callbacks());
   const std::string folder = resumed_ ? resumed_->folder : "";
   resumed_ = newest_state(resumed_ ? std::move(resumed_) : beginning_);
   if (!resumed_) return false;
@@ -574,15 +570,7 @@ void Trainer::FitRun::make_variables(const RunState& state) {
 }
 
 void Trainer::FitRun::restore(const RunState& state) {
-  const auto groups = variables();
-  for (const auto& [group, members] : groups) {
-    const std::string difference = difference_of_variables(state, group, members);
-    check<FailedPrecondition>(difference.empty(),
-                              "fit: the run to go on with had another {} than this program makes: "
-                              "{}. Start it as it was, or remove the saved state to begin anew.",
-                              group, difference);
-  }
-  for (const auto& [group, members] : groups) restore_variables(state, group, members);
+  restore_groups(state, variables());
   restore_own_variables(state, on_read());
   restore_callbacks(state, callbacks_.callbacks());
   restore_seeds(state);

@@ -11,6 +11,7 @@
 #include "framework/saving/run_state.h"
 #include "framework/train/epoch_iterator.h"
 #include "framework/train/joint_call.h"
+#include "framework/train/resumed_parts.h"
 #include "framework/train/trainer.h"
 
 namespace cornu {
@@ -59,8 +60,8 @@ class Trainer::FitRun {
   // A signal came: gives the state, if there is a new one, to all callbacks that keep it.
   // Interrupted when the run is to end.
   void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState* state);
-  // What the run has of variables now: model, optimizer, metrics.
-  std::vector<std::pair<std::string, std::vector<Variable>>> variables() const;
+  // What the run has of variables now: model, optimizer, metrics, and others that its step writes.
+  VariableGroups variables() const;
   // Resumes from the state that a callback has, or begins anew from what this run began with.
   // Whether there was either. Errors name the state's folder.
   bool resume();

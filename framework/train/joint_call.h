@@ -21,7 +21,7 @@ History history_from_json(const Json& json);
 Json logs_to_json(const Logs& logs);
 Logs logs_from_json(const Json& json);
 
-// What a call of fit trains. It lives as long as the model.
+// What a call of fit trains. It lives until the model trains others, or goes.
 struct TrainedVariables {
   std::vector<Variable> model;
   std::vector<Variable> optimizer;
@@ -61,6 +61,8 @@ class JointCall {
   bool rejoin(PeerLost lost);
   // Where it isn't joined: what the call has given the others.
   const Json& figures() const { return figures_; }
+  // Whether others may come to ask what it has given: not on one worker, nor within another call.
+  bool is_numbered() const { return number_ != 0; }
   // It has given these; `trained`: the variables that it has changed.
   void finish(Json figures, const std::weak_ptr<const TrainedVariables>& trained = {});
 

@@ -348,9 +348,9 @@ class Model : public Layer {
   Tensors predict_on_batch(const Tensors& x);
 
   // What the instructions of the compiled step take for this one batch: of the prediction, or with
-  // `y` of training. Trained variables, the optimizer and random seeds are afterwards as they were.
-  // InvalidArgument without runs. FailedPrecondition where nothing is compiled (run_eagerly), or
-  // training before compile; Unimplemented on devices that don't tell.
+  // `y` of training. The model's variables, the optimizer and random seeds are afterwards as they
+  // were. InvalidArgument without runs. FailedPrecondition where nothing is compiled (run_eagerly),
+  // or training before compile; Unimplemented on devices that don't tell.
   Profile profile(const Tensors& x, const Tensors& y, const ProfileOptions& options);
   Profile profile(const Tensors& x, const ProfileOptions& options = {});
   template <class = void>

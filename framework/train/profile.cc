@@ -32,31 +32,37 @@ double seconds_between(ProgramRun::Clock::time_point begin, ProgramRun::Clock::t
   return std::chrono::duration<double>(end - begin).count();
 }
 
-// What steps change, to be put back. Predictions change no variable, and others may train
-// meanwhile.
+// What steps change, to be put back. Predictions change no weights, which others may train
+// meanwhile, but the states of stateful layers.
 class StateBefore {
  public:
   StateBefore(Model& model, bool trains) : model_(model), trains_(trains), seeds_(seed_sequence()) {
+    for (const Variable& variable : model.variables()) {
+      if (trains || has_parts(variable)) keep(variable);
+    }
     if (!trains) return;
-    keep(model.variables());
-    keep(model.optimizer().variables());
+    for (const Variable& variable : model.optimizer().variables()) keep(variable);
   }
   void put_back() {
     restore_seed_sequence(seeds_);
-    if (!trains_) return;
-    for (const auto& [variable, value] : values_) variable.assign(value);
-    model_.reset_metrics();
+    for (const auto& [variable, values] : values_) variable.store_replicas(values);
+    if (trains_) model_.reset_metrics();
   }
 
  private:
-  void keep(const std::vector<Variable>& variables) {
-    for (const Variable& variable : variables) values_.emplace_back(variable, variable.stored());
+  // Whether each replica has its own.
+  static bool has_parts(const Variable& variable) {
+    return variable.synchronization() == VariableSynchronization::OnRead;
+  }
+  void keep(const Variable& variable) {
+    values_.emplace_back(
+        variable, has_parts(variable) ? variable.replica_values() : std::vector{variable.stored()});
   }
 
   Model& model_;
   bool trains_;
   SeedSequence seeds_;
-  std::vector<std::pair<Variable, Tensor>> values_;
+  std::vector<std::pair<Variable, std::vector<Tensor>>> values_;
 };
 
 // Weights and optimizer, so that what the first step changes of them can be put back.

@@ -3,8 +3,10 @@
 
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "framework/core/logging.h"
+#include "framework/saving/saved_variables.h"
 #include "framework/train/same_on_workers.h"
 
 namespace cornu {
@@ -95,7 +97,60 @@ void warn_of_values(const std::string& path, const Json& then, const Json& now) 
                : fmt::format("It goes on with {}, as this program says.", text_of(now))));
 }
 
+constexpr const char* kOfStep = "step";
+
 }  // namespace
+
+void add_others(VariableGroups& groups, const std::vector<Variable>& written) {
+  std::unordered_set<uint64_t> known;
+  for (const auto& [group, members] : groups) {
+    for (const Variable& variable : members) known.insert(variable.number());
+  }
+  auto& others = groups.emplace_back(kOfStep, std::vector<Variable>()).second;
+  for (const Variable& variable : written) {
+    if (!known.contains(variable.number())) others.push_back(variable);
+  }
+}
+
+void restore_groups(const RunState& state, const VariableGroups& groups) {
+  std::vector<const VariableGroups::value_type*> same;
+  for (const auto& named : groups) {
+    const auto& [group, members] = named;
+    const std::string difference = difference_of_variables(state, group, members);
+    if (difference.empty()) {
+      same.push_back(&named);
+      continue;
+    }
+    check<FailedPrecondition>(group == kOfStep,
+                              "fit: the run to go on with had another {} than this program makes: "
+                              "{}. Start it as it was, or remove the saved state to begin anew.",
+                              group, difference);
+    logging::warn(
+        fmt::format("fit: what steps write beside model, optimizer and metrics was another in the "
+                    "run to go on with: {}. It stays as this program has it.",
+                    difference));
+  }
+  for (const auto* named : same) restore_variables(state, named->first, named->second);
+}
+
+std::optional<RunState> kept_state(const std::vector<CallbackHandle>& callbacks) {
+  std::optional<RunState> newest;
+  std::optional<DataLoss> damage;
+  for (const CallbackHandle& callback : callbacks) {
+    try {
+      auto state = callback->resume_run();
+      if (!state || (newest && place_in_run(*state) <= place_in_run(*newest))) continue;
+      newest = std::move(state);
+    } catch (const DataLoss& error) {
+      damage = error;
+    }
+  }
+  if (damage && !newest) throw *damage;
+  if (damage) {
+    logging::warn(fmt::format("{} The state in '{}' is used.", damage->what(), newest->folder));
+  }
+  return newest;
+}
 
 void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callbacks) {
   Json::Array parts;

@@ -4,14 +4,32 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/callbacks/callback.h"
 #include "framework/core/json.h"
+#include "framework/core/variable.h"
 #include "framework/saving/run_state.h"
 
 namespace cornu {
+
+// Variables of a run, by what they are of.
+using VariableGroups = std::vector<std::pair<std::string, std::vector<Variable>>>;
+
+// Adds, as the group "step", what a step writes beside those: variables of an optimizer that a
+// train_step has of its own, say.
+void add_others(VariableGroups& groups, const std::vector<Variable>& written);
+
+// FailedPrecondition, before anything is restored, where a group was another one; of the step's
+// others, which may come with certain shapes of batches alone, that is a warning.
+void restore_groups(const RunState& state, const VariableGroups& groups);
+
+// The newest state that a callback has. Where others' are all damaged, that is a warning; DataLoss
+// where there is no other.
+std::optional<RunState> kept_state(const std::vector<CallbackHandle>& callbacks);
 
 // Adds what each callback must know.
 void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callbacks);

@@ -370,17 +370,17 @@ History Trainer::fit_source(Model& model, std::shared_ptr<BatchSource> source,
     const TrainingScope alone = train_alone(model);
     const MetricScope metrics = metric_scope(model);
     History history = run.run();
-    call.finish(history_to_json(history), trained_variables(model));
+    if (call.is_numbered()) call.finish(history_to_json(history), trained_variables(model));
     return history;
   });
 }
 
 std::weak_ptr<const TrainedVariables> Trainer::trained_variables(const Model& model) {
   TrainedVariables now{.model = model.variables(), .optimizer = optimizer(model).variables()};
-  if (trained_variables_.empty() || *trained_variables_.back() != now) {
-    trained_variables_.push_back(std::make_shared<const TrainedVariables>(std::move(now)));
+  if (!trained_variables_ || *trained_variables_ != now) {
+    trained_variables_ = std::make_shared<const TrainedVariables>(std::move(now));
   }
-  return trained_variables_.back();
+  return trained_variables_;
 }
 
 // One execution: the given batch and those after it, as many as steps_per_execution says.

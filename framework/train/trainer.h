@@ -33,7 +33,7 @@ class Trainer {
   // The steps are traced anew: the model's layers are others now.
   void forget_steps();
   const Optimizer& optimizer(const Model& model) const;
-  // Those of the model and of its optimizer, as long as this lives.
+  // Those of the model and of its optimizer, until they are others or this goes.
   std::weak_ptr<const TrainedVariables> trained_variables(const Model& model);
   const CompileOptions& options() const { return options_; }
   // The strategy of the scope that the model was made or compiled in; null outside of scopes.
@@ -119,7 +119,7 @@ class Trainer {
   CompileOptions options_;
   std::shared_ptr<StrategyImpl> made_in_;
   std::shared_ptr<StrategyImpl> strategy_;
-  std::vector<std::shared_ptr<const TrainedVariables>> trained_variables_;  // of each compile
+  std::shared_ptr<const TrainedVariables> trained_variables_;  // of the last call with others
   std::unique_ptr<CompiledLoss> loss_;
   std::unique_ptr<CompiledMetrics> metrics_;
   Metric loss_tracker_;

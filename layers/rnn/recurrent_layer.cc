@@ -55,7 +55,7 @@ void RecurrentLayer::build_list(const std::vector<Shape>& shapes) {
           shape);
   const auto& cell = as_cell(cell_, label());
   for (const Tensor& state : cell.get_initial_state(ops::zeros(step, variable_dtype()))) {
-    states_.push_back(add_state("rnn_state", state));
+    states_.push_back(add_state("rnn_state", state, VariableSynchronization::OnRead));
   }
 }
 

@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "tests/distribute/models.h"
+#include "tests/support/files.h"
 #include "tests/support/layer_conformance.h"
+#include "tests/support/log.h"
 
 using namespace cornu;
 using distribute::get_replica_context;
@@ -338,6 +340,26 @@ TEST_CASE("what isn't there") {
   CHECK(error_of([&] { broken.run(step, Tensors(ops::ones({1}))); })
             .starts_with("InvalidArgument: Strategy 'MirroredStrategy': cross_device_ops 'Broken' "
                          "made 0 ends of a group for 2 replicas"));
+}
+
+TEST_CASE("whatever exchanges tensors, the sums are the same, and where NCCL isn't is told") {
+  using namespace distribute;
+  for (const CrossDeviceOps& way :
+       {CrossDeviceOps(), CrossDeviceOps(HierarchicalCopyAllReduce()),
+        CrossDeviceOps(ReductionToOneDevice()), CrossDeviceOps(NcclAllReduce())}) {
+    CAPTURE(way.name());
+    const test::Log log;
+    const MirroredStrategy strategy({"CPU:0", "CPU:1"}, way);
+    const Function step = function(
+        [](const Tensor& x) { return get_replica_context().all_reduce(ReduceOp::Sum, x); });
+    const PerReplica sums =
+        strategy.run(step, PerReplica({Tensors(ops::ones({5})), Tensors(ops::ones({5}) * 2)}));
+    for (size_t replica = 0; replica < 2; ++replica) {
+      CHECK(sums[replica].single().to_vector<float>() == std::vector<float>(5, 3));
+    }
+    CHECK(testing::contains(log.text(), "NcclAllReduce: there is no NCCL between these devices") ==
+          (way.name() == "NcclAllReduce"));
+  }
 }
 
 TEST_CASE("functions that are missing") {

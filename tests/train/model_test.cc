@@ -2,7 +2,11 @@
 // Models as values: handles, flags, ends, configs.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "framework/core/random.h"
 #include "framework/model/layer_registry.h"
@@ -238,6 +242,22 @@ TEST_CASE("a model says what its steps took to be made") {
   CHECK(reports[0].traced_nodes > reports[1].traced_nodes);
   model.compile({.optimizer = "adam", .loss = "mse"});
   CHECK(model.compile_reports().empty());
+}
+
+TEST_CASE("what an optimizer kept goes when the model is trained by another one") {
+  Sequential model = small();
+  const Tensor x = some({2, 3});
+  const Tensor y = model.predict_on_batch(x);
+  std::vector<std::weak_ptr<Buffer>> kept;
+  for (int i = 0; i < 3; ++i) {
+    model.compile({.optimizer = "adam", .loss = "mse"});
+    model.fit(x, y, {.verbose = 0});
+    for (const Variable& variable : model.optimizer().variables()) {
+      kept.push_back(variable.value().buffer());
+    }
+  }
+  const auto alive = std::ranges::count_if(kept, [](const auto& one) { return !one.expired(); });
+  CHECK(alive == static_cast<std::ptrdiff_t>(model.optimizer().variables().size()));
 }
 
 TEST_CASE("a registered subclass is saved and loaded") {

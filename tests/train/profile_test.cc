@@ -131,6 +131,28 @@ TEST_CASE("a profile under a strategy is the first replica's") {
   CHECK(profile.timeline.size() == 2);
 }
 
+TEST_CASE("a profile leaves the states of a stateful layer as they were, each replica's") {
+  distribute::MirroredStrategy strategy({.devices = {"CPU:0", "CPU:1"}});
+  const auto scope = strategy.scope();
+  const Tensor x = random::normal({4, 3, 5}, {.seed = 1});
+  const auto second_prediction = [&](bool profiles) {
+    clear_session();
+    set_random_seed(3);
+    Sequential model({Input({.batch_shape = {2, 3, 5}}),
+                      layers::LSTM({.units = 4, .stateful = true}), layers::Dense({.units = 1})});
+    model.compile({.optimizer = "adam", .loss = "mse"});
+    const Tensor first = model.predict_on_batch(x);
+    if (profiles) {
+      model.profile(x, {.runs = 1});
+      model.profile(x, ops::zeros({4, 1}), {.runs = 1});
+    }
+    const Tensor second = model.predict_on_batch(x);
+    CHECK(first.to_vector<float>() != second.to_vector<float>());
+    return second.to_vector<float>();
+  };
+  CHECK(second_prediction(true) == second_prediction(false));
+}
+
 TEST_CASE("a profile as a table, as data and as a trace") {
   const Scratch scratch;
   Model model = classifier();

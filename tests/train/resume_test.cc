@@ -187,6 +187,102 @@ TEST_CASE("replicas: a run that was killed after any batch ends with the same bi
   check_resumes(backup(3), fit_arrays, 5 * kEpochs);
 }
 
+namespace {
+
+// Its step has an optimizer and a counter that are no part of it.
+class TwoOptimizers : public Model {
+ public:
+  TwoOptimizers() {
+    track("first", first_);
+    track("last", last_);
+  }
+  Tensor call(const Tensor& x, const CallArgs&) override { return last_(first_(x)); }
+  NamedValues<Tensor> train_step(const Batch& data) override {
+    GradientTape tape;
+    const Tensor loss = ops::mean(ops::square(Tensor((*this)(data.x)) - data.y[0]));
+    const std::vector<Tensor> gradients = tape.gradient(loss, trainable_variables());
+    optimizer().apply({gradients[0], gradients[1]}, first_.trainable_variables());
+    own_.apply({gradients[2], gradients[3]}, last_.trainable_variables());
+    steps_.assign_add(1);
+    NamedValues<Tensor> logs;
+    logs["loss"] = loss;
+    logs["steps"] = steps_;
+    return logs;
+  }
+
+ private:
+  layers::Dense first_{{.units = 3}};
+  layers::Dense last_{{.units = 1}};
+  optimizers::Adam own_{{.learning_rate = 0.05}};
+  Variable steps_{Tensor::scalar(0), {.name = "steps", .trainable = false}};
+};
+
+}  // namespace
+
+TEST_CASE("what only a step writes: a killed run ends with the same bits") {
+  const auto train = [](const TempFolder& folder, std::optional<int64_t> kill) {
+    clear_session();
+    set_random_seed(11);
+    TwoOptimizers model;
+    model.compile({.optimizer = "rmsprop"});
+    const Tensor x = inputs();
+    Outcome outcome;
+    try {
+      const History history =
+          model.fit(x, ops::sum(x, 1, true),
+                    {.batch_size = 4,
+                     .epochs = 3,
+                     .verbose = 0,
+                     .callbacks = {backup(2)(folder), make_callback<KillAt>(kill)}});
+      outcome.history = fmt::format("{}", fmt::join(history.at("steps"), " "));
+    } catch (const Killed&) {
+    }
+    for (const Tensor& weight : model.get_weights()) outcome.bytes.push_back(bytes_of(weight));
+    return outcome;
+  };
+  const Outcome whole = train(TempFolder(), {});
+  CHECK(whole.history == "6 12 18");
+  for (const int64_t kill : {3, 8, 12}) {
+    CAPTURE(kill);
+    const TempFolder folder;
+    train(folder, kill);
+    CHECK(train(folder, {}) == whole);
+  }
+}
+
+// Each replica has states of its own rows, which are neither the others' nor lost.
+TEST_CASE("replicas: a killed run goes on with the states of a stateful layer") {
+  const Tensor x = random::normal({24, 5, 4}, {.seed = 1});
+  const Tensor y = random::normal({24, 1}, {.seed = 2});
+  const auto train = [&](const TempFolder& folder, int64_t replicas, std::optional<int64_t> kill) {
+    clear_session();
+    set_random_seed(11);
+    Sequential model({Input({.batch_shape = {4 / replicas, 5, 4}}),
+                      layers::LSTM({.units = 3, .stateful = true}), layers::Dense({.units = 1})});
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    std::vector<double> losses;
+    try {
+      const History history =
+          model.fit(data::Dataset::from_tensor_slices({x, y}).batch(4),
+                    {.epochs = 3,
+                     .verbose = 0,
+                     .callbacks = {backup(2)(folder), make_callback<KillAt>(kill)}});
+      losses = history.at("loss");
+    } catch (const Killed&) {
+    }
+    return losses;
+  };
+  const std::vector<double> one = train(TempFolder(), 1, {});
+  const distribute::MirroredStrategy strategy({.devices = {"CPU:0", "CPU:1"}});
+  const auto scope = strategy.scope();
+  const std::vector<double> whole = train(TempFolder(), 2, {});
+  REQUIRE(whole.size() == one.size());
+  for (size_t i = 0; i < one.size(); ++i) CHECK(whole[i] == doctest::Approx(one[i]));
+  const TempFolder folder;
+  CHECK(train(folder, 2, 8).empty());
+  CHECK(train(folder, 2, {}) == whole);
+}
+
 TEST_CASE("ModelCheckpoint alone makes fit resumable") {
   check_resumes(checkpoint("epoch"), fit_arrays, 5 * kEpochs);
   check_resumes(checkpoint(3), fit_dataset, 5 * kEpochs);

@@ -102,6 +102,25 @@ TEST_CASE("callbacks may be added, removed and come in another order") {
   }
 }
 
+TEST_CASE("of two callbacks that keep the state, the one that has the newest gives it") {
+  for (const bool is_damaged : {false, true}) {
+    CAPTURE(is_damaged);
+    const Changed changed;
+    // After the first epoch, of 6 batches; the other one after each batch.
+    const auto older = callbacks::ModelCheckpoint({.filepath = changed.folder / "m.keras"});
+    changed.kill({older});
+    const std::string state = changed.folder / ".m.keras.run/run_state";
+    CHECK(std::filesystem::exists(state));
+    if (is_damaged) testing::write_file(state, "damaged");
+    Sequential model = changed.compiled(optimizers::Adam({.learning_rate = 0.01}));
+    changed.fit(model, {older});
+    CHECK(testing::contains(changed.log.text(), "Training goes on after batch 1 of epoch 2."));
+    CHECK(testing::contains(changed.log.text(), "The state in '" +
+                                                    (changed.folder / "backup").string() +
+                                                    "' is used.") == is_damaged);
+  }
+}
+
 TEST_CASE("of two callbacks of a class, each finds its own state") {
   const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
   const auto stopping = [](const std::string& monitor) {
