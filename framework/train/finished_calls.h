@@ -25,14 +25,16 @@ class FinishedCalls {
   // InvalidArgument for a CORNU_KEPT_CALLS_MIB that is no number.
   static FinishedCalls& get();
 
-  // This call has ended, now. `trained`: what it has changed.
-  void add(int64_t number, Json figures, const std::weak_ptr<const TrainedVariables>& trained);
+  // This call has ended, now. `input_shapes`: of its model; `trained`: what it has changed.
+  void add(int64_t number, Json figures, Json input_shapes,
+           const std::weak_ptr<const TrainedVariables>& trained);
   // What these have given.
   RunState of(const std::set<int64_t>& numbers) const;
 
  private:
   struct Call {
     Json figures;
+    Json input_shapes;
     SeedSequence seeds;  // at its end
     bool trains = false;
     // What it has trained, at its end; or a digest of that, and where it is.

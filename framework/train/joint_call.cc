@@ -83,7 +83,7 @@ bool TrainedVariables::operator==(const TrainedVariables& other) const {
   return are_same(model, other.model) && are_same(optimizer, other.optimizer);
 }
 
-JointCall::JointCall(const char* what, const Model& model, bool keeps_state)
+JointCall::JointCall(const char* what, Model& model, bool keeps_state)
     : what_(what), model_(model), is_within_another_(open_calls > 0) {
   if (!is_within_another_ && get_strategy().impl().num_workers() > 1) {
     FinishedCalls::get();  // whose error isn't to come at a call's end
@@ -245,8 +245,21 @@ void JointCall::take(const RunState& finished) {
                           : std::weak_ptr<const TrainedVariables>());
 }
 
+// As the model was, in whose first batch its layers got their shapes. Where that can't be, the
+// variables are others, which is told.
+void JointCall::build_as(const Json& input_shapes) {
+  if (model_.built() || input_shapes.size() == 0) return;
+  std::vector<Shape> shapes;
+  for (const Json& shape : input_shapes.as_array()) shapes.push_back(shape.as_shape());
+  try {
+    shapes.size() == 1 ? model_.build(shapes[0]) : model_.ensure_built(shapes);
+  } catch (const Error&) {
+  }
+}
+
 void JointCall::take_variables(const RunState& state) {
   const Optimizer& optimizer = model_.optimizer();
+  build_as(state.info.at(std::to_string(number_)).at("input_shapes"));
   if (model_.built()) optimizer.build(model_.trainable_variables());
   for (const auto& [part, variables] :
        {std::pair("model", model_.variables()), std::pair("optimizer", optimizer.variables())}) {
@@ -263,7 +276,9 @@ void JointCall::take_variables(const RunState& state) {
 
 void JointCall::finish(Json figures, const std::weak_ptr<const TrainedVariables>& trained) {
   if (number_ == 0) return;
-  FinishedCalls::get().add(number_, std::move(figures), trained);
+  Json::Array shapes;
+  for (const Shape& shape : model_.built_shapes()) shapes.emplace_back(shape);
+  FinishedCalls::get().add(number_, std::move(figures), std::move(shapes), trained);
   const std::vector<Variable> all = variables();
   const std::lock_guard lock(calls().mutex);
   for (const Variable& variable : all) calls().alike.insert(variable.number());
