@@ -222,6 +222,22 @@ TEST_CASE("a worker whose program fails ends the steps of all") {
   end_all(clusters);
 }
 
+TEST_CASE("a worker whose program fails may end when the others know") {
+  for (const int failing : {0, 1, 2}) {
+    CAPTURE(failing);
+    auto clusters = clusters_at(free_addresses(3));
+    std::vector<GroupPtr> groups =
+        on_all(clusters, [](Cluster& cluster) { return cluster.form(); });
+    const auto begin = std::chrono::steady_clock::now();
+    clusters[static_cast<size_t>(failing)]->stop("the disk is full");
+    for (const GroupPtr& group : groups) CHECK(group->has_ended());
+    clusters[static_cast<size_t>(failing == 0)]->stop("so it is");  // which all know already
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
+    groups.clear();
+    end_all(clusters);
+  }
+}
+
 TEST_CASE("what workers say of their programs is compared") {
   const auto addresses = free_addresses(2);
   std::vector<std::unique_ptr<Cluster>> clusters;
