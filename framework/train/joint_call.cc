@@ -229,13 +229,18 @@ void JointCall::require_no_errors(const std::vector<std::string>& errors) const 
 void JointCall::take(const RunState& finished) {
   const Json& call = finished.info.at(std::to_string(number_));
   const bool trains = call.at("trains").as_bool();
-  if (trains) {
-    try {
-      take_variables(finished);
-    } catch (const FailedPrecondition& error) {
-      get_strategy().impl().fail(error.what());  // nobody is to wait for another attempt
-      throw;
-    }
+  const std::string& what = call.at("what").as_string();
+  try {
+    check<FailedPrecondition>(what == what_,
+                              "{}: this worker has begun anew, and its call {} of fit and evaluate "
+                              "is {}, while it was {} on the others. Let the program do the same "
+                              "whenever it is started (files that it has written may tell it "
+                              "not to), or start all workers again.",
+                              what_, number_, what_, what);
+    if (trains) take_variables(finished);
+  } catch (const FailedPrecondition& error) {
+    get_strategy().impl().fail(error.what());  // nobody is to wait for another attempt
+    throw;
   }
   restore_seed_sequence({.seed = static_cast<uint64_t>(call.at("seed").as_int()),
                          .drawn = static_cast<uint64_t>(call.at("drawn").as_int()),
@@ -278,7 +283,9 @@ void JointCall::finish(Json figures, const std::weak_ptr<const TrainedVariables>
   if (number_ == 0) return;
   Json::Array shapes;
   for (const Shape& shape : model_.built_shapes()) shapes.emplace_back(shape);
-  FinishedCalls::get().add(number_, std::move(figures), std::move(shapes), trained);
+  FinishedCalls::get().add(
+      number_, {.what = what_, .figures = std::move(figures), .input_shapes = std::move(shapes)},
+      trained);
   const std::vector<Variable> all = variables();
   const std::lock_guard lock(calls().mutex);
   for (const Variable& variable : all) calls().alike.insert(variable.number());

@@ -8,7 +8,9 @@
 //   quits                 as arrays, and it ends by _Exit(0) instead of being stopped
 //   exits                 as arrays, and it ends by exit(0)
 //   fails                 worker 1's evaluation throws; then it waits to be killed
-//   evaluates             a worker is killed in an evaluation, after a call of fit
+//   evaluates, skips      a worker is killed in an evaluation, after a call of fit; "skips": then
+//   it
+//                         leaves out the latter
 //   copies, apart         as arrays, and every worker keeps the state; "apart": in FOLDER/0, …, as
 //                         on machines of their own
 //   full                  worker 0 can't write to its disk after so many steps
@@ -165,13 +167,13 @@ void fail(const Strategy& strategy) {
   }
 }
 
-void evaluate(const std::string& folder, int64_t steps, std::ofstream& file) {
+void evaluate(const std::string& folder, bool trains, int64_t steps, std::ofstream& file) {
   const Tensor x = numbers({kRows, 3}, 1);
   const Tensor y = numbers({kRows, 1}, 2);
   Model model = compiled_model();
   FitOptions options = options_with(folder, make_callback<StopsAfter>(0));
   options.batch_size = batch_size();
-  write(file, model, model.fit(x, y, options));
+  if (trains) write(file, model, model.fit(x, y, options));
   callbacks::LambdaCallbackOptions kills;
   kills.on_test_batch_begin = [&](int64_t batch, const Logs&) {
     if (steps > 0 && batch == steps) std::raise(SIGKILL);
@@ -411,8 +413,11 @@ int main(int argc, char** argv) {
       train_twice(folder, steps, file);
     } else if (kind == "fails") {
       fail(strategy);
-    } else if (kind == "evaluates") {
-      evaluate(folder, steps, file);
+    } else if (kind == "evaluates" || kind == "skips") {
+      const std::string begun = fmt::format("{}.{}", argv[4], strategy.impl().worker());
+      const bool trains = kind == "evaluates" || !std::filesystem::exists(begun);
+      std::ofstream(begun) << "\n";
+      evaluate(folder, trains, steps, file);
     } else if (kind == "full") {
       train_on_full_disk(strategy, folder, steps);
     } else if (kind == "again") {
