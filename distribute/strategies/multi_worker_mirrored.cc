@@ -28,6 +28,7 @@
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
 #include "framework/strategy/job_end.h"
+#include "framework/strategy/own_batches.h"
 
 namespace cornu::distribute {
 namespace {
@@ -69,7 +70,8 @@ std::string text_of_unfinished(const std::string& why) {
       kName, why, kUnfinishedExitCode);
 }
 
-class MultiWorkerMirrored : public MirroredReplicas {
+class MultiWorkerMirrored : public MirroredReplicas,
+                            public std::enable_shared_from_this<MultiWorkerMirrored> {
  public:
   MultiWorkerMirrored(std::vector<Device> devices, ClusterOptions options,
                       const CommunicationOptions& communication)
@@ -97,7 +99,10 @@ class MultiWorkerMirrored : public MirroredReplicas {
   std::optional<DType> gradient_dtype() const override { return compression_; }
 
   std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
-    return source->divide(num_workers())->shard(num_workers(), worker());
+    auto own = source->divide(num_workers())->shard(num_workers(), worker());
+    const auto* of_each = dynamic_cast<const OfEachWorker*>(source.get());
+    const bool is_own = of_each && of_each->is_each_workers_own();
+    return is_own ? make_own_batches(shared_from_this(), std::move(own)) : own;
   }
 
   void prepare(const Function& step, const std::vector<std::vector<Tensors>>& arguments) override;
